@@ -1,0 +1,68 @@
+/**
+ * The one error table. Every refusal a client can see has its line here: code, HTTP status, the
+ * google.rpc.Code that OTLP answers carry, and whether trying again can help.
+ *
+ * Anything that is not in the table is treated as retryable (503): OTLP clients give up on every
+ * status but 429, 502, 503 and 504, so an unforeseen fault must not be a 500 (OTLP spec, "Failures").
+ */
+
+interface ErrorEntry {
+  readonly status: number;
+  /** google.rpc.Code */
+  readonly rpcCode: number;
+  readonly title: string;
+  readonly retryable: boolean;
+}
+
+export const ERRORS = {
+  bad_query: { status: 400, rpcCode: 3, title: 'Bad query parameter', retryable: false },
+  undecodable_body: { status: 400, rpcCode: 3, title: 'Undecodable body', retryable: false },
+  unstorable_rows: { status: 400, rpcCode: 3, title: 'Rows PostgreSQL refuses', retryable: false },
+  missing_credential: { status: 401, rpcCode: 16, title: 'No credential', retryable: false },
+  invalid_credential: { status: 401, rpcCode: 16, title: 'Invalid credential', retryable: false },
+  wrong_key_kind: { status: 403, rpcCode: 7, title: 'Wrong kind of key', retryable: false },
+  not_found: { status: 404, rpcCode: 5, title: 'Not found', retryable: false },
+  method_not_allowed: { status: 405, rpcCode: 12, title: 'Method not allowed', retryable: false },
+  body_timeout: { status: 408, rpcCode: 4, title: 'Body took too long', retryable: false },
+  bare_path_gone: { status: 410, rpcCode: 5, title: 'Not served on this host', retryable: false },
+  body_too_large: { status: 413, rpcCode: 3, title: 'Body too large', retryable: false },
+  unsupported_type: { status: 415, rpcCode: 3, title: 'Unsupported type', retryable: false },
+  unsupported_encoding: {
+    status: 415,
+    rpcCode: 3,
+    title: 'Unsupported content encoding',
+    retryable: false,
+  },
+  rate_limited: { status: 429, rpcCode: 8, title: 'Rate limit exceeded', retryable: true },
+  overloaded: { status: 503, rpcCode: 14, title: 'Overloaded', retryable: true },
+  store_unavailable: { status: 503, rpcCode: 14, title: 'Database unavailable', retryable: true },
+  shutting_down: { status: 503, rpcCode: 14, title: 'Shutting down', retryable: true },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** A refusal with its table line; `message` is written for the client and holds none of its data. */
+export class SluiceError extends Error {
+  readonly code: ErrorCode;
+  /** seconds after which trying again makes sense; only with retryable codes */
+  readonly retryAfterSeconds: number | null;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; retryAfterSeconds?: number } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'SluiceError';
+    this.code = code;
+    this.retryAfterSeconds = options.retryAfterSeconds ?? (ERRORS[code].retryable ? 1 : null);
+  }
+}
+
+/** A mistake of the person who started a command: shown as one line, without a stack. */
+export class OperatorError extends Error {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'OperatorError';
+  }
+}

@@ -1,0 +1,337 @@
+/**
+ * The vocabulary every room shares: plain data, no behaviour, nothing imported.
+ *
+ * Words mean what `ARCHITECTURE.md` says they mean (workspace, run, step, surface, rule, finding, pass).
+ * OpenTelemetry's own names are kept for what comes from OpenTelemetry.
+ */
+
+// ── JSON and 64-bit integers ─────────────────────────────────────────────────────────────────
+
+export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
+export interface JsonObject {
+  [key: string]: JsonValue;
+}
+
+/** JSON text, already serialised; what goes into a `json` column. */
+export type JsonText = string;
+
+/**
+ * A 64-bit integer as canonical decimal text: no leading zeros, no plus sign. Text, because a nanosecond
+ * time does not fit a double and a BigInt per value is the slowest way to carry one.
+ */
+export type Int64 = string;
+
+/** 16 bytes as 32 lower-case hexadecimal digits: trace ids, run ids, content hashes. */
+export type Hex16 = string;
+
+/** 8 bytes as 16 lower-case hexadecimal digits: span ids. */
+export type Hex8 = string;
+
+// ── Telemetry, decoded ───────────────────────────────────────────────────────────────────────
+
+export type Signal = 'traces' | 'metrics' | 'logs';
+
+/**
+ * One OTLP resource together with one instrumentation scope, stored once by content.
+ * `id` is a hash of everything else in the row.
+ */
+export interface ResourceRow {
+  readonly id: Hex16;
+  readonly serviceName: string | null;
+  readonly attributes: JsonText;
+  readonly schemaUrl: string;
+  readonly droppedAttributes: number;
+  readonly scopeName: string;
+  readonly scopeVersion: string;
+  readonly scopeAttributes: JsonText;
+  readonly scopeSchemaUrl: string;
+  readonly scopeDroppedAttributes: number;
+}
+
+/** One span. `events` and `links` are JSON arrays, null when the span has none. */
+export interface SpanRow {
+  readonly resourceId: Hex16;
+  readonly traceId: Hex16;
+  readonly spanId: Hex8;
+  readonly parentSpanId: Hex8 | null;
+  readonly traceState: string;
+  /** uint32 */
+  readonly flags: number;
+  readonly name: string;
+  /** 0 unspecified … 5 consumer */
+  readonly kind: number;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  /** 0 unset, 1 ok, 2 error */
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly attributes: JsonText;
+  readonly events: JsonText | null;
+  readonly links: JsonText | null;
+  readonly droppedAttributes: number;
+  readonly droppedEvents: number;
+  readonly droppedLinks: number;
+}
+
+/** One log record. `timeUnixNano` is "0" when the sender did not know it. */
+export interface LogRow {
+  readonly resourceId: Hex16;
+  readonly traceId: Hex16 | null;
+  readonly spanId: Hex8 | null;
+  readonly timeUnixNano: Int64;
+  readonly observedUnixNano: Int64;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly eventName: string;
+  /** null when the record has no body */
+  readonly body: JsonText | null;
+  readonly attributes: JsonText;
+  readonly flags: number;
+  readonly droppedAttributes: number;
+}
+
+export type MetricKind = 'gauge' | 'sum' | 'histogram' | 'exponential_histogram' | 'summary';
+
+/** What the points of one metric have in common, stored once by content. */
+export interface MetricRow {
+  readonly id: Hex16;
+  readonly name: string;
+  readonly description: string;
+  readonly unit: string;
+  readonly kind: MetricKind;
+  /** 1 delta, 2 cumulative, null where the kind has none */
+  readonly temporality: number | null;
+  readonly monotonic: boolean | null;
+  readonly metadata: JsonText;
+}
+
+/** One data point of any of the five kinds. */
+export interface PointRow {
+  readonly resourceId: Hex16;
+  readonly metricId: Hex16;
+  /** null when the sender gave none (0) */
+  readonly startUnixNano: Int64 | null;
+  readonly timeUnixNano: Int64;
+  readonly flags: number;
+  readonly attributes: JsonText;
+  readonly valueInt: Int64 | null;
+  readonly valueDouble: number | null;
+  readonly count: Int64 | null;
+  readonly sum: number | null;
+  readonly min: number | null;
+  readonly max: number | null;
+  /** buckets, bounds, scale or quantiles, in OTLP's own field names; null for number points */
+  readonly distribution: JsonText | null;
+  readonly exemplars: JsonText | null;
+}
+
+/** Records set aside for one reason. */
+export interface Rejection {
+  readonly reason: string;
+  readonly count: number;
+  /** where the first one stands, as `resourceSpans[0].scopeSpans[2].spans[7].traceId` */
+  readonly firstPath: string;
+}
+
+/** One export request, decoded: what to store and what was set aside. */
+export interface DecodedRequest {
+  readonly signal: Signal;
+  readonly resources: readonly ResourceRow[];
+  readonly metrics: readonly MetricRow[];
+  readonly spans: readonly SpanRow[];
+  readonly logs: readonly LogRow[];
+  readonly points: readonly PointRow[];
+  readonly rejections: readonly Rejection[];
+  /** characters that PostgreSQL cannot store (U+0000, lone surrogates), replaced by U+FFFD */
+  readonly replacedCharacters: number;
+}
+
+// ── Runs and steps ───────────────────────────────────────────────────────────────────────────
+
+export type RunState = 'running' | 'completed' | 'failed' | 'timed_out';
+
+/** Names one run of one workspace. */
+export interface RunRef {
+  readonly workspaceId: number;
+  readonly runId: Hex16;
+}
+
+export interface SpanEvent {
+  readonly name: string;
+  readonly attributes: JsonObject;
+}
+
+/**
+ * One step as it is read back for evaluation: a span, or a log record carrying the run's trace id.
+ * Attribute values are in the stored form of `src/otlp/any-value.ts`.
+ */
+export interface Step {
+  readonly source: 'span' | 'log';
+  /** the span's id, or for a log record the id of the span it belongs to, if it names one */
+  readonly spanId: Hex8 | null;
+  readonly parentSpanId: Hex8 | null;
+  /** span name, or the log record's event name */
+  readonly name: string;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly scopeName: string;
+  readonly serviceName: string | null;
+  readonly attributes: JsonObject;
+  readonly events: readonly SpanEvent[];
+  /** log body; null for spans */
+  readonly body: JsonValue;
+}
+
+// ── Surfaces ─────────────────────────────────────────────────────────────────────────────────
+
+export const SURFACES = [
+  'step_input',
+  'tool_args',
+  'tool_result',
+  'step_output',
+  'query_text',
+  'agent_output',
+  'tool_name',
+] as const;
+export type Surface = (typeof SURFACES)[number];
+
+/** One piece of a step's text, where it stands. */
+export interface SurfaceText {
+  /** index into the run's steps */
+  readonly step: number;
+  readonly surface: Surface;
+  readonly text: string;
+}
+
+// ── Rules ────────────────────────────────────────────────────────────────────────────────────
+
+export const CATEGORIES = [
+  'prompt-injection',
+  'context-exfiltration',
+  'tool-poisoning',
+  'agent-manipulation',
+  'privilege-escalation',
+  'skill-compromise',
+  'model-abuse',
+  'excessive-autonomy',
+  'data-poisoning',
+  'model-security',
+] as const;
+export type Category = (typeof CATEGORIES)[number];
+
+export const RULE_STATUSES = ['stable', 'experimental', 'draft', 'deprecated'] as const;
+export type RuleStatus = (typeof RULE_STATUSES)[number];
+
+export const SEVERITIES = ['critical', 'high', 'medium', 'low', 'informational'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+export const SUPPORTS = ['as_written', 'degraded', 'unsupported', 'fails_own_examples'] as const;
+export type Support = (typeof SUPPORTS)[number];
+
+/** What decided whether a rule runs, in the order in which it is asked. */
+export type DecidedBy = 'support' | 'own_examples' | 'tier' | 'override';
+
+/** Why a condition, or a whole rule, cannot run on this engine. */
+export interface UnsupportedReason {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface RuleCondition {
+  readonly index: number;
+  readonly field: string;
+  /** the surfaces whose text the field names; empty when there is none */
+  readonly surfaces: readonly Surface[];
+  readonly operator: string;
+  readonly pattern: string;
+  readonly description: string;
+  readonly supported: boolean;
+  readonly reason: UnsupportedReason | null;
+}
+
+export interface FailedExample {
+  readonly kind: 'true_positive' | 'true_negative';
+  readonly index: number;
+  readonly why: string;
+}
+
+/** One rule of the snapshot, classified for this engine. Plain data: it crosses threads. */
+export interface Rule {
+  readonly id: string;
+  readonly title: string;
+  readonly version: string;
+  readonly status: RuleStatus;
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly subcategory: string | null;
+  readonly description: string;
+  readonly author: string;
+  readonly date: string;
+  readonly references: JsonValue;
+  readonly condition: 'any' | 'all';
+  readonly conditions: readonly RuleCondition[];
+  readonly support: Support;
+  readonly unsupportedReasons: readonly UnsupportedReason[];
+  readonly ownExamples: {
+    readonly truePositives: number;
+    readonly trueNegatives: number;
+    readonly failed: readonly FailedExample[];
+  };
+  readonly recommendedActions: readonly string[];
+  /** the rule's file inside the package, as the manifest names it */
+  readonly file: string;
+}
+
+/** The pinned corpus, as every finding and every rules list names it. */
+export interface Snapshot {
+  readonly version: string;
+  readonly date: string;
+  readonly files: number;
+  /** digest over all file digests */
+  readonly sha256: string;
+}
+
+export type SupportCounts = Readonly<Record<Support, number>>;
+
+/** What one workspace has decided about the rules. */
+export interface RuleSettings {
+  readonly experimental: boolean;
+  /** rule id → switched on or off */
+  readonly overrides: ReadonlyMap<string, boolean>;
+}
+
+// ── Findings ─────────────────────────────────────────────────────────────────────────────────
+
+/** A finding before it has an identity: what one rule said about one run. */
+export interface FindingDraft {
+  readonly ruleId: string;
+  readonly ruleVersion: string;
+  readonly ruleStatus: RuleStatus;
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly subcategory: string | null;
+  readonly description: string;
+  readonly conditionIndex: number;
+  readonly conditionDescription: string;
+  readonly field: string;
+  readonly surface: Surface;
+  /** null when the step is a log record that names no span */
+  readonly stepSpanId: Hex8 | null;
+  readonly stepName: string;
+  readonly excerpt: string;
+  readonly recommendedActions: readonly string[];
+}
+
+// ── Keys ─────────────────────────────────────────────────────────────────────────────────────
+
+export type KeyKind = 'agent' | 'workspace';
+
+/** A valid key, as the request path needs to know it. The secret itself is nowhere kept. */
+export interface Credential {
+  readonly keyId: number;
+  readonly workspaceId: number;
+  readonly kind: KeyKind;
+  readonly rateLimitPerMinute: number;
+}

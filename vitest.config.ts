@@ -1,0 +1,32 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/{otlp,engine,config,cli}/**/*.test.ts', 'test/*.test.ts'],
+        },
+      },
+      { test: { name: 'arch', include: ['test/arch/**/*.test.ts'] } },
+      {
+        test: {
+          name: 'database',
+          include: ['test/{db,pool,http}/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
