@@ -1,0 +1,23 @@
+/** Colour for terminals, none for pipes and files, none under NO_COLOR (no-color.org). */
+import { styleText } from 'node:util';
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Whether standard output shows colour, decided once. */
+const coloured =
+  process.stdout.isTTY === true &&
+  (process.env.NO_COLOR ?? '') === '' &&
+  process.env.TERM !== 'dumb';
+
+function painter(style: Style): (text: string) => string {
+  return (text) => (coloured ? styleText(style, text) : text);
+}
+
+export const paint = {
+  bold: painter('bold'),
+  dim: painter('dim'),
+  green: painter('green'),
+  cyan: painter('cyan'),
+  red: painter('red'),
+  yellow: painter('yellow'),
+};

@@ -1,0 +1,256 @@
+/**
+ * The only reader of the environment. Returns one frozen, typed object, or every problem at once.
+ *
+ * Each setting stands in one table with its default, its limits and why; `docs/configuration.md` lists
+ * the same names (a test compares them). Secrets never appear in a problem's text.
+ */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+
+import { OperatorError } from './errors.ts';
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+
+export interface Config {
+  readonly port: number;
+  readonly observePort: number;
+  readonly adminPort: number;
+  readonly host: string;
+  /** without a trailing slash */
+  readonly baseUrl: string;
+  readonly observeUrl: string;
+  readonly brand: string;
+  /** null: the embedded PostgreSQL under `dataDir` */
+  readonly databaseUrl: string | null;
+  readonly dataDir: string;
+  /** null: limits are counted in this process */
+  readonly redisUrl: string | null;
+  readonly matchThreads: number;
+  readonly maxBodyBytes: number;
+  readonly maxDecodedBodyBytes: number;
+  readonly maxInflightBytes: number;
+  readonly surfaceCapBytes: number;
+  readonly excerptChars: number;
+  readonly passIntervalMs: number;
+  readonly runSettleMs: number;
+  readonly runTimeoutMs: number;
+  /** days that telemetry is kept; 0 keeps it for good */
+  readonly retentionDays: number;
+  readonly bareOtlpOnBase: 'gone' | 'serve';
+  /** keys of the providers with both a client id and a client secret, sorted */
+  readonly oauthProviders: readonly string[];
+  readonly logLevel: LogLevel;
+}
+
+interface IntegerSetting {
+  readonly fallback: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const HOUR_MS = 3_600_000;
+
+/** Whole-number settings: default, least, most. */
+export const INTEGER_SETTINGS = {
+  PORT: { fallback: 8080, min: 0, max: 65_535 },
+  /** 4318 is OTLP/HTTP's own port, so that an exporter keeps its default */
+  OBSERVE_PORT: { fallback: 4318, min: 0, max: 65_535 },
+  ADMIN_PORT: { fallback: 9464, min: 0, max: 65_535 },
+  /** one core stays free for the thread that takes requests in */
+  MATCH_THREADS: { fallback: Math.max(1, availableParallelism() - 1), min: 1, max: 256 },
+  MAX_BODY_BYTES: { fallback: 20 * MIB, min: KIB, max: 1024 * MIB },
+  /** 64 MiB is the value OTLP 1.11 recommends */
+  MAX_DECODED_BODY_BYTES: { fallback: 64 * MIB, min: KIB, max: 1024 * MIB },
+  MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
+  SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
+  EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },
+  PASS_INTERVAL_MS: { fallback: 10_000, min: 100, max: HOUR_MS },
+  RUN_SETTLE_MS: { fallback: 60_000, min: 0, max: 24 * HOUR_MS },
+  RUN_TIMEOUT_MS: { fallback: 15 * 60_000, min: 1000, max: 7 * 24 * HOUR_MS },
+  RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
+} as const satisfies Record<string, IntegerSetting>;
+
+/** Text settings; null where unset means something of its own. */
+export const TEXT_SETTINGS = {
+  HOST: '0.0.0.0',
+  BASE_URL: null,
+  OBSERVE_URL: null,
+  BRAND: 'sluice',
+  DATABASE_URL: null,
+  DATA_DIR: './data',
+  REDIS_URL: null,
+  BARE_OTLP_ON_BASE: 'gone',
+  LOG_LEVEL: 'info',
+} as const;
+
+const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
+const OAUTH_SETTING = /^OAUTH_([A-Z0-9_]+)_CLIENT_(ID|SECRET)$/;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Problems = string[];
+
+/** All problems of the environment, one line each. */
+export class ConfigError extends OperatorError {
+  readonly problems: readonly string[];
+  constructor(problems: readonly string[]) {
+    super(`The configuration is not usable:\n${problems.map((line) => `  ${line}`).join('\n')}`);
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+function integer(env: Environment, name: keyof typeof INTEGER_SETTINGS, problems: Problems) {
+  const { fallback, min, max }: IntegerSetting = INTEGER_SETTINGS[name];
+  const text = env[name]?.trim();
+  if (text === undefined || text === '') return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    problems.push(`${name} must be a whole number from ${min} to ${max}, not "${text}"`);
+    return fallback;
+  }
+  return value;
+}
+
+function text(env: Environment, name: keyof typeof TEXT_SETTINGS): string | null {
+  const value = env[name]?.trim();
+  return value === undefined || value === '' ? TEXT_SETTINGS[name] : value;
+}
+
+function url(
+  env: Environment,
+  name: 'BASE_URL' | 'OBSERVE_URL' | 'DATABASE_URL' | 'REDIS_URL',
+  protocols: readonly string[],
+  problems: Problems,
+): string | null {
+  const value = text(env, name);
+  if (value === null) return null;
+  const parsed = URL.canParse(value) ? new URL(value) : null;
+  if (parsed === null || !protocols.includes(parsed.protocol)) {
+    // The value is not repeated: a database URL holds a password.
+    problems.push(`${name} must be a URL that starts with ${protocols.join('// or ')}//`);
+    return null;
+  }
+  return value.replace(/\/+$/, '');
+}
+
+function oneOf<T extends string>(
+  name: string,
+  value: string,
+  allowed: readonly string[],
+  problems: Problems,
+): T {
+  if (!allowed.includes(value)) {
+    problems.push(`${name} must be one of ${allowed.join(', ')}, not "${value}"`);
+  }
+  return value as T;
+}
+
+/** Providers with both halves set; one half alone is a problem worth naming. */
+function oauthProviders(env: Environment, problems: Problems): string[] {
+  const halves = new Map<string, Set<string>>();
+  for (const [name, value] of Object.entries(env)) {
+    const match = OAUTH_SETTING.exec(name);
+    if (match?.[1] === undefined || match[2] === undefined || !value?.trim()) continue;
+    const found = halves.get(match[1]) ?? new Set();
+    halves.set(match[1], found.add(match[2]));
+  }
+  const complete: string[] = [];
+  for (const [provider, found] of halves) {
+    if (found.size === 2) complete.push(provider.toLowerCase());
+    else {
+      const missing = found.has('ID') ? 'SECRET' : 'ID';
+      problems.push(`OAUTH_${provider}_CLIENT_${missing} is missing; its other half is set`);
+    }
+  }
+  return complete.sort();
+}
+
+function checkRelations(config: Config, env: Environment, problems: Problems): void {
+  if (config.maxBodyBytes > config.maxDecodedBodyBytes) {
+    problems.push('MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES');
+  }
+  if (config.maxDecodedBodyBytes > config.maxInflightBytes) {
+    problems.push('MAX_DECODED_BODY_BYTES must not exceed MAX_INFLIGHT_BYTES');
+  }
+  if (config.runSettleMs > config.runTimeoutMs) {
+    problems.push('RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS');
+  }
+  if (config.port !== 0 && config.port === config.observePort) {
+    const hosts = [text(env, 'BASE_URL'), text(env, 'OBSERVE_URL')].map((value) =>
+      value !== null && URL.canParse(value) ? new URL(value).host : null,
+    );
+    if (hosts[0] === null || hosts[1] === null || hosts[0] === hosts[1]) {
+      problems.push(
+        'PORT and OBSERVE_PORT are the same, so BASE_URL and OBSERVE_URL must both be set to ' +
+          'different hosts: the Host header decides which one a request means',
+      );
+    }
+  }
+  const ports = [config.adminPort, config.port, config.observePort];
+  if (config.adminPort !== 0 && ports.indexOf(config.adminPort, 1) !== -1) {
+    problems.push('ADMIN_PORT must differ from PORT and OBSERVE_PORT');
+  }
+  if (!/^[a-z][a-z0-9]{0,31}$/.test(config.brand)) {
+    problems.push('BRAND must be 1 to 32 lower-case letters and digits, a letter first');
+  }
+}
+
+/** The address people reach a listener under when no URL is configured. */
+function defaultUrl(host: string, port: number): string {
+  const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+/**
+ * Reads the configuration.
+ *
+ * @param env the process environment; an empty value counts as unset
+ * @throws {ConfigError} with one line per problem
+ */
+export function readConfig(env: Environment): Config {
+  const problems: Problems = [];
+  const http = ['http:', 'https:'];
+  const host = text(env, 'HOST') ?? TEXT_SETTINGS.HOST;
+  const port = integer(env, 'PORT', problems);
+  const observePort = integer(env, 'OBSERVE_PORT', problems);
+  const config: Config = Object.freeze({
+    port,
+    observePort,
+    adminPort: integer(env, 'ADMIN_PORT', problems),
+    host,
+    baseUrl: url(env, 'BASE_URL', http, problems) ?? defaultUrl(host, port),
+    observeUrl: url(env, 'OBSERVE_URL', http, problems) ?? defaultUrl(host, observePort),
+    brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,
+    databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:'], problems),
+    dataDir: resolve(text(env, 'DATA_DIR') ?? TEXT_SETTINGS.DATA_DIR),
+    redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems),
+    matchThreads: integer(env, 'MATCH_THREADS', problems),
+    maxBodyBytes: integer(env, 'MAX_BODY_BYTES', problems),
+    maxDecodedBodyBytes: integer(env, 'MAX_DECODED_BODY_BYTES', problems),
+    maxInflightBytes: integer(env, 'MAX_INFLIGHT_BYTES', problems),
+    surfaceCapBytes: integer(env, 'SURFACE_CAP_BYTES', problems),
+    excerptChars: integer(env, 'EXCERPT_CHARS', problems),
+    passIntervalMs: integer(env, 'PASS_INTERVAL_MS', problems),
+    runSettleMs: integer(env, 'RUN_SETTLE_MS', problems),
+    runTimeoutMs: integer(env, 'RUN_TIMEOUT_MS', problems),
+    retentionDays: integer(env, 'RETENTION_DAYS', problems),
+    bareOtlpOnBase: oneOf<Config['bareOtlpOnBase']>(
+      'BARE_OTLP_ON_BASE',
+      text(env, 'BARE_OTLP_ON_BASE') ?? TEXT_SETTINGS.BARE_OTLP_ON_BASE,
+      ['gone', 'serve'],
+      problems,
+    ),
+    oauthProviders: oauthProviders(env, problems),
+    logLevel: oneOf<LogLevel>(
+      'LOG_LEVEL',
+      text(env, 'LOG_LEVEL') ?? TEXT_SETTINGS.LOG_LEVEL,
+      LOG_LEVELS,
+      problems,
+    ),
+  });
+  checkRelations(config, env, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}

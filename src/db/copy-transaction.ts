@@ -1,0 +1,180 @@
+/**
+ * One batch, one transaction: resources and metrics not yet known, COPY per table, then the runs.
+ *
+ * Runs are upserted last and in key order, so that row locks are held for the shortest time and two
+ * writers never wait for each other. Nothing is remembered as known before the commit.
+ */
+import { pipeline } from 'node:stream/promises';
+import { from as copyFrom } from 'pg-copy-streams';
+
+import type { MetricRow, ResourceRow } from '../model.ts';
+import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
+import type { Connection } from './database.ts';
+import type { EncodedRequest } from './encoded-request.ts';
+import { mergeDeltas, type RunDelta } from './run-delta.ts';
+import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
+
+/** Contents that are surely stored; past this many the set starts anew. */
+const KNOWN_MAX = 100_000;
+
+/** Remembers which resources and metrics are committed, so that they are sent once. */
+export class KnownContents {
+  readonly #ids = new Set<string>();
+
+  has(workspaceId: number, id: string): boolean {
+    return this.#ids.has(`${workspaceId}/${id}`);
+  }
+
+  add(workspaceId: number, id: string): void {
+    if (this.#ids.size >= KNOWN_MAX) this.#ids.clear();
+    this.#ids.add(`${workspaceId}/${id}`);
+  }
+
+  /** Call when tables may have lost rows, for one after the database came back. */
+  clear(): void {
+    this.#ids.clear();
+  }
+}
+
+interface Owned<Row> {
+  readonly workspaceId: number;
+  readonly row: Row;
+}
+
+/** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
+function unknownRows<Row extends { readonly id: string }>(
+  requests: readonly EncodedRequest[],
+  pick: (request: EncodedRequest) => readonly Row[],
+  known: KnownContents,
+): Owned<Row>[] {
+  const found = new Map<string, Owned<Row>>();
+  for (const request of requests) {
+    for (const row of pick(request)) {
+      if (known.has(request.workspaceId, row.id)) continue;
+      found.set(`${request.workspaceId}/${row.id}`, { workspaceId: request.workspaceId, row });
+    }
+  }
+  return [...found.values()].sort(
+    (a, b) => a.workspaceId - b.workspaceId || (a.row.id < b.row.id ? -1 : 1),
+  );
+}
+
+async function insertResources(connection: Connection, rows: readonly Owned<ResourceRow>[]) {
+  if (rows.length === 0) return;
+  const column = <T>(value: (row: ResourceRow) => T) => rows.map(({ row }) => value(row));
+  await connection.query({
+    name: 'insert-resources',
+    text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
+             dropped_attributes, scope_name, scope_version, scope_attributes, scope_schema_url,
+             scope_dropped_attributes)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::json[], $5::text[],
+             $6::bigint[], $7::text[], $8::text[], $9::json[], $10::text[], $11::bigint[])
+           ON CONFLICT DO NOTHING`,
+    values: [
+      rows.map(({ workspaceId }) => workspaceId),
+      column((row) => row.id),
+      column((row) => row.serviceName),
+      column((row) => row.attributes),
+      column((row) => row.schemaUrl),
+      column((row) => row.droppedAttributes),
+      column((row) => row.scopeName),
+      column((row) => row.scopeVersion),
+      column((row) => row.scopeAttributes),
+      column((row) => row.scopeSchemaUrl),
+      column((row) => row.scopeDroppedAttributes),
+    ],
+  });
+}
+
+async function insertMetrics(connection: Connection, rows: readonly Owned<MetricRow>[]) {
+  if (rows.length === 0) return;
+  const column = <T>(value: (row: MetricRow) => T) => rows.map(({ row }) => value(row));
+  await connection.query({
+    name: 'insert-metrics',
+    text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
+             monotonic, metadata)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
+             $6::text[], $7::smallint[], $8::boolean[], $9::json[])
+           ON CONFLICT DO NOTHING`,
+    values: [
+      rows.map(({ workspaceId }) => workspaceId),
+      column((row) => row.id),
+      column((row) => row.name),
+      column((row) => row.description),
+      column((row) => row.unit),
+      column((row) => row.kind),
+      column((row) => row.temporality),
+      column((row) => row.monotonic),
+      column((row) => row.metadata),
+    ],
+  });
+}
+
+async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): Promise<void> {
+  if (deltas.length === 0) return;
+  const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
+  await connection.query({
+    name: 'upsert-runs',
+    text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
+             start_unix_nano, end_unix_nano, spans, log_records)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
+             $6::bigint[], $7::bigint[], $8::int[], $9::int[])
+           ON CONFLICT (workspace_id, run_id) DO UPDATE SET
+             state = CASE WHEN r.state = 'failed' OR excluded.state = 'running' THEN r.state
+                          ELSE excluded.state END,
+             name = coalesce(r.name, excluded.name),
+             service_name = coalesce(r.service_name, excluded.service_name),
+             start_unix_nano = least(r.start_unix_nano, excluded.start_unix_nano),
+             end_unix_nano = greatest(r.end_unix_nano, excluded.end_unix_nano),
+             spans = r.spans + excluded.spans,
+             log_records = r.log_records + excluded.log_records,
+             last_arrival_at = now()`,
+    values: [
+      column((delta) => delta.workspaceId),
+      column((delta) => delta.runId),
+      column((delta) => (delta.failed ? 'failed' : delta.finished ? 'completed' : 'running')),
+      column((delta) => delta.name),
+      column((delta) => delta.serviceName),
+      column((delta) => delta.startUnixNano),
+      column((delta) => delta.endUnixNano),
+      column((delta) => delta.spans),
+      column((delta) => delta.logRecords),
+    ],
+  });
+}
+
+async function copyTable(
+  connection: Connection,
+  table: TelemetryTable,
+  requests: readonly EncodedRequest[],
+): Promise<void> {
+  const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
+  if (chunks.length === 0) return;
+  await pipeline(
+    [COPY_HEADER, ...chunks, COPY_TRAILER],
+    connection.query(copyFrom(copyStatement(table))),
+  );
+}
+
+/**
+ * Stores a batch on a connection, from BEGIN to COMMIT.
+ *
+ * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
+ *   drops the connection
+ */
+export async function storeBatch(
+  connection: Connection,
+  requests: readonly EncodedRequest[],
+  known: KnownContents,
+): Promise<void> {
+  const resources = unknownRows(requests, (request) => request.resources, known);
+  const metrics = unknownRows(requests, (request) => request.metrics, known);
+  await connection.query('BEGIN');
+  await insertResources(connection, resources);
+  await insertMetrics(connection, metrics);
+  for (const table of TELEMETRY_TABLES) await copyTable(connection, table, requests);
+  await upsertRuns(connection, mergeDeltas(requests.map(({ runs }) => runs)));
+  await connection.query('COMMIT');
+  for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);
+  for (const { workspaceId, row } of metrics) known.add(workspaceId, row.id);
+}

@@ -1,0 +1,71 @@
+/**
+ * Folders of the embedded server's own.
+ *
+ * Never changes the mode of a folder that this user does not own.
+ */
+import { chmod, mkdir, stat } from 'node:fs/promises';
+import { OperatorError } from '../errors.ts';
+import { errorCode } from './embedded-process.ts';
+
+/**
+ * Makes `path` (its parent exists) and gives it exactly `mode`, whatever the umask. Also when it is
+ * there already: another process may be between making it and setting its mode.
+ *
+ * @returns true when it was made now
+ * @throws OperatorError when it cannot be made or entered
+ */
+export async function makeOwnFolder(path: string, mode: number): Promise<boolean> {
+  const isNew = (await uidOf(path)) === null;
+  try {
+    await mkdir(path, { recursive: true, mode });
+    const { uid, mode: actual } = await stat(path);
+    if (uid === process.getuid?.() && (actual & 0o777) !== mode) await chmod(path, mode);
+  } catch (error) {
+    throw unusableFolder(path, error);
+  }
+  return isNew;
+}
+
+/**
+ * Makes the folder the operator asked for, with the mode the operator's umask gives.
+ *
+ * @throws OperatorError when it cannot be made
+ */
+export async function makeAskedFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw unusableFolder(path, error);
+  }
+}
+
+/**
+ * The owner of `path`; null when there is nothing.
+ *
+ * @throws OperatorError when we may not look
+ */
+export async function uidOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).uid;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw unusableFolder(path, error);
+  }
+}
+
+/** One line for the operator about a folder that the database cannot use. */
+export function unusableFolder(path: string, cause: unknown): OperatorError {
+  const why = errorCode(cause) ?? String(cause);
+  const hint = HINTS[why] ?? 'set DATA_DIR to another folder';
+  return new OperatorError(`cannot use ${path} for the database (${why}): ${hint}`, { cause });
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  EACCES: 'run as the user that owns it, or set DATA_DIR to a folder this user can write',
+  EPERM: 'run as the user that owns it, or set DATA_DIR to a folder this user can write',
+  // What Node reports of a recursive mkdir on a read-only file system.
+  ENOENT: 'its parent folder is missing or cannot be written; set DATA_DIR to another folder',
+  EROFS: 'the file system is read-only; set DATA_DIR to a folder that can be written',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+};

@@ -1,0 +1,159 @@
+/**
+ * Starting a server on a cluster: port, process, and waiting until it accepts logins.
+ *
+ * Only the owner of the home may launch. Never leaves a server behind that it gave up on.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, stat, unlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OperatorError } from '../errors.ts';
+import { serverArguments } from './embedded-cluster.ts';
+import { openServerLog, serverLogTail } from './embedded-log.ts';
+import { clusterOf, type Place, portFileOf } from './embedded-place.ts';
+import { asAccount, CHILD_ENVIRONMENT, errorCode, processIdentity } from './embedded-process.ts';
+import {
+  findServer,
+  POLL_MS,
+  readPidFile,
+  type Server,
+  START_TIMEOUT_MS,
+  settledServer,
+  stopServer,
+} from './embedded-server.ts';
+
+const PORT_ATTEMPTS = 5;
+/** How long the remains of a killed server or a killed Sluice may stand in the way. */
+const LINGER_TIMEOUT_MS = 30_000;
+const LINGER_POLL_MS = 200;
+/** Its children hold the shared memory; a server that was just spawned holds the file. */
+const LINGERING = /pre-existing shared memory block|lock file "postmaster\.pid"/;
+/** Between creating postmaster.pid and writing to it a server takes microseconds. */
+const EMPTY_PID_FILE_AGE_MS = 2000;
+
+/**
+ * Starts a server on the cluster of `place` and waits until it accepts logins. A server that turns
+ * out to be running after all (its owner was killed in the act of starting it) is taken as it is.
+ *
+ * @throws OperatorError with the last lines of its log when it does not come up
+ */
+export async function launchServer(place: Place): Promise<Server> {
+  const lingerDeadline = Date.now() + LINGER_TIMEOUT_MS;
+  let port = await choosePort(place.home);
+  let portAttempts = 1;
+  for (;;) {
+    await removeRecycledPidFile(place.home);
+    const launch = await spawnServer(place, port);
+    const server = await awaitLaunch(place.home, launch.pid);
+    if (server !== null) {
+      await writeFile(portFileOf(place.home), `${server.port}\n`, { mode: 0o600 });
+      return server;
+    }
+    const other = await settledServer(place.home);
+    if (other !== null) return other;
+    const said = await serverLogTail(place.home, launch.logStart);
+    if (portAttempts < PORT_ATTEMPTS && /could not create any TCP\/IP sockets/.test(said)) {
+      port = await freePort(0);
+      portAttempts += 1;
+    } else if (Date.now() < lingerDeadline && LINGERING.test(said)) {
+      await sleep(LINGER_POLL_MS);
+    } else {
+      throw new OperatorError(`PostgreSQL in ${place.home} did not start: ${said}`);
+    }
+  }
+}
+
+/**
+ * A session of its own: Ctrl-C in our terminal must not reach the server before we have drained,
+ * and it may outlive us. Its output goes to a file, never to a pipe that dies with us.
+ */
+async function spawnServer(place: Place, port: number): Promise<{ pid: number; logStart: number }> {
+  const { file, start } = await openServerLog(place.home);
+  try {
+    const child = spawn(
+      place.runtime.postgres,
+      ['-D', clusterOf(place.home), ...serverArguments(port)],
+      {
+        ...asAccount(place.account),
+        cwd: '/',
+        env: CHILD_ENVIRONMENT,
+        detached: true,
+        stdio: ['ignore', file.fd, file.fd],
+      },
+    );
+    await once(child, 'spawn');
+    child.unref();
+    if (child.pid === undefined) throw new Error('a process was spawned without a pid');
+    return { pid: child.pid, logStart: start };
+  } finally {
+    await file.close();
+  }
+}
+
+/** The server once it is ready; null when its process ended before. */
+async function awaitLaunch(home: string, pid: number): Promise<Server | null> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const server = await findServer(home);
+    if (server?.pid === pid && server.status === 'ready') return server;
+    if ((await processIdentity(pid)) === null) return null;
+    if (Date.now() > deadline) {
+      await stopServer(home);
+      const said = await serverLogTail(home, 0);
+      throw new OperatorError(
+        `PostgreSQL in ${home} was not ready after ${START_TIMEOUT_MS / 1000} s: ${said}`,
+      );
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * A killed server leaves postmaster.pid behind. PostgreSQL itself clears it away when the pid is
+ * dead, but refuses when another of the account's programs has got the number since. Its own check
+ * for left-over children does not need the file (shared memory is found by the cluster's inode).
+ */
+async function removeRecycledPidFile(home: string): Promise<void> {
+  const lines = await readPidFile(home);
+  if (lines === null || (await findServer(home)) !== null) return;
+  const path = join(clusterOf(home), 'postmaster.pid');
+  const ageMs = Date.now() - (await stat(path)).mtimeMs;
+  if (lines[0] === '' && ageMs < EMPTY_PID_FILE_AGE_MS) return;
+  await unlink(path);
+}
+
+/** The port of the last start while it is free, so that noted addresses stay true; else another. */
+async function choosePort(home: string): Promise<number> {
+  const remembered = await readPort(home);
+  if (remembered === null) return freePort(0);
+  try {
+    return await freePort(remembered);
+  } catch (error) {
+    if (errorCode(error) === 'EADDRINUSE' || errorCode(error) === 'EACCES') return freePort(0);
+    throw error;
+  }
+}
+
+async function readPort(home: string): Promise<number | null> {
+  try {
+    const port = Number(await readFile(portFileOf(home), 'utf8'));
+    return Number.isInteger(port) && port >= 1024 && port <= 65_535 ? port : null;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Binds `port` (0: any) on 127.0.0.1 and lets go of it again. */
+async function freePort(port: number): Promise<number> {
+  const listener = createServer();
+  listener.listen({ port, host: '127.0.0.1', exclusive: true });
+  await once(listener, 'listening');
+  const address = listener.address();
+  listener.close();
+  await once(listener, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP port without number');
+  return address.port;
+}

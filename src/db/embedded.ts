@@ -1,0 +1,160 @@
+/**
+ * The embedded PostgreSQL server: found or made, started or adopted, handed out as a url, stopped.
+ *
+ * One process owns the server of a data directory, and only it stops it. A server that outlived
+ * its owner is adopted with ownership; one whose owner lives is used and left running.
+ * Knows nothing of tables. Handles no signals: when to stop is decided by who starts.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OperatorError } from '../errors.ts';
+import { ensureCluster } from './embedded-cluster.ts';
+import { unusableFolder } from './embedded-folder.ts';
+import { launchServer } from './embedded-launch.ts';
+import { claimOwnership, type Ownership } from './embedded-owner.ts';
+import { existingHomes, type Place, preparePlace } from './embedded-place.ts';
+import {
+  findServer,
+  openDatabase,
+  POLL_MS,
+  type Server,
+  START_TIMEOUT_MS,
+  settledServer,
+  stopServer,
+} from './embedded-server.ts';
+
+/** What is worth an operator's line; pino's loggers fit. */
+export interface EmbeddedLog {
+  info(message: string): void;
+  warn(message: string): void;
+}
+
+export interface EmbeddedDatabase {
+  /** postgres://…, with the password: never log it */
+  readonly url: string;
+  /** absolute path of the folder that holds the cluster, the password and the server's log */
+  readonly home: string;
+  /** why `home` is not under the folder asked for; null when it is */
+  readonly moved: string | null;
+  /** true when the server was running already */
+  readonly adopted: boolean;
+  /** true when `stop` stops the server; false when another living process owns it */
+  readonly owned: boolean;
+  /**
+   * Stops the server, or only leaves it when `owned` is false. Bounded: 75 seconds. Close your
+   * connections before; a second call gives the first one's outcome.
+   *
+   * @throws OperatorError when the server does not stop
+   */
+  stop(): Promise<void>;
+}
+
+/**
+ * Gives the database of `dataDir`: makes it on the first start, starts its server or takes over
+ * the one that runs.
+ *
+ * @param options.dataDir folder for the data; relative paths from the working directory
+ * @throws OperatorError with one line for the operator: no binaries for this platform, an unusable
+ *   folder, data of another major version, a server that does not start (with its last log lines)
+ */
+export async function startEmbedded(options: {
+  readonly dataDir: string;
+  readonly log: EmbeddedLog;
+}): Promise<EmbeddedDatabase> {
+  const place = await preparePlace(options.dataDir);
+  if (place.moved !== null) {
+    options.log.warn(`embedded database is in ${place.home}: ${place.moved}`);
+  }
+  try {
+    return await startIn(place, options.log);
+  } catch (error) {
+    throw explained(error, place.home);
+  }
+}
+
+async function startIn(place: Place, log: EmbeddedLog): Promise<EmbeddedDatabase> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const ownership = await claimOwnership(place.home);
+    if (ownership !== null) return startOwned(place, ownership, log);
+    // Its owner may be in the middle of starting or stopping it: look again, claim again.
+    const server = await findServer(place.home);
+    if (server?.status === 'ready') return useForeign(place, server, log);
+    if (Date.now() > deadline) {
+      throw new OperatorError(
+        `another process owns the database in ${place.home}, and it does not become ready`,
+      );
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/** A full disk, a lost permission: one line for the operator. Anything else stays as it is. */
+function explained(error: unknown, home: string): unknown {
+  const isSystemError = error instanceof Error && 'syscall' in error && 'errno' in error;
+  return isSystemError ? unusableFolder(home, error) : error;
+}
+
+async function startOwned(
+  place: Place,
+  ownership: Ownership,
+  log: EmbeddedLog,
+): Promise<EmbeddedDatabase> {
+  try {
+    const running = await settledServer(place.home);
+    if (running === null && (await ensureCluster(place))) {
+      log.info(`embedded database made in ${place.home}`);
+    }
+    const server = running ?? (await launchServer(place));
+    const verb = running === null ? 'started' : 'adopted';
+    const url = await openDatabase(place.home, server);
+    log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, 127.0.0.1:${server.port})`);
+    let stopping: Promise<void> | null = null;
+    const stop = (): Promise<void> => {
+      stopping ??= stopOwned(place.home, ownership);
+      return stopping;
+    };
+    const adopted = running !== null;
+    return { url, home: place.home, moved: place.moved, adopted, owned: true, stop };
+  } catch (error) {
+    await ownership.release();
+    throw error;
+  }
+}
+
+async function stopOwned(home: string, ownership: Ownership): Promise<void> {
+  try {
+    await stopServer(home);
+  } finally {
+    await ownership.release();
+  }
+}
+
+async function useForeign(
+  place: Place,
+  server: Server,
+  log: EmbeddedLog,
+): Promise<EmbeddedDatabase> {
+  const url = await openDatabase(place.home, server);
+  log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
+  const stop = (): Promise<void> => Promise.resolve();
+  return { url, home: place.home, moved: place.moved, adopted: true, owned: false, stop };
+}
+
+/**
+ * The url of the server that already runs for `dataDir`: for commands beside a running Sluice.
+ * Starts nothing, makes nothing, owns nothing.
+ *
+ * @returns null when none runs
+ * @throws OperatorError when one runs but we may not log in to it
+ */
+export async function connectEmbedded(dataDir: string): Promise<string | null> {
+  for (const home of await existingHomes(dataDir)) {
+    try {
+      const server = await settledServer(home);
+      if (server !== null) return await openDatabase(home, server);
+    } catch (error) {
+      throw explained(error, home);
+    }
+  }
+  return null;
+}

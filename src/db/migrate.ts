@@ -1,0 +1,103 @@
+/**
+ * Brings the schema up to date: the numbered SQL files of `migrations/`, each once, in order, all in
+ * one transaction. Files are never changed after they have shipped; their digests are kept and compared.
+ *
+ * Several processes may start at once: they queue at an advisory lock, and all but the first find
+ * nothing left to do. (The migration libraries that were looked at fail at once instead of waiting.)
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { OperatorError } from '../errors.ts';
+import { type Connection, type Database, inTransaction } from './database.ts';
+
+/** Any number will do as long as nothing else in this database uses it: "sluice" in ASCII. */
+const LOCK_KEY = '0x736c75696365';
+const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/;
+const FOLDER = fileURLToPath(new URL('migrations/', import.meta.url));
+
+interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly sql: string;
+  readonly sha256: string;
+}
+
+/** The migrations this version of the program knows, in order. */
+export function loadMigrations(): Migration[] {
+  return readdirSync(FOLDER)
+    .sort()
+    .map((name) => {
+      const version = Number(FILE_NAME.exec(name)?.[1]);
+      if (!Number.isInteger(version)) throw new Error(`migrations/${name} has no number`);
+      const sql = readFileSync(`${FOLDER}${name}`, 'utf8');
+      return { version, name, sql, sha256: createHash('sha256').update(sql).digest('hex') };
+    });
+}
+
+async function appliedMigrations(connection: Connection): Promise<Map<number, string>> {
+  await connection.query(`
+    CREATE TABLE IF NOT EXISTS schema_migrations (
+      version    integer PRIMARY KEY,
+      name       text NOT NULL,
+      sha256     text NOT NULL,
+      applied_at timestamptz NOT NULL DEFAULT now()
+    )`);
+  const { rows } = await connection.query<{ version: number; sha256: string }>(
+    'SELECT version, sha256 FROM schema_migrations',
+  );
+  return new Map(rows.map(({ version, sha256 }) => [version, sha256]));
+}
+
+function checkHistory(applied: ReadonlyMap<number, string>, known: readonly Migration[]): void {
+  for (const [version, sha256] of applied) {
+    const migration = known.find((one) => one.version === version);
+    if (migration === undefined) {
+      throw new OperatorError(
+        `The database has migration ${version}, which this version does not know. ` +
+          'It was written by a newer Sluice: start that one.',
+      );
+    }
+    if (migration.sha256 !== sha256) {
+      throw new OperatorError(
+        `migrations/${migration.name} was changed after it had been applied. Restore the file.`,
+      );
+    }
+  }
+}
+
+/**
+ * Applies what is missing.
+ *
+ * @returns the names of the migrations applied now
+ * @throws {OperatorError} when the database is newer than the program or a shipped file was changed
+ */
+export async function migrate(database: Database): Promise<string[]> {
+  const known = loadMigrations();
+  return await inTransaction(database, async (connection) => {
+    await connection.query('SET LOCAL statement_timeout = 0');
+    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
+    const applied = await appliedMigrations(connection);
+    checkHistory(applied, known);
+    const missing = known.filter(({ version }) => !applied.has(version));
+    for (const { version, name, sql, sha256 } of missing) {
+      await connection.query(sql);
+      await connection.query(
+        'INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)',
+        [version, name, sha256],
+      );
+    }
+    return missing.map(({ name }) => name);
+  });
+}
+
+/** The `migrations` probe: resolves when the database has exactly what this program knows. */
+export async function checkMigrations(database: Database): Promise<void> {
+  const { rows } = await database.query<{ applied: number }>(
+    'SELECT count(*)::int AS applied FROM schema_migrations',
+  );
+  const known = loadMigrations().length;
+  const applied = rows[0]?.applied ?? 0;
+  if (applied !== known) throw new Error(`${applied} of ${known} migrations are applied`);
+}

@@ -1,0 +1,121 @@
+/**
+ * What one request adds to each run: counts, the time it spans, and its root if that came along.
+ * Pure; `copy-writer.ts` merges the deltas of a batch and upserts them once.
+ */
+import type { DecodedRequest, Hex16, Int64, SpanRow } from '../model.ts';
+
+export interface RunDelta {
+  readonly workspaceId: number;
+  readonly runId: Hex16;
+  spans: number;
+  logRecords: number;
+  startUnixNano: Int64 | null;
+  endUnixNano: Int64 | null;
+  /** the root span has arrived */
+  finished: boolean;
+  /** the root span's status is ERROR */
+  failed: boolean;
+  name: string | null;
+  serviceName: string | null;
+}
+
+export type RunDeltas = Map<string, RunDelta>;
+
+const STATUS_ERROR = 2;
+
+/** Orders two decimal texts of non-negative integers. */
+function isLess(a: Int64, b: Int64): boolean {
+  return a.length === b.length ? a < b : a.length < b.length;
+}
+
+function widen(delta: RunDelta, start: Int64, end: Int64): void {
+  if (delta.startUnixNano === null || isLess(start, delta.startUnixNano)) {
+    delta.startUnixNano = start;
+  }
+  if (delta.endUnixNano === null || isLess(delta.endUnixNano, end)) delta.endUnixNano = end;
+}
+
+function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
+  const key = `${workspaceId}/${runId}`;
+  const known = deltas.get(key);
+  if (known !== undefined) return known;
+  const fresh: RunDelta = {
+    workspaceId,
+    runId,
+    spans: 0,
+    logRecords: 0,
+    startUnixNano: null,
+    endUnixNano: null,
+    finished: false,
+    failed: false,
+    name: null,
+    serviceName: null,
+  };
+  deltas.set(key, fresh);
+  return fresh;
+}
+
+function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): void {
+  delta.spans += 1;
+  delta.serviceName ??= serviceName;
+  widen(delta, span.startUnixNano, span.endUnixNano);
+  if (span.parentSpanId !== null) return;
+  delta.finished = true;
+  delta.failed ||= span.statusCode === STATUS_ERROR;
+  delta.name ??= span.name;
+  delta.serviceName = serviceName ?? delta.serviceName;
+}
+
+/** The runs that a request touches, one delta each. */
+export function runDeltas(request: DecodedRequest, workspaceId: number): RunDelta[] {
+  const deltas: RunDeltas = new Map();
+  const services = new Map(request.resources.map(({ id, serviceName }) => [id, serviceName]));
+  for (const span of request.spans) {
+    addSpan(
+      deltaOf(deltas, workspaceId, span.traceId),
+      span,
+      services.get(span.resourceId) ?? null,
+    );
+  }
+  for (const log of request.logs) {
+    if (log.traceId === null) continue;
+    const delta = deltaOf(deltas, workspaceId, log.traceId);
+    delta.logRecords += 1;
+    delta.serviceName ??= services.get(log.resourceId) ?? null;
+    const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
+    if (time !== '0') widen(delta, time, time);
+  }
+  return [...deltas.values()];
+}
+
+/** Folds `delta` into `into`; both belong to the same run. */
+function merge(into: RunDelta, delta: RunDelta): void {
+  into.spans += delta.spans;
+  into.logRecords += delta.logRecords;
+  if (delta.startUnixNano !== null && delta.endUnixNano !== null) {
+    widen(into, delta.startUnixNano, delta.endUnixNano);
+  }
+  into.finished ||= delta.finished;
+  into.failed ||= delta.failed;
+  into.name ??= delta.name;
+  into.serviceName ??= delta.serviceName;
+}
+
+/**
+ * The deltas of several requests, one per run, in the order of their keys: every writer locks runs in
+ * the same order, so that two transactions can never wait for each other.
+ */
+export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[] {
+  const merged: RunDeltas = new Map();
+  for (const list of lists) {
+    for (const delta of list) {
+      const key = `${delta.workspaceId}/${delta.runId}`;
+      const known = merged.get(key);
+      if (known === undefined) merged.set(key, { ...delta });
+      else merge(known, delta);
+    }
+  }
+  return [...merged.values()].sort(
+    (a, b) => a.workspaceId - b.workspaceId || (a.runId < b.runId ? -1 : 1),
+  );
+}

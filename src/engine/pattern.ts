@@ -1,0 +1,92 @@
+/**
+ * Owns the one way in which a corpus pattern becomes an RE2 program, and the reasons why one cannot.
+ * Nothing else in the project imports `re2`. Compiling never throws: a bad pattern is a value.
+ *
+ * The corpus is written for engines that ignore case; RE2 reads the leading inline groups ((?i),
+ * (?is) …) itself, so the source is handed over unchanged.
+ */
+import RE2 from 're2';
+import type { UnsupportedReason } from '../model.ts';
+
+/** A compiled pattern over UTF-8 bytes. */
+export interface Pattern {
+  /** Does it match anywhere in `bytes`? Throws what RE2 throws; the caller decides what that means. */
+  test(bytes: Buffer): boolean;
+  /** Byte range of the leftmost match in `bytes`, or null. Slower than `test`: ask it after a hit. */
+  find(bytes: Buffer): ByteRange | null;
+}
+
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type Compiled =
+  | { readonly pattern: Pattern; readonly reason: null }
+  | { readonly pattern: null; readonly reason: UnsupportedReason };
+
+/** Compiles a source; the same source gives the same program for the compiler's lifetime. */
+export type PatternCompiler = (source: string) => Compiled;
+
+/** Case-insensitive, Unicode. No `g` or `y`: a pattern with a moving `lastIndex` would have memory. */
+const FLAGS = 'iu';
+
+/**
+ * What RE2 says (re2/re2.cc, `RE2::ErrorCode` texts) to what a rule's reader needs to know.
+ * First fit wins, so the narrow ones stand first.
+ */
+const REASONS: readonly (readonly [RegExp, string, string])[] = [
+  [/invalid perl operator: \(\?<?[=!]/, 'lookaround', 'look-around is not part of RE2'],
+  [
+    /invalid (?:named capture group|group): \(\?<[=!]/,
+    'lookaround',
+    'look-around is not part of RE2',
+  ],
+  [
+    /invalid escape sequence: \\(?:[1-9]|k)/,
+    'backreference',
+    'back-references are not part of RE2',
+  ],
+  [/invalid escape sequence/, 'invalid_escape', 'an escape RE2 does not know'],
+  [/invalid repetition size/, 'repeat_over_1000', 'RE2 repeats at most 1000 times'],
+  [/pattern too large/, 'pattern_too_large', 'the compiled pattern exceeds the memory RE2 allows'],
+];
+
+/**
+ * A compiler with its own memory: one program per distinct source, kept as long as the compiler is.
+ */
+export function createPatternCompiler(): PatternCompiler {
+  const known = new Map<string, Compiled>();
+  return (source) => {
+    const before = known.get(source);
+    if (before !== undefined) return before;
+    const compiled = compile(source);
+    known.set(source, compiled);
+    return compiled;
+  };
+}
+
+function compile(source: string): Compiled {
+  try {
+    return { pattern: toPattern(new RE2(source, FLAGS)), reason: null };
+  } catch (error) {
+    return { pattern: null, reason: toReason(error instanceof Error ? error.message : 'unknown') };
+  }
+}
+
+function toPattern(program: RE2): Pattern {
+  return {
+    test: (bytes) => program.test(bytes),
+    find: (bytes) => {
+      const match = program.exec(bytes);
+      return match === null ? null : { start: match.index, end: match.index + match[0].byteLength };
+    },
+  };
+}
+
+function toReason(message: string): UnsupportedReason {
+  for (const [fits, code, explanation] of REASONS) {
+    if (fits.test(message)) return { code, message: `${explanation} (${message})` };
+  }
+  return { code: 'invalid_pattern', message };
+}

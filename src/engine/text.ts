@@ -1,0 +1,98 @@
+/**
+ * Owns the second reading of a text: invisible characters stripped, NFKC, look-alike Cyrillic and
+ * Greek folded to Latin — and the way back from an offset in it to the text as it was written.
+ *
+ * Works cluster by cluster (a character and what attaches to it), so the reading of a prefix that
+ * ends between clusters is a prefix of the whole reading. Pure; must never change the written text.
+ */
+
+/** UTF-16 offsets, end exclusive. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * What belongs to the character before it: marks, invisibles (which end up as nothing), Hangul
+ * vowels and finals (they compose), half-width voicing marks (they compose after NFKC).
+ */
+const ATTACHED = '[\\p{M}\\p{DI}\\u1160-\\u11ff\\uff9e\\uff9f]';
+
+/** A cluster that can read differently from how it is written. Bare ASCII never does. */
+const CLUSTER = new RegExp(`(?:[\\0-\\x7f](?=${ATTACHED})|[^\\0-\\x7f])${ATTACHED}*`, 'gu');
+
+const LAST_CLUSTER = new RegExp(`[^]${ATTACHED}*$`, 'u');
+
+/** UTF-16 units. A cluster that is longer, at the very end of a cut text, is nobody's letter. */
+const LOOKBACK = 256;
+
+const INVISIBLE = /\p{DI}+/gu;
+const NOT_ASCII = /[^\0-\x7f]/;
+
+/** A look-alike and the Latin letter it passes for, pair by pair. */
+const LOOK_ALIKES =
+  'аa вb сc ԁd еe һh нh іi јj кk ӏl мm оo рp ԛq ѕs тt уy ѵv ԝw хx ' +
+  'АA ВB СC ЕE ԌG НH ІI ЈJ КK МM ОO РP ԚQ ЅS ТT УY ѴV ԜW ХX ' +
+  'αa εe γy ηn ιi κk νv οo ρp τt υu χx ϲc ϳj ' +
+  'ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX ϹC ͿJ ' +
+  'ıi ǀl ոn ɡg ɑa';
+
+const LATIN_OF = new Map(
+  LOOK_ALIKES.split(' ').map((pair) => {
+    const [alike = '', latin = ''] = pair;
+    return [alike, latin] as const;
+  }),
+);
+
+/**
+ * The text as a reader is deceived into seeing it.
+ * @returns the very same string when there is nothing to normalise
+ */
+export function normalise(text: string): string {
+  return NOT_ASCII.test(text) ? text.replace(CLUSTER, normaliseCluster) : text;
+}
+
+/**
+ * How much of `normalise(text)` stays as it is whatever would follow the text: all but its last
+ * cluster, to which the next character may attach.
+ * @returns a UTF-16 offset into `normalise(text)`
+ */
+export function settledLength(text: string): number {
+  const tail = LAST_CLUSTER.exec(text.slice(-LOOKBACK))?.[0].length ?? 0;
+  return normalise(text.slice(0, text.length - tail)).length;
+}
+
+/**
+ * Maps a range of the normalised text back to the written one. A cluster is taken whole: nothing of
+ * what produced the range is missing.
+ * @param text the written text
+ * @param range offsets into `normalise(text)`
+ * @returns offsets into `text`
+ */
+export function toWrittenRange(text: string, range: TextRange): TextRange {
+  let start = -1;
+  // Both sides walk together: everything before `read` was produced by what stands before `written`.
+  let read = 0;
+  let written = 0;
+  const plainAt = (offset: number) => written + (offset - read);
+  for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
+    const plainEnd = read + (index - written);
+    if (start < 0 && range.start < plainEnd) start = plainAt(range.start);
+    if (range.end <= plainEnd)
+      return { start: start < 0 ? plainAt(range.start) : start, end: plainAt(range.end) };
+    const clusterEnd = plainEnd + normaliseCluster(cluster).length;
+    if (start < 0 && range.start < clusterEnd) start = index;
+    read = clusterEnd;
+    written = index + cluster.length;
+    if (range.end <= read) return { start: start < 0 ? written : start, end: written };
+  }
+  return { start: start < 0 ? plainAt(range.start) : start, end: plainAt(range.end) };
+}
+
+function normaliseCluster(cluster: string): string {
+  let latin = '';
+  for (const letter of cluster.replace(INVISIBLE, '').normalize('NFKC')) {
+    latin += LATIN_OF.get(letter) ?? letter;
+  }
+  return latin;
+}

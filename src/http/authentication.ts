@@ -1,0 +1,109 @@
+/**
+ * Who is asking: the bearer key of a request, looked up once and remembered for a few seconds.
+ *
+ * Keys are remembered by digest, never in clear. A revoked key stops working when its entry ages out,
+ * within KEY_TTL_MS; an unknown one is remembered too, so that a flood of wrong keys costs no queries.
+ */
+import { SluiceError } from '../errors.ts';
+import type { Credential, KeyKind } from '../model.ts';
+
+/** A revocation takes effect everywhere within this time. */
+export const KEY_TTL_MS = 5000;
+const ENTRIES_MAX = 10_000;
+/** Longer than any key of ours; what is longer is not looked at. */
+const KEY_CHARS_MAX = 256;
+const BEARER = /^bearer +([^\s]+) *$/i;
+
+interface Entry {
+  readonly expiresAtMs: number;
+  readonly credential: Credential | null;
+}
+
+export interface Authenticator {
+  /**
+   * The credential of an Authorization header; at once when it is remembered.
+   *
+   * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind` or
+   *   `store_unavailable`
+   */
+  readonly authenticate: (
+    authorization: string,
+    kind: KeyKind | 'any',
+  ) => Credential | Promise<Credential>;
+}
+
+export interface KeyDirectory {
+  /** the form in which a key is stored and looked up */
+  readonly digest: (secret: string) => Buffer;
+  /** looks a digest up; null when there is no such valid key */
+  readonly find: (digest: Buffer) => Promise<Credential | null>;
+  /** told of every key that was admitted */
+  readonly noteUse: (keyId: number) => void;
+}
+
+function bearerOf(authorization: string): string {
+  if (authorization === '') {
+    throw new SluiceError('missing_credential', 'Send a key: Authorization: Bearer <API_KEY>.');
+  }
+  const secret = BEARER.exec(authorization)?.[1];
+  if (secret === undefined || secret.length > KEY_CHARS_MAX) {
+    throw new SluiceError('invalid_credential', 'The Authorization header holds no bearer key.');
+  }
+  return secret;
+}
+
+function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential {
+  if (credential === null) {
+    throw new SluiceError('invalid_credential', 'The key is unknown or revoked.');
+  }
+  if (kind !== 'any' && credential.kind !== kind) {
+    throw new SluiceError(
+      'wrong_key_kind',
+      `This takes ${kind === 'agent' ? 'an agent key' : 'a workspace key'}; ` +
+        `the key sent is ${credential.kind === 'agent' ? 'an agent key' : 'a workspace key'}.`,
+    );
+  }
+  return credential;
+}
+
+/** @param nowMs milliseconds since 1970 */
+export function createAuthenticator(
+  { digest, find, noteUse }: KeyDirectory,
+  nowMs: () => number = Date.now,
+): Authenticator {
+  const entries = new Map<string, Entry>();
+  const lookups = new Map<string, Promise<Credential | null>>();
+
+  const lookUp = (id: string, key: Buffer): Promise<Credential | null> => {
+    const running = lookups.get(id);
+    if (running !== undefined) return running;
+    const lookup = find(key)
+      .then((credential) => {
+        if (entries.size >= ENTRIES_MAX) entries.clear();
+        entries.set(id, { expiresAtMs: nowMs() + KEY_TTL_MS, credential });
+        return credential;
+      })
+      .catch((cause: unknown) => {
+        throw new SluiceError('store_unavailable', 'The key could not be checked.', { cause });
+      })
+      .finally(() => lookups.delete(id));
+    lookups.set(id, lookup);
+    return lookup;
+  };
+
+  const finish = (credential: Credential | null, kind: KeyKind | 'any'): Credential => {
+    const admitted = admit(credential, kind);
+    noteUse(admitted.keyId);
+    return admitted;
+  };
+
+  return {
+    authenticate: (authorization, kind) => {
+      const key = digest(bearerOf(authorization));
+      const id = key.toString('latin1');
+      const entry = entries.get(id);
+      if (entry !== undefined && entry.expiresAtMs > nowMs()) return finish(entry.credential, kind);
+      return lookUp(id, key).then((credential) => finish(credential, kind));
+    },
+  };
+}

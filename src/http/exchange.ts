@@ -1,0 +1,229 @@
+/**
+ * One request and its answer, made safe to hold across awaits. The only file that touches a
+ * uWebSockets.js response.
+ *
+ * uWebSockets.js takes the request object back when the handler returns, ends the process when a handler
+ * goes asynchronous without an abort listener, and throws when an aborted response is written to. So
+ * everything needed is copied at once, and every write goes through `answer`, once.
+ *
+ *   open ──answer──► answered        open ──client gone──► aborted (answers are dropped)
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
+
+import { SluiceError } from '../errors.ts';
+
+/** A body that is refused is read and dropped up to here, so that the client sees the refusal. */
+const DRAIN_BYTES_MAX = 1024 * 1024;
+/** … and no longer than this, however slowly it comes. */
+const DRAIN_MS_MAX = 5000;
+
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly headers?: HeaderList;
+  readonly body: string | Buffer;
+}
+
+export interface BodyLimits {
+  readonly bytesMax: number;
+  /** from the first byte to the last */
+  readonly deadlineMs: number;
+  /** asked for every chunk; false when there is no room left for it */
+  readonly reserve: (bytes: number) => boolean;
+}
+
+type ChunkListener = (chunk: Buffer | null, isLast: boolean) => void;
+
+export class Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly host: string;
+  readonly authorization: string;
+  readonly contentType: string;
+  readonly contentEncoding: string;
+  /** null when the client declared none (chunked) */
+  readonly contentLength: number | null;
+
+  readonly #response: HttpResponse;
+  readonly #isDraining: () => boolean;
+  #onClosed: () => void;
+  #open = true;
+  /** nothing more of the body will come */
+  #complete: boolean;
+  #received = 0;
+  /** what came before anybody asked for the body */
+  #early: Buffer[] = [];
+  #onChunk: ChunkListener | null = null;
+  /** an answer that waits for the rest of the body to be dropped */
+  #refusal: Answer | null = null;
+  #drainTimer: NodeJS.Timeout | undefined;
+
+  /**
+   * @param isDraining true while the server stops: answers then close the connection
+   * @param onClosed called exactly once, when the exchange is over for whatever reason
+   */
+  constructor(
+    response: HttpResponse,
+    request: HttpRequest,
+    isDraining: () => boolean,
+    onClosed: () => void,
+  ) {
+    this.#response = response;
+    this.#isDraining = isDraining;
+    this.#onClosed = onClosed;
+    this.method = request.getCaseSensitiveMethod();
+    this.path = request.getUrl();
+    this.query = request.getQuery() ?? '';
+    this.host = request.getHeader('host');
+    this.authorization = request.getHeader('authorization');
+    this.contentType = request.getHeader('content-type');
+    this.contentEncoding = request.getHeader('content-encoding');
+    const length = request.getHeader('content-length');
+    this.contentLength = /^\d+$/.test(length) ? Number(length) : null;
+    const hasBody = (this.contentLength ?? 0) > 0 || request.getHeader('transfer-encoding') !== '';
+    this.#complete = !hasBody;
+    response.onAborted(() => this.#abort());
+    if (hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  #close(): void {
+    this.#open = false;
+    this.#early = [];
+    clearTimeout(this.#drainTimer);
+    const onClosed = this.#onClosed;
+    this.#onClosed = () => {};
+    onClosed();
+  }
+
+  #abort(): void {
+    if (!this.#open) return;
+    this.#close();
+    this.#onChunk?.(null, true);
+  }
+
+  #receive(chunk: ArrayBuffer, isLast: boolean): void {
+    if (!this.#open) return;
+    this.#received += chunk.byteLength;
+    this.#complete = isLast;
+    if (this.#refusal !== null) {
+      if (isLast || this.#received > DRAIN_BYTES_MAX) this.#refuse(this.#refusal);
+      return;
+    }
+    // uWebSockets.js takes the chunk's memory back when this returns.
+    const copy = Buffer.from(new Uint8Array(chunk));
+    if (this.#onChunk !== null) this.#onChunk(copy, isLast);
+    else {
+      this.#early.push(copy);
+      // Nobody has asked for the body yet: no more of it than came with the head.
+      if (!isLast) this.#response.pause();
+    }
+  }
+
+  /**
+   * Reads the body.
+   *
+   * @returns null when the client went away
+   * @throws {SluiceError} `body_too_large`, `body_timeout` or `overloaded`
+   */
+  readBody(limits: BodyLimits): Promise<Buffer | null> {
+    return new Promise((resolve, reject) => {
+      const kept: Buffer[] = [];
+      let bytes = 0;
+      const finish = (settle: () => void): void => {
+        clearTimeout(timer);
+        this.#onChunk = null;
+        settle();
+      };
+      const refuse = (error: SluiceError): void => finish(() => reject(error));
+      const timer = setTimeout(() => {
+        refuse(new SluiceError('body_timeout', 'The body did not arrive in time.'));
+      }, limits.deadlineMs);
+      this.#deliver((chunk, isLast) => {
+        if (chunk === null) return finish(() => resolve(null));
+        bytes += chunk.length;
+        if (bytes > limits.bytesMax) return refuse(bodyTooLarge(limits.bytesMax));
+        if (!limits.reserve(chunk.length)) return refuse(noRoom());
+        kept.push(chunk);
+        if (!isLast) return;
+        const [only] = kept;
+        finish(() => resolve(kept.length === 1 && only ? only : Buffer.concat(kept)));
+      });
+    });
+  }
+
+  #deliver(listener: ChunkListener): void {
+    if (!this.#open) {
+      listener(null, true);
+      return;
+    }
+    const early = Buffer.concat(this.#early);
+    const wasPaused = this.#early.length > 0 && !this.#complete;
+    this.#early = [];
+    if (this.#complete) {
+      listener(early, true);
+      return;
+    }
+    this.#onChunk = listener;
+    if (early.length > 0) listener(early, false);
+    if (wasPaused) this.#response.resume();
+  }
+
+  /**
+   * Answers. Call once; a second call, or one after the client left, does nothing.
+   *
+   * When a body is still on its way it is first read and dropped, up to a limit: closing a socket with
+   * unread data makes the client's kernel throw the answer away (uWebSockets #1174).
+   */
+  answer(answer: Answer): void {
+    if (!this.#open || this.#refusal !== null) return;
+    if (this.#complete) {
+      this.#write(answer, this.#isDraining());
+      return;
+    }
+    const wasPaused = this.#early.length > 0;
+    this.#refusal = answer;
+    this.#early = [];
+    this.#onChunk = null;
+    if ((this.contentLength ?? 0) - this.#received > DRAIN_BYTES_MAX) {
+      this.#refuse(answer);
+      return;
+    }
+    this.#drainTimer = setTimeout(() => this.#refuse(answer), DRAIN_MS_MAX);
+    if (wasPaused) this.#response.resume();
+  }
+
+  #refuse(answer: Answer): void {
+    if (this.#open) this.#write(answer, !this.#complete || this.#isDraining());
+  }
+
+  #write({ status, contentType, headers = [], body }: Answer, closeConnection: boolean): void {
+    const response = this.#response;
+    this.#close();
+    response.cork(() => {
+      response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+      response.writeHeader('content-type', contentType);
+      for (const [name, value] of headers) response.writeHeader(name, value);
+      if (closeConnection) response.writeHeader('connection', 'close');
+      if (this.method === 'HEAD') {
+        response.endWithoutBody(Buffer.byteLength(body), closeConnection);
+      } else response.end(body, closeConnection);
+    });
+  }
+}
+
+export function bodyTooLarge(bytesMax: number): SluiceError {
+  return new SluiceError('body_too_large', `The body is larger than ${bytesMax} bytes.`);
+}
+
+export function noRoom(): SluiceError {
+  return new SluiceError('overloaded', 'More request bodies are in memory than the server holds.');
+}

@@ -1,0 +1,110 @@
+/** Reading findings: one page, newest first, and one by its id. */
+import { z } from 'zod';
+
+import { SluiceError } from '../errors.ts';
+import { CATEGORIES, type Category, SEVERITIES } from '../model.ts';
+import { json } from './problem.ts';
+import { moment, parseQuery, wholeNumber } from './query.ts';
+import type { AuthorizedHandler, FindingReader, FindingRecord } from './read-routes.ts';
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+const DETECTOR = 'agent-threat-rules';
+const HEX_16 = /^[0-9a-f]{32}$/;
+const CURSOR = /^(\d{1,19})\.([0-9a-f]{32})$/;
+
+/** `prompt-injection` as findings name it: `atr_prompt_injection` */
+export function findingCategory(category: Category): string {
+  return `atr_${category.replaceAll('-', '_')}`;
+}
+
+const categoryByName = new Map(CATEGORIES.map((category) => [findingCategory(category), category]));
+
+const listQuery = z.object({
+  severity: z.enum(SEVERITIES).optional(),
+  category: z
+    .enum([...categoryByName.keys()] as [string, ...string[]])
+    .transform((name) => categoryByName.get(name))
+    .optional(),
+  rule_id: z
+    .string()
+    .regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001')
+    .optional(),
+  run_id: z.string().toLowerCase().regex(HEX_16, 'must be 32 hexadecimal digits').optional(),
+  since: moment.optional(),
+  until: moment.optional(),
+  cursor: z
+    .string()
+    .transform((text, context) => {
+      const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'));
+      if (match?.[1] !== undefined && match[2] !== undefined) {
+        return { atMicros: match[1], id: match[2] };
+      }
+      context.addIssue({ code: 'custom', message: 'must be a next_cursor of this list' });
+      return z.NEVER;
+    })
+    .optional(),
+  limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT),
+});
+
+function toItem(finding: FindingRecord) {
+  return {
+    id: finding.id,
+    created_at: finding.createdAt.toISOString(),
+    category: findingCategory(finding.category),
+    severity: finding.severity,
+    description: finding.description,
+    metadata: {
+      detector: DETECTOR,
+      corpus_version: finding.corpusVersion,
+      rule_id: finding.ruleId,
+      rule_version: finding.ruleVersion,
+      rule_status: finding.ruleStatus,
+      category: finding.category,
+      subcategory: finding.subcategory,
+      condition: finding.conditionIndex,
+      condition_description: finding.conditionDescription,
+      field: finding.field,
+      surface: finding.surface,
+      step: { span_id: finding.stepSpanId, name: finding.stepName },
+    },
+    run_id: finding.runId,
+    excerpt: finding.excerpt,
+    recommended_actions: finding.recommendedActions,
+  };
+}
+
+/** `GET /platform/v1/risk-findings` */
+export function listFindings(reader: FindingReader): AuthorizedHandler {
+  return async (exchange, { workspaceId }) => {
+    const query = parseQuery(listQuery, exchange.query);
+    const { findings, next } = await reader.list(
+      workspaceId,
+      {
+        severity: query.severity,
+        category: query.category,
+        ruleId: query.rule_id,
+        runId: query.run_id,
+        since: query.since,
+        until: query.until,
+      },
+      query.cursor ?? null,
+      query.limit,
+    );
+    return json({
+      findings: findings.map(toItem),
+      next_cursor:
+        next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url'),
+    });
+  };
+}
+
+/** `GET /platform/v1/risk-findings/{findingId}` */
+export function showFinding(reader: FindingReader): AuthorizedHandler {
+  return async (_exchange, { workspaceId }, { findingId }) => {
+    const id = (findingId ?? '').toLowerCase().replaceAll('-', '');
+    const finding = HEX_16.test(id) ? await reader.find(workspaceId, id) : null;
+    if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
+    return json(toItem(finding));
+  };
+}

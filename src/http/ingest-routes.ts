@@ -1,0 +1,211 @@
+/**
+ * The three OTLP endpoints: refuse early and cheaply, read, decode, store, answer after the commit.
+ *
+ * The order is the contract's: key, rate, content type, encoding, declared length, body.
+ */
+import { ERRORS, SluiceError } from '../errors.ts';
+import type { Credential, DecodedRequest, Signal } from '../model.ts';
+import type { Events } from '../observe/events.ts';
+import type { DecodeResult } from '../otlp/envelope.ts';
+import { decodeLogs } from '../otlp/logs.ts';
+import { decodeMetrics } from '../otlp/metrics.ts';
+import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
+import { decodeTraces } from '../otlp/traces.ts';
+import type { Authenticator } from './authentication.ts';
+import type { ByteAccount, ByteBudget } from './byte-budget.ts';
+import { checkEncoding, decodeBody } from './content-encoding.ts';
+import { type Answer, bodyTooLarge, type Exchange } from './exchange.ts';
+import { errorHeaders, JSON_TYPE, toSluiceError } from './problem.ts';
+import type { RateLimiter } from './rate-limiter.ts';
+import type { Handler, Route } from './router.ts';
+
+/** From head to last byte; OTLP exporters give up after 10 s by default. */
+const BODY_DEADLINE_MS = 30_000;
+
+const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
+  traces: decodeTraces,
+  metrics: decodeMetrics,
+  logs: decodeLogs,
+};
+
+/** Where each signal is served on the base host. */
+export const BASE_PATHS: Readonly<Record<Signal, string>> = {
+  traces: '/platform/v1/ingest/otel',
+  metrics: '/platform/v1/ingest/otel/metrics',
+  logs: '/platform/v1/ingest/otel/logs',
+};
+
+/** OTLP's own default paths. */
+export const BARE_PATHS: Readonly<Record<Signal, string>> = {
+  traces: '/v1/traces',
+  metrics: '/v1/metrics',
+  logs: '/v1/logs',
+};
+
+const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
+
+export interface IngestDependencies {
+  readonly authenticator: Authenticator;
+  readonly rateLimiter: Pick<RateLimiter, 'consume'>;
+  readonly budget: ByteBudget;
+  readonly maxBodyBytes: number;
+  readonly maxDecodedBodyBytes: number;
+  /** resolves once every row is committed */
+  readonly store: (request: DecodedRequest, workspaceId: number) => Promise<void>;
+  readonly events: Pick<
+    Events,
+    'requestAnswered' | 'recordsRejected' | 'charactersReplaced' | 'requestFailed'
+  >;
+}
+
+/** A body that could not be decoded, with the place in it. */
+class UndecodableBody extends SluiceError {
+  readonly violations: readonly FieldViolation[];
+  constructor(message: string, path: string) {
+    super('undecodable_body', path === '' ? message : `${path}: ${message}`);
+    this.violations = path === '' ? [] : [{ field: path, description: message }];
+  }
+}
+
+/** An error as google.rpc.Status, the form OTLP asks for. */
+export function statusAnswer(error: SluiceError): Answer {
+  const violations = error instanceof UndecodableBody ? error.violations : [];
+  return {
+    status: ERRORS[error.code].status,
+    contentType: JSON_TYPE,
+    headers: errorHeaders(error),
+    body: encodeStatus(error.code, error.message, violations),
+  };
+}
+
+function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): void {
+  const mediaType = exchange.contentType.split(';', 1)[0]?.trim().toLowerCase();
+  if (mediaType !== JSON_TYPE) {
+    throw new SluiceError(
+      'unsupported_type',
+      'Content-Type must be application/json; protobuf is not taken. ' +
+        'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter.',
+    );
+  }
+  checkEncoding(exchange.contentEncoding);
+  if (exchange.contentLength !== null && exchange.contentLength > maxBodyBytes) {
+    throw bodyTooLarge(maxBodyBytes);
+  }
+}
+
+async function admit(exchange: Exchange, deps: IngestDependencies): Promise<Credential> {
+  const known = deps.authenticator.authenticate(exchange.authorization, 'agent');
+  const credential = known instanceof Promise ? await known : known;
+  const decision = await deps.rateLimiter.consume(credential);
+  if (!decision.admitted) {
+    throw new SluiceError(
+      'rate_limited',
+      `This key may send ${credential.rateLimitPerMinute} requests per minute.`,
+      { retryAfterSeconds: decision.retryAfterSeconds },
+    );
+  }
+  return credential;
+}
+
+async function readAndDecode(
+  exchange: Exchange,
+  signal: Signal,
+  account: ByteAccount,
+  { maxBodyBytes, maxDecodedBodyBytes }: IngestDependencies,
+): Promise<DecodedRequest | null> {
+  const { reserve } = account;
+  const wire = await exchange.readBody({
+    bytesMax: maxBodyBytes,
+    deadlineMs: BODY_DEADLINE_MS,
+    reserve,
+  });
+  if (wire === null) return null;
+  const body = await decodeBody(wire, exchange.contentEncoding, {
+    bytesMax: maxDecodedBodyBytes,
+    reserve,
+  });
+  const result = DECODERS[signal](body);
+  if (!result.ok) throw new UndecodableBody(result.message, result.path);
+  return result.request;
+}
+
+/** Takes one export request to its commit; null when the client left before its body was complete. */
+async function ingest(
+  exchange: Exchange,
+  signal: Signal,
+  deps: IngestDependencies,
+): Promise<DecodedRequest | null> {
+  const credential = await admit(exchange, deps);
+  checkHead(exchange, deps);
+  const account = deps.budget.open();
+  try {
+    const request = await readAndDecode(exchange, signal, account, deps);
+    if (request === null) return null;
+    if (request.spans.length + request.logs.length + request.points.length > 0) {
+      await deps.store(request, credential.workspaceId);
+    }
+    return request;
+  } finally {
+    account.release();
+  }
+}
+
+function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
+  const { events } = deps;
+  return async (exchange) => {
+    try {
+      const request = await ingest(exchange, signal, deps);
+      if (request === null) return;
+      if (request.rejections.length > 0) events.recordsRejected(signal, request.rejections);
+      if (request.replacedCharacters > 0) events.charactersReplaced(request.replacedCharacters);
+      events.requestAnswered(signal, 200);
+      exchange.answer({
+        status: 200,
+        contentType: JSON_TYPE,
+        body: encodeExportResponse(request),
+      });
+    } catch (thrown) {
+      const error = toSluiceError(thrown);
+      if (error !== thrown) events.requestFailed('ingest', thrown);
+      events.requestAnswered(signal, ERRORS[error.code].status);
+      exchange.answer(statusAnswer(error));
+    }
+  };
+}
+
+/** The ingest routes at the given paths. */
+export function ingestRoutes(
+  paths: Readonly<Record<Signal, string>>,
+  deps: IngestDependencies,
+): Route[] {
+  return SIGNALS.map((signal) => ({
+    method: 'POST',
+    path: paths[signal],
+    handler: handlerFor(signal, deps),
+  }));
+}
+
+/** 410 at the bare paths of the base host, naming where the signal is served; asks for no key. */
+export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
+  return SIGNALS.map((signal) => ({
+    method: 'POST',
+    path: BARE_PATHS[signal],
+    handler: (exchange) => {
+      const served = BASE_PATHS[signal];
+      const message =
+        `${BARE_PATHS[signal]} is not served on this host. Send to ${baseUrl}${served}, or keep ` +
+        `the path and send to ${observeUrl}.`;
+      const { rpcCode, status } = ERRORS.bare_path_gone;
+      exchange.answer({
+        status,
+        contentType: JSON_TYPE,
+        body: JSON.stringify({
+          code: rpcCode,
+          message,
+          served_path: served,
+          served_url: `${baseUrl}${served}`,
+        }),
+      });
+    },
+  }));
+}

@@ -1,0 +1,49 @@
+/** Query strings and path parameters, checked with zod; faults become one 400 that lists them all. */
+import { z } from 'zod';
+
+import { SluiceError } from '../errors.ts';
+import type { Answer } from './exchange.ts';
+import { problem, type QueryFault } from './problem.ts';
+
+/** A query that does not fit its schema, with every fault. */
+export class BadQuery extends SluiceError {
+  readonly faults: readonly QueryFault[];
+  constructor(faults: readonly QueryFault[]) {
+    super('bad_query', 'One or more query parameters are not usable.');
+    this.faults = faults;
+  }
+}
+
+export function badQueryAnswer(error: BadQuery): Answer {
+  return problem(error, {
+    errors: error.faults.map(({ path, message }) => ({ path, message })),
+  });
+}
+
+/**
+ * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a repeated
+ * parameter the last value counts.
+ *
+ * @throws {BadQuery}
+ */
+export function parseQuery<Shape extends z.ZodType>(schema: Shape, query: string): z.infer<Shape> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(query)) if (value !== '') values[name] = value;
+  const result = schema.safeParse(values);
+  if (result.success) return result.data;
+  throw new BadQuery(
+    result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
+  );
+}
+
+/** A whole number within a range, with a default. */
+export function wholeNumber(min: number, max: number, fallback: number) {
+  return z.coerce.number().int().min(min).max(max).default(fallback);
+}
+
+/** A moment: an ISO 8601 date, or date and time with an offset. */
+export const moment = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+    error: 'must be an ISO 8601 date, or date and time with offset',
+  })
+  .transform((text) => new Date(text));

@@ -1,0 +1,25 @@
+/** Where the pinned corpus and its manifest are. */
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { OperatorError } from '../errors.ts';
+
+export const CORPUS_PACKAGE = 'agent-threat-rules';
+export const MANIFEST_PATH = fileURLToPath(new URL('../../corpus/manifest.json', import.meta.url));
+export const LOCKFILE_PATH = fileURLToPath(new URL('../../package-lock.json', import.meta.url));
+
+/**
+ * The folder of the installed rule package.
+ *
+ * @throws {OperatorError} when it is not installed
+ */
+export function corpusPackageDir(): string {
+  try {
+    // Only its main file is exported, and that lies one folder below the package's own.
+    return dirname(dirname(fileURLToPath(import.meta.resolve(CORPUS_PACKAGE))));
+  } catch (error) {
+    throw new OperatorError(`The package ${CORPUS_PACKAGE} is not installed: run npm ci`, {
+      cause: error,
+    });
+  }
+}

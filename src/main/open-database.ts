@@ -1,0 +1,80 @@
+/** The database every command works with: the one of DATABASE_URL, or the embedded one. */
+import type { Config } from '../config.ts';
+import { checkServer, createDatabase, type Database } from '../db/database.ts';
+import { connectEmbedded, type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
+import { migrate } from '../db/migrate.ts';
+import type { Events } from '../observe/events.ts';
+
+/** Writer lanes, reads, probes and upkeep of one process; workers have connections of their own. */
+const CONNECTIONS_MAX = 10;
+
+export interface OpenDatabase {
+  readonly database: Database;
+  readonly url: string;
+  /** one line about where the data is, for people; holds no password */
+  readonly where: string;
+  readonly migrations: readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+interface Source {
+  readonly url: string;
+  readonly where: string;
+  readonly stop: () => Promise<void>;
+}
+
+function configuredSource(url: string): Source {
+  const { hostname, port, pathname } = new URL(url);
+  const where = `PostgreSQL at ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
+  return { url, where, stop: async () => {} };
+}
+
+async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> {
+  const embedded = await startEmbedded({ dataDir: config.dataDir, log });
+  const how = embedded.adopted ? ', found running' : '';
+  const why = embedded.moved === null ? '' : `; ${embedded.moved}`;
+  return {
+    url: embedded.url,
+    where: `embedded PostgreSQL${how}, data in ${embedded.home}${why}`,
+    stop: () => embedded.stop(),
+  };
+}
+
+async function open(source: Source, events: Pick<Events, 'connectionLost'>): Promise<OpenDatabase> {
+  const database = createDatabase(source.url, CONNECTIONS_MAX, events);
+  const close = async (): Promise<void> => {
+    await database.end();
+    await source.stop();
+  };
+  try {
+    await checkServer(database);
+    const migrations = await migrate(database);
+    return { database, url: source.url, where: source.where, migrations, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** For the server: starts the embedded database unless DATABASE_URL names another. */
+export async function openForServer(config: Config, events: Events): Promise<OpenDatabase> {
+  const source =
+    config.databaseUrl === null
+      ? await startedSource(config, { info: events.noted, warn: events.warned })
+      : configuredSource(config.databaseUrl);
+  return await open(source, events);
+}
+
+/**
+ * For a command: beside a running server it uses that server's embedded database, else it starts one
+ * for as long as the command runs.
+ */
+export async function openForCommand(config: Config): Promise<OpenDatabase> {
+  const silent = { connectionLost: () => {} };
+  if (config.databaseUrl !== null) return await open(configuredSource(config.databaseUrl), silent);
+  const running = await connectEmbedded(config.dataDir);
+  if (running !== null) {
+    return await open({ url: running, where: 'embedded', stop: async () => {} }, silent);
+  }
+  return await open(await startedSource(config, { info: () => {}, warn: () => {} }), silent);
+}

@@ -1,0 +1,216 @@
+/**
+ * The server, wired: starts every part in order, and hands back how to stop it.
+ *
+ * Start: corpus (on a thread) and database side by side → schema, partitions → first workspace →
+ * workers, pass → listeners. Nothing listens before everything behind it works.
+ * Stop: no new connections → pass → requests under way → writer → workers → database.
+ */
+import type { Config } from '../config.ts';
+import { CopyWriter } from '../db/copy-writer.ts';
+import { type Database, ping } from '../db/database.ts';
+import { encodeRequest } from '../db/encoded-request.ts';
+import { findFinding, listFindings } from '../db/findings-read.ts';
+import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
+import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
+import { checkMigrations } from '../db/migrate.ts';
+import { keepPartitions } from '../db/partitions.ts';
+import { readWorkspaceSettings } from '../db/rule-settings.ts';
+import type { Catalog } from '../engine/catalog.ts';
+import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
+import { decide, supportCounts } from '../engine/effective-set.ts';
+import { createAuthenticator } from '../http/authentication.ts';
+import { ByteBudget } from '../http/byte-budget.ts';
+import type { Probe } from '../http/probe-routes.ts';
+import { createRateLimiter, type RateLimiter } from '../http/rate-limiter.ts';
+import type { RuleReader } from '../http/rule-routes.ts';
+import { type Listener, openListener } from '../http/server.ts';
+import type { SupportCounts } from '../model.ts';
+import type { Events } from '../observe/events.ts';
+import type { Metrics } from '../observe/metrics.ts';
+import { Pass, runnableRules } from '../pool/pass.ts';
+import { buildCatalog, startWorkers } from '../pool/workers.ts';
+import { corpusPackageDir, MANIFEST_PATH } from './corpus-location.ts';
+import { type OpenDatabase, openForServer } from './open-database.ts';
+import { listenersOf, type SiteDependencies } from './sites.ts';
+import type { StopOrder } from './stop-order.ts';
+import { repeat } from './upkeep.ts';
+
+const PARTITION_UPKEEP_MS = 60 * 60_000;
+const KEY_USE_UPKEEP_MS = 30_000;
+
+export interface Started {
+  readonly ports: { readonly base: number; readonly observe: number; readonly admin: number };
+  readonly databaseWhere: string;
+  readonly catalog: Catalog;
+  readonly counts: SupportCounts;
+  readonly firstKeys: FirstKeys | null;
+}
+
+/** Notes which keys were used and writes that down now and then. */
+function keepKeyUse(database: Database, events: Events, stops: StopOrder): (id: number) => void {
+  const used = new Set<number>();
+  const flush = async (): Promise<void> => {
+    const ids = [...used];
+    used.clear();
+    await recordKeyUse(database, ids);
+  };
+  const upkeep = repeat(flush, KEY_USE_UPKEEP_MS, events.keyUseUnrecorded);
+  stops.add('key use', async () => {
+    await upkeep.stop();
+    await flush();
+  });
+  return (id) => used.add(id);
+}
+
+function ruleReader(catalog: Catalog, counts: SupportCounts, database: Database): RuleReader {
+  return {
+    snapshot: catalog.snapshot,
+    rules: catalog.rules,
+    counts,
+    decide,
+    settings: async (workspaceId) => {
+      const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
+      return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
+    },
+  };
+}
+
+function createPass(
+  config: Config,
+  open: OpenDatabase,
+  catalog: Catalog,
+  events: Events,
+  stops: StopOrder,
+): Pass {
+  const rules = runnableRules(catalog.rules);
+  const workers = startWorkers(
+    config.matchThreads,
+    {
+      databaseUrl: open.url,
+      snapshot: catalog.snapshot,
+      rules,
+      surfaceCapBytes: config.surfaceCapBytes,
+      excerptChars: config.excerptChars,
+    },
+    events.passFailed,
+  );
+  stops.add('workers', workers.close);
+  const pass = new Pass(
+    { database: open.database, workers, snapshot: catalog.snapshot, rules, events },
+    {
+      intervalMs: config.passIntervalMs,
+      settleMs: config.runSettleMs,
+      timeoutMs: config.runTimeoutMs,
+    },
+  );
+  stops.add('pass', () => pass.stop());
+  return pass;
+}
+
+function probesOf(database: Database, pass: Pass, rateLimiter: RateLimiter): Map<string, Probe> {
+  const probes = new Map<string, Probe>([
+    ['db', () => ping(database)],
+    ['migrations', () => checkMigrations(database)],
+    // Verified before anything listens; a process that runs has a corpus it trusts.
+    ['corpus', async () => {}],
+    ['pass', () => pass.check()],
+  ]);
+  if (rateLimiter.ping !== null) probes.set('redis', rateLimiter.ping);
+  return probes;
+}
+
+async function openListeners(
+  config: Config,
+  sites: SiteDependencies,
+  events: Events,
+  stops: StopOrder,
+): Promise<Started['ports']> {
+  const listeners: Listener[] = [];
+  stops.add('requests under way', async () => {
+    await Promise.all(listeners.map((listener) => listener.close()));
+  });
+  for (const settings of listenersOf(config, sites)) {
+    listeners.push(await openListener(settings, events));
+  }
+  stops.add('new connections', () => {
+    for (const listener of listeners) listener.drain();
+  });
+  const [base = 0, ...others] = listeners.map(({ port }) => port);
+  return {
+    base,
+    observe: others.length === 2 ? (others[0] ?? 0) : base,
+    admin: others.at(-1) ?? 0,
+  };
+}
+
+/**
+ * Starts the server.
+ *
+ * @param stops takes note of every part as it starts, so that a start that fails half-way can be undone
+ * @throws {OperatorError} with one line for the person who started it
+ */
+export async function serve(
+  config: Config,
+  { events, metrics }: { events: Events; metrics: Metrics },
+  stops: StopOrder,
+): Promise<Started> {
+  const packageDir = corpusPackageDir();
+  // Twice: here, so that a tampered corpus is refused before anything starts; and on the thread that
+  // parses the files, so that what is parsed is what was verified.
+  verifyCorpus(packageDir, loadManifest(MANIFEST_PATH));
+  const corpus = buildCatalog({ packageDir, manifestPath: MANIFEST_PATH });
+  // Its failure is awaited below; until then it must not count as unhandled.
+  corpus.catch(() => {});
+  const open = await openForServer(config, events);
+  const { database } = open;
+  stops.add('database', open.close);
+  const catalog = await corpus;
+  const counts = supportCounts(catalog.rules);
+  const keepTables = () => keepPartitions(database, Date.now(), config.retentionDays, events);
+  await keepTables();
+  const tableUpkeep = repeat(keepTables, PARTITION_UPKEEP_MS, events.maintenanceFailed);
+  stops.add('upkeep', tableUpkeep.stop);
+  const firstKeys = await ensureFirstWorkspace(database, config.brand);
+
+  const rateLimiter = createRateLimiter(config.redisUrl, events.limiterUnavailable);
+  stops.add('rate limiter', rateLimiter.close);
+  const pass = createPass(config, open, catalog, events, stops);
+  const writer = new CopyWriter(database, { inflightBytesMax: config.maxInflightBytes }, events);
+  stops.add('writer', () => writer.close());
+  const authenticator = createAuthenticator({
+    digest: digestKey,
+    find: (digest) => findCredential(database, digest),
+    noteUse: keepKeyUse(database, events, stops),
+  });
+  const ports = await openListeners(
+    config,
+    {
+      ingest: {
+        authenticator,
+        rateLimiter,
+        budget: new ByteBudget(config.maxInflightBytes),
+        maxBodyBytes: config.maxBodyBytes,
+        maxDecodedBodyBytes: config.maxDecodedBodyBytes,
+        store: (request, workspaceId) =>
+          writer.offer(encodeRequest(request, workspaceId, Date.now())),
+        events,
+      },
+      read: {
+        authenticator,
+        rules: ruleReader(catalog, counts, database),
+        findings: {
+          list: (...query) => listFindings(database, ...query),
+          find: (workspaceId, id) => findFinding(database, workspaceId, id),
+        },
+        oauthProviders: config.oauthProviders,
+        events,
+      },
+      probes: probesOf(database, pass, rateLimiter),
+      metrics,
+    },
+    events,
+    stops,
+  );
+  pass.start();
+  return { ports, databaseWhere: open.where, catalog, counts, firstKeys };
+}

@@ -1,0 +1,82 @@
+/** What people see when the server has started: addresses, what is embedded, keys, what to paste. */
+
+import { paint } from '../cli/paint.ts';
+import type { Config } from '../config.ts';
+import type { FirstKeys } from '../db/first-start.ts';
+import type { Snapshot, SupportCounts } from '../model.ts';
+
+export interface SummaryFacts {
+  readonly config: Config;
+  readonly version: string;
+  readonly elapsedMs: number;
+  readonly baseUrl: string;
+  readonly observeUrl: string;
+  readonly metricsUrl: string;
+  readonly databaseWhere: string;
+  readonly snapshot: Snapshot;
+  readonly counts: SupportCounts;
+  readonly stableRunnable: number;
+  readonly experimentalRunnable: number;
+  readonly firstKeys: FirstKeys | null;
+}
+
+const LABEL_WIDTH = 11;
+
+function line(label: string, text: string): string {
+  return `  ${paint.dim(label.padEnd(LABEL_WIDTH))}${text}`;
+}
+
+function keyLines(keys: FirstKeys | null): string[] {
+  if (keys === null) {
+    return [line('keys', 'npx sluice key list · npx sluice key create --kind agent --name NAME')];
+  }
+  return [
+    `  ${paint.bold(`Keys of workspace "${keys.workspace}"`)}, shown this once; keep them now:`,
+    line('agent', paint.green(keys.agentKey)),
+    line('workspace', paint.green(keys.workspaceKey)),
+  ];
+}
+
+/** The summary, as text to print. */
+export function summarize(facts: SummaryFacts): string {
+  const { config, snapshot, counts, firstKeys } = facts;
+  const limits =
+    config.redisUrl === null
+      ? 'counted in this process (Redis not configured: REDIS_URL)'
+      : 'shared over Redis';
+  const key = firstKeys?.agentKey ?? '<AGENT_KEY>';
+  const seconds = (facts.elapsedMs / 1000).toFixed(1);
+  return [
+    '',
+    `  ${paint.bold(`Sluice ${facts.version}`)} is ready ${paint.dim(`after ${seconds} s`)}`,
+    '',
+    line('base', paint.cyan(facts.baseUrl)),
+    line('observe', `${paint.cyan(facts.observeUrl)}  ${paint.dim('OTLP/HTTP default paths')}`),
+    line('metrics', facts.metricsUrl),
+    line('database', facts.databaseWhere),
+    line('limits', limits),
+    line(
+      'rules',
+      `${facts.stableRunnable} stable rules run, ${facts.experimentalRunnable} experimental can be ` +
+        `switched on ${paint.dim(`(${snapshot.files} in snapshot ${snapshot.version})`)}`,
+    ),
+    line(
+      '',
+      paint.dim(
+        `${counts.as_written} as written, ${counts.degraded} degraded, ` +
+          `${counts.unsupported} unsupported, ${counts.fails_own_examples} fail their own examples`,
+      ),
+    ),
+    '',
+    ...keyLines(firstKeys),
+    '',
+    `  ${paint.bold('Point an exporter here')}`,
+    `    export OTEL_EXPORTER_OTLP_ENDPOINT=${facts.observeUrl}`,
+    '    export OTEL_EXPORTER_OTLP_PROTOCOL=http/json',
+    `    export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20${key}"`,
+    '',
+    `  ${paint.dim('Try it: npm run demo, in a second terminal. Stop: Ctrl-C.')}`,
+    '',
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,164 @@
+/**
+ * Everything worth telling an operator, named in the past tense: one call writes the log line and moves
+ * the counter. Called once per request or batch, never per row; never given text, keys or payloads.
+ */
+import { type DestinationStream, type Logger, pino } from 'pino';
+
+import type { Rejection, Severity, Signal } from '../model.ts';
+import { errorFacts } from './error-facts.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+
+/** Reasons come from code, but a bound on label values must not depend on that. */
+const REASON_LENGTH_MAX = 64;
+const MS_PER_SECOND = 1000;
+
+export interface BatchFacts {
+  readonly requests: number;
+  readonly rows: number;
+  readonly bytes: number;
+  readonly elapsedMs: number;
+}
+
+export interface PassFacts {
+  readonly evaluated: number;
+  readonly undecided: number;
+  readonly findings: number;
+  readonly elapsedMs: number;
+}
+
+function ingestEvents(log: Logger, metrics: Metrics) {
+  return {
+    requestAnswered(signal: Signal, status: number): void {
+      metrics.requests.inc({ signal, status: String(status) });
+    },
+    recordsRejected(signal: Signal, rejections: readonly Rejection[]): void {
+      for (const { reason, count } of rejections) {
+        metrics.rejected.inc({ signal, reason: reason.slice(0, REASON_LENGTH_MAX) }, count);
+      }
+      log.debug({ signal, rejections: rejections.length }, 'records rejected');
+    },
+    charactersReplaced(count: number): void {
+      metrics.replaced.inc(count);
+    },
+    requestFailed(place: string, error: unknown): void {
+      metrics.faults.inc({ place });
+      log.error({ place, ...errorFacts(error) }, 'request failed');
+    },
+  };
+}
+
+function storeEvents(log: Logger, metrics: Metrics) {
+  return {
+    inflightChanged(bytes: number): void {
+      metrics.inflight.set(bytes);
+    },
+    batchCommitted(facts: BatchFacts): void {
+      metrics.batches.inc({ outcome: 'committed' });
+      metrics.rows.inc(facts.rows);
+      metrics.bytes.inc(facts.bytes);
+      metrics.batchSeconds.observe(facts.elapsedMs / MS_PER_SECOND);
+      log.debug(facts, 'batch committed');
+    },
+    batchFailed(requests: number, error: unknown): void {
+      metrics.batches.inc({ outcome: 'failed' });
+      log.warn({ requests, ...errorFacts(error) }, 'batch failed');
+    },
+    requestUnstorable(error: unknown): void {
+      const facts = errorFacts(error);
+      metrics.unstorable.inc({ code: facts.code ?? 'none' });
+      log.warn(facts, 'request refused by PostgreSQL');
+    },
+    connectionLost(error: unknown): void {
+      metrics.faults.inc({ place: 'database' });
+      log.warn(errorFacts(error), 'database connection lost');
+    },
+    partitionsChanged(created: readonly string[], dropped: readonly string[]): void {
+      log.debug({ created, dropped }, 'partitions changed');
+    },
+    maintenanceFailed(error: unknown): void {
+      metrics.faults.inc({ place: 'maintenance' });
+      log.error(errorFacts(error), 'maintenance failed; tried again at the next turn');
+    },
+    keyUseUnrecorded(error: unknown): void {
+      metrics.faults.inc({ place: 'key_use' });
+      log.warn(errorFacts(error), 'last use of keys not recorded; tried again at the next turn');
+    },
+  };
+}
+
+function passEvents(log: Logger, metrics: Metrics) {
+  return {
+    passFinished(facts: PassFacts): void {
+      metrics.passes.inc({ outcome: 'finished' });
+      metrics.runs.inc({ outcome: 'evaluated' }, facts.evaluated);
+      metrics.runs.inc({ outcome: 'undecided' }, facts.undecided);
+      if (facts.evaluated + facts.undecided > 0) log.info(facts, 'pass finished');
+    },
+    findingsStored(severity: Severity, count: number): void {
+      metrics.findings.inc({ severity }, count);
+    },
+    passFailed(error: unknown): void {
+      metrics.passes.inc({ outcome: 'failed' });
+      log.error(errorFacts(error), 'pass failed; its runs are taken again when their lease ends');
+    },
+    runsGivenUp(count: number): void {
+      metrics.runs.inc({ outcome: 'evaluation_failed' }, count);
+      log.error({ runs: count }, 'runs marked evaluation_failed after their last attempt');
+    },
+  };
+}
+
+function lifecycleEvents(log: Logger, metrics: Metrics) {
+  return {
+    started(facts: Record<string, unknown>): void {
+      log.info(facts, 'started');
+    },
+    stopping(reason: string): void {
+      log.info({ reason }, 'stopping');
+    },
+    stopped(): void {
+      log.info('stopped');
+    },
+    stopFailed(step: string, error: unknown): void {
+      metrics.faults.inc({ place: 'stop' });
+      log.error({ step, ...errorFacts(error) }, 'a step of stopping failed');
+    },
+    noted(message: string): void {
+      log.debug(message);
+    },
+    warned(message: string): void {
+      log.warn(message);
+    },
+    limiterUnavailable(error: unknown): void {
+      metrics.faults.inc({ place: 'limiter' });
+      log.warn(errorFacts(error), 'Redis did not answer; limits are counted in this process');
+    },
+  };
+}
+
+export type Events = ReturnType<typeof ingestEvents> &
+  ReturnType<typeof storeEvents> &
+  ReturnType<typeof passEvents> &
+  ReturnType<typeof lifecycleEvents>;
+
+/**
+ * The one observer of a process.
+ *
+ * @param level pino's level names
+ * @param destination where lines go; standard error by default, so that standard output stays a
+ *   command's answer
+ */
+export function createObserver(
+  level: string,
+  destination: DestinationStream = pino.destination({ dest: 2, sync: false }),
+): { events: Events; metrics: Metrics } {
+  const log = pino({ level, base: null }, destination);
+  const metrics = createMetrics();
+  const events = {
+    ...ingestEvents(log, metrics),
+    ...storeEvents(log, metrics),
+    ...passEvents(log, metrics),
+    ...lifecycleEvents(log, metrics),
+  };
+  return { events, metrics };
+}

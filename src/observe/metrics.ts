@@ -1,0 +1,50 @@
+/** The counters and gauges that `/metrics` shows, in one registry. Labels are bounded by code. */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+function declareMetrics(registry: Registry) {
+  const registers = [registry];
+  const counter = <L extends string>(name: string, help: string, labelNames: L[]) =>
+    new Counter({ name: `sluice_${name}`, help, labelNames, registers });
+  return {
+    requests: counter('ingest_requests_total', 'Ingest requests by signal and answer.', [
+      'signal',
+      'status',
+    ]),
+    rejected: counter('ingest_rejected_records_total', 'Records set aside, by reason.', [
+      'signal',
+      'reason',
+    ]),
+    replaced: counter('ingest_replaced_characters_total', 'Unstorable characters replaced.', []),
+    rows: counter('store_rows_total', 'Rows committed.', []),
+    bytes: counter('store_bytes_total', 'COPY bytes committed.', []),
+    batches: counter('store_batches_total', 'Batches by outcome.', ['outcome']),
+    batchSeconds: new Histogram({
+      name: 'sluice_store_batch_seconds',
+      help: 'Time from BEGIN to COMMIT of one batch.',
+      buckets: SECONDS,
+      registers,
+    }),
+    inflight: new Gauge({
+      name: 'sluice_store_inflight_bytes',
+      help: 'Bytes accepted but not yet committed.',
+      registers,
+    }),
+    unstorable: counter('store_unstorable_requests_total', 'Requests PostgreSQL refused.', [
+      'code',
+    ]),
+    runs: counter('pass_runs_total', 'Runs taken by the pass, by outcome.', ['outcome']),
+    findings: counter('pass_findings_total', 'Findings stored, by severity.', ['severity']),
+    passes: counter('pass_rounds_total', 'Rounds of the pass, by outcome.', ['outcome']),
+    faults: counter('faults_total', 'Faults that were answered or retried, by place.', ['place']),
+  };
+}
+
+export type Metrics = ReturnType<typeof declareMetrics> & { readonly registry: Registry };
+
+/** A fresh registry with every metric declared. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  return { ...declareMetrics(registry), registry };
+}

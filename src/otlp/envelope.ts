@@ -1,0 +1,178 @@
+/**
+ * Owns what the three signals have in common: body → resources → scopes → items, and the request that
+ * takes shape on the way. An item is what a scope lists: a span, a log record or a metric.
+ *
+ * A fault inside an item, or in the resource or scope it stands under, costs the records concerned and
+ * no others. A fault in the lists that hold them leaves nothing to count: the body is undecodable.
+ */
+
+import type {
+  DecodedRequest,
+  Hex16,
+  JsonValue,
+  LogRow,
+  MetricRow,
+  PointRow,
+  Rejection,
+  ResourceRow,
+  Signal,
+  SpanRow,
+} from '../model.ts';
+import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
+import { isObject, parseList, parseObject } from './fields.ts';
+import { parseJson, parseLongIntegers } from './json.ts';
+import { parseResource, parseScope, toResourceRow } from './origin.ts';
+
+/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+export type DecodeResult =
+  | { readonly ok: true; readonly request: DecodedRequest }
+  | { readonly ok: false; readonly message: string; readonly path: string };
+
+/** How one signal fills the common frame. */
+export interface Envelope {
+  readonly signal: Signal;
+  readonly resourceList: string;
+  readonly scopeList: string;
+  readonly itemList: string;
+  /** how many records an item stands for: a metric for its points, any other item for itself */
+  readonly countRecords: (item: JsonValue) => number;
+  /** adds the item's rows to the draft, or its rejections; must not throw */
+  readonly parseItem: (item: JsonValue, draft: RequestDraft) => void;
+}
+
+/** A request while it is read: rows and rejections so far, and where the reading stands. */
+export class RequestDraft {
+  readonly spans: SpanRow[] = [];
+  readonly logs: LogRow[] = [];
+  readonly points: PointRow[] = [];
+  readonly metrics = new Map<Hex16, MetricRow>();
+  readonly resources = new Map<Hex16, ResourceRow>();
+  readonly rejections = new Map<Reason, Rejection>();
+  /** the fault of the record being read */
+  readonly fault = new Fault();
+  /** path of the list that holds the current item, and the item's index in it */
+  itemsPath = '';
+  itemIndex = 0;
+  #origin: (() => ResourceRow) | null = null;
+  #resourceId: Hex16 | null = null;
+
+  /** Starts the items of one scope; `origin` is asked for only if one of them is accepted. */
+  enterScope(itemsPath: string, origin: () => ResourceRow): void {
+    this.itemsPath = itemsPath;
+    this.#origin = origin;
+    this.#resourceId = null;
+  }
+
+  /** The id of the current scope's origin, whose row joins the request with the first call. */
+  resourceId(): Hex16 {
+    if (this.#resourceId !== null) return this.#resourceId;
+    if (this.#origin === null) throw new Error('resourceId() before enterScope()');
+    const row = this.#origin();
+    this.resources.set(row.id, row);
+    this.#resourceId = row.id;
+    return row.id;
+  }
+
+  /** Sets aside `count` records of the current item for the current fault, found at `within` in it. */
+  rejectItem(count: number, within = ''): void {
+    const item = joinPath(`${this.itemsPath}[${this.itemIndex}]`, within);
+    this.reject(this.fault, count, item);
+  }
+
+  /** Sets aside `count` records for a fault found inside what stands at `parent`. */
+  reject(fault: Fault, count: number, parent: string): void {
+    const { reason } = fault;
+    if (reason === null) throw new Error('reject() without a fault');
+    const known = this.rejections.get(reason);
+    this.rejections.set(reason, {
+      reason,
+      count: (known?.count ?? 0) + count,
+      firstPath: known?.firstPath ?? joinPath(parent, fault.path),
+    });
+  }
+}
+
+/**
+ * Decodes one export request.
+ *
+ * @param body the request body, decompressed; only read during the call
+ * @returns rows and rejections, or the fault that makes the whole body undecodable; never throws on
+ *   account of the body
+ */
+export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
+  const parsed = parseJson(body);
+  if (!parsed.ok) return { ok: false, message: parsed.message, path: '' };
+  const frame = new Fault();
+  let draft = walkResources(parsed.value, envelope, frame);
+  if (draft.rejections.size > 0 && !frame.refused) {
+    // A record with a rounded integer is refused, so looking for such integers can wait until here.
+    const exact = parseLongIntegers(parsed.text);
+    if (exact !== null) draft = walkResources(exact, envelope, frame);
+  }
+  if (frame.reason !== null) {
+    const subject = frame.path === '' ? 'the body' : frame.path;
+    return { ok: false, message: `${subject} ${REASONS[frame.reason]}`, path: frame.path };
+  }
+  const request: DecodedRequest = {
+    signal: envelope.signal,
+    resources: [...draft.resources.values()],
+    metrics: [...draft.metrics.values()],
+    spans: draft.spans,
+    logs: draft.logs,
+    points: draft.points,
+    rejections: [...draft.rejections.values()],
+    replacedCharacters: parsed.replacedCharacters,
+  };
+  return { ok: true, request };
+}
+
+/** Reads the whole body into a new draft, unless `frame` says in the end that it is none. */
+function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): RequestDraft {
+  const draft = new RequestDraft();
+  if (!isObject(body)) {
+    frame.refuse('not_an_object', '');
+    return draft;
+  }
+  const resources = parseList(body[envelope.resourceList], envelope.resourceList, frame);
+  for (const [index, raw] of resources.entries()) {
+    const path = `${envelope.resourceList}[${index}]`;
+    const entry = parseObject(raw, path, frame);
+    const fault = new Fault();
+    const resource = parseResource(entry, fault);
+    const scopesPath = `${path}.${envelope.scopeList}`;
+    const scopes = parseList(entry[envelope.scopeList], scopesPath, frame);
+    for (const [scopeIndex, scope] of scopes.entries()) {
+      const scopePath = `${scopesPath}[${scopeIndex}]`;
+      walkScope(scope, scopePath, { resource, fault, path }, envelope, draft, frame);
+    }
+  }
+  return draft;
+}
+
+function walkScope(
+  raw: JsonValue,
+  path: string,
+  parent: { resource: ReturnType<typeof parseResource>; fault: Fault; path: string },
+  envelope: Envelope,
+  draft: RequestDraft,
+  frame: Fault,
+): void {
+  const entry = parseObject(raw, path, frame);
+  const fault = new Fault();
+  const scope = parseScope(entry, fault);
+  const itemsPath = `${path}.${envelope.itemList}`;
+  const items = parseList(entry[envelope.itemList], itemsPath, frame);
+  if (parent.fault.refused || fault.refused) {
+    let count = 0;
+    for (const item of items) count += envelope.countRecords(item);
+    if (parent.fault.refused) draft.reject(parent.fault, count, parent.path);
+    else draft.reject(fault, count, path);
+    return;
+  }
+  draft.enterScope(itemsPath, () => toResourceRow(parent.resource, scope));
+  for (let index = 0; index < items.length; index += 1) {
+    draft.itemIndex = index;
+    draft.fault.reset();
+    envelope.parseItem(items[index] ?? null, draft);
+  }
+}

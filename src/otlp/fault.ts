@@ -1,0 +1,75 @@
+/**
+ * Owns the reasons for which a record is set aside, and the one fault a record may carry.
+ * The codes are public and stable: they stand in answers, counters and the documentation.
+ * A fault names places, never values: nothing a client sent may get into a reason or a path.
+ */
+
+/** Every rejection reason, with the sentence clients are shown. */
+export const REASONS = {
+  not_an_object: 'must be a JSON object',
+  not_a_list: 'must be a JSON array',
+  attributes_not_a_list: 'attributes must be a list of {"key", "value"} objects',
+  bad_attribute: 'an attribute must be an object with a string key',
+  bad_any_value: 'the value does not fit the member that holds it (stringValue, intValue, …)',
+  too_deep: 'values may nest at most 64 levels deep',
+  bad_text: 'must be a string',
+  bad_bool: 'must be true or false',
+  bad_time: 'must be nanoseconds since 1970 that fit 63 bits, and not 0 for a data point',
+  bad_flags: 'must be an unsigned 32-bit integer',
+  bad_dropped_count: 'must be an unsigned 32-bit integer',
+  bad_trace_id: 'must be 32 hexadecimal digits, not all zero',
+  bad_span_id: 'must be 16 hexadecimal digits, not all zero',
+  bad_parent_span_id: 'must be empty or 16 hexadecimal digits, not all zero',
+  bad_kind: 'must be an integer from 0 to 5',
+  bad_status: 'must be an integer from 0 to 2',
+  bad_link: 'a link needs a traceId of 32 and a spanId of 16 hexadecimal digits, not all zero',
+  bad_severity: 'must be an integer from 0 to 24',
+  bad_metric_kind:
+    'a metric needs exactly one of gauge, sum, histogram, exponentialHistogram, summary',
+  bad_temporality: 'must be 1 (delta) or 2 (cumulative)',
+  no_value: 'a data point needs a value unless bit 0 of its flags is set',
+  bad_value: 'must be one number: a 64-bit asInt or a double asDouble',
+  bad_number: 'must be a double, "NaN", "Infinity" or "-Infinity"',
+  bad_count: 'must be an unsigned integer that fits 63 bits',
+  bad_buckets: 'buckets, bounds and count must agree, and bounds must rise',
+  bad_quantile: 'must be a number from 0 to 1',
+} as const;
+
+export type Reason = keyof typeof REASONS;
+
+/**
+ * The first thing wrong with the record being read. It sticks: parsers return a harmless default and
+ * go on, and whoever asked for the whole record looks once, at the end. Reset before each record.
+ */
+export class Fault {
+  reason: Reason | null = null;
+  /** the place, relative to the record */
+  path = '';
+
+  get refused(): boolean {
+    return this.reason !== null;
+  }
+
+  /** Notes a fault at `path`, unless the record already has one. */
+  refuse(reason: Reason, path: string): void {
+    if (this.reason !== null) return;
+    this.reason = reason;
+    this.path = path;
+  }
+
+  /** Puts `parent` before the path; for list parsers on their way out, right after a refusal. */
+  within(parent: string): void {
+    this.path = joinPath(parent, this.path);
+  }
+
+  reset(): void {
+    this.reason = null;
+    this.path = '';
+  }
+}
+
+/** Joins two places; either may be empty. */
+export function joinPath(parent: string, child: string): string {
+  if (parent === '' || child === '') return parent + child;
+  return `${parent}.${child}`;
+}

@@ -1,0 +1,179 @@
+/**
+ * Owns the reading of single OTLP fields from JSON (OTLP specification, "JSON Protobuf Encoding", and
+ * ProtoJSON): absent and null mean the default, 64-bit integers come as strings or numbers, ids as hex.
+ * `to…` functions convert or return null; `parse…` functions note a fault and return the default.
+ * Must never throw, whatever was sent.
+ */
+
+import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model.ts';
+import type { Fault, Reason } from './fault.ts';
+
+/** A field as sent; undefined when it was not. */
+export type Raw = JsonValue | undefined;
+
+const TRACE_ID = /^[\da-f]{32}$/;
+const SPAN_ID = /^[\da-f]{16}$/;
+const ZERO_TRACE_ID = '0'.repeat(32);
+const ZERO_SPAN_ID = '0'.repeat(16);
+
+const UINT64 = /^(?:0|[1-9]\d{0,18})$/;
+const DECIMAL = /^(-?)0*(\d{1,19})$/;
+const BIGINT_MAX = '9223372036854775807';
+const BIGINT_MIN_DIGITS = '9223372036854775808';
+const UINT32_MAX = 0xffffffff;
+const INT32_MIN = -0x80000000;
+const INT32_MAX = 0x7fffffff;
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** True for absent fields and null, which ProtoJSON reads as the default. */
+export function isUnset(raw: Raw): raw is null | undefined {
+  return raw === undefined || raw === null;
+}
+
+export function isObject(raw: Raw): raw is JsonObject {
+  return typeof raw === 'object' && raw !== null && !Array.isArray(raw);
+}
+
+/** Returns the id in lower case, or null for anything but 32 hex digits that are not all zero. */
+export function toTraceId(raw: Raw): Hex16 | null {
+  if (typeof raw !== 'string') return null;
+  if (TRACE_ID.test(raw)) return raw === ZERO_TRACE_ID ? null : raw;
+  const id = raw.toLowerCase();
+  return TRACE_ID.test(id) ? id : null;
+}
+
+/** Returns the id in lower case, or null for anything but 16 hex digits that are not all zero. */
+export function toSpanId(raw: Raw): Hex8 | null {
+  if (typeof raw !== 'string') return null;
+  if (SPAN_ID.test(raw)) return raw === ZERO_SPAN_ID ? null : raw;
+  const id = raw.toLowerCase();
+  return SPAN_ID.test(id) ? id : null;
+}
+
+/**
+ * Returns canonical decimal text, or null for what is not an integer in PostgreSQL's bigint range. A
+ * number beyond 2^53 is null too, being rounded already; `parseLongIntegers` brings it as a string.
+ */
+export function toInt64(raw: JsonValue): Int64 | null {
+  if (typeof raw === 'number') return Number.isSafeInteger(raw) ? String(raw) : null;
+  if (typeof raw !== 'string') return null;
+  const [, sign = '', digits = ''] = DECIMAL.exec(raw) ?? [];
+  if (digits === '') return null;
+  const limit = sign === '' ? BIGINT_MAX : BIGINT_MIN_DIGITS;
+  if (digits.length === limit.length && digits > limit) return null;
+  return digits === '0' ? '0' : sign + digits;
+}
+
+/** Like toInt64, for fields that hold no negative numbers. */
+export function toUint64(raw: JsonValue): Int64 | null {
+  if (typeof raw === 'string' && UINT64.test(raw)) {
+    return raw.length < BIGINT_MAX.length || raw <= BIGINT_MAX ? raw : null;
+  }
+  const value = toInt64(raw);
+  return value === null || value.startsWith('-') ? null : value;
+}
+
+/** Returns the double, or null; a number too large for a double is refused, as ProtoJSON does. */
+export function toDouble(raw: JsonValue): number | null {
+  if (typeof raw === 'number') return Number.isFinite(raw) ? raw : null;
+  if (typeof raw !== 'string') return null;
+  if (raw === 'NaN') return Number.NaN;
+  if (raw === 'Infinity') return Number.POSITIVE_INFINITY;
+  if (raw === '-Infinity') return Number.NEGATIVE_INFINITY;
+  const value = JSON_NUMBER.test(raw) ? Number(raw) : Number.NaN;
+  return Number.isFinite(value) ? value : null;
+}
+
+/** Reads a string; the default is empty. */
+export function parseText(raw: Raw, field: string, fault: Fault): string {
+  if (typeof raw === 'string') return raw;
+  if (!isUnset(raw)) fault.refuse('bad_text', field);
+  return '';
+}
+
+/** Reads a boolean; the default is false. */
+export function parseBool(raw: Raw, field: string, fault: Fault): boolean {
+  if (typeof raw === 'boolean') return raw;
+  if (!isUnset(raw)) fault.refuse('bad_bool', field);
+  return false;
+}
+
+/** Reads nanoseconds since 1970; the default is "0". */
+export function parseTime(raw: Raw, field: string, fault: Fault): Int64 {
+  return parseUint64(raw, 'bad_time', field, fault);
+}
+
+/** Reads an unsigned 64-bit integer no larger than PostgreSQL's bigint; the default is "0". */
+export function parseUint64(raw: Raw, reason: Reason, field: string, fault: Fault): Int64 {
+  if (isUnset(raw)) return '0';
+  const value = toUint64(raw);
+  if (value === null) fault.refuse(reason, field);
+  return value ?? '0';
+}
+
+/** Reads a count of what the sender dropped; the default is 0. */
+export function parseDropped(raw: Raw, field: string, fault: Fault): number {
+  return parseInteger(raw, 0, UINT32_MAX, 'bad_dropped_count', field, fault);
+}
+
+/** Reads an unsigned 32-bit integer; the default is 0. */
+export function parseUint32(raw: Raw, reason: Reason, field: string, fault: Fault): number {
+  return parseInteger(raw, 0, UINT32_MAX, reason, field, fault);
+}
+
+/** Reads a signed 32-bit integer; the default is 0. */
+export function parseInt32(raw: Raw, reason: Reason, field: string, fault: Fault): number {
+  return parseInteger(raw, INT32_MIN, INT32_MAX, reason, field, fault);
+}
+
+function parseInteger(
+  raw: Raw,
+  min: number,
+  max: number,
+  reason: Reason,
+  field: string,
+  fault: Fault,
+): number {
+  if (isUnset(raw)) return 0;
+  const value = typeof raw === 'string' ? Number(toInt64(raw) ?? Number.NaN) : raw;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) {
+    return value + 0; // minus zero becomes zero
+  }
+  fault.refuse(reason, field);
+  return 0;
+}
+
+/** Reads an enum: an integer from 0 to `max`, never a name or a string; the default is 0. */
+export function parseEnum(
+  raw: Raw,
+  max: number,
+  reason: Reason,
+  field: string,
+  fault: Fault,
+): number {
+  if (typeof raw !== 'string') return parseInteger(raw, 0, max, reason, field, fault);
+  fault.refuse(reason, field);
+  return 0;
+}
+
+/** Reads a double; null when it is not there. */
+export function parseOptionalDouble(raw: Raw, field: string, fault: Fault): number | null {
+  if (isUnset(raw)) return null;
+  const value = toDouble(raw);
+  if (value === null) fault.refuse('bad_number', field);
+  return value;
+}
+
+/** Reads a list; the default is empty. */
+export function parseList(raw: Raw, field: string, fault: Fault): readonly JsonValue[] {
+  if (Array.isArray(raw)) return raw;
+  if (!isUnset(raw)) fault.refuse('not_a_list', field);
+  return [];
+}
+
+/** Reads a message; the default is one without fields. */
+export function parseObject(raw: Raw, field: string, fault: Fault): JsonObject {
+  if (isObject(raw)) return raw;
+  if (!isUnset(raw)) fault.refuse('not_an_object', field);
+  return {};
+}

@@ -1,0 +1,144 @@
+/**
+ * Owns the step from body bytes to a JSON value that PostgreSQL can store without loss.
+ * Repairs work on the text, where a cheap test tells whether they are needed at all: an ordinary body
+ * pays for one search and one `JSON.parse`, nothing else.
+ * Must never recurse (a body may nest as deep as it is long) nor quote the body in a message.
+ */
+
+import { isAscii } from 'node:buffer';
+import type { JsonValue } from '../model.ts';
+
+/** A parsed body, and the text it was parsed from, for `parseLongIntegers`. */
+export type ParsedJson =
+  | {
+      readonly ok: true;
+      readonly value: JsonValue;
+      readonly text: string;
+      readonly replacedCharacters: number;
+    }
+  | { readonly ok: false; readonly message: string };
+
+/** `\u0000` and any surrogate escape; pairs too, since telling them apart is the repair's work. */
+const SUSPECT_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
+
+/** Every escape, one match each, so that the second half of `\\` never starts another. */
+const ESCAPE =
+  /\\(?:(u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|(u0000|u[dD][89a-fA-F][\da-fA-F]{2})|.)/g;
+
+/** Where a value may stand, 16 digits (2^53 has 16) or an exponent; also hits inside strings. */
+const SUSPECT_INTEGER = /[:[,][ \t\n\r]*-?(?:\d{16}|\d[\d.]*[eE])/;
+
+const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const PLAIN_INTEGER = /^-?\d+$/;
+
+/** The double of the largest 64-bit integer; a number beyond it can only be meant as a double. */
+const INT64_LIMIT = 2 ** 63;
+
+/**
+ * Parses a request body.
+ *
+ * - A UTF-8 byte order mark is dropped; bytes that are not UTF-8 become U+FFFD (RFC 8259 §8.1).
+ * - U+0000 and lone surrogates, in values and in keys, become U+FFFD and are counted: PostgreSQL
+ *   stores neither in `text` nor in `json`.
+ * - Integers beyond 2^53 written as numbers are rounded, as every double is: see `parseLongIntegers`.
+ *
+ * @param body the request body, decompressed; only read during the call
+ * @returns the value, or a message without any of the body's text
+ */
+export function parseJson(body: Buffer): ParsedJson {
+  let text = decodeText(body);
+  let replacedCharacters = 0;
+  if (text.includes('\\u') && SUSPECT_ESCAPE.test(text)) {
+    const repaired = replaceUnstorable(text);
+    text = repaired.text;
+    replacedCharacters = repaired.count;
+  }
+  try {
+    return { ok: true, value: JSON.parse(text) as JsonValue, text, replacedCharacters };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    return { ok: false, message: syntaxMessage(error) };
+  }
+}
+
+/**
+ * Parses a text again so that no integer is rounded: one that a double cannot be trusted with arrives
+ * as a string of its digits. OTLP's 64-bit fields and its double fields read such strings (ProtoJSON).
+ *
+ * @param text valid JSON, as `parseJson` returned it
+ * @returns the value, or null when the text holds no such integer
+ */
+export function parseLongIntegers(text: string): JsonValue | null {
+  if (!SUSPECT_INTEGER.test(text)) return null;
+  const quoted = quoteLongIntegers(text);
+  return quoted === text ? null : (JSON.parse(quoted) as JsonValue);
+}
+
+function decodeText(body: Buffer): string {
+  // One-byte strings are copied instead of decoded, and parse faster.
+  if (isAscii(body)) return body.toString('latin1');
+  const text = body.toString('utf8');
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
+}
+
+function replaceUnstorable(text: string): { text: string; count: number } {
+  let count = 0;
+  const replaced = text.replace(ESCAPE, (sequence, _pair, unstorable) => {
+    if (unstorable === undefined) return sequence;
+    count += 1;
+    return '\\ufffd';
+  });
+  return { text: replaced, count };
+}
+
+/** Puts quotes around every integer beyond 2^53; outside strings, valid JSON's quotes open one. */
+function quoteLongIntegers(text: string): string {
+  let out = '';
+  let copied = 0;
+  let at = 0;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) {
+      at = endOfString(text, at);
+    } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
+      NUMBER.lastIndex = at;
+      const literal = NUMBER.exec(text)?.[0] ?? '-';
+      const digits = longDigits(literal);
+      if (digits !== null) {
+        out += `${text.slice(copied, at)}"${digits}"`;
+        copied = at + literal.length;
+      }
+      at += literal.length;
+    } else {
+      at += 1;
+    }
+  }
+  return out + text.slice(copied);
+}
+
+/** All digits of an integer beyond 2^53; `1.7e18` counts as the double it is. Null for the rest. */
+function longDigits(literal: string): string | null {
+  const value = Number(literal);
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return null;
+  if (Math.abs(value) > INT64_LIMIT) return null;
+  return PLAIN_INTEGER.test(literal) ? literal : String(BigInt(value));
+}
+
+/** The index after the closing quote of the string that opens at `start`. */
+function endOfString(text: string, start: number): number {
+  let quote = text.indexOf('"', start + 1);
+  while (quote !== -1) {
+    let slash = quote;
+    while (text.charCodeAt(slash - 1) === 0x5c) slash -= 1;
+    if ((quote - slash) % 2 === 0) return quote + 1;
+    quote = text.indexOf('"', quote + 1);
+  }
+  return text.length;
+}
+
+/** V8's own message quotes the text around the fault; only the position is taken from it. */
+function syntaxMessage(error: SyntaxError): string {
+  const position = /at position (\d+)/.exec(error.message)?.[1];
+  if (position === undefined) return 'the body is not valid JSON';
+  return `the body is not valid JSON: unexpected text at character ${position}`;
+}

@@ -1,0 +1,97 @@
+/**
+ * Owns the decoding of ExportLogsServiceRequest: log records.
+ * Ids that are no ids mean that the record is not linked to a span; they never cost the record.
+ */
+
+import type { JsonValue, LogRow } from '../model.ts';
+import { parseAnyValue, parseAttributes } from './any-value.ts';
+import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
+import type { Fault } from './fault.ts';
+import {
+  isObject,
+  isUnset,
+  parseDropped,
+  parseEnum,
+  parseText,
+  parseTime,
+  parseUint32,
+  type Raw,
+  toSpanId,
+  toTraceId,
+} from './fields.ts';
+
+const SEVERITY_MAX = 24;
+
+const LOGS: Envelope = {
+  signal: 'logs',
+  resourceList: 'resourceLogs',
+  scopeList: 'scopeLogs',
+  itemList: 'logRecords',
+  countRecords: () => 1,
+  parseItem: addLogRecord,
+};
+
+/**
+ * Decodes the body of one log export.
+ *
+ * @param body JSON bytes, decompressed; only read during the call
+ * @returns `logs` and the `resources` they name, or why the body is undecodable; never throws
+ */
+export function decodeLogs(body: Buffer): DecodeResult {
+  return decodeEnvelope(body, LOGS);
+}
+
+function addLogRecord(item: JsonValue, draft: RequestDraft): void {
+  const row = parseLogRecord(item, draft, draft.fault);
+  if (row === null) draft.rejectItem(1);
+  else draft.logs.push(row);
+}
+
+function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): LogRow | null {
+  if (!isObject(record)) {
+    fault.refuse('not_an_object', '');
+    return null;
+  }
+  const timeUnixNano = parseTime(record.timeUnixNano, 'timeUnixNano', fault);
+  const observedUnixNano = parseTime(record.observedTimeUnixNano, 'observedTimeUnixNano', fault);
+  const severityNumber = parseEnum(
+    record.severityNumber,
+    SEVERITY_MAX,
+    'bad_severity',
+    'severityNumber',
+    fault,
+  );
+  const severityText = parseText(record.severityText, 'severityText', fault);
+  const eventName = parseText(record.eventName, 'eventName', fault);
+  const flags = parseUint32(record.flags, 'bad_flags', 'flags', fault);
+  const droppedAttributes = parseDropped(
+    record.droppedAttributesCount,
+    'droppedAttributesCount',
+    fault,
+  );
+  const attributes = parseAttributes(record.attributes, 'attributes', fault);
+  const body = parseBody(record.body, fault);
+  if (fault.refused) return null;
+  return {
+    resourceId: draft.resourceId(),
+    traceId: toTraceId(record.traceId),
+    spanId: toSpanId(record.spanId),
+    timeUnixNano,
+    observedUnixNano,
+    severityNumber,
+    severityText,
+    eventName,
+    body,
+    attributes,
+    flags,
+    droppedAttributes,
+  };
+}
+
+/** A body that is there but empty is JSON's null, one that is not there no JSON at all. */
+function parseBody(raw: Raw, fault: Fault): string | null {
+  if (isUnset(raw) || fault.refused) return null;
+  const text = parseAnyValue(raw, 1, fault);
+  if (fault.refused) fault.within('body');
+  return text;
+}

@@ -1,0 +1,186 @@
+/**
+ * Owns the decoding of ExportMetricsServiceRequest: metrics and what the points of all five kinds have
+ * in common. A metric that is not valid costs its own points, a point that is not valid only itself.
+ * What a point of each kind holds is `point-values.ts`.
+ */
+
+import type { JsonObject, JsonValue, MetricKind, MetricRow, PointRow } from '../model.ts';
+import { parseAttributes } from './any-value.ts';
+import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
+import { parseExemplar } from './exemplar.ts';
+import type { Fault } from './fault.ts';
+import {
+  isObject,
+  isUnset,
+  parseBool,
+  parseList,
+  parseObject,
+  parseText,
+  parseTime,
+  parseUint32,
+  type Raw,
+} from './fields.ts';
+import { parseListText } from './list-text.ts';
+import { contentId } from './origin.ts';
+import {
+  type PointValues,
+  parseExponentialHistogram,
+  parseHistogram,
+  parseNumber,
+  parseSummary,
+} from './point-values.ts';
+
+interface Kind {
+  readonly kind: MetricKind;
+  /** the member of Metric that holds this kind's points */
+  readonly field: string;
+  readonly hasTemporality: boolean;
+  readonly parseValues: (point: JsonObject, recorded: boolean, fault: Fault) => PointValues;
+}
+
+const KINDS: readonly Kind[] = [
+  { kind: 'gauge', field: 'gauge', hasTemporality: false, parseValues: parseNumber },
+  { kind: 'sum', field: 'sum', hasTemporality: true, parseValues: parseNumber },
+  { kind: 'histogram', field: 'histogram', hasTemporality: true, parseValues: parseHistogram },
+  {
+    kind: 'exponential_histogram',
+    field: 'exponentialHistogram',
+    hasTemporality: true,
+    parseValues: parseExponentialHistogram,
+  },
+  { kind: 'summary', field: 'summary', hasTemporality: false, parseValues: parseSummary },
+];
+
+/** Bit 0 of a point's flags: there is no value (DataPointFlags in metrics.proto). */
+const NO_RECORDED_VALUE = 1;
+
+const METRICS: Envelope = {
+  signal: 'metrics',
+  resourceList: 'resourceMetrics',
+  scopeList: 'scopeMetrics',
+  itemList: 'metrics',
+  countRecords: countPoints,
+  parseItem: addMetric,
+};
+
+/**
+ * Decodes the body of one metric export.
+ *
+ * @param body JSON bytes, decompressed; only read during the call
+ * @returns `points` and the `metrics` and `resources` they name, or why the body is undecodable; never
+ *   throws. Rejections count points; a metric of no kind has none, and is reported with a count of 0
+ */
+export function decodeMetrics(body: Buffer): DecodeResult {
+  return decodeEnvelope(body, METRICS);
+}
+
+function addMetric(item: JsonValue, draft: RequestDraft): void {
+  const { fault } = draft;
+  const kind = kindOf(item, fault);
+  if (kind === null || !isObject(item)) {
+    draft.rejectItem(countPoints(item));
+    return;
+  }
+  const data = parseObject(item[kind.field], kind.field, fault);
+  const metric = parseMetric(item, kind, data, fault);
+  const pointsPath = `${kind.field}.dataPoints`;
+  const points = parseList(data.dataPoints, pointsPath, fault);
+  if (fault.refused) {
+    draft.rejectItem(countPoints(item));
+    return;
+  }
+  for (let index = 0; index < points.length; index += 1) {
+    fault.reset();
+    const row = parsePoint(points[index], kind, metric.id, draft);
+    if (row === null) {
+      draft.rejectItem(1, `${pointsPath}[${index}]`);
+    } else {
+      draft.metrics.set(metric.id, metric);
+      draft.points.push(row);
+    }
+  }
+}
+
+/** The one kind whose member is set. */
+function kindOf(metric: JsonValue, fault: Fault): Kind | null {
+  if (!isObject(metric)) {
+    fault.refuse('not_an_object', '');
+    return null;
+  }
+  const [kind, other] = KINDS.filter(({ field }) => !isUnset(metric[field]));
+  if (kind !== undefined && other === undefined) return kind;
+  fault.refuse('bad_metric_kind', '');
+  return null;
+}
+
+/** How many points the metric holds; 1 where that cannot be told, since something is lost. */
+function countPoints(metric: JsonValue): number {
+  if (!isObject(metric)) return 1;
+  let count = 0;
+  for (const { field } of KINDS) {
+    const data = metric[field];
+    if (isUnset(data)) continue;
+    const points = isObject(data) ? data.dataPoints : data;
+    if (Array.isArray(points)) count += points.length;
+    else if (!isUnset(points)) count += 1;
+  }
+  return count;
+}
+
+function parseMetric(metric: JsonObject, kind: Kind, data: JsonObject, fault: Fault): MetricRow {
+  const content = {
+    name: parseText(metric.name, 'name', fault),
+    description: parseText(metric.description, 'description', fault),
+    unit: parseText(metric.unit, 'unit', fault),
+    kind: kind.kind,
+    temporality: kind.hasTemporality ? parseTemporality(data, kind.field, fault) : null,
+    monotonic: kind.kind === 'sum' ? parseBool(data.isMonotonic, 'sum.isMonotonic', fault) : null,
+    metadata: parseAttributes(metric.metadata, 'metadata', fault),
+  };
+  return { id: contentId(Object.values(content)), ...content };
+}
+
+function parseTemporality(data: JsonObject, field: string, fault: Fault): number {
+  const value = data.aggregationTemporality;
+  if (value === 1 || value === 2) return value;
+  fault.refuse('bad_temporality', `${field}.aggregationTemporality`);
+  return 0;
+}
+
+function parsePoint(
+  point: Raw,
+  kind: Kind,
+  metricId: string,
+  draft: RequestDraft,
+): PointRow | null {
+  const { fault } = draft;
+  if (!isObject(point)) {
+    fault.refuse('not_an_object', '');
+    return null;
+  }
+  const startUnixNano = parseTime(point.startTimeUnixNano, 'startTimeUnixNano', fault);
+  const timeUnixNano = parseTime(point.timeUnixNano, 'timeUnixNano', fault);
+  if (timeUnixNano === '0') fault.refuse('bad_time', 'timeUnixNano');
+  const flags = parseUint32(point.flags, 'bad_flags', 'flags', fault);
+  const recorded = (flags & NO_RECORDED_VALUE) === 0;
+  const values = kind.parseValues(point, recorded, fault);
+  const attributes = parseAttributes(point.attributes, 'attributes', fault);
+  const exemplars = parseListText(point.exemplars, 'exemplars', parseExemplar, fault);
+  if (fault.refused) return null;
+  return {
+    resourceId: draft.resourceId(),
+    metricId,
+    startUnixNano: startUnixNano === '0' ? null : startUnixNano,
+    timeUnixNano,
+    flags,
+    attributes,
+    valueInt: values.valueInt,
+    valueDouble: values.valueDouble,
+    count: values.count,
+    sum: values.sum,
+    min: values.min,
+    max: values.max,
+    distribution: values.distribution,
+    exemplars,
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * Owns the decoding of ExportTraceServiceRequest: spans with their events and links.
+ * Validity as the OTLP specification and trace.proto have it; see `REASONS` for what is refused.
+ */
+
+import type { JsonText, JsonValue, SpanRow } from '../model.ts';
+import { parseAttributes } from './any-value.ts';
+import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
+import type { Fault } from './fault.ts';
+import {
+  isObject,
+  isUnset,
+  parseDropped,
+  parseEnum,
+  parseObject,
+  parseText,
+  parseTime,
+  parseUint32,
+  type Raw,
+  toSpanId,
+  toTraceId,
+} from './fields.ts';
+import { quote } from './json-text.ts';
+import { parseListText } from './list-text.ts';
+
+const KIND_MAX = 5;
+const STATUS_MAX = 2;
+
+const TRACES: Envelope = {
+  signal: 'traces',
+  resourceList: 'resourceSpans',
+  scopeList: 'scopeSpans',
+  itemList: 'spans',
+  countRecords: () => 1,
+  parseItem: addSpan,
+};
+
+/**
+ * Decodes the body of one trace export.
+ *
+ * @param body JSON bytes, decompressed; only read during the call
+ * @returns `spans` and the `resources` they name, or why the body is undecodable; never throws
+ */
+export function decodeTraces(body: Buffer): DecodeResult {
+  return decodeEnvelope(body, TRACES);
+}
+
+function addSpan(item: JsonValue, draft: RequestDraft): void {
+  const row = parseSpan(item, draft, draft.fault);
+  if (row === null) draft.rejectItem(1);
+  else draft.spans.push(row);
+}
+
+function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow | null {
+  if (!isObject(span)) {
+    fault.refuse('not_an_object', '');
+    return null;
+  }
+  const traceId = toTraceId(span.traceId);
+  if (traceId === null) fault.refuse('bad_trace_id', 'traceId');
+  const spanId = toSpanId(span.spanId);
+  if (spanId === null) fault.refuse('bad_span_id', 'spanId');
+  const parentSpanId = parseParentSpanId(span.parentSpanId, fault);
+  const traceState = parseText(span.traceState, 'traceState', fault);
+  const flags = parseUint32(span.flags, 'bad_flags', 'flags', fault);
+  const name = parseText(span.name, 'name', fault);
+  const kind = parseEnum(span.kind, KIND_MAX, 'bad_kind', 'kind', fault);
+  const startUnixNano = parseTime(span.startTimeUnixNano, 'startTimeUnixNano', fault);
+  const endUnixNano = parseTime(span.endTimeUnixNano, 'endTimeUnixNano', fault);
+  const status = parseObject(span.status, 'status', fault);
+  const statusCode = parseEnum(status.code, STATUS_MAX, 'bad_status', 'status.code', fault);
+  const statusMessage = parseText(status.message, 'status.message', fault);
+  const droppedAttributes = parseDropped(
+    span.droppedAttributesCount,
+    'droppedAttributesCount',
+    fault,
+  );
+  const droppedEvents = parseDropped(span.droppedEventsCount, 'droppedEventsCount', fault);
+  const droppedLinks = parseDropped(span.droppedLinksCount, 'droppedLinksCount', fault);
+  const attributes = parseAttributes(span.attributes, 'attributes', fault);
+  const events = parseListText(span.events, 'events', parseEvent, fault);
+  const links = parseListText(span.links, 'links', parseLink, fault);
+  if (fault.refused || traceId === null || spanId === null) return null;
+  return {
+    resourceId: draft.resourceId(),
+    traceId,
+    spanId,
+    parentSpanId,
+    traceState,
+    flags,
+    name,
+    kind,
+    startUnixNano,
+    endUnixNano,
+    statusCode,
+    statusMessage,
+    attributes,
+    events,
+    links,
+    droppedAttributes,
+    droppedEvents,
+    droppedLinks,
+  };
+}
+
+function parseParentSpanId(raw: Raw, fault: Fault): string | null {
+  if (isUnset(raw) || raw === '') return null;
+  const id = toSpanId(raw);
+  if (id === null) fault.refuse('bad_parent_span_id', 'parentSpanId');
+  return id;
+}
+
+/** Writes one event; a dropped count of 0 is left out. */
+function parseEvent(event: Raw, fault: Fault): JsonText {
+  if (!isObject(event)) {
+    fault.refuse('not_an_object', '');
+    return '';
+  }
+  const name = parseText(event.name, 'name', fault);
+  const time = parseTime(event.timeUnixNano, 'timeUnixNano', fault);
+  const dropped = parseDropped(event.droppedAttributesCount, 'droppedAttributesCount', fault);
+  const attributes = parseAttributes(event.attributes, 'attributes', fault);
+  const text = `{"name":${quote(name)},"timeUnixNano":"${time}","attributes":${attributes}`;
+  return dropped === 0 ? `${text}}` : `${text},"droppedAttributesCount":${dropped}}`;
+}
+
+/** Writes one link; fields at their default are left out. */
+function parseLink(link: Raw, fault: Fault): JsonText {
+  if (!isObject(link)) {
+    fault.refuse('not_an_object', '');
+    return '';
+  }
+  const traceId = toTraceId(link.traceId);
+  if (traceId === null) fault.refuse('bad_link', 'traceId');
+  const spanId = toSpanId(link.spanId);
+  if (spanId === null) fault.refuse('bad_link', 'spanId');
+  const traceState = parseText(link.traceState, 'traceState', fault);
+  const flags = parseUint32(link.flags, 'bad_flags', 'flags', fault);
+  const dropped = parseDropped(link.droppedAttributesCount, 'droppedAttributesCount', fault);
+  const attributes = parseAttributes(link.attributes, 'attributes', fault);
+  let text = `{"traceId":"${traceId}","spanId":"${spanId}"`;
+  if (traceState !== '') text += `,"traceState":${quote(traceState)}`;
+  if (attributes !== '{}') text += `,"attributes":${attributes}`;
+  if (flags !== 0) text += `,"flags":${flags}`;
+  if (dropped !== 0) text += `,"droppedAttributesCount":${dropped}`;
+  return `${text}}`;
+}

@@ -1,0 +1,210 @@
+/**
+ * What every matcher must do. A matcher's own test file calls this with its factory; a faster matcher
+ * that passes is one that answers as the plain one does.
+ */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Matcher } from '../../src/engine/matcher.ts';
+import type { Rule, Surface, SurfaceText } from '../../src/model.ts';
+import { tinyRule } from './tiny-rules.ts';
+
+const EVERYTHING = { enabled: () => true, capBytes: 65_536 };
+
+function text(step: number, surface: Surface, content: string): SurfaceText {
+  return { step, surface, text: content };
+}
+
+export function describeMatcher(name: string, create: (rules: readonly Rule[]) => Matcher): void {
+  const hitsOf = (rules: readonly Rule[], texts: SurfaceText[], capBytes = 65_536) =>
+    create(rules).match(texts, { enabled: () => true, capBytes }).hits;
+
+  describe(`${name}: any`, () => {
+    const rule = tinyRule({
+      conditions: [
+        ['user_input', 'second'],
+        ['content', 'first|second'],
+      ],
+    });
+
+    it('is answered by the first text in time, then by the first condition', () => {
+      const texts = [
+        text(0, 'tool_result', 'nothing'),
+        text(1, 'tool_result', 'the second'),
+        text(2, 'step_input', 'the second'),
+      ];
+      expect(hitsOf([rule], texts)).toEqual([
+        { ruleIndex: 0, conditionIndex: 1, textIndex: 1, form: 'written', start: 4, end: 10 },
+      ]);
+      expect(hitsOf([rule], texts.slice(2))).toMatchObject([{ conditionIndex: 0, textIndex: 0 }]);
+    });
+
+    it('reads only the surfaces of the field', () => {
+      const args = tinyRule({ conditions: [['tool_args', 'rm -rf']] });
+      expect(hitsOf([args], [text(0, 'tool_result', 'rm -rf /')])).toEqual([]);
+      expect(hitsOf([args], [text(0, 'tool_args', 'rm -rf /')])).toHaveLength(1);
+    });
+
+    it('credits a repeated text to its earliest step', () => {
+      const texts = [text(3, 'step_input', 'second'), text(7, 'step_input', 'second')];
+      expect(hitsOf([rule], texts)).toMatchObject([{ textIndex: 0 }]);
+    });
+
+    it('asks only enabled rules, and gives one hit per rule', () => {
+      const rules = [rule, tinyRule({ conditions: [['content', 'second']] })];
+      const texts = [text(0, 'step_input', 'second second'), text(1, 'tool_args', 'second')];
+      const settings = { ...EVERYTHING, enabled: (index: number) => index === 1 };
+      expect(create(rules).match(texts, settings).hits).toMatchObject([{ ruleIndex: 1 }]);
+      expect(create(rules).match(texts, EVERYTHING).hits).toHaveLength(2);
+    });
+
+    it('never asks a lost condition or an unsupported rule', () => {
+      const degraded = tinyRule({
+        conditions: [
+          ['content', 'a(?=b)'],
+          ['content', 'xyz'],
+        ],
+      });
+      const unsupported = tinyRule({
+        conditions: [['content', 'a']],
+        extra: 'detection_tier: semantic',
+      });
+      expect(hitsOf([degraded, unsupported], [text(0, 'step_input', 'ab')])).toEqual([]);
+    });
+  });
+
+  describe(`${name}: all`, () => {
+    const rule = tinyRule({
+      condition: 'all',
+      conditions: [
+        ['tool_args', 'curl'],
+        ['tool_response', 'secret'],
+      ],
+    });
+
+    it('needs every condition within one step', () => {
+      const args = text(0, 'tool_args', 'curl x');
+      expect(hitsOf([rule], [args, text(1, 'tool_result', 'secret')])).toEqual([]);
+      expect(hitsOf([rule], [args, text(0, 'tool_result', 'a secret')])).toEqual([
+        { ruleIndex: 0, conditionIndex: 0, textIndex: 0, form: 'written', start: 0, end: 4 },
+      ]);
+    });
+
+    it('sees a text again that an earlier step has shown', () => {
+      const texts = [
+        text(0, 'tool_args', 'curl x'),
+        text(1, 'tool_args', 'curl x'),
+        text(1, 'tool_result', 'secret'),
+      ];
+      expect(hitsOf([rule], texts)).toMatchObject([{ textIndex: 1 }]);
+    });
+  });
+
+  describe(`${name}: normalised`, () => {
+    const rule = tinyRule({ conditions: [['content', 'ignore all']] });
+
+    it('hits in the normalised text and points at the written one', () => {
+      const written = 'please іgn\u200bоre аll of it';
+      const [hit] = hitsOf([rule], [text(0, 'step_input', written)]);
+      expect(hit).toMatchObject({ form: 'normalised' });
+      expect(written.slice(hit?.start, hit?.end)).toBe('іgn\u200bоre аll');
+    });
+
+    it('still hits what only the written text shows', () => {
+      const hidden = tinyRule({ conditions: [['content', '[\\u200b-\\u200d]{2}']] });
+      expect(hitsOf([hidden], [text(0, 'step_input', 'ä\u200b\u200cb')])).toEqual([
+        { ruleIndex: 0, conditionIndex: 0, textIndex: 0, form: 'written', start: 1, end: 3 },
+      ]);
+    });
+
+    it('counts characters, not bytes', () => {
+      const written = '😀 äö ignore all';
+      const [hit] = hitsOf([rule], [text(0, 'step_input', written)]);
+      expect(written.slice(hit?.start, hit?.end)).toBe('ignore all');
+    });
+  });
+
+  describe(`${name}: cap`, () => {
+    it('misses what lies past it', () => {
+      const rule = tinyRule({ conditions: [['content', 'needle']] });
+      const result = create([rule]).match([text(0, 'step_input', `${'x'.repeat(20)} needle`)], {
+        enabled: () => true,
+        capBytes: 20,
+      });
+      expect(result).toEqual({ hits: [], undecided: [], truncated: 1 });
+    });
+
+    it.each([
+      ['$', 'foo$', 'foobar', 3],
+      ['\\b', '\\bfoo\\b', 'foobar', 3],
+      ['a negated class', '^[^!]+$', 'aaa!', 3],
+      ['half a cluster', 'cafe$', 'cafe\u0301', 4],
+      ['half a cluster, normalised', '^ìcafe', 'ìcafe\u0301', 7],
+    ])('never invents: %s', (_name, pattern, content, capBytes) => {
+      const rule = tinyRule({ conditions: [['content', pattern]] });
+      const whole = hitsOf([rule], [text(0, 'step_input', content)], 1000);
+      const cut = hitsOf([rule], [text(0, 'step_input', content)], capBytes);
+      expect(cut.length).toBeLessThanOrEqual(whole.length);
+    });
+
+    it('keeps a hit that touches the cut and holds without it', () => {
+      const rule = tinyRule({ conditions: [['content', 'foo+']] });
+      expect(hitsOf([rule], [text(0, 'step_input', 'a fooooo')], 5)).toMatchObject([
+        { start: 2, end: 8 },
+      ]);
+    });
+
+    it('is shared by the texts of one surface and step, and not by others', () => {
+      const rule = tinyRule({ conditions: [['content', 'needle']] });
+      const filler = text(0, 'step_input', 'x'.repeat(10));
+      expect(hitsOf([rule], [filler, text(0, 'step_input', 'a needle')], 12)).toEqual([]);
+      expect(hitsOf([rule], [filler, text(0, 'tool_args', 'a needle')], 12)).toHaveLength(1);
+      expect(hitsOf([rule], [filler, text(1, 'step_input', 'a needle')], 12)).toHaveLength(1);
+    });
+
+    it('is not used up by history', () => {
+      const rule = tinyRule({ conditions: [['content', 'needle']] });
+      const history = 'x'.repeat(12);
+      const texts = [
+        text(0, 'step_input', history),
+        text(1, 'step_input', history),
+        text(1, 'step_input', 'a needle'),
+      ];
+      expect(hitsOf([rule], texts, 12)).toMatchObject([{ textIndex: 2 }]);
+    });
+
+    it('can lose a hit, never make one, wherever it falls', () => {
+      const patterns = [
+        '^[^b]*$',
+        'a\\b',
+        '\\Ba',
+        'e$',
+        '(?m)^é$',
+        'o\\b|[^a]$',
+        'ignore',
+        'a{2,}$',
+      ];
+      const content = fc
+        .array(
+          fc.constantFrom('a', 'b', 'e', '\u0301', 'о', '\u200b', '\n', ' ', 'é', '😀', 'ignore'),
+          {
+            maxLength: 14,
+          },
+        )
+        .map((parts) => parts.join(''));
+      const matchers = patterns.map((pattern) =>
+        create([tinyRule({ conditions: [['content', pattern]] })]),
+      );
+      fc.assert(
+        fc.property(content, fc.nat({ max: 20 }), (written, capBytes) => {
+          for (const matcher of matchers) {
+            const texts = [text(0, 'step_input', written)];
+            const cut = matcher.match(texts, { enabled: () => true, capBytes }).hits.length;
+            const whole = matcher.match(texts, EVERYTHING).hits.length;
+            expect(cut).toBeLessThanOrEqual(whole);
+          }
+        }),
+        { numRuns: 300 },
+      );
+    });
+  });
+}

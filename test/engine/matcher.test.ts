@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { createMatcher } from '../../src/engine/matcher.ts';
+import type { Compiled } from '../../src/engine/pattern.ts';
+import { describeMatcher } from './matcher-suite.ts';
+import { tinyRule } from './tiny-rules.ts';
+
+describeMatcher('plain matcher', (rules) => createMatcher(rules));
+
+describe('plain matcher: undecided', () => {
+  const rule = tinyRule({
+    conditions: [
+      ['content', 'breaks'],
+      ['content', 'works'],
+    ],
+  });
+  const settings = { enabled: () => true, capBytes: 1000 };
+  const broken = (source: string): Compiled => ({
+    pattern: {
+      test: (bytes) => {
+        if (source === 'breaks') throw new Error('out of memory');
+        return bytes.includes(source);
+      },
+      find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+    },
+    reason: null,
+  });
+
+  it('never reports as clean what failed', () => {
+    const texts = [{ step: 0, surface: 'step_input', text: 'quiet' } as const];
+    expect(createMatcher([rule], broken).match(texts, settings)).toEqual({
+      hits: [],
+      undecided: [{ ruleIndex: 0, message: 'out of memory' }],
+      truncated: 0,
+    });
+  });
+
+  it('reports a hit that another condition found', () => {
+    const texts = [{ step: 0, surface: 'step_input', text: 'it works' } as const];
+    const { hits, undecided } = createMatcher([rule], broken).match(texts, settings);
+    expect(hits).toMatchObject([{ conditionIndex: 1, start: 3, end: 8 }]);
+    expect(undecided).toEqual([]);
+  });
+
+  it('is undecided when a program does not compile after all', () => {
+    const refuse = (): Compiled => ({ pattern: null, reason: { code: 'x', message: 'no memory' } });
+    const texts = [{ step: 0, surface: 'step_input', text: 'x' } as const];
+    expect(createMatcher([rule], refuse).match(texts, settings).undecided).toEqual([
+      { ruleIndex: 0, message: 'condition 0: no memory' },
+    ]);
+  });
+});

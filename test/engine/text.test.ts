@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { normalise, settledLength, toWrittenRange } from '../../src/engine/text.ts';
+
+/** Texts that hold what normalisation is about, and anything else. */
+const tricky = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 4 }),
+      fc.constantFrom(
+        'е',
+        'ο',
+        '\u200b',
+        '\u202e',
+        '\u0301',
+        'e',
+        'ﬁ',
+        'Ａ',
+        'ᄀ',
+        'ᅡ',
+        '\u{e0041}',
+      ),
+      fc.constantFrom('가', 'ｶ', 'ﾞ', ' ', '\n', '😀', '\ufe0f', '\u00ad', 'ﷺ', '½'),
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => parts.join(''));
+
+describe('normalise', () => {
+  it('returns ASCII as the very string', () => {
+    const text = 'plain ASCII, \u0000 \u007f';
+    expect(normalise(text)).toBe(text);
+  });
+
+  it.each([
+    ['zero-width characters', 'ig\u200bno\u2060re\ufeff', 'ignore'],
+    ['direction overrides', '\u202eevil\u202c', 'evil'],
+    ['soft hyphens and variation selectors', 'a\u00adb\ufe0f', 'ab'],
+    ['full-width letters', 'ｉｇｎｏｒｅ', 'ignore'],
+    ['ligatures', 'ﬁle', 'file'],
+    ['Cyrillic look-alikes', 'іgnоrе рrеvіоus', 'ignore previous'],
+    ['Greek look-alikes', 'Ιgnοre', 'Ignore'],
+    ['a mark after an invisible', 'e\u200b\u0301', 'é'],
+    ['a no-break space', 'a\u00a0b', 'a b'],
+  ])('%s', (_name, written, read) => {
+    expect(normalise(written)).toBe(read);
+  });
+
+  it('folds letter by letter: real Russian stays no Latin word', () => {
+    expect(normalise('привет')).toBe('пpиbet');
+  });
+
+  it('never throws', () => {
+    const anything = fc.string({ unit: 'binary' });
+    fc.assert(fc.property(anything, (text) => typeof normalise(text) === 'string'));
+  });
+
+  it('reads the settled part of a prefix the same, whatever follows', () => {
+    fc.assert(
+      fc.property(tricky, tricky, (text, rest) => {
+        const settled = normalise(text).slice(0, settledLength(text));
+        expect(normalise(text + rest).startsWith(settled)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('toWrittenRange', () => {
+  it('finds the written text behind a normalised range', () => {
+    const written = 'now іg\u200bnоrе аll';
+    const read = normalise(written);
+    const start = read.indexOf('ignore');
+    const range = toWrittenRange(written, { start, end: start + 6 });
+    expect(written.slice(range.start, range.end)).toBe('іg\u200bnоrе');
+  });
+
+  it('takes a cluster whole', () => {
+    expect(toWrittenRange('aﬁb', { start: 1, end: 2 })).toEqual({ start: 1, end: 2 });
+    expect(toWrittenRange('aﬁb', { start: 2, end: 4 })).toEqual({ start: 1, end: 3 });
+  });
+
+  it('maps every range to one that reads as a text holding it', () => {
+    fc.assert(
+      fc.property(tricky, fc.nat(), fc.nat(), (text, a, b) => {
+        const read = normalise(text);
+        const start = a % (read.length + 1);
+        const end = start + (b % (read.length - start + 1));
+        const range = toWrittenRange(text, { start, end });
+        expect(range.start).toBeGreaterThanOrEqual(0);
+        expect(range.end).toBeLessThanOrEqual(text.length);
+        expect(range.start).toBeLessThanOrEqual(range.end);
+        if (end > start) {
+          expect(normalise(text.slice(range.start, range.end))).toContain(read.slice(start, end));
+        }
+      }),
+    );
+  });
+});

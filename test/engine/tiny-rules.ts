@@ -1,0 +1,61 @@
+/**
+ * Builds rules for tests the way the service does: from YAML through parse, classify and own examples.
+ * The rules are made up here; no corpus file is used.
+ */
+import { classify } from '../../src/engine/classify.ts';
+import { tryOwnExamples } from '../../src/engine/own-examples.ts';
+import { createPatternCompiler } from '../../src/engine/pattern.ts';
+import { parseRuleFile } from '../../src/engine/rule-file.ts';
+import type { Rule } from '../../src/model.ts';
+
+export interface TinyRule {
+  readonly id?: string;
+  readonly status?: string;
+  readonly condition?: string;
+  /** [field, pattern] or [field, pattern, operator] */
+  readonly conditions: readonly (readonly [string, string, string?])[];
+  /** lines to put at the top level, as `detection_tier: semantic` */
+  readonly extra?: string;
+  readonly truePositives?: readonly unknown[];
+  readonly trueNegatives?: readonly unknown[];
+}
+
+/** The YAML of a rule. JSON is YAML, so values need no quoting rules of their own. */
+export function tinyYaml(rule: TinyRule): string {
+  const conditions = rule.conditions.map(([field, value, operator = 'regex'], index) => ({
+    field,
+    operator,
+    value,
+    description: `condition ${index}`,
+  }));
+  return [
+    `title: "A tiny rule"`,
+    `id: ${rule.id ?? 'ATR-2026-90001'}`,
+    'rule_version: 3',
+    `status: ${rule.status ?? 'stable'}`,
+    'description: "For tests."',
+    'author: nobody',
+    "date: '2026/01/02'",
+    'severity: high',
+    'references: { owasp_llm: ["LLM01:2025"] }',
+    'tags: { category: prompt-injection, subcategory: direct }',
+    rule.extra ?? '',
+    `detection: ${JSON.stringify({ condition: rule.condition ?? 'any', conditions })}`,
+    'response: { actions: [alert, block_input] }',
+    `test_cases: ${JSON.stringify({
+      true_positives: rule.truePositives ?? [],
+      true_negatives: rule.trueNegatives ?? [],
+    })}`,
+  ].join('\n');
+}
+
+/** A rule as the catalogue would list it. */
+export function tinyRule(rule: TinyRule): Rule {
+  return ruleOfYaml(tinyYaml(rule));
+}
+
+export function ruleOfYaml(yaml: string, path = 'rules/prompt-injection/tiny.yaml'): Rule {
+  const compile = createPatternCompiler();
+  const document = parseRuleFile({ path, bytes: Buffer.from(yaml) });
+  return tryOwnExamples(classify(document, compile), document, compile);
+}

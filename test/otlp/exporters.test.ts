@@ -1,0 +1,225 @@
+/** What the OpenTelemetry JS SDK really sends, serialised by its own exporters' code and decoded here. */
+
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+  ValueType,
+} from '@opentelemetry/api';
+import { SeverityNumber } from '@opentelemetry/api-logs';
+import {
+  JsonLogsSerializer,
+  JsonMetricsSerializer,
+  JsonTraceSerializer,
+} from '@opentelemetry/otlp-transformer';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  InMemoryLogRecordExporter,
+  LoggerProvider,
+  SimpleLogRecordProcessor,
+} from '@opentelemetry/sdk-logs';
+import { AggregationType, MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-node';
+import { expect, test } from 'vitest';
+import { decodeLogs } from '../../src/otlp/logs.ts';
+import { decodeMetrics } from '../../src/otlp/metrics.ts';
+import { decodeTraces } from '../../src/otlp/traces.ts';
+import { accepted, SPAN_ID, TRACE_ID } from './bodies.ts';
+
+const RESOURCE = resourceFromAttributes({ 'service.name': 'agent', 'host.cpus': 8 });
+const PARENT = trace.setSpanContext(ROOT_CONTEXT, {
+  traceId: TRACE_ID,
+  spanId: SPAN_ID,
+  traceFlags: TraceFlags.SAMPLED,
+  isRemote: true,
+});
+
+function toBuffer(bytes: Uint8Array | undefined): Buffer {
+  if (bytes === undefined) throw new Error('the exporter serialised nothing');
+  return Buffer.from(bytes);
+}
+
+test('spans', async () => {
+  const exporter = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({
+    resource: RESOURCE,
+    spanProcessors: [new SimpleSpanProcessor(exporter)],
+  });
+  const options = {
+    kind: SpanKind.CLIENT,
+    startTime: [1726000000, 123456789] as [number, number],
+    attributes: {
+      'gen_ai.request.model': 'm"1"',
+      'gen_ai.usage.input_tokens': 12,
+      'gen_ai.request.temperature': 0.5,
+      'tool.ok': true,
+      'gen_ai.response.finish_reasons': ['stop', 'length'],
+      largest: Number.MAX_VALUE,
+      'not.a.number': Number.NaN,
+    },
+    links: [{ context: { traceId: TRACE_ID, spanId: SPAN_ID, traceFlags: 1 } }],
+  };
+  const span = provider.getTracer('scope', '1.0').startSpan('chat m', options, PARENT);
+  span.addEvent('exception', { 'exception.message': 'a\nb' }, [1726000000, 5]);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: 'boom' });
+  span.end([1726000001, 1]);
+  const body = toBuffer(JsonTraceSerializer.serializeRequest(exporter.getFinishedSpans()));
+  await provider.shutdown();
+
+  const request = accepted(decodeTraces(body));
+  expect(request.rejections).toEqual([]);
+  expect(request.resources).toMatchObject([
+    {
+      serviceName: 'agent',
+      attributes: '{"service.name":"agent","host.cpus":8}',
+      scopeName: 'scope',
+      scopeVersion: '1.0',
+    },
+  ]);
+  expect(request.spans).toEqual([
+    {
+      resourceId: request.resources[0]?.id,
+      traceId: TRACE_ID,
+      spanId: span.spanContext().spanId,
+      parentSpanId: SPAN_ID,
+      traceState: '',
+      flags: 0x301,
+      name: 'chat m',
+      kind: 3,
+      startUnixNano: '1726000000123456789',
+      endUnixNano: '1726000001000000001',
+      statusCode: 2,
+      statusMessage: 'boom',
+      attributes:
+        '{"gen_ai.request.model":"m\\"1\\"","gen_ai.usage.input_tokens":12,' +
+        '"gen_ai.request.temperature":0.5,"tool.ok":true,' +
+        '"gen_ai.response.finish_reasons":["stop","length"],' +
+        '"largest":1.7976931348623157e+308,"not.a.number":null}',
+      events:
+        '[{"name":"exception","timeUnixNano":"1726000000000000005",' +
+        '"attributes":{"exception.message":"a\\nb"}}]',
+      links: `[{"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}","flags":257}]`,
+      droppedAttributes: 0,
+      droppedEvents: 0,
+      droppedLinks: 0,
+    },
+  ]);
+});
+
+test('log records', async () => {
+  const exporter = new InMemoryLogRecordExporter();
+  const provider = new LoggerProvider({
+    resource: RESOURCE,
+    processors: [new SimpleLogRecordProcessor({ exporter })],
+  });
+  provider.getLogger('scope').emit({
+    eventName: 'gen_ai.evaluation',
+    timestamp: [1726000000, 7],
+    observedTimestamp: [1726000000, 8],
+    severityNumber: SeverityNumber.WARN,
+    severityText: 'WARN',
+    body: { text: 'hi', bytes: new Uint8Array([1, 2]), parts: [1, 2.5, null] },
+    attributes: { nested: { $ref: 1 } },
+    context: PARENT,
+  });
+  const body = toBuffer(JsonLogsSerializer.serializeRequest(exporter.getFinishedLogRecords()));
+  await provider.shutdown();
+
+  const request = accepted(decodeLogs(body));
+  expect(request.rejections).toEqual([]);
+  expect(request.logs).toEqual([
+    {
+      resourceId: request.resources[0]?.id,
+      traceId: TRACE_ID,
+      spanId: SPAN_ID,
+      timeUnixNano: '1726000000000000007',
+      observedUnixNano: '1726000000000000008',
+      severityNumber: 13,
+      severityText: 'WARN',
+      eventName: 'gen_ai.evaluation',
+      body: '{"text":"hi","bytes":{"$bytes":"AQI="},"parts":[1,2.5,null]}',
+      attributes: '{"nested":{"$$ref":1}}',
+      flags: 1,
+      droppedAttributes: 0,
+    },
+  ]);
+});
+
+class CollectingReader extends MetricReader {
+  protected override onForceFlush(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  protected override onShutdown(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+test('metrics', async () => {
+  const reader = new CollectingReader();
+  const provider = new MeterProvider({
+    resource: RESOURCE,
+    readers: [reader],
+    views: [
+      {
+        instrumentName: 'exponential',
+        aggregation: { type: AggregationType.EXPONENTIAL_HISTOGRAM },
+      },
+    ],
+  });
+  const meter = provider.getMeter('scope', '2');
+  meter.createCounter('int', { valueType: ValueType.INT, unit: '{token}' }).add(3, { a: 'b' });
+  meter.createUpDownCounter('double').add(-2);
+  meter.createGauge('gauge').record(1.5);
+  const histogram = meter.createHistogram('histogram', {
+    advice: { explicitBucketBoundaries: [1, 10] },
+  });
+  const exponential = meter.createHistogram('exponential');
+  for (const value of [0, 1, 4, 1000]) {
+    histogram.record(value);
+    exponential.record(value);
+  }
+  const { resourceMetrics } = await reader.collect();
+  const body = toBuffer(JsonMetricsSerializer.serializeRequest(resourceMetrics));
+  await provider.shutdown();
+
+  const request = accepted(decodeMetrics(body));
+  expect(request.rejections).toEqual([]);
+  expect(
+    request.metrics.map(({ name, kind, temporality, monotonic }) => [
+      name,
+      kind,
+      temporality,
+      monotonic,
+    ]),
+  ).toEqual([
+    ['exponential', 'exponential_histogram', 2, null],
+    ['int', 'sum', 2, true],
+    ['double', 'sum', 2, false],
+    ['gauge', 'gauge', null, null],
+    ['histogram', 'histogram', 2, null],
+  ]);
+  expect(request.points.map(({ valueInt, valueDouble }) => [valueInt, valueDouble])).toEqual([
+    [null, null],
+    ['3', null],
+    [null, -2],
+    [null, 1.5],
+    [null, null],
+  ]);
+  expect(request.points[1]?.attributes).toBe('{"a":"b"}');
+  expect(request.points[4]).toMatchObject({
+    count: '4',
+    sum: 1005,
+    min: 0,
+    max: 1000,
+    distribution: '{"bucketCounts":[2,1,1],"explicitBounds":[1.0,10.0]}',
+  });
+  expect(request.points[0]).toMatchObject({ count: '4', sum: 1005, min: 0, max: 1000 });
+  expect(JSON.parse(request.points[0]?.distribution ?? '')).toMatchObject({ zeroCount: 1 });
+});

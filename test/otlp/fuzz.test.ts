@@ -1,0 +1,312 @@
+/**
+ * What must hold for every body: nothing throws, neighbours of a bad record are kept, every text that
+ * is stored is JSON, and values come back as they were sent.
+ */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { DecodedRequest, JsonObject, JsonValue } from '../../src/model.ts';
+import { parseAnyValue } from '../../src/otlp/any-value.ts';
+import type { DecodeResult } from '../../src/otlp/envelope.ts';
+import { Fault } from '../../src/otlp/fault.ts';
+import { decodeLogs } from '../../src/otlp/logs.ts';
+import { decodeMetrics } from '../../src/otlp/metrics.ts';
+import { encodeExportResponse } from '../../src/otlp/responses.ts';
+import { decodeTraces } from '../../src/otlp/traces.ts';
+import {
+  accepted,
+  attributes,
+  logsBody,
+  metricsBody,
+  SPAN_ID,
+  span,
+  TRACE_ID,
+  toBody,
+  tracesBody,
+} from './bodies.ts';
+
+const DECODERS = [decodeTraces, decodeLogs, decodeMetrics] as const;
+
+/** Columns that hold JSON text. */
+const JSON_COLUMNS = ['attributes', 'scopeAttributes', 'metadata', 'events', 'links', 'body'];
+const MORE_JSON_COLUMNS = ['distribution', 'exemplars'];
+
+function checkTexts(request: DecodedRequest): void {
+  const { resources, metrics, spans, logs, points } = request;
+  for (const row of [...resources, ...metrics, ...spans, ...logs, ...points]) {
+    for (const [column, text] of Object.entries(row)) {
+      if (![...JSON_COLUMNS, ...MORE_JSON_COLUMNS].includes(column) || text === null) continue;
+      JSON.parse(String(text));
+    }
+  }
+  JSON.parse(encodeExportResponse(request).toString());
+}
+
+function decodeAll(body: Buffer): void {
+  for (const decode of DECODERS) {
+    const result: DecodeResult = decode(body);
+    if (result.ok) checkTexts(result.request);
+  }
+}
+
+/** Every OTLP field name, so that random objects reach every parser. */
+const FIELDS = (
+  'resourceSpans scopeSpans spans resourceLogs scopeLogs logRecords resourceMetrics scopeMetrics ' +
+  'metrics resource scope schemaUrl name version attributes droppedAttributesCount key value ' +
+  'stringValue boolValue intValue doubleValue bytesValue arrayValue kvlistValue values traceId ' +
+  'spanId parentSpanId traceState flags kind startTimeUnixNano endTimeUnixNano events links ' +
+  'status code message timeUnixNano observedTimeUnixNano severityNumber severityText body ' +
+  'eventName gauge sum histogram exponentialHistogram summary dataPoints aggregationTemporality ' +
+  'isMonotonic asInt asDouble count bucketCounts explicitBounds min max scale zeroCount ' +
+  'zeroThreshold positive negative offset quantileValues quantile exemplars filteredAttributes'
+).split(' ');
+
+const leaf: fc.Arbitrary<JsonValue> = fc.oneof(
+  fc.constantFrom<JsonValue[]>(null, true, 0, 1, 2, -1, 1e19, '0', '1', '5', 'NaN', '', 'AQI='),
+  fc.constantFrom<JsonValue[]>(TRACE_ID, SPAN_ID, '1726000000000000001', 1726000000000000001),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.string({ unit: 'binary' }),
+);
+
+const { otlpLike } = fc.letrec<{ otlpLike: JsonValue }>((tie) => ({
+  otlpLike: fc.oneof(
+    { maxDepth: 8, depthSize: 'large' },
+    leaf,
+    fc.array(tie('otlpLike'), { maxLength: 3 }),
+    fc.dictionary(fc.constantFrom(...FIELDS), tie('otlpLike'), { maxKeys: 6 }),
+  ),
+}));
+
+const anyJson: fc.Arbitrary<JsonValue> = fc.oneof(
+  otlpLike,
+  fc.jsonValue().map((value) => value as JsonValue),
+);
+
+describe('nothing throws', () => {
+  test('on arbitrary bytes', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => decodeAll(Buffer.from(bytes))),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('on arbitrary JSON', () => {
+    fc.assert(
+      fc.property(anyJson, (value) => decodeAll(toBody(value))),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('on arbitrary records in a valid frame', () => {
+    fc.assert(
+      fc.property(fc.array(anyJson, { maxLength: 4 }), (records) => {
+        for (const body of [tracesBody(records), logsBody(records), metricsBody(records)]) {
+          decodeAll(body);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('on a valid body cut anywhere or with one byte changed', () => {
+    const body = tracesBody([FULL_SPAN]);
+    const position = fc.nat({ max: body.length - 1 });
+    fc.assert(
+      fc.property(position, fc.nat({ max: 255 }), (at, byte) => {
+        decodeAll(body.subarray(0, at));
+        const changed = Buffer.from(body);
+        changed[at] = byte;
+        decodeAll(changed);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+const VALUES = { arrayValue: { values: [{ stringValue: 'a' }, { intValue: '5' }] } };
+
+const FULL_SPAN: JsonObject = {
+  ...span({ kind: 2, name: 'n', flags: 1, startTimeUnixNano: '5', endTimeUnixNano: 6 }),
+  status: { code: 1, message: 'ok' },
+  attributes: attributes({ kvlistValue: { values: [{ key: 'x', value: VALUES }] } }),
+  events: [{ name: 'e', timeUnixNano: '1', attributes: attributes({ doubleValue: 0.5 }) }],
+  links: [{ traceId: TRACE_ID, spanId: SPAN_ID, attributes: attributes({ boolValue: true }) }],
+};
+
+const FULL_LOG: JsonObject = {
+  timeUnixNano: '1',
+  observedTimeUnixNano: '2',
+  severityNumber: 9,
+  severityText: 'INFO',
+  body: VALUES,
+  attributes: attributes({ bytesValue: 'AQI=' }),
+  traceId: TRACE_ID,
+  spanId: SPAN_ID,
+};
+
+const FULL_POINT: JsonObject = {
+  timeUnixNano: '1',
+  count: '3',
+  sum: 4,
+  bucketCounts: ['1', '2'],
+  explicitBounds: [0.5],
+  attributes: attributes(VALUES),
+  exemplars: [{ timeUnixNano: '1', asInt: '5', traceId: TRACE_ID, spanId: SPAN_ID }],
+};
+
+/** The value with the part that `path` points at (modulo what is there) put in place of `by`. */
+function corrupt(value: JsonValue, path: readonly number[], by: JsonValue): JsonValue {
+  const [step, ...rest] = path;
+  if (step === undefined || typeof value !== 'object' || value === null) return by;
+  const keys = Object.keys(value);
+  const key = keys[step % keys.length];
+  if (key === undefined) return by;
+  if (Array.isArray(value)) {
+    return value.map((item, index) => (String(index) === key ? corrupt(item, rest, by) : item));
+  }
+  return { ...value, [key]: corrupt(value[key] ?? null, rest, by) };
+}
+
+describe('one corrupted record keeps all others', () => {
+  const damage = fc.tuple(fc.array(fc.nat({ max: 20 }), { maxLength: 8 }), anyJson);
+  const place = fc.nat({ max: 4 });
+
+  /** Decodes five equal records, one of them corrupted, and compares with four that are not. */
+  function check(
+    record: JsonObject,
+    at: number,
+    [path, by]: [number[], JsonValue],
+    decode: (records: JsonValue[]) => { rows: readonly object[]; rejected: number },
+  ): void {
+    const { rows: intact } = decode([record, record, record, record]);
+    const bad = corrupt(record, path, by);
+    const { rows, rejected } = decode([
+      ...Array(at).fill(record),
+      bad,
+      ...Array(4 - at).fill(record),
+    ]);
+    expect(rows.length + rejected).toBe(5);
+    expect(intact).toHaveLength(4);
+    const kept = rows.length === 5 ? rows.toSpliced(at, 1) : rows;
+    expect(kept).toEqual(intact);
+  }
+
+  const rejectedIn = ({ rejections }: DecodedRequest): number =>
+    rejections.reduce((sum, { count }) => sum + count, 0);
+
+  test('spans', () => {
+    fc.assert(
+      fc.property(place, damage, (at, how) =>
+        check(FULL_SPAN, at, how, (records) => {
+          const request = accepted(decodeTraces(tracesBody(records)));
+          return { rows: request.spans, rejected: rejectedIn(request) };
+        }),
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('log records', () => {
+    fc.assert(
+      fc.property(place, damage, (at, how) =>
+        check(FULL_LOG, at, how, (records) => {
+          const request = accepted(decodeLogs(logsBody(records)));
+          return { rows: request.logs, rejected: rejectedIn(request) };
+        }),
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('points', () => {
+    fc.assert(
+      fc.property(place, damage, (at, how) =>
+        check(FULL_POINT, at, how, (dataPoints) => {
+          const histogram = { aggregationTemporality: 1, dataPoints };
+          const request = accepted(decodeMetrics(metricsBody([{ name: 'm', histogram }])));
+          return { rows: request.points, rejected: rejectedIn(request) };
+        }),
+      ),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+/** An AnyValue, and the value that `JSON.parse` should give for its stored form. */
+interface Sample {
+  readonly sent: JsonValue;
+  readonly stored: JsonValue;
+}
+
+const key = fc.oneof(fc.constantFrom('a', '$', '$bytes', '', '__proto__'), fc.string());
+
+const { sample } = fc.letrec<{ sample: Sample }>((tie) => ({
+  sample: fc.oneof(
+    { maxDepth: 6, depthSize: 'large' },
+    fc.string({ unit: 'grapheme' }).map((text) => ({ sent: { stringValue: text }, stored: text })),
+    fc.boolean().map((flag) => ({ sent: { boolValue: flag }, stored: flag })),
+    fc.maxSafeInteger().map((int) => ({ sent: { intValue: String(int) }, stored: int })),
+    fc
+      .double({ noNaN: true, noDefaultInfinity: true })
+      .map((double) => ({ sent: { doubleValue: String(double) }, stored: double + 0 })),
+    fc.uint8Array().map((bytes) => {
+      const $bytes = Buffer.from(bytes).toString('base64');
+      return { sent: { bytesValue: $bytes }, stored: { $bytes } };
+    }),
+    fc.array(tie('sample'), { maxLength: 4 }).map((samples) => ({
+      sent: { arrayValue: { values: samples.map(({ sent }) => sent) } },
+      stored: samples.map(({ stored }) => stored),
+    })),
+    fc.array(fc.tuple(key, tie('sample')), { maxLength: 4 }).map((entries) => ({
+      sent: { kvlistValue: { values: entries.map(([k, { sent }]) => ({ key: k, value: sent })) } },
+      // Object.fromEntries lets the last of a repeated key win, too.
+      stored: Object.fromEntries(
+        entries.map(([k, { stored }]) => [k.startsWith('$') ? `$${k}` : k, stored]),
+      ),
+    })),
+  ),
+}));
+
+describe('values come back as they were sent', () => {
+  test('any AnyValue', () => {
+    fc.assert(
+      fc.property(sample, ({ sent, stored }) => {
+        const fault = new Fault();
+        const back = JSON.parse(parseAnyValue(sent, 1, fault));
+        expect(fault.refused).toBe(false);
+        expect(JSON.stringify(sorted(back))).toBe(JSON.stringify(sorted(stored)));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test('64-bit integers with all their digits, as strings and as bare numbers', () => {
+    const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    const time = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+    fc.assert(
+      fc.property(int64, time, fc.constantFrom('', '"'), (int, nanos, quote) => {
+        const body =
+          `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"${TRACE_ID}",` +
+          `"spanId":"${SPAN_ID}","startTimeUnixNano": ${quote}${nanos}${quote},` +
+          `"attributes":[{"key":"k","value":{"intValue":${quote}${int}${quote}}}]}]}]}]}`;
+        const request = accepted(decodeTraces(Buffer.from(body)));
+        expect(request.rejections).toEqual([]);
+        expect(request.spans).toMatchObject([
+          { startUnixNano: String(nanos), attributes: `{"k":${int}}` },
+        ]);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+});
+
+/** The same value with its keys in order, since the place of a repeated key is not what is compared. */
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([k, item]) => [k, sorted(item)]),
+  );
+}

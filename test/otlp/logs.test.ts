@@ -1,0 +1,137 @@
+/** Exact rows for log records, and every reason for which one is refused. */
+
+import { describe, expect, test } from 'vitest';
+import type { JsonObject, JsonValue } from '../../src/model.ts';
+import { decodeLogs } from '../../src/otlp/logs.ts';
+import { accepted, attributes, logsBody, SPAN_ID, TRACE_ID, toBody } from './bodies.ts';
+
+const DEFAULT_ROW = {
+  traceId: null,
+  spanId: null,
+  timeUnixNano: '0',
+  observedUnixNano: '0',
+  severityNumber: 0,
+  severityText: '',
+  eventName: '',
+  body: null,
+  attributes: '{}',
+  flags: 0,
+  droppedAttributes: 0,
+};
+
+test('every field of a log record', () => {
+  const record = {
+    timeUnixNano: '1544712660300000000',
+    observedTimeUnixNano: '1544712660300000001',
+    severityNumber: 24,
+    severityText: 'FATAL4',
+    eventName: 'gen_ai.client.inference.operation.details',
+    body: { kvlistValue: { values: [{ key: '$x', value: { stringValue: 'y' } }] } },
+    attributes: attributes({ bytesValue: '-_8' }),
+    droppedAttributesCount: 4,
+    flags: 1,
+    traceId: TRACE_ID.toUpperCase(),
+    spanId: SPAN_ID,
+  };
+  const resource = { attributes: attributes({ stringValue: 'r' }) };
+  const result = decodeLogs(
+    toBody({ resourceLogs: [{ resource, scopeLogs: [{ logRecords: [record] }] }] }),
+  );
+  const request = accepted(result);
+  const [row] = request.resources;
+  expect(row).toMatchObject({ attributes: '{"k":"r"}', serviceName: null });
+  expect({ ...request, resources: [] }).toEqual({
+    signal: 'logs',
+    resources: [],
+    metrics: [],
+    spans: [],
+    points: [],
+    logs: [
+      {
+        resourceId: row?.id,
+        traceId: TRACE_ID,
+        spanId: SPAN_ID,
+        timeUnixNano: '1544712660300000000',
+        observedUnixNano: '1544712660300000001',
+        severityNumber: 24,
+        severityText: 'FATAL4',
+        eventName: 'gen_ai.client.inference.operation.details',
+        body: '{"$$x":"y"}',
+        attributes: '{"k":{"$bytes":"+/8="}}',
+        flags: 1,
+        droppedAttributes: 4,
+      },
+    ],
+    rejections: [],
+    replacedCharacters: 0,
+  });
+});
+
+describe('ids that are no ids mean that the record is not linked', () => {
+  test.each<JsonObject>([
+    {},
+    { traceId: '', spanId: '' },
+    { traceId: null, spanId: null },
+    { traceId: '0'.repeat(32), spanId: '0'.repeat(16) },
+    { traceId: 'x', spanId: 5 },
+    { traceId: [], spanId: {} },
+  ])('%j', (ids) => {
+    const { logs, rejections } = accepted(decodeLogs(logsBody([ids])));
+    expect(logs).toEqual([{ resourceId: logs[0]?.resourceId, ...DEFAULT_ROW }]);
+    expect(rejections).toEqual([]);
+  });
+
+  test('each by itself', () => {
+    const { logs } = accepted(decodeLogs(logsBody([{ traceId: TRACE_ID, spanId: 'x' }])));
+    expect(logs).toMatchObject([{ traceId: TRACE_ID, spanId: null }]);
+  });
+});
+
+describe('bodies', () => {
+  test.each<[JsonValue, string | null]>([
+    [null, null],
+    [{}, 'null'],
+    [{ stringValue: '' }, '""'],
+    [{ doubleValue: 2 }, '2.0'],
+    [{ arrayValue: { values: [{}, { boolValue: false }] } }, '[null,false]'],
+  ])('%j is stored as %j', (body, stored) => {
+    expect(accepted(decodeLogs(logsBody([{ body }]))).logs[0]?.body).toBe(stored);
+  });
+});
+
+describe('refused log records', () => {
+  test.each<[JsonValue, string, string]>([
+    [null, 'not_an_object', ''],
+    ['x', 'not_an_object', ''],
+    [{ timeUnixNano: 'x' }, 'bad_time', 'timeUnixNano'],
+    [{ observedTimeUnixNano: -1 }, 'bad_time', 'observedTimeUnixNano'],
+    [{ severityNumber: 25 }, 'bad_severity', 'severityNumber'],
+    [{ severityNumber: 'INFO' }, 'bad_severity', 'severityNumber'],
+    [{ severityText: 9 }, 'bad_text', 'severityText'],
+    [{ eventName: {} }, 'bad_text', 'eventName'],
+    [{ flags: 1.5 }, 'bad_flags', 'flags'],
+    [{ droppedAttributesCount: [] }, 'bad_dropped_count', 'droppedAttributesCount'],
+    [{ attributes: {} }, 'attributes_not_a_list', 'attributes'],
+    [{ body: 'plain' }, 'bad_any_value', 'body'],
+    [{ body: { intValue: 'x' } }, 'bad_any_value', 'body.intValue'],
+    [
+      { body: { arrayValue: { values: [{}, { boolValue: 1 }] } } },
+      'bad_any_value',
+      'body.arrayValue.values[1].boolValue',
+    ],
+  ])('%j', (bad, reason, field) => {
+    const { logs, rejections } = accepted(decodeLogs(logsBody([{}, bad, { flags: 1 }])));
+    const [{ resourceId } = { resourceId: '' }] = logs;
+    expect(logs).toEqual([
+      { resourceId, ...DEFAULT_ROW },
+      { resourceId, ...DEFAULT_ROW, flags: 1 },
+    ]);
+    const path = `resourceLogs[0].scopeLogs[0].logRecords[1]${field === '' ? '' : `.${field}`}`;
+    expect(rejections).toEqual([{ reason, count: 1, firstPath: path }]);
+  });
+});
+
+test('a body of another signal holds nothing for this one', () => {
+  const result = decodeLogs(toBody({ resourceSpans: [{ scopeSpans: [{ spans: [{}] }] }] }));
+  expect(accepted(result)).toMatchObject({ logs: [], spans: [], rejections: [] });
+});

@@ -1,0 +1,45 @@
+/**
+ * A database of its own for a test file, on the server that test/support/global-database.ts runs.
+ *
+ * Never hands out the shared database itself: tests must not see each other's rows.
+ */
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+
+export interface TestDatabase {
+  readonly url: string;
+  /** usable as another one's `template` once nobody is connected to it */
+  readonly name: string;
+  /** Disconnects whoever is left and removes the database. */
+  drop(): Promise<void>;
+}
+
+/**
+ * Makes a fresh database.
+ *
+ * @param options.template name of a database to copy, e.g. a migrated one; default: an empty one
+ */
+export async function createTestDatabase(
+  options: { readonly template?: string } = {},
+): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${options.template ?? 'template0'}`);
+  const url = new URL(inject('databaseUrl'));
+  url.pathname = `/${name}`;
+  return {
+    url: url.href,
+    name,
+    drop: () => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+  };
+}
+
+async function administer(sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: inject('databaseUrl') });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}

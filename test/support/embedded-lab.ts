@@ -1,0 +1,131 @@
+/**
+ * A laboratory for the tests of the embedded server: folders, child processes, questions to a
+ * server. `close()` stops every server and child that was started and removes every folder.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readFile, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
+import { processIdentity } from '../../src/db/embedded-process.ts';
+import { findServer, stopServer } from '../../src/db/embedded-server.ts';
+
+const CHILD = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
+
+/** What the child process tells of its database. */
+export type Told = Omit<EmbeddedDatabase, 'stop'>;
+
+export interface Child {
+  readonly process: ChildProcess;
+  readonly told: Told;
+  /** Lets the child stop its database and waits for its end. */
+  end(): Promise<void>;
+}
+
+export interface Lab {
+  readonly lines: string[];
+  /** a new empty folder that every user can enter */
+  folder(): Promise<string>;
+  start(dataDir: string): Promise<EmbeddedDatabase>;
+  /** a child process with the database of `dataDir`; rejects with what it said when that failed */
+  child(dataDir: string, user?: { uid: number; gid: number }): Promise<Child>;
+  /** to be removed by `close`, with the server that may run in it */
+  forget(home: string): void;
+  close(): Promise<void>;
+}
+
+export function openLab(): Lab {
+  const lines: string[] = [];
+  const note = (message: string): void => void lines.push(message);
+  const folders: string[] = [];
+  const homes = new Set<string>();
+  const children: ChildProcess[] = [];
+
+  return {
+    lines,
+    async folder() {
+      const path = await realpath(await mkdtemp(join(tmpdir(), 'sluice-lab-')));
+      await chmod(path, 0o755);
+      folders.push(path);
+      return path;
+    },
+    async start(dataDir) {
+      const database = await startEmbedded({ dataDir, log: { info: note, warn: note } });
+      homes.add(database.home);
+      return database;
+    },
+    async child(dataDir, user) {
+      const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir], {
+        ...user,
+        detached: true,
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      children.push(child);
+      const [line] = await once(createInterface({ input: child.stdout }), 'line');
+      const told: unknown = JSON.parse(String(line));
+      if (!isTold(told)) throw new Error(String(line));
+      homes.add(told.home);
+      const end = async (): Promise<void> => {
+        child.stdin.end();
+        await ended(child);
+      };
+      return { process: child, told, end };
+    },
+    forget: (home) => void homes.add(home),
+    async close() {
+      for (const child of children) {
+        child.kill('SIGKILL');
+        await ended(child);
+      }
+      for (const home of homes) {
+        await stopServer(home);
+        await rm(home, { recursive: true, force: true });
+        if (home.startsWith('/var/lib/sluice/')) await rm(dirname(home), { recursive: true });
+      }
+      for (const folder of folders) await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function isTold(value: unknown): value is Told {
+  return typeof value === 'object' && value !== null && 'home' in value;
+}
+
+/** Waits until the child has ended. */
+export async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+}
+
+/** The first column of a query's rows, over a connection of its own. */
+export async function ask(url: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' });
+    return rows.map((row) => row[0]);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Pid of the server that runs in `home`. */
+export async function serverPid(home: string): Promise<number> {
+  const server = await findServer(home);
+  if (server === null) throw new Error(`no server runs in ${home}`);
+  return server.pid;
+}
+
+/** Waits until there is no process `pid`. */
+export async function gone(pid: number): Promise<void> {
+  while ((await processIdentity(pid)) !== null) await sleep(10);
+}
+
+/** The server's whole log. */
+export function serverLog(home: string): Promise<string> {
+  return readFile(join(home, 'server.log'), 'utf8');
+}
