@@ -13,6 +13,7 @@ export default defineConfig({
       {
         test: {
           name: 'database',
+          globalSetup: ['test/support/global-database.ts'],
           include: ['test/{db,pool,http}/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -21,6 +22,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
+          globalSetup: ['test/support/global-database.ts'],
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,

@@ -1,5 +1,5 @@
 /**
- * Who owns the embedded server of one home directory: the one process that may start and stop it.
+ * Who owns the embedded server of one home, and who else uses it.
  *
  * Node has no flock, and a lock file cannot be taken from a dead owner without a race between two
  * takers. So ownership is a growing number: `owner.<n>` names a process, the highest n counts, and
@@ -7,59 +7,49 @@
  *
  *   owner.7 {dead pid}  →  A creates owner.8, B gets EEXIST  →  A deletes owner.7
  *
- * A process is named by pid and start time: pids come back, in containers almost always.
+ * A guest writes `guest.<x>` and then looks for `stopping`; an owner writes `stopping` and then
+ * looks for guests. At least one of them sees the other, so no guest loses a server it got.
  */
 import { randomBytes } from 'node:crypto';
-import { link, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { readdir, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { errorCode, processIdentity } from './embedded-process.ts';
+import { errorCode } from './embedded-process.ts';
+import { createRecord, isRecordAlive, removeRecord } from './embedded-record.ts';
+
+const STOPPING = 'stopping';
+const GUEST_PREFIX = 'guest.';
 
 export interface Ownership {
   /** Gives the ownership up; the process may go on living. */
   release(): Promise<void>;
 }
 
-interface OwnerRecord {
-  readonly pid: number;
-  /** see `processIdentity` */
-  readonly identity: string;
+export interface Visit {
+  leave(): Promise<void>;
 }
 
 /**
  * Takes the ownership of `home` when nobody alive has it.
  *
  * @returns null when a living process (this one included) owns it already
- * @throws when `home` cannot be written
  */
 export async function claimOwnership(home: string): Promise<Ownership | null> {
   for (;;) {
     const highest = Math.max(0, ...(await generations(home)));
-    if (await isOwned(home, highest)) return null;
+    if (await isRecordAlive(home, `owner.${highest}`)) return null;
     const mine = highest + 1;
-    if (!(await createOwnerFile(home, mine, await thisProcess()))) continue;
+    if (!(await createRecord(home, `owner.${mine}`))) continue;
     const now = await generations(home);
     if (Math.max(...now) !== mine) {
       // Others went through n+1 and beyond while we looked at n: ours is the late one.
-      await rm(ownerPath(home, mine), { force: true });
+      await removeRecord(home, `owner.${mine}`);
       continue;
     }
-    for (const n of now) if (n < mine) await rm(ownerPath(home, n), { force: true });
+    for (const n of now) if (n < mine) await removeRecord(home, `owner.${n}`);
     // The number stays taken: free again, a slow taker could use it beside a newer owner. And
     // emptying a file works on a full disk.
-    return { release: () => truncate(ownerPath(home, mine)) };
+    return { release: () => truncate(join(home, `owner.${mine}`)) };
   }
-}
-
-/** Whether the process that the file of that number names is alive. */
-async function isOwned(home: string, generation: number): Promise<boolean> {
-  const record = await readRecord(ownerPath(home, generation));
-  return record !== null && (await processIdentity(record.pid)) === record.identity;
-}
-
-async function thisProcess(): Promise<OwnerRecord> {
-  const identity = await processIdentity(process.pid);
-  if (identity === null) throw new Error('this process does not find itself among the processes');
-  return { pid: process.pid, identity };
 }
 
 async function generations(home: string): Promise<number[]> {
@@ -71,35 +61,58 @@ async function generations(home: string): Promise<number[]> {
   return found;
 }
 
-/** Appears under its name complete or not at all; false when the name is taken. */
-async function createOwnerFile(home: string, n: number, record: OwnerRecord): Promise<boolean> {
-  const draft = join(home, `draft.${randomBytes(8).toString('hex')}`);
+/**
+ * Registers this process as a user of a server that another one owns. Look for the server again
+ * afterwards: only one that is there then will stay.
+ *
+ * @returns null when the owner is about to stop it
+ */
+export async function visit(home: string): Promise<Visit | null> {
+  const name = `${GUEST_PREFIX}${randomBytes(8).toString('hex')}`;
+  await createRecord(home, name);
+  if (!(await isRecordAlive(home, STOPPING))) return { leave: () => removeRecord(home, name) };
+  await removeRecord(home, name);
+  return null;
+}
+
+/**
+ * Runs `stop` unless guests are there, then gives the ownership up. The last guest to leave claims
+ * it and comes here too, so that the last one out stops the server.
+ *
+ * @returns whether `stop` ran
+ */
+export async function stopUnlessVisited(
+  home: string,
+  ownership: Ownership,
+  stop: () => Promise<void>,
+): Promise<boolean> {
   try {
-    await writeFile(draft, `${JSON.stringify(record)}\n`, { flag: 'wx', mode: 0o600 });
-    await link(draft, ownerPath(home, n));
+    await announceStop(home);
+    if (await isVisited(home)) return false;
+    await stop();
     return true;
-  } catch (error) {
-    if (errorCode(error) === 'EEXIST') return false;
-    throw error;
   } finally {
-    await rm(draft, { force: true });
+    await removeRecord(home, STOPPING);
+    await ownership.release();
   }
 }
 
-/** null when the file is gone or empty: nobody owns by it. */
-async function readRecord(path: string): Promise<OwnerRecord | null> {
-  let text: string;
+async function announceStop(home: string): Promise<void> {
+  await removeRecord(home, STOPPING);
   try {
-    text = await readFile(path, 'utf8');
+    await createRecord(home, STOPPING);
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return null;
-    throw error;
+    // A full disk is a reason to stop, not one to go on. A guest who comes this instant loses.
+    if (errorCode(error) !== 'ENOSPC' && errorCode(error) !== 'EDQUOT') throw error;
   }
-  const match = /^\{"pid":(\d+),"identity":"([^"]*)"\}\n$/.exec(text);
-  if (match?.[1] === undefined || match[2] === undefined) return null;
-  return { pid: Number(match[1]), identity: match[2] };
 }
 
-function ownerPath(home: string, generation: number): string {
-  return join(home, `owner.${generation}`);
+async function isVisited(home: string): Promise<boolean> {
+  let visited = false;
+  for (const name of await readdir(home)) {
+    if (!name.startsWith(GUEST_PREFIX)) continue;
+    if (await isRecordAlive(home, name)) visited = true;
+    else await removeRecord(home, name);
+  }
+  return visited;
 }

@@ -5,7 +5,7 @@
  *   <home>/password      of the one role, mode 0600, ours
  *   <home>/port          the port of the last start
  *   <home>/server.log    PostgreSQL's log; .1 is the one before
- *   <home>/owner.<n>     see embedded-owner.ts
+ *   <home>/owner.<n>     who uses it, with guest.<x>: see embedded-owner.ts
  *
  * home is <dataDir>/postgres; for root, where the system user cannot reach that, a folder under
  * /var/lib/sluice. Never changes owner or mode of anything that is not its own.

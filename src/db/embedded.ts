@@ -1,8 +1,8 @@
 /**
  * The embedded PostgreSQL server: found or made, started or adopted, handed out as a url, stopped.
  *
- * One process owns the server of a data directory, and only it stops it. A server that outlived
- * its owner is adopted with ownership; one whose owner lives is used and left running.
+ * One process owns the server of a data directory. A server that outlived its owner is adopted
+ * with ownership, one whose owner lives is used as a guest; the last of them to leave stops it.
  * Knows nothing of tables. Handles no signals: when to stop is decided by who starts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,13 +10,18 @@ import { OperatorError } from '../errors.ts';
 import { ensureCluster } from './embedded-cluster.ts';
 import { unusableFolder } from './embedded-folder.ts';
 import { launchServer } from './embedded-launch.ts';
-import { claimOwnership, type Ownership } from './embedded-owner.ts';
+import {
+  claimOwnership,
+  type Ownership,
+  stopUnlessVisited,
+  type Visit,
+  visit,
+} from './embedded-owner.ts';
 import { existingHomes, type Place, preparePlace } from './embedded-place.ts';
 import {
   findServer,
   openDatabase,
   POLL_MS,
-  type Server,
   START_TIMEOUT_MS,
   settledServer,
   stopServer,
@@ -37,10 +42,10 @@ export interface EmbeddedDatabase {
   readonly moved: string | null;
   /** true when the server was running already */
   readonly adopted: boolean;
-  /** true when `stop` stops the server; false when another living process owns it */
+  /** false when another living process owned the server at the start */
   readonly owned: boolean;
   /**
-   * Stops the server, or only leaves it when `owned` is false. Bounded: 75 seconds. Close your
+   * Stops the server unless another living process uses it still. Bounded: 75 seconds. Close your
    * connections before; a second call gives the first one's outcome.
    *
    * @throws OperatorError when the server does not stop
@@ -76,9 +81,9 @@ async function startIn(place: Place, log: EmbeddedLog): Promise<EmbeddedDatabase
   for (;;) {
     const ownership = await claimOwnership(place.home);
     if (ownership !== null) return startOwned(place, ownership, log);
-    // Its owner may be in the middle of starting or stopping it: look again, claim again.
-    const server = await findServer(place.home);
-    if (server?.status === 'ready') return useForeign(place, server, log);
+    const guest = await startAsGuest(place, log);
+    if (guest !== null) return guest;
+    // Its owner is in the middle of starting or stopping it: look again, claim again.
     if (Date.now() > deadline) {
       throw new OperatorError(
         `another process owns the database in ${place.home}, and it does not become ready`,
@@ -108,12 +113,8 @@ async function startOwned(
     const verb = running === null ? 'started' : 'adopted';
     const url = await openDatabase(place.home, server);
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, 127.0.0.1:${server.port})`);
-    let stopping: Promise<void> | null = null;
-    const stop = (): Promise<void> => {
-      stopping ??= stopOwned(place.home, ownership);
-      return stopping;
-    };
     const adopted = running !== null;
+    const stop = once(() => stopOwned(place.home, ownership, log));
     return { url, home: place.home, moved: place.moved, adopted, owned: true, stop };
   } catch (error) {
     await ownership.release();
@@ -121,23 +122,45 @@ async function startOwned(
   }
 }
 
-async function stopOwned(home: string, ownership: Ownership): Promise<void> {
+/** null when there is no server to use as a guest now. */
+async function startAsGuest(place: Place, log: EmbeddedLog): Promise<EmbeddedDatabase | null> {
+  if ((await findServer(place.home))?.status !== 'ready') return null;
+  const guest = await visit(place.home);
+  if (guest === null) return null;
   try {
-    await stopServer(home);
-  } finally {
-    await ownership.release();
+    const server = await findServer(place.home);
+    if (server?.status !== 'ready') {
+      await guest.leave();
+      return null;
+    }
+    const url = await openDatabase(place.home, server);
+    log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
+    const stop = once(() => leave(place.home, guest, log));
+    return { url, home: place.home, moved: place.moved, adopted: true, owned: false, stop };
+  } catch (error) {
+    await guest.leave();
+    throw error;
   }
 }
 
-async function useForeign(
-  place: Place,
-  server: Server,
-  log: EmbeddedLog,
-): Promise<EmbeddedDatabase> {
-  const url = await openDatabase(place.home, server);
-  log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
-  const stop = (): Promise<void> => Promise.resolve();
-  return { url, home: place.home, moved: place.moved, adopted: true, owned: false, stop };
+async function stopOwned(home: string, ownership: Ownership, log: EmbeddedLog): Promise<void> {
+  const stopped = await stopUnlessVisited(home, ownership, () => stopServer(home));
+  log.info(`embedded PostgreSQL ${stopped ? 'stopped' : 'left running: another process uses it'}`);
+}
+
+/** Its owner may have left it to us. */
+async function leave(home: string, guest: Visit, log: EmbeddedLog): Promise<void> {
+  await guest.leave();
+  const ownership = await claimOwnership(home);
+  if (ownership !== null) await stopOwned(home, ownership, log);
+}
+
+function once(action: () => Promise<void>): () => Promise<void> {
+  let outcome: Promise<void> | null = null;
+  return () => {
+    outcome ??= action();
+    return outcome;
+  };
 }
 
 /**

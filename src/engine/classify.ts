@@ -1,6 +1,7 @@
 /**
- * Owns the verdict "can this engine run the rule": per condition (field, operator, pattern), per rule
- * (as written, degraded, unsupported). A rule that needs all its conditions is never run partially.
+ * Owns the verdict "can this engine run the rule": per condition (field, operator, pattern), per
+ * rule (as written, degraded, unsupported). A rule that needs all its conditions is never run
+ * partially.
  *
  * Must not look at the rule's own examples: they are asked afterwards, of what survives here.
  */

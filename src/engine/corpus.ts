@@ -2,8 +2,8 @@
  * Owns the pinned corpus on disk: the manifest, and the check that every rule file is the one that
  * was reviewed. The one file of the engine that reads disk.
  *
- * What is verified is what is handed on: each file is read once, hashed, and its bytes are returned.
- * Must never parse a rule, fetch anything, or accept a file the manifest does not name.
+ * What is verified is what is handed on: each file is read once, hashed, and its bytes are
+ * returned. Must never parse a rule, fetch anything, or accept a file the manifest does not name.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -202,7 +202,9 @@ function readJson(path: string): unknown {
   }
 }
 
-/** The date line of a rule file, by line and not by YAML: it must not depend on the file parsing. */
+/**
+ * The date line of a rule file, by line and not by YAML: it must not depend on the file parsing.
+ */
 function dateOf(bytes: Buffer): string {
   const found = /^date:\s*['"]?(\d{4})[-/](\d{2})[-/](\d{2})/m.exec(bytes.toString());
   return found === null ? '' : found.slice(1).join('-');

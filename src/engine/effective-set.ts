@@ -1,6 +1,6 @@
 /**
- * Owns the decision whether a rule runs for a workspace, in the specification's order: engine support,
- * own examples, tier, override. Pure functions of a rule and the workspace's settings.
+ * Owns the decision whether a rule runs for a workspace, in the specification's order: engine
+ * support, own examples, tier, override. Pure functions of a rule and the workspace's settings.
  *
  * Must never let an override reach a rule that the engine or the corpus refuses.
  */

@@ -12,8 +12,8 @@ const INVISIBLE = /[\p{Cc}\p{DI}\u200b-\u200f\u202a-\u202e\u2066-\u2069\p{Surrog
  * Cuts a window of a text around a hit.
  * @param text the text as it was written
  * @param hit offsets into `text`
- * @param excerptChars most code points of the text in the window. The hit stands in its middle; of a
- *   hit longer than the window its beginning is shown.
+ * @param excerptChars most code points of the text in the window. The hit stands in its middle;
+ *   of a hit longer than the window its beginning is shown.
  * @returns one line; "…" marks an end that was cut; an invisible character reads ⟨U+200B⟩
  */
 export function excerptOf(text: string, hit: TextRange, excerptChars: number): string {

@@ -1,8 +1,8 @@
 /**
- * Owns the question "which rules hit which texts of a run", behind an interface that a faster matcher
- * can implement. This one is the plain one: every pattern of every enabled rule over every distinct
- * text its field reads. It is the measure for any other; it must never report as clean what it could
- * not decide.
+ * Owns the question "which rules hit which texts of a run", behind an interface that a faster
+ * matcher can implement. This one is the plain one: every pattern of every enabled rule over
+ * every distinct text its field reads. It is the measure for any other; it must never report as
+ * clean what it could not decide.
  */
 import type { Rule, RuleCondition, SurfaceText } from '../model.ts';
 import { createPatternCompiler, type PatternCompiler } from './pattern.ts';
@@ -57,9 +57,9 @@ type Found = Omit<Hit, 'ruleIndex'>;
 /**
  * The plain matcher.
  *
- * An `any` rule is answered by the first text in time order that one of its conditions hits, and the
- * first such condition. An `all` rule needs every condition to hit within one step, as the corpus's
- * reference engine needs them within one event.
+ * An `any` rule is answered by the first text in time order that one of its conditions hits, and
+ * the first such condition. An `all` rule needs every condition to hit within one step, as the
+ * corpus's reference engine needs them within one event.
  * @param rules plain data; only supported conditions are asked, unsupported rules never hit
  * @param compile shared compiler; programs are compiled when first needed and kept by it
  */
@@ -131,9 +131,9 @@ function askAny(
   run: PreparedRun,
   probe: Probe,
 ): Found | null {
-  for (const placement of run.distinct) {
+  for (const placements of run.distinct) {
     for (const condition of conditions) {
-      const found = probe.ask(condition, placement);
+      const found = firstFound(condition, placements, probe);
       if (found !== null) return found;
     }
   }
@@ -145,13 +145,8 @@ function askAll(
   run: PreparedRun,
   probe: Probe,
 ): Found | null {
-  const steps = new Map<number, Placement[]>();
-  for (const placement of run.all) {
-    const sameStep = steps.get(placement.step);
-    if (sameStep === undefined) steps.set(placement.step, [placement]);
-    else sameStep.push(placement);
-  }
-  for (const placements of steps.values()) {
+  // Repetitions count here: what completes a step may have been shown by an earlier one.
+  for (const placements of run.all) {
     const found = conditions.map((condition) => firstFound(condition, placements, probe));
     const [first] = found;
     if (first !== undefined && first !== null && !found.includes(null)) return first;

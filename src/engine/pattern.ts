@@ -1,6 +1,7 @@
 /**
- * Owns the one way in which a corpus pattern becomes an RE2 program, and the reasons why one cannot.
- * Nothing else in the project imports `re2`. Compiling never throws: a bad pattern is a value.
+ * Owns the one way in which a corpus pattern becomes an RE2 program, and the reasons why one
+ * cannot. Nothing else in the project imports `re2`. Compiling never throws: a bad pattern is a
+ * value.
  *
  * The corpus is written for engines that ignore case; RE2 reads the leading inline groups ((?i),
  * (?is) …) itself, so the source is handed over unchanged.
@@ -10,9 +11,14 @@ import type { UnsupportedReason } from '../model.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
-  /** Does it match anywhere in `bytes`? Throws what RE2 throws; the caller decides what that means. */
+  /**
+   * Does it match anywhere in `bytes`? Throws what RE2 throws; the caller decides what that
+   * means.
+   */
   test(bytes: Buffer): boolean;
-  /** Byte range of the leftmost match in `bytes`, or null. Slower than `test`: ask it after a hit. */
+  /**
+   * Byte range of the leftmost match in `bytes`, or null. Slower than `test`: ask it after a hit.
+   */
   find(bytes: Buffer): ByteRange | null;
 }
 
@@ -28,7 +34,10 @@ export type Compiled =
 /** Compiles a source; the same source gives the same program for the compiler's lifetime. */
 export type PatternCompiler = (source: string) => Compiled;
 
-/** Case-insensitive, Unicode. No `g` or `y`: a pattern with a moving `lastIndex` would have memory. */
+/**
+ * Case-insensitive, Unicode. No `g` or `y`: a pattern with a moving `lastIndex` would have
+ * memory.
+ */
 const FLAGS = 'iu';
 
 /**

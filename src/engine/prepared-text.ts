@@ -1,7 +1,8 @@
 /**
- * Owns what a matcher looks at: the texts of a run, each distinct one once, cut to the cap, as UTF-8
- * bytes in both readings (as written, normalised). Hits are settled here too: one that touches the
- * cut must hold on the uncut text, so that the cap can lose a match but never invent one.
+ * Owns what a matcher looks at: the texts of a run, each distinct one once, cut to the cap, as
+ * UTF-8 bytes in both readings (as written, normalised). Hits are settled here too: one that
+ * touches the cut must hold on the uncut text, so that the cap can lose a match but never invent
+ * one.
  */
 import type { Surface, SurfaceText } from '../model.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
@@ -41,11 +42,14 @@ export interface Placement {
   readonly text: PreparedText;
 }
 
+/** Placements by step, in time order; a step without any is left out. */
+export type StepPlacements = readonly (readonly Placement[])[];
+
 export interface PreparedRun {
-  /** every text of every step, in time order */
-  readonly all: readonly Placement[];
+  /** every text of every step */
+  readonly all: StepPlacements;
   /** the same without the repetitions: a text on a surface at its earliest step */
-  readonly distinct: readonly Placement[];
+  readonly distinct: StepPlacements;
   /** texts cut, or left out because the cap of their surface was used up */
   readonly truncated: number;
 }
@@ -86,7 +90,17 @@ export function prepareTexts(texts: readonly SurfaceText[], capBytes: number): P
     all.push(placement);
     distinct.push(placement);
   });
-  return { all, distinct, truncated };
+  return { all: byStep(all), distinct: byStep(distinct), truncated };
+}
+
+function byStep(placements: readonly Placement[]): StepPlacements {
+  const steps = new Map<number, Placement[]>();
+  for (const placement of placements) {
+    const sameStep = steps.get(placement.step);
+    if (sameStep === undefined) steps.set(placement.step, [placement]);
+    else sameStep.push(placement);
+  }
+  return [...steps.values()];
 }
 
 /**
@@ -141,8 +155,9 @@ export function search(pattern: Pattern, text: PreparedText): TextHit | null {
 }
 
 /**
- * Confirms a hit and finds its place. A match that ends before the cut stands on the uncut text too:
- * RE2 has no look-ahead, so nothing behind a match's end (but `$` and `\b`, one character) bears on it.
+ * Confirms a hit and finds its place. A match that ends before the cut stands on the uncut text
+ * too: RE2 has no look-ahead, so nothing behind a match's end (but `$` and `\b`, one character)
+ * bears on it.
  */
 function settle(pattern: Pattern, reading: Reading): TextHit | null {
   const found = pattern.find(reading.bytes);

@@ -54,7 +54,9 @@ const RuleSchema = z.object({
     .nullish(),
 });
 
-/** One of a rule's own test cases: member name → text or structure, as the rule's author wrote it. */
+/**
+ * One of a rule's own test cases: member name → text or structure, as the rule's author wrote it.
+ */
 export type OwnCase = Readonly<Record<string, JsonValue>>;
 
 export interface RuleDocument {

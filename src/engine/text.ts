@@ -71,7 +71,8 @@ export function settledLength(text: string): number {
  */
 export function toWrittenRange(text: string, range: TextRange): TextRange {
   let start = -1;
-  // Both sides walk together: everything before `read` was produced by what stands before `written`.
+  // Both sides walk together: everything before `read` was produced by what stands before
+  // `written`.
   let read = 0;
   let written = 0;
   const plainAt = (offset: number) => written + (offset - read);

@@ -17,7 +17,7 @@ const ZERO_TRACE_ID = '0'.repeat(32);
 const ZERO_SPAN_ID = '0'.repeat(16);
 
 const UINT64 = /^(?:0|[1-9]\d{0,18})$/;
-const DECIMAL = /^(-?)0*(\d{1,19})$/;
+const DECIMAL = /^(-?)0*([1-9]\d{0,18}|0)$/;
 const BIGINT_MAX = '9223372036854775807';
 const BIGINT_MIN_DIGITS = '9223372036854775808';
 const UINT32_MAX = 0xffffffff;

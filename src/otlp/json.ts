@@ -18,12 +18,17 @@ export type ParsedJson =
     }
   | { readonly ok: false; readonly message: string };
 
-/** `\u0000` and any surrogate escape; pairs too, since telling them apart is the repair's work. */
+/** `\u0000` or any surrogate escape; also hits pairs and, after a backslash, plain text. */
 const SUSPECT_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
-/** Every escape, one match each, so that the second half of `\\` never starts another. */
-const ESCAPE =
-  /\\(?:(u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|(u0000|u[dD][89a-fA-F][\da-fA-F]{2})|.)/g;
+/**
+ * A whole run of backslashes before such an escape, the escape, and a low surrogate right behind it.
+ * Starting at the run's first backslash keeps the scan linear, and its length tells escape from text.
+ */
+const UNSTORABLE =
+  /\\(?<!\\\\)(\\*)u(0000|[dD][89a-fA-F][\da-fA-F]{2})(\\u[dD][c-fC-F][\da-fA-F]{2})?/g;
+
+const HIGH_SURROGATE = /^[dD][89abAB]/;
 
 /** Where a value may stand, 16 digits (2^53 has 16) or an exponent; also hits inside strings. */
 const SUSPECT_INTEGER = /[:[,][ \t\n\r]*-?(?:\d{16}|\d[\d.]*[eE])/;
@@ -82,13 +87,21 @@ function decodeText(body: Buffer): string {
 }
 
 function replaceUnstorable(text: string): { text: string; count: number } {
+  let out = '';
+  let copied = 0;
   let count = 0;
-  const replaced = text.replace(ESCAPE, (sequence, _pair, unstorable) => {
-    if (unstorable === undefined) return sequence;
-    count += 1;
-    return '\\ufffd';
-  });
-  return { text: replaced, count };
+  for (const match of text.matchAll(UNSTORABLE)) {
+    const [whole, slashes = '', unit = '', low = ''] = match;
+    const isEscape = slashes.length % 2 === 0;
+    if (isEscape && low !== '' && HIGH_SURROGATE.test(unit)) continue;
+    // Of plain text like `\\ud83d` only the low surrogate behind it, if any, needs replacing.
+    const replaced = (isEscape ? 1 : 0) + (low === '' ? 0 : 1);
+    const kept = isEscape ? slashes.length : whole.length - low.length;
+    out += text.slice(copied, match.index + kept) + '\\ufffd'.repeat(replaced);
+    copied = match.index + whole.length;
+    count += replaced;
+  }
+  return { text: out + text.slice(copied), count };
 }
 
 /** Puts quotes around every integer beyond 2^53; outside strings, valid JSON's quotes open one. */

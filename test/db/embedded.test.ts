@@ -8,6 +8,7 @@ import {
   appendFile,
   chmod,
   mkdir,
+  readdir,
   readFile,
   rename,
   stat,
@@ -252,6 +253,39 @@ describe('more than one process', () => {
     const pid = await serverPid(owner.told.home);
     await owner.end();
     await gone(pid);
+    expect(await connectEmbedded(dataDir)).toBeNull();
+  });
+
+  it('leaves the server to its guests; the last one out stops it', async () => {
+    const dataDir = await lab.folder();
+    const owner = await lab.child(dataDir);
+    const guest = await lab.start(dataDir);
+    const killed = await lab.child(dataDir);
+    killed.process.kill('SIGKILL');
+    await ended(killed.process);
+    await owner.end();
+    expect(await ask(guest.url, 'SELECT 1')).toEqual([1]);
+
+    const later = await lab.start(dataDir);
+    expect(later).toMatchObject({ adopted: true, owned: true });
+    await later.stop();
+    expect(lab.lines.at(-1)).toContain('left running');
+    expect(await ask(guest.url, 'SELECT 1')).toEqual([1]);
+    await guest.stop();
+    expect(await findServer(guest.home)).toBeNull();
+    expect(await readdir(guest.home)).not.toContainEqual(expect.stringMatching(/guest|stopping/));
+  });
+
+  it('never takes the server from someone who got it', async () => {
+    const dataDir = await lab.folder();
+    const comeAndGo = async (): Promise<void> => {
+      for (let round = 0; round < 6; round += 1) {
+        const database = await lab.start(dataDir);
+        expect(await ask(database.url, 'SELECT 1')).toEqual([1]);
+        await database.stop();
+      }
+    };
+    await Promise.all([comeAndGo(), comeAndGo(), comeAndGo()]);
     expect(await connectEmbedded(dataDir)).toBeNull();
   });
 

@@ -1,6 +1,6 @@
 /**
- * What every matcher must do. A matcher's own test file calls this with its factory; a faster matcher
- * that passes is one that answers as the plain one does.
+ * What every matcher must do. A matcher's own test file calls this with its factory; a faster
+ * matcher that passes is one that answers as the plain one does.
  */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -26,7 +26,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       ],
     });
 
-    it('is answered by the first text in time, then by the first condition', () => {
+    it('is answered by the first step in time that hits', () => {
       const texts = [
         text(0, 'tool_result', 'nothing'),
         text(1, 'tool_result', 'the second'),
@@ -36,6 +36,11 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
         { ruleIndex: 0, conditionIndex: 1, textIndex: 1, form: 'written', start: 4, end: 10 },
       ]);
       expect(hitsOf([rule], texts.slice(2))).toMatchObject([{ conditionIndex: 0, textIndex: 0 }]);
+    });
+
+    it('prefers the first condition within a step', () => {
+      const texts = [text(0, 'tool_result', 'the first'), text(0, 'step_input', 'the second')];
+      expect(hitsOf([rule], texts)).toMatchObject([{ conditionIndex: 0, textIndex: 1 }]);
     });
 
     it('reads only the surfaces of the field', () => {

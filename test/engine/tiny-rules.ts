@@ -1,6 +1,6 @@
 /**
- * Builds rules for tests the way the service does: from YAML through parse, classify and own examples.
- * The rules are made up here; no corpus file is used.
+ * Builds rules for tests the way the service does: from YAML through parse, classify and own
+ * examples. The rules are made up here; no corpus file is used.
  */
 import { classify } from '../../src/engine/classify.ts';
 import { tryOwnExamples } from '../../src/engine/own-examples.ts';

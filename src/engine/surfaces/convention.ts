@@ -1,7 +1,7 @@
 /**
- * Owns the language in which a telemetry convention is written down as data: which attribute or event
- * holds which text, and on which surface it stands. One file per convention uses it; `extract.ts`
- * reads it. No behaviour here.
+ * Owns the language in which a telemetry convention is written down as data: which attribute or
+ * event holds which text, and on which surface it stands. One file per convention uses it;
+ * `extract.ts` reads it. No behaviour here.
  */
 import type { Surface } from '../../model.ts';
 import type { StepKind } from './step-kind.ts';

@@ -7,7 +7,7 @@
  */
 import type { JsonObject, JsonValue, Step, Surface, SurfaceText } from '../../model.ts';
 import type { AttributeRow, Convention, EventRow, Place, Reading } from './convention.ts';
-import { isObject, isText, textsOf, toPlain, toPlainMap } from './json-text.ts';
+import { isObject, isText, open, textsOf, toPlain, toPlainMap } from './json-text.ts';
 import { contentOf, readMessageEvent, readMessages } from './messages.ts';
 import { OTEL_GENAI } from './otel-genai.ts';
 import { OTEL_GENAI_DEPRECATED } from './otel-genai-deprecated.ts';
@@ -38,23 +38,39 @@ export function extractSurfaces(
   const events = new Map(
     conventions.flatMap((convention) => convention.events).map((row) => [row.event, row]),
   );
+  const kinds = kindsOf(steps);
   return steps.flatMap((step, index) => {
     const seen = new Set<string>();
-    return readStep(step, attributes, events).flatMap(({ surface, text }) => {
-      const key = `${surface} ${text}`;
-      if (!isText(text) || seen.has(key)) return [];
-      seen.add(key);
-      return [{ step: index, surface, text }];
-    });
+    return readStep(step, kinds[index] ?? 'other', attributes, events).flatMap(
+      ({ surface, text }) => {
+        const key = `${surface} ${text}`;
+        if (!isText(text) || seen.has(key)) return [];
+        seen.add(key);
+        return [{ step: index, surface, text }];
+      },
+    );
+  });
+}
+
+/** The kind of every step. A log record that does not show its own has that of its span. */
+function kindsOf(steps: readonly Step[]): StepKind[] {
+  const own = steps.map((step) => stepKindOf(step.attributes));
+  const ofSpan = new Map(
+    steps.map((step, index) => [step.source === 'span' ? step.spanId : null, own[index]]),
+  );
+  return steps.map((step, index) => {
+    const kind = own[index] ?? 'other';
+    if (kind !== 'other' || step.spanId === null) return kind;
+    return ofSpan.get(step.spanId) ?? kind;
   });
 }
 
 function readStep(
   step: Step,
+  kind: StepKind,
   rows: readonly AttributeRow[],
   events: ReadonlyMap<string, EventRow>,
 ): Piece[] {
-  const kind = stepKindOf(step.attributes);
   const pieces = readAttributes(toPlainMap(step.attributes), rows, kind);
   for (const event of step.events) {
     const row = events.get(event.name);
@@ -119,7 +135,8 @@ function readEvent(
   rows: readonly AttributeRow[],
 ): Piece[] {
   if (row.carries === 'attributes') {
-    return isObject(carrier) ? readAttributes(carrier, rows, kind) : [];
+    const attributes = open(carrier);
+    return isObject(attributes) ? readAttributes(attributes, rows, kind) : [];
   }
   const { onTool } = row;
   if (onTool !== undefined && kind === 'tool' && isFrom(step, onTool.provider)) {

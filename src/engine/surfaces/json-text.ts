@@ -2,7 +2,8 @@
  * Owns how a value becomes text to match: stored values to plain JSON, JSON inside strings opened,
  * structures to the texts rules are written for. Bytes, base64 and redaction marks are no text.
  *
- * Must never throw for what a sender put into a value: what cannot be opened is matched as it stands.
+ * Must never throw for what a sender put into a value: what cannot be opened is matched as it
+ * stands.
  */
 import type { JsonObject, JsonValue } from '../../model.ts';
 
@@ -25,11 +26,20 @@ const PLACEHOLDERS = new Set([
   'N/A',
 ]);
 
-const BASE64_URL = /^data:[^,]{0,200};base64,/i;
+/** Pictures and the like. `data:text/html;base64,…` is not among them: it may be an attack. */
+const BINARY_URL =
+  /^data:(?:image|audio|video|font|application\/(?:octet-stream|pdf|zip))[^,]{0,200};base64,/i;
+
+/**
+ * Base64 inside a structure (screenshots, files): its first 256 characters stay, enough for rules
+ * about base64 itself; the rest would use up the surface's cap and leave no room for the text
+ * around it.
+ */
+const BINARY_RUN = /([A-Za-z0-9+/_-]{256})[A-Za-z0-9+/_-]{768,}={0,2}/g;
 
 /** Is there anything to match in this string? */
 export function isText(text: string): boolean {
-  return text.trim() !== '' && !PLACEHOLDERS.has(text.trim()) && !BASE64_URL.test(text);
+  return text.trim() !== '' && !PLACEHOLDERS.has(text.trim()) && !BINARY_URL.test(text);
 }
 
 export function isObject(value: JsonValue | undefined): value is JsonObject {
@@ -53,14 +63,19 @@ export function toPlain(stored: JsonValue): JsonValue {
   );
 }
 
-/** The same for a map of attributes: its own keys are the sender's, never tags of the stored form. */
+/**
+ * The same for a map of attributes: its own keys are the sender's, never tags of the stored form.
+ */
 export function toPlainMap(attributes: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(attributes).map(([key, value]) => [key, toPlain(value)]),
   );
 }
 
-/** The value with JSON in its string opened, up to `LEVELS` deep; a string that is no JSON as it is. */
+/**
+ * The value with JSON in its string opened, up to `LEVELS` deep; a string that is no JSON as it
+ * is.
+ */
 export function open(value: JsonValue): JsonValue {
   let opened = value;
   for (let level = 0; level < LEVELS && typeof opened === 'string'; level += 1) {
@@ -72,44 +87,66 @@ export function open(value: JsonValue): JsonValue {
 }
 
 /**
- * The texts of a structured value, such as tool arguments or results: the JSON as it was written
- * (rules look for `"key": "value"`), and its strings one per line with escapes resolved (rules look
- * for what the tool will see). A plain string is one text.
+ * The texts of a value that may be structured, such as tool arguments or results: the JSON as it
+ * was written (rules look for `"key": "value"`), and its strings one per line with escapes
+ * resolved (rules look for what the tool will see). A plain string is one text, also where it is
+ * quoted.
  */
 export function textsOf(value: JsonValue): string[] {
-  const opened = open(value);
-  if (typeof opened === 'string') return unopened(opened);
-  if (typeof opened !== 'object' || opened === null) return opened === null ? [] : [String(opened)];
-  const strings = stringsOf(opened);
-  const written = typeof value === 'string' ? value : JSON.stringify(opened);
-  if (strings.length === 0) return /[\w"]/.test(written) ? [written] : [];
-  return distinct([written, strings.join('\n')].filter(isText));
+  if (value === null) return [];
+  if (typeof value !== 'object' && typeof value !== 'string') return [String(value)];
+  const { layers, inner } =
+    typeof value === 'string' ? unfold(value) : { layers: [JSON.stringify(value)], inner: value };
+  if (inner === null) return layers;
+  const strings = stringsOf(inner);
+  const isEmpty = strings.length === 0 && !layers.some((layer) => /[\w"]/.test(layer));
+  if (isEmpty) return [];
+  const texts = [...layers, strings.join('\n')].map((text) => text.replace(BINARY_RUN, '$1…'));
+  return distinct(texts.filter(isText));
 }
 
-/** Every string of a structure that is text, in order, JSON inside strings opened. */
+/** Every string in a value that is text, in order; JSON inside a string follows the string. */
 export function stringsOf(root: JsonValue): string[] {
   const strings: string[] = [];
   // A stack, not recursion: the depth is the sender's choice.
   const waiting: JsonValue[] = [root];
   for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
-    const opened = open(value);
-    if (typeof opened === 'string') strings.push(...unopened(opened));
-    else if (Array.isArray(opened)) pushReversed(waiting, opened);
-    else if (isObject(opened)) pushReversed(waiting, Object.values(opened));
+    if (typeof value === 'string') {
+      const { layers, inner } = unfold(value);
+      strings.push(...layers);
+      if (inner !== null) waiting.push(inner);
+    } else if (typeof value === 'object' && value !== null) {
+      const members = Array.isArray(value) ? value : Object.values(value);
+      for (const member of members.toReversed()) waiting.push(member);
+    }
   }
   return strings;
 }
 
 /**
- * The texts of a string that is not JSON. When it looks like the beginning of some (an exporter cut
- * it), its escapes are also resolved as far as they can be, or they would hide line ends and quotes.
+ * A string as written and, while it is a JSON string, what is inside; then the structure it ends
+ * in. What looks like the beginning of JSON but is none (an exporter cut it) also has its escapes
+ * resolved as far as they can be, or they would hide line ends and quotes.
  */
-function unopened(text: string): string[] {
-  if (!isText(text)) return [];
-  if (!/^\s*["[{]/.test(text) || !text.includes('\\')) return [text];
-  return distinct([text, text.replace(ESCAPE, resolveEscape)]);
+function unfold(text: string): { layers: string[]; inner: JsonValue[] | JsonObject | null } {
+  const layers = [text];
+  let current = text;
+  for (let level = 0; level < LEVELS; level += 1) {
+    const parsed = parseJson(current);
+    if (parsed === undefined) {
+      if (JSON_BEGINS.test(current)) layers.push(current.replace(ESCAPE, resolveEscape));
+      break;
+    }
+    if (typeof parsed === 'object' && parsed !== null) {
+      return { layers: distinct(layers.filter(isText)), inner: parsed };
+    }
+    current = String(parsed);
+    layers.push(current);
+  }
+  return { layers: distinct(layers.filter(isText)), inner: null };
 }
 
+const JSON_BEGINS = /^\s*["[{]/;
 const ESCAPE = /\\(?:u([0-9a-fA-F]{4})|(["\\/nrtbf]))/g;
 const ESCAPED: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f' };
 
@@ -119,7 +156,7 @@ function resolveEscape(_escape: string, hex: string | undefined, letter: string)
 }
 
 function parseJson(text: string): JsonValue | undefined {
-  if (!/^\s*["[{]/.test(text)) return undefined;
+  if (!JSON_BEGINS.test(text)) return undefined;
   let parsed: JsonValue;
   try {
     parsed = JSON.parse(text);
@@ -139,10 +176,6 @@ function isDeep(root: JsonValue): boolean {
     );
   }
   return false;
-}
-
-function pushReversed(waiting: JsonValue[], values: readonly JsonValue[]): void {
-  for (let at = values.length - 1; at >= 0; at -= 1) waiting.push(values[at] ?? null);
 }
 
 function distinct(texts: readonly string[]): string[] {

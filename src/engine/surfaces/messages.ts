@@ -1,11 +1,11 @@
 /**
- * Owns the reading of chat messages in any dialect: who says what, and so on which surface it stands.
- * Shared by every convention. Must lose no text for being written in an unknown dialect: what is not
- * recognised stands, whole, where the value's side says.
+ * Owns the reading of chat messages in any dialect: who says what, and so on which surface it
+ * stands. Shared by every convention. Must lose no text for being written in an unknown dialect:
+ * what is not recognised stands, whole, where the value's side says.
  */
 import type { JsonObject, JsonValue, Surface } from '../../model.ts';
 import type { Side } from './convention.ts';
-import { isObject, open, textsOf } from './json-text.ts';
+import { isObject, open, stringsOf, textsOf } from './json-text.ts';
 import { isPart, type Piece, place, readPart } from './parts.ts';
 
 type Author = 'user' | 'operator' | 'model' | 'tool';
@@ -25,7 +25,9 @@ const AUTHORS: Readonly<Record<string, Author>> = {
   function: 'tool',
 };
 
-/** What came out of a step was not said by its operator, whatever the label (a Gemini CLI fault). */
+/**
+ * What came out of a step was not said by its operator, whatever the label (a Gemini CLI fault).
+ */
 const PLACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
   input: { user: 'step_input', operator: null, model: 'agent_output', tool: 'tool_result' },
   output: {
@@ -37,7 +39,8 @@ const PLACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> =
 };
 
 /**
- * Reads a value that holds messages: a list, one message, an envelope with `messages`, or plain text.
+ * Reads a value that holds messages: a list, one message, an envelope with `messages`, or plain
+ * text.
  * @param value plain JSON, or such JSON inside strings
  * @param side did the value go into the step or come out of it
  * @param unsaid where text stands that has no author
@@ -78,27 +81,39 @@ function toMessage(carrier: JsonValue, role: string): JsonObject {
 function readOne(one: JsonValue, side: Side, unsaid: Surface): Piece[] {
   const opened = open(one);
   if (!isObject(opened)) return place(unsaid, textsOf(one));
-  if (authorOf(opened) !== undefined || 'parts' in opened || 'role' in opened) {
-    return readMessage(opened, side, unsaid);
-  }
+  if ('role' in opened || 'parts' in opened) return readMessage(opened, side, unsaid);
   if (isPart(opened)) return readPart(opened, unsaid);
-  if (Array.isArray(open(opened.messages ?? null))) {
-    return Object.entries(opened).flatMap(([name, value]) =>
-      name === 'messages' ? readMessages(value, side, unsaid) : [],
-    );
-  }
+  if (authorOf(opened) !== undefined) return readMessage(opened, side, unsaid);
+  if ('messages' in opened) return readEnvelope(opened, side, unsaid);
   if ('content' in opened || 'tool_calls' in opened) return readMessage(opened, side, unsaid);
   return place(unsaid, textsOf(opened));
 }
 
+/** What stands beside the messages of a request and is the operator's, not the run's. */
+const OPERATOR_MEMBERS = new Set(['model', 'system', 'instructions', 'tools', 'functions']);
+
+function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface): Piece[] {
+  return Object.entries(envelope).flatMap(([name, value]) => {
+    if (name === 'messages') return readMessages(value, side, unsaid);
+    return OPERATOR_MEMBERS.has(name) ? [] : place(unsaid, stringsOf(value));
+  });
+}
+
+const MESSAGE_MEMBERS = ['parts', 'content', 'tool_calls', 'function_call'];
+
 function readMessage(message: JsonObject, side: Side, unsaid: Surface): Piece[] {
   const author = authorOf(message);
   const said = author === undefined ? unsaid : PLACES[side][author];
-  const { content, parts, tool_calls: calls, function_call: call, reasoning_content } = message;
+  if (!MESSAGE_MEMBERS.some((name) => name in message)) {
+    const { role: _role, type: _type, ...rest } = message;
+    return place(said, stringsOf(rest));
+  }
+  const { content, parts, tool_calls: calls, function_call: call } = message;
   return [
-    ...place('agent_output', textsOf(reasoning_content ?? null)),
+    ...place('agent_output', textsOf(message.reasoning_content ?? null)),
     ...readContent(parts ?? null, said),
     ...readContent(content ?? null, said),
+    ...place(said, textsOf(message.refusal ?? null)),
     ...list(open(calls ?? null)).flatMap((one) => readPart(asCall(one), said)),
     ...(call === undefined ? [] : readPart(asCall(call), said)),
   ];

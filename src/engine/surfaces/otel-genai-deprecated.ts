@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry GenAI semantic conventions, deprecated but still sent: prompt and completion on the
- * span (≤ v1.27), content events, one event per message (v1.28–v1.36, `model/gen-ai/deprecated`), as
- * span events or log records. Data only.
+ * OpenTelemetry GenAI semantic conventions, deprecated but still sent: prompt and completion on
+ * the span (≤ v1.27), content events, one event per message (v1.28–v1.36,
+ * `model/gen-ai/deprecated`), as span events or log records. Data only.
  *
  * `gen_ai.system.message` and its developer twins are left out: the operator's own text.
  */

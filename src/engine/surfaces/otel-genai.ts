@@ -1,9 +1,9 @@
 /**
- * OpenTelemetry GenAI semantic conventions, current (semantic-conventions ≤ v1.41 `docs/gen-ai`, since
- * then semantic-conventions-genai `model/gen-ai/registry.yaml`). Data only.
+ * OpenTelemetry GenAI semantic conventions, current (semantic-conventions ≤ v1.41 `docs/gen-ai`,
+ * since then semantic-conventions-genai `model/gen-ai/registry.yaml`). Data only.
  *
- * Left out on purpose: `gen_ai.system_instructions` and `gen_ai.tool.definitions` (the operator's own
- * text, the same in every run), ids, descriptions and evaluations (not text of the run).
+ * Left out on purpose: `gen_ai.system_instructions` and `gen_ai.tool.definitions` (the operator's
+ * own text, the same in every run), ids, descriptions and evaluations (not text of the run).
  */
 import type { Convention } from './convention.ts';
 

@@ -1,6 +1,7 @@
 /**
- * OpenTelemetry conventions outside GenAI whose text a rule can be about: database queries with their
- * parameters, exceptions. Data only. Status messages are no attribute: `extract.ts` reads them.
+ * OpenTelemetry conventions outside GenAI whose text a rule can be about: database queries with
+ * their parameters, exceptions. Data only. Status messages are no attribute: `extract.ts` reads
+ * them.
  *
  * Stack traces and headers are left out: the program's own text, and secrets.
  */

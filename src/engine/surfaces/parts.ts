@@ -1,6 +1,7 @@
 /**
- * Owns the table of message parts: how each dialect writes a text, a tool call, a tool's result inside
- * a message. A new dialect is a row; the reading of a row is written once. Data and its reader only.
+ * Owns the table of message parts: how each dialect writes a text, a tool call, a tool's result
+ * inside a message. A new dialect is a row; the reading of a row is written once. Data and its
+ * reader only.
  *
  * The kind of a part never depends on the role: a tool's result echoed in a prompt stays a result.
  */

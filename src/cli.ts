@@ -1,0 +1,42 @@
+/**
+ * The command line: `sluice <command>`. Answers go to standard output, faults to standard error; exit
+ * code 0 or 1.
+ */
+import { Command } from 'commander';
+
+import { addCorpusCommands } from './cli/corpus-commands.ts';
+import { reportFailure } from './cli/failure.ts';
+import { addKeyCommands, addWorkspaceCommands } from './cli/key-commands.ts';
+import { addUpkeepCommands } from './cli/pass-command.ts';
+import { addRuleCommands } from './cli/rule-commands.ts';
+import { addScanCommand } from './cli/scan-command.ts';
+import { programVersion, runServer } from './main/run-server.ts';
+
+const program = new Command('sluice')
+  .description('OTLP/HTTP JSON into PostgreSQL, agent threat rules over finished runs')
+  .version(programVersion())
+  .showHelpAfterError('(--help shows what is possible)')
+  .addHelpText(
+    'after',
+    '\nSettings come from the environment, the same for the server and every command; ' +
+      'docs/configuration.md lists them.',
+  );
+
+program
+  .command('serve')
+  .description('run the server until a signal stops it (the same as npm start)')
+  .addHelpText('after', '\nExample:\n  PORT=9090 sluice serve')
+  .action(runServer);
+addKeyCommands(program);
+addWorkspaceCommands(program);
+addCorpusCommands(program);
+addRuleCommands(program);
+addScanCommand(program);
+addUpkeepCommands(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  reportFailure(error);
+  process.exitCode = 1;
+}

@@ -1,0 +1,17 @@
+/** How commands answer: for people by default, one JSON document under `--json`. */
+
+export interface OutputOptions {
+  readonly json?: boolean;
+}
+
+/** Writes a command's answer to standard output. */
+export function answer(options: OutputOptions, value: unknown, text: () => string): void {
+  process.stdout.write(
+    options.json === true ? `${JSON.stringify(value, null, 2)}\n` : `${text()}\n`,
+  );
+}
+
+/** A moment as people read it in a terminal. */
+export function shownTime(time: Date | null): string {
+  return time === null ? '–' : time.toISOString().slice(0, 16).replace('T', ' ');
+}

@@ -1,0 +1,188 @@
+/** `sluice key …` and `sluice workspace …`. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+
+import {
+  type ApiKey,
+  createKey,
+  listKeys,
+  RATE_LIMIT_DEFAULT,
+  RATE_LIMIT_MAX,
+  revokeKey,
+} from '../db/keys.ts';
+import { createWorkspace, findWorkspace, listWorkspaces } from '../db/workspaces.ts';
+import type { KeyKind } from '../model.ts';
+import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { paint } from './paint.ts';
+import { renderTable } from './table.ts';
+import { withDatabase } from './with-database.ts';
+
+interface CreateOptions extends OutputOptions {
+  readonly kind: KeyKind;
+  readonly name: string;
+  readonly limit: number;
+  readonly workspace?: string;
+}
+
+interface ListOptions extends OutputOptions {
+  readonly workspace?: string;
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
+  return Number(text);
+}
+
+async function create(options: CreateOptions): Promise<void> {
+  await withDatabase(async ({ database }, { brand }) => {
+    const workspace = await findWorkspace(database, options.workspace ?? null);
+    const { kind, name, limit } = options;
+    const { id, key } = await createKey(database, {
+      workspaceId: workspace.id,
+      kind,
+      name,
+      rateLimitPerMinute: limit,
+      brand,
+    });
+    answer(options, { id, key, kind, name, rate_limit_per_minute: limit }, () =>
+      [
+        `Key ${id} of workspace "${workspace.slug}", shown this once; keep it now:`,
+        paint.green(key),
+      ].join('\n'),
+    );
+  });
+}
+
+function state(key: ApiKey): string {
+  return key.revokedAt === null ? 'valid' : `revoked ${shownTime(key.revokedAt)}`;
+}
+
+async function list(options: ListOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const workspace =
+      options.workspace === undefined ? null : await findWorkspace(database, options.workspace);
+    const keys = await listKeys(database, workspace?.id ?? null);
+    const records = keys.map((key) => ({
+      id: key.id,
+      workspace: key.workspace,
+      kind: key.kind,
+      name: key.name,
+      prefix: key.prefix,
+      rate_limit_per_minute: key.rateLimitPerMinute,
+      created_at: key.createdAt,
+      last_used_at: key.lastUsedAt,
+      revoked_at: key.revokedAt,
+    }));
+    answer(options, records, () =>
+      renderTable(
+        [
+          { title: 'ID', align: 'right' },
+          { title: 'WORKSPACE' },
+          { title: 'KIND' },
+          { title: 'NAME', shrinks: true },
+          { title: 'KEY' },
+          { title: 'PER MINUTE', align: 'right' },
+          { title: 'LAST USED' },
+          { title: 'STATE' },
+        ],
+        keys.map((key) => [
+          String(key.id),
+          key.workspace,
+          key.kind,
+          key.name,
+          `${key.prefix}…`,
+          String(key.rateLimitPerMinute),
+          shownTime(key.lastUsedAt),
+          state(key),
+        ]),
+      ),
+    );
+  });
+}
+
+async function revoke(id: number, options: OutputOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    await revokeKey(database, id);
+    answer(
+      options,
+      { id, revoked: true },
+      () => `Key ${id} is revoked; servers drop it within 5 s.`,
+    );
+  });
+}
+
+/** Adds `key create`, `key list` and `key revoke`. */
+export function addKeyCommands(program: Command): void {
+  const key = program.command('key').description('make, list and revoke API keys');
+  key
+    .command('create')
+    .description('make a key and show it, this once')
+    .addOption(
+      new Option('--kind <kind>', 'agent sends telemetry, workspace reads')
+        .choices(['agent', 'workspace'])
+        .makeOptionMandatory(),
+    )
+    .requiredOption('--name <name>', 'what people recognise it by')
+    .option(
+      '--limit <n>',
+      `requests per minute, 1 to ${RATE_LIMIT_MAX}`,
+      wholeNumber,
+      RATE_LIMIT_DEFAULT,
+    )
+    .option('--workspace <slug>', 'whose key; may be left out while there is one workspace')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice key create --kind agent --name collector-eu')
+    .action(create);
+  key
+    .command('list')
+    .description('list keys, revoked ones too')
+    .option('--workspace <slug>', 'only the keys of one workspace')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice key list --workspace default')
+    .action(list);
+  key
+    .command('revoke')
+    .description('end a key for good')
+    .argument('<id>', 'its id in `sluice key list`', wholeNumber)
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice key revoke 3')
+    .action(revoke);
+}
+
+/** Adds `workspace create` and `workspace list`. */
+export function addWorkspaceCommands(program: Command): void {
+  const workspace = program.command('workspace').description('make and list workspaces');
+  workspace
+    .command('create')
+    .description('make a workspace')
+    .argument('<slug>', 'lower-case letters, digits and hyphens')
+    .option('--name <name>', 'as people read it; the slug when left out')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice workspace create support --name "Support agents"')
+    .action(async (slug: string, options: OutputOptions & { name?: string }) => {
+      await withDatabase(async ({ database }) => {
+        const made = await createWorkspace(database, slug, options.name ?? slug);
+        answer(options, made, () => `Workspace "${made.slug}" is there.`);
+      });
+    });
+  workspace
+    .command('list')
+    .description('list workspaces')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice workspace list --json')
+    .action(async (options: OutputOptions) => {
+      await withDatabase(async ({ database }) => {
+        const all = await listWorkspaces(database);
+        answer(options, all, () =>
+          renderTable(
+            [
+              { title: 'SLUG' },
+              { title: 'NAME', shrinks: true },
+              { title: 'PLAN' },
+              { title: 'MADE' },
+            ],
+            all.map((one) => [one.slug, one.name, one.plan, shownTime(one.createdAt)]),
+          ),
+        );
+      });
+    });
+}

@@ -1,0 +1,69 @@
+/** `sluice pass run` and `sluice migrate`: work that the server does by itself, done once by hand. */
+import type { Command } from 'commander';
+
+import { createObserver } from '../observe/events.ts';
+import { Pass, runnableRules } from '../pool/pass.ts';
+import { startWorkers } from '../pool/workers.ts';
+import { answer, type OutputOptions } from './answer.ts';
+import { loadCatalog } from './load-catalog.ts';
+import { withDatabase } from './with-database.ts';
+
+async function runPass(options: OutputOptions): Promise<void> {
+  await withDatabase(async ({ database, url }, config) => {
+    const { events } = createObserver(config.logLevel);
+    const { snapshot, rules: all } = await loadCatalog();
+    const rules = runnableRules(all);
+    const { surfaceCapBytes, excerptChars } = config;
+    const workers = startWorkers(
+      config.matchThreads,
+      { databaseUrl: url, snapshot, rules, surfaceCapBytes, excerptChars },
+      events.passFailed,
+    );
+    try {
+      const pass = new Pass(
+        { database, workers, snapshot, rules, events },
+        {
+          intervalMs: config.passIntervalMs,
+          settleMs: config.runSettleMs,
+          timeoutMs: config.runTimeoutMs,
+        },
+      );
+      const facts = await pass.runOnce();
+      answer(
+        options,
+        facts,
+        () =>
+          `${facts.evaluated} runs evaluated, ${facts.findings} findings, ` +
+          `${facts.undecided} undecided, in ${facts.elapsedMs} ms`,
+      );
+    } finally {
+      await workers.close();
+    }
+  });
+}
+
+/** Adds `pass run` and `migrate`. */
+export function addUpkeepCommands(program: Command): void {
+  program
+    .command('pass')
+    .description('the background evaluation of finished runs')
+    .command('run')
+    .description('evaluate every run that is finished and settled now, then end')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  RUN_SETTLE_MS=0 sluice pass run')
+    .action(runPass);
+  program
+    .command('migrate')
+    .description('bring the schema up to date; the server does it too when it starts')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://… sluice migrate')
+    .action(async (options: OutputOptions) => {
+      await withDatabase(async ({ migrations }) => {
+        answer(options, { applied: migrations }, () =>
+          migrations.length === 0
+            ? 'The schema is up to date.'
+            : `Applied ${migrations.join(', ')}.`,
+        );
+      });
+    });
+}

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { evaluateRun } from '../../src/engine/evaluate.ts';
+import { createMatcher } from '../../src/engine/matcher.ts';
+import { operation, span } from './steps.ts';
+import { tinyRule } from './tiny-rules.ts';
+
+const settings = { surfaceCapBytes: 1000, excerptChars: 20 };
+const all = () => true;
+
+describe('evaluateRun', () => {
+  const rule = tinyRule({
+    conditions: [
+      ['tool_args', 'nothing'],
+      ['tool_response', 'secret'],
+    ],
+  });
+  const matcher = createMatcher([
+    rule,
+    tinyRule({ id: 'ATR-2026-90002', conditions: [['content', 'secret']] }),
+  ]);
+  const steps = [
+    operation('chat', { 'gen_ai.input.messages': 'hello' }),
+    {
+      ...operation('execute_tool', {
+        'gen_ai.tool.call.result': `${'x'.repeat(30)} a secret\nhere`,
+      }),
+      spanId: 'b7ad6b7169203331',
+      name: 'execute_tool run',
+    },
+  ];
+
+  it('makes one finding per rule, from the rule and the step', () => {
+    const { findings, undecided, surfaces, truncated } = evaluateRun(steps, matcher, all, settings);
+    expect(findings).toHaveLength(2);
+    expect(findings[0]).toEqual({
+      ruleId: 'ATR-2026-90001',
+      ruleVersion: '3',
+      ruleStatus: 'stable',
+      severity: 'high',
+      category: 'prompt-injection',
+      subcategory: 'direct',
+      description: 'ATR-2026-90001 "A tiny rule" matched the result of a tool call',
+      conditionIndex: 1,
+      conditionDescription: 'condition 1',
+      field: 'tool_response',
+      surface: 'tool_result',
+      stepSpanId: 'b7ad6b7169203331',
+      stepName: 'execute_tool run',
+      excerpt: '…xxxxxx a secret here',
+      recommendedActions: ['alert', 'block_input'],
+    });
+    expect({ undecided, surfaces, truncated }).toEqual({
+      undecided: [],
+      surfaces: 2,
+      truncated: 0,
+    });
+  });
+
+  it('asks only the effective rules', () => {
+    const { findings } = evaluateRun(steps, matcher, (index) => index === 1, settings);
+    expect(findings.map((finding) => finding.ruleId)).toEqual(['ATR-2026-90002']);
+  });
+
+  it('counts what the cap cut', () => {
+    const { findings, truncated } = evaluateRun(steps, matcher, all, {
+      ...settings,
+      surfaceCapBytes: 20,
+    });
+    expect({ findings, truncated }).toEqual({ findings: [], truncated: 1 });
+  });
+
+  it('says which rules it could not decide', () => {
+    const failing = createMatcher([rule], () => ({
+      pattern: null,
+      reason: { code: 'x', message: 'no memory' },
+    }));
+    expect(evaluateRun(steps, failing, all, settings)).toMatchObject({
+      findings: [],
+      undecided: [{ ruleId: 'ATR-2026-90001', message: 'condition 1: no memory' }],
+    });
+  });
+
+  it('finds nothing in a run without text', () => {
+    expect(evaluateRun([span()], matcher, all, settings)).toEqual({
+      findings: [],
+      undecided: [],
+      surfaces: 0,
+      truncated: 0,
+    });
+  });
+});

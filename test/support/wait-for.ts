@@ -1,0 +1,33 @@
+/**
+ * Waiting for something to become true, the only kind of waiting tests do: asked again and again,
+ * bounded, and when the time is up it says what was waited for.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const ASK_EVERY_MS = 25;
+
+/**
+ * Asks until the answer is neither null, undefined nor false.
+ *
+ * @param condition may reject: then the wait ends with its error
+ * @param options.withinMs how long to go on asking
+ * @param options.what is waited for, for the failure's message; text, or told when it fails
+ * @returns the answer
+ */
+export async function waitFor<Answer>(
+  condition: () => Answer | Promise<Answer>,
+  { withinMs, what }: { readonly withinMs: number; readonly what: string | (() => string) },
+): Promise<Exclude<Awaited<Answer>, null | undefined | false>> {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const answer = await condition();
+    if (answer !== null && answer !== undefined && answer !== false) {
+      return answer as Exclude<Awaited<Answer>, null | undefined | false>;
+    }
+    if (performance.now() > deadline) {
+      const missed = typeof what === 'string' ? what : what();
+      throw new Error(`not within ${withinMs} ms: ${missed}`);
+    }
+    await sleep(ASK_EVERY_MS);
+  }
+}
