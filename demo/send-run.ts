@@ -8,7 +8,11 @@
 import { type Context, context, SpanKind, type Tracer, trace } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
+import {
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  NodeTracerProvider,
+} from '@opentelemetry/sdk-trace-node';
 
 import type { Conversation, Turn } from './conversations.ts';
 
@@ -179,6 +183,8 @@ export async function sendRun(
   );
   const provider = new NodeTracerProvider({
     resource: resourceFromAttributes({ 'service.name': conversation.agent }),
+    // Said here, or OTEL_TRACES_SAMPLER of somebody's shell could drop the run.
+    sampler: new AlwaysOnSampler(),
     spanProcessors: [processor],
   });
   try {

@@ -2,16 +2,75 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
-import { CATEGORIES, type Category, SEVERITIES } from '../model.ts';
+import {
+  CATEGORIES,
+  type Category,
+  type Hex16,
+  type RuleStatus,
+  SEVERITIES,
+  type Severity,
+  type Surface,
+} from '../model.ts';
+import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
 import { moment, parseQuery, wholeNumber } from './query.ts';
-import type { AuthorizedHandler, FindingReader, FindingRecord } from './read-routes.ts';
+
+/** A finding as it is read. */
+export interface FindingRecord {
+  readonly id: Hex16;
+  readonly createdAt: Date;
+  readonly runId: Hex16;
+  readonly ruleId: string;
+  readonly ruleVersion: string;
+  readonly ruleStatus: RuleStatus;
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly subcategory: string | null;
+  readonly corpusVersion: string;
+  readonly description: string;
+  readonly conditionIndex: number;
+  readonly conditionDescription: string;
+  readonly field: string;
+  readonly surface: Surface;
+  readonly stepSpanId: string | null;
+  readonly stepName: string;
+  /** null when the workspace redacts excerpts */
+  readonly excerpt: string | null;
+  readonly recommendedActions: readonly string[];
+}
+
+/** Where the next page begins: after the finding with this time and id. */
+export interface FindingCursor {
+  readonly atMicros: string;
+  readonly id: Hex16;
+}
+
+export interface FindingFilter {
+  readonly severity?: Severity | undefined;
+  readonly category?: Category | undefined;
+  readonly ruleId?: string | undefined;
+  readonly runId?: Hex16 | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+/** What reading the findings asks of the rest. */
+export interface FindingReader {
+  readonly list: (
+    workspaceId: number,
+    filter: FindingFilter,
+    cursor: FindingCursor | null,
+    limit: number,
+  ) => Promise<{ findings: readonly FindingRecord[]; next: FindingCursor | null }>;
+  readonly find: (workspaceId: number, id: Hex16) => Promise<FindingRecord | null>;
+}
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 const DETECTOR = 'agent-threat-rules';
 const HEX_16 = /^[0-9a-f]{32}$/;
-const CURSOR = /^(\d{1,19})\.([0-9a-f]{32})$/;
+/** Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits. */
+const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
 
 /** `prompt-injection` as findings name it: `atr_prompt_injection` */
 export function findingCategory(category: Category): string {

@@ -12,9 +12,9 @@ import {
   SUPPORTS,
   type SupportCounts,
 } from '../model.ts';
+import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
 import { parseQuery, wholeNumber } from './query.ts';
-import type { AuthorizedHandler } from './read-routes.ts';
 
 /** What reading the rules asks of the rest. */
 export interface RuleReader {

@@ -107,10 +107,14 @@ function kindOf(metric: JsonValue, fault: Fault): Kind | null {
     fault.refuse('not_an_object', '');
     return null;
   }
-  const [kind, other] = KINDS.filter(({ field }) => !isUnset(metric[field]));
-  if (kind !== undefined && other === undefined) return kind;
-  fault.refuse('bad_metric_kind', '');
-  return null;
+  let found: Kind | null = null;
+  for (const kind of KINDS) {
+    if (isUnset(metric[kind.field])) continue;
+    if (found !== null) fault.refuse('bad_metric_kind', '');
+    found = kind;
+  }
+  if (found === null) fault.refuse('bad_metric_kind', '');
+  return fault.refused ? null : found;
 }
 
 /** How many points the metric holds; 1 where that cannot be told, since something is lost. */
@@ -128,16 +132,24 @@ function countPoints(metric: JsonValue): number {
 }
 
 function parseMetric(metric: JsonObject, kind: Kind, data: JsonObject, fault: Fault): MetricRow {
-  const content = {
-    name: parseText(metric.name, 'name', fault),
-    description: parseText(metric.description, 'description', fault),
-    unit: parseText(metric.unit, 'unit', fault),
+  const name = parseText(metric.name, 'name', fault);
+  const description = parseText(metric.description, 'description', fault);
+  const unit = parseText(metric.unit, 'unit', fault);
+  const temporality = kind.hasTemporality ? parseTemporality(data, kind.field, fault) : null;
+  const monotonic =
+    kind.kind === 'sum' ? parseBool(data.isMonotonic, 'sum.isMonotonic', fault) : null;
+  const metadata = parseAttributes(metric.metadata, 'metadata', fault);
+  const content = [name, description, unit, kind.kind, temporality, monotonic, metadata];
+  return {
+    id: contentId(content),
+    name,
+    description,
+    unit,
     kind: kind.kind,
-    temporality: kind.hasTemporality ? parseTemporality(data, kind.field, fault) : null,
-    monotonic: kind.kind === 'sum' ? parseBool(data.isMonotonic, 'sum.isMonotonic', fault) : null,
-    metadata: parseAttributes(metric.metadata, 'metadata', fault),
+    temporality,
+    monotonic,
+    metadata,
   };
-  return { id: contentId(Object.values(content)), ...content };
 }
 
 function parseTemporality(data: JsonObject, field: string, fault: Fault): number {

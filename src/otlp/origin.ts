@@ -3,7 +3,7 @@
  * The row's id is a hash of its content, so that every process gives the same origin the same id.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Hex16, JsonObject, ResourceRow } from '../model.ts';
 import { parseAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
@@ -66,7 +66,7 @@ export function toResourceRow(resource: Resource, scope: Scope): ResourceRow {
  * lists of parts look alike.
  */
 export function contentId(parts: readonly (string | number | boolean | null)[]): Hex16 {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32);
+  return hash('sha256', JSON.stringify(parts)).slice(0, 32);
 }
 
 /** The value of the last `service.name`, which is the stored one, if it is a string. */

