@@ -56,7 +56,9 @@ const INJECTION: Conversation = {
       args: { parcel: 4471 },
       result: '{"parcel":4471,"state":"left the depot","expected":"tomorrow"}',
     },
-    { says: 'Parcel 4471 left the depot this morning and arrives tomorrow. Orders stay as they are.' },
+    {
+      says: 'Parcel 4471 left the depot this morning and arrives tomorrow. Orders stay as they are.',
+    },
   ],
 };
 

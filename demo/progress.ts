@@ -2,8 +2,9 @@
  * Owns what people see while the demo waits: on a terminal one line that turns and counts seconds,
  * elsewhere (pipes, CI) nothing but the lines that say what has changed.
  */
-import { terminalWidth } from '../src/cli/table.ts';
+
 import { paint } from '../src/cli/paint.ts';
+import { terminalWidth } from '../src/cli/table.ts';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 100;

@@ -13,17 +13,32 @@ export interface RunReport {
 
 const COLUMNS: readonly Column[] = [
   { title: '#', align: 'right' },
-  { title: 'run' },
   { title: 'rule' },
   { title: 'severity' },
   { title: 'surface' },
   { title: 'excerpt', shrinks: true },
 ];
+/** What the table's other columns take, gaps included: 2, 14, 13 and 12 characters, four gaps. */
+const BESIDE_EXCERPT = 49;
+const EXCERPT_WIDTH_MIN = 20;
 const INDENT = '  ';
 
 /** An excerpt is text of a stranger: what could steer a terminal is taken out, and every line break. */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
+}
+
+/** Breaks text at spaces where it can, so that the hit is seen wherever in the excerpt it stands. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = [...text];
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(' ', width);
+    const end = space > width / 3 ? space : width;
+    lines.push(rest.slice(0, end).join(''));
+    rest = rest.slice(rest[end] === ' ' ? end + 1 : end);
+  }
+  return [...lines, rest.join('')];
 }
 
 function indented(text: string): string {
@@ -38,6 +53,16 @@ export function runLine({ conversation, findings }: Omit<RunReport, 'runId'>): s
   return `${paint.red('!')} ${title}: evaluated, ${count}`;
 }
 
+/** A finding as rows of the table: the excerpt's further lines leave the other columns empty. */
+function rowsOf(finding: FoundItem, number: number, width: number): string[][] {
+  const excerpt = finding.excerpt === null ? '(redacted)' : oneLine(finding.excerpt);
+  const excerptWidth = Math.max(EXCERPT_WIDTH_MIN, width - BESIDE_EXCERPT);
+  const { rule_id: rule, surface } = finding.metadata;
+  return wrap(excerpt, excerptWidth).map((line, index) =>
+    index === 0 ? [String(number), rule, finding.severity, surface, line] : ['', '', '', '', line],
+  );
+}
+
 /**
  * The table of all findings and where each one can be read.
  *
@@ -45,31 +70,21 @@ export function runLine({ conversation, findings }: Omit<RunReport, 'runId'>): s
  */
 export function findingsReport(reports: readonly RunReport[], baseUrl: string): string {
   const found = reports.flatMap(({ conversation, findings }) =>
-    findings.map((finding) => ({ conversation, finding })),
+    findings.map((finding) => ({ title: conversation.title, finding })),
   );
-  const rows = found.map(({ conversation, finding }, index) => [
-    String(index + 1),
-    conversation.agent,
-    finding.metadata.rule_id,
-    finding.severity,
-    finding.metadata.surface,
-    finding.excerpt === null ? '(redacted)' : oneLine(finding.excerpt),
+  const width = terminalWidth() - INDENT.length;
+  const rows = found.flatMap(({ finding }, index) => rowsOf(finding, index + 1, width));
+  const [head = '', ...body] = renderTable(COLUMNS, rows, width).split('\n');
+  const places = found.flatMap(({ title, finding }, index) => [
+    `${String(index + 1).padStart(2)}  ${paint.dim(title)}`,
+    `    ${baseUrl}/platform/v1/risk-findings/${finding.id}`,
   ]);
-  const [head = '', ...body] = renderTable(
-    COLUMNS,
-    rows,
-    terminalWidth() - INDENT.length,
-  ).split('\n');
-  const places = found.map(
-    ({ finding }, index) =>
-      `${String(index + 1).padStart(2)}  ${baseUrl}/platform/v1/risk-findings/${finding.id}`,
-  );
   return indented(
     [
       paint.bold(head),
       ...body,
       '',
-      paint.bold('Where to look (with a workspace key as Authorization: Bearer <WORKSPACE_KEY>)'),
+      `${paint.bold('Where to look')} (with Authorization: Bearer <WORKSPACE_KEY>)`,
       ...places,
     ].join('\n'),
   );

@@ -8,8 +8,8 @@ import { connectEmbedded } from '../src/db/embedded.ts';
 import { createKey, revokeKey } from '../src/db/keys.ts';
 import { findWorkspace } from '../src/db/workspaces.ts';
 import { OperatorError } from '../src/errors.ts';
-import type { KeyKind } from '../src/model.ts';
 import { openForCommand } from '../src/main/open-database.ts';
+import type { KeyKind } from '../src/model.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
 /** Enough for three exports and for asking twice a second. */

@@ -1,12 +1,15 @@
 /** The database every command works with: the one of DATABASE_URL, or the embedded one. */
 import type { Config } from '../config.ts';
 import { checkServer, createDatabase, type Database } from '../db/database.ts';
-import { connectEmbedded, type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
+import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
 
 /** Writer lanes, reads, probes and upkeep of one process; workers have connections of their own. */
 const CONNECTIONS_MAX = 10;
+
+/** A command's answer is its own; what the database says goes to the database's log. */
+const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
 
 export interface OpenDatabase {
   readonly database: Database;
@@ -66,15 +69,13 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
 }
 
 /**
- * For a command: beside a running server it uses that server's embedded database, else it starts one
- * for as long as the command runs.
+ * For a command: beside a running server it is a guest on that server's embedded database, which then
+ * outlives the server for as long as the command runs; else it starts one for itself.
  */
 export async function openForCommand(config: Config): Promise<OpenDatabase> {
-  const silent = { connectionLost: () => {} };
-  if (config.databaseUrl !== null) return await open(configuredSource(config.databaseUrl), silent);
-  const running = await connectEmbedded(config.dataDir);
-  if (running !== null) {
-    return await open({ url: running, where: 'embedded', stop: async () => {} }, silent);
-  }
-  return await open(await startedSource(config, { info: () => {}, warn: () => {} }), silent);
+  const source =
+    config.databaseUrl === null
+      ? await startedSource(config, SILENT_LOG)
+      : configuredSource(config.databaseUrl);
+  return await open(source, { connectionLost: () => {} });
 }

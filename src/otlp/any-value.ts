@@ -11,19 +11,17 @@
 import type { JsonText, JsonValue } from '../model.ts';
 import type { Fault } from './fault.ts';
 import { isObject, isUnset, type Raw, toDouble, toInt64 } from './fields.ts';
+import { INT64_LIMIT } from './json.ts';
 import { doubleText, quote } from './json-text.ts';
 
 /** How deep an attribute value may nest; its own level counts as one. Bounds the recursion. */
 export const VALUE_DEPTH_MAX = 64;
 
-/** 2^63, where doubles leave the range of 64-bit integers. */
-const INT64_LIMIT = 2 ** 63;
-
 const BASE64 = /^[\w+/-]*={0,2}$/;
 
 /**
- * Writes an attribute list as one JSON object. Of a repeated key the last entry stands, in its place:
- * OTLP leaves the choice open, and readers of JSON objects would take the last as well.
+ * Writes an attribute list as one JSON object. Of a repeated key the last entry stands, in its
+ * place: OTLP leaves the choice open, and readers of JSON objects would take the last as well.
  *
  * @param raw list of {key, value}; absent and null are the empty list
  * @param field the list's name, for the fault's path
@@ -37,8 +35,8 @@ export function parseAttributes(raw: Raw, field: string, fault: Fault): JsonText
 }
 
 /**
- * Writes one AnyValue. Where several members are set, which OTLP forbids, the first in the order of the
- * table above stands; unknown members make the value empty.
+ * Writes one AnyValue. Where several members are set, which OTLP forbids, the first in the order of
+ * the table above stands; unknown members make the value empty.
  *
  * @param raw an AnyValue; absent and null are the empty one
  * @param depth the value's own level, 1 outermost
@@ -83,7 +81,7 @@ function intText(raw: JsonValue, fault: Fault): JsonText {
   return isWideDouble ? doubleText(raw) : refused(fault, 'intValue');
 }
 
-/** Standard and URL-safe alphabets are read, with or without padding; the standard one is written. */
+/** Reads either base64 alphabet, padded or not; writes the standard one, padded. */
 function bytesText(raw: JsonValue, fault: Fault): JsonText {
   if (typeof raw !== 'string' || !BASE64.test(raw)) return refused(fault, 'bytesValue');
   const digits = raw.indexOf('=') === -1 ? raw.length : raw.indexOf('=');
@@ -117,7 +115,7 @@ function kvlistText(raw: JsonValue, depth: number, fault: Fault): JsonText {
 /**
  * Writes {key, value} entries as an object.
  *
- * @param mark a first character of keys that is doubled; '' for none
+ * @param mark first character of keys that gets doubled; '' for none
  */
 function entriesText(
   entries: readonly JsonValue[],

@@ -1,9 +1,10 @@
 /**
- * Owns what the three signals have in common: body → resources → scopes → items, and the request that
- * takes shape on the way. An item is what a scope lists: a span, a log record or a metric.
+ * Owns what the three signals have in common: body → resources → scopes → items, and the request
+ * that takes shape on the way. An item is what a scope lists: a span, a log record or a metric.
  *
- * A fault inside an item, or in the resource or scope it stands under, costs the records concerned and
- * no others. A fault in the lists that hold them leaves nothing to count: the body is undecodable.
+ * A fault inside an item, or in the resource or scope it stands under, costs the records concerned
+ * and no others. A fault in the lists that hold them leaves nothing to count: the body is
+ * undecodable.
  */
 
 import type {
@@ -21,7 +22,7 @@ import type {
 import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
 import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
-import { parseResource, parseScope, toResourceRow } from './origin.ts';
+import { parseResource, parseScope, type Resource, toResourceRow } from './origin.ts';
 
 /** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
 export type DecodeResult =
@@ -73,7 +74,7 @@ export class RequestDraft {
     return row.id;
   }
 
-  /** Sets aside `count` records of the current item for the current fault, found at `within` in it. */
+  /** Sets aside `count` records of the current item for its fault, found at `within` in it. */
   rejectItem(count: number, within = ''): void {
     const item = joinPath(`${this.itemsPath}[${this.itemIndex}]`, within);
     this.reject(this.fault, count, item);
@@ -152,7 +153,7 @@ function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): Reque
 function walkScope(
   raw: JsonValue,
   path: string,
-  parent: { resource: ReturnType<typeof parseResource>; fault: Fault; path: string },
+  parent: { resource: Resource; fault: Fault; path: string },
   envelope: Envelope,
   draft: RequestDraft,
   frame: Fault,

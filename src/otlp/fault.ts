@@ -38,8 +38,9 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS;
 
 /**
- * The first thing wrong with the record being read. It sticks: parsers return a harmless default and
- * go on, and whoever asked for the whole record looks once, at the end. Reset before each record.
+ * The first thing wrong with the record being read. It sticks: parsers return a harmless default
+ * and go on, and whoever asked for the whole record looks once, at the end. Reset before each
+ * record.
  */
 export class Fault {
   reason: Reason | null = null;

@@ -1,8 +1,8 @@
 /**
- * Owns the reading of single OTLP fields from JSON (OTLP specification, "JSON Protobuf Encoding", and
- * ProtoJSON): absent and null mean the default, 64-bit integers come as strings or numbers, ids as hex.
- * `to…` functions convert or return null; `parse…` functions note a fault and return the default.
- * Must never throw, whatever was sent.
+ * Owns the reading of single OTLP fields from JSON (OTLP specification, "JSON Protobuf Encoding",
+ * and ProtoJSON): absent and null mean the default, 64-bit integers come as strings or numbers, ids
+ * as hex. `to…` functions convert or return null; `parse…` functions note a fault and return the
+ * default. Must never throw, whatever was sent.
  */
 
 import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model.ts';
@@ -51,8 +51,9 @@ export function toSpanId(raw: Raw): Hex8 | null {
 }
 
 /**
- * Returns canonical decimal text, or null for what is not an integer in PostgreSQL's bigint range. A
- * number beyond 2^53 is null too, being rounded already; `parseLongIntegers` brings it as a string.
+ * Returns canonical decimal text, or null for what is not an integer in PostgreSQL's bigint range.
+ * A number beyond 2^53 is null too, being rounded already; `parseLongIntegers` brings it as a
+ * string.
  */
 export function toInt64(raw: JsonValue): Int64 | null {
   if (typeof raw === 'number') return Number.isSafeInteger(raw) ? String(raw) : null;

@@ -5,26 +5,24 @@
 
 import type { JsonText } from '../model.ts';
 
-/** What RFC 8259 §7 requires to be escaped, and surrogates, which `JSON.stringify` checks for pairs. */
+/** What RFC 8259 §7 has escaped, and surrogates, of which `JSON.stringify` escapes lone ones. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes exactly these
 const NEEDS_ESCAPE = /["\\\u0000-\u001f\ud800-\udfff]/;
-
-/** Up to here a test and two concatenations beat `JSON.stringify`; beyond it the test costs more. */
-const SHORT_CHARACTERS = 64;
 
 /**
  * Writes a string as JSON text.
  *
- * @param text any string; lone surrogates come out as escapes, so parse bodies with `parseJson` first
+ * @param text any string; lone surrogates come out as escapes; `parseJson` leaves none
  */
 export function quote(text: string): JsonText {
-  if (text.length <= SHORT_CHARACTERS && !NEEDS_ESCAPE.test(text)) return `"${text}"`;
-  return JSON.stringify(text);
+  // For text without escapes 2 to 3 times as fast as `JSON.stringify` at 8 to 8192 characters
+  // (Node 20.20, 2026-11); other text usually has an escape early, where the test ends.
+  return NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
 /**
- * Writes a double so that its JSON text cannot be mistaken for an integer's: `5` becomes `5.0`, minus
- * zero `-0.0`, and the three values JSON has no number for `{"$double":"NaN"}` and so on.
+ * Writes a double so that its JSON text cannot be mistaken for an integer's: `5` becomes `5.0`,
+ * minus zero `-0.0`, and the three values JSON has no number for `{"$double":"NaN"}` and so on.
  */
 export function doubleText(value: number): JsonText {
   if (!Number.isFinite(value)) return `{"$double":"${value}"}`;

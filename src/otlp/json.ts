@@ -1,8 +1,8 @@
 /**
- * Owns the step from body bytes to a JSON value that PostgreSQL can store without loss.
- * Repairs work on the text, where a cheap test tells whether they are needed at all: an ordinary body
- * pays for one search and one `JSON.parse`, nothing else.
- * Must never recurse (a body may nest as deep as it is long) nor quote the body in a message.
+ * Owns the step from body bytes to a JSON value that PostgreSQL can store without loss. Repairs
+ * work on the text, where a cheap test tells whether they are needed at all: an ordinary body pays
+ * for one search and one `JSON.parse`, nothing else. Must never recurse (a body may nest as deep as
+ * it is long) nor quote the body in a message.
  */
 
 import { isAscii } from 'node:buffer';
@@ -22,8 +22,9 @@ export type ParsedJson =
 const SUSPECT_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 /**
- * A whole run of backslashes before such an escape, the escape, and a low surrogate right behind it.
- * Starting at the run's first backslash keeps the scan linear, and its length tells escape from text.
+ * A whole run of backslashes before such an escape, the escape, and a low surrogate right behind
+ * it. Starting at the run's first backslash keeps the scan linear, and its length tells escape from
+ * text.
  */
 const UNSTORABLE =
   /\\(?<!\\\\)(\\*)u(0000|[dD][89a-fA-F][\da-fA-F]{2})(\\u[dD][c-fC-F][\da-fA-F]{2})?/g;
@@ -37,7 +38,7 @@ const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const PLAIN_INTEGER = /^-?\d+$/;
 
 /** The double of the largest 64-bit integer; a number beyond it can only be meant as a double. */
-const INT64_LIMIT = 2 ** 63;
+export const INT64_LIMIT = 2 ** 63;
 
 /**
  * Parses a request body.
@@ -45,7 +46,8 @@ const INT64_LIMIT = 2 ** 63;
  * - A UTF-8 byte order mark is dropped; bytes that are not UTF-8 become U+FFFD (RFC 8259 §8.1).
  * - U+0000 and lone surrogates, in values and in keys, become U+FFFD and are counted: PostgreSQL
  *   stores neither in `text` nor in `json`.
- * - Integers beyond 2^53 written as numbers are rounded, as every double is: see `parseLongIntegers`.
+ * - Integers beyond 2^53 written as numbers are rounded, as every double is: see
+ *   `parseLongIntegers`.
  *
  * @param body the request body, decompressed; only read during the call
  * @returns the value, or a message without any of the body's text
@@ -67,8 +69,9 @@ export function parseJson(body: Buffer): ParsedJson {
 }
 
 /**
- * Parses a text again so that no integer is rounded: one that a double cannot be trusted with arrives
- * as a string of its digits. OTLP's 64-bit fields and its double fields read such strings (ProtoJSON).
+ * Parses a text again so that no integer is rounded: one that a double cannot be trusted with
+ * arrives as a string of its digits. OTLP's 64-bit fields and its double fields read such strings
+ * (ProtoJSON).
  *
  * @param text valid JSON, as `parseJson` returned it
  * @returns the value, or null when the text holds no such integer

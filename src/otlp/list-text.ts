@@ -1,6 +1,6 @@
 /**
- * Owns the writing of OTLP's repeated messages (events, links, exemplars, quantiles) as JSON arrays.
- * Takes one function per message type, never a closure per record.
+ * Owns the writing of OTLP's repeated messages (events, links, exemplars, quantiles) as JSON
+ * arrays. Takes one function per message type, never a closure per record.
  */
 
 import type { JsonText } from '../model.ts';

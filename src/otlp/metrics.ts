@@ -1,7 +1,7 @@
 /**
- * Owns the decoding of ExportMetricsServiceRequest: metrics and what the points of all five kinds have
- * in common. A metric that is not valid costs its own points, a point that is not valid only itself.
- * What a point of each kind holds is `point-values.ts`.
+ * Owns the decoding of ExportMetricsServiceRequest: metrics and what the points of all five kinds
+ * have in common. A metric that is not valid costs its own points, a point that is not valid only
+ * itself. What a point of each kind holds is `point-values.ts`.
  */
 
 import type { JsonObject, JsonValue, MetricKind, MetricRow, PointRow } from '../model.ts';
@@ -67,8 +67,9 @@ const METRICS: Envelope = {
  * Decodes the body of one metric export.
  *
  * @param body JSON bytes, decompressed; only read during the call
- * @returns `points` and the `metrics` and `resources` they name, or why the body is undecodable; never
- *   throws. Rejections count points; a metric of no kind has none, and is reported with a count of 0
+ * @returns `points` and the `metrics` and `resources` they name, or why the body is undecodable;
+ *   never throws. Rejections count points; a metric of no kind has none, and is reported with a
+ *   count of 0
  */
 export function decodeMetrics(body: Buffer): DecodeResult {
   return decodeEnvelope(body, METRICS);

@@ -9,8 +9,13 @@ import { parseAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, parseDropped, parseObject, parseText, type Raw } from './fields.ts';
 
-type Resource = Pick<ResourceRow, 'serviceName' | 'attributes' | 'schemaUrl' | 'droppedAttributes'>;
-type Scope = Pick<
+/** What a row stores of the resource. */
+export type Resource = Pick<
+  ResourceRow,
+  'serviceName' | 'attributes' | 'schemaUrl' | 'droppedAttributes'
+>;
+/** What a row stores of the scope. */
+export type Scope = Pick<
   ResourceRow,
   'scopeName' | 'scopeVersion' | 'scopeAttributes' | 'scopeSchemaUrl' | 'scopeDroppedAttributes'
 >;
@@ -62,8 +67,8 @@ export function toResourceRow(resource: Resource, scope: Scope): ResourceRow {
 }
 
 /**
- * Names content by its hash: the first 16 bytes of SHA-256 over the parts as a JSON array, where no two
- * lists of parts look alike.
+ * Names content by its hash: the first 16 bytes of SHA-256 over the parts as a JSON array, where no
+ * two lists of parts look alike.
  */
 export function contentId(parts: readonly (string | number | boolean | null)[]): Hex16 {
   return hash('sha256', JSON.stringify(parts)).slice(0, 32);

@@ -74,7 +74,7 @@ export function parseHistogram(point: JsonObject, recorded: boolean, fault: Faul
   };
 }
 
-/** Reads an exponential histogram; its buckets and `zeroCount` add up to `count` (metrics.proto). */
+/** Reads an exponential histogram: buckets and `zeroCount` add up to `count` (metrics.proto). */
 export function parseExponentialHistogram(
   point: JsonObject,
   recorded: boolean,

@@ -25,8 +25,9 @@ export interface FieldViolation {
 }
 
 /**
- * Encodes Export{Trace,Metrics,Logs}ServiceResponse: `{}` when everything was accepted, else a partial
- * success with the rejected count as a decimal string. A count of 0 with a message is a warning.
+ * Encodes Export{Trace,Metrics,Logs}ServiceResponse: `{}` when everything was accepted, else a
+ * partial success with the rejected count as a decimal string. A count of 0 with a message is a
+ * warning.
  *
  * @param request the decoded request, once its rows are stored
  * @returns JSON bytes for status 200; shared between callers, so never write to them

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../src/model.ts';
 import { parseAnyValue, parseAttributes, VALUE_DEPTH_MAX } from '../../src/otlp/any-value.ts';
-import { Fault } from '../../src/otlp/fault.ts';
+import { Fault, REASONS } from '../../src/otlp/fault.ts';
 
 /** `depth` arrays, one in the other, around a value; the value itself is one level more. */
 function nested(depth: number): JsonValue {
@@ -117,6 +117,10 @@ describe('depth', () => {
     const stored = `${'['.repeat(levels)}true${']'.repeat(levels)}`;
     expect(parseAnyValue(nested(levels), 1, fault)).toBe(stored);
     expect(fault.refused).toBe(false);
+  });
+
+  test('the limit is the one that clients are told', () => {
+    expect(REASONS.too_deep).toBe(`values may nest at most ${VALUE_DEPTH_MAX} levels deep`);
   });
 
   test('one level more, and a hundred thousand', () => {

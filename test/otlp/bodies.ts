@@ -1,6 +1,6 @@
 /**
- * Builds export requests for the decoder's tests: the frame around records, and records that are valid
- * in every field, to be changed one field at a time.
+ * Builds export requests for the decoder's tests: the frame around records, and records that are
+ * valid in every field, to be changed one field at a time.
  */
 
 import type { DecodedRequest, JsonObject, JsonValue } from '../../src/model.ts';

@@ -1,4 +1,7 @@
-/** What the OpenTelemetry JS SDK really sends, serialised by its own exporters' code and decoded here. */
+/**
+ * What the OpenTelemetry JS SDK really sends, serialised by its own exporters' code and decoded
+ * here.
+ */
 
 import {
   ROOT_CONTEXT,

@@ -1,6 +1,6 @@
 /**
- * What must hold for every body: nothing throws, neighbours of a bad record are kept, and every text
- * that is stored is JSON.
+ * What must hold for every body: nothing throws, neighbours of a bad record are kept, and every
+ * text that is stored is JSON.
  */
 
 import fc from 'fast-check';
@@ -22,6 +22,8 @@ import {
   toBody,
   tracesBody,
 } from './bodies.ts';
+
+const RUNS = 500;
 
 const DECODERS = [decodeTraces, decodeLogs, decodeMetrics] as const;
 
@@ -84,14 +86,14 @@ describe('nothing throws', () => {
   test('on arbitrary bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => decodeAll(Buffer.from(bytes))),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
   test('on arbitrary JSON', () => {
     fc.assert(
       fc.property(anyJson, (value) => decodeAll(toBody(value))),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -102,7 +104,7 @@ describe('nothing throws', () => {
           decodeAll(body);
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -116,7 +118,7 @@ describe('nothing throws', () => {
         changed[at] = byte;
         decodeAll(changed);
       }),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 });
@@ -200,7 +202,7 @@ describe('one corrupted record keeps all others', () => {
           return { rows: request.spans, rejected: rejectedIn(request) };
         }),
       ),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -212,7 +214,7 @@ describe('one corrupted record keeps all others', () => {
           return { rows: request.logs, rejected: rejectedIn(request) };
         }),
       ),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 
@@ -225,7 +227,7 @@ describe('one corrupted record keeps all others', () => {
           return { rows: request.points, rejected: rejectedIn(request) };
         }),
       ),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 });

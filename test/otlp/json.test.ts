@@ -11,6 +11,8 @@ function parsed(text: string | Buffer): { value: JsonValue; replacedCharacters: 
   return { value: result.value, replacedCharacters: result.replacedCharacters };
 }
 
+const RUNS = 500;
+
 describe('characters that PostgreSQL cannot store', () => {
   test.each<[string, JsonValue, number]>([
     ['"plain"', 'plain', 0],
@@ -49,7 +51,7 @@ describe('characters that PostgreSQL cannot store', () => {
         for (let at = 0; at < text.length; at += 1) changed += text[at] === stored[at] ? 0 : 1;
         expect(result).toEqual({ value: { [stored]: stored }, replacedCharacters: 2 * changed });
       }),
-      { numRuns: 5000 },
+      { numRuns: RUNS },
     );
   });
 });
@@ -131,7 +133,7 @@ describe('long integers', () => {
         const exact = parseLongIntegers(text) ?? JSON.parse(text);
         expect(exact).toEqual([expected(value)]);
       }),
-      { numRuns: 2000 },
+      { numRuns: RUNS },
     );
   });
 });

@@ -1,0 +1,37 @@
+/**
+ * A database with the whole schema, a pool of connections to it, and the ways to look into it.
+ *
+ * Never shared between test files: each opens its own and closes it.
+ */
+import { createDatabase, type Database } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { createTestDatabase } from './database.ts';
+
+export interface MigratedDatabase {
+  readonly database: Database;
+  readonly url: string;
+  /** connections that the server ended while they were idle */
+  readonly lost: unknown[];
+  /** the rows of a query, in the project's own value forms */
+  rows(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Ends the pool and removes the database. */
+  close(): Promise<void>;
+}
+
+/** Opens a fresh, migrated database. */
+export async function openMigratedDatabase(): Promise<MigratedDatabase> {
+  const { url, drop } = await createTestDatabase();
+  const lost: unknown[] = [];
+  const database = createDatabase(url, 10, { connectionLost: (error) => lost.push(error) });
+  await migrate(database);
+  return {
+    database,
+    url,
+    lost,
+    rows: async (sql, values = []) => (await database.query(sql, [...values])).rows,
+    close: async () => {
+      await database.end();
+      await drop();
+    },
+  };
+}

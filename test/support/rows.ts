@@ -1,0 +1,163 @@
+/**
+ * Decoded rows for tests: every field set to something plain, the interesting ones overridden.
+ *
+ * Knows no database and no bytes; what a row looks like once stored is said by the tests.
+ */
+import type {
+  DecodedRequest,
+  FindingDraft,
+  Hex8,
+  Hex16,
+  LogRow,
+  MetricRow,
+  PointRow,
+  ResourceRow,
+  SpanRow,
+} from '../../src/model.ts';
+
+/** 2026-11-20T12:00:00Z in milliseconds since 1970: the day on which tests' rows arrive. */
+export const NOON_MS = Date.UTC(2026, 10, 20, 12);
+export const DAY_MS = 86_400_000;
+
+/** A 16-byte id that ends in a number, so that ids sort as their numbers do. */
+export function hex16(number: number): Hex16 {
+  return number.toString(16).padStart(32, '0');
+}
+
+/** An 8-byte id that ends in a number. */
+export function hex8(number: number): Hex8 {
+  return number.toString(16).padStart(16, '0');
+}
+
+export const RESOURCE_ID = hex16(0xa1);
+export const METRIC_ID = hex16(0xb1);
+export const TRACE_ID = hex16(0xc1);
+
+export function resourceRow(fields: Partial<ResourceRow> = {}): ResourceRow {
+  return {
+    id: RESOURCE_ID,
+    serviceName: 'agent',
+    attributes: '{"service.name":"agent"}',
+    schemaUrl: '',
+    droppedAttributes: 0,
+    scopeName: 'scope',
+    scopeVersion: '1.0',
+    scopeAttributes: '{}',
+    scopeSchemaUrl: '',
+    scopeDroppedAttributes: 0,
+    ...fields,
+  };
+}
+
+/** A root span unless `parentSpanId` says otherwise. */
+export function spanRow(fields: Partial<SpanRow> = {}): SpanRow {
+  return {
+    resourceId: RESOURCE_ID,
+    traceId: TRACE_ID,
+    spanId: hex8(1),
+    parentSpanId: null,
+    traceState: '',
+    flags: 0,
+    name: 'invoke_agent',
+    kind: 1,
+    startUnixNano: '1763640000000000001',
+    endUnixNano: '1763640001000000002',
+    statusCode: 0,
+    statusMessage: '',
+    attributes: '{}',
+    events: null,
+    links: null,
+    droppedAttributes: 0,
+    droppedEvents: 0,
+    droppedLinks: 0,
+    ...fields,
+  };
+}
+
+export function logRow(fields: Partial<LogRow> = {}): LogRow {
+  return {
+    resourceId: RESOURCE_ID,
+    traceId: null,
+    spanId: null,
+    timeUnixNano: '1763640000000000003',
+    observedUnixNano: '1763640000000000004',
+    severityNumber: 9,
+    severityText: 'INFO',
+    eventName: '',
+    body: '"hello"',
+    attributes: '{}',
+    flags: 0,
+    droppedAttributes: 0,
+    ...fields,
+  };
+}
+
+export function metricRow(fields: Partial<MetricRow> = {}): MetricRow {
+  return {
+    id: METRIC_ID,
+    name: 'requests',
+    description: 'Requests taken.',
+    unit: '1',
+    kind: 'sum',
+    temporality: 2,
+    monotonic: true,
+    metadata: '{}',
+    ...fields,
+  };
+}
+
+export function pointRow(fields: Partial<PointRow> = {}): PointRow {
+  return {
+    resourceId: RESOURCE_ID,
+    metricId: METRIC_ID,
+    startUnixNano: null,
+    timeUnixNano: '1763640000000000005',
+    flags: 0,
+    attributes: '{}',
+    valueInt: null,
+    valueDouble: null,
+    count: null,
+    sum: null,
+    min: null,
+    max: null,
+    distribution: null,
+    exemplars: null,
+    ...fields,
+  };
+}
+
+/** A request with the given rows; the resource is there unless `resources` says otherwise. */
+export function decodedRequest(fields: Partial<DecodedRequest> = {}): DecodedRequest {
+  return {
+    signal: 'traces',
+    resources: [resourceRow()],
+    metrics: [],
+    spans: [],
+    logs: [],
+    points: [],
+    rejections: [],
+    replacedCharacters: 0,
+    ...fields,
+  };
+}
+
+export function findingDraft(fields: Partial<FindingDraft> = {}): FindingDraft {
+  return {
+    ruleId: 'ATR-2026-00001',
+    ruleVersion: '1.0.0',
+    ruleStatus: 'stable',
+    severity: 'high',
+    category: 'prompt-injection',
+    subcategory: null,
+    description: 'Rule ATR-2026-00001 matched tool_result.',
+    conditionIndex: 0,
+    conditionDescription: 'asks to ignore instructions',
+    field: 'tool_response',
+    surface: 'tool_result',
+    stepSpanId: hex8(1),
+    stepName: 'execute_tool',
+    excerpt: 'ignore all previous instructions',
+    recommendedActions: ['alert'],
+    ...fields,
+  };
+}
