@@ -110,6 +110,7 @@ async function insertMetrics(connection: Connection, rows: readonly Owned<Metric
   });
 }
 
+/** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
 async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): Promise<void> {
   if (deltas.length === 0) return;
   const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
@@ -122,8 +123,12 @@ async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): 
            ON CONFLICT (workspace_id, run_id) DO UPDATE SET
              state = CASE WHEN r.state = 'failed' OR excluded.state = 'running' THEN r.state
                           ELSE excluded.state END,
-             name = coalesce(r.name, excluded.name),
-             service_name = coalesce(r.service_name, excluded.service_name),
+             name = least(r.name COLLATE "C", excluded.name),
+             service_name = CASE
+               WHEN (r.state IN ('completed', 'failed')) = (excluded.state <> 'running')
+                 THEN least(r.service_name COLLATE "C", excluded.service_name)
+               WHEN excluded.state = 'running' THEN r.service_name
+               ELSE excluded.service_name END,
              start_unix_nano = least(r.start_unix_nano, excluded.start_unix_nano),
              end_unix_nano = greatest(r.end_unix_nano, excluded.end_unix_nano),
              spans = r.spans + excluded.spans,

@@ -1,6 +1,8 @@
 /**
  * What one request adds to each run: counts, the time it spans, and its root if that came along.
- * Pure; `copy-writer.ts` merges the deltas of a batch and upserts them once.
+ * Pure; `copy-transaction.ts` merges the deltas of a batch and upserts them once.
+ *
+ * Requests arrive in any order, so merging is commutative: where two differ, the lesser text counts.
  */
 import type { DecodedRequest, Hex16, Int64, SpanRow } from '../model.ts';
 
@@ -15,11 +17,13 @@ export interface RunDelta {
   finished: boolean;
   /** the root span's status is ERROR */
   failed: boolean;
+  /** the root span's; null as long as none has come */
   name: string | null;
+  /** the root span's service; as long as none has come, that of any step */
   serviceName: string | null;
 }
 
-export type RunDeltas = Map<string, RunDelta>;
+type RunDeltas = Map<string, RunDelta>;
 
 const STATUS_ERROR = 2;
 
@@ -33,6 +37,21 @@ function widen(delta: RunDelta, start: Int64, end: Int64): void {
     delta.startUnixNano = start;
   }
   if (delta.endUnixNano === null || isLess(delta.endUnixNano, end)) delta.endUnixNano = end;
+}
+
+/** The lesser of two texts in the order of their UTF-8 bytes, which is PostgreSQL's collation "C". */
+function least(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return a ?? b;
+  return a === b || Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? a : b;
+}
+
+/** Call before `into.finished` takes the other's value in. */
+function mergeService(
+  into: RunDelta,
+  { finished, serviceName }: Pick<RunDelta, 'finished' | 'serviceName'>,
+): void {
+  if (into.finished === finished) into.serviceName = least(into.serviceName, serviceName);
+  else if (finished) into.serviceName = serviceName;
 }
 
 function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
@@ -56,14 +75,14 @@ function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta
 }
 
 function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): void {
+  const isRoot = span.parentSpanId === null;
   delta.spans += 1;
-  delta.serviceName ??= serviceName;
   widen(delta, span.startUnixNano, span.endUnixNano);
-  if (span.parentSpanId !== null) return;
+  mergeService(delta, { finished: isRoot, serviceName });
+  if (!isRoot) return;
   delta.finished = true;
   delta.failed ||= span.statusCode === STATUS_ERROR;
-  delta.name ??= span.name;
-  delta.serviceName = serviceName ?? delta.serviceName;
+  delta.name = least(delta.name, span.name);
 }
 
 /** The runs that a request touches, one delta each. */
@@ -81,7 +100,7 @@ export function runDeltas(request: DecodedRequest, workspaceId: number): RunDelt
     if (log.traceId === null) continue;
     const delta = deltaOf(deltas, workspaceId, log.traceId);
     delta.logRecords += 1;
-    delta.serviceName ??= services.get(log.resourceId) ?? null;
+    mergeService(delta, { finished: false, serviceName: services.get(log.resourceId) ?? null });
     const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
     if (time !== '0') widen(delta, time, time);
   }
@@ -95,10 +114,10 @@ function merge(into: RunDelta, delta: RunDelta): void {
   if (delta.startUnixNano !== null && delta.endUnixNano !== null) {
     widen(into, delta.startUnixNano, delta.endUnixNano);
   }
+  mergeService(into, delta);
   into.finished ||= delta.finished;
   into.failed ||= delta.failed;
-  into.name ??= delta.name;
-  into.serviceName ??= delta.serviceName;
+  into.name = least(into.name, delta.name);
 }
 
 /**

@@ -11,24 +11,18 @@ import type { PatternCompiler } from './pattern.ts';
 import type { RuleDocument } from './rule-file.ts';
 
 /** Detection methods other than patterns, by the corpus's word for them. */
-const METHOD_REASONS: Readonly<Record<string, UnsupportedReason>> = {
-  semantic: {
-    code: 'semantic',
-    message: 'needs a language model as judge; only patterns run here',
-  },
-  trace: { code: 'trace', message: 'reasons over a span graph; only patterns run here' },
-  behavioral: {
-    code: 'behavioural',
-    message: 'watches a metric over a time window; only patterns run here',
-  },
-};
+const METHOD_REASONS = new Map<string, UnsupportedReason>([
+  ['semantic', { code: 'semantic', message: 'needs a language model as judge; only patterns run' }],
+  ['trace', { code: 'trace', message: 'reasons over a span graph; only patterns run' }],
+  ['behavioral', { code: 'behavioural', message: 'watches a metric over time; only patterns run' }],
+]);
 
-const COMBINATIONS: Readonly<Record<string, Rule['condition']>> = {
-  any: 'any',
-  or: 'any',
-  all: 'all',
-  and: 'all',
-};
+const COMBINATIONS = new Map<string, Rule['condition']>([
+  ['any', 'any'],
+  ['or', 'any'],
+  ['all', 'all'],
+  ['and', 'all'],
+]);
 
 /** A rule before its own examples were tried. */
 export type ClassifiedRule = Omit<Rule, 'ownExamples'>;
@@ -38,7 +32,7 @@ export type ClassifiedRule = Omit<Rule, 'ownExamples'>;
  * @param compile the compiler of the pass, so that support means what runs
  */
 export function classify(document: RuleDocument, compile: PatternCompiler): ClassifiedRule {
-  const combination = COMBINATIONS[document.combination.toLowerCase()];
+  const combination = COMBINATIONS.get(document.combination.toLowerCase());
   const whole = wholeRuleReason(document, combination);
   const conditions = document.conditions.map((written, index): RuleCondition => {
     const surfaces = surfacesOf(written.field);
@@ -85,9 +79,9 @@ function wholeRuleReason(
   const other = methods.find((method) => method !== 'pattern');
   if (other !== undefined) {
     return (
-      METHOD_REASONS[other] ?? {
+      METHOD_REASONS.get(other) ?? {
         code: 'unsupported_method',
-        message: `detection method ${other}; only patterns run here`,
+        message: `detection method ${other}; only patterns run`,
       }
     );
   }

@@ -51,13 +51,13 @@ export interface Matcher {
   match(texts: readonly SurfaceText[], settings: MatchSettings): MatchResult;
 }
 
-/** What became of one rule. */
+/** A hit, before it is known whose. */
 type Found = Omit<Hit, 'ruleIndex'>;
 
 /**
  * The plain matcher.
  *
- * An `any` rule is answered by the first text in time order that one of its conditions hits, and
+ * An `any` rule is answered by the first step in time order that one of its conditions hits, and by
  * the first such condition. An `all` rule needs every condition to hit within one step, as the
  * corpus's reference engine needs them within one event.
  * @param rules plain data; only supported conditions are asked, unsupported rules never hit

@@ -10,6 +10,7 @@ import { surfacesOf } from './fields.ts';
 import { createMatcher } from './matcher.ts';
 import type { PatternCompiler } from './pattern.ts';
 import type { OwnCase, RuleDocument } from './rule-file.ts';
+import { isObject } from './surfaces/value-text.ts';
 
 /** Members that name their text's place. */
 const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
@@ -90,8 +91,9 @@ export function placeCase(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>
   };
   const anywhere = readSurfaces(one, rule);
   const placeMembers = (members: OwnCase) => {
-    for (const [member, surface] of Object.entries(MEMBER_SURFACES))
+    for (const [member, surface] of Object.entries(MEMBER_SURFACES)) {
       place([surface], members[member]);
+    }
   };
   placeMembers(one);
   for (const member of UNPLACED_MEMBERS) {
@@ -118,8 +120,4 @@ function readSurfaces(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>): S
     if (first !== undefined && first !== 'tool_name') surfaces.add(first);
   }
   return surfaces;
-}
-
-function isObject(value: JsonValue | undefined): value is Record<string, JsonValue> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

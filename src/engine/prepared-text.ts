@@ -19,6 +19,8 @@ export interface PreparedText {
   readonly bytes: number;
   readonly cut: boolean;
   readonly readings: readonly Reading[];
+  /** the same text with more of it to look at; itself when nothing was cut */
+  readonly wider: () => PreparedText;
 }
 
 /** One reading of a text. */
@@ -28,8 +30,6 @@ export interface Reading {
   readonly bytes: Buffer;
   /** a match ending here or later may owe itself to the cut; Infinity when nothing was cut */
   readonly firmBytes: number;
-  /** the whole reading, to settle such a match on */
-  readonly uncut: () => Buffer;
   readonly toWritten: (range: TextRange) => TextRange;
 }
 
@@ -111,35 +111,38 @@ export function prepareText(text: string, capBytes: number): PreparedText {
   const whole = Buffer.from(text);
   const cutAt = whole.byteLength <= capBytes ? whole.byteLength : boundaryBefore(whole, capBytes);
   const cut = cutAt < whole.byteLength;
-  const bytes = cut ? whole.subarray(0, cutAt) : whole;
+  const bytes = whole.subarray(0, cutAt);
+  const firm = (length: number) => (cut ? length : Number.POSITIVE_INFINITY);
   const readings: Reading[] = [
-    {
-      form: 'written',
-      bytes,
-      firmBytes: cut ? cutAt : Number.POSITIVE_INFINITY,
-      uncut: () => whole,
-      toWritten: (range) => range,
-    },
+    { form: 'written', bytes, firmBytes: firm(cutAt), toWritten: (range) => range },
   ];
   const visible = cut ? bytes.toString() : text;
   const normalised = normalise(visible);
   if (normalised !== visible) {
-    const firmBytes = () => Buffer.byteLength(normalised.slice(0, settledLength(visible)));
-    let uncut: Buffer | null = null;
+    const settled = cut ? normalised.slice(0, settledLength(visible)) : normalised;
     readings.push({
       form: 'normalised',
       bytes: Buffer.from(normalised),
-      firmBytes: cut ? firmBytes() : Number.POSITIVE_INFINITY,
-      // Kept: many patterns may touch the same cut, and the text can be a whole request body.
-      uncut: () => {
-        uncut ??= Buffer.from(normalise(text));
-        return uncut;
-      },
+      firmBytes: firm(Buffer.byteLength(settled)),
       toWritten: (range) => toWrittenRange(text, range),
     });
   }
-  return { bytes: cutAt, cut, readings };
+  let wider: PreparedText | null = null;
+  const prepared: PreparedText = {
+    bytes: cutAt,
+    cut,
+    readings,
+    // Kept: many patterns may touch the same cut.
+    wider: () => {
+      if (cut) wider ??= prepareText(text, Math.max(2 * capBytes, WIDER_BYTES_MIN));
+      return wider ?? prepared;
+    },
+  };
+  return prepared;
 }
+
+/** The first look past a cut is at least this far. */
+const WIDER_BYTES_MIN = 1024;
 
 /**
  * The leftmost hit of a pattern in a text, as written if it hits there, else normalised.
@@ -148,7 +151,7 @@ export function prepareText(text: string, capBytes: number): PreparedText {
  */
 export function search(pattern: Pattern, text: PreparedText): TextHit | null {
   for (const reading of text.readings) {
-    const hit = pattern.test(reading.bytes) ? settle(pattern, reading) : null;
+    const hit = pattern.test(reading.bytes) ? settle(pattern, text, reading) : null;
     if (hit !== null) return hit;
   }
   return null;
@@ -156,23 +159,31 @@ export function search(pattern: Pattern, text: PreparedText): TextHit | null {
 
 /**
  * Confirms a hit and finds its place. A match that ends before the cut stands on the uncut text
- * too: RE2 has no look-ahead, so nothing behind a match's end (but `$` and `\b`, one character)
- * bears on it.
+ * too: RE2 has no look-ahead, so that nothing behind a match bears on it but, to `$` and `\b`, the
+ * next character. Of any other match a wider look decides, twice as wide each time: what the cut
+ * made disappears, what is real comes to its own end.
  */
-function settle(pattern: Pattern, reading: Reading): TextHit | null {
-  const found = pattern.find(reading.bytes);
-  if (found === null) throw new Error('RE2 reports a match and then cannot find it');
-  if (found.end < reading.firmBytes) return toHit(found, reading, reading.bytes);
-  const uncut = reading.uncut();
-  const confirmed = pattern.find(uncut);
-  if (confirmed === null || confirmed.start >= reading.bytes.byteLength) return null;
-  return toHit(confirmed, reading, uncut);
+function settle(pattern: Pattern, cutText: PreparedText, cutReading: Reading): TextHit | null {
+  let text = cutText;
+  let reading: Reading | undefined = cutReading;
+  while (reading !== undefined) {
+    const found = pattern.find(reading.bytes);
+    if (text === cutText) {
+      if (found === null) throw new Error('RE2 reports a match it cannot find');
+    } else if (found === null || found.start >= cutReading.bytes.byteLength) {
+      return null;
+    }
+    if (found.end < reading.firmBytes) return toHit(found, reading);
+    text = text.wider();
+    reading = text.readings.find(({ form }) => form === cutReading.form);
+  }
+  return null;
 }
 
-function toHit(range: ByteRange, reading: Reading, bytes: Buffer): TextHit {
+function toHit(range: ByteRange, { form, bytes, toWritten }: Reading): TextHit {
   const start = bytes.toString('utf8', 0, range.start).length;
   const end = start + bytes.toString('utf8', range.start, range.end).length;
-  return { form: reading.form, ...reading.toWritten({ start, end }) };
+  return { form, ...toWritten({ start, end }) };
 }
 
 /** The last offset, not past `at`, where a character begins. */

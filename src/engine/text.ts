@@ -70,24 +70,22 @@ export function settledLength(text: string): number {
  * @returns offsets into `text`
  */
 export function toWrittenRange(text: string, range: TextRange): TextRange {
-  let start = -1;
-  // Both sides walk together: everything before `read` was produced by what stands before
-  // `written`.
+  let start: number | null = null;
+  // What stands before `written` reads as what stands before `read`; both advance together.
   let read = 0;
   let written = 0;
-  const plainAt = (offset: number) => written + (offset - read);
+  const inPlain = (offset: number) => written + (offset - read);
   for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
     const plainEnd = read + (index - written);
-    if (start < 0 && range.start < plainEnd) start = plainAt(range.start);
-    if (range.end <= plainEnd)
-      return { start: start < 0 ? plainAt(range.start) : start, end: plainAt(range.end) };
+    if (range.start < plainEnd) start ??= inPlain(range.start);
+    if (range.end <= plainEnd) break;
     const clusterEnd = plainEnd + normaliseCluster(cluster).length;
-    if (start < 0 && range.start < clusterEnd) start = index;
+    if (range.start < clusterEnd) start ??= index;
     read = clusterEnd;
     written = index + cluster.length;
-    if (range.end <= read) return { start: start < 0 ? written : start, end: written };
+    if (range.end <= read) return { start: start ?? written, end: written };
   }
-  return { start: start < 0 ? plainAt(range.start) : start, end: plainAt(range.end) };
+  return { start: start ?? inPlain(range.start), end: inPlain(range.end) };
 }
 
 function normaliseCluster(cluster: string): string {

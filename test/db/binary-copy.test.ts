@@ -159,7 +159,7 @@ describe('the buffer', () => {
     for (const write of writes) {
       const alone = written(write);
       const out = new BinaryCopyBuffer();
-      // An empty text is four bytes long: the edge of the first buffer is met at every offset.
+      // An empty text is four bytes long, so the first 64 KiB end up exactly full.
       while (out.length < 65_536) out.text('');
       write(out);
       expect([...out.take().subarray(-alone.length)]).toEqual(alone);

@@ -158,6 +158,27 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       ]);
     });
 
+    it('follows a hit that touches the cut to its own end', () => {
+      const rule = tinyRule({ conditions: [['content', 'ignore.*(?:\\bend|$)']] });
+      const content = `an ignore${'x'.repeat(10_000)} end and ignore`;
+      expect(hitsOf([rule], [text(0, 'step_input', content)], 20)).toMatchObject([
+        { start: 3, end: content.length },
+      ]);
+    });
+
+    it('takes an empty match of an uncut text, and none that the cut made', () => {
+      const rule = tinyRule({ conditions: [['content', '(?m)$|bar']] });
+      expect(hitsOf([rule], [text(0, 'step_input', 'foo')], 3)).toMatchObject([
+        { start: 3, end: 3 },
+      ]);
+      expect(hitsOf([rule], [text(0, 'step_input', 'foobar')], 3)).toEqual([]);
+    });
+
+    it('does not take a hit that lies past it for one that touched it', () => {
+      const rule = tinyRule({ conditions: [['content', 'foo$']] });
+      expect(hitsOf([rule], [text(0, 'step_input', 'a foobar foo')], 5)).toEqual([]);
+    });
+
     it('is shared by the texts of one surface and step, and not by others', () => {
       const rule = tinyRule({ conditions: [['content', 'needle']] });
       const filler = text(0, 'step_input', 'x'.repeat(10));

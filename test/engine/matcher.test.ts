@@ -41,6 +41,17 @@ describe('plain matcher: undecided', () => {
     expect(undecided).toEqual([]);
   });
 
+  it('is undecided when a hit cannot be found again', () => {
+    const forgetful = (): Compiled => ({
+      pattern: { test: () => true, find: () => null },
+      reason: null,
+    });
+    const texts = [{ step: 0, surface: 'step_input', text: 'x' } as const];
+    const { hits, undecided } = createMatcher([rule], forgetful).match(texts, settings);
+    expect(hits).toEqual([]);
+    expect(undecided).toHaveLength(1);
+  });
+
   it('is undecided when a program does not compile after all', () => {
     const refuse = (): Compiled => ({ pattern: null, reason: { code: 'x', message: 'no memory' } });
     const texts = [{ step: 0, surface: 'step_input', text: 'x' } as const];

@@ -7,13 +7,13 @@
  */
 import type { JsonObject, JsonValue, Step, Surface, SurfaceText } from '../../model.ts';
 import type { AttributeRow, Convention, EventRow, Place, Reading } from './convention.ts';
-import { isObject, isText, open, textsOf, toPlain, toPlainMap } from './json-text.ts';
 import { contentOf, readMessageEvent, readMessages } from './messages.ts';
 import { OTEL_GENAI } from './otel-genai.ts';
 import { OTEL_GENAI_DEPRECATED } from './otel-genai-deprecated.ts';
 import { FAILURE_PLACE, OTEL_INFRASTRUCTURE } from './otel-infrastructure.ts';
 import { type Piece, place } from './parts.ts';
 import { type StepKind, stepKindOf } from './step-kind.ts';
+import { isObject, isText, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
 
 /** Every convention read, in the order in which a step's texts are told. */
 export const CONVENTIONS: readonly Convention[] = [
@@ -71,20 +71,31 @@ function readStep(
   rows: readonly AttributeRow[],
   events: ReadonlyMap<string, EventRow>,
 ): Piece[] {
-  const pieces = readAttributes(toPlainMap(step.attributes), rows, kind);
-  for (const event of step.events) {
-    const row = events.get(event.name);
-    if (row !== undefined) {
-      pieces.push(...readEvent(row, toPlainMap(event.attributes), step, kind, rows));
-    }
-  }
-  if (step.source === 'log') {
-    const row = logEvent(step, events);
-    if (row !== undefined) pieces.push(...readEvent(row, toPlain(step.body), step, kind, rows));
-  } else if (step.statusCode === STATUS_ERROR) {
-    pieces.push(...place(resolve(FAILURE_PLACE, kind), textsOf(step.statusMessage)));
-  }
-  return pieces;
+  const fromEvents = step.events.flatMap(({ name, attributes }) => {
+    const row = events.get(name);
+    return row === undefined ? [] : readEvent(row, toPlainMap(attributes), step, kind, rows);
+  });
+  return [
+    ...readAttributes(toPlainMap(step.attributes), rows, kind),
+    ...fromEvents,
+    ...(step.source === 'log' ? readLog(step, kind, rows, events) : readStatus(step, kind)),
+  ];
+}
+
+function readLog(
+  step: Step,
+  kind: StepKind,
+  rows: readonly AttributeRow[],
+  events: ReadonlyMap<string, EventRow>,
+): Piece[] {
+  const row = logEvent(step, events);
+  return row === undefined ? [] : readEvent(row, toPlain(step.body), step, kind, rows);
+}
+
+/** A status message means something with an error only (OTLP, `Status.message`). */
+function readStatus({ statusCode, statusMessage }: Step, kind: StepKind): Piece[] {
+  if (statusCode !== STATUS_ERROR) return [];
+  return place(resolve(FAILURE_PLACE, kind), textsOf(statusMessage));
 }
 
 function readAttributes(

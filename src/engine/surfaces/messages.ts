@@ -5,25 +5,25 @@
  */
 import type { JsonObject, JsonValue, Surface } from '../../model.ts';
 import type { Side } from './convention.ts';
-import { isObject, open, stringsOf, textsOf } from './json-text.ts';
 import { isPart, type Piece, place, readPart } from './parts.ts';
+import { isObject, open, stringsOf, textsOf } from './value-text.ts';
 
 type Author = 'user' | 'operator' | 'model' | 'tool';
 
-const AUTHORS: Readonly<Record<string, Author>> = {
-  user: 'user',
-  human: 'user',
-  customer: 'user',
-  system: 'operator',
-  developer: 'operator',
-  instruction: 'operator',
-  assistant: 'model',
-  ai: 'model',
-  model: 'model',
-  bot: 'model',
-  tool: 'tool',
-  function: 'tool',
-};
+const AUTHORS = new Map<string, Author>([
+  ['user', 'user'],
+  ['human', 'user'],
+  ['customer', 'user'],
+  ['system', 'operator'],
+  ['developer', 'operator'],
+  ['instruction', 'operator'],
+  ['assistant', 'model'],
+  ['ai', 'model'],
+  ['model', 'model'],
+  ['bot', 'model'],
+  ['tool', 'tool'],
+  ['function', 'tool'],
+]);
 
 /**
  * What came out of a step was not said by its operator, whatever the label (a Gemini CLI fault).
@@ -139,11 +139,11 @@ function asCall(call: JsonValue): JsonValue {
 
 function authorOf(message: JsonObject): Author | undefined {
   const role = message.role ?? message.type;
-  return typeof role === 'string' ? AUTHORS[role.toLowerCase()] : undefined;
+  return typeof role === 'string' ? AUTHORS.get(role.toLowerCase()) : undefined;
 }
 
 function placeOf(role: string, side: Side): Surface | null {
-  const author = AUTHORS[role];
+  const author = AUTHORS.get(role);
   return author === undefined ? null : PLACES[side][author];
 }
 

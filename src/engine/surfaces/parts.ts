@@ -6,7 +6,7 @@
  * The kind of a part never depends on the role: a tool's result echoed in a prompt stays a result.
  */
 import type { JsonObject, JsonValue, Surface } from '../../model.ts';
-import { isObject, open, stringsOf, textsOf } from './json-text.ts';
+import { isObject, open, stringsOf, textsOf } from './value-text.ts';
 
 /** A text and its surface, before it has a step. */
 export interface Piece {

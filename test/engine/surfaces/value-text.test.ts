@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isText, stringsOf, textsOf, toPlain } from '../../../src/engine/surfaces/json-text.ts';
+import { isText, stringsOf, textsOf, toPlain } from '../../../src/engine/surfaces/value-text.ts';
 
 describe('toPlain', () => {
   it.each([

@@ -33,9 +33,9 @@ const BINARY_URL =
 /**
  * Base64 inside a structure (screenshots, files): its first 256 characters stay, enough for rules
  * about base64 itself; the rest would use up the surface's cap and leave no room for the text
- * around it.
+ * around it. The look-behind makes it linear: only the beginning of a run is tried.
  */
-const BINARY_RUN = /([A-Za-z0-9+/_-]{256})[A-Za-z0-9+/_-]{768,}={0,2}/g;
+const BINARY_RUN = /(?<![A-Za-z0-9+/_-])([A-Za-z0-9+/_-]{256})[A-Za-z0-9+/_-]{768,}={0,2}/g;
 
 /** Is there anything to match in this string? */
 export function isText(text: string): boolean {

@@ -1,0 +1,66 @@
+/** Telling a trace export from a text, and turning an export into runs. */
+import { expect, test } from 'vitest';
+
+import { parseScanInput } from '../../src/cli/scan-input.ts';
+import { OperatorError } from '../../src/errors.ts';
+
+const TRACE = '5b8efff798038103d269b633813fc60c';
+
+function exportOf(spans: object[]): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      resourceSpans: [
+        {
+          resource: { attributes: [{ key: 'service.name', value: { stringValue: 'shop' } }] },
+          scopeSpans: [{ scope: { name: 'agents' }, spans }],
+        },
+      ],
+    }),
+  );
+}
+
+const span = (spanId: string, name: string, start: string) => ({
+  traceId: TRACE,
+  spanId,
+  name,
+  startTimeUnixNano: start,
+  endTimeUnixNano: '1795000000900000000',
+  attributes: [{ key: 'gen_ai.tool.name', value: { stringValue: 'search' } }],
+  events: [{ name: 'note', timeUnixNano: '1795000000000000001', attributes: [] }],
+});
+
+test('anything that is no trace export is a text', () => {
+  expect(parseScanInput(Buffer.from('ignore this'))).toEqual({ kind: 'text', text: 'ignore this' });
+  expect(parseScanInput(Buffer.from('{"a": 1}'))).toEqual({ kind: 'text', text: '{"a": 1}' });
+});
+
+test('an export becomes runs, their steps in time order', () => {
+  const input = parseScanInput(
+    exportOf([
+      span('eee19b7ec3c1b174', 'later', '1795000000500000000'),
+      span('eee19b7ec3c1b173', 'earlier', '1795000000400000000'),
+    ]),
+  );
+  if (input.kind !== 'runs') throw new Error('expected runs');
+  const steps = input.runs.get(TRACE) ?? [];
+  expect(steps.map(({ name }) => name)).toEqual(['earlier', 'later']);
+  expect(steps[0]).toEqual({
+    source: 'span',
+    spanId: 'eee19b7ec3c1b173',
+    parentSpanId: null,
+    name: 'earlier',
+    startUnixNano: '1795000000400000000',
+    endUnixNano: '1795000000900000000',
+    statusCode: 0,
+    statusMessage: '',
+    scopeName: 'agents',
+    serviceName: 'shop',
+    attributes: { 'gen_ai.tool.name': 'search' },
+    events: [{ name: 'note', attributes: {} }],
+    body: null,
+  });
+});
+
+test('something that starts like an export and is not one is a clear error', () => {
+  expect(() => parseScanInput(Buffer.from('{"resourceSpans": 7}'))).toThrow(OperatorError);
+});

@@ -1,0 +1,410 @@
+/**
+ * The OpenTelemetry JS SDK's own OTLP/HTTP exporters against the running server, on both hosts: what
+ * they were given is what PostgreSQL holds, to the nanosecond.
+ */
+import {
+  type HrTime,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+  ValueType,
+} from '@opentelemetry/api';
+import { SeverityNumber } from '@opentelemetry/api-logs';
+import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
+import {
+  AggregationType,
+  type DataPoint,
+  MeterProvider,
+  MetricReader,
+  type ResourceMetrics,
+} from '@opentelemetry/sdk-metrics';
+import {
+  AlwaysOnSampler,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+} from '@opentelemetry/sdk-trace-node';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+
+import { type Gateway, openGateway, post, randomId } from './gateway.ts';
+
+const RESOURCE = resourceFromAttributes({ 'service.name': 'shop-agent', 'host.cpus': 8 });
+const HOSTS = ['observe', 'base'] as const;
+type Host = (typeof HOSTS)[number];
+
+const PATHS = {
+  observe: { traces: '/v1/traces', metrics: '/v1/metrics', logs: '/v1/logs' },
+  base: {
+    traces: '/platform/v1/ingest/otel',
+    metrics: '/platform/v1/ingest/otel/metrics',
+    logs: '/platform/v1/ingest/otel/logs',
+  },
+} as const;
+
+let gateway: Gateway;
+beforeAll(async () => {
+  gateway = await openGateway();
+});
+afterAll(() => gateway.close());
+afterEach(() => void vi.unstubAllEnvs());
+
+function destination(host: Host, signal: keyof typeof PATHS.base) {
+  const { baseUrl, observeUrl } = gateway.server;
+  return {
+    url: `${host === 'base' ? baseUrl : observeUrl}${PATHS[host][signal]}`,
+    headers: { authorization: `Bearer ${gateway.keys.agent}` },
+  };
+}
+
+/** One row of a query that must give exactly one. */
+async function onlyRow(sql: string, values: unknown[]): Promise<Record<string, unknown>> {
+  const { rows } = await gateway.database.query<Record<string, unknown>>(sql, values);
+  expect(rows).toHaveLength(1);
+  return rows[0] ?? {};
+}
+
+function nanos([seconds, rest]: HrTime): string {
+  return String(BigInt(seconds) * 1_000_000_000n + BigInt(rest));
+}
+
+const SPAN_SQL = `
+  SELECT s.trace_id, encode(s.span_id, 'hex') AS span_id, encode(s.parent_span_id, 'hex') AS parent,
+         s.name, s.kind, s.start_unix_nano, s.end_unix_nano, s.status_code, s.status_message, s.flags,
+         s.trace_state, s.attributes, s.events, s.links, s.dropped_attributes, s.dropped_events,
+         s.dropped_links, r.service_name, r.attributes AS resource, r.scope_name, r.scope_version
+    FROM spans s JOIN resources r ON r.workspace_id = s.workspace_id AND r.id = s.resource_id
+   WHERE s.trace_id = $1 AND s.name LIKE 'chat %'`;
+
+test.each(HOSTS)('spans sent to the %s host', async (host) => {
+  const processor = new BatchSpanProcessor(new OTLPTraceExporter(destination(host, 'traces')));
+  const provider = new BasicTracerProvider({
+    resource: RESOURCE,
+    sampler: new AlwaysOnSampler(),
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer('agent-lib', '4.2');
+  const root = tracer.startSpan('invoke_agent shop', { startTime: [1_763_640_000, 0] });
+  const link = { traceId: randomId(16), spanId: randomId(8), traceFlags: TraceFlags.SAMPLED };
+  const span = tracer.startSpan(
+    'chat m"1" 日本',
+    {
+      kind: SpanKind.CLIENT,
+      startTime: [1_763_640_000, 123_456_789],
+      attributes: {
+        'gen_ai.request.model': 'm"1"\n',
+        'gen_ai.usage.input_tokens': 12,
+        'gen_ai.request.temperature': 0.5,
+        stream: true,
+        finish_reasons: ['stop', 'length'],
+      },
+      links: [{ context: link, attributes: { why: 'retry' } }],
+    },
+    trace.setSpan(ROOT_CONTEXT, root),
+  );
+  span.addEvent('exception', { 'exception.message': 'a\nb' }, [1_763_640_000, 999_999_999]);
+  span.setStatus({ code: SpanStatusCode.ERROR, message: 'boom' });
+  span.end([1_763_640_001, 1]);
+  root.end([1_763_640_002, 0]);
+  await processor.forceFlush();
+  await provider.shutdown();
+
+  const { traceId, spanId } = span.spanContext();
+  expect(await onlyRow(SPAN_SQL, [traceId])).toEqual({
+    trace_id: traceId,
+    span_id: spanId,
+    parent: root.spanContext().spanId,
+    name: 'chat m"1" 日本',
+    kind: 3,
+    start_unix_nano: '1763640000123456789',
+    end_unix_nano: '1763640001000000001',
+    status_code: 2,
+    status_message: 'boom',
+    flags: '257',
+    trace_state: null,
+    attributes: {
+      'gen_ai.request.model': 'm"1"\n',
+      'gen_ai.usage.input_tokens': 12,
+      'gen_ai.request.temperature': 0.5,
+      stream: true,
+      finish_reasons: ['stop', 'length'],
+    },
+    events: [
+      {
+        name: 'exception',
+        timeUnixNano: '1763640000999999999',
+        attributes: { 'exception.message': 'a\nb' },
+      },
+    ],
+    links: [
+      { traceId: link.traceId, spanId: link.spanId, flags: 257, attributes: { why: 'retry' } },
+    ],
+    dropped_attributes: null,
+    dropped_events: null,
+    dropped_links: null,
+    service_name: 'shop-agent',
+    resource: { 'service.name': 'shop-agent', 'host.cpus': 8 },
+    scope_name: 'agent-lib',
+    scope_version: '4.2',
+  });
+  const run = await onlyRow('SELECT * FROM runs WHERE run_id = $1', [traceId]);
+  expect(run).toMatchObject({
+    state: 'completed',
+    name: 'invoke_agent shop',
+    service_name: 'shop-agent',
+    spans: 2,
+    log_records: 0,
+    start_unix_nano: '1763640000000000000',
+    end_unix_nano: '1763640002000000000',
+  });
+});
+
+const LOG_SQL = `
+  SELECT l.trace_id, encode(l.span_id, 'hex') AS span_id, l.time_unix_nano, l.observed_unix_nano,
+         l.severity_number, l.severity_text, l.event_name, l.body, l.attributes, l.flags,
+         r.service_name, r.scope_name
+    FROM log_records l JOIN resources r ON r.workspace_id = l.workspace_id AND r.id = l.resource_id
+   WHERE l.trace_id = $1`;
+
+test.each(HOSTS)('log records sent to the %s host', async (host) => {
+  const processor = new BatchLogRecordProcessor({
+    exporter: new OTLPLogExporter(destination(host, 'logs')),
+  });
+  const provider = new LoggerProvider({ resource: RESOURCE, processors: [processor] });
+  const [traceId, spanId] = [randomId(16), randomId(8)];
+  provider.getLogger('agent-log').emit({
+    eventName: 'gen_ai.evaluation',
+    timestamp: [1_763_640_000, 7],
+    observedTimestamp: [1_763_640_000, 8],
+    severityNumber: SeverityNumber.WARN,
+    severityText: 'WARN',
+    body: { text: 'hi', bytes: new Uint8Array([1, 2]), parts: [1, 2.5, null] },
+    attributes: { nested: { $ref: 1 }, list: ['a', 2] },
+    context: trace.setSpanContext(ROOT_CONTEXT, {
+      traceId,
+      spanId,
+      traceFlags: TraceFlags.SAMPLED,
+    }),
+  });
+  await processor.forceFlush();
+  await provider.shutdown();
+
+  expect(await onlyRow(LOG_SQL, [traceId])).toEqual({
+    trace_id: traceId,
+    span_id: spanId,
+    time_unix_nano: '1763640000000000007',
+    observed_unix_nano: '1763640000000000008',
+    severity_number: 13,
+    severity_text: 'WARN',
+    event_name: 'gen_ai.evaluation',
+    body: { text: 'hi', bytes: { $bytes: 'AQI=' }, parts: [1, 2.5, null] },
+    attributes: { nested: { $$ref: 1 }, list: ['a', 2] },
+    flags: '1',
+    service_name: 'shop-agent',
+    scope_name: 'agent-log',
+  });
+});
+
+/** Collects when asked, so that the test holds the very points it exports. */
+class CollectingReader extends MetricReader {
+  protected override onForceFlush(): Promise<void> {
+    return Promise.resolve();
+  }
+  protected override onShutdown(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+async function recordMetrics(scope: string): Promise<ResourceMetrics> {
+  const reader = new CollectingReader();
+  const provider = new MeterProvider({
+    resource: RESOURCE,
+    readers: [reader],
+    views: [
+      {
+        instrumentName: 'exponential',
+        aggregation: { type: AggregationType.EXPONENTIAL_HISTOGRAM },
+      },
+    ],
+  });
+  const meter = provider.getMeter(scope, '2');
+  const counter = { valueType: ValueType.INT, unit: '{token}', description: 'tokens used' };
+  meter.createCounter('counter', counter).add(3, { kind: 'input' });
+  meter.createUpDownCounter('updown').add(-2.5);
+  meter.createGauge('gauge').record(1.5);
+  const histogram = meter.createHistogram('histogram', {
+    advice: { explicitBucketBoundaries: [1, 10] },
+  });
+  const exponential = meter.createHistogram('exponential');
+  for (const value of [0, 1, 4, 1000]) {
+    histogram.record(value);
+    exponential.record(value);
+  }
+  const { resourceMetrics, errors } = await reader.collect();
+  expect(errors).toEqual([]);
+  await provider.shutdown();
+  return resourceMetrics;
+}
+
+const POINT_SQL = `
+  SELECT m.name, m.kind, m.unit, m.description, m.temporality, m.monotonic, p.start_unix_nano,
+         p.time_unix_nano, p.value_int, p.value_double, p.count, p.sum, p.min, p.max, p.attributes,
+         p.distribution, r.service_name
+    FROM metric_points p
+    JOIN metrics m ON m.workspace_id = p.workspace_id AND m.id = p.metric_id
+    JOIN resources r ON r.workspace_id = p.workspace_id AND r.id = p.resource_id
+   WHERE r.scope_name = $1 ORDER BY m.name`;
+
+const NUMBERLESS = { value_int: null, value_double: null };
+const NO_DISTRIBUTION = { count: null, sum: null, min: null, max: null, distribution: null };
+const DISTRIBUTION = { count: '4', sum: 1005, min: 0, max: 1000 };
+
+/** The exponential buckets as the SDK reports them. */
+function exponentialBuckets(point: DataPoint<unknown>): unknown {
+  const { scale, zeroCount, positive, negative } = point.value as Record<string, unknown>;
+  return { scale, zeroCount, zeroThreshold: 0, positive, negative };
+}
+
+test.each(HOSTS)('metrics of four kinds sent to the %s host', async (host) => {
+  const scope = `meter-${host}`;
+  const sent = await recordMetrics(scope);
+  const exporter = new OTLPMetricExporter(destination(host, 'metrics'));
+  await new Promise<void>((resolve, reject) => {
+    exporter.export(sent, ({ error }) => (error === undefined ? resolve() : reject(error)));
+  });
+  await exporter.shutdown();
+
+  const points = new Map<string, DataPoint<unknown>>();
+  for (const { descriptor, dataPoints } of sent.scopeMetrics[0]?.metrics ?? []) {
+    const [point] = dataPoints;
+    if (point !== undefined) points.set(descriptor.name, point);
+  }
+  const plain = { unit: '', description: '', temporality: 2, monotonic: null, attributes: {} };
+  const expected = [
+    {
+      ...NUMBERLESS,
+      ...plain,
+      name: 'counter',
+      kind: 'sum',
+      unit: '{token}',
+      description: 'tokens used',
+      monotonic: true,
+      attributes: { kind: 'input' },
+      ...NO_DISTRIBUTION,
+      value_int: '3',
+    },
+    {
+      ...NUMBERLESS,
+      ...plain,
+      name: 'exponential',
+      kind: 'exponential_histogram',
+      ...DISTRIBUTION,
+      distribution: exponentialBuckets(points.get('exponential') as DataPoint<unknown>),
+    },
+    {
+      ...NUMBERLESS,
+      ...plain,
+      name: 'gauge',
+      kind: 'gauge',
+      temporality: null,
+      ...NO_DISTRIBUTION,
+      value_double: 1.5,
+    },
+    {
+      ...NUMBERLESS,
+      ...plain,
+      name: 'histogram',
+      kind: 'histogram',
+      ...DISTRIBUTION,
+      distribution: { bucketCounts: [2, 1, 1], explicitBounds: [1, 10] },
+    },
+    {
+      ...NUMBERLESS,
+      ...plain,
+      name: 'updown',
+      kind: 'sum',
+      monotonic: false,
+      ...NO_DISTRIBUTION,
+      value_double: -2.5,
+    },
+  ].map((row) => {
+    const point = points.get(row.name);
+    return {
+      ...row,
+      start_unix_nano: nanos(point?.startTime ?? [0, 0]),
+      time_unix_nano: nanos(point?.endTime ?? [0, 0]),
+      service_name: 'shop-agent',
+    };
+  });
+  const { rows } = await gateway.database.query(POINT_SQL, [scope]);
+  expect(rows).toEqual(expected);
+});
+
+// The SDK cannot make a summary; collectors forward them from Prometheus.
+test.each(HOSTS)('a summary sent to the %s host', async (host) => {
+  const scope = `summaries-${host}`;
+  const point = {
+    startTimeUnixNano: '1763640000000000000',
+    timeUnixNano: '1763640000000000009',
+    count: '9007199254740993',
+    sum: 12.5,
+    quantileValues: [
+      { quantile: 0.5, value: 1 },
+      { quantile: 1, value: 9.25 },
+    ],
+  };
+  const { url } = destination(host, 'metrics');
+  const answer = await post(url, gateway.keys.agent, {
+    resourceMetrics: [
+      {
+        resource: { attributes: [{ key: 'service.name', value: { stringValue: 'scraper' } }] },
+        scopeMetrics: [
+          {
+            scope: { name: scope },
+            metrics: [{ name: 'latency', unit: 's', summary: { dataPoints: [point] } }],
+          },
+        ],
+      },
+    ],
+  });
+  expect(answer).toMatchObject({ status: 200, text: '{}' });
+  expect(await onlyRow(POINT_SQL, [scope])).toEqual({
+    ...NUMBERLESS,
+    name: 'latency',
+    kind: 'summary',
+    unit: 's',
+    description: '',
+    temporality: null,
+    monotonic: null,
+    start_unix_nano: '1763640000000000000',
+    time_unix_nano: '1763640000000000009',
+    count: '9007199254740993',
+    sum: 12.5,
+    min: null,
+    max: null,
+    attributes: {},
+    distribution: { quantileValues: point.quantileValues },
+    service_name: 'scraper',
+  });
+});
+
+test('an exporter configured by nothing but what the server prints', async () => {
+  for (const [, name, value] of gateway.server
+    .stdout()
+    .matchAll(/^ {4}export (OTEL_\w+)="?([^"\n]*)"?$/gm)) {
+    vi.stubEnv(name ?? '', value ?? '');
+  }
+  expect(process.env.OTEL_EXPORTER_OTLP_ENDPOINT).toBe(gateway.server.observeUrl);
+  const processor = new BatchSpanProcessor(new OTLPTraceExporter());
+  const provider = new BasicTracerProvider({ spanProcessors: [processor] });
+  const span = provider.getTracer('plain').startSpan('chat pasted');
+  span.end();
+  await processor.forceFlush();
+  await provider.shutdown();
+  const row = await onlyRow(SPAN_SQL, [span.spanContext().traceId]);
+  expect(row).toMatchObject({ name: 'chat pasted', scope_name: 'plain' });
+});

@@ -1,0 +1,49 @@
+/** Documents that list what code defines must list the same. */
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+
+import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+
+test('docs/configuration.md lists every setting, with its default where it is a number', () => {
+  const rows = new Map(
+    [...read('docs/configuration.md').matchAll(/^\| `([A-Z_<>]+)` \| ([^|]+) \|/gm)].map(
+      ([, name = '', value = '']) => [name, value.trim()],
+    ),
+  );
+  const oauth = ['OAUTH_<PROVIDER>_CLIENT_ID', 'OAUTH_<PROVIDER>_CLIENT_SECRET'];
+  const known = [...Object.keys(INTEGER_SETTINGS), ...Object.keys(TEXT_SETTINGS), ...oauth];
+  expect([...rows.keys()].sort()).toEqual(known.sort());
+  for (const [name, { fallback }] of Object.entries(INTEGER_SETTINGS)) {
+    // The default of MATCH_THREADS depends on the machine and is told in words.
+    if (name !== 'MATCH_THREADS') expect(rows.get(name), name).toBe(String(fallback));
+  }
+});
+
+test('dependencies.md has a line for every dependency', () => {
+  const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
+  const page = read('docs/decisions/dependencies.md');
+  const named = (name: string) =>
+    page.includes(`\`${name}\``) || page.includes(`\`${name.split('/')[0]}/*\``);
+  const all = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap((kind) =>
+    Object.keys(manifest[kind] ?? {}),
+  );
+  expect(all.filter((name) => !named(name))).toEqual([]);
+});
+
+test('every dependency is pinned exactly', () => {
+  const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
+  for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies']) {
+    for (const [name, version] of Object.entries(manifest[kind] ?? {})) {
+      expect(version, name).toMatch(/^(npm:[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/);
+    }
+  }
+});
+
+test('ARCHITECTURE.md links every decision page that there is, and no other', () => {
+  const linked = [...read('ARCHITECTURE.md').matchAll(/\]\((docs\/decisions\/[\w-]+\.md)\)/g)].map(
+    ([, path = '']) => path,
+  );
+  for (const path of linked) expect(() => read(path), path).not.toThrow();
+});
