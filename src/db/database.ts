@@ -57,6 +57,8 @@ export function createDatabase(
   });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => events.connectionLost(error));
+  // The same for one that is lost while it works: its query rejects, and that is where it is told.
+  pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 

@@ -2,7 +2,7 @@
  * The columns of the three telemetry tables, in COPY order, and how a row fills them.
  *
  * Column lists and field calls stand side by side because they must agree: the count is checked by
- * `test/db/copy-writer.test.ts`, the types by PostgreSQL.
+ * `test/db/table-layouts.test.ts`, the types by PostgreSQL.
  */
 import type { LogRow, PointRow, SpanRow } from '../model.ts';
 import type { BinaryCopyBuffer } from './binary-copy.ts';

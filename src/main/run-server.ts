@@ -8,12 +8,17 @@ import { readFileSync } from 'node:fs';
 
 import { reportFailure } from '../cli/failure.ts';
 import { type Config, readConfig } from '../config.ts';
-import { createObserver } from '../observe/events.ts';
+import { createObserver, type Events } from '../observe/events.ts';
 import { type Started, serve } from './serve.ts';
 import { StopOrder } from './stop-order.ts';
 import { summarize } from './summary.ts';
 
 const EXIT_FORCED = 130;
+/**
+ * One Ctrl-C under `npm start` arrives twice: from the terminal, and again from npm, which forwards it.
+ * Only a signal that comes later than this after the first is a person's second.
+ */
+const SAME_SIGNAL_MS = 1000;
 
 /** This program's version, as package.json has it. */
 export function programVersion(): string {
@@ -51,6 +56,24 @@ function printSummary(config: Config, started: Started, elapsedMs: number): void
   );
 }
 
+function stopOnSignals(stops: StopOrder, events: Events): void {
+  let firstAtMs: number | null = null;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (firstAtMs !== null) {
+      if (performance.now() - firstAtMs > SAME_SIGNAL_MS) process.exit(EXIT_FORCED);
+      return;
+    }
+    firstAtMs = performance.now();
+    events.stopping(signal);
+    void stops.run(events).then((clean) => {
+      events.stopped();
+      process.exit(clean ? 0 : 1);
+    });
+  };
+  process.on('SIGINT', onSignal);
+  process.on('SIGTERM', onSignal);
+}
+
 /** Runs the server; resolves once it has started. The process ends by a signal. */
 export async function runServer(): Promise<void> {
   const startedAt = performance.now();
@@ -58,21 +81,7 @@ export async function runServer(): Promise<void> {
   try {
     const config = readConfig(process.env);
     const observer = createObserver(config.logLevel);
-    const stop = (signal: string): void => {
-      observer.events.stopping(signal);
-      void stops.run(observer.events).then((clean) => {
-        observer.events.stopped();
-        process.exit(clean ? 0 : 1);
-      });
-    };
-    let signalled = false;
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        if (signalled) process.exit(EXIT_FORCED);
-        signalled = true;
-        stop(signal);
-      });
-    }
+    stopOnSignals(stops, observer.events);
     try {
       const started = await serve(config, observer, stops);
       printSummary(config, started, performance.now() - startedAt);

@@ -155,6 +155,17 @@ describe('attribute lists', () => {
     expect(fault.refused).toBe(false);
   });
 
+  test.each([2, 24, 25, 200])('the last of a repeated key stands in a list of %i', (length) => {
+    const list = Array.from({ length }, (_, index) => ({
+      key: index === length - 1 ? 'k0' : `k${index}`,
+      value: { intValue: index },
+    }));
+    const fault = new Fault();
+    const stored = JSON.parse(parseAttributes(list, 'attributes', fault));
+    expect(Object.keys(stored)).toHaveLength(length - 1);
+    expect(stored.k0).toBe(length - 1);
+  });
+
   test('a list is not read for a record that is refused already', () => {
     const fault = new Fault();
     fault.refuse('bad_kind', 'kind');
