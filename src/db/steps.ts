@@ -4,10 +4,14 @@
 import type { JsonObject, JsonValue, RunRef, SpanEvent, Step } from '../model.ts';
 import type { Database } from './database.ts';
 
-/** Most steps of a run that one evaluation reads; the rest is counted as unread. */
-const STEPS_MAX = 20_000;
-/** Most bytes of attributes, events and bodies that one evaluation holds. */
-const RUN_BYTES_MAX = 256 * 1024 * 1024;
+export interface StepLimits {
+  /** most steps of a run that one evaluation reads */
+  readonly stepsMax: number;
+  /** most bytes of attributes, events and bodies that one evaluation holds */
+  readonly bytesMax: number;
+}
+
+const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 256 * 1024 * 1024 };
 
 interface StepRow {
   readonly source: 'span' | 'log';
@@ -52,10 +56,14 @@ function toStep(row: StepRow): Step {
   };
 }
 
-/** The steps of a run: its spans and the log records that carry its trace id. */
+/**
+ * The steps of a run: its spans and the log records that carry its trace id. The first step is read
+ * whatever its size, so that a run is never empty because of its limits.
+ */
 export async function readSteps(
   database: Database,
   { workspaceId, runId }: RunRef,
+  { stepsMax, bytesMax }: StepLimits = LIMITS,
 ): Promise<StepsOfRun> {
   const { rows } = await database.query<StepRow>({
     name: 'read-steps',
@@ -83,9 +91,9 @@ export async function readSteps(
              scope_name AS "scopeName", service_name AS "serviceName",
              counted.attributes, events, body, total::int
         FROM counted LEFT JOIN resources r ON r.workspace_id = $1 AND r.id = resource_id
-       WHERE place <= $3 AND bytes_so_far <= $4
+       WHERE place = 1 OR (place <= $3 AND bytes_so_far <= $4)
        ORDER BY place`,
-    values: [workspaceId, runId, STEPS_MAX, RUN_BYTES_MAX],
+    values: [workspaceId, runId, stepsMax, bytesMax],
   });
   const total = rows[0]?.total ?? 0;
   return { steps: rows.map(toStep), unread: total - rows.length };

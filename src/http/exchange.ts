@@ -14,8 +14,12 @@ import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../errors.ts';
 
-/** A body that is refused is read and dropped up to here, so that the client sees the refusal. */
-const DRAIN_BYTES_MAX = 1024 * 1024;
+/**
+ * A body that is refused is read and dropped, this much of it, so that the client sees the refusal.
+ * Exporters write a whole batch before they read: less would turn the 413 of a batch of some megabytes
+ * into a broken connection, which they take for a fault that passes, and send it again.
+ */
+const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** … and no longer than this, however slowly it comes. */
 const DRAIN_MS_MAX = 5000;
 
@@ -61,6 +65,8 @@ export class Exchange {
   #onChunk: ChunkListener | null = null;
   /** an answer that waits for the rest of the body to be dropped */
   #refusal: Answer | null = null;
+  /** received bytes past which it waits no longer */
+  #drainEnd = 0;
   #drainTimer: NodeJS.Timeout | undefined;
 
   /**
@@ -115,7 +121,7 @@ export class Exchange {
     this.#received += chunk.byteLength;
     this.#complete = isLast;
     if (this.#refusal !== null) {
-      if (isLast || this.#received > DRAIN_BYTES_MAX) this.#refuse(this.#refusal);
+      if (isLast || this.#received > this.#drainEnd) this.#refuse(this.#refusal);
       return;
     }
     // uWebSockets.js takes the chunk's memory back when this returns.
@@ -197,6 +203,7 @@ export class Exchange {
       this.#refuse(answer);
       return;
     }
+    this.#drainEnd = this.#received + DRAIN_BYTES_MAX;
     this.#drainTimer = setTimeout(() => this.#refuse(answer), DRAIN_MS_MAX);
     if (wasPaused) this.#response.resume();
   }

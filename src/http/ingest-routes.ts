@@ -58,11 +58,11 @@ export interface IngestDependencies {
   >;
 }
 
-/** A body that could not be decoded, with the place in it. */
+/** A body that could not be decoded, with the place in it, which the message names as well. */
 class UndecodableBody extends SluiceError {
   readonly violations: readonly FieldViolation[];
   constructor(message: string, path: string) {
-    super('undecodable_body', path === '' ? message : `${path}: ${message}`);
+    super('undecodable_body', message);
     this.violations = path === '' ? [] : [{ field: path, description: message }];
   }
 }

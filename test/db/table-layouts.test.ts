@@ -2,7 +2,7 @@
  * The three telemetry tables through a real PostgreSQL: every field of every kind of row comes back
  * exactly as it was sent.
  */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
 import { ensureDay } from '../../src/db/partitions.ts';

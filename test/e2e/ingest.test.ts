@@ -3,6 +3,8 @@
  * encoding taken, partial success, rate limits. contracts: key, rate, type, encoding, length, body.
  */
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -207,8 +209,19 @@ describe('how much is taken', () => {
     expect(message).toContain(String(BODY_BYTES_MAX));
   });
 
-  test('a length declared past what would be read is 413 at once', async () => {
-    statusMessage(await send({}, Buffer.alloc(4 * 1024 * 1024, ' ')), 413, 3);
+  test('a client that writes all of a far too large body before it reads sees the 413', async () => {
+    statusMessage(await send({}, Buffer.alloc(32 * 1024 * 1024, ' ')), 413, 3);
+  });
+
+  test('a declared length that nobody would read to its end is 413 at once', async () => {
+    const { hostname, port } = new URL(tracesUrl);
+    const socket = connect(Number(port), hostname);
+    const head = Object.entries({ host: 'x', ...otlpHeaders(gateway.keys.agent) });
+    const lines = head.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    socket.write(`POST /v1/traces HTTP/1.1\r\n${lines}content-length: 1000000000\r\n\r\n`);
+    const answer = await text(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toContain('connection: close');
   });
 
   test('a body without a length is 413 when it grows past the limit', async () => {
@@ -232,15 +245,18 @@ describe('what is in it', () => {
     statusMessage(await send({}, ''), 400, 3);
     const answer = await send({}, '{"resourceSpans":[{"scopeSpans":5}]}');
     statusMessage(answer, 400, 3);
-    const { details } = JSON.parse(answer.text) as { details: unknown };
-    expect(details).toEqual([
-      {
-        '@type': 'type.googleapis.com/google.rpc.BadRequest',
-        fieldViolations: [
-          { field: 'resourceSpans[0].scopeSpans', description: 'must be a JSON array' },
-        ],
-      },
-    ]);
+    const field = 'resourceSpans[0].scopeSpans';
+    const message = `${field} must be a JSON array`;
+    expect(JSON.parse(answer.text)).toEqual({
+      code: 3,
+      message,
+      details: [
+        {
+          '@type': 'type.googleapis.com/google.rpc.BadRequest',
+          fieldViolations: [{ field, description: message }],
+        },
+      ],
+    });
   });
 
   test('bad records are counted and named, their neighbours stored', async () => {

@@ -1,0 +1,411 @@
+/**
+ * Claiming, completing and releasing runs, through a real PostgreSQL. Time passes by UPDATE: nothing
+ * here waits for a clock.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  ATTEMPTS_MAX,
+  type ClaimedRun,
+  claimRuns,
+  completeRuns,
+  type Evaluation,
+  giveUpRuns,
+  releaseRun,
+} from '../../src/db/evaluation-queue.ts';
+import type { Hex16, RunState } from '../../src/model.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { findingDraft, hex8, hex16 } from '../support/rows.ts';
+
+const SETTLE_S = 60;
+const TIMEOUT_S = 900;
+const SETTINGS = { settleMs: SETTLE_S * 1000, timeoutMs: TIMEOUT_S * 1000, limit: 100 };
+const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const RUN = hex16(1);
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, findings');
+});
+
+/** A run of workspace 1 whose last arrival is so many seconds ago. */
+async function insertRun(
+  runId: Hex16,
+  state: RunState = 'completed',
+  ageSeconds = SETTLE_S + 1,
+  workspaceId = 1,
+): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+     VALUES ($1, $2, $3, 1, 0, now() - make_interval(secs => $4))`,
+    [workspaceId, runId, state, ageSeconds],
+  );
+}
+
+async function claim(limit = SETTINGS.limit): Promise<ClaimedRun[]> {
+  return await claimRuns(scratch.database, { ...SETTINGS, limit });
+}
+
+async function claimOne(): Promise<ClaimedRun> {
+  const [run] = await claim();
+  if (run === undefined) throw new Error('nothing was claimed');
+  return run;
+}
+
+const endLeases = (): Promise<unknown> =>
+  scratch.database.query(`UPDATE runs SET lease_until = now() - interval '1 second'`);
+
+function evaluation(run: ClaimedRun, fields: Partial<Evaluation> = {}): Evaluation {
+  return {
+    run,
+    findings: [findingDraft()],
+    steps: 3,
+    unreadSteps: 2,
+    truncatedTexts: 1,
+    ...fields,
+  };
+}
+
+const stateOf = async (runId: Hex16 = RUN): Promise<Record<string, unknown>> => {
+  const [row] = await scratch.rows(
+    `SELECT state, evaluation, attempts, lease_until IS NOT NULL AS leased, last_error
+       FROM runs WHERE run_id = $1`,
+    [runId],
+  );
+  return row ?? {};
+};
+
+const findings = (): Promise<Record<string, unknown>[]> =>
+  scratch.rows('SELECT run_id, rule_id FROM findings ORDER BY run_id, rule_id');
+
+describe('claiming', () => {
+  test('takes a finished run once it has settled', async () => {
+    await insertRun(RUN, 'completed', SETTLE_S - 5);
+    expect(await claim()).toEqual([]);
+    await scratch.database.query(`UPDATE runs SET last_arrival_at = now() - interval '61 seconds'`);
+    expect(await claim()).toEqual([{ workspaceId: 1, runId: RUN, attempt: 1 }]);
+    expect(await stateOf()).toEqual({
+      state: 'completed',
+      evaluation: 'pending',
+      attempts: 1,
+      leased: true,
+      last_error: null,
+    });
+  });
+
+  test('takes a run without a root when it has timed out, and says so', async () => {
+    await insertRun(RUN, 'running', TIMEOUT_S - 5);
+    expect(await claim()).toEqual([]);
+    expect((await stateOf()).state).toBe('running');
+    await scratch.database.query(
+      `UPDATE runs SET last_arrival_at = now() - interval '901 seconds'`,
+    );
+    expect(await claim()).toHaveLength(1);
+    expect((await stateOf()).state).toBe('timed_out');
+  });
+
+  test.each<RunState>(['completed', 'failed', 'timed_out'])('leaves %s as it is', async (state) => {
+    await insertRun(RUN, state);
+    expect(await claim()).toHaveLength(1);
+    expect((await stateOf()).state).toBe(state);
+  });
+
+  test.each(['evaluated', 'evaluation_failed'])('never takes a run that is %s', async (done) => {
+    await insertRun(RUN);
+    await scratch.database.query('UPDATE runs SET evaluation = $1', [done]);
+    expect(await claim()).toEqual([]);
+  });
+
+  test('takes the oldest first, as many as asked for', async () => {
+    for (const age of [100, 300, 200, 400]) await insertRun(hex16(age), 'completed', age);
+    const taken = (await claim(2)).map(({ runId }) => runId).sort();
+    expect(taken).toEqual([hex16(300), hex16(400)]);
+    expect((await claim(2)).map(({ runId }) => runId).sort()).toEqual([hex16(100), hex16(200)]);
+    expect(await claim(2)).toEqual([]);
+  });
+
+  test('passes over a run that another is just taking', async () => {
+    await insertRun(hex16(1), 'completed', 500);
+    await insertRun(hex16(2));
+    const other = await scratch.database.connect();
+    await other.query('BEGIN');
+    await other.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [hex16(1)]);
+    expect((await claim()).map(({ runId }) => runId)).toEqual([hex16(2)]);
+    await other.query('ROLLBACK');
+    other.release();
+    expect((await claim()).map(({ runId }) => runId)).toEqual([hex16(1)]);
+  });
+
+  test('many claimers at once never get the same run, and together get all', async () => {
+    await scratch.database.query(
+      `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+       SELECT 1 + n % 3, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0, now() - interval '1 hour'
+         FROM generate_series(1, 300) AS n`,
+    );
+    const taken: string[] = [];
+    const claimer = async (): Promise<void> => {
+      for (;;) {
+        const runs = await claim(7);
+        if (runs.length === 0) return;
+        taken.push(...runs.map(({ runId }) => runId));
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, claimer));
+    expect(taken.sort()).toEqual(Array.from({ length: 300 }, (_, index) => hex16(index + 1)));
+  });
+});
+
+describe('leases', () => {
+  test('a leased run is not claimed before its lease has run out', async () => {
+    await insertRun(RUN);
+    await claim();
+    expect(await claim()).toEqual([]);
+    await endLeases();
+    expect(await claim()).toEqual([{ workspaceId: 1, runId: RUN, attempt: 2 }]);
+  });
+
+  test('a lease lasts five minutes', async () => {
+    await insertRun(RUN);
+    await claim();
+    const [row] = await scratch.rows(
+      `SELECT lease_until > now() + interval '290 seconds' AS over,
+              lease_until <= now() + interval '300 seconds' AS under FROM runs`,
+    );
+    expect(row).toEqual({ over: true, under: true });
+  });
+
+  test('who lost the lease completes nothing, stores nothing, releases nothing', async () => {
+    await insertRun(RUN);
+    const lost = await claimOne();
+    await endLeases();
+    const current = await claimOne();
+    await completeRuns(scratch.database, [evaluation(lost)], CORPUS);
+    await releaseRun(scratch.database, lost, 'late');
+    expect(await findings()).toEqual([]);
+    expect(await stateOf()).toMatchObject({
+      evaluation: 'pending',
+      attempts: 2,
+      leased: true,
+      last_error: null,
+    });
+    await completeRuns(scratch.database, [evaluation(current)], CORPUS);
+    expect(await findings()).toEqual([{ run_id: RUN, rule_id: 'ATR-2026-00001' }]);
+    expect((await stateOf()).evaluation).toBe('evaluated');
+  });
+
+  test('who is only late still completes: nobody else has taken the run', async () => {
+    await insertRun(RUN);
+    const run = await claimOne();
+    await endLeases();
+    await completeRuns(scratch.database, [evaluation(run)], CORPUS);
+    expect((await stateOf()).evaluation).toBe('evaluated');
+    expect(await findings()).toHaveLength(1);
+  });
+
+  test('a stale run in a list costs the others nothing', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    const runs = await claim();
+    const stale = runs.map((run) => (run.runId === hex16(1) ? { ...run, attempt: 0 } : run));
+    await completeRuns(
+      scratch.database,
+      stale.map((run) => evaluation(run)),
+      CORPUS,
+    );
+    expect(await findings()).toEqual([{ run_id: hex16(2), rule_id: 'ATR-2026-00001' }]);
+    expect((await stateOf(hex16(1))).evaluation).toBe('pending');
+    expect((await stateOf(hex16(2))).evaluation).toBe('evaluated');
+  });
+});
+
+describe('completing', () => {
+  test('stores the findings and what the run was evaluated with', async () => {
+    await insertRun(RUN);
+    const run = await claimOne();
+    await releaseRun(scratch.database, run, 'out of memory');
+    await endLeases();
+    const again = await claimOne();
+    const finding = findingDraft({
+      subcategory: 'direct',
+      conditionIndex: 3,
+      stepSpanId: hex8(255),
+      excerpt: 'ignore "all"\n\u{1F600}',
+      recommendedActions: ['alert', 'block "it"'],
+    });
+    await completeRuns(scratch.database, [evaluation(again, { findings: [finding] })], CORPUS);
+    const [stored] = await scratch.rows(
+      `SELECT evaluation, evaluated_at IS NOT NULL AS timed, lease_until, last_error,
+              evaluated_steps, unread_steps, truncated_texts, corpus_version,
+              encode(rule_set_sha256, 'hex') AS digest FROM runs`,
+    );
+    expect(stored).toEqual({
+      evaluation: 'evaluated',
+      timed: true,
+      lease_until: null,
+      last_error: null,
+      evaluated_steps: 3,
+      unread_steps: 2,
+      truncated_texts: 1,
+      corpus_version: '4.0.0',
+      digest: 'ab'.repeat(32),
+    });
+    const rows = await scratch.rows(`SELECT * FROM findings`);
+    expect(rows).toEqual([
+      {
+        workspace_id: 1,
+        id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        created_at: expect.any(Date),
+        run_id: RUN,
+        rule_id: 'ATR-2026-00001',
+        rule_version: '1.0.0',
+        rule_status: 'stable',
+        severity: 'high',
+        category: 'prompt-injection',
+        subcategory: 'direct',
+        corpus_version: '4.0.0',
+        description: 'Rule ATR-2026-00001 matched tool_result.',
+        condition_index: 3,
+        condition_description: 'asks to ignore instructions',
+        field: 'tool_response',
+        surface: 'tool_result',
+        step_span_id: Buffer.from(hex8(255), 'hex'),
+        step_name: 'execute_tool',
+        excerpt: 'ignore "all"\n\u{1F600}',
+        recommended_actions: ['alert', 'block "it"'],
+      },
+    ]);
+  });
+
+  test('a run without findings is evaluated too, and a step need not be a span', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    const runs = await claim();
+    await completeRuns(
+      scratch.database,
+      runs.map((run) =>
+        evaluation(run, {
+          findings: run.runId === hex16(2) ? [findingDraft({ stepSpanId: null })] : [],
+        }),
+      ),
+      CORPUS,
+    );
+    expect((await stateOf(hex16(1))).evaluation).toBe('evaluated');
+    expect(await scratch.rows('SELECT run_id, step_span_id FROM findings')).toEqual([
+      { run_id: hex16(2), step_span_id: null },
+    ]);
+  });
+
+  test('gives one finding per rule and run, however often it is said', async () => {
+    await insertRun(RUN);
+    const run = await claimOne();
+    const twice = [findingDraft({ stepName: 'first' }), findingDraft({ stepName: 'second' })];
+    const other = findingDraft({ ruleId: 'ATR-2026-00002' });
+    const said = evaluation(run, { findings: [...twice, other] });
+    await completeRuns(scratch.database, [said], CORPUS);
+    await completeRuns(scratch.database, [said], CORPUS);
+    expect(await scratch.rows('SELECT rule_id, step_name FROM findings ORDER BY 1')).toEqual([
+      { rule_id: 'ATR-2026-00001', step_name: 'first' },
+      { rule_id: 'ATR-2026-00002', step_name: 'execute_tool' },
+    ]);
+  });
+
+  test('keeps workspaces apart that share a trace id', async () => {
+    await insertRun(RUN, 'completed', 100, 1);
+    await insertRun(RUN, 'completed', 100, 2);
+    const second = (await claim()).filter(({ workspaceId }) => workspaceId === 2);
+    await completeRuns(
+      scratch.database,
+      second.map((run) => evaluation(run)),
+      CORPUS,
+    );
+    expect(await scratch.rows('SELECT workspace_id FROM findings')).toEqual([{ workspace_id: 2 }]);
+    expect(
+      await scratch.rows('SELECT workspace_id, evaluation FROM runs ORDER BY workspace_id'),
+    ).toEqual([
+      { workspace_id: 1, evaluation: 'pending' },
+      { workspace_id: 2, evaluation: 'evaluated' },
+    ]);
+  });
+
+  test('is all or nothing', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    const runs = await claim();
+    const said = runs.map((run) =>
+      evaluation(run, {
+        findings: [findingDraft({ excerpt: run.runId === hex16(2) ? 'a\u0000b' : 'fine' })],
+      }),
+    );
+    await expect(completeRuns(scratch.database, said, CORPUS)).rejects.toMatchObject({
+      code: '22021',
+    });
+    expect(await findings()).toEqual([]);
+    expect((await stateOf(hex16(1))).evaluation).toBe('pending');
+  });
+
+  test('nothing is nothing', async () => {
+    await completeRuns(scratch.database, [], CORPUS);
+    expect(await findings()).toEqual([]);
+  });
+});
+
+describe('releasing and giving up', () => {
+  test('a released run waits longer with every attempt', async () => {
+    await insertRun(RUN);
+    for (const attempt of [1, 2]) {
+      const run = await claimOne();
+      expect(run.attempt).toBe(attempt);
+      await releaseRun(scratch.database, run, 'out of memory');
+      expect(await claim()).toEqual([]);
+      const [row] = await scratch.rows(
+        `SELECT evaluation, last_error, round(extract(epoch FROM lease_until - now()))::int AS waits
+           FROM runs`,
+      );
+      expect(row).toMatchObject({ evaluation: 'pending', last_error: 'out of memory' });
+      expect(Math.abs(Number(row?.waits) - attempt * 10)).toBeLessThan(5);
+      await endLeases();
+    }
+  });
+
+  test('the last release gives the run up', async () => {
+    await insertRun(RUN);
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      expect((await stateOf()).evaluation).toBe('pending');
+      await releaseRun(scratch.database, await claimOne(), `attempt ${attempt}`);
+      if (attempt < ATTEMPTS_MAX) await endLeases();
+    }
+    expect(await stateOf()).toEqual({
+      state: 'completed',
+      evaluation: 'evaluation_failed',
+      attempts: 5,
+      leased: false,
+      last_error: 'attempt 5',
+    });
+    expect(await claim()).toEqual([]);
+  });
+
+  test('a run whose last lease ran out is given up, and counted', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    await insertRun(hex16(3));
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      await endLeases();
+      await claim();
+    }
+    await scratch.database.query('UPDATE runs SET attempts = 4 WHERE run_id = $1', [hex16(3)]);
+    expect(await giveUpRuns(scratch.database)).toBe(0);
+    await scratch.database.query(
+      `UPDATE runs SET lease_until = now() - interval '1 second' WHERE run_id <> $1`,
+      [hex16(2)],
+    );
+    expect(await giveUpRuns(scratch.database)).toBe(1);
+    expect(await giveUpRuns(scratch.database)).toBe(0);
+    expect((await stateOf(hex16(1))).evaluation).toBe('evaluation_failed');
+    expect((await stateOf(hex16(2))).evaluation).toBe('pending');
+    expect((await stateOf(hex16(3))).evaluation).toBe('pending');
+  });
+});
