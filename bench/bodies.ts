@@ -1,6 +1,7 @@
 /**
- * Trace exports as an agent framework sends them: runs of ten spans (agent, model calls, tools) with
- * GenAI attributes, about 1.3 KB of JSON a span. Made from a seeded generator: the same bytes every time.
+ * Trace exports as an agent framework sends them: runs of ten spans (agent, model calls, tools)
+ * with GenAI attributes, about 1.3 KB of JSON a span. Made from a seeded generator: the same bytes
+ * every time.
  */
 
 const SPANS_PER_RUN = 10;

@@ -1,6 +1,6 @@
 /**
- * Text or binary COPY, json or jsonb attributes? The same spans into tables that differ in nothing else,
- * in both forms, one connection, one transaction each.
+ * Text or binary COPY, json or jsonb attributes? The same spans into tables that differ in nothing
+ * else, in both forms, one connection, one transaction each.
  */
 import pg from 'pg';
 

@@ -1,6 +1,6 @@
 /**
- * What every benchmark shares: variants measured in turn, in alternating order, medians beside all raw
- * values, results as JSON and as a table. A variant whose check fails makes the whole run void.
+ * What every benchmark shares: variants measured in turn, in alternating order, medians beside all
+ * raw values, results as JSON and as a table. A variant whose check fails makes the whole run void.
  */
 import { writeFileSync } from 'node:fs';
 

@@ -1,6 +1,7 @@
 /**
- * How fast is ingest beside raw COPY? Sluice end to end (100-span bodies over 16 connections, answered
- * after the commit) against COPY of the very same rows into the very same table, one connection, no server.
+ * How fast is ingest beside raw COPY? Sluice end to end (100-span bodies over 16 connections,
+ * answered after the commit) against COPY of the very same rows into the very same table, one
+ * connection, no server.
  */
 import pg from 'pg';
 

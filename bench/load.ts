@@ -1,4 +1,6 @@
-/** Sends prepared bodies over a fixed number of keep-alive connections and waits for every answer. */
+/**
+ * Sends prepared bodies over a fixed number of keep-alive connections and waits for every answer.
+ */
 import { Agent, request } from 'node:http';
 
 export interface LoadResult {

@@ -1,4 +1,7 @@
-/** What the figures were measured on; printed with every result, because a figure means nothing alone. */
+/**
+ * What the figures were measured on; printed with every result, because a figure means nothing
+ * alone.
+ */
 import { cpus, loadavg, release, totalmem } from 'node:os';
 
 export interface MachineFacts {

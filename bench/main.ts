@@ -1,4 +1,7 @@
-/** `npm run bench -- <name>`: one question per name; results are printed and written to bench/results/. */
+/**
+ * `npm run bench -- <name>`: one question per name; results are printed and written to
+ * bench/results/.
+ */
 import { Command } from 'commander';
 
 import { copyFormat } from './copy-format.ts';

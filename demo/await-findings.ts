@@ -1,8 +1,8 @@
 /**
  * Owns the wait for the pass: until every run sent has been evaluated, then what was found in it.
  *
- * That a run is evaluated is read from the database: over HTTP, a run without findings looks the same
- * before and after. The findings come over the API, as every reader gets them.
+ * That a run is evaluated is read from the database: over HTTP, a run without findings looks the
+ * same before and after. The findings come over the API, as every reader gets them.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';

@@ -1,6 +1,7 @@
 /**
  * Owns what the demo's three agents say: an honest run, one attacked by its user, one attacked by a
- * page it reads. Data only; the texts are made up, the access key is the one of Amazon's own manuals.
+ * page it reads. Data only; the texts are made up, the access key is the one of Amazon's own
+ * manuals.
  */
 import type { JsonObject } from '../src/model.ts';
 

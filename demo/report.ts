@@ -1,4 +1,6 @@
-/** Owns what the demo prints at the end: one line per run, one table of all findings, where to look. */
+/**
+ * Owns what the demo prints at the end: one line per run, one table of all findings, where to look.
+ */
 import { paint } from '../src/cli/paint.ts';
 import { type Column, renderTable, terminalWidth } from '../src/cli/table.ts';
 import type { Hex16 } from '../src/model.ts';
@@ -23,12 +25,16 @@ const BESIDE_EXCERPT = 49;
 const EXCERPT_WIDTH_MIN = 20;
 const INDENT = '  ';
 
-/** An excerpt is text of a stranger: what could steer a terminal is taken out, and every line break. */
+/**
+ * An excerpt is text of a stranger: what could steer a terminal is taken out, and every line break.
+ */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
 }
 
-/** Breaks text at spaces where it can, so that the hit is seen wherever in the excerpt it stands. */
+/**
+ * Breaks text at spaces where it can, so that the hit is seen wherever in the excerpt it stands.
+ */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let rest = [...text];

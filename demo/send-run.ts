@@ -1,6 +1,6 @@
 /**
- * Owns how a conversation becomes an agent run: spans made and exported by the OpenTelemetry SDK over
- * OTLP/HTTP JSON, named as the GenAI semantic conventions name them
+ * Owns how a conversation becomes an agent run: spans made and exported by the OpenTelemetry SDK
+ * over OTLP/HTTP JSON, named as the GenAI semantic conventions name them
  * (opentelemetry.io/docs/specs/semconv/gen-ai). Knows nothing of Sluice but an address and a key.
  *
  *   invoke_agent ─┬─ chat ── execute_tool ── chat ── … ── chat

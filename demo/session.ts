@@ -1,6 +1,6 @@
 /**
- * Owns what the demo needs of a running Sluice: that it answers, its database, and two keys that live
- * as long as the demo runs. Never starts a server or a database of its own.
+ * Owns what the demo needs of a running Sluice: that it answers, its database, and two keys that
+ * live as long as the demo runs. Never starts a server or a database of its own.
  */
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/db/database.ts';

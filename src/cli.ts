@@ -1,6 +1,6 @@
 /**
- * The command line: `sluice <command>`. Answers go to standard output, faults to standard error; exit
- * code 0 or 1.
+ * The command line: `sluice <command>`. Answers go to standard output, faults to standard error;
+ * exit code 0 or 1.
  */
 import { Command } from 'commander';
 

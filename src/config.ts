@@ -1,8 +1,8 @@
 /**
  * The only reader of the environment. Returns one frozen, typed object, or every problem at once.
  *
- * Each setting stands in one table with its default, its limits and why; `docs/configuration.md` lists
- * the same names (a test compares them). Secrets never appear in a problem's text.
+ * Each setting stands in one table with its default, its limits and why; `docs/configuration.md`
+ * lists the same names (a test compares them). Secrets never appear in a problem's text.
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';

@@ -3,7 +3,8 @@
  * google.rpc.Code that OTLP answers carry, and whether trying again can help.
  *
  * Anything that is not in the table is treated as retryable (503): OTLP clients give up on every
- * status but 429, 502, 503 and 504, so an unforeseen fault must not be a 500 (OTLP spec, "Failures").
+ * status but 429, 502, 503 and 504, so an unforeseen fault must not be a 500 (OTLP spec,
+ * "Failures").
  */
 
 interface ErrorEntry {
@@ -41,7 +42,9 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** A refusal with its table line; `message` is written for the client and holds none of its data. */
+/**
+ * A refusal with its table line; `message` is written for the client and holds none of its data.
+ */
 export class SluiceError extends Error {
   readonly code: ErrorCode;
   /** seconds after which trying again makes sense; only with retryable codes */

@@ -1,8 +1,8 @@
 /**
  * The vocabulary every room shares: plain data, no behaviour, nothing imported.
  *
- * Words mean what `ARCHITECTURE.md` says they mean (workspace, run, step, surface, rule, finding, pass).
- * OpenTelemetry's own names are kept for what comes from OpenTelemetry.
+ * Words mean what `ARCHITECTURE.md` says they mean (workspace, run, step, surface, rule, finding,
+ * pass). OpenTelemetry's own names are kept for what comes from OpenTelemetry.
  */
 
 // ── JSON and 64-bit integers ─────────────────────────────────────────────────────────────────
@@ -16,8 +16,8 @@ export interface JsonObject {
 export type JsonText = string;
 
 /**
- * A 64-bit integer as canonical decimal text: no leading zeros, no plus sign. Text, because a nanosecond
- * time does not fit a double and a BigInt per value is the slowest way to carry one.
+ * A 64-bit integer as canonical decimal text: no leading zeros, no plus sign. Text, because a
+ * nanosecond time does not fit a double and a BigInt per value is the slowest way to carry one.
  */
 export type Int64 = string;
 

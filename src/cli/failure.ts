@@ -1,4 +1,6 @@
-/** How a command that failed says so: one clear line for mistakes, a stack only for faults of ours. */
+/**
+ * How a command that failed says so: one clear line for mistakes, a stack only for faults of ours.
+ */
 import { CorpusError } from '../engine/corpus.ts';
 import { OperatorError } from '../errors.ts';
 import { paint } from './paint.ts';

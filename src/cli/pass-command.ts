@@ -1,33 +1,19 @@
-/** `sluice pass run` and `sluice migrate`: work that the server does by itself, done once by hand. */
+/**
+ * `sluice pass run` and `sluice migrate`: work that the server does by itself, done once by hand.
+ */
 import type { Command } from 'commander';
 
+import { createPass } from '../main/create-pass.ts';
 import { createObserver } from '../observe/events.ts';
-import { Pass, runnableRules } from '../pool/pass.ts';
-import { startWorkers } from '../pool/workers.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
 import { withDatabase } from './with-database.ts';
 
 async function runPass(options: OutputOptions): Promise<void> {
-  await withDatabase(async ({ database, url }, config) => {
+  await withDatabase(async (open, config) => {
     const { events } = createObserver(config.logLevel);
-    const { snapshot, rules: all } = await loadCatalog();
-    const rules = runnableRules(all);
-    const { surfaceCapBytes, excerptChars } = config;
-    const workers = startWorkers(
-      config.matchThreads,
-      { databaseUrl: url, snapshot, rules, surfaceCapBytes, excerptChars },
-      events.passFailed,
-    );
+    const { pass, workers } = createPass(config, open, await loadCatalog(), events);
     try {
-      const pass = new Pass(
-        { database, workers, snapshot, rules, events },
-        {
-          intervalMs: config.passIntervalMs,
-          settleMs: config.runSettleMs,
-          timeoutMs: config.runTimeoutMs,
-        },
-      );
       const facts = await pass.runOnce();
       answer(
         options,

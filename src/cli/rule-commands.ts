@@ -1,4 +1,6 @@
-/** `sluice rules …`: what the snapshot holds and what of it can run, without a server or a database. */
+/**
+ * `sluice rules …`: what the snapshot holds and what of it can run, without a server or a database.
+ */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { supportCounts } from '../engine/effective-set.ts';

@@ -1,4 +1,6 @@
-/** Plain tables for terminals: columns as wide as their longest cell, one of them shrinks to fit. */
+/**
+ * Plain tables for terminals: columns as wide as their longest cell, one of them shrinks to fit.
+ */
 import { stripVTControlCharacters } from 'node:util';
 
 export interface Column {
@@ -17,7 +19,9 @@ export function terminalWidth(): number {
   return process.stdout.columns ?? WIDTH_WHEN_UNKNOWN;
 }
 
-/** Width as shown: colour codes take none, wide and combined characters are counted by code point. */
+/**
+ * Width as shown: colour codes take none, wide and combined characters are counted by code point.
+ */
 function shownWidth(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }

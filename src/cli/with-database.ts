@@ -1,4 +1,6 @@
-/** Runs a command against the database of the settings: a running server's, or one started for it. */
+/**
+ * Runs a command against the database of the settings: a running server's, or one started for it.
+ */
 import { type Config, readConfig } from '../config.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
 

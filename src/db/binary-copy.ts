@@ -1,9 +1,9 @@
 /**
  * PostgreSQL's binary COPY form, field by field, into one growing buffer.
  *
- * It knows widths and byte order, not tables (`table-layouts.ts` does). Nothing here is checked by the
- * server until the row is read, and one wrong width shifts all that follows: the layout is compared
- * byte for byte in `test/db/binary-copy.test.ts`.
+ * It knows widths and byte order, not tables (`table-layouts.ts` does). Nothing here is checked by
+ * the server until the row is read, and one wrong width shifts all that follows: the layout is
+ * compared byte for byte in `test/db/binary-copy.test.ts`.
  *
  *   header:  "PGCOPY\n" 0xff "\r\n" 0x00 | int32 flags = 0 | int32 extension length = 0
  *   row:     int16 fields | per field: int32 length (-1 = null), bytes

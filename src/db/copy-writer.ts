@@ -1,11 +1,11 @@
 /**
  * Batching without timers: while one transaction runs, the next batch fills.
  *
- *   offer ──► waiting ──► lane takes all that waits (up to BATCH_BYTES_MAX) ──► COPY, COMMIT ──► answer
+ *   offer ──► waiting ──► lane takes all that waits (BATCH_BYTES_MAX) ──► COPY, COMMIT ──► answer
  *
- * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that PostgreSQL
- * refuses for its data is halved until the bad request is alone; the others are stored. A request is
- * answered only after its own commit.
+ * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
+ * PostgreSQL refuses for its data is halved until the bad request is alone; the others are stored.
+ * A request is answered only after its own commit.
  */
 import { SluiceError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';

@@ -1,8 +1,8 @@
 /**
  * Connections to PostgreSQL: how they are made, how values come back, whether the server will do.
  *
- * Values come back in the project's own forms: uuid as 32 hexadecimal digits without dashes, bytea as
- * Buffer, bigint as decimal text, json parsed, timestamptz as Date.
+ * Values come back in the project's own forms: uuid as 32 hexadecimal digits without dashes, bytea
+ * as Buffer, bigint as decimal text, json parsed, timestamptz as Date.
  */
 import pg from 'pg';
 
@@ -13,7 +13,9 @@ const UUID_OID = 2950;
 /** `ALTER TABLE … DETACH PARTITION … CONCURRENTLY` came with 14. */
 const SERVER_VERSION_MIN = 140_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** No statement of ours runs longer in good health; a hung server must not hold requests for ever. */
+/**
+ * No statement of ours runs longer in good health; a hung server must not hold requests for ever.
+ */
 const STATEMENT_TIMEOUT_MS = 30_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
@@ -63,8 +65,8 @@ export function createDatabase(
 }
 
 /**
- * Runs `work` on one connection inside a transaction; a failed one is rolled back, and the connection
- * is thrown away when even that fails.
+ * Runs `work` on one connection inside a transaction; a failed one is rolled back, and the
+ * connection is thrown away when even that fails.
  */
 export async function inTransaction<T>(
   database: Database,

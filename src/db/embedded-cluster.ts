@@ -146,7 +146,8 @@ async function readIfThere(path: string): Promise<string | null> {
 
 /**
  * Every setting the server is started with, as arguments: the command line wins over all files, so
- * nothing in the cluster can open a socket, switch durability off or write customers' text to the log.
+ * nothing in the cluster can open a socket, switch durability off or write customers' text to the
+ * log.
  *
  * @param port on 127.0.0.1
  */

@@ -1,8 +1,9 @@
 /**
  * One decoded request, made ready to store: COPY bytes per table and what goes beside them.
  *
- * Encoding happens as the request arrives, on its own thread and alone, so that a batch is nothing but
- * a list of buffers, its size in bytes is known, and a batch that fails can be halved without encoding anew.
+ * Encoding happens as the request arrives, on its own thread and alone, so that a batch is nothing
+ * but a list of buffers, its size in bytes is known, and a batch that fails can be halved without
+ * encoding anew.
  */
 import type { DecodedRequest, MetricRow, ResourceRow } from '../model.ts';
 import { BinaryCopyBuffer } from './binary-copy.ts';

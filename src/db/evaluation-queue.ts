@@ -5,8 +5,8 @@
  *      ▲                 │ release, or the lease runs out
  *      └─────────────────┘ … after ATTEMPTS_MAX attempts: evaluation_failed
  *
- * `attempts` counts claims and is the fencing token: a worker that lost its lease names an attempt that
- * is no longer the newest, and its completion changes nothing.
+ * `attempts` counts claims and is the fencing token: a worker that lost its lease names an attempt
+ * that is no longer the newest, and its completion changes nothing.
  */
 import type { FindingDraft, RunRef } from '../model.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
@@ -135,8 +135,8 @@ async function insertFindings(
 }
 
 /**
- * Stores the findings of evaluated runs and marks the runs, in one transaction. Runs whose lease went
- * to somebody else since are left alone.
+ * Stores the findings of evaluated runs and marks the runs, in one transaction. Runs whose lease
+ * went to somebody else since are left alone.
  */
 export async function completeRuns(
   database: Database,
@@ -178,8 +178,8 @@ export async function completeRuns(
 }
 
 /**
- * Gives a run back undecided: it is claimed again later, or marked `evaluation_failed` after its last
- * attempt.
+ * Gives a run back undecided: it is claimed again later, or marked `evaluation_failed` after its
+ * last attempt.
  *
  * @param why a reason of ours, never customers' text
  */

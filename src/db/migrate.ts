@@ -1,9 +1,11 @@
 /**
- * Brings the schema up to date: the numbered SQL files of `migrations/`, each once, in order, all in
- * one transaction. Files are never changed after they have shipped; their digests are kept and compared.
+ * Brings the schema up to date: the numbered SQL files of `migrations/`, each once, in order, all
+ * in one transaction. Files are never changed after they have shipped; their digests are kept and
+ * compared.
  *
  * Several processes may start at once: they queue at an advisory lock, and all but the first find
- * nothing left to do. (The migration libraries that were looked at fail at once instead of waiting.)
+ * nothing left to do. (The migration libraries that were looked at fail at once instead of
+ * waiting.)
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
  * The daily partitions of the telemetry tables: made ahead of time, dropped past retention.
  *
- * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would lock
- * the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
+ * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
+ * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
  */
 import type { Events } from '../observe/events.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
@@ -12,7 +12,9 @@ const DAY_MS = 86_400_000;
 /** today, and days ahead, so that a process that cannot reach its timer still finds a place */
 const DAYS_AHEAD = 2;
 const LOCK_KEY = '0x736c756963652b31';
-/** How long dropping may wait for a table that is being read; it is tried again at the next turn. */
+/**
+ * How long dropping may wait for a table that is being read; it is tried again at the next turn.
+ */
 const DROP_LOCK_TIMEOUT_MS = 2000;
 
 /** The UTC day of a moment, as `2026-11-20`. */

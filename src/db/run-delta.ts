@@ -2,7 +2,8 @@
  * What one request adds to each run: counts, the time it spans, and its root if that came along.
  * Pure; `copy-transaction.ts` merges the deltas of a batch and upserts them once.
  *
- * Requests arrive in any order, so merging is commutative: where two differ, the lesser text counts.
+ * Requests arrive in any order, so merging is commutative: where two differ, the lesser text
+ * counts.
  */
 import type { DecodedRequest, Hex16, Int64, SpanRow } from '../model.ts';
 
@@ -39,7 +40,9 @@ function widen(delta: RunDelta, start: Int64, end: Int64): void {
   if (delta.endUnixNano === null || isLess(delta.endUnixNano, end)) delta.endUnixNano = end;
 }
 
-/** The lesser of two texts in the order of their UTF-8 bytes, which is PostgreSQL's collation "C". */
+/**
+ * The lesser of two texts in the order of their UTF-8 bytes, which is PostgreSQL's collation "C".
+ */
 function least(a: string | null, b: string | null): string | null {
   if (a === null || b === null) return a ?? b;
   return a === b || Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? a : b;
@@ -121,8 +124,8 @@ function merge(into: RunDelta, delta: RunDelta): void {
 }
 
 /**
- * The deltas of several requests, one per run, in the order of their keys: every writer locks runs in
- * the same order, so that two transactions can never wait for each other.
+ * The deltas of several requests, one per run, in the order of their keys: every writer locks runs
+ * in the same order, so that two transactions can never wait for each other.
  */
 export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[] {
   const merged: RunDeltas = new Map();

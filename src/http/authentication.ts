@@ -1,8 +1,9 @@
 /**
  * Who is asking: the bearer key of a request, looked up once and remembered for a few seconds.
  *
- * Keys are remembered by digest, never in clear. A revoked key stops working when its entry ages out,
- * within KEY_TTL_MS; an unknown one is remembered too, so that a flood of wrong keys costs no queries.
+ * Keys are remembered by digest, never in clear. A revoked key stops working when its entry ages
+ * out, within KEY_TTL_MS; an unknown one is remembered too, so that a flood of wrong keys costs no
+ * queries.
  */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';

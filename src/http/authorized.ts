@@ -1,6 +1,6 @@
 /**
- * A reading that knows who asks: the key is checked before the handler runs, and whatever goes wrong
- * becomes an answer. Knows no path.
+ * A reading that knows who asks: the key is checked before the handler runs, and whatever goes
+ * wrong becomes an answer. Knows no path.
  */
 import type { Credential, KeyKind } from '../model.ts';
 import type { Events } from '../observe/events.ts';

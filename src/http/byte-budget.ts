@@ -1,6 +1,6 @@
 /**
- * How many bytes of request bodies may be in memory at once, over all connections. Full means that the
- * next chunk is refused; nothing waits here.
+ * How many bytes of request bodies may be in memory at once, over all connections. Full means that
+ * the next chunk is refused; nothing waits here.
  */
 export class ByteBudget {
   readonly #bytesMax: number;

@@ -40,7 +40,8 @@ export function checkEncoding(encoding: string): void {
  * Decodes a body.
  *
  * @param encoding a Content-Encoding that `checkEncoding` has passed
- * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` when the bytes are not
+ * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` when the bytes are
+ *   not
  *   what the header says
  */
 export async function decodeBody(

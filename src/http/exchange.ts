@@ -2,9 +2,9 @@
  * One request and its answer, made safe to hold across awaits. The only file that touches a
  * uWebSockets.js response.
  *
- * uWebSockets.js takes the request object back when the handler returns, ends the process when a handler
- * goes asynchronous without an abort listener, and throws when an aborted response is written to. So
- * everything needed is copied at once, and every write goes through `answer`, once.
+ * uWebSockets.js takes the request object back when the handler returns, ends the process when a
+ * handler goes asynchronous without an abort listener, and throws when an aborted response is
+ * written to. So everything needed is copied at once, and every write goes through `answer`, once.
  *
  *   open ──answer──► answered        open ──client gone──► aborted (answers are dropped)
  */
@@ -16,8 +16,8 @@ import { SluiceError } from '../errors.ts';
 
 /**
  * A body that is refused is read and dropped, this much of it, so that the client sees the refusal.
- * Exporters write a whole batch before they read: less would turn the 413 of a batch of some megabytes
- * into a broken connection, which they take for a fault that passes, and send it again.
+ * Exporters write a whole batch before they read: less would turn the 413 of a batch of some
+ * megabytes into a broken connection, which they take for a fault that passes, and send it again.
  */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** … and no longer than this, however slowly it comes. */
@@ -186,8 +186,8 @@ export class Exchange {
   /**
    * Answers. Call once; a second call, or one after the client left, does nothing.
    *
-   * When a body is still on its way it is first read and dropped, up to a limit: closing a socket with
-   * unread data makes the client's kernel throw the answer away (uWebSockets #1174).
+   * When a body is still on its way it is first read and dropped, up to a limit: closing a socket
+   * with unread data makes the client's kernel throw the answer away (uWebSockets #1174).
    */
   answer(answer: Answer): void {
     if (!this.#open || this.#refusal !== null) return;

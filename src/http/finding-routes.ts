@@ -69,7 +69,9 @@ const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 const DETECTOR = 'agent-threat-rules';
 const HEX_16 = /^[0-9a-f]{32}$/;
-/** Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits. */
+/**
+ * Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits.
+ */
 const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
 
 /** `prompt-injection` as findings name it: `atr_prompt_injection` */

@@ -129,7 +129,9 @@ async function readAndDecode(
   return result.request;
 }
 
-/** Takes one export request to its commit; null when the client left before its body was complete. */
+/**
+ * Takes one export request to its commit; null when the client left before its body was complete.
+ */
 async function ingest(
   exchange: Exchange,
   signal: Signal,

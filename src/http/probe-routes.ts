@@ -1,6 +1,6 @@
 /**
- * The probes: alive, and able to work. Open to everybody, so they say which part fails and never why
- * in detail.
+ * The probes: alive, and able to work. Open to everybody, so they say which part fails and never
+ * why in detail.
  */
 import { JSON_TYPE, json } from './problem.ts';
 import type { Route } from './router.ts';

@@ -1,4 +1,6 @@
-/** Query strings and path parameters, checked with zod; faults become one 400 that lists them all. */
+/**
+ * Query strings and path parameters, checked with zod; faults become one 400 that lists them all.
+ */
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
@@ -21,8 +23,8 @@ export function badQueryAnswer(error: BadQuery): Answer {
 }
 
 /**
- * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a repeated
- * parameter the last value counts.
+ * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a
+ * repeated parameter the last value counts.
  *
  * @throws {BadQuery}
  */

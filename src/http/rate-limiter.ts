@@ -2,8 +2,8 @@
  * Requests per key and minute: counted in Redis when there is one, so that all processes share the
  * count, else in this process.
  *
- * When Redis does not answer, requests are admitted under a count of this process alone: an outage of
- * the limiter must neither stop ingest nor invent a 429. It is reported through `onStoreFault`.
+ * When Redis does not answer, requests are admitted under a count of this process alone: an outage
+ * of the limiter must neither stop ingest nor invent a 429. It is reported through `onStoreFault`.
  */
 import { Redis } from 'ioredis';
 import {

@@ -74,13 +74,17 @@ type ListenExclusively = (
   callback: (socket: us_listen_socket | false) => void,
 ) => TemplatedApp;
 
-/** uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT; in the types it is an enum that does not exist at run time. */
+/**
+ * uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT; in the types it is an enum that does not exist at run
+ * time.
+ */
 const EXCLUSIVE_PORT = 1;
 
 function listen(app: TemplatedApp, { host, port, setting }: ListenerSettings) {
   return new Promise<us_listen_socket>((resolve, reject) => {
     const listenExclusively = app.listen.bind(app) as unknown as ListenExclusively;
-    // Exclusive: by default a second process would share the port in silence and take half the requests.
+    // Exclusive: by default a second process would share the port in silence and take half the
+    // requests.
     listenExclusively(host, port, EXCLUSIVE_PORT, (socket) => {
       if (socket) resolve(socket);
       else {

@@ -69,8 +69,8 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
 }
 
 /**
- * For a command: beside a running server it is a guest on that server's embedded database, which then
- * outlives the server for as long as the command runs; else it starts one for itself.
+ * For a command: beside a running server it is a guest on that server's embedded database, which
+ * then outlives the server for as long as the command runs; else it starts one for itself.
  */
 export async function openForCommand(config: Config): Promise<OpenDatabase> {
   const source =

@@ -1,8 +1,8 @@
 /**
  * The server's process: configuration, start, summary, signals, stop, exit code.
  *
- * A first SIGINT or SIGTERM stops cleanly; a second one ends at once. Requests that were answered 200
- * are committed either way.
+ * A first SIGINT or SIGTERM stops cleanly; a second one ends at once. Requests that were answered
+ * 200 are committed either way.
  */
 import { readFileSync } from 'node:fs';
 
@@ -15,8 +15,8 @@ import { summarize } from './summary.ts';
 
 const EXIT_FORCED = 130;
 /**
- * One Ctrl-C under `npm start` arrives twice: from the terminal, and again from npm, which forwards it.
- * Only a signal that comes later than this after the first is a person's second.
+ * One Ctrl-C under `npm start` arrives twice: from the terminal, and again from npm, which forwards
+ * it. Only a signal that comes later than this after the first is a person's second.
  */
 const SAME_SIGNAL_MS = 1000;
 

@@ -27,9 +27,11 @@ import { type Listener, openListener } from '../http/server.ts';
 import type { SupportCounts } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import type { Metrics } from '../observe/metrics.ts';
-import { Pass, runnableRules } from '../pool/pass.ts';
-import { buildCatalog, startWorkers } from '../pool/workers.ts';
+import type { Pass } from '../pool/pass.ts';
+import { buildCatalog } from '../pool/workers.ts';
 import { corpusPackageDir, MANIFEST_PATH } from './corpus-location.ts';
+import { watchCorpus } from './corpus-watch.ts';
+import { createPass } from './create-pass.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
 import { listenersOf, type SiteDependencies } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
@@ -75,44 +77,16 @@ function ruleReader(catalog: Catalog, counts: SupportCounts, database: Database)
   };
 }
 
-function createPass(
-  config: Config,
-  open: OpenDatabase,
-  catalog: Catalog,
-  events: Events,
-  stops: StopOrder,
-): Pass {
-  const rules = runnableRules(catalog.rules);
-  const workers = startWorkers(
-    config.matchThreads,
-    {
-      databaseUrl: open.url,
-      snapshot: catalog.snapshot,
-      rules,
-      surfaceCapBytes: config.surfaceCapBytes,
-      excerptChars: config.excerptChars,
-    },
-    events.passFailed,
-  );
-  stops.add('workers', workers.close);
-  const pass = new Pass(
-    { database: open.database, workers, snapshot: catalog.snapshot, rules, events },
-    {
-      intervalMs: config.passIntervalMs,
-      settleMs: config.runSettleMs,
-      timeoutMs: config.runTimeoutMs,
-    },
-  );
-  stops.add('pass', () => pass.stop());
-  return pass;
-}
-
-function probesOf(database: Database, pass: Pass, rateLimiter: RateLimiter): Map<string, Probe> {
+function probesOf(
+  database: Database,
+  corpusProbe: Probe,
+  pass: Pass,
+  rateLimiter: RateLimiter,
+): Map<string, Probe> {
   const probes = new Map<string, Probe>([
     ['db', () => ping(database)],
     ['migrations', () => checkMigrations(database)],
-    // Verified before anything listens; a process that runs has a corpus it trusts.
-    ['corpus', async () => {}],
+    ['corpus', corpusProbe],
     ['pass', () => pass.check()],
   ]);
   if (rateLimiter.ping !== null) probes.set('redis', rateLimiter.ping);
@@ -143,10 +117,22 @@ async function openListeners(
   };
 }
 
+/** Opens the database, with a partition for every row that may come, and keeps it so. */
+async function openTables(config: Config, events: Events, stops: StopOrder): Promise<OpenDatabase> {
+  const open = await openForServer(config, events);
+  stops.add('database', open.close);
+  const keepTables = () => keepPartitions(open.database, Date.now(), config.retentionDays, events);
+  await keepTables();
+  const upkeep = repeat(keepTables, PARTITION_UPKEEP_MS, events.maintenanceFailed);
+  stops.add('upkeep', upkeep.stop);
+  return open;
+}
+
 /**
  * Starts the server.
  *
- * @param stops takes note of every part as it starts, so that a start that fails half-way can be undone
+ * @param stops takes note of every part as it starts, so that a start that fails half-way can be
+ *   undone
  * @throws {OperatorError} with one line for the person who started it
  */
 export async function serve(
@@ -154,27 +140,25 @@ export async function serve(
   { events, metrics }: { events: Events; metrics: Metrics },
   stops: StopOrder,
 ): Promise<Started> {
-  const packageDir = corpusPackageDir();
-  // Twice: here, so that a tampered corpus is refused before anything starts; and on the thread that
-  // parses the files, so that what is parsed is what was verified.
-  verifyCorpus(packageDir, loadManifest(MANIFEST_PATH));
-  const corpus = buildCatalog({ packageDir, manifestPath: MANIFEST_PATH });
+  const corpusTask = { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
+  // Twice: here, so that a tampered corpus is refused before anything starts; and on the thread
+  // that parses the files, so that what is parsed is what was verified.
+  verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));
+  const corpus = buildCatalog(corpusTask);
   // Its failure is awaited below; until then it must not count as unhandled.
   corpus.catch(() => {});
-  const open = await openForServer(config, events);
+  const open = await openTables(config, events, stops);
   const { database } = open;
-  stops.add('database', open.close);
   const catalog = await corpus;
   const counts = supportCounts(catalog.rules);
-  const keepTables = () => keepPartitions(database, Date.now(), config.retentionDays, events);
-  await keepTables();
-  const tableUpkeep = repeat(keepTables, PARTITION_UPKEEP_MS, events.maintenanceFailed);
-  stops.add('upkeep', tableUpkeep.stop);
   const firstKeys = await ensureFirstWorkspace(database, config.brand);
 
   const rateLimiter = createRateLimiter(config.redisUrl, events.limiterUnavailable);
   stops.add('rate limiter', rateLimiter.close);
-  const pass = createPass(config, open, catalog, events, stops);
+  const { pass, workers } = createPass(config, open, catalog, events);
+  stops.add('workers', workers.close);
+  stops.add('pass', () => pass.stop());
+  const corpusProbe = watchCorpus(workers, corpusTask, events, stops);
   const writer = new CopyWriter(database, { inflightBytesMax: config.maxInflightBytes }, events);
   stops.add('writer', () => writer.close());
   const authenticator = createAuthenticator({
@@ -205,7 +189,7 @@ export async function serve(
         oauthProviders: config.oauthProviders,
         events,
       },
-      probes: probesOf(database, pass, rateLimiter),
+      probes: probesOf(database, corpusProbe, pass, rateLimiter),
       metrics,
     },
     events,

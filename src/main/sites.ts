@@ -37,7 +37,9 @@ function metricsRoute({ registry }: Metrics): Route {
   };
 }
 
-/** The listeners to open: base and observe (one, told apart by host, when they share a port), admin. */
+/**
+ * The listeners to open: base and observe (one, told apart by host, when they share a port), admin.
+ */
 export function listenersOf(
   config: Config,
   { ingest, read, probes, metrics }: SiteDependencies,

@@ -1,4 +1,6 @@
-/** What people see when the server has started: addresses, what is embedded, keys, what to paste. */
+/**
+ * What people see when the server has started: addresses, what is embedded, keys, what to paste.
+ */
 
 import { paint } from '../cli/paint.ts';
 import type { Config } from '../config.ts';

@@ -1,4 +1,6 @@
-/** Work at intervals that nobody waits for; a failed turn is reported and tried again at the next. */
+/**
+ * Work at intervals that nobody waits for; a failed turn is reported and tried again at the next.
+ */
 
 export interface Upkeep {
   /** Ends after the turn under way. */

@@ -1,8 +1,8 @@
 /**
  * What of an error may stand in a log: never customers' text.
  *
- * PostgreSQL puts values into messages of data errors (SQLSTATE classes 22 and 23) and into `detail`,
- * so those messages are left out and the code speaks alone.
+ * PostgreSQL puts values into messages of data errors (SQLSTATE classes 22 and 23) and into
+ * `detail`, so those messages are left out and the code speaks alone.
  */
 
 export interface ErrorFacts {

@@ -1,6 +1,7 @@
 /**
- * Everything worth telling an operator, named in the past tense: one call writes the log line and moves
- * the counter. Called once per request or batch, never per row; never given text, keys or payloads.
+ * Everything worth telling an operator, named in the past tense: one call writes the log line and
+ * moves the counter. Called once per request or batch, never per row; never given text, keys or
+ * payloads.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
@@ -118,6 +119,10 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     },
     stopped(): void {
       log.info('stopped');
+    },
+    corpusDiffers(error: unknown): void {
+      metrics.faults.inc({ place: 'corpus' });
+      log.error(errorFacts(error), 'the rule corpus on disk is no longer the pinned one');
     },
     stopFailed(step: string, error: unknown): void {
       metrics.faults.inc({ place: 'stop' });

@@ -1,5 +1,6 @@
 /**
- * The pass: claims finished runs, hands them to the workers, until none is left; again after a while.
+ * The pass: claims finished runs, hands them to the workers, until none is left; again after a
+ * while.
  *
  *   idle ──interval──► round: give up, claim, evaluate … ──nothing left──► idle
  *
@@ -174,8 +175,8 @@ export class Pass {
 }
 
 /**
- * Runs in tasks. A run that was claimed before goes alone: should it end its worker again, it takes no
- * other run's attempt with it.
+ * Runs in tasks. A run that was claimed before goes alone: should it end its worker again, it takes
+ * no other run's attempt with it.
  */
 function chunkRuns(runs: readonly ClaimedRun[]): ClaimedRun[][] {
   const fresh = runs.filter(({ attempt }) => attempt === 1);

@@ -1,4 +1,7 @@
-/** What the pass and its workers say to each other. Plain data: it crosses threads by structured clone. */
+/**
+ * What the pass and its workers say to each other. Plain data: it crosses threads by structured
+ * clone.
+ */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 

@@ -1,6 +1,7 @@
 /**
- * How a worker thread reaches TypeScript: `--import tsx` does not reach worker threads on Node 20 (seen
- * with tsx 4.23 on 20.20), so the loader is registered here, inside the thread, before the first import.
+ * How a worker thread reaches TypeScript: `--import tsx` does not reach worker threads on Node 20
+ * (seen with tsx 4.23 on 20.20), so the loader is registered here, inside the thread, before the
+ * first import.
  */
 import { register } from 'tsx/esm/api';
 
@@ -8,4 +9,5 @@ register();
 const worker = await import('./worker.ts');
 
 export const buildCatalog = worker.buildCatalog;
+export const checkCorpus = worker.checkCorpus;
 export const evaluate = worker.evaluate;

@@ -32,7 +32,8 @@ let state: WorkerState | null = null;
 
 /** Made at the first run and kept: compiled patterns are what makes the next run fast. */
 function stateOf(settings: WorkerSettings): WorkerState {
-  // A lost idle connection needs no words here: the next query makes a new one or fails and says so.
+  // A lost idle connection needs no words here: the next query makes a new one or fails and says
+  // so.
   state ??= {
     database: createDatabase(settings.databaseUrl, CONNECTIONS, { connectionLost: () => {} }),
     matcher: createMatcher(settings.rules),
@@ -43,6 +44,11 @@ function stateOf(settings: WorkerSettings): WorkerState {
 /** Verifies the corpus and classifies its rules. */
 export function buildCatalog({ packageDir, manifestPath }: CatalogTask): Catalog {
   return createCatalog(verifyCorpus(packageDir, loadManifest(manifestPath)));
+}
+
+/** Compares the files on disk with the manifest once more. */
+export function checkCorpus({ packageDir, manifestPath }: CatalogTask): void {
+  verifyCorpus(packageDir, loadManifest(manifestPath));
 }
 
 type Outcome =

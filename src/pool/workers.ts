@@ -1,4 +1,6 @@
-/** The worker threads: how they are started and bounded. The only file that knows Piscina's options. */
+/**
+ * The worker threads: how they are started and bounded. The only file that knows Piscina's options.
+ */
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 
@@ -15,12 +17,19 @@ import {
 const FILENAME = fileURLToPath(new URL('worker-entry.js', import.meta.url));
 /** Nothing of the parent's: worker-entry.js brings its own loader. */
 const EXEC_ARGV: string[] = [];
-/** A run that needs more than this ends its worker and costs the run an attempt, not the process. */
+/**
+ * A run that needs more than this ends its worker and costs the run an attempt, not the process.
+ */
 const WORKER_HEAP_MB = 2048;
+
+/** A check of the corpus never overlaps the one before. */
+const CHECKS_QUEUED_MAX = 1;
 
 export interface Workers {
   readonly threads: number;
   readonly evaluate: (task: EvaluateTask) => Promise<EvaluateOutcome>;
+  /** Rejects when the corpus on disk is no longer the pinned one. */
+  readonly checkCorpus: (task: CatalogTask) => Promise<void>;
   /** Lets tasks under way finish, then ends the threads. */
   readonly close: () => Promise<void>;
 }
@@ -57,7 +66,7 @@ export function startWorkers(
     minThreads: threads,
     maxThreads: threads,
     // What one claim can make: every run a task of its own. More is a mistake of ours and rejects.
-    maxQueue: threads * TASKS_PER_THREAD * RUNS_PER_TASK,
+    maxQueue: threads * TASKS_PER_THREAD * RUNS_PER_TASK + CHECKS_QUEUED_MAX,
     // Asynchronous work (the database) must go on while a worker waits for its next task.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
@@ -66,6 +75,9 @@ export function startWorkers(
   return {
     threads,
     evaluate: async (task) => (await pool.run(task, { name: 'evaluate' })) as EvaluateOutcome,
+    checkCorpus: async (task) => {
+      await pool.run(task, { name: 'checkCorpus' });
+    },
     close: async () => {
       await pool.close();
     },

@@ -1,9 +1,9 @@
 /**
- * The rooms of the house, kept true: who may import whom, which vendor lives where, which files may see
- * the clock and the environment, how long a file may be.
+ * The rooms of the house, kept true: who may import whom, which vendor lives where, which files may
+ * see the clock and the environment, how long a file may be.
  *
- * Reads source text only and runs none of it. The first half checks the checker on made-up sources: a rule
- * that cannot fail protects nothing.
+ * Reads source text only and runs none of it. The first half checks the checker on made-up sources:
+ * a rule that cannot fail protects nothing.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix, relative } from 'node:path';
@@ -43,7 +43,9 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   commander: ['wiring'],
 };
 
-/** What the start-up may use of the command line's folder: how a failure is written, and in colour. */
+/**
+ * What the start-up may use of the command line's folder: how a failure is written, and in colour.
+ */
 const CLI_FOR_MAIN = ['src/cli/paint.ts', 'src/cli/failure.ts'];
 /** Rooms that turn values into values: no clock, no process, no input or output. */
 const PURE_ROOMS = ['otlp', 'engine'];

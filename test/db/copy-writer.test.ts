@@ -1,5 +1,6 @@
 /**
- * Storing requests, through a real PostgreSQL: batches form while one is under way, a bad request costs its neighbours nothing, and a lost database costs no more than its batch.
+ * Storing requests, through a real PostgreSQL: batches form while one is under way, a bad request
+ * costs its neighbours nothing, and a lost database costs no more than its batch.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CopyWriter, type CopyWriterSettings } from '../../src/db/copy-writer.ts';

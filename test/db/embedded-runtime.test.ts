@@ -1,5 +1,6 @@
 /**
- * The PostgreSQL programs, and root's needs: a copy the database account can reach, and the account.
+ * The PostgreSQL programs, and root's needs: a copy the database account can reach, and the
+ * account.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, cp, mkdtemp, readdir, readlink, rm, stat } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * Claiming, completing and releasing runs, through a real PostgreSQL. Time passes by UPDATE: nothing
- * here waits for a clock.
+ * Claiming, completing and releasing runs, through a real PostgreSQL. Time passes by UPDATE:
+ * nothing here waits for a clock.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {

@@ -1,6 +1,6 @@
 /**
- * What requests say about runs, and that it does not matter in which order or in which pieces they say
- * it. Pure: PostgreSQL's half of the same rules is held to this one in copy-writer.test.ts.
+ * What requests say about runs, and that it does not matter in which order or in which pieces they
+ * say it. Pure: PostgreSQL's half of the same rules is held to this one in copy-writer.test.ts.
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

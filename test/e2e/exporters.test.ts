@@ -1,6 +1,6 @@
 /**
- * The OpenTelemetry JS SDK's own OTLP/HTTP exporters against the running server, on both hosts: what
- * they were given is what PostgreSQL holds, to the nanosecond.
+ * The OpenTelemetry JS SDK's own OTLP/HTTP exporters against the running server, on both hosts:
+ * what they were given is what PostgreSQL holds, to the nanosecond.
  */
 import {
   type HrTime,

@@ -179,7 +179,9 @@ describe('what is taken', () => {
   });
 });
 
-/** Sends without a declared length until the server answers; gives the status and how much went out. */
+/**
+ * Sends without a declared length until the server answers; gives the status and how much went out.
+ */
 function sendChunked(chunk: Buffer, chunksMax: number): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(tracesUrl, {

@@ -168,8 +168,8 @@ export interface DataDirectory {
 }
 
 /**
- * An empty folder for DATA_DIR. Its name is the one that test/support/global-database.ts clears away
- * when a run was killed.
+ * An empty folder for DATA_DIR. Its name is the one that test/support/global-database.ts clears
+ * away when a run was killed.
  */
 export async function createDataDirectory(): Promise<DataDirectory> {
   const path = await realpath(await mkdtemp(join(tmpdir(), `sluice-test-${process.pid}-`)));

@@ -1,0 +1,385 @@
+/**
+ * One request and its answer over real sockets: bodies in every kind of pieces, refusals while a body
+ * is still coming, clients that leave, and what HTTP/1.1 asks of connections.
+ */
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { SluiceError } from '../../src/errors.ts';
+import type { BodyLimits, Exchange } from '../../src/http/exchange.ts';
+import { json, problem, toSluiceError } from '../../src/http/problem.ts';
+import type { Handler } from '../../src/http/router.ts';
+import { type Listener, openListener } from '../../src/http/server.ts';
+import { head, openSocket, type RawSocket, statuses } from '../support/raw-socket.ts';
+
+const ROOMY: BodyLimits = { bytesMax: 1 << 30, deadlineMs: 60_000, reserve: () => true };
+const MIB = 1024 * 1024;
+
+let listener: Listener;
+let sockets: RawSocket[];
+/** bodies the handlers have read to their end; null for a client that left */
+let bodies: (string | null)[];
+let failures: unknown[];
+let limits: BodyLimits;
+/** what `/gated` handlers wait for before they do anything */
+let gate: Promise<void>;
+let openGate: () => void;
+let gated: Exchange[];
+
+async function readAndEcho(exchange: Exchange): Promise<void> {
+  try {
+    const body = await exchange.readBody(limits);
+    bodies.push(body?.toString('latin1') ?? null);
+    if (body !== null) exchange.answer({ status: 200, contentType: 'text/plain', body });
+  } catch (thrown) {
+    exchange.answer(problem(toSluiceError(thrown)));
+  }
+}
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  '/echo': readAndEcho,
+  '/gated': async (exchange) => {
+    gated.push(exchange);
+    await gate;
+    await readAndEcho(exchange);
+  },
+  '/refuse': (exchange) => exchange.answer(problem(new SluiceError('rate_limited', 'No more.'))),
+  '/refuse-later': async (exchange) => {
+    gated.push(exchange);
+    await gate;
+    exchange.answer(problem(new SluiceError('rate_limited', 'No more.')));
+  },
+};
+
+beforeEach(async () => {
+  sockets = [];
+  bodies = [];
+  failures = [];
+  gated = [];
+  limits = ROOMY;
+  gate = new Promise((resolve) => {
+    openGate = resolve;
+  });
+  const posts = Object.entries(HANDLERS).map(
+    ([path, handler]) => ({ method: 'POST', path, handler }) as const,
+  );
+  const gets = [
+    {
+      method: 'GET',
+      path: '/hello',
+      handler: (exchange: Exchange) => exchange.answer(json({ hello: exchange.query })),
+    },
+    { method: 'GET', path: '/large', handler: (exchange: Exchange) => exchange.answer(LARGE) },
+    {
+      method: 'GET',
+      path: '/twice',
+      handler: (exchange: Exchange) => {
+        exchange.answer(json('first'));
+        exchange.answer(json('second'));
+      },
+    },
+  ] as const;
+  listener = await openListener(
+    { setting: 'PORT', host: '127.0.0.1', port: 0, sites: new Map([['', [...posts, ...gets]]]) },
+    { requestFailed: (_place, error) => void failures.push(error) },
+  );
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const { socket } of sockets) socket.destroy();
+  openGate();
+  listener.drain();
+  await listener.close();
+  expect(failures).toEqual([]);
+});
+
+const LARGE = { status: 200, contentType: 'text/plain', body: 'x'.repeat(5 * MIB) };
+
+async function open(): Promise<RawSocket> {
+  const socket = await openSocket(listener.port);
+  sockets.push(socket);
+  return socket;
+}
+
+/** Waits until what handlers leave behind is as said. */
+async function eventually(condition: () => boolean): Promise<void> {
+  await vi.waitUntil(condition, { timeout: 20_000, interval: 5 });
+}
+
+describe('bodies', () => {
+  test('of a declared length, whole', async () => {
+    const client = await open();
+    await client.send(`${head('POST', '/echo', 'Content-Length: 5')}hello`);
+    const answer = await client.until('hello');
+    expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    expect(answer.toLowerCase()).toContain('content-type: text/plain\r\n');
+    expect(answer.toLowerCase()).toContain('content-length: 5\r\n');
+    expect(answer.toLowerCase()).not.toContain('connection: close');
+  });
+
+  test('of no length at all', async () => {
+    const client = await open();
+    await client.send(head('POST', '/echo', 'Content-Length: 0'));
+    await client.until(/\r\n\r\n$/);
+    await client.send(head('POST', '/echo'));
+    await client.until(/200 OK[\s\S]*200 OK[\s\S]*\r\n\r\n$/);
+    expect(bodies).toEqual(['', '']);
+  });
+
+  test('cut at every offset, on one connection', async () => {
+    const client = await open();
+    const message = `${head('POST', '/echo', 'Content-Length: 10')}0123456789`;
+    for (let cut = 1; cut < message.length; cut += 1) {
+      await client.send(message.slice(0, cut));
+      await new Promise(setImmediate);
+      await client.send(message.slice(cut));
+      await eventually(() => bodies.length === cut);
+    }
+    expect(bodies).toEqual(Array.from({ length: message.length - 1 }, () => '0123456789'));
+  });
+
+  test('in chunks, cut at every offset', async () => {
+    const client = await open();
+    const chunks = '5\r\nhello\r\nA;ext=1\r\n, everyone\r\n0\r\n\r\n';
+    const message = head('POST', '/echo', 'Transfer-Encoding: chunked') + chunks;
+    for (let cut = 1; cut < message.length; cut += 1) {
+      await client.send(message.slice(0, cut));
+      await new Promise(setImmediate);
+      await client.send(message.slice(cut));
+      await eventually(() => bodies.length === cut);
+    }
+    expect(bodies).toEqual(Array.from({ length: message.length - 1 }, () => 'hello, everyone'));
+  });
+
+  test('of megabytes, declared and chunked', async () => {
+    const client = await open();
+    const body = Buffer.alloc(3 * MIB, 'abc');
+    await client.send(head('POST', '/echo', `Content-Length: ${body.length}`));
+    await client.send(body);
+    await eventually(() => bodies.length === 1);
+    await client.send(head('POST', '/echo', 'Transfer-Encoding: chunked'));
+    for (let at = 0; at < body.length; at += MIB) {
+      await client.send(`${MIB.toString(16)}\r\n`);
+      await client.send(body.subarray(at, at + MIB));
+      await client.send('\r\n');
+    }
+    await client.send('0\r\n\r\n');
+    await eventually(() => bodies.length === 2);
+    expect(bodies.map((read) => read === body.toString('latin1'))).toEqual([true, true]);
+  });
+
+  test('that came before anybody asked for them', async () => {
+    const client = await open();
+    const body = 'x'.repeat(2 * MIB);
+    const sent = client.send(head('POST', '/gated', `Content-Length: ${body.length}`) + body);
+    await eventually(() => gated.length === 1);
+    openGate();
+    await sent;
+    await eventually(() => bodies.length === 1);
+    expect(bodies[0] === body).toBe(true);
+  });
+
+  test('that were complete before anybody asked for them', async () => {
+    const client = await open();
+    await client.send(`${head('POST', '/gated', 'Content-Length: 5')}hello`);
+    await eventually(() => gated.length === 1);
+    openGate();
+    await client.until(/\r\n\r\nhello$/);
+  });
+});
+
+describe('limits', () => {
+  const large = 'x'.repeat(1000);
+
+  test.each([
+    ['declared', head('POST', '/echo', 'Content-Length: 1000') + large],
+    [
+      'chunked',
+      `${head('POST', '/echo', 'Transfer-Encoding: chunked')}3e8\r\n${large}\r\n0\r\n\r\n`,
+    ],
+  ])('a body above the limit, %s: 413, and the connection lives on', async (_how, message) => {
+    limits = { ...ROOMY, bytesMax: 999 };
+    const client = await open();
+    await client.send(message);
+    await client.until(/413 Payload Too Large|413 Content Too Large/);
+    limits = { ...ROOMY, bytesMax: 1000 };
+    await client.send(message);
+    await client.until(large);
+    expect(statuses(client.received())).toEqual([413, 200]);
+  });
+
+  test('no room for a chunk: 503 with Retry-After', async () => {
+    let room = 2;
+    limits = { ...ROOMY, reserve: (bytes) => (room -= bytes) >= 0 };
+    const client = await open();
+    await client.send(head('POST', '/echo', 'Content-Length: 3'));
+    await client.send('abc');
+    const answer = await client.until('503 Service Unavailable');
+    expect(answer.toLowerCase()).toContain('retry-after: 1\r\n');
+  });
+
+  test('a body that stops: 408, and the connection is closed', async () => {
+    limits = { ...ROOMY, deadlineMs: 20 };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const client = await open();
+    await client.send(`${head('POST', '/echo', 'Content-Length: 10')}01234`);
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1), { timeout: 20_000 });
+    vi.advanceTimersByTime(20);
+    // The refusal itself waits for the rest of the body, as long as DRAIN_MS_MAX.
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1), { timeout: 20_000 });
+    vi.advanceTimersByTime(5000);
+    const answer = await client.closed();
+    expect(statuses(answer)).toEqual([408]);
+    expect(answer.toLowerCase()).toContain('connection: close\r\n');
+  });
+
+  test('a body that stops after its deadline and then ends: 408, connection kept', async () => {
+    limits = { ...ROOMY, deadlineMs: 20 };
+    const client = await open();
+    await client.send(`${head('POST', '/echo', 'Content-Length: 10')}01234`);
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    await client.send('56789');
+    await client.until('408 Request Timeout');
+    limits = ROOMY;
+    await client.send(`${head('POST', '/echo', 'Content-Length: 2')}ok`);
+    await client.until(/\r\n\r\nok$/);
+  });
+});
+
+describe('an answer while the body is still coming', () => {
+  test('waits for the body, and the connection lives on', async () => {
+    const client = await open();
+    await client.send(`${head('POST', '/refuse', 'Content-Length: 10')}01234`);
+    await client.send('56789');
+    const answer = await client.until('429 Too Many Requests');
+    expect(answer.toLowerCase()).not.toContain('connection: close');
+    await client.send(`${head('POST', '/echo', 'Content-Length: 2')}ok`);
+    await client.until(/\r\n\r\nok$/);
+  });
+
+  test('drops a body that had been paused', async () => {
+    const client = await open();
+    const body = 'x'.repeat(MIB / 2);
+    const sent = client.send(
+      head('POST', '/refuse-later', `Content-Length: ${body.length}`) + body,
+    );
+    await eventually(() => gated.length === 1);
+    openGate();
+    await sent;
+    await client.until('429 Too Many Requests');
+    await client.send(`${head('POST', '/echo', 'Content-Length: 2')}ok`);
+    await client.until(/\r\n\r\nok$/);
+  });
+
+  test('is at once when more is declared than would be dropped', async () => {
+    const client = await open();
+    await client.send(head('POST', '/refuse', `Content-Length: ${2 * MIB}`));
+    const answer = await client.closed();
+    expect(statuses(answer)).toEqual([429]);
+    expect(answer.toLowerCase()).toContain('connection: close\r\n');
+  });
+
+  test('does not wait for chunks without end', async () => {
+    const client = await open();
+    client.send(head('POST', '/refuse', 'Transfer-Encoding: chunked')).catch(() => undefined);
+    const chunk = `10000\r\n${'x'.repeat(65_536)}\r\n`;
+    let sent = 0;
+    while (!client.socket.closed && sent < 64) {
+      await client.send(chunk).catch(() => undefined);
+      sent += 1;
+    }
+    await client.closed();
+    expect(sent).toBeLessThan(64);
+  });
+
+  test('does not wait for a body that never comes', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const client = await open();
+    await client.send(head('POST', '/refuse', 'Content-Length: 10'));
+    await vi.waitFor(() => expect(vi.getTimerCount()).toBe(1), { timeout: 20_000 });
+    expect(client.received()).toBe('');
+    vi.advanceTimersByTime(5000);
+    expect(statuses(await client.closed())).toEqual([429]);
+  });
+});
+
+describe('a client that leaves', () => {
+  test('in the middle of its body: the reading ends with null', async () => {
+    const client = await open();
+    await client.send(`${head('POST', '/echo', 'Content-Length: 10')}01234`);
+    client.abort();
+    await eventually(() => bodies.length === 1);
+    expect(bodies).toEqual([null]);
+  });
+
+  test('before the body was asked for: the reading ends with null', async () => {
+    const client = await open();
+    await client.send(`${head('POST', '/gated', 'Content-Length: 10')}01234`);
+    await eventually(() => gated.length === 1);
+    client.abort();
+    await eventually(() => gated[0]?.isOpen === false);
+    openGate();
+    await eventually(() => bodies.length === 1);
+    expect(bodies).toEqual([null]);
+  });
+
+  test('before its answer: the answer is dropped', async () => {
+    const client = await open();
+    await client.send(`${head('POST', '/gated', 'Content-Length: 5')}hello`);
+    await eventually(() => gated.length === 1);
+    client.abort();
+    await eventually(() => gated[0]?.isOpen === false);
+    openGate();
+    await eventually(() => bodies.length === 1);
+  });
+
+  test('while its refusal waits: nothing is left over', async () => {
+    const client = await open();
+    await client.send(head('POST', '/refuse-later', 'Content-Length: 10'));
+    await eventually(() => gated.length === 1);
+    openGate();
+    await client.send('0');
+    client.abort();
+    await eventually(() => gated[0]?.isOpen === false);
+  });
+});
+
+describe('connections', () => {
+  test('an answer is given once', async () => {
+    const client = await open();
+    await client.send(head('GET', '/twice') + head('GET', '/hello?2'));
+    const answer = await client.until('{"hello":"2"}');
+    expect(statuses(answer)).toEqual([200, 200]);
+    expect(answer).toContain('"first"');
+    expect(answer).not.toContain('"second"');
+  });
+
+  test('pipelined requests are answered in order', async () => {
+    const client = await open();
+    await client.send([1, 2, 3].map((number) => head('GET', `/hello?${number}`)).join(''));
+    const answer = await client.until('{"hello":"3"}');
+    expect([...answer.matchAll(/{"hello":"(\d)"}/g)].map(([, number]) => number)).toEqual([
+      '1',
+      '2',
+      '3',
+    ]);
+  });
+
+  test('HEAD has the headers of GET and no body', async () => {
+    const client = await open();
+    await client.send(head('HEAD', '/hello?1'));
+    await client.until('\r\n\r\n');
+    await client.send(head('GET', '/hello?1'));
+    const answer = await client.until('{"hello":"1"}');
+    const [first = '', second = ''] = answer.split(/(?=HTTP\/1\.1)/);
+    expect(first.toLowerCase()).toContain('content-length: 13\r\n');
+    expect(first).toMatch(/\r\n\r\n$/);
+    expect(second.replace('{"hello":"1"}', '')).toBe(first);
+  });
+
+  test('an answer of megabytes arrives whole', async () => {
+    const client = await open();
+    await client.send(head('GET', '/large'));
+    const answer = await client.until(/x{5242880}$/);
+    expect(answer.toLowerCase()).toContain(`content-length: ${5 * MIB}\r\n`);
+  });
+});
