@@ -44,8 +44,15 @@ async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> 
 }
 
 async function open(source: Source, events: Pick<Events, 'connectionLost'>): Promise<OpenDatabase> {
-  const database = createDatabase(source.url, CONNECTIONS_MAX, events);
+  let closing = false;
+  const database = createDatabase(source.url, CONNECTIONS_MAX, {
+    // The pool does not wait for goodbyes, so the stopping server may be the one to end a connection.
+    connectionLost: (error) => {
+      if (!closing) events.connectionLost(error);
+    },
+  });
   const close = async (): Promise<void> => {
+    closing = true;
     await database.end();
     await source.stop();
   };

@@ -14,7 +14,8 @@ import { fileURLToPath } from 'node:url';
 import { stopServer } from '../../src/db/embedded-server.ts';
 import { waitFor } from './wait-for.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** the folder of the checkout */
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const START_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 60_000;
 
@@ -63,11 +64,15 @@ process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-/** Starts the server's process; it may fail to start, which its exit tells. */
-export function launchServer(settings: Settings): ServerProcess {
+/**
+ * Starts the server's process; it may fail to start, which its exit tells.
+ *
+ * @param root the checkout to start, when it is not this one
+ */
+export function launchServer(settings: Settings, root: string = ROOT): ServerProcess {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
-    cwd: ROOT,
+    cwd: root,
     env: { PATH, HOME, ...SETTINGS, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,155 @@
+/**
+ * 200 means committed: whatever ends the server in the middle of a burst (kill -9, the machine, a
+ * clean stop), every span it has acknowledged is there after the next start, once, and a request that
+ * was not answered is stored whole or not at all.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { startEmbedded } from '../../src/db/embedded.ts';
+import { findServer } from '../../src/db/embedded-server.ts';
+import {
+  createDataDirectory,
+  type DataDirectory,
+  startServer,
+  type TestServer,
+} from '../support/server.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { openEyes, post, rawSpan, traceBody } from './gateway.ts';
+
+const SENDERS = 8;
+const SPANS_PER_REQUEST = 10;
+/** Enough that batches are being filled and committed when the blow falls. */
+const ANSWERED_MIN = 60;
+const BURST_WITHIN_MS = 30_000;
+const silent = { info: () => {}, warn: () => {} };
+
+let folder: DataDirectory;
+let keys: TestServer['firstKeys'] = null;
+let server: TestServer;
+
+beforeAll(async () => {
+  folder = await createDataDirectory();
+  server = await startServer({ DATA_DIR: folder.path });
+  keys = server.firstKeys;
+});
+afterAll(async () => {
+  await server.kill();
+  await folder.remove();
+});
+
+interface Sent {
+  readonly spanIds: readonly string[];
+  /** status of the answer; null when the connection broke */
+  readonly status: number | null;
+}
+
+interface Burst {
+  readonly sent: readonly Sent[];
+  /** resolves when every sender has met a server that no longer takes its requests */
+  readonly over: Promise<void>;
+}
+
+/** Sends request after request over several connections until the server is gone. */
+function startBurst({ observeUrl }: TestServer): Burst {
+  const sent: Sent[] = [];
+  const sendOn = async (): Promise<void> => {
+    for (;;) {
+      const spans = Array.from({ length: SPANS_PER_REQUEST }, () => rawSpan());
+      const spanIds = spans.map(({ spanId }) => spanId);
+      // fetch rejects when the connection breaks or is refused, which is what is waited for here.
+      const answer = await post(
+        `${observeUrl}/v1/traces`,
+        keys?.agent ?? '',
+        traceBody(spans),
+      ).catch(() => null);
+      sent.push({ spanIds, status: answer?.status ?? null });
+      if (answer?.status !== 200) return;
+    }
+  };
+  return { sent, over: Promise.all(Array.from({ length: SENDERS }, sendOn)).then(() => {}) };
+}
+
+async function underWay(burst: Burst): Promise<void> {
+  await waitFor(() => burst.sent.length >= ANSWERED_MIN, {
+    withinMs: BURST_WITHIN_MS,
+    what: `${ANSWERED_MIN} requests of the burst are answered`,
+  });
+}
+
+/** Compares what was answered with what PostgreSQL holds. */
+async function expectKept(url: string, { sent }: Burst): Promise<void> {
+  const eyes = openEyes(url);
+  try {
+    const { rows } = await eyes.query<{ id: string; copies: number }>(
+      `SELECT encode(span_id, 'hex') AS id, count(*)::int AS copies FROM spans
+        WHERE encode(span_id, 'hex') = ANY ($1) GROUP BY span_id`,
+      [sent.flatMap(({ spanIds }) => spanIds)],
+    );
+    expect(rows.filter(({ copies }) => copies > 1)).toEqual([]);
+    const stored = new Set(rows.map(({ id }) => id));
+    const wrong = sent.filter(({ spanIds, status }) => {
+      const kept = spanIds.filter((id) => stored.has(id)).length;
+      if (status === 200) return kept !== SPANS_PER_REQUEST;
+      if (status === null) return kept !== 0 && kept !== SPANS_PER_REQUEST;
+      return kept !== 0;
+    });
+    expect(wrong).toEqual([]);
+    expect(sent.filter(({ status }) => status === 200).length).toBeGreaterThan(SENDERS);
+  } finally {
+    await eyes.end();
+  }
+}
+
+/** The url of the embedded database of a running server, as a guest sees it. */
+async function withDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  const guest = await startEmbedded({ dataDir: folder.path, log: silent });
+  try {
+    await work(guest.url);
+  } finally {
+    await guest.stop();
+  }
+}
+
+async function expectWorking(): Promise<void> {
+  expect(server.firstKeys).toBeNull();
+  const span = rawSpan();
+  const answer = await post(`${server.observeUrl}/v1/traces`, keys?.agent ?? '', traceBody([span]));
+  expect(answer).toMatchObject({ status: 200, text: '{}' });
+}
+
+test('kill -9 of the server: its database is found running, nothing acknowledged is lost', async () => {
+  const burst = startBurst(server);
+  await underWay(burst);
+  await server.kill();
+  await burst.over;
+  expect(await findServer(folder.home)).toMatchObject({ status: 'ready' });
+
+  server = await startServer({ DATA_DIR: folder.path });
+  expect(server.stdout()).toContain('embedded PostgreSQL, found running');
+  await withDatabase((url) => expectKept(url, burst));
+  await expectWorking();
+});
+
+test('kill -9 of server and database: the next start recovers', async () => {
+  const burst = startBurst(server);
+  await underWay(burst);
+  const postmaster = await findServer(folder.home);
+  server.signal('SIGKILL');
+  process.kill(postmaster?.pid ?? 0, 'SIGKILL');
+  await server.exited;
+  await burst.over;
+
+  server = await startServer({ DATA_DIR: folder.path });
+  expect(server.stdout()).not.toContain('found running');
+  await withDatabase((url) => expectKept(url, burst));
+  await expectWorking();
+});
+
+test('SIGTERM in a burst: exit code 0, every answer true, the database stopped with it', async () => {
+  const burst = startBurst(server);
+  await underWay(burst);
+  expect(await server.stop()).toEqual({ code: 0, signal: null });
+  await burst.over;
+  expect(await findServer(folder.home)).toBeNull();
+  await withDatabase((url) => expectKept(url, burst));
+});

@@ -1,0 +1,170 @@
+/**
+ * Starting: what is wrong is said in one line (or all lines at once) and the process ends with 1;
+ * two hosts on one port; the other description of the bare paths.
+ */
+import { once } from 'node:events';
+import { appendFile, cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  findFreePort,
+  launchServer,
+  ROOT,
+  startServer,
+  type TestServer,
+} from '../support/server.ts';
+
+/** What a server that does not start says, and how it ends. */
+async function failure(settings: Record<string, string>, root?: string) {
+  const server = launchServer({ LOG_LEVEL: 'error', ...settings }, root);
+  const { code } = await server.exited;
+  return { code, stdout: server.stdout(), stderr: server.stderr() };
+}
+
+describe('a start that cannot succeed', () => {
+  let database: TestDatabase;
+  let occupied: Server;
+  let port: string;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    occupied = createServer().listen(0, '127.0.0.1');
+    await once(occupied, 'listening');
+    const address = occupied.address();
+    port = typeof address === 'object' && address !== null ? String(address.port) : '';
+  });
+  afterAll(async () => {
+    occupied.close();
+    await database.drop();
+  });
+
+  test.each(['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'])('%s is taken', async (setting) => {
+    const settings = { DATABASE_URL: database.url, [setting]: port };
+    expect(await failure(settings)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        `sluice: Port ${port} on 127.0.0.1 is taken or not allowed: ` +
+        `set ${setting} to a free port.\n`,
+    });
+  });
+
+  test('unusable settings: all of them, before anything is touched', async () => {
+    const DATA_DIR = join(tmpdir(), 'sluice-never-made');
+    const { code, stdout, stderr } = await failure({
+      DATA_DIR,
+      PORT: '80a',
+      PASS_INTERVAL_MS: '1',
+      REDIS_URL: 'http://user:secret@localhost',
+      BRAND: 'Two Words',
+      OAUTH_GITHUB_CLIENT_ID: 'id',
+    });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trimEnd().split('\n')).toEqual([
+      'sluice: The configuration is not usable:',
+      '  PORT must be a whole number from 0 to 65535, not "80a"',
+      '  REDIS_URL must be a URL that starts with redis:// or rediss://',
+      '  PASS_INTERVAL_MS must be a whole number from 100 to 3600000, not "1"',
+      '  OAUTH_GITHUB_CLIENT_SECRET is missing; its other half is set',
+      '  BRAND must be 1 to 32 lower-case letters and digits, a letter first',
+    ]);
+    expect(await readdir(tmpdir())).not.toContain('sluice-never-made');
+  });
+
+  test('a database that does not answer', async () => {
+    const closed = await findFreePort();
+    const url = `postgres://user:secret@127.0.0.1:${closed}/db`;
+    const { code, stdout, stderr } = await failure({ DATABASE_URL: url });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^sluice: The database of DATABASE_URL does not answer: .+\n$/);
+    expect(stderr).not.toContain('secret');
+  });
+});
+
+/** A copy of the checkout whose rule package is its own; everything else is the real one. */
+async function copyCheckout(): Promise<{ root: string; rules: string }> {
+  const root = await mkdtemp(join(tmpdir(), 'sluice-checkout-'));
+  for (const name of ['src', 'corpus', 'package.json', 'package-lock.json', 'tsconfig.json']) {
+    await cp(join(ROOT, name), join(root, name), { recursive: true });
+  }
+  const modules = join(root, 'node_modules');
+  await mkdir(modules);
+  for (const name of await readdir(join(ROOT, 'node_modules'))) {
+    if (name === 'agent-threat-rules') continue;
+    await symlink(join(ROOT, 'node_modules', name), join(modules, name));
+  }
+  const rules = join(modules, 'agent-threat-rules');
+  await cp(join(ROOT, 'node_modules', 'agent-threat-rules'), rules, { recursive: true });
+  return { root, rules };
+}
+
+test('a corpus file that is not what the manifest says: nothing starts', async () => {
+  const { root, rules } = await copyCheckout();
+  const DATA_DIR = join(root, 'data');
+  const category = 'rules/prompt-injection';
+  try {
+    const [file = ''] = (await readdir(join(rules, category))).sort();
+    await appendFile(join(rules, category, file), '\n# one line more\n');
+    const { code, stdout, stderr } = await failure({ DATA_DIR }, root);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toContain(`${category}/${file}`);
+    expect(await readdir(root)).not.toContain('data');
+  } finally {
+    await rm(root, { recursive: true, force: true });
+  }
+});
+
+describe('two hosts on one port, bare paths served on the base host too', () => {
+  let database: TestDatabase;
+  let server: TestServer;
+  let port: number;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    port = await findFreePort();
+    server = await startServer({
+      DATABASE_URL: database.url,
+      PORT: String(port),
+      OBSERVE_PORT: String(port),
+      BASE_URL: `http://api.sluice.test:${port}`,
+      OBSERVE_URL: `http://otel.sluice.test:${port}`,
+      BARE_OTLP_ON_BASE: 'serve',
+    });
+  });
+  afterAll(async () => {
+    await server.stop();
+    await database.drop();
+  });
+
+  /** fetch does not let Host be set. */
+  function ask(host: string, method: string, path: string, key: string): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const headers = {
+        host: `${host}:${port}`,
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+      };
+      const outgoing = httpRequest({ host: '127.0.0.1', port, method, path, headers });
+      outgoing.once('error', reject);
+      outgoing.once('response', (incoming) => {
+        incoming.resume().once('end', () => resolve(incoming.statusCode ?? 0));
+      });
+      outgoing.end(method === 'POST' ? '{}' : undefined);
+    });
+  }
+
+  test.each([
+    ['otel.sluice.test', 'POST', '/v1/traces', 'agent', 200],
+    ['OTEL.sluice.test', 'POST', '/v1/logs', 'agent', 200],
+    ['otel.sluice.test', 'GET', '/platform/v1/atr/settings', 'workspace', 404],
+    ['api.sluice.test', 'GET', '/platform/v1/atr/settings', 'workspace', 200],
+    ['api.sluice.test', 'POST', '/v1/traces', 'agent', 200],
+    ['api.sluice.test', 'POST', '/platform/v1/ingest/otel', 'agent', 200],
+    ['localhost', 'GET', '/platform/v1/atr/settings', 'workspace', 200],
+  ] as const)('%s %s %s', async (host, method, path, kind, status) => {
+    expect(await ask(host, method, path, server.firstKeys?.[kind] ?? '')).toBe(status);
+  });
+});
