@@ -66,9 +66,9 @@ export async function compare(benchmark: Benchmark, variants: readonly Variant[]
     machine,
     variants: [...raw].map(([name, values]) => ({
       name,
-      median: median(values),
-      ratio: median(values) / yardstick,
-      raw: values,
+      median: Math.round(median(values)),
+      ratio: Number((median(values) / yardstick).toFixed(3)),
+      raw: values.map(Math.round),
     })),
   };
 }

@@ -219,10 +219,14 @@ export class Exchange {
       response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
       response.writeHeader('content-type', contentType);
       for (const [name, value] of headers) response.writeHeader(name, value);
-      if (closeConnection) response.writeHeader('connection', 'close');
-      if (this.method === 'HEAD') {
-        response.endWithoutBody(Buffer.byteLength(body), closeConnection);
-      } else response.end(body, closeConnection);
+      // With `closeConnection` uWebSockets.js also writes `Connection: close`.
+      if (this.method !== 'HEAD') response.end(body, closeConnection);
+      else if (closeConnection) response.endWithoutBody(Buffer.byteLength(body), true);
+      else {
+        // Given the length itself, it would take the answer for unfinished and drop the next request.
+        response.writeHeader('content-length', String(Buffer.byteLength(body)));
+        response.endWithoutBody();
+      }
     });
   }
 }

@@ -42,15 +42,18 @@ describe('a start that cannot succeed', () => {
     await database.drop();
   });
 
-  test.each(['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'])('%s is taken', async (setting) => {
-    const settings = { DATABASE_URL: database.url, [setting]: port };
-    expect(await failure(settings)).toEqual({
-      code: 1,
-      stdout: '',
-      stderr:
-        `sluice: Port ${port} on 127.0.0.1 is taken or not allowed: ` +
-        `set ${setting} to a free port.\n`,
-    });
+  test('a taken port is named with its setting', async () => {
+    const settings = ['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'];
+    const failures = settings.map((name) => failure({ DATABASE_URL: database.url, [name]: port }));
+    expect(await Promise.all(failures)).toEqual(
+      settings.map((name) => ({
+        code: 1,
+        stdout: '',
+        stderr:
+          `sluice: Port ${port} on 127.0.0.1 is taken or not allowed: ` +
+          `set ${name} to a free port.\n`,
+      })),
+    );
   });
 
   test('unusable settings: all of them, before anything is touched', async () => {

@@ -73,5 +73,5 @@ export function head(method: string, path: string, ...headers: string[]): string
 
 /** The status codes of the answers received, in order. */
 export function statuses(text: string): number[] {
-  return [...text.matchAll(/^HTTP\/1\.1 (\d{3})/gm)].map((match) => Number(match[1]));
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map((match) => Number(match[1]));
 }
