@@ -30,8 +30,8 @@ export interface Session {
 async function requireServer({ baseUrl, port, observePort }: Config): Promise<void> {
   if (port === 0 || observePort === 0) {
     throw new OperatorError(
-      'PORT and OBSERVE_PORT are 0 here, so the server may be anywhere: set both to the ports that ' +
-        'npm start has printed.',
+      'PORT and OBSERVE_PORT are 0 here, so the server may be anywhere: set both to the ports ' +
+        'that npm start has printed.',
     );
   }
   const hint =

@@ -221,9 +221,9 @@ export class Exchange {
       for (const [name, value] of headers) response.writeHeader(name, value);
       // With `closeConnection` uWebSockets.js also writes `Connection: close`.
       if (this.method !== 'HEAD') response.end(body, closeConnection);
-      else if (closeConnection) response.endWithoutBody(Buffer.byteLength(body), true);
       else {
-        // Given the length itself, it would take the answer for unfinished and drop the next request.
+        // Given the length itself, it takes the answer for unfinished and drops the next request.
+        if (closeConnection) response.writeHeader('connection', 'close');
         response.writeHeader('content-length', String(Buffer.byteLength(body)));
         response.endWithoutBody();
       }

@@ -67,7 +67,8 @@ test('both attacks are found, the honest run is not, the keys are revoked', asyn
 
   const eyes = openEyes(database.url);
   const { rows } = await eyes.query(
-    "SELECT kind FROM api_keys WHERE name = 'npm run demo' AND revoked_at IS NOT NULL ORDER BY kind",
+    `SELECT kind FROM api_keys
+      WHERE name = 'npm run demo' AND revoked_at IS NOT NULL ORDER BY kind`,
   );
   await eyes.end();
   expect(rows).toEqual([{ kind: 'agent' }, { kind: 'workspace' }]);

@@ -1,7 +1,7 @@
 /**
  * 200 means committed: whatever ends the server in the middle of a burst (kill -9, the machine, a
- * clean stop), every span it has acknowledged is there after the next start, once, and a request that
- * was not answered is stored whole or not at all.
+ * clean stop), every span it has acknowledged is there after the next start, once, and a request
+ * that was not answered is stored whole or not at all.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -104,7 +104,7 @@ async function expectKept(url: string, { sent }: Burst, inDoubt: boolean): Promi
   }
 }
 
-/** The url of the embedded database of a running server, as a guest sees it. */
+/** Uses the embedded database: as the running server's guest, or started for this long. */
 async function withDatabase(work: (url: string) => Promise<void>): Promise<void> {
   const guest = await startEmbedded({ dataDir: folder.path, log: silent });
   try {
@@ -121,7 +121,7 @@ async function expectWorking(): Promise<void> {
   expect(answer).toMatchObject({ status: 200, text: '{}' });
 }
 
-test('kill -9 of the server: its database is found running, nothing acknowledged is lost', async () => {
+test('kill -9 of the server: its database is found running, nothing is lost', async () => {
   const burst = startBurst(server);
   await underWay(burst);
   await server.kill();
@@ -149,12 +149,12 @@ test('kill -9 of server and database: the next start recovers', async () => {
   await expectWorking();
 });
 
-test('SIGTERM in a burst: exit code 0, every answer true, the database stopped with it', async () => {
+test('SIGTERM in a burst: exit code 0, every answer true, the database stopped', async () => {
   const burst = startBurst(server);
   await underWay(burst);
   expect(await server.stop()).toEqual({ code: 0, signal: null });
   await burst.over;
   expect(await findServer(folder.home)).toBeNull();
-  // Stopping waits for requests under way: what is stored has been answered, or it would come twice.
+  // Stopping waits for requests under way: what is stored was answered, or it would come twice.
   await withDatabase((url) => expectKept(url, burst, false));
 });

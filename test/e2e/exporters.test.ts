@@ -74,8 +74,8 @@ function nanos([seconds, rest]: HrTime): string {
 
 const SPAN_SQL = `
   SELECT s.trace_id, encode(s.span_id, 'hex') AS span_id, encode(s.parent_span_id, 'hex') AS parent,
-         s.name, s.kind, s.start_unix_nano, s.end_unix_nano, s.status_code, s.status_message, s.flags,
-         s.trace_state, s.attributes, s.events, s.links, s.dropped_attributes, s.dropped_events,
+         s.name, s.kind, s.start_unix_nano, s.end_unix_nano, s.status_code, s.status_message,
+         s.flags, s.trace_state, s.attributes, s.events, s.links, s.dropped_attributes, s.dropped_events,
          s.dropped_links, r.service_name, r.attributes AS resource, r.scope_name, r.scope_version
     FROM spans s JOIN resources r ON r.workspace_id = s.workspace_id AND r.id = s.resource_id
    WHERE s.trace_id = $1 AND s.name LIKE 'chat %'`;

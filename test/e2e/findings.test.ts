@@ -122,8 +122,8 @@ describe('what is found', () => {
       category: 'atr_prompt_injection',
       severity: 'critical',
       description:
-        'ATR-2026-00511 "MCP Web-Fetch Context Poisoning via Embedded Agent Instructions" matched ' +
-        'the result of a tool call',
+        'ATR-2026-00511 "MCP Web-Fetch Context Poisoning via Embedded Agent Instructions" ' +
+        'matched the result of a tool call',
       metadata: {
         detector: 'agent-threat-rules',
         corpus_version: '4.0.0',
@@ -287,7 +287,8 @@ describe('who reads', () => {
       [own.id],
     );
     await gateway.database.query(
-      "INSERT INTO rule_overrides (workspace_id, rule_id, enabled) VALUES ($1, 'ATR-2026-00001', false)",
+      `INSERT INTO rule_overrides (workspace_id, rule_id, enabled)
+     VALUES ($1, 'ATR-2026-00001', false)`,
       [own.id],
     );
     const runId = await send('injection by the user', own);

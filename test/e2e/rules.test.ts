@@ -164,7 +164,8 @@ test('the settings of a workspace change its list, and only its own', async () =
   const { database } = gateway;
   await database.query('UPDATE workspaces SET experimental = true WHERE id = $1', [own.id]);
   await database.query(
-    "INSERT INTO rule_overrides (workspace_id, rule_id, enabled) VALUES ($1, 'ATR-2026-00001', false)",
+    `INSERT INTO rule_overrides (workspace_id, rule_id, enabled)
+     VALUES ($1, 'ATR-2026-00001', false)`,
     [own.id],
   );
   const theirs = await get<RulePage>(`${PATH}?enabled=true`, own.workspace);

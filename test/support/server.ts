@@ -45,12 +45,15 @@ export interface ServerProcess {
   readonly signal: (name: NodeJS.Signals) => void;
 }
 
-export interface TestServer extends ServerProcess {
+interface Summary {
   readonly baseUrl: string;
   readonly observeUrl: string;
   readonly metricsUrl: string;
   /** of the first workspace; null when the database had one already */
   readonly firstKeys: { readonly agent: string; readonly workspace: string } | null;
+}
+
+export interface TestServer extends ServerProcess, Summary {
   /** Ends it by SIGTERM and tells how it ended; kills it when it does not end. */
   readonly stop: () => Promise<Exit>;
   /** Ends it by SIGKILL. */
@@ -103,10 +106,8 @@ export function launchServer(settings: Settings, root: string = ROOT): ServerPro
   };
 }
 
-/** What the summary says of itself, once it is there in full. */
-function readSummary(
-  text: string,
-): Pick<TestServer, 'baseUrl' | 'observeUrl'> & Pick<TestServer, 'metricsUrl' | 'firstKeys'> {
+/** What the summary says, once it is there in full. */
+function readSummary(text: string): Summary {
   const entry = (label: string): string | undefined =>
     new RegExp(`^ {2}${label} +(\\S+)`, 'm').exec(text)?.[1];
   const agent = entry('agent');

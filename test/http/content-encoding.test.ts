@@ -1,0 +1,95 @@
+/** Undoing Content-Encoding: what is taken, what is refused, and where a bomb stops. */
+import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { checkEncoding, decodeBody } from '../../src/http/content-encoding.ts';
+
+const KIB = 1024;
+const ROOMY = { bytesMax: 1 << 30, reserve: () => true };
+const BODY = Buffer.from(JSON.stringify({ text: 'é\u{1F600}'.repeat(100_000) }));
+
+test.each(['', 'identity', 'gzip', 'GZIP', ' gzip ', 'x-gzip', 'deflate', 'Identity'])(
+  '"%s" is taken',
+  (encoding) => {
+    expect(() => checkEncoding(encoding)).not.toThrow();
+  },
+);
+
+test.each(['br', 'compress', 'gzip, gzip', 'gzip,', 'snappy', '*'])(
+  '"%s" is refused',
+  (encoding) => {
+    expect(() => checkEncoding(encoding)).toThrow(
+      expect.objectContaining({
+        code: 'unsupported_encoding',
+        message: expect.stringMatching(/^Content-Encoding must be one of identity, gzip, deflate/),
+      }),
+    );
+  },
+);
+
+describe('decoding', () => {
+  test.each<[string, Buffer]>([
+    ['', BODY],
+    ['identity', BODY],
+    ['gzip', gzipSync(BODY)],
+    ['X-Gzip', gzipSync(BODY)],
+    ['deflate', deflateSync(BODY)],
+    ['gzip', Buffer.concat([gzipSync(BODY.subarray(0, 999)), gzipSync(BODY.subarray(999))])],
+  ])('%s gives the body back', async (encoding, wire) => {
+    expect((await decodeBody(wire, encoding, ROOMY)).equals(BODY)).toBe(true);
+  });
+
+  test('an empty body is empty', async () => {
+    expect(await decodeBody(gzipSync(''), 'gzip', ROOMY)).toEqual(Buffer.alloc(0));
+  });
+
+  test.each<[string, string, Buffer]>([
+    ['plain text', 'gzip', BODY],
+    ['cut off', 'gzip', gzipSync(BODY).subarray(0, -9)],
+    ['a broken checksum', 'gzip', Buffer.concat([gzipSync(BODY).subarray(0, -8), Buffer.alloc(8)])],
+    ['gzip', 'deflate', gzipSync(BODY)],
+    ['deflate without its header', 'deflate', deflateRawSync(BODY)],
+  ])('%s, sent as %s, is undecodable', async (_what, encoding, wire) => {
+    await expect(decodeBody(wire, encoding, ROOMY)).rejects.toMatchObject({
+      code: 'undecodable_body',
+      message: `The body is not valid ${encoding}.`,
+    });
+  });
+});
+
+describe('limits', () => {
+  test.each(['gzip', 'deflate'])('%s: a bomb stops at the limit, not after', async (encoding) => {
+    const bomb = (encoding === 'gzip' ? gzipSync : deflateSync)(Buffer.alloc(256 * KIB * KIB));
+    let reserved = 0;
+    const reserve = (bytes: number): boolean => {
+      reserved += bytes;
+      return true;
+    };
+    const bytesMax = 1000 * KIB;
+    await expect(decodeBody(bomb, encoding, { bytesMax, reserve })).rejects.toMatchObject({
+      code: 'body_too_large',
+      message: `The body is larger than ${bytesMax} bytes.`,
+    });
+    expect(reserved).toBeLessThanOrEqual(bytesMax);
+    expect(reserved).toBeGreaterThan(bytesMax - 64 * KIB);
+  });
+
+  test('exactly the limit is within it', async () => {
+    const body = await decodeBody(gzipSync(BODY), 'gzip', { ...ROOMY, bytesMax: BODY.length });
+    expect(body.length).toBe(BODY.length);
+    await expect(
+      decodeBody(gzipSync(BODY), 'gzip', { ...ROOMY, bytesMax: BODY.length - 1 }),
+    ).rejects.toMatchObject({ code: 'body_too_large' });
+  });
+
+  test('no room left: overloaded', async () => {
+    let room = 100 * KIB;
+    const reserve = (bytes: number): boolean => {
+      room -= bytes;
+      return room >= 0;
+    };
+    await expect(decodeBody(gzipSync(BODY), 'gzip', { ...ROOMY, reserve })).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: 1,
+    });
+  });
+});
