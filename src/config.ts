@@ -171,8 +171,12 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   if (config.maxBodyBytes > config.maxDecodedBodyBytes) {
     problems.push('MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES');
   }
-  if (config.maxDecodedBodyBytes > config.maxInflightBytes) {
-    problems.push('MAX_DECODED_BODY_BYTES must not exceed MAX_INFLIGHT_BYTES');
+  // A compressed body is held in both forms while it is decoded: one that never fits would be
+  // answered 503 for ever, and sent again for ever.
+  if (config.maxBodyBytes + config.maxDecodedBodyBytes > config.maxInflightBytes) {
+    problems.push(
+      'MAX_BODY_BYTES and MAX_DECODED_BODY_BYTES together must not exceed MAX_INFLIGHT_BYTES',
+    );
   }
   if (config.runSettleMs > config.runTimeoutMs) {
     problems.push('RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS');

@@ -48,50 +48,74 @@ function connect(url: string, onStoreFault: (error: unknown) => void): Redis {
   return redis;
 }
 
-function createLimiter(points: number, redis: Redis | null): RateLimiterAbstract {
-  const memory = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
-  if (redis === null) return memory;
-  return new RateLimiterRedis({
+/** The counts of all keys with one limit. */
+interface Counters {
+  readonly shared: RateLimiterAbstract | null;
+  /** decides alone without Redis, and in its place while it does not answer */
+  readonly local: RateLimiterAbstract;
+}
+
+function createCounters(points: number, redis: Redis | null): Counters {
+  const local = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
+  if (redis === null) return { shared: null, local };
+  const shared = new RateLimiterRedis({
     storeClient: redis,
     keyPrefix: 'sluice:rate',
     points,
     duration: WINDOW_SECONDS,
     rejectIfRedisNotReady: true,
-    insuranceLimiter: memory,
     inMemoryBlockOnConsumed: points + 1,
   });
+  return { shared, local };
+}
+
+/** @throws what the store says when it does not answer; being over the limit is no such fault */
+async function decide(limiter: RateLimiterAbstract, keyId: number): Promise<RateDecision> {
+  try {
+    await limiter.consume(String(keyId));
+    return ADMITTED;
+  } catch (refusal) {
+    if (!(refusal instanceof RateLimiterRes)) throw refusal;
+    const seconds = Math.ceil(refusal.msBeforeNext / MS_PER_SECOND);
+    return { admitted: false, retryAfterSeconds: Math.max(1, seconds) };
+  }
 }
 
 /**
  * @param redisUrl null to count in this process
- * @param onStoreFault told of every fault of the connection to Redis
+ * @param onStoreFault told once when Redis stops answering, and again after it had answered
  */
 export function createRateLimiter(
   redisUrl: string | null,
   onStoreFault: (error: unknown) => void,
 ): RateLimiter {
-  const redis = redisUrl === null ? null : connect(redisUrl, onStoreFault);
-  const limiters = new Map<number, RateLimiterAbstract>();
-  const limiterFor = (points: number): RateLimiterAbstract => {
-    const known = limiters.get(points);
+  let isFailing = false;
+  const report = (error: unknown): void => {
+    if (!isFailing) onStoreFault(error);
+    isFailing = true;
+  };
+  const redis = redisUrl === null ? null : connect(redisUrl, report);
+  const limits = new Map<number, Counters>();
+  const countersFor = (points: number): Counters => {
+    const known = limits.get(points);
     if (known !== undefined) return known;
-    if (limiters.size >= LIMITERS_MAX) limiters.clear();
-    const fresh = createLimiter(points, redis);
-    limiters.set(points, fresh);
+    if (limits.size >= LIMITERS_MAX) limits.clear();
+    const fresh = createCounters(points, redis);
+    limits.set(points, fresh);
     return fresh;
   };
   return {
     consume: async ({ keyId, rateLimitPerMinute }) => {
+      const { shared, local } = countersFor(rateLimitPerMinute);
+      if (shared === null) return await decide(local, keyId);
       try {
-        await limiterFor(rateLimitPerMinute).consume(String(keyId));
-        return ADMITTED;
-      } catch (refusal) {
-        if (refusal instanceof RateLimiterRes) {
-          const seconds = Math.ceil(refusal.msBeforeNext / MS_PER_SECOND);
-          return { admitted: false, retryAfterSeconds: Math.max(1, seconds) };
-        }
-        onStoreFault(refusal);
-        return ADMITTED;
+        const decision = await decide(shared, keyId);
+        // A refusal may come from this process's memory of keys over their limit.
+        if (decision.admitted) isFailing = false;
+        return decision;
+      } catch (error) {
+        report(error);
+        return await decide(local, keyId);
       }
     },
     ping:

@@ -143,7 +143,8 @@ describe('claiming', () => {
   test('many claimers at once never get the same run, and together get all', async () => {
     await scratch.database.query(
       `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
-       SELECT 1 + n % 3, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0, now() - interval '1 hour'
+       SELECT 1 + n % 3, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0,
+              now() - interval '1 hour'
          FROM generate_series(1, 300) AS n`,
     );
     const taken: string[] = [];

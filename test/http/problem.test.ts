@@ -33,7 +33,7 @@ test('members and headers come beside', () => {
   expect(JSON.parse(String(answer.body))).toMatchObject({ limit: 3, status: 429 });
 });
 
-test('what was thrown becomes a line of the table; the unforeseen is retryable and says nothing', () => {
+test('what was thrown becomes a line of the table; the unforeseen says nothing', () => {
   const known = new SluiceError('not_found', 'No.');
   expect(toSluiceError(known)).toBe(known);
   for (const thrown of [new Error('secret'), 'secret', undefined]) {

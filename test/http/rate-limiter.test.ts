@@ -1,6 +1,6 @@
 /**
- * Requests per key and minute, in this process and in a real Redis: shared counts, and what happens when
- * Redis stops or hangs. Needs a redis-server on the PATH; says so when there is none.
+ * Requests per key and minute, in this process and in a real Redis: shared counts, and what happens
+ * when Redis stops or hangs. Needs a redis-server on the PATH; says so when there is none.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -86,7 +86,7 @@ describe('a Redis that was never there', () => {
   test('requests are counted here, and the fault is reported', async () => {
     const limiter = create('redis://127.0.0.1:1');
     expect(await admitted(limiter, credential(1, 2), 3)).toEqual([true, true, false]);
-    expect(faults.length).toBeGreaterThan(0);
+    expect(faults).toHaveLength(1);
     await expect(limiter.ping?.()).rejects.toThrow();
   });
 });
@@ -201,33 +201,30 @@ describe.runIf(canStart || sharedUrl !== null)('in Redis', () => {
     expect(faults).toEqual([]);
   });
 
-  test.runIf(canStart)(
-    'stopped: admitted, counted here, reported; back again: shared',
-    async () => {
-      const port = await freePort();
-      const url = `redis://127.0.0.1:${port}`;
-      const first = await startRedis(dir, port);
-      const limiter = create(url);
+  test.runIf(canStart)('stopped: counted here and reported once; back again: shared', async () => {
+    const port = await freePort();
+    const url = `redis://127.0.0.1:${port}`;
+    const first = await startRedis(dir, port);
+    const limiter = create(url);
+    try {
+      await connected(limiter);
+      const key = credential(1, 2);
+      expect(await admitted(limiter, key, 2)).toEqual([true, true]);
+      await stop(first);
+      expect(await admitted(limiter, key, 3)).toEqual([true, true, false]);
+      expect(faults.length).toBeGreaterThan(0);
+      await expect(limiter.ping?.()).rejects.toThrow();
+      const second = await startRedis(dir, port);
       try {
         await connected(limiter);
-        const key = credential(1, 2);
-        expect(await admitted(limiter, key, 2)).toEqual([true, true]);
-        await stop(first);
         expect(await admitted(limiter, key, 3)).toEqual([true, true, false]);
-        expect(faults.length).toBeGreaterThan(0);
-        await expect(limiter.ping?.()).rejects.toThrow();
-        const second = await startRedis(dir, port);
-        try {
-          await connected(limiter);
-          expect(await admitted(limiter, key, 3)).toEqual([true, true, false]);
-        } finally {
-          await stop(second);
-        }
       } finally {
-        await stop(first);
+        await stop(second);
       }
-    },
-  );
+    } finally {
+      await stop(first);
+    }
+  });
 
   test.runIf(canStart)('hanging: admitted in bounded time, and reported', async () => {
     const port = await freePort();
@@ -238,9 +235,9 @@ describe.runIf(canStart || sharedUrl !== null)('in Redis', () => {
       child.kill('SIGSTOP');
       const startedAt = performance.now();
       expect(await admitted(limiter, credential(1, 1), 2)).toEqual([true, false]);
-      // Twice the 250 ms after which the count of this process decides, with room for a slow machine.
+      // Two times the 250 ms after which this process decides, with room for a slow machine.
       expect(performance.now() - startedAt).toBeLessThan(5000);
-      expect(faults).toHaveLength(2);
+      expect(faults).toMatchObject([{ message: 'Command timed out' }]);
       await expect(limiter.ping?.()).rejects.toThrow('Command timed out');
     } finally {
       child.kill('SIGCONT');

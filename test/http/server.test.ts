@@ -1,6 +1,6 @@
 /**
- * Listeners over real sockets: who answers what under which host, what a fault of a handler becomes,
- * how a listener stops, and what a taken port says.
+ * Listeners over real sockets: who answers what under which host, what a fault of a handler
+ * becomes, how a listener stops, and what a taken port says.
  */
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';

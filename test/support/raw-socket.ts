@@ -1,6 +1,6 @@
 /**
- * HTTP as bytes on a socket, for what a proper client never does: bodies in pieces, requests that stop
- * half-way, two at once. Parses nothing but status lines; what was received is kept as text.
+ * HTTP as bytes on a socket, for what a proper client never does: bodies in pieces, requests that
+ * stop half-way, two at once. Parses nothing but status lines; what was received is kept as text.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -10,7 +10,7 @@ export interface RawSocket {
   received(): string;
   /** resolves when the kernel has taken the bytes */
   send(bytes: string | Buffer): Promise<void>;
-  /** resolves when what was received contains the text or matches; rejects when the server closed before */
+  /** resolves once the text has been received; rejects when the server closed before */
   until(wanted: string | RegExp): Promise<string>;
   /** resolves with everything received once the server has closed the connection */
   closed(): Promise<string>;

@@ -1,0 +1,117 @@
+/** Connections: the forms values come back in, transactions, and connections that are lost. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkServer, createDatabase, inTransaction, ping } from '../../src/db/database.ts';
+import { OperatorError } from '../../src/errors.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await scratch.database.query('CREATE TABLE note (text text NOT NULL)');
+});
+afterAll(() => scratch.close());
+
+const notes = async (): Promise<unknown[]> =>
+  (await scratch.rows('SELECT text FROM note ORDER BY text')).map(({ text }) => text);
+
+test('values come back in the project’s own forms', async () => {
+  const [row] = await scratch.rows(
+    `SELECT '01234567-89AB-cdef-fedc-ba9876543210'::uuid AS uuid, '\\x00ff'::bytea AS bytea,
+            9223372036854775807 AS int64, '{"a": [1, null]}'::json AS json, 7 AS int32,
+            '2026-11-20T12:00:00.123Z'::timestamptz AS time, null::uuid AS nothing,
+            'nan'::float8 AS nan`,
+  );
+  expect(row).toEqual({
+    uuid: '0123456789abcdeffedcba9876543210',
+    bytea: Buffer.from([0, 255]),
+    int64: '9223372036854775807',
+    json: { a: [1, null] },
+    int32: 7,
+    time: new Date('2026-11-20T12:00:00.123Z'),
+    nothing: null,
+    nan: Number.NaN,
+  });
+});
+
+describe('a transaction', () => {
+  test('gives back what its work gives, committed', async () => {
+    const given = await inTransaction(scratch.database, async (connection) => {
+      await connection.query(`INSERT INTO note VALUES ('kept')`);
+      return 7;
+    });
+    expect(given).toBe(7);
+    expect(await notes()).toEqual(['kept']);
+  });
+
+  test('that fails leaves nothing, and its connection is used again', async () => {
+    const before = scratch.database.totalCount;
+    const failure = new Error('no');
+    await expect(
+      inTransaction(scratch.database, async (connection) => {
+        await connection.query(`INSERT INTO note VALUES ('dropped')`);
+        throw failure;
+      }),
+    ).rejects.toBe(failure);
+    expect(await notes()).toEqual(['kept']);
+    expect(scratch.database.totalCount).toBe(before);
+  });
+
+  test('whose connection is lost says so, and ends neither the pool nor the process', async () => {
+    await expect(
+      inTransaction(scratch.database, async (connection) => {
+        const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        const lost = connection.query('SELECT pg_sleep(600)');
+        await scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+        await lost;
+      }),
+    ).rejects.toThrow(/terminat/);
+    expect(await notes()).toEqual(['kept']);
+  });
+
+  test('whose connection is lost between two queries fails at the second', async () => {
+    await expect(
+      inTransaction(scratch.database, async (connection) => {
+        const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+        await scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+        await waitFor(async () => (await connection.query('SELECT 1').catch(() => null)) === null, {
+          withinMs: 20_000,
+          what: 'the connection to be lost',
+        });
+        await connection.query('SELECT 1');
+      }),
+    ).rejects.toThrow();
+    expect(await notes()).toEqual(['kept']);
+  });
+});
+
+test('an idle connection that the server ends is told, and replaced', async () => {
+  const lost: unknown[] = [];
+  const database = createDatabase(scratch.url, 1, { connectionLost: (error) => lost.push(error) });
+  const { rows } = await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  await scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+  await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be told' });
+  await ping(database);
+  expect(lost[0]).toMatchObject({ code: '57P01' });
+  await database.end();
+});
+
+describe('the check before anything starts', () => {
+  test('passes on a server that answers', async () => {
+    await checkServer(scratch.database);
+  });
+
+  test('names the setting, and never the password', async () => {
+    const database = createDatabase('postgres://someone:hunter2@127.0.0.1:1/none', 1, {
+      connectionLost: () => undefined,
+    });
+    const failure = await checkServer(database).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(OperatorError);
+    expect(String(failure)).toMatch(
+      /^OperatorError: The database of DATABASE_URL does not answer: /,
+    );
+    expect(String(failure)).not.toContain('hunter2');
+    await database.end();
+  });
+});

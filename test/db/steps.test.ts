@@ -1,0 +1,248 @@
+/** The steps of a run, read back: what they hold, in which order, and within which limits. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
+import { encodeRequest } from '../../src/db/encoded-request.ts';
+import { ensureDay } from '../../src/db/partitions.ts';
+import { readSteps } from '../../src/db/steps.ts';
+import type { DecodedRequest } from '../../src/model.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import {
+  DAY_MS,
+  decodedRequest,
+  hex8,
+  hex16,
+  logRow,
+  NOON_MS,
+  resourceRow,
+  spanRow,
+  TRACE_ID,
+} from '../support/rows.ts';
+
+const RUN = { workspaceId: 1, runId: TRACE_ID };
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await ensureDay(scratch.database, NOON_MS);
+  await ensureDay(scratch.database, NOON_MS + DAY_MS);
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE spans, log_records, resources');
+});
+
+async function store(
+  fields: Partial<DecodedRequest>,
+  { workspaceId = 1, arrivedAtMs = NOON_MS } = {},
+): Promise<void> {
+  const connection = await scratch.database.connect();
+  try {
+    const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
+    await storeBatch(connection, [request], new KnownContents());
+  } finally {
+    connection.release();
+  }
+}
+
+const names = async (limits?: { stepsMax: number; bytesMax: number }): Promise<string[]> =>
+  (await readSteps(scratch.database, RUN, limits)).steps.map(({ name }) => name);
+
+test('a span, whole', async () => {
+  await store({
+    spans: [
+      spanRow({
+        parentSpanId: hex8(9),
+        name: 'chat',
+        startUnixNano: '1763640000000000001',
+        endUnixNano: '9223372036854775807',
+        statusCode: 2,
+        statusMessage: 'broke',
+        attributes: '{"a":{"b":[1,"é"]}}',
+        events: '[{"name":"e","timeUnixNano":"5","attributes":{"k":"v"}},{}]',
+      }),
+    ],
+  });
+  expect(await readSteps(scratch.database, RUN)).toEqual({
+    steps: [
+      {
+        source: 'span',
+        spanId: hex8(1),
+        parentSpanId: hex8(9),
+        name: 'chat',
+        startUnixNano: '1763640000000000001',
+        endUnixNano: '9223372036854775807',
+        statusCode: 2,
+        statusMessage: 'broke',
+        scopeName: 'scope',
+        serviceName: 'agent',
+        attributes: { a: { b: [1, 'é'] } },
+        events: [
+          { name: 'e', attributes: { k: 'v' } },
+          { name: '', attributes: {} },
+        ],
+        body: null,
+      },
+    ],
+    unread: 0,
+  });
+});
+
+test('a log record, with and without a span, a time, a name and a resource', async () => {
+  await store({
+    logs: [
+      logRow({
+        traceId: TRACE_ID,
+        spanId: hex8(7),
+        timeUnixNano: '10',
+        eventName: 'gen_ai.choice',
+        body: '{"text":"hi"}',
+        attributes: '{"k":1}',
+      }),
+      logRow({
+        traceId: TRACE_ID,
+        timeUnixNano: '0',
+        observedUnixNano: '20',
+        body: null,
+        resourceId: hex16(404),
+      }),
+    ],
+  });
+  const plain = {
+    source: 'log',
+    parentSpanId: null,
+    statusCode: 0,
+    statusMessage: '',
+    events: [],
+  };
+  expect(await readSteps(scratch.database, RUN)).toEqual({
+    steps: [
+      {
+        ...plain,
+        spanId: hex8(7),
+        name: 'gen_ai.choice',
+        startUnixNano: '10',
+        endUnixNano: '10',
+        scopeName: 'scope',
+        serviceName: 'agent',
+        attributes: { k: 1 },
+        body: { text: 'hi' },
+      },
+      {
+        ...plain,
+        spanId: null,
+        name: '',
+        startUnixNano: '20',
+        endUnixNano: '20',
+        scopeName: '',
+        serviceName: null,
+        attributes: {},
+        body: null,
+      },
+    ],
+    unread: 0,
+  });
+});
+
+test('in the order of time, parents before children, spans before log records', async () => {
+  const span = (name: string, id: number, startUnixNano: string, endUnixNano: string) =>
+    spanRow({ name, spanId: hex8(id), startUnixNano, endUnixNano });
+  await store({
+    spans: [
+      span('late', 1, '99', '100'),
+      span('inner', 2, '5', '7'),
+      span('outer', 3, '5', '50'),
+      span('twin b', 5, '5', '6'),
+      span('twin a', 4, '5', '6'),
+      span('long digits', 6, '1000', '1001'),
+    ],
+    logs: [
+      logRow({ traceId: TRACE_ID, spanId: hex8(4), timeUnixNano: '5', eventName: 'log at 5' }),
+      logRow({ traceId: TRACE_ID, spanId: hex8(6), timeUnixNano: '100', eventName: 'log at 100' }),
+    ],
+  });
+  expect(await names()).toEqual([
+    'outer',
+    'inner',
+    'twin a',
+    'twin b',
+    'log at 5',
+    'late',
+    'log at 100',
+    'long digits',
+  ]);
+});
+
+test('from all days, and of this workspace and run alone', async () => {
+  await store({ spans: [spanRow({ name: 'second', startUnixNano: '2' })] });
+  await store(
+    { spans: [spanRow({ name: 'first', startUnixNano: '1' })] },
+    { arrivedAtMs: NOON_MS + DAY_MS },
+  );
+  await store({ spans: [spanRow({ name: 'other workspace' })] }, { workspaceId: 2 });
+  await store({
+    spans: [spanRow({ name: 'other run', traceId: hex16(5) })],
+    logs: [logRow({ eventName: 'no run' })],
+  });
+  expect(await names()).toEqual(['first', 'second']);
+});
+
+test('a resource of another workspace with the same id is not taken', async () => {
+  await store({ resources: [resourceRow({ serviceName: 'theirs' })] }, { workspaceId: 2 });
+  await store({ resources: [], spans: [spanRow()] });
+  const { steps } = await readSteps(scratch.database, RUN);
+  expect(steps.map(({ serviceName }) => serviceName)).toEqual([null]);
+});
+
+describe('limits', () => {
+  const four = (attributes: readonly string[]): Partial<DecodedRequest> => ({
+    spans: attributes.map((text, index) =>
+      spanRow({ name: `${index}`, startUnixNano: `${index}`, attributes: text }),
+    ),
+  });
+
+  test('the number of steps: the first are read, the rest is counted', async () => {
+    await store(four(['{}', '{}', '{}', '{}']));
+    const limits = { stepsMax: 3, bytesMax: 1000 };
+    expect(await names(limits)).toEqual(['0', '1', '2']);
+    expect((await readSteps(scratch.database, RUN, limits)).unread).toBe(1);
+    expect((await readSteps(scratch.database, RUN, { ...limits, stepsMax: 4 })).unread).toBe(0);
+  });
+
+  test('the bytes of their texts, counted as UTF-8', async () => {
+    await store(four(['{"k":"é"}', '{"k":"é"}', '{"k":"é"}', '{}']));
+    expect(await names({ stepsMax: 9, bytesMax: 30 })).toEqual(['0', '1', '2']);
+    expect(await names({ stepsMax: 9, bytesMax: 29 })).toEqual(['0', '1']);
+    expect((await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 29 })).unread).toBe(2);
+  });
+
+  test('events and bodies count too', async () => {
+    const events = '[{"name":"e"}]';
+    await store({
+      spans: [spanRow({ startUnixNano: '1', events }), spanRow({ startUnixNano: '2', events })],
+      logs: [logRow({ traceId: TRACE_ID, timeUnixNano: '3', body: '"0123456789"' })],
+    });
+    const read = async (bytesMax: number): Promise<number> =>
+      (await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax })).steps.length;
+    expect(await read(32)).toBe(2);
+    expect(await read(45)).toBe(2);
+    expect(await read(46)).toBe(3);
+  });
+
+  test('a first step above the limit is read all the same, and the rest is counted', async () => {
+    await store(four([JSON.stringify({ k: 'x'.repeat(1000) }), '{}']));
+    const { steps, unread } = await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 10 });
+    expect(steps.map(({ name }) => name)).toEqual(['0']);
+    expect(unread).toBe(1);
+  });
+
+  test('of one evaluation: twenty thousand steps', async () => {
+    await store({ spans: Array.from({ length: 20_001 }, () => spanRow()) });
+    const { steps, unread } = await readSteps(scratch.database, RUN);
+    expect([steps.length, unread]).toEqual([20_000, 1]);
+  });
+});
+
+test('a run without steps has none', async () => {
+  expect(await readSteps(scratch.database, RUN)).toEqual({ steps: [], unread: 0 });
+});

@@ -1,0 +1,190 @@
+/**
+ * One call writes the log line and moves the counter. What is logged is compared whole: a field
+ * that should not be there is the leak this file looks for.
+ */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { SluiceError } from '../../src/errors.ts';
+import { errorFacts } from '../../src/observe/error-facts.ts';
+import { createObserver, type Events } from '../../src/observe/events.ts';
+import type { Metrics } from '../../src/observe/metrics.ts';
+
+let lines: Record<string, unknown>[];
+let events: Events;
+let metrics: Metrics;
+
+beforeEach(() => observeAt('debug'));
+
+function observeAt(level: string): void {
+  lines = [];
+  ({ events, metrics } = createObserver(level, {
+    write: (line) => {
+      const { time, ...fields }: Record<string, unknown> = JSON.parse(line);
+      expect(time).toEqual(expect.any(Number));
+      lines.push(fields);
+    },
+  }));
+}
+
+/** The samples that are not 0, without `# HELP` and `# TYPE`. */
+async function samples(): Promise<string[]> {
+  return (await metrics.registry.metrics())
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#') && !line.endsWith(' 0'));
+}
+
+/** An error as pg throws it. */
+function databaseError(code: string, message: string): Error {
+  return Object.assign(new Error(message), {
+    name: 'error',
+    code,
+    detail: 'Failing row contains (secret).',
+    where: 'COPY spans, line 1, column attributes: "secret"',
+    table: 'spans',
+  });
+}
+
+describe('ingest', () => {
+  test('requests are counted by signal and answer, and not logged', async () => {
+    events.requestAnswered('traces', 200);
+    events.requestAnswered('traces', 200);
+    events.requestAnswered('logs', 429);
+    expect(await samples()).toEqual([
+      'sluice_ingest_requests_total{signal="traces",status="200"} 2',
+      'sluice_ingest_requests_total{signal="logs",status="429"} 1',
+    ]);
+    expect(lines).toEqual([]);
+  });
+
+  test('rejections are counted by a bounded reason; their paths are not logged', async () => {
+    events.recordsRejected('traces', [
+      { reason: 'traceId', count: 3, firstPath: 'resourceSpans[0]' },
+      { reason: 'x'.repeat(100), count: 1, firstPath: 'resourceSpans[1]' },
+    ]);
+    expect(await samples()).toEqual([
+      'sluice_ingest_rejected_records_total{signal="traces",reason="traceId"} 3',
+      `sluice_ingest_rejected_records_total{signal="traces",reason="${'x'.repeat(64)}"} 1`,
+    ]);
+    expect(lines).toEqual([
+      { level: 20, signal: 'traces', rejections: 2, msg: 'records rejected' },
+    ]);
+  });
+
+  test('a fault is logged with its place', async () => {
+    events.requestFailed('ingest', new TypeError('x is not a function'));
+    expect(lines).toEqual([
+      {
+        level: 50,
+        place: 'ingest',
+        error: 'TypeError',
+        message: 'x is not a function',
+        msg: 'request failed',
+      },
+    ]);
+    expect(await samples()).toEqual(['sluice_faults_total{place="ingest"} 1']);
+  });
+});
+
+describe('the store', () => {
+  test('a batch moves rows, bytes, outcome, time and level of what is in flight', async () => {
+    events.inflightChanged(5000);
+    events.batchCommitted({ requests: 2, rows: 30, bytes: 4000, elapsedMs: 30 });
+    const moved = await samples();
+    expect(moved.filter((line) => !line.includes('bucket'))).toEqual([
+      'sluice_store_rows_total 30',
+      'sluice_store_bytes_total 4000',
+      'sluice_store_batches_total{outcome="committed"} 1',
+      'sluice_store_batch_seconds_sum 0.03',
+      'sluice_store_batch_seconds_count 1',
+      'sluice_store_inflight_bytes 5000',
+    ]);
+    expect(moved).toContain('sluice_store_batch_seconds_bucket{le="0.05"} 1');
+    expect(lines).toEqual([
+      { level: 20, requests: 2, rows: 30, bytes: 4000, elapsedMs: 30, msg: 'batch committed' },
+    ]);
+  });
+
+  test('refused rows are logged by code and table; PostgreSQL’s words are not', async () => {
+    events.requestUnstorable(databaseError('22P02', 'invalid input syntax: "secret"'));
+    expect(lines).toEqual([
+      {
+        level: 40,
+        error: 'error',
+        code: '22P02',
+        at: 'spans',
+        msg: 'request refused by PostgreSQL',
+      },
+    ]);
+    expect(await samples()).toEqual(['sluice_store_unstorable_requests_total{code="22P02"} 1']);
+  });
+});
+
+describe('levels', () => {
+  test('a quiet level logs nothing below it, and counts all the same', async () => {
+    observeAt('error');
+    events.batchFailed(3, new Error('away'));
+    expect(lines).toEqual([]);
+    expect(await samples()).toEqual(['sluice_store_batches_total{outcome="failed"} 1']);
+  });
+
+  test('an empty pass is not worth a line', async () => {
+    events.passFinished({ evaluated: 0, undecided: 0, findings: 0, elapsedMs: 1 });
+    expect(lines).toEqual([]);
+    events.passFinished({ evaluated: 2, undecided: 1, findings: 1, elapsedMs: 1 });
+    expect(lines).toHaveLength(1);
+    expect(await samples()).toEqual([
+      'sluice_pass_runs_total{outcome="evaluated"} 2',
+      'sluice_pass_runs_total{outcome="undecided"} 1',
+      'sluice_pass_rounds_total{outcome="finished"} 2',
+    ]);
+  });
+});
+
+describe('what of an error may be logged', () => {
+  test.each([
+    ['22P02', 'invalid input syntax for type json'],
+    ['22021', 'invalid byte sequence for encoding "UTF8": 0x00'],
+    ['23505', 'duplicate key value violates unique constraint "x"'],
+  ])('of PostgreSQL’s %s only code and table', (code, message) => {
+    expect(errorFacts(databaseError(code, message))).toEqual({ error: 'error', code, at: 'spans' });
+  });
+
+  test('of other codes the message too, and never the detail', () => {
+    expect(errorFacts(databaseError('57P01', 'terminating connection'))).toEqual({
+      error: 'error',
+      code: '57P01',
+      message: 'terminating connection',
+      at: 'spans',
+    });
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    expect(errorFacts(refused)).toEqual({
+      error: 'Error',
+      code: 'ECONNREFUSED',
+      message: 'connect ECONNREFUSED',
+    });
+  });
+
+  test('of a refusal its code and words, and nothing of its cause', () => {
+    const cause = databaseError('22P02', 'secret');
+    expect(errorFacts(new SluiceError('unstorable_rows', 'Refused.', { cause }))).toEqual({
+      error: 'SluiceError',
+      code: 'unstorable_rows',
+      message: 'Refused.',
+    });
+  });
+
+  test.each([
+    ['secret', 'string'],
+    [undefined, 'undefined'],
+    [{ secret: 1 }, 'object'],
+  ])('of what is no error its type', (thrown, type) => {
+    expect(errorFacts(thrown)).toEqual({ error: type });
+  });
+});
+
+test('every metric is named for the product, and two observers share none', async () => {
+  const other = createObserver('silent').metrics;
+  metrics.rows.inc(5);
+  expect(await other.registry.getSingleMetricAsString('sluice_store_rows_total')).toMatch(/ 0$/m);
+  for (const { name } of await metrics.registry.getMetricsAsJSON())
+    expect(name).toMatch(/^sluice_/);
+});
