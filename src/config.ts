@@ -60,9 +60,9 @@ export const INTEGER_SETTINGS = {
   ADMIN_PORT: { fallback: 9464, min: 0, max: 65_535 },
   /** one core stays free for the thread that takes requests in */
   MATCH_THREADS: { fallback: Math.max(1, availableParallelism() - 1), min: 1, max: 256 },
-  MAX_BODY_BYTES: { fallback: 20 * MIB, min: KIB, max: 1024 * MIB },
-  /** 64 MiB is the value OTLP 1.11 recommends */
-  MAX_DECODED_BODY_BYTES: { fallback: 64 * MIB, min: KIB, max: 1024 * MIB },
+  MAX_BODY_BYTES: { fallback: 20 * MIB, min: KIB, max: 256 * MIB },
+  /** 64 MiB is the value OTLP 1.11 recommends; a string in V8 ends at 512 MiB */
+  MAX_DECODED_BODY_BYTES: { fallback: 64 * MIB, min: KIB, max: 256 * MIB },
   MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
   SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },

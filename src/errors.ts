@@ -24,7 +24,8 @@ export const ERRORS = {
   wrong_key_kind: { status: 403, rpcCode: 7, title: 'Wrong kind of key', retryable: false },
   not_found: { status: 404, rpcCode: 5, title: 'Not found', retryable: false },
   method_not_allowed: { status: 405, rpcCode: 12, title: 'Method not allowed', retryable: false },
-  body_timeout: { status: 408, rpcCode: 4, title: 'Body took too long', retryable: false },
+  // Not 408: OTLP clients would drop the batch, though it may be the server that paused.
+  body_timeout: { status: 503, rpcCode: 4, title: 'Body took too long', retryable: true },
   bare_path_gone: { status: 410, rpcCode: 5, title: 'Not served on this host', retryable: false },
   body_too_large: { status: 413, rpcCode: 3, title: 'Body too large', retryable: false },
   unsupported_type: { status: 415, rpcCode: 3, title: 'Unsupported type', retryable: false },

@@ -2,18 +2,21 @@
  * Who is asking: the bearer key of a request, looked up once and remembered for a few seconds.
  *
  * Keys are remembered by digest, never in clear. A revoked key stops working when its entry ages
- * out, within KEY_TTL_MS; an unknown one is remembered too, so that a flood of wrong keys costs no
- * queries.
+ * out, within KEY_TTL_MS. What cannot be a key of ours is refused unasked; unknown keys are
+ * remembered apart, so that a flood of them pushes no valid one out; and only so many look-ups run
+ * at a time.
  */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
 
 /** A revocation takes effect everywhere within this time. */
 export const KEY_TTL_MS = 5000;
+/** Valid keys remembered, and as many unknown ones. */
 const ENTRIES_MAX = 10_000;
-/** Longer than any key of ours; what is longer is not looked at. */
-const KEY_CHARS_MAX = 256;
-const BEARER = /^bearer +([^\s]+) *$/i;
+/** Look-ups under way; the request that would be one more is answered 503. */
+const LOOKUPS_MAX = 500;
+/** `<brand>_<kind>_` and 43 characters, as `createKey` makes them. */
+const BEARER = /^bearer +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/i;
 
 interface Entry {
   readonly expiresAtMs: number;
@@ -47,8 +50,8 @@ function bearerOf(authorization: string): string {
     throw new SluiceError('missing_credential', 'Send a key: Authorization: Bearer <API_KEY>.');
   }
   const secret = BEARER.exec(authorization)?.[1];
-  if (secret === undefined || secret.length > KEY_CHARS_MAX) {
-    throw new SluiceError('invalid_credential', 'The Authorization header holds no bearer key.');
+  if (secret === undefined) {
+    throw new SluiceError('invalid_credential', 'The Authorization header holds no key of ours.');
   }
   return secret;
 }
@@ -72,16 +75,27 @@ export function createAuthenticator(
   { digest, find, noteUse }: KeyDirectory,
   nowMs: () => number = Date.now,
 ): Authenticator {
-  const entries = new Map<string, Entry>();
+  const valid = new Map<string, Entry>();
+  const unknown = new Map<string, Entry>();
   const lookups = new Map<string, Promise<Credential | null>>();
+
+  const remember = (id: string, credential: Credential | null): void => {
+    const entries = credential === null ? unknown : valid;
+    if (entries.size >= ENTRIES_MAX) entries.clear();
+    entries.set(id, { expiresAtMs: nowMs() + KEY_TTL_MS, credential });
+  };
 
   const lookUp = (id: string, key: Buffer): Promise<Credential | null> => {
     const running = lookups.get(id);
     if (running !== undefined) return running;
+    if (lookups.size >= LOOKUPS_MAX) {
+      throw new SluiceError('overloaded', 'More keys are being checked than the server takes.');
+    }
     const lookup = find(key)
       .then((credential) => {
-        if (entries.size >= ENTRIES_MAX) entries.clear();
-        entries.set(id, { expiresAtMs: nowMs() + KEY_TTL_MS, credential });
+        valid.delete(id);
+        unknown.delete(id);
+        remember(id, credential);
         return credential;
       })
       .catch((cause: unknown) => {
@@ -102,7 +116,7 @@ export function createAuthenticator(
     authenticate: (authorization, kind) => {
       const key = digest(bearerOf(authorization));
       const id = key.toString('latin1');
-      const entry = entries.get(id);
+      const entry = valid.get(id) ?? unknown.get(id);
       if (entry !== undefined && entry.expiresAtMs > nowMs()) return finish(entry.credential, kind);
       return lookUp(id, key).then((credential) => finish(credential, kind));
     },

@@ -4,7 +4,7 @@
  */
 import type { Credential, KeyKind } from '../model.ts';
 import type { Events } from '../observe/events.ts';
-import type { Authenticator } from './authentication.ts';
+import { type AdmissionDependencies, admit } from './admission.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { BadQuery, badQueryAnswer } from './query.ts';
@@ -16,13 +16,12 @@ export type AuthorizedHandler = (
   parameters: Parameters,
 ) => Answer | Promise<Answer>;
 
-export interface AuthorizedDependencies {
-  readonly authenticator: Authenticator;
+export interface AuthorizedDependencies extends AdmissionDependencies {
   readonly events: Pick<Events, 'requestFailed'>;
 }
 
 /**
- * Asks for a key of `kind` and answers with what `handler` returns.
+ * Asks for a key of `kind`, within its limit, and answers with what `handler` returns.
  *
  * Faults of the error table are answered as problem+json, a bad query with all its faults; anything
  * else is reported and answered 503.
@@ -30,15 +29,15 @@ export interface AuthorizedDependencies {
 export function authorized(
   kind: KeyKind | 'any',
   handler: AuthorizedHandler,
-  { authenticator, events }: AuthorizedDependencies,
+  deps: AuthorizedDependencies,
 ): Handler {
   return async (exchange, parameters) => {
     try {
-      const credential = await authenticator.authenticate(exchange.authorization, kind);
+      const credential = await admit(exchange.authorization, kind, deps);
       exchange.answer(await handler(exchange, credential, parameters));
     } catch (thrown) {
       const error = toSluiceError(thrown);
-      if (error !== thrown) events.requestFailed('read', thrown);
+      if (error !== thrown) deps.events.requestFailed('read', thrown);
       exchange.answer(error instanceof BadQuery ? badQueryAnswer(error) : problem(error));
     }
   };

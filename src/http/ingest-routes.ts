@@ -4,19 +4,19 @@
  * The order is the contract's: key, rate, content type, encoding, declared length, body.
  */
 import { ERRORS, SluiceError } from '../errors.ts';
-import type { Credential, DecodedRequest, Signal } from '../model.ts';
+import type { DecodedRequest, Signal } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
 import { decodeLogs } from '../otlp/logs.ts';
 import { decodeMetrics } from '../otlp/metrics.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
+import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
 import { decodeTraces } from '../otlp/traces.ts';
-import type { Authenticator } from './authentication.ts';
+import { type AdmissionDependencies, admit } from './admission.ts';
 import type { ByteAccount, ByteBudget } from './byte-budget.ts';
-import { checkEncoding, decodeBody } from './content-encoding.ts';
-import { type Answer, bodyTooLarge, type Exchange } from './exchange.ts';
+import { checkEncoding, withDecodedBody } from './content-encoding.ts';
+import { type Answer, bodyTooLarge, type Exchange, type HeaderList } from './exchange.ts';
 import { errorHeaders, JSON_TYPE, toSluiceError } from './problem.ts';
-import type { RateLimiter } from './rate-limiter.ts';
 import type { Handler, Route } from './router.ts';
 
 /** From head to last byte; OTLP exporters give up after 10 s by default. */
@@ -44,9 +44,7 @@ export const BARE_PATHS: Readonly<Record<Signal, string>> = {
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
-export interface IngestDependencies {
-  readonly authenticator: Authenticator;
-  readonly rateLimiter: Pick<RateLimiter, 'consume'>;
+export interface IngestDependencies extends AdmissionDependencies {
   readonly budget: ByteBudget;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
@@ -68,12 +66,12 @@ class UndecodableBody extends SluiceError {
 }
 
 /** An error as google.rpc.Status, the form OTLP asks for. */
-export function statusAnswer(error: SluiceError): Answer {
+export function statusAnswer(error: SluiceError, headers: HeaderList = []): Answer {
   const violations = error instanceof UndecodableBody ? error.violations : [];
   return {
     status: ERRORS[error.code].status,
     contentType: JSON_TYPE,
-    headers: errorHeaders(error),
+    headers: [...errorHeaders(error), ...headers],
     body: encodeStatus(error.code, error.message, violations),
   };
 }
@@ -93,20 +91,6 @@ function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): vo
   }
 }
 
-async function admit(exchange: Exchange, deps: IngestDependencies): Promise<Credential> {
-  const known = deps.authenticator.authenticate(exchange.authorization, 'agent');
-  const credential = known instanceof Promise ? await known : known;
-  const decision = await deps.rateLimiter.consume(credential);
-  if (!decision.admitted) {
-    throw new SluiceError(
-      'rate_limited',
-      `This key may send ${credential.rateLimitPerMinute} requests per minute.`,
-      { retryAfterSeconds: decision.retryAfterSeconds },
-    );
-  }
-  return credential;
-}
-
 async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
@@ -120,13 +104,18 @@ async function readAndDecode(
     reserve,
   });
   if (wire === null) return null;
-  const body = await decodeBody(wire, exchange.contentEncoding, {
-    bytesMax: maxDecodedBodyBytes,
-    reserve,
+  const limits = { bytesMax: maxDecodedBodyBytes, reserve };
+  return await withDecodedBody(wire, exchange.contentEncoding, limits, (body) => {
+    if (holdsTooManyStructures(body)) {
+      throw new SluiceError(
+        'body_too_large',
+        `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+      );
+    }
+    const result = DECODERS[signal](body);
+    if (!result.ok) throw new UndecodableBody(result.message, result.path);
+    return result.request;
   });
-  const result = DECODERS[signal](body);
-  if (!result.ok) throw new UndecodableBody(result.message, result.path);
-  return result.request;
 }
 
 /**
@@ -137,7 +126,7 @@ async function ingest(
   signal: Signal,
   deps: IngestDependencies,
 ): Promise<DecodedRequest | null> {
-  const credential = await admit(exchange, deps);
+  const credential = await admit(exchange.authorization, 'agent', deps);
   checkHead(exchange, deps);
   const account = deps.budget.open();
   try {
@@ -184,6 +173,7 @@ export function ingestRoutes(
     method: 'POST',
     path: paths[signal],
     handler: handlerFor(signal, deps),
+    refusal: statusAnswer,
   }));
 }
 
@@ -192,18 +182,24 @@ export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
   return SIGNALS.map((signal) => ({
     method: 'POST',
     path: BARE_PATHS[signal],
+    refusal: statusAnswer,
     handler: (exchange) => {
       const served = BASE_PATHS[signal];
       const message =
         `${BARE_PATHS[signal]} is not served on this host. Send to ${baseUrl}${served}, or keep ` +
         `the path and send to ${observeUrl}.`;
-      const { rpcCode, status } = ERRORS.bare_path_gone;
+      const { rpcCode, status, title } = ERRORS.bare_path_gone;
       exchange.answer({
         status,
         contentType: JSON_TYPE,
+        // For exporters, which read google.rpc.Status, and for people, who read problem details.
         body: JSON.stringify({
           code: rpcCode,
           message,
+          type: '/docs/errors#bare_path_gone',
+          title,
+          status,
+          detail: message,
           served_path: served,
           served_url: `${baseUrl}${served}`,
         }),

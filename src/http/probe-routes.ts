@@ -10,6 +10,8 @@ export type Probe = () => Promise<void>;
 
 /** A probe that takes longer has failed. */
 const PROBE_TIMEOUT_MS = 3000;
+/** The probes are open to everybody: however often they are asked, the parts are not asked more. */
+const REMEMBERED_MS = 1000;
 
 async function ask(probe: Probe): Promise<'ok' | 'failing' | 'timeout'> {
   let timer: NodeJS.Timeout | undefined;
@@ -26,8 +28,26 @@ async function ask(probe: Probe): Promise<'ok' | 'failing' | 'timeout'> {
   }
 }
 
+type Results = readonly (readonly [name: string, result: 'ok' | 'failing' | 'timeout'])[];
+
+/** Asks all probes at once; answers within a moment share one asking. */
+function createInquiry(probes: ReadonlyMap<string, Probe>): () => Promise<Results> {
+  let last: { readonly startedAt: number; readonly results: Promise<Results> } | null = null;
+  return () => {
+    const now = performance.now();
+    if (last === null || now - last.startedAt > REMEMBERED_MS) {
+      const results = Promise.all(
+        [...probes].map(async ([name, probe]) => [name, await ask(probe)] as const),
+      );
+      last = { startedAt: now, results };
+    }
+    return last.results;
+  };
+}
+
 /** `/health` and `/ready`. */
 export function probeRoutes(probes: ReadonlyMap<string, Probe>): Route[] {
+  const inquire = createInquiry(probes);
   return [
     {
       method: 'GET',
@@ -38,9 +58,7 @@ export function probeRoutes(probes: ReadonlyMap<string, Probe>): Route[] {
       method: 'GET',
       path: '/ready',
       handler: async (exchange) => {
-        const results = await Promise.all(
-          [...probes].map(async ([name, probe]) => [name, await ask(probe)] as const),
-        );
+        const results = await inquire();
         const failing = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
         const probeResults = Object.fromEntries(results);
         if (failing.length === 0) {

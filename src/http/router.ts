@@ -2,26 +2,33 @@
  * Which handler a path means. Exact paths first, then patterns with one `{name}` per segment.
  * Knows no transport.
  */
-import type { Exchange } from './exchange.ts';
+import type { SluiceError } from '../errors.ts';
+import type { Answer, Exchange, HeaderList } from './exchange.ts';
 
 export type Parameters = Readonly<Record<string, string>>;
 export type Handler = (exchange: Exchange, parameters: Parameters) => void | Promise<void>;
+
+/** How a route words the errors that are found before its handler runs. */
+export type Refusal = (error: SluiceError, headers: HeaderList) => Answer;
 
 export interface Route {
   readonly method: 'GET' | 'POST';
   /** as `/platform/v1/atr/rules/{ruleId}` */
   readonly path: string;
   readonly handler: Handler;
+  /** problem+json when left out */
+  readonly refusal?: Refusal;
 }
 
 export type Match =
   | { readonly kind: 'found'; readonly handler: Handler; readonly parameters: Parameters }
-  | { readonly kind: 'wrong_method'; readonly allow: string }
+  | { readonly kind: 'wrong_method'; readonly allow: string; readonly refusal: Refusal | null }
   | { readonly kind: 'unknown' };
 
 interface Target {
   readonly segments: readonly string[];
   readonly handlers: Map<string, Handler>;
+  readonly refusal: Refusal | null;
 }
 
 const UNKNOWN: Match = { kind: 'unknown' };
@@ -46,10 +53,10 @@ function parametersOf(pattern: readonly string[], path: readonly string[]): Para
 export function createRouter(routes: readonly Route[]): (method: string, path: string) => Match {
   const exact = new Map<string, Target>();
   const patterns: Target[] = [];
-  for (const { method, path, handler } of routes) {
+  for (const { method, path, handler, refusal = null } of routes) {
     let target = exact.get(path);
     if (target === undefined) {
-      target = { segments: path.split('/'), handlers: new Map() };
+      target = { segments: path.split('/'), handlers: new Map(), refusal };
       exact.set(path, target);
       if (path.includes('{')) patterns.push(target);
     }
@@ -60,7 +67,8 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
   const resolve = (target: Target, method: string, parameters: Parameters): Match => {
     const handler = target.handlers.get(method);
     if (handler !== undefined) return { kind: 'found', handler, parameters };
-    return { kind: 'wrong_method', allow: [...target.handlers.keys()].sort().join(', ') };
+    const allow = [...target.handlers.keys()].sort().join(', ');
+    return { kind: 'wrong_method', allow, refusal: target.refusal };
   };
   return (method, path) => {
     const target = path.includes('{') ? undefined : exact.get(path);

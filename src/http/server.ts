@@ -52,7 +52,8 @@ function dispatch(exchange: Exchange, resolve: Resolve, events: Pick<Events, 're
   }
   if (match.kind === 'wrong_method') {
     const error = new SluiceError('method_not_allowed', `This path takes ${match.allow}.`);
-    exchange.answer(problem(error, {}, [['allow', match.allow]]));
+    const headers = [['allow', match.allow]] as const;
+    exchange.answer(match.refusal?.(error, headers) ?? problem(error, {}, headers));
     return;
   }
   const fail = (thrown: unknown): void => {

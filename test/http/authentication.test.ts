@@ -6,6 +6,10 @@ import type { Credential } from '../../src/model.ts';
 const AGENT: Credential = { keyId: 1, workspaceId: 7, kind: 'agent', rateLimitPerMinute: 10 };
 const READER: Credential = { keyId: 2, workspaceId: 7, kind: 'workspace', rateLimitPerMinute: 10 };
 
+const AGENT_KEY = `sluice_live_${'a'.repeat(43)}`;
+const READER_KEY = `sluice_key_${'b'.repeat(43)}`;
+const NEW_KEY = `sluice_obs_${'c'.repeat(43)}`;
+
 let keys: Map<string, Credential>;
 let lookups: string[];
 let uses: number[];
@@ -16,8 +20,8 @@ let authenticate: ReturnType<typeof createAuthenticator>['authenticate'];
 
 beforeEach(() => {
   keys = new Map([
-    ['agent-key', AGENT],
-    ['reader-key', READER],
+    [AGENT_KEY, AGENT],
+    [READER_KEY, READER],
   ]);
   lookups = [];
   uses = [];
@@ -46,8 +50,8 @@ describe('the header', () => {
   });
 
   test.each([
-    'Basic agent-key',
-    'agent-key',
+    `Basic ${AGENT_KEY}`,
+    AGENT_KEY,
     'Bearer',
     'Bearer ',
     'Bearer a b',
@@ -60,14 +64,21 @@ describe('the header', () => {
     expect(lookups).toEqual([]);
   });
 
-  test('a key longer than any of ours is not looked up', () => {
-    expect(() => authenticate(`Bearer ${'k'.repeat(257)}`, 'agent')).toThrow(
+  test.each([
+    `${AGENT_KEY}a`,
+    AGENT_KEY.slice(0, -1),
+    AGENT_KEY.replace('_live_', '_else_'),
+    AGENT_KEY.replace('sluice', ''),
+    AGENT_KEY.replace('aaa', 'a-a'),
+    'k'.repeat(10_000),
+  ])('%s has not the shape of a key of ours and is not looked up', (secret) => {
+    expect(() => authenticate(`Bearer ${secret}`, 'agent')).toThrow(
       expect.objectContaining({ code: 'invalid_credential' }),
     );
     expect(lookups).toEqual([]);
   });
 
-  test.each(['Bearer agent-key', 'bearer agent-key', 'BEARER   agent-key  '])(
+  test.each([`Bearer ${AGENT_KEY}`, `bearer ${AGENT_KEY}`, `BEARER   ${AGENT_KEY}  `])(
     '"%s" is understood',
     async (header) => {
       expect(await authenticate(header, 'agent')).toBe(AGENT);
@@ -77,56 +88,56 @@ describe('the header', () => {
 
 describe('kinds', () => {
   test('a key of the wrong kind may not, and is told which it is', async () => {
-    await expect(authenticate('Bearer reader-key', 'agent')).rejects.toMatchObject({
+    await expect(authenticate(`Bearer ${READER_KEY}`, 'agent')).rejects.toMatchObject({
       code: 'wrong_key_kind',
       message: 'This takes an agent key; the key sent is a workspace key.',
     });
-    await expect(authenticate('Bearer agent-key', 'workspace')).rejects.toMatchObject({
+    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'workspace')).rejects.toMatchObject({
       code: 'wrong_key_kind',
       message: 'This takes a workspace key; the key sent is an agent key.',
     });
     expect(uses).toEqual([]);
-    expect(() => authenticate('Bearer reader-key', 'agent')).toThrow(
+    expect(() => authenticate(`Bearer ${READER_KEY}`, 'agent')).toThrow(
       expect.objectContaining({ code: 'wrong_key_kind' }),
     );
   });
 
   test('any kind will do where any is asked for', async () => {
-    expect(await authenticate('Bearer reader-key', 'any')).toBe(READER);
-    expect(await authenticate('Bearer agent-key', 'any')).toBe(AGENT);
+    expect(await authenticate(`Bearer ${READER_KEY}`, 'any')).toBe(READER);
+    expect(await authenticate(`Bearer ${AGENT_KEY}`, 'any')).toBe(AGENT);
     expect(uses).toEqual([2, 1]);
   });
 });
 
 describe('memory', () => {
   test('a known key is answered at once, and every use is noted', async () => {
-    await authenticate('Bearer agent-key', 'agent');
-    expect(authenticate('Bearer agent-key', 'agent')).toBe(AGENT);
-    expect(lookups).toEqual(['agent-key']);
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    expect(lookups).toEqual([AGENT_KEY]);
     expect(uses).toEqual([1, 1]);
   });
 
   test('a revoked key works until its entry ages out, not longer', async () => {
-    await authenticate('Bearer agent-key', 'agent');
-    keys.delete('agent-key');
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    keys.delete(AGENT_KEY);
     now += KEY_TTL_MS - 1;
-    expect(authenticate('Bearer agent-key', 'agent')).toBe(AGENT);
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
     now += 1;
-    await expect(authenticate('Bearer agent-key', 'agent')).rejects.toMatchObject({
+    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
       code: 'invalid_credential',
     });
-    expect(lookups).toEqual(['agent-key', 'agent-key']);
+    expect(lookups).toEqual([AGENT_KEY, AGENT_KEY]);
   });
 
   test('an unknown key is remembered too, and found once it exists', async () => {
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      const asked = (async () => await authenticate('Bearer new-key', 'agent'))();
+      const asked = (async () => await authenticate(`Bearer ${NEW_KEY}`, 'agent'))();
       await expect(asked).rejects.toMatchObject({ code: 'invalid_credential' });
     }
-    expect(lookups).toEqual(['new-key']);
-    keys.set('new-key', { ...AGENT, keyId: 3 });
+    expect(lookups).toEqual([NEW_KEY]);
+    keys.set(NEW_KEY, { ...AGENT, keyId: 3 });
     now += KEY_TTL_MS;
-    expect(await authenticate('Bearer new-key', 'agent')).toMatchObject({ keyId: 3 });
+    expect(await authenticate(`Bearer ${NEW_KEY}`, 'agent')).toMatchObject({ keyId: 3 });
   });
 
   test('many at once with one key cost one look-up', async () => {
@@ -134,10 +145,10 @@ describe('memory', () => {
     answering = new Promise((resolve) => {
       answer = resolve;
     });
-    const asked = Array.from({ length: 50 }, () => authenticate('Bearer agent-key', 'agent'));
+    const asked = Array.from({ length: 50 }, () => authenticate(`Bearer ${AGENT_KEY}`, 'agent'));
     answer();
     expect(await Promise.all(asked)).toEqual(Array.from({ length: 50 }, () => AGENT));
-    expect(lookups).toEqual(['agent-key']);
+    expect(lookups).toEqual([AGENT_KEY]);
     expect(uses).toHaveLength(50);
   });
 
@@ -146,25 +157,40 @@ describe('memory', () => {
     answering = Promise.reject(cause);
     answering.catch(() => undefined);
     const asked = await Promise.allSettled([
-      authenticate('Bearer agent-key', 'agent'),
-      authenticate('Bearer agent-key', 'agent'),
+      authenticate(`Bearer ${AGENT_KEY}`, 'agent'),
+      authenticate(`Bearer ${AGENT_KEY}`, 'agent'),
     ]);
     const refused = { status: 'rejected', reason: { code: 'store_unavailable', cause } };
     expect(asked).toMatchObject([refused, refused]);
     answering = Promise.resolve();
-    expect(await authenticate('Bearer agent-key', 'agent')).toBe(AGENT);
-    expect(lookups).toEqual(['agent-key', 'agent-key']);
+    expect(await authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    expect(lookups).toEqual([AGENT_KEY, AGENT_KEY]);
   });
 
-  test('ten thousand keys are remembered, and the next starts anew', async () => {
-    await authenticate('Bearer agent-key', 'agent');
-    for (let other = 1; other < 10_000; other += 1) {
-      await expect(authenticate(`Bearer k${other}`, 'agent')).rejects.toThrow();
+  test('a flood of unknown keys pushes no valid one out', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    for (let other = 0; other < 10_001; other += 1) {
+      const secret = `sluice_live_${String(other).padStart(43, 'x')}`;
+      await expect(authenticate(`Bearer ${secret}`, 'agent')).rejects.toThrow();
     }
-    expect(authenticate('Bearer agent-key', 'agent')).toBe(AGENT);
-    await expect(authenticate('Bearer one-more', 'agent')).rejects.toThrow();
     lookups = [];
-    expect(await authenticate('Bearer agent-key', 'agent')).toBe(AGENT);
-    expect(lookups).toEqual(['agent-key']);
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    expect(lookups).toEqual([]);
+  });
+
+  test('only so many look-ups run at a time; one more is refused and may come again', async () => {
+    let answer = (): void => undefined;
+    answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const ask = (other: number) =>
+      authenticate(`Bearer sluice_live_${String(other).padStart(43, 'x')}`, 'agent');
+    const running = Array.from({ length: 500 }, (_, other) => ask(other));
+    expect(() => ask(500)).toThrow(expect.objectContaining({ code: 'overloaded' }));
+    answer();
+    for (const outcome of await Promise.allSettled(running)) {
+      expect(outcome).toMatchObject({ reason: { code: 'invalid_credential' } });
+    }
+    await expect(ask(500)).rejects.toMatchObject({ code: 'invalid_credential' });
   });
 });

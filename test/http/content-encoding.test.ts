@@ -1,9 +1,17 @@
 /** Undoing Content-Encoding: what is taken, what is refused, and where a bomb stops. */
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { checkEncoding, decodeBody } from '../../src/http/content-encoding.ts';
+import {
+  checkEncoding,
+  type DecodingLimits,
+  withDecodedBody,
+} from '../../src/http/content-encoding.ts';
 
 const KIB = 1024;
+
+const decodeBody = (wire: Buffer, encoding: string, limits: DecodingLimits): Promise<Buffer> =>
+  withDecodedBody(wire, encoding, limits, (decoded) => decoded);
+
 const ROOMY = { bytesMax: 1 << 30, reserve: () => true };
 const BODY = Buffer.from(JSON.stringify({ text: 'é\u{1F600}'.repeat(100_000) }));
 
@@ -69,8 +77,42 @@ describe('limits', () => {
       code: 'body_too_large',
       message: `The body is larger than ${bytesMax} bytes.`,
     });
-    expect(reserved).toBeLessThanOrEqual(bytesMax);
-    expect(reserved).toBeGreaterThan(bytesMax - 64 * KIB);
+    expect(reserved).toBeLessThanOrEqual(32 * bomb.length);
+  });
+
+  test('a dense body within the limit is decoded, one at a time', async () => {
+    const dense = gzipSync(Buffer.alloc(8 * KIB * KIB, ' '));
+    let inMemory = 0;
+    let most = 0;
+    const decoded = await Promise.all(
+      Array.from({ length: 8 }, () => {
+        let held = 0;
+        const reserve = (bytes: number): boolean => {
+          held += bytes;
+          inMemory += bytes;
+          most = Math.max(most, inMemory);
+          return true;
+        };
+        return withDecodedBody(dense, 'gzip', { ...ROOMY, reserve }, (body) => {
+          inMemory -= held;
+          return body.length;
+        });
+      }),
+    );
+    expect(decoded).toEqual(Array.from({ length: 8 }, () => 8 * KIB * KIB));
+    expect(most).toBeLessThan(2 * 8 * KIB * KIB);
+  });
+
+  test('more dense bodies than may wait are refused', async () => {
+    const dense = gzipSync(Buffer.alloc(KIB * KIB, ' '));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 60 }, () => decodeBody(dense, 'gzip', ROOMY)),
+    );
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    for (const { reason } of refused as PromiseRejectedResult[]) {
+      expect(reason).toMatchObject({ code: 'overloaded' });
+    }
+    expect(outcomes.length - refused.length).toBeGreaterThanOrEqual(32);
   });
 
   test('exactly the limit is within it', async () => {

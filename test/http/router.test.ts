@@ -50,7 +50,7 @@ test.each([
   ['HEAD', '/things/7/steps/1', 'POST'],
   ['get', '/things', 'GET, HEAD, POST'],
 ])('%s %s is the wrong method', (method, path, allow) => {
-  expect(match(method, path)).toEqual({ kind: 'wrong_method', allow });
+  expect(match(method, path)).toEqual({ kind: 'wrong_method', allow, refusal: null });
 });
 
 test.each([
