@@ -2,6 +2,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import {
+  AGENT_KEY_PREFIXES,
+  type AgentKeyPrefix,
   type ApiKey,
   createKey,
   listKeys,
@@ -21,6 +23,7 @@ interface CreateOptions extends OutputOptions {
   readonly name: string;
   readonly limit: number;
   readonly workspace?: string;
+  readonly prefix: AgentKeyPrefix;
 }
 
 interface ListOptions extends OutputOptions {
@@ -35,13 +38,14 @@ function wholeNumber(text: string): number {
 async function create(options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }, { brand }) => {
     const workspace = await findWorkspace(database, options.workspace ?? null);
-    const { kind, name, limit } = options;
+    const { kind, name, limit, prefix } = options;
     const { id, key } = await createKey(database, {
       workspaceId: workspace.id,
       kind,
       name,
       rateLimitPerMinute: limit,
       brand,
+      agentPrefix: prefix,
     });
     answer(options, { id, key, kind, name, rate_limit_per_minute: limit }, () =>
       [
@@ -129,6 +133,11 @@ export function addKeyCommands(program: Command): void {
       RATE_LIMIT_DEFAULT,
     )
     .option('--workspace <slug>', 'whose key; may be left out while there is one workspace')
+    .addOption(
+      new Option('--prefix <prefix>', 'of an agent key; both are the same to the server')
+        .choices(AGENT_KEY_PREFIXES)
+        .default('live'),
+    )
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key create --kind agent --name collector-eu')
     .action(create);

@@ -8,7 +8,7 @@ import { evaluateRun } from '../engine/evaluate.ts';
 import { excerptOf } from '../engine/excerpt.ts';
 import { createMatcher, type Matcher } from '../engine/matcher.ts';
 import { OperatorError } from '../errors.ts';
-import { type RuleSettings, SURFACES, type Surface } from '../model.ts';
+import { type Rejection, type RuleSettings, SURFACES, type Surface } from '../model.ts';
 import { runnableRules } from '../pool/pass.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
@@ -41,16 +41,28 @@ function readInput(file: string): Buffer {
   }
 }
 
+/** What a scan found, and what it could not or did not look at. */
+interface ScanResult {
+  readonly hits: readonly ScanHit[];
+  /** rules that could be called neither hit nor clean */
+  readonly undecided: readonly string[];
+  /** texts past SURFACE_CAP_BYTES, not looked at in full */
+  readonly truncated: number;
+  readonly rejected: readonly Rejection[];
+}
+
+type Enabled = (ruleIndex: number) => boolean;
+
 function scanText(
   text: string,
   surfaces: readonly Surface[],
   matcher: Matcher,
-  enabled: (ruleIndex: number) => boolean,
-): ScanHit[] {
+  enabled: Enabled,
+): ScanResult {
   const { surfaceCapBytes, excerptChars } = readConfig(process.env);
   const texts = surfaces.map((surface) => ({ step: 0, surface, text }));
-  const { hits } = matcher.match(texts, { enabled, capBytes: surfaceCapBytes });
-  return hits.flatMap((hit) => {
+  const result = matcher.match(texts, { enabled, capBytes: surfaceCapBytes });
+  const hits = result.hits.flatMap((hit) => {
     const rule = matcher.rules[hit.ruleIndex];
     const surface = texts[hit.textIndex]?.surface;
     if (rule === undefined || surface === undefined) return [];
@@ -58,29 +70,54 @@ function scanText(
     const { id, severity, title } = rule;
     return [{ run: null, rule: id, severity, surface, title, excerpt }];
   });
+  const undecided = result.undecided.flatMap(({ ruleIndex }) => matcher.rules[ruleIndex]?.id ?? []);
+  return { hits, undecided, truncated: result.truncated, rejected: [] };
 }
 
 function scanRuns(
-  runs: Extract<ScanInput, { kind: 'runs' }>['runs'],
+  { runs, rejections }: Extract<ScanInput, { kind: 'runs' }>,
   matcher: Matcher,
-  enabled: (ruleIndex: number) => boolean,
-): ScanHit[] {
+  enabled: Enabled,
+): ScanResult {
   const settings = readConfig(process.env);
-  return [...runs].flatMap(([run, steps]) =>
-    evaluateRun(steps, matcher, enabled, settings).findings.map((finding) => ({
-      run,
-      rule: finding.ruleId,
-      severity: finding.severity,
-      surface: finding.surface,
-      title: matcher.rules.find(({ id }) => id === finding.ruleId)?.title ?? '',
-      excerpt: finding.excerpt,
-    })),
-  );
+  const titles = new Map(matcher.rules.map(({ id, title }) => [id, title]));
+  const evaluations = [...runs].map(([run, steps]) => ({
+    run,
+    ...evaluateRun(steps, matcher, enabled, settings),
+  }));
+  return {
+    hits: evaluations.flatMap(({ run, findings }) =>
+      findings.map(({ ruleId, severity, surface, excerpt }) => {
+        return { run, rule: ruleId, severity, surface, title: titles.get(ruleId) ?? '', excerpt };
+      }),
+    ),
+    undecided: evaluations.flatMap(({ undecided }) => undecided.map(({ ruleId }) => ruleId)),
+    truncated: evaluations.reduce((sum, { truncated }) => sum + truncated, 0),
+    rejected: rejections,
+  };
 }
 
-function render(hits: readonly ScanHit[], rulesTried: number): string {
+/** What keeps a result without hits from being a clean one. */
+function reservations({ undecided, truncated, rejected }: ScanResult): string[] {
+  const count = rejected.reduce((sum, one) => sum + one.count, 0);
+  return [
+    ...(undecided.length > 0
+      ? [`${undecided.length} rules undecided: ${undecided.join(', ')}`]
+      : []),
+    ...(truncated > 0 ? [`${truncated} texts are longer than SURFACE_CAP_BYTES and were cut`] : []),
+    ...(count > 0
+      ? [`${count} records not read: ${rejected.map((one) => one.reason).join(', ')}`]
+      : []),
+  ];
+}
+
+function render(result: ScanResult, rulesTried: number): string {
+  const { hits } = result;
   const tried = `${rulesTried} rules tried`;
-  if (hits.length === 0) return `${paint.green('No rule matches.')} ${paint.dim(tried)}`;
+  const notes = reservations(result).map((note) => paint.yellow(note));
+  if (hits.length === 0) {
+    return [`${paint.green('No rule matches.')} ${paint.dim(tried)}`, ...notes].join('\n');
+  }
   return [
     renderTable(
       [
@@ -93,6 +130,7 @@ function render(hits: readonly ScanHit[], rulesTried: number): string {
     ),
     '',
     `${hits.length} of ${tried}`,
+    ...notes,
   ].join('\n');
 }
 
@@ -104,15 +142,17 @@ async function scan(file: string, options: ScanOptions): Promise<void> {
     overrides: new Map(),
   };
   const enabled = rules.map((rule) => decide(rule, settings).enabled);
-  const isEnabled = (ruleIndex: number): boolean => enabled[ruleIndex] === true;
+  const isEnabled: Enabled = (ruleIndex) => enabled[ruleIndex] === true;
   const matcher = createMatcher(rules);
   const surfaces = options.surface === undefined ? SURFACES : [options.surface];
-  const hits =
+  const result =
     input.kind === 'text'
       ? scanText(input.text, surfaces, matcher, isEnabled)
-      : scanRuns(input.runs, matcher, isEnabled);
+      : scanRuns(input, matcher, isEnabled);
   const rulesTried = enabled.filter(Boolean).length;
-  answer(options, { rules_tried: rulesTried, hits }, () => render(hits, rulesTried));
+  answer(options, { rules_tried: rulesTried, ...result }, () => render(result, rulesTried));
+  // What was not looked at must not pass for clean in a script either.
+  if (reservations(result).length > 0) process.exitCode = 1;
 }
 
 /** Adds `scan`. */
@@ -120,7 +160,7 @@ export function addScanCommand(program: Command): void {
   program
     .command('scan')
     .description('match the rules against a file or standard input, at once; stores nothing')
-    .argument('<file>', 'a text, or an OTLP/JSON trace export; - is standard input')
+    .argument('<file>', 'a text, or an OTLP/JSON export of traces or logs; - is standard input')
     .addOption(
       new Option(
         '--surface <surface>',

@@ -1,13 +1,29 @@
-/** What `sluice scan` is given: an OTLP trace export, or plain text. */
+/** What `sluice scan` is given: an OTLP export of traces or logs, or plain text. */
 import { OperatorError } from '../errors.ts';
-import type { DecodedRequest, JsonObject, SpanEvent, SpanRow, Step } from '../model.ts';
+import type {
+  DecodedRequest,
+  JsonObject,
+  JsonValue,
+  LogRow,
+  Rejection,
+  SpanEvent,
+  SpanRow,
+  Step,
+} from '../model.ts';
+import { decodeLogs } from '../otlp/logs.ts';
 import { decodeTraces } from '../otlp/traces.ts';
 
 export type ScanInput =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'runs'; readonly runs: ReadonlyMap<string, readonly Step[]> };
+  | {
+      readonly kind: 'runs';
+      readonly runs: ReadonlyMap<string, readonly Step[]>;
+      /** records that were set aside, by reason */
+      readonly rejections: readonly Rejection[];
+    };
 
-const LOOKS_LIKE_EXPORT = /^\s*\{\s*"resourceSpans"\s*:/;
+const TRACES = /^\s*\{\s*"resourceSpans"\s*:/;
+const LOGS = /^\s*\{\s*"resourceLogs"\s*:/;
 
 function toStep(span: SpanRow, scopeName: string, serviceName: string | null): Step {
   const events = span.events === null ? [] : (JSON.parse(span.events) as SpanEvent[]);
@@ -28,19 +44,48 @@ function toStep(span: SpanRow, scopeName: string, serviceName: string | null): S
   };
 }
 
+function logToStep(log: LogRow, scopeName: string, serviceName: string | null): Step {
+  const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
+  return {
+    source: 'log',
+    spanId: log.spanId,
+    parentSpanId: null,
+    name: log.eventName,
+    startUnixNano: time,
+    endUnixNano: time,
+    statusCode: 0,
+    statusMessage: '',
+    scopeName,
+    serviceName,
+    attributes: JSON.parse(log.attributes) as JsonObject,
+    events: [],
+    body: log.body === null ? null : (JSON.parse(log.body) as JsonValue),
+  };
+}
+
+/** As the pass orders them: by start, the longer first. */
 function byTime(a: Step, b: Step): number {
-  const difference = BigInt(a.startUnixNano) - BigInt(b.startUnixNano);
-  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+  const order =
+    BigInt(a.startUnixNano) - BigInt(b.startUnixNano) ||
+    BigInt(b.endUnixNano) - BigInt(a.endUnixNano);
+  return order < 0n ? -1 : order > 0n ? 1 : 0;
 }
 
 function toRuns(request: DecodedRequest): Map<string, Step[]> {
   const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
   const runs = new Map<string, Step[]>();
+  const add = (runId: string, step: Step): void => {
+    const steps = runs.get(runId);
+    if (steps === undefined) runs.set(runId, [step]);
+    else steps.push(step);
+  };
   for (const span of request.spans) {
-    const resource = resources.get(span.resourceId);
-    const steps = runs.get(span.traceId) ?? [];
-    steps.push(toStep(span, resource?.scopeName ?? '', resource?.serviceName ?? null));
-    runs.set(span.traceId, steps);
+    const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
+    add(span.traceId, toStep(span, scopeName, serviceName));
+  }
+  for (const log of request.logs) {
+    const { scopeName = '', serviceName = null } = resources.get(log.resourceId) ?? {};
+    if (log.traceId !== null) add(log.traceId, logToStep(log, scopeName, serviceName));
   }
   for (const steps of runs.values()) steps.sort(byTime);
   return runs;
@@ -53,8 +98,10 @@ function toRuns(request: DecodedRequest): Map<string, Step[]> {
  */
 export function parseScanInput(bytes: Buffer): ScanInput {
   const text = bytes.toString('utf8');
-  if (!LOOKS_LIKE_EXPORT.test(text)) return { kind: 'text', text };
-  const result = decodeTraces(bytes);
-  if (!result.ok) throw new OperatorError(`Not a trace export: ${result.path} ${result.message}`);
-  return { kind: 'runs', runs: toRuns(result.request) };
+  const decode = TRACES.test(text) ? decodeTraces : LOGS.test(text) ? decodeLogs : null;
+  if (decode === null) return { kind: 'text', text };
+  const result = decode(bytes);
+  if (!result.ok) throw new OperatorError(`Not an OTLP export: ${result.path} ${result.message}`);
+  const { request } = result;
+  return { kind: 'runs', runs: toRuns(request), rejections: request.rejections };
 }

@@ -11,6 +11,10 @@ import type { Queryable } from './database.ts';
 export const RATE_LIMIT_DEFAULT = 1000;
 export const RATE_LIMIT_MAX = 100_000;
 
+/** The two spellings of an agent key: `<brand>_live_…` and `<brand>_obs_…`. */
+export const AGENT_KEY_PREFIXES = ['live', 'obs'] as const;
+export type AgentKeyPrefix = (typeof AGENT_KEY_PREFIXES)[number];
+
 const SECRET_BYTES = 32;
 /** Characters of the secret part that stay readable, so that people can tell keys apart. */
 const PREFIX_CHARS = 6;
@@ -34,6 +38,8 @@ export interface NewKey {
   /** 1 to 100,000 requests per minute */
   readonly rateLimitPerMinute: number;
   readonly brand: string;
+  /** `live` when left out */
+  readonly agentPrefix?: AgentKeyPrefix;
 }
 
 /** The digest under which a key is stored and looked up. */
@@ -42,14 +48,14 @@ export function digestKey(secret: string): Buffer {
 }
 
 /**
- * Makes a key: `<brand>_live_…` for agents, `<brand>_key_…` for reading.
+ * Makes a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading.
  *
  * @returns the key in clear; it cannot be read again
  * @throws {OperatorError} when the limit is out of range
  */
 export async function createKey(
   database: Queryable,
-  { workspaceId, kind, name, rateLimitPerMinute, brand }: NewKey,
+  { workspaceId, kind, name, rateLimitPerMinute, brand, agentPrefix = 'live' }: NewKey,
 ): Promise<{ id: number; key: string }> {
   if (
     !Number.isInteger(rateLimitPerMinute) ||
@@ -59,7 +65,7 @@ export async function createKey(
     throw new OperatorError(`A key's limit is a whole number from 1 to ${RATE_LIMIT_MAX}.`);
   }
   const secret = randomBytes(SECRET_BYTES).toString('base64url').replaceAll(/[-_]/g, 'x');
-  const key = `${brand}_${kind === 'agent' ? 'live' : 'key'}_${secret}`;
+  const key = `${brand}_${kind === 'agent' ? agentPrefix : 'key'}_${secret}`;
   const { rows } = await database.query<{ id: number }>(
     `INSERT INTO api_keys (workspace_id, kind, name, prefix, secret_sha256, rate_limit_per_minute)
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,

@@ -22,6 +22,9 @@ import type { Handler, Route } from './router.ts';
 /** From head to last byte; OTLP exporters give up after 10 s by default. */
 const BODY_DEADLINE_MS = 30_000;
 
+/** What is kept of the body of a request that PostgreSQL refuses. */
+const KEPT_BODY_BYTES_MAX = 256 * 1024;
+
 const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
   traces: decodeTraces,
   metrics: decodeMetrics,
@@ -44,12 +47,25 @@ export const BARE_PATHS: Readonly<Record<Signal, string>> = {
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
+/** A request that decoded and was refused all the same. */
+export interface RejectedBody {
+  readonly workspaceId: number;
+  readonly signal: Signal;
+  /** the decoded body, or its beginning */
+  readonly body: Buffer;
+  readonly bodyBytes: number;
+  /** what PostgreSQL said */
+  readonly error: unknown;
+}
+
 export interface IngestDependencies extends AdmissionDependencies {
   readonly budget: ByteBudget;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
   /** resolves once every row is committed */
   readonly store: (request: DecodedRequest, workspaceId: number) => Promise<void>;
+  /** keeps a request whose rows PostgreSQL refused, for the operator */
+  readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   readonly events: Pick<
     Events,
     'requestAnswered' | 'recordsRejected' | 'charactersReplaced' | 'requestFailed'
@@ -91,12 +107,16 @@ function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): vo
   }
 }
 
+interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
+  readonly request: DecodedRequest;
+}
+
 async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
   account: ByteAccount,
   { maxBodyBytes, maxDecodedBodyBytes }: IngestDependencies,
-): Promise<DecodedRequest | null> {
+): Promise<DecodedBody | null> {
   const { reserve } = account;
   const wire = await exchange.readBody({
     bytesMax: maxBodyBytes,
@@ -114,8 +134,32 @@ async function readAndDecode(
     }
     const result = DECODERS[signal](body);
     if (!result.ok) throw new UndecodableBody(result.message, result.path);
-    return result.request;
+    // A copy of the beginning, so that a large body does not stay until the commit.
+    const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
+    const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
+    return { request: result.request, body: kept, bodyBytes: body.length };
   });
+}
+
+/** Stores the rows; a request that PostgreSQL refuses for its data is kept for the operator. */
+async function store(
+  { request, body, bodyBytes }: DecodedBody,
+  workspaceId: number,
+  { store: offer, keepRejected, events }: IngestDependencies,
+): Promise<void> {
+  if (request.spans.length + request.logs.length + request.points.length === 0) return;
+  try {
+    await offer(request, workspaceId);
+  } catch (error) {
+    if (error instanceof SluiceError && error.code === 'unstorable_rows') {
+      const { signal } = request;
+      const rejected = { workspaceId, signal, body, bodyBytes, error: error.cause };
+      await keepRejected(rejected).catch((fault: unknown) =>
+        events.requestFailed('rejected_requests', fault),
+      );
+    }
+    throw error;
+  }
 }
 
 /**
@@ -126,16 +170,14 @@ async function ingest(
   signal: Signal,
   deps: IngestDependencies,
 ): Promise<DecodedRequest | null> {
-  const credential = await admit(exchange.authorization, 'agent', deps);
+  const { workspaceId } = await admit(exchange.authorization, 'agent', deps);
   checkHead(exchange, deps);
   const account = deps.budget.open();
   try {
-    const request = await readAndDecode(exchange, signal, account, deps);
-    if (request === null) return null;
-    if (request.spans.length + request.logs.length + request.points.length > 0) {
-      await deps.store(request, credential.workspaceId);
-    }
-    return request;
+    const decoded = await readAndDecode(exchange, signal, account, deps);
+    if (decoded === null) return null;
+    await store(decoded, workspaceId, deps);
+    return decoded.request;
   } finally {
     account.release();
   }

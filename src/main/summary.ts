@@ -59,8 +59,8 @@ export function summarize(facts: SummaryFacts): string {
     line('limits', limits),
     line(
       'rules',
-      `${facts.stableRunnable} stable rules run, ${facts.experimentalRunnable} experimental can be ` +
-        `switched on ${paint.dim(`(${snapshot.files} in snapshot ${snapshot.version})`)}`,
+      `${facts.stableRunnable} stable rules run, ${facts.experimentalRunnable} experimental are off ` +
+        paint.dim(`(${snapshot.files} in snapshot ${snapshot.version})`),
     ),
     line(
       '',

@@ -61,6 +61,27 @@ test('an export becomes runs, their steps in time order', () => {
   });
 });
 
+test('an export of logs becomes runs too; records without a trace belong to none', () => {
+  const record = (traceId: string | undefined) => ({
+    ...(traceId === undefined ? {} : { traceId }),
+    timeUnixNano: '1795000000500000000',
+    eventName: 'gen_ai.user.message',
+    body: { stringValue: 'hello' },
+  });
+  const logs = { scopeLogs: [{ logRecords: [record(TRACE), record(undefined)] }] };
+  const input = parseScanInput(Buffer.from(JSON.stringify({ resourceLogs: [logs] })));
+  if (input.kind !== 'runs') throw new Error('expected runs');
+  expect([...input.runs.keys()]).toEqual([TRACE]);
+  expect(input.runs.get(TRACE)).toMatchObject([
+    { source: 'log', name: 'gen_ai.user.message', body: 'hello' },
+  ]);
+});
+
+test('records that are not read are told', () => {
+  const input = parseScanInput(exportOf([span('00', 'bad id', '1')]));
+  expect(input).toMatchObject({ rejections: [{ reason: 'bad_span_id', count: 1 }] });
+});
+
 test('something that starts like an export and is not one is a clear error', () => {
   expect(() => parseScanInput(Buffer.from('{"resourceSpans": 7}'))).toThrow(OperatorError);
 });

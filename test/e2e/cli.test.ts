@@ -73,6 +73,17 @@ describe('without a database', () => {
     expect(succeeded(harmless).stdout).toMatch(/^No rule matches\./);
   });
 
+  test('what scan did not look at does not pass for clean', async () => {
+    const result = await runCommand(
+      ['scan', '-'],
+      { SURFACE_CAP_BYTES: '1024' },
+      {
+        input: 'harmless words '.repeat(200),
+      },
+    );
+    expect(result).toMatchObject({ code: 1, stdout: expect.stringContaining('were cut') });
+  });
+
   test.each([
     [['rules', 'show', 'nonsense'], /a rule id looks like ATR-2026-00001/],
     [['rules', 'show', 'ATR-1999-00001'], /has no rule ATR-1999-00001: see sluice rules list/],
@@ -127,6 +138,13 @@ describe('with a database', () => {
     expect(after[0]?.revoked_at).not.toBeNull();
     const unknown = await runCommand(['key', 'revoke', '4711'], settings);
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no key 4711') });
+    const other = jsonOf<{ key: string }>(
+      await runCommand(
+        ['key', 'create', '--kind', 'agent', '--name', 'x', '--prefix', 'obs', '--json'],
+        settings,
+      ),
+    );
+    expect(other.key).toMatch(/^sluice_obs_[A-Za-z0-9]{43}$/);
     const wrongLimit = await runCommand(
       ['key', 'create', '--kind', 'agent', '--name', 'x', '--limit', '100001'],
       settings,

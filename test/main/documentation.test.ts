@@ -1,8 +1,8 @@
 /** Documents that list what code defines must list the same. */
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-
 import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
+import { ERRORS } from '../../src/errors.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -19,6 +19,16 @@ test('docs/configuration.md lists every setting, with its default where it is a 
     // The default of MATCH_THREADS depends on the machine and is told in words.
     if (name !== 'MATCH_THREADS') expect(rows.get(name), name).toBe(String(fallback));
   }
+});
+
+test('docs/errors.md lists every error with its status and whether to retry', () => {
+  const rows = [
+    ...read('docs/errors.md').matchAll(/^\| <a id="(\w+)"><\/a>`(\w+)` \| (\d+) \| (yes|no) \|/gm),
+  ].map(([, anchor, code, status, retry]) => [anchor, code, Number(status), retry === 'yes']);
+  const known = Object.entries(ERRORS).map(([code, { status, retryable }]) => {
+    return [code, code, status, retryable];
+  });
+  expect(rows.sort()).toEqual(known.sort());
 });
 
 test('dependencies.md has a line for every dependency', () => {
