@@ -41,6 +41,8 @@ describe('values', () => {
     [{ doubleValue: 'NaN' }, '{"$double":"NaN"}'],
     [{ doubleValue: 'Infinity' }, '{"$double":"Infinity"}'],
     [{ doubleValue: '-Infinity' }, '{"$double":"-Infinity"}'],
+    [{ stringValueStrindex: 3 }, 'null'],
+    [{ string_value: 'x' }, 'null'],
     [{ bytesValue: '' }, '{"$bytes":""}'],
     [{ bytesValue: 'AQI=' }, '{"$bytes":"AQI="}'],
     [{ bytesValue: 'AQI' }, '{"$bytes":"AQI="}'],
