@@ -324,6 +324,33 @@ export interface FindingDraft {
   readonly recommendedActions: readonly string[];
 }
 
+/** A finding as it is read back. */
+export interface Finding extends Omit<FindingDraft, 'excerpt'> {
+  readonly id: Hex16;
+  readonly createdAt: Date;
+  readonly runId: Hex16;
+  readonly corpusVersion: string;
+  /** null when the workspace redacts excerpts */
+  readonly excerpt: string | null;
+}
+
+/** Which findings a list holds; what is undefined does not narrow it. */
+export interface FindingFilter {
+  readonly severity?: Severity | undefined;
+  readonly category?: Category | undefined;
+  readonly ruleId?: string | undefined;
+  readonly runId?: Hex16 | undefined;
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}
+
+/** Where the next page of findings begins: after the one with this time and id. */
+export interface FindingCursor {
+  /** microseconds since 1970, so that no two times of the database are mixed up */
+  readonly atMicros: string;
+  readonly id: Hex16;
+}
+
 // ── Keys ─────────────────────────────────────────────────────────────────────────────────────
 
 export type KeyKind = 'agent' | 'workspace';

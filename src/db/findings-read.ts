@@ -1,45 +1,6 @@
 /** Reading findings: the list, newest first, and one by its id. */
-import type { Category, Hex16, RuleStatus, Severity, Surface } from '../model.ts';
+import type { Finding, FindingCursor, FindingFilter, Hex16 } from '../model.ts';
 import type { Database } from './database.ts';
-
-export interface Finding {
-  readonly id: Hex16;
-  readonly createdAt: Date;
-  readonly runId: Hex16;
-  readonly ruleId: string;
-  readonly ruleVersion: string;
-  readonly ruleStatus: RuleStatus;
-  readonly severity: Severity;
-  readonly category: Category;
-  readonly subcategory: string | null;
-  readonly corpusVersion: string;
-  readonly description: string;
-  readonly conditionIndex: number;
-  readonly conditionDescription: string;
-  readonly field: string;
-  readonly surface: Surface;
-  readonly stepSpanId: string | null;
-  readonly stepName: string;
-  /** null when the workspace redacts excerpts */
-  readonly excerpt: string | null;
-  readonly recommendedActions: readonly string[];
-}
-
-export interface FindingFilter {
-  readonly severity?: Severity | undefined;
-  readonly category?: Category | undefined;
-  readonly ruleId?: string | undefined;
-  readonly runId?: Hex16 | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
-
-/** Where the next page begins: after the finding with this time and id. */
-export interface Cursor {
-  /** microseconds since 1970, so that no two times of the database are mixed up */
-  readonly atMicros: string;
-  readonly id: Hex16;
-}
 
 const COLUMNS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
@@ -64,9 +25,9 @@ export async function listFindings(
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
-  cursor: Cursor | null,
+  cursor: FindingCursor | null,
   limit: number,
-): Promise<{ findings: Finding[]; next: Cursor | null }> {
+): Promise<{ findings: Finding[]; next: FindingCursor | null }> {
   const { rows } = await database.query<FindingRow>(
     `SELECT ${COLUMNS} FROM ${SOURCE}
       WHERE f.workspace_id = $1

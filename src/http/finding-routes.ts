@@ -5,54 +5,15 @@ import { SluiceError } from '../errors.ts';
 import {
   CATEGORIES,
   type Category,
+  type Finding,
+  type FindingCursor,
+  type FindingFilter,
   type Hex16,
-  type RuleStatus,
   SEVERITIES,
-  type Severity,
-  type Surface,
 } from '../model.ts';
 import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
 import { moment, parseQuery, wholeNumber } from './query.ts';
-
-/** A finding as it is read. */
-export interface FindingRecord {
-  readonly id: Hex16;
-  readonly createdAt: Date;
-  readonly runId: Hex16;
-  readonly ruleId: string;
-  readonly ruleVersion: string;
-  readonly ruleStatus: RuleStatus;
-  readonly severity: Severity;
-  readonly category: Category;
-  readonly subcategory: string | null;
-  readonly corpusVersion: string;
-  readonly description: string;
-  readonly conditionIndex: number;
-  readonly conditionDescription: string;
-  readonly field: string;
-  readonly surface: Surface;
-  readonly stepSpanId: string | null;
-  readonly stepName: string;
-  /** null when the workspace redacts excerpts */
-  readonly excerpt: string | null;
-  readonly recommendedActions: readonly string[];
-}
-
-/** Where the next page begins: after the finding with this time and id. */
-export interface FindingCursor {
-  readonly atMicros: string;
-  readonly id: Hex16;
-}
-
-export interface FindingFilter {
-  readonly severity?: Severity | undefined;
-  readonly category?: Category | undefined;
-  readonly ruleId?: string | undefined;
-  readonly runId?: Hex16 | undefined;
-  readonly since?: Date | undefined;
-  readonly until?: Date | undefined;
-}
 
 /** What reading the findings asks of the rest. */
 export interface FindingReader {
@@ -61,8 +22,8 @@ export interface FindingReader {
     filter: FindingFilter,
     cursor: FindingCursor | null,
     limit: number,
-  ) => Promise<{ findings: readonly FindingRecord[]; next: FindingCursor | null }>;
-  readonly find: (workspaceId: number, id: Hex16) => Promise<FindingRecord | null>;
+  ) => Promise<{ findings: readonly Finding[]; next: FindingCursor | null }>;
+  readonly find: (workspaceId: number, id: Hex16) => Promise<Finding | null>;
 }
 
 const LIMIT_DEFAULT = 50;
@@ -108,7 +69,7 @@ const listQuery = z.object({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT),
 });
 
-function toItem(finding: FindingRecord) {
+function toItem(finding: Finding) {
   return {
     id: finding.id,
     created_at: finding.createdAt.toISOString(),

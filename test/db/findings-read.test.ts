@@ -1,12 +1,8 @@
 /** Reading findings: filters, pages that neither skip nor repeat, redaction, and whose they are. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  type Cursor,
-  type FindingFilter,
-  findFinding,
-  listFindings,
-} from '../../src/db/findings-read.ts';
+import { findFinding, listFindings } from '../../src/db/findings-read.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
+import type { FindingCursor, FindingFilter } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex8, hex16 } from '../support/rows.ts';
 
@@ -119,7 +115,7 @@ describe('filters', () => {
 describe('pages', () => {
   async function walk(limit: number, filter: FindingFilter = {}): Promise<number[][]> {
     const pages: number[][] = [];
-    let cursor: Cursor | null = null;
+    let cursor: FindingCursor | null = null;
     do {
       const page: Awaited<ReturnType<typeof listFindings>> = await listFindings(
         scratch.database,

@@ -1,15 +1,9 @@
 /** The findings list as HTTP shows it: the record's form, cursors that come back, bad queries. */
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/http/exchange.ts';
-import {
-  type FindingCursor,
-  type FindingFilter,
-  type FindingRecord,
-  listFindings,
-  showFinding,
-} from '../../src/http/finding-routes.ts';
+import { listFindings, showFinding } from '../../src/http/finding-routes.ts';
 import { BadQuery } from '../../src/http/query.ts';
-import type { Credential } from '../../src/model.ts';
+import type { Credential, Finding, FindingCursor, FindingFilter } from '../../src/model.ts';
 import { findingDraft, hex16 } from '../support/rows.ts';
 
 const CREDENTIAL: Credential = {
@@ -18,7 +12,7 @@ const CREDENTIAL: Credential = {
   kind: 'workspace',
   rateLimitPerMinute: 10,
 };
-const RECORD: FindingRecord = {
+const RECORD: Finding = {
   ...findingDraft(),
   id: hex16(1),
   createdAt: new Date('2026-11-20T12:00:00.123Z'),
