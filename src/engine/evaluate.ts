@@ -21,9 +21,9 @@ export interface Evaluation {
   readonly findings: readonly FindingDraft[];
   /** rules that could be called neither hit nor clean: the run must not count as evaluated */
   readonly undecided: readonly { readonly ruleId: string; readonly message: string }[];
-  /** surface texts the steps hold */
+  /** distinct texts the rules were asked about */
   readonly surfaces: number;
-  /** of these, how many were not looked at in full because of the cap */
+  /** texts not looked at in full because of the cap, and values too large to be taken apart */
   readonly truncated: number;
 }
 
@@ -39,7 +39,7 @@ export function evaluateRun(
   enabled: (ruleIndex: number) => boolean,
   settings: EvaluationSettings,
 ): Evaluation {
-  const texts = extractSurfaces(steps);
+  const { texts, exceeded } = extractSurfaces(steps);
   const result = matcher.match(texts, { enabled, capBytes: settings.surfaceCapBytes });
   const findings = result.hits.map((hit) => {
     const rule = at(matcher.rules, hit.ruleIndex);
@@ -51,7 +51,12 @@ export function evaluateRun(
     ruleId: at(matcher.rules, ruleIndex).id,
     message,
   }));
-  return { findings, undecided, surfaces: texts.length, truncated: result.truncated };
+  return {
+    findings,
+    undecided,
+    surfaces: result.texts,
+    truncated: result.truncated + exceeded,
+  };
 }
 
 function toFinding(

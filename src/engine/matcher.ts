@@ -4,8 +4,8 @@
  * every distinct text its field reads. It is the measure for any other; it must never report as
  * clean what it could not decide.
  */
-import type { Rule, RuleCondition, SurfaceText } from '../model.ts';
-import { createPatternCompiler, type PatternCompiler } from './pattern.ts';
+import type { Rule, RuleCondition, Surface, SurfaceText } from '../model.ts';
+import { type Compiled, createPatternCompiler, type PatternCompiler } from './pattern.ts';
 import {
   type Placement,
   type PreparedRun,
@@ -41,6 +41,8 @@ export interface MatchResult {
   readonly hits: readonly Hit[];
   /** rules without a hit whose matching failed somewhere, by rule index */
   readonly undecided: readonly Undecided[];
+  /** distinct texts the rules were asked about */
+  readonly texts: number;
   /** texts not looked at in full because of the cap */
   readonly truncated: number;
 }
@@ -67,8 +69,10 @@ export function createMatcher(
   rules: readonly Rule[],
   compile: PatternCompiler = createPatternCompiler(),
 ): Matcher {
-  const conditions = rules.map((rule) =>
-    rule.support === 'unsupported' ? [] : rule.conditions.filter((one) => one.supported),
+  const questions = rules.map((rule) =>
+    rule.support === 'unsupported'
+      ? []
+      : rule.conditions.filter((one) => one.supported).map((one) => createQuestion(one, compile)),
   );
   return {
     rules,
@@ -77,91 +81,104 @@ export function createMatcher(
       const hits: Hit[] = [];
       const undecided: Undecided[] = [];
       rules.forEach((rule, ruleIndex) => {
-        const asked = conditions[ruleIndex] ?? [];
+        const asked = questions[ruleIndex] ?? [];
         if (asked.length === 0 || !settings.enabled(ruleIndex)) return;
-        const probe = createProbe(compile);
-        const ask = rule.condition === 'any' ? askAny : askAll;
-        const found = ask(asked, run, probe);
-        const failure = probe.failure();
-        if (found !== null) hits.push({ ruleIndex, ...found });
-        else if (failure !== null) undecided.push({ ruleIndex, message: failure });
+        const answer = rule.condition === 'any' ? askAny(asked, run) : askAll(asked, run);
+        if (answer.found !== null) hits.push({ ruleIndex, ...answer.found });
+        else if (answer.failure !== null) undecided.push({ ruleIndex, message: answer.failure });
       });
-      return { hits, undecided, truncated: run.truncated };
+      return { hits, undecided, texts: run.texts, truncated: run.truncated };
     },
   };
 }
 
-/** Asks one rule's conditions about texts, each pair once, and remembers the first failure. */
-interface Probe {
-  ask(condition: RuleCondition, placement: Placement): Found | null;
-  failure(): string | null;
+/** A condition and its program, which is compiled when the question is first put. */
+interface Question {
+  readonly condition: RuleCondition;
+  readonly reads: ReadonlySet<Surface>;
+  /** @throws what RE2 throws, or why there is no program */
+  readonly search: (text: PreparedText) => TextHit | null;
 }
 
-function createProbe(compile: PatternCompiler): Probe {
-  const known = new Map<RuleCondition, Map<PreparedText, TextHit | null>>();
-  let failure: string | null = null;
-  const scan = (condition: RuleCondition, text: PreparedText): TextHit | null => {
-    const { pattern, reason } = compile(condition.pattern);
-    try {
+function createQuestion(condition: RuleCondition, compile: PatternCompiler): Question {
+  let compiled: Compiled | null = null;
+  return {
+    condition,
+    reads: new Set(condition.surfaces),
+    search(text) {
+      compiled ??= compile(condition.pattern);
+      const { pattern, reason } = compiled;
       if (pattern === null) throw new Error(`condition ${condition.index}: ${reason.message}`);
       return search(pattern, text);
-    } catch (error) {
-      failure ??= error instanceof Error ? error.message : String(error);
-      return null;
-    }
-  };
-  return {
-    ask(condition, { surface, text, textIndex }) {
-      if (!condition.surfaces.includes(surface)) return null;
-      const answers = known.get(condition) ?? new Map<PreparedText, TextHit | null>();
-      known.set(condition, answers);
-      let hit = answers.get(text);
-      if (hit === undefined) {
-        hit = scan(condition, text);
-        answers.set(text, hit);
-      }
-      return hit === null ? null : { ...hit, conditionIndex: condition.index, textIndex };
     },
-    failure: () => failure,
   };
 }
 
-function askAny(
-  conditions: readonly RuleCondition[],
-  run: PreparedRun,
-  probe: Probe,
-): Found | null {
-  for (const placements of run.distinct) {
-    for (const condition of conditions) {
-      const found = firstFound(condition, placements, probe);
-      if (found !== null) return found;
+/** What came of asking one rule. With nothing found, a failure means undecided, not clean. */
+interface Answer {
+  found: Found | null;
+  /** the first one */
+  failure: string | null;
+}
+
+/** Puts a question about one text on one surface; a failure is noted in the answer. */
+function ask(question: Question, placement: Placement, answer: Answer): Found | null {
+  const { condition, reads } = question;
+  const { surface, text, textIndex } = placement;
+  if (!reads.has(surface)) return null;
+  try {
+    const hit = question.search(text);
+    return hit === null ? null : { ...hit, conditionIndex: condition.index, textIndex };
+  } catch (error) {
+    answer.failure ??= error instanceof Error ? error.message : String(error);
+    return null;
+  }
+}
+
+/**
+ * The hit of the earliest step, there of the first condition. Condition by condition over all
+ * texts, not step by step: so that the automaton RE2 builds for a pattern stays in the cache.
+ */
+function askAny(questions: readonly Question[], run: PreparedRun): Answer {
+  const answer: Answer = { found: null, failure: null };
+  let stepsBefore = Number.POSITIVE_INFINITY;
+  for (const question of questions) {
+    for (const placement of run.distinct) {
+      if (placement.step >= stepsBefore) break;
+      // The same text on another surface that the field reads: it was no hit there.
+      if (placement.earlier.some((surface) => question.reads.has(surface))) continue;
+      const found = ask(question, placement, answer);
+      if (found === null) continue;
+      answer.found = found;
+      stepsBefore = placement.step;
     }
   }
-  return null;
+  return answer;
 }
 
-function askAll(
-  conditions: readonly RuleCondition[],
-  run: PreparedRun,
-  probe: Probe,
-): Found | null {
+/** The first step in which every condition hits, told by its first condition's hit. */
+function askAll(questions: readonly Question[], run: PreparedRun): Answer {
+  const answer: Answer = { found: null, failure: null };
+  const known = questions.map(() => new Map<PreparedText, Found | null>());
+  const hitIn = (placements: readonly Placement[], question: Question, index: number) => {
+    for (const placement of placements) {
+      if (!question.reads.has(placement.surface)) continue;
+      const before = known[index]?.get(placement.text);
+      const found = before === undefined ? ask(question, placement, answer) : before;
+      known[index]?.set(placement.text, found);
+      if (found !== null) return { ...found, textIndex: placement.textIndex };
+    }
+    return null;
+  };
   // Repetitions count here: what completes a step may have been shown by an earlier one.
-  for (const placements of run.all) {
-    const found = conditions.map((condition) => firstFound(condition, placements, probe));
-    const [first] = found;
-    if (first !== undefined && first !== null && !found.includes(null)) return first;
+  for (const placements of run.steps) {
+    let first: Found | null = null;
+    const isComplete = questions.every((question, index) => {
+      const found = hitIn(placements, question, index);
+      first ??= found;
+      return found !== null;
+    });
+    if (isComplete) return { found: first, failure: null };
   }
-  return null;
-}
-
-function firstFound(
-  condition: RuleCondition,
-  placements: readonly Placement[],
-  probe: Probe,
-): Found | null {
-  for (const placement of placements) {
-    const found = probe.ask(condition, placement);
-    if (found !== null) return found;
-  }
-  return null;
+  return answer;
 }

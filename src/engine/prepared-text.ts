@@ -7,6 +7,7 @@
 import type { Surface, SurfaceText } from '../model.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
 import { normalise, settledLength, type TextRange, toWrittenRange } from './text.ts';
+import { textKey } from './text-key.ts';
 
 /** Where a pattern hit: offsets into the text as it was written, before any cut. */
 export interface TextHit extends TextRange {
@@ -40,18 +41,27 @@ export interface Placement {
   readonly step: number;
   readonly surface: Surface;
   readonly text: PreparedText;
+  /** surfaces on which the same prepared text stands earlier in the run */
+  readonly earlier: readonly Surface[];
 }
 
-/** Placements by step, in time order; a step without any is left out. */
-export type StepPlacements = readonly (readonly Placement[])[];
-
 export interface PreparedRun {
-  /** every text of every step */
-  readonly all: StepPlacements;
-  /** the same without the repetitions: a text on a surface at its earliest step */
-  readonly distinct: StepPlacements;
+  /** every text of every step; steps in time order, one without any left out */
+  readonly steps: readonly (readonly Placement[])[];
+  /** the same without the repetitions: a text on a surface at its earliest step; in time order */
+  readonly distinct: readonly Placement[];
+  /** distinct texts, on however many surfaces they stand */
+  readonly texts: number;
   /** texts cut, or left out because the cap of their surface was used up */
   readonly truncated: number;
+}
+
+/** What is known of a distinct text. */
+interface Known {
+  /** prepared whole, to be shared by its surfaces */
+  whole: PreparedText | null;
+  /** as it was last looked at, by surface */
+  readonly shown: Map<Surface, PreparedText>;
 }
 
 /**
@@ -63,37 +73,46 @@ export interface PreparedRun {
 export function prepareTexts(texts: readonly SurfaceText[], capBytes: number): PreparedRun {
   const all: Placement[] = [];
   const distinct: Placement[] = [];
-  const shown = new Map<Surface, Map<string, PreparedText>>();
+  const asked = new Set<Known>();
+  const known = new Map<string, Known>();
   const used = new Map<string, number>();
-  const uncut = new Map<string, PreparedText>();
   let truncated = 0;
   texts.forEach(({ step, surface, text }, textIndex) => {
     const account = `${step} ${surface}`;
     const spent = used.get(account) ?? 0;
     const left = capBytes - spent;
-    const onSurface = shown.get(surface) ?? new Map<string, PreparedText>();
-    shown.set(surface, onSurface);
-    const before = onSurface.get(text);
+    const about = knownOf(known, text);
+    const before = about.shown.get(surface);
     if (before !== undefined && (!before.cut || before.bytes >= left)) {
-      all.push({ textIndex, step, surface, text: before });
+      all.push({ textIndex, step, surface, text: before, earlier: [surface] });
       return;
     }
-    const elsewhere = uncut.get(text);
-    const fits = elsewhere !== undefined && elsewhere.bytes <= left;
-    const prepared = fits ? elsewhere : prepareText(text, left);
+    const fits = about.whole !== null && about.whole.bytes <= left;
+    const prepared = about.whole !== null && fits ? about.whole : prepareText(text, left);
     if (prepared.cut) truncated += 1;
-    else uncut.set(text, prepared);
+    else about.whole = prepared;
     if (prepared.cut && prepared.bytes === 0) return;
     used.set(account, spent + prepared.bytes);
-    onSurface.set(text, prepared);
-    const placement = { textIndex, step, surface, text: prepared };
+    const earlier = [...about.shown].filter(([, shown]) => shown === prepared).map(([on]) => on);
+    about.shown.set(surface, prepared);
+    asked.add(about);
+    const placement = { textIndex, step, surface, text: prepared, earlier };
     all.push(placement);
     distinct.push(placement);
   });
-  return { all: byStep(all), distinct: byStep(distinct), truncated };
+  return { steps: byStep(all), distinct, texts: asked.size, truncated };
 }
 
-function byStep(placements: readonly Placement[]): StepPlacements {
+function knownOf(known: Map<string, Known>, text: string): Known {
+  const key = textKey(text);
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const about: Known = { whole: null, shown: new Map() };
+  known.set(key, about);
+  return about;
+}
+
+function byStep(placements: readonly Placement[]): Placement[][] {
   const steps = new Map<number, Placement[]>();
   for (const placement of placements) {
     const sameStep = steps.get(placement.step);
@@ -108,10 +127,11 @@ function byStep(placements: readonly Placement[]): StepPlacements {
  * @param capBytes most UTF-8 bytes to look at; the cut falls between characters
  */
 export function prepareText(text: string, capBytes: number): PreparedText {
-  const whole = Buffer.from(text);
-  const cutAt = whole.byteLength <= capBytes ? whole.byteLength : boundaryBefore(whole, capBytes);
-  const cut = cutAt < whole.byteLength;
-  const bytes = whole.subarray(0, cutAt);
+  // A character is at least a byte: what stands farther than the cap need not be encoded.
+  const near = Buffer.from(text.slice(0, Math.max(0, capBytes) + 1));
+  const cut = near.byteLength > capBytes;
+  const cutAt = cut ? boundaryBefore(near, capBytes) : near.byteLength;
+  const bytes = near.subarray(0, cutAt);
   const firm = (length: number) => (cut ? length : Number.POSITIVE_INFINITY);
   const readings: Reading[] = [
     { form: 'written', bytes, firmBytes: firm(cutAt), toWritten: (range) => range },

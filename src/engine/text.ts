@@ -18,13 +18,19 @@ export interface TextRange {
  */
 const ATTACHED = '[\\p{M}\\p{DI}\\u1160-\\u11ff\\uff9e\\uff9f]';
 
+/** No letter has more; and without a bound a million marks overflow V8's regexp stack. */
+const ATTACHED_MAX = 62;
+
 /** A cluster that can read differently from how it is written. Bare ASCII never does. */
-const CLUSTER = new RegExp(`(?:[\\0-\\x7f](?=${ATTACHED})|[^\\0-\\x7f])${ATTACHED}*`, 'gu');
+const CLUSTER = new RegExp(
+  `(?:[\\0-\\x7f](?=${ATTACHED})|[^\\0-\\x7f])${ATTACHED}{0,${ATTACHED_MAX}}`,
+  'gu',
+);
 
-const LAST_CLUSTER = new RegExp(`[^]${ATTACHED}*$`, 'u');
+const NOT_ATTACHED = new RegExp(ATTACHED.replace('[', '[^'), 'gu');
 
-/** UTF-16 units. A cluster that is longer, at the very end of a cut text, is nobody's letter. */
-const LOOKBACK = 256;
+/** UTF-16 units in which the end of a text is searched for its last letter, at a time. */
+const WINDOW = 1024;
 
 const INVISIBLE = /\p{DI}+/gu;
 const NOT_ASCII = /[^\0-\x7f]/;
@@ -58,8 +64,25 @@ export function normalise(text: string): string {
  * @returns a UTF-16 offset into `normalise(text)`
  */
 export function settledLength(text: string): number {
-  const tail = LAST_CLUSTER.exec(text.slice(-LOOKBACK))?.[0].length ?? 0;
-  return normalise(text.slice(0, text.length - tail)).length;
+  const letter = lastLetter(text);
+  const tail = text.slice(letter);
+  let end = letter;
+  for (const { index } of tail.matchAll(CLUSTER)) end = letter + index;
+  return normalise(text.slice(0, end)).length;
+}
+
+/** Where the last character stands that attaches to none before it; 0 when there is none. */
+function lastLetter(text: string): number {
+  let from = text.length;
+  while (from > 0) {
+    const to = from;
+    from = Math.max(0, to - WINDOW);
+    if ((text.codePointAt(from - 1) ?? 0) > 0xffff) from -= 1;
+    const letters = [...text.slice(from, to).matchAll(NOT_ATTACHED)];
+    const last = letters.at(-1);
+    if (last !== undefined) return from + last.index;
+  }
+  return 0;
 }
 
 /**

@@ -69,6 +69,25 @@ describe('evaluateRun', () => {
     expect({ findings, truncated }).toEqual({ findings: [], truncated: 1 });
   });
 
+  it('counts a value too large to be taken apart, and still matches it as written', () => {
+    const large = `["a secret",${'"",'.repeat(200_000)}"x"]`;
+    const step = operation('execute_tool', { 'gen_ai.tool.call.result': large });
+    const { findings, truncated } = evaluateRun([step], matcher, all, {
+      ...settings,
+      surfaceCapBytes: 1_000_000,
+    });
+    expect(findings).toHaveLength(2);
+    expect(truncated).toBe(1);
+  });
+
+  it('counts a text once, on however many surfaces it stands', () => {
+    const echo = operation('chat', {
+      'gen_ai.input.messages': 'hello',
+      'gen_ai.output.messages': 'hello',
+    });
+    expect(evaluateRun([echo, echo], matcher, all, settings).surfaces).toBe(1);
+  });
+
   it('says which rules it could not decide', () => {
     const failing = createMatcher([rule], () => ({
       pattern: null,

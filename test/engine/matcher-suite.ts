@@ -54,6 +54,24 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       expect(hitsOf([rule], texts)).toMatchObject([{ textIndex: 0 }]);
     });
 
+    it('asks about a text once, on however many surfaces and steps it stands', () => {
+      const texts = [
+        text(0, 'step_input', 'nothing'),
+        text(0, 'tool_args', 'nothing'),
+        text(1, 'tool_args', 'nothing'),
+        text(1, 'tool_result', 'the second'),
+      ];
+      const result = create([rule]).match(texts, EVERYTHING);
+      expect(result.texts).toBe(2);
+      expect(result.hits).toMatchObject([{ conditionIndex: 1, textIndex: 3 }]);
+    });
+
+    it('finds on a later surface what an earlier one does not let the rule read', () => {
+      const args = tinyRule({ conditions: [['tool_args', 'rm -rf']] });
+      const texts = [text(0, 'step_input', 'rm -rf'), text(1, 'tool_args', 'rm -rf')];
+      expect(hitsOf([args], texts)).toMatchObject([{ textIndex: 1 }]);
+    });
+
     it('asks only enabled rules, and gives one hit per rule', () => {
       const rules = [rule, tinyRule({ conditions: [['content', 'second']] })];
       const texts = [text(0, 'step_input', 'second second'), text(1, 'tool_args', 'second')];
@@ -135,7 +153,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
         enabled: () => true,
         capBytes: 20,
       });
-      expect(result).toEqual({ hits: [], undecided: [], truncated: 1 });
+      expect(result).toEqual({ hits: [], undecided: [], texts: 1, truncated: 1 });
     });
 
     it.each([

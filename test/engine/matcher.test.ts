@@ -30,8 +30,31 @@ describe('plain matcher: undecided', () => {
     expect(createMatcher([rule], broken).match(texts, settings)).toEqual({
       hits: [],
       undecided: [{ ruleIndex: 0, message: 'out of memory' }],
+      texts: 1,
       truncated: 0,
     });
+  });
+
+  it('puts a question once per text, and not past the step that answers it', () => {
+    const asked: string[] = [];
+    const listening = (source: string): Compiled => ({
+      pattern: {
+        test: (bytes) => {
+          asked.push(`${source}: ${bytes}`);
+          return bytes.includes(source);
+        },
+        find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+      },
+      reason: null,
+    });
+    const texts = [
+      { step: 0, surface: 'step_input', text: 'quiet' },
+      { step: 0, surface: 'tool_args', text: 'quiet' },
+      { step: 1, surface: 'tool_args', text: 'it breaks' },
+      { step: 2, surface: 'tool_args', text: 'it works' },
+    ] as const;
+    createMatcher([rule], listening).match(texts, settings);
+    expect(asked).toEqual(['breaks: quiet', 'breaks: it breaks', 'works: quiet']);
   });
 
   it('reports a hit that another condition found', () => {

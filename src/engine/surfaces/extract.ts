@@ -6,8 +6,10 @@
  * theirs, the status message last. A text stands once per step and surface.
  */
 import type { JsonObject, JsonValue, Step, Surface, SurfaceText } from '../../model.ts';
+import { textKey } from '../text-key.ts';
+import { type Budget, createBudget } from './budget.ts';
 import type { AttributeRow, Convention, EventRow, Place, Reading } from './convention.ts';
-import { contentOf, readMessageEvent, readMessages } from './messages.ts';
+import { contentOf, readExchange, readMessageEvent, readMessages } from './messages.ts';
 import { OTEL_GENAI } from './otel-genai.ts';
 import { OTEL_GENAI_DEPRECATED } from './otel-genai-deprecated.ts';
 import { FAILURE_PLACE, OTEL_INFRASTRUCTURE } from './otel-infrastructure.ts';
@@ -24,32 +26,55 @@ export const CONVENTIONS: readonly Convention[] = [
 
 const STATUS_ERROR = 2;
 
+export interface Extraction {
+  /** by step, then in telling order */
+  readonly texts: readonly SurfaceText[];
+  /** values of which something was left closed, or out, because they exceed their budget */
+  readonly exceeded: number;
+}
+
 /**
- * The texts of a run, by surface.
+ * The texts of a run, by surface. Takes time and memory linear in the steps' size.
  * @param steps in time order
  * @param conventions in telling order
- * @returns by step, then in telling order
  */
 export function extractSurfaces(
   steps: readonly Step[],
   conventions: readonly Convention[] = CONVENTIONS,
-): SurfaceText[] {
-  const attributes = conventions.flatMap((convention) => convention.attributes);
-  const events = new Map(
-    conventions.flatMap((convention) => convention.events).map((row) => [row.event, row]),
-  );
+): Extraction {
+  const reader: Reader = {
+    rows: conventions.flatMap((convention) => convention.attributes),
+    events: new Map(
+      conventions.flatMap((convention) => convention.events).map((row) => [row.event, row]),
+    ),
+    exceeded: 0,
+  };
   const kinds = kindsOf(steps);
-  return steps.flatMap((step, index) => {
+  const texts = steps.flatMap((step, index) => {
     const seen = new Set<string>();
-    return readStep(step, kinds[index] ?? 'other', attributes, events).flatMap(
-      ({ surface, text }) => {
-        const key = `${surface} ${text}`;
-        if (!isText(text) || seen.has(key)) return [];
-        seen.add(key);
-        return [{ step: index, surface, text }];
-      },
-    );
+    return readStep(step, kinds[index] ?? 'other', reader).flatMap(({ surface, text }) => {
+      const key = `${surface} ${textKey(text)}`;
+      if (seen.has(key) || !isText(text)) return [];
+      seen.add(key);
+      return [{ step: index, surface, text }];
+    });
   });
+  return { texts, exceeded: reader.exceeded };
+}
+
+/** The conventions' tables, and the one count that reading with them keeps. */
+interface Reader {
+  readonly rows: readonly AttributeRow[];
+  readonly events: ReadonlyMap<string, EventRow>;
+  exceeded: number;
+}
+
+/** Reads one value on a budget of its own, so that none is read less for its neighbours. */
+function onBudget(reader: Reader, read: (budget: Budget) => Piece[]): Piece[] {
+  const budget = createBudget();
+  const pieces = read(budget);
+  if (budget.exceeded) reader.exceeded += 1;
+  return pieces;
 }
 
 /** The kind of every step. A log record that does not show its own has that of its span. */
@@ -65,69 +90,74 @@ function kindsOf(steps: readonly Step[]): StepKind[] {
   });
 }
 
-function readStep(
-  step: Step,
-  kind: StepKind,
-  rows: readonly AttributeRow[],
-  events: ReadonlyMap<string, EventRow>,
-): Piece[] {
+function readStep(step: Step, kind: StepKind, reader: Reader): Piece[] {
   const fromEvents = step.events.flatMap(({ name, attributes }) => {
-    const row = events.get(name);
-    return row === undefined ? [] : readEvent(row, toPlainMap(attributes), step, kind, rows);
+    const row = reader.events.get(name);
+    return row === undefined
+      ? []
+      : readEvent(row, (budget) => toPlainMap(attributes, budget), step, kind, reader);
   });
   return [
-    ...readAttributes(toPlainMap(step.attributes), rows, kind),
+    ...readAttributes(step.attributes, kind, reader),
     ...fromEvents,
-    ...(step.source === 'log' ? readLog(step, kind, rows, events) : readStatus(step, kind)),
+    ...(step.source === 'log' ? readLog(step, kind, reader) : readStatus(step, kind, reader)),
   ];
 }
 
-function readLog(
-  step: Step,
-  kind: StepKind,
-  rows: readonly AttributeRow[],
-  events: ReadonlyMap<string, EventRow>,
-): Piece[] {
-  const row = logEvent(step, events);
-  return row === undefined ? [] : readEvent(row, toPlain(step.body), step, kind, rows);
+function readLog(step: Step, kind: StepKind, reader: Reader): Piece[] {
+  const row = logEvent(step, reader.events);
+  if (row === undefined) return [];
+  return readEvent(row, (budget) => toPlain(step.body, budget), step, kind, reader);
 }
 
 /** A status message means something with an error only (OTLP, `Status.message`). */
-function readStatus({ statusCode, statusMessage }: Step, kind: StepKind): Piece[] {
+function readStatus({ statusCode, statusMessage }: Step, kind: StepKind, reader: Reader): Piece[] {
   if (statusCode !== STATUS_ERROR) return [];
-  return place(resolve(FAILURE_PLACE, kind), textsOf(statusMessage));
+  return onBudget(reader, (budget) =>
+    place(resolve(FAILURE_PLACE, kind), textsOf(statusMessage, budget)),
+  );
 }
 
+/** @param plain makes a value of the map plain JSON */
 function readAttributes(
   attributes: JsonObject,
-  rows: readonly AttributeRow[],
   kind: StepKind,
+  reader: Reader,
+  plain: (value: JsonValue, budget: Budget) => JsonValue = toPlain,
 ): Piece[] {
-  return rows.flatMap((row) => {
+  const readOne = (value: JsonValue | undefined, read: Reading) =>
+    value === undefined
+      ? []
+      : onBudget(reader, (budget) => readValue(plain(value, budget), read, kind, budget));
+  return reader.rows.flatMap((row) => {
     if ('key' in row) {
-      const value = Object.hasOwn(attributes, row.key) ? attributes[row.key] : undefined;
-      return value === undefined ? [] : readValue(value, row.read, kind);
+      return Object.hasOwn(attributes, row.key) ? readOne(attributes[row.key], row.read) : [];
     }
     return Object.entries(attributes)
       .filter(([key]) => key.startsWith(row.prefix))
-      .flatMap(([, value]) => readValue(value, row.read, kind));
+      .flatMap(([, value]) => readOne(value, row.read));
   });
 }
 
-function readValue(value: JsonValue, read: Reading, kind: StepKind): Piece[] {
+function readValue(value: JsonValue, read: Reading, kind: StepKind, budget: Budget): Piece[] {
   switch (read.as) {
     case 'text': {
-      const texts = Array.isArray(value) ? value.flatMap(textsOf) : textsOf(value);
-      return place(resolve(read.place, kind), texts);
+      const values = Array.isArray(value) ? value : [value];
+      return place(
+        resolve(read.place, kind),
+        values.flatMap((one) => textsOf(one, budget)),
+      );
     }
     case 'structure':
-      return place(resolve(read.place, kind), textsOf(value));
+      return place(resolve(read.place, kind), textsOf(value, budget));
     case 'messages':
-      return readMessages(value, read.side, resolve(UNSAID[read.side], kind));
+      return readMessages(value, read.side, resolve(UNSAID[read.side], kind), budget);
     case 'exchange': {
       const surface = resolve(read.place, kind);
       const isTool = kind === 'tool' || kind === 'retriever';
-      return isTool ? place(surface, textsOf(value)) : readMessages(value, read.side, surface);
+      return isTool
+        ? place(surface, textsOf(value, budget))
+        : readExchange(value, read.side, surface, budget);
     }
   }
 }
@@ -138,22 +168,35 @@ const UNSAID = {
   output: { tool: 'tool_result', else: 'agent_output' },
 } as const satisfies Record<string, Place>;
 
+/** @param carry the event's attributes or body, plain, on a budget */
 function readEvent(
   row: EventRow,
-  carrier: JsonValue,
+  carry: (budget: Budget) => JsonValue,
   step: Step,
   kind: StepKind,
-  rows: readonly AttributeRow[],
+  reader: Reader,
 ): Piece[] {
-  if (row.carries === 'attributes') {
-    const attributes = open(carrier);
-    return isObject(attributes) ? readAttributes(attributes, rows, kind) : [];
-  }
+  if (row.carries === 'attributes') return readCarried(carry, kind, reader);
   const { onTool } = row;
-  if (onTool !== undefined && kind === 'tool' && isFrom(step, onTool.provider)) {
-    return place(onTool.surface, textsOf(contentOf(carrier)));
-  }
-  return readMessageEvent(carrier, row.side, row.role);
+  return onBudget(reader, (budget) => {
+    const carrier = carry(budget);
+    return onTool !== undefined && kind === 'tool' && isFrom(step, onTool.provider)
+      ? place(onTool.surface, textsOf(contentOf(carrier, budget), budget))
+      : readMessageEvent(carrier, row.side, row.role, budget);
+  });
+}
+
+/** Reads an event that carries attributes; from a log body they come plain, or in a string. */
+function readCarried(
+  carry: (budget: Budget) => JsonValue,
+  kind: StepKind,
+  reader: Reader,
+): Piece[] {
+  const budget = createBudget();
+  const carrier = open(carry(budget), budget);
+  if (budget.exceeded) reader.exceeded += 1;
+  if (isObject(carrier)) return readAttributes(carrier, kind, reader, (value) => value);
+  return budget.exceeded ? place(resolve(UNSAID.input, kind), textsOf(carrier, budget)) : [];
 }
 
 /** A log record's event stands in an attribute, in its own field, or is all its body says. */

@@ -2,8 +2,12 @@
  * Owns the reading of chat messages in any dialect: who says what, and so on which surface it
  * stands. Shared by every convention. Must lose no text for being written in an unknown dialect:
  * what is not recognised stands, whole, where the value's side says.
+ *
+ * A string that somebody said stays text under its author's name, whatever it looks like: messages
+ * and parts found inside it only add. Else whoever writes `{"role":"system",…}` goes unmatched.
  */
 import type { JsonObject, JsonValue, Surface } from '../../model.ts';
+import type { Budget } from './budget.ts';
 import type { Side } from './convention.ts';
 import { isPart, type Piece, place, readPart } from './parts.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
@@ -45,10 +49,31 @@ const PLACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> =
  * @param side did the value go into the step or come out of it
  * @param unsaid where text stands that has no author
  */
-export function readMessages(value: JsonValue, side: Side, unsaid: Surface): Piece[] {
-  const opened = open(value);
-  if (Array.isArray(opened)) return opened.flatMap((one) => readOne(one, side, unsaid));
-  return isObject(opened) ? readOne(opened, side, unsaid) : place(unsaid, textsOf(value));
+export function readMessages(
+  value: JsonValue,
+  side: Side,
+  unsaid: Surface,
+  budget: Budget,
+): Piece[] {
+  const opened = open(value, budget);
+  if (Array.isArray(opened)) return opened.flatMap((one) => readOne(one, side, unsaid, budget));
+  if (isObject(opened)) return readOne(opened, side, unsaid, budget, value);
+  return place(unsaid, textsOf(value, budget));
+}
+
+/**
+ * Reads a value that may hold messages and may as well be plain text: as `readMessages` does, but
+ * a string also stands, whole, where its side says.
+ */
+export function readExchange(
+  value: JsonValue,
+  side: Side,
+  unsaid: Surface,
+  budget: Budget,
+): Piece[] {
+  const pieces = readMessages(value, side, unsaid, budget);
+  const known = new Set(pieces.filter(({ surface }) => surface === unsaid).map(({ text }) => text));
+  return [...pieces, ...asSaid(value, unsaid, budget).filter(({ text }) => !known.has(text))];
 }
 
 /**
@@ -56,80 +81,111 @@ export function readMessages(value: JsonValue, side: Side, unsaid: Surface): Pie
  * @param carrier the span event's attributes or the log record's body
  * @param role the role the event's name tells
  */
-export function readMessageEvent(carrier: JsonValue, side: Side, role: string): Piece[] {
-  return readMessage(toMessage(carrier, role), side, placeOf(role, side) ?? 'step_input');
+export function readMessageEvent(
+  carrier: JsonValue,
+  side: Side,
+  role: string,
+  budget: Budget,
+): Piece[] {
+  const unsaid = placeOf(role, side) ?? 'step_input';
+  const message = isObject(carrier) ? (carrier.message ?? null) : carrier;
+  return [
+    ...readMessage(toMessage(carrier, role, budget), side, unsaid, budget),
+    ...asSaid(message, unsaid, budget),
+  ];
 }
 
 /** The text of an event that is one message, without its reading. */
-export function contentOf(carrier: JsonValue): JsonValue {
-  const message = toMessage(carrier, '');
+export function contentOf(carrier: JsonValue, budget: Budget): JsonValue {
+  if (typeof carrier === 'string') return carrier;
+  const message = toMessage(carrier, '', budget);
   return message.content ?? message.parts ?? null;
 }
 
-function toMessage(carrier: JsonValue, role: string): JsonObject {
-  const opened = open(carrier);
-  if (!isObject(opened)) return { role, content: opened };
+function toMessage(carrier: JsonValue, role: string, budget: Budget): JsonObject {
+  const opened = open(carrier, budget);
+  if (!isObject(opened)) return { role, content: carrier };
   // .NET producers put the whole message into one attribute.
-  const body = open(opened['gen_ai.event.content'] ?? opened);
+  const body = open(opened['gen_ai.event.content'] ?? opened, budget);
   if (!isObject(body)) return { role, content: body };
-  const inner = open(body.message ?? null);
-  const { message: _, ...around } = body;
+  const inner = open(body.message ?? null, budget);
+  const { message, ...around } = body;
   if (isObject(inner)) return { role, ...around, ...inner };
-  return inner === null ? { role, ...body } : { role, ...around, content: inner };
+  const isAbsent = message === undefined || message === null;
+  return isAbsent ? { role, ...body } : { role, ...around, content: message };
 }
 
-function readOne(one: JsonValue, side: Side, unsaid: Surface): Piece[] {
-  const opened = open(one);
-  if (!isObject(opened)) return place(unsaid, textsOf(one));
-  if ('role' in opened || 'parts' in opened) return readMessage(opened, side, unsaid);
-  if (isPart(opened)) return readPart(opened, unsaid);
-  if (authorOf(opened) !== undefined) return readMessage(opened, side, unsaid);
-  if ('messages' in opened) return readEnvelope(opened, side, unsaid);
-  if ('content' in opened || 'tool_calls' in opened) return readMessage(opened, side, unsaid);
-  return place(unsaid, textsOf(opened));
+/** @param written the same as it was written, for what turns out to be no message */
+function readOne(
+  one: JsonValue,
+  side: Side,
+  unsaid: Surface,
+  budget: Budget,
+  written: JsonValue = one,
+): Piece[] {
+  if (typeof one === 'string') return readExchange(one, side, unsaid, budget);
+  if (!isObject(one)) return place(unsaid, textsOf(one, budget));
+  if ('role' in one || 'parts' in one) return readMessage(one, side, unsaid, budget);
+  if (isPart(one)) return readPart(one, unsaid, budget);
+  if (authorOf(one) !== undefined) return readMessage(one, side, unsaid, budget);
+  if ('messages' in one) return readEnvelope(one, side, unsaid, budget);
+  if ('content' in one || 'tool_calls' in one) return readMessage(one, side, unsaid, budget);
+  return place(unsaid, textsOf(written, budget));
 }
 
 /** What stands beside the messages of a request and is the operator's, not the run's. */
 const OPERATOR_MEMBERS = new Set(['model', 'system', 'instructions', 'tools', 'functions']);
 
-function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface): Piece[] {
+function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
   return Object.entries(envelope).flatMap(([name, value]) => {
-    if (name === 'messages') return readMessages(value, side, unsaid);
-    return OPERATOR_MEMBERS.has(name) ? [] : place(unsaid, stringsOf(value));
+    if (name === 'messages') return readMessages(value, side, unsaid, budget);
+    return OPERATOR_MEMBERS.has(name) ? [] : place(unsaid, stringsOf(value, budget));
   });
 }
 
 const MESSAGE_MEMBERS = ['parts', 'content', 'tool_calls', 'function_call'];
 
-function readMessage(message: JsonObject, side: Side, unsaid: Surface): Piece[] {
+function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
   const author = authorOf(message);
   const said = author === undefined ? unsaid : PLACES[side][author];
   if (!MESSAGE_MEMBERS.some((name) => name in message)) {
     const { role: _role, type: _type, ...rest } = message;
-    return place(said, stringsOf(rest));
+    return place(said, stringsOf(rest, budget));
   }
   const { content, parts, tool_calls: calls, function_call: call } = message;
   return [
-    ...place('agent_output', textsOf(message.reasoning_content ?? null)),
-    ...readContent(parts ?? null, said),
-    ...readContent(content ?? null, said),
-    ...place(said, textsOf(message.refusal ?? null)),
-    ...list(open(calls ?? null)).flatMap((one) => readPart(asCall(one), said)),
-    ...(call === undefined ? [] : readPart(asCall(call), said)),
+    ...place('agent_output', textsOf(message.reasoning_content ?? null, budget)),
+    ...readContent(parts ?? null, said, budget),
+    ...readContent(content ?? null, said, budget),
+    ...place(said, textsOf(message.refusal ?? null, budget)),
+    ...list(open(calls ?? null, budget)).flatMap((one) => readPart(asCall(one), said, budget)),
+    ...(call === undefined ? [] : readPart(asCall(call), said, budget)),
   ];
 }
 
-function readContent(content: JsonValue, said: Surface | null): Piece[] {
-  const opened = open(content);
-  if (Array.isArray(opened)) {
-    // A user's own JSON list is text; a list of parts is a message.
-    const isList = typeof content !== 'string' || opened.some(isPart);
-    if (isList) return opened.flatMap((part) => readPart(part, said));
-  } else if (isObject(opened)) {
-    if (Array.isArray(opened.parts)) return readContent(opened.parts, said);
-    if (isPart(opened)) return readPart(opened, said);
+function readContent(content: JsonValue, said: Surface | null, budget: Budget): Piece[] {
+  if (typeof content === 'string') {
+    const opened = open(content, budget);
+    return [
+      ...(holdsParts(opened) ? readContent(opened, said, budget) : []),
+      ...place(said, textsOf(content, budget)),
+    ];
   }
-  return place(said, textsOf(content));
+  if (Array.isArray(content)) return content.flatMap((part) => readPart(part, said, budget));
+  if (!isObject(content)) return place(said, textsOf(content, budget));
+  if (Array.isArray(content.parts)) return readContent(content.parts, said, budget);
+  if (isPart(content)) return readPart(content, said, budget);
+  return place(said, textsOf(content, budget));
+}
+
+/** A string as it was said, with what opening it shows. */
+function asSaid(value: JsonValue, said: Surface, budget: Budget): Piece[] {
+  return typeof value === 'string' ? place(said, textsOf(value, budget)) : [];
+}
+
+function holdsParts(opened: JsonValue): boolean {
+  if (Array.isArray(opened)) return opened.some(isPart);
+  return isObject(opened) && (isPart(opened) || Array.isArray(opened.parts));
 }
 
 /** A tool call that is told by where it stands, not by a type. */

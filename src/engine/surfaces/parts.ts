@@ -6,7 +6,9 @@
  * The kind of a part never depends on the role: a tool's result echoed in a prompt stays a result.
  */
 import type { JsonObject, JsonValue, Surface } from '../../model.ts';
-import { isObject, open, stringsOf, textsOf } from './value-text.ts';
+import { isBase64 } from './base64.ts';
+import type { Budget } from './budget.ts';
+import { isObject, stringsOf, textsOf } from './value-text.ts';
 
 /** A text and its surface, before it has a step. */
 export interface Piece {
@@ -23,15 +25,15 @@ interface PartShape {
   readonly toolName?: readonly string[];
   readonly toolArgs?: readonly string[];
   readonly toolResult?: readonly string[];
-  /** an address; the content behind it is no text */
-  readonly reference?: readonly string[];
+  /** holds bytes, or an address of some; what else its members say is said all the same */
+  readonly media?: { readonly reference: readonly string[] };
 }
 
 const CALL: PartShape = {
   toolName: ['name', 'toolName'],
   toolArgs: ['arguments', 'input', 'args'],
 };
-const MEDIA: PartShape = { reference: ['uri', 'url', 'file_uri', 'image_url'] };
+const MEDIA: PartShape = { media: { reference: ['uri', 'url', 'file_uri', 'image_url'] } };
 
 /** Parts that say what they are in `type`. */
 const BY_TYPE: Readonly<Record<string, PartShape>> = {
@@ -52,8 +54,8 @@ const BY_TYPE: Readonly<Record<string, PartShape>> = {
   'tool-result': { toolResult: ['output', 'result'] },
   tool_result: { toolResult: ['content'] },
   function_call_output: { toolResult: ['output'] },
-  blob: {},
-  binary: {},
+  blob: MEDIA,
+  binary: MEDIA,
   file: MEDIA,
   uri: MEDIA,
   image: MEDIA,
@@ -77,8 +79,8 @@ const BY_MEMBER: Readonly<Record<string, PartShape>> = {
   executable_code: { toolArgs: ['code'] },
   codeExecutionResult: { toolResult: ['output'] },
   code_execution_result: { toolResult: ['output'] },
-  inlineData: {},
-  inline_data: {},
+  inlineData: MEDIA,
+  inline_data: MEDIA,
   fileData: MEDIA,
   file_data: MEDIA,
 };
@@ -95,20 +97,48 @@ export function isPart(value: JsonValue): boolean {
  * @param said where what the message's author says stands; null leaves it out (the operator's text)
  * @returns for a part of no known shape: all its strings, as said
  */
-export function readPart(part: JsonValue, said: Surface | null): Piece[] {
-  if (typeof part === 'string') return place(said, textsOf(part));
+export function readPart(part: JsonValue, said: Surface | null, budget: Budget): Piece[] {
+  if (typeof part === 'string') return place(said, textsOf(part, budget));
   if (!isObject(part)) return [];
   const found = findShape(part);
-  if (found === null) return place(said, stringsOf(part));
-  const { shape, body } = found;
+  if (found === null) return place(said, stringsOf(part, budget));
+  const { shape, body, around } = found;
+  const texts = (names: readonly string[] = []) => textsOf(member(body, names), budget);
+  const strings = (names: readonly string[] = []) => stringsOf(member(body, names), budget);
   return [
-    ...place(said, textsOf(member(body, shape.said))),
-    ...place('agent_output', textsOf(member(body, shape.thought))),
-    ...place('tool_name', stringsOf(member(body, shape.toolName))),
-    ...place('tool_args', textsOf(member(body, shape.toolArgs))),
-    ...place('tool_result', textsOf(member(body, shape.toolResult))),
-    ...place(said === null ? null : 'step_input', stringsOf(member(body, shape.reference))),
+    ...place(said, texts(shape.said)),
+    ...place('agent_output', texts(shape.thought)),
+    ...place('tool_name', strings(shape.toolName)),
+    ...place('tool_args', texts(shape.toolArgs)),
+    ...place('tool_result', texts(shape.toolResult)),
+    ...(shape.media === undefined || said === null
+      ? []
+      : [
+          ...place('step_input', strings(shape.media.reference)),
+          ...place(said, stringsOf([besideBytes(body), besideBytes(around)], budget)),
+        ]),
   ];
+}
+
+/** Members of media parts that are names of things, as long as they look like it. */
+const MEDIA_FACTS = /^(?:type|mime_?type|media_?type|modality|format|id|file_?id|detail)$/i;
+const NAME = /^[\w.+/-]{0,100}$/;
+/** Members of media parts that hold the bytes, as long as they are base64. */
+const BYTES = /^(?:content|data|bytes|blob|file_?data)$/i;
+
+/** A media part without its bytes, its address and the names of its kind. */
+function besideBytes(media: JsonObject): JsonObject {
+  const rest: JsonObject = {};
+  for (const [name, value] of Object.entries(media)) {
+    if (MEDIA.media?.reference.includes(name)) continue;
+    if (typeof value === 'string') {
+      const isFact = MEDIA_FACTS.test(name) && NAME.test(value);
+      if (!isFact && !(BYTES.test(name) && isBase64(value))) rest[name] = value;
+    } else {
+      rest[name] = isObject(value) ? besideBytes(value) : value;
+    }
+  }
+  return rest;
 }
 
 /** Puts texts on a surface, or nowhere. */
@@ -116,27 +146,35 @@ export function place(surface: Surface | null, texts: readonly string[]): Piece[
   return surface === null ? [] : texts.map((text) => ({ surface, text }));
 }
 
-function findShape(part: JsonObject): { shape: PartShape; body: JsonObject } | null {
+interface FoundShape {
+  readonly shape: PartShape;
+  readonly body: JsonObject;
+  /** what stands beside the body, where the body is a member */
+  readonly around: JsonObject;
+}
+
+function findShape(part: JsonObject): FoundShape | null {
   const type = part.type;
   // `{type: "function", function: {…}}` is told by its member; its type says nothing else.
   for (const [name, shape] of Object.entries(BY_MEMBER)) {
     const body = part[name];
-    if (isObject(body)) return { shape, body };
+    if (!isObject(body)) continue;
+    const { [name]: _, ...around } = part;
+    return { shape, body, around };
   }
   if (typeof type === 'string' && Object.hasOwn(BY_TYPE, type)) {
-    return { shape: BY_TYPE[type] ?? {}, body: part };
+    return { shape: BY_TYPE[type] ?? {}, body: part, around: {} };
   }
-  return type === undefined && 'text' in part ? { shape: BARE_TEXT, body: part } : null;
+  return type === undefined && 'text' in part ? { shape: BARE_TEXT, body: part, around: {} } : null;
 }
 
 /** The first present member; the wrapper `{type, value}` of AI SDK results is taken off. */
-function member(body: JsonObject, names: readonly string[] = []): JsonValue {
+function member(body: JsonObject, names: readonly string[]): JsonValue {
   for (const name of names) {
     const value = body[name];
     if (value === undefined || value === null) continue;
-    const opened = open(value);
-    const wrapped = isObject(opened) && 'type' in opened && 'value' in opened;
-    return wrapped ? (opened.value ?? null) : value;
+    const isWrapped = isObject(value) && 'type' in value && 'value' in value;
+    return isWrapped ? (value.value ?? null) : value;
   }
   return null;
 }

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { createBudget } from '../../../src/engine/surfaces/budget.ts';
 import { readMessages } from '../../../src/engine/surfaces/messages.ts';
 import type { JsonValue } from '../../../src/model.ts';
 
 function read(value: JsonValue, side: 'input' | 'output' = 'input') {
   const unsaid = side === 'input' ? 'step_input' : 'agent_output';
-  return readMessages(value, side, unsaid).map(({ surface, text }) => `${surface}: ${text}`);
+  return readMessages(value, side, unsaid, createBudget()).map(
+    ({ surface, text }) => `${surface}: ${text}`,
+  );
 }
 
 describe('readMessages: who says it', () => {
@@ -165,7 +168,7 @@ describe('readMessages: what is said', () => {
     [
       'content that is parts in a string',
       [{ role: 'user', content: '[{"text":"x"}]' }],
-      ['step_input: x'],
+      ['step_input: x', 'step_input: [{"text":"x"}]', 'step_input: x'],
     ],
     [
       'a tool result that is JSON',

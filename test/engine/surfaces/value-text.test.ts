@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { createBudget } from '../../../src/engine/surfaces/budget.ts';
 import { isText, stringsOf, textsOf, toPlain } from '../../../src/engine/surfaces/value-text.ts';
 
 describe('toPlain', () => {
@@ -9,7 +10,7 @@ describe('toPlain', () => {
     ['a doubled key is itself', { $$bytes: 'x', $$$a: 'y' }, { $bytes: 'x', $$a: 'y' }],
     ['all the way down', [{ a: [{ $bytes: 'aGk=' }, 1] }], [{ a: [null, 1] }]],
   ])('%s', (_name, stored, plain) => {
-    expect(toPlain(stored)).toEqual(plain);
+    expect(toPlain(stored, createBudget())).toEqual(plain);
   });
 });
 
@@ -45,26 +46,29 @@ describe('textsOf', () => {
     ['redaction marks inside', ['__REDACTED__', 'x'], ['["__REDACTED__","x"]', 'x']],
     ['base64 content', 'data:image/png;base64,AAAA', []],
   ])('%s', (_name, value, texts) => {
-    expect(textsOf(value)).toEqual(texts);
+    expect(textsOf(value, createBudget())).toEqual(texts);
   });
 
   it('keeps only the beginning of base64 inside a structure', () => {
     const data = 'Ab0+'.repeat(1000);
     const start = data.slice(0, 256);
     const written = `{"text":"hi","data":"${start}…"}`;
-    expect(textsOf({ text: 'hi', data: `${data}==` })).toEqual([written, `hi\n${start}…`]);
+    expect(textsOf({ text: 'hi', data: `${data}==` }, createBudget())).toEqual([
+      written,
+      `hi\n${start}…`,
+    ]);
   });
 
   it('leaves JSON that is absurdly deep closed', () => {
     const deep = `${'['.repeat(5000)}"x"${']'.repeat(5000)}`;
-    expect(textsOf(deep)).toEqual([deep]);
+    expect(textsOf(deep, createBudget())).toEqual([deep]);
   });
 
   it('never throws, and keeps every string of a structure', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
-        const texts = textsOf(value as never);
-        const strings = stringsOf(value as never);
+        const texts = textsOf(value as never, createBudget());
+        const strings = stringsOf(value as never, createBudget());
         if (strings.length > 0 && typeof value === 'object')
           expect(texts).toContain(strings.join('\n'));
       }),
@@ -72,7 +76,8 @@ describe('textsOf', () => {
     fc.assert(
       fc.property(
         fc.string(),
-        (text) => textsOf(text).length > 0 || !isText(text) || /^\s*["[{]/.test(text),
+        (text) =>
+          textsOf(text, createBudget()).length > 0 || !isText(text) || /^\s*["[{]/.test(text),
       ),
     );
   });

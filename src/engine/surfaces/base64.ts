@@ -1,0 +1,81 @@
+/**
+ * Owns what base64 in a text is worth: nothing, but its beginning (there are rules about base64
+ * itself). Pictures would use up a surface's cap and leave no room for the text around them.
+ *
+ * Loops by hand: a regular expression over megabytes of base64 overflows V8's stack (seen at
+ * 8 MB). Must be linear, throw for no text, and never take words for base64.
+ */
+
+/** A shorter run may be a long name or a path. */
+const RUN_MIN = 1024;
+
+/** Of a run this much stays. */
+const KEPT = 256;
+
+/** Encoders that break lines do so after 64 or 76 characters; prose has blanks before that. */
+const LINE_MIN = 60;
+
+/** Pictures and the like. `data:text/html;base64,…` is not among them: it may be an attack. */
+const PICTURE_URL =
+  /^\s{0,8}data:(?:image|audio|video|font|application\/(?:octet-stream|pdf|zip))[^,\s]{0,200};base64,/i;
+
+const CODES = new Uint8Array(128);
+for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-') {
+  CODES[letter.charCodeAt(0)] = 1;
+}
+const PADDING = '='.charCodeAt(0);
+
+/** The text with every run of `RUN_MIN` or more base64 characters cut down to its beginning. */
+export function shortenBase64(text: string): string {
+  let shortened = '';
+  let from = 0;
+  let start = 0;
+  while (start + RUN_MIN <= text.length) {
+    // From behind: where a run cannot end, none of its characters need be looked at.
+    let at = start + RUN_MIN - 1;
+    while (at >= start && isBase64At(text, at)) at -= 1;
+    if (at >= start) {
+      start = at + 1;
+      continue;
+    }
+    shortened += `${text.slice(from, start + KEPT)}…`;
+    from = skipPadding(text, skipRun(text, start + RUN_MIN));
+    start = from;
+  }
+  return from === 0 ? text : shortened + text.slice(from);
+}
+
+/** Is this a picture's data URL and nothing else? What merely begins like one is text. */
+export function isPicture(text: string): boolean {
+  const [header] = PICTURE_URL.exec(text) ?? [];
+  return header !== undefined && isBase64(text.slice(header.length));
+}
+
+/** Is this base64 and nothing else: one run, or lines as an encoder breaks them? */
+export function isBase64(text: string): boolean {
+  const { length } = text.trimEnd();
+  let line = 0;
+  for (;;) {
+    const end = skipPadding(text, skipRun(text, line));
+    if (end >= length) return true;
+    const next = text.startsWith('\r\n', end) ? end + 2 : text[end] === '\n' ? end + 1 : line;
+    if (next === line || end - line < LINE_MIN) return false;
+    line = next;
+  }
+}
+
+function skipRun(text: string, from: number): number {
+  let end = from;
+  while (end < text.length && isBase64At(text, end)) end += 1;
+  return end;
+}
+
+function skipPadding(text: string, from: number): number {
+  let end = from;
+  while (end < from + 2 && text.charCodeAt(end) === PADDING) end += 1;
+  return end;
+}
+
+function isBase64At(text: string, at: number): boolean {
+  return CODES[text.charCodeAt(at)] === 1;
+}
