@@ -23,6 +23,7 @@ async function runPass(options: OutputOptions): Promise<void> {
           `${facts.undecided} undecided, in ${facts.elapsedMs} ms`,
       );
     } finally {
+      await pass.stop();
       await workers.close();
     }
   });

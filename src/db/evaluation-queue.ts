@@ -1,21 +1,24 @@
 /**
- * Runs waiting to be evaluated: claimed under a lease, then completed or released.
+ * Runs waiting to be evaluated: claimed under a lease, then completed, released or given back.
  *
  *   pending ──claim──► leased ──complete──► evaluated
- *      ▲                 │ release, or the lease runs out
- *      └─────────────────┘ … after ATTEMPTS_MAX attempts: evaluation_failed
+ *      ▲                 │ release, give back, or the lease runs out
+ *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns says evaluation_failed
  *
- * `attempts` counts claims and is the fencing token: a worker that lost its lease names an attempt
- * that is no longer the newest, and its completion changes nothing.
+ * `attempts` counts claims and fences: who lost its lease names an attempt that is no longer the
+ * newest, and changes nothing. Statements over several runs lock them in key order, as ingest does.
  */
-import type { FindingDraft, RunRef } from '../model.ts';
-import { type Connection, type Database, inTransaction } from './database.ts';
+import type { FindingDraft, RunRef, Severity } from '../model.ts';
+import type { Database } from './database.ts';
 
+/** The partial indexes on `runs` name this number too. */
 export const ATTEMPTS_MAX = 5;
-/** Past this a worker is taken for dead and the run is given to another. */
+/** Past this without a renewal a process is taken for dead and its runs go to others. */
 const LEASE_SECONDS = 300;
 /** A released run waits this long times its attempts before it is claimed again. */
 const RETRY_DELAY_SECONDS = 10;
+/** Bounds one statement; what is left is given up at the next claim. */
+const GIVE_UP_MAX = 1000;
 
 export interface ClaimSettings {
   readonly settleMs: number;
@@ -26,6 +29,9 @@ export interface ClaimSettings {
 
 export interface ClaimedRun extends RunRef {
   readonly attempt: number;
+  /** UTC days, as `2026-11-20`, between which its steps had arrived when it was claimed */
+  readonly firstArrivalOn: string;
+  readonly lastArrivalOn: string;
 }
 
 /** One run's outcome, ready to be stored. */
@@ -34,6 +40,8 @@ export interface Evaluation {
   readonly findings: readonly FindingDraft[];
   readonly steps: number;
   readonly unreadSteps: number;
+  /** surface texts that its steps held, and how many of them were cut */
+  readonly texts: number;
   readonly truncatedTexts: number;
 }
 
@@ -43,76 +51,121 @@ export interface EvaluatedWith {
   readonly ruleSetSha256: string;
 }
 
+const CLAIMABLE = `evaluation = 'pending' AND attempts < ${ATTEMPTS_MAX}
+                   AND (lease_until IS NULL OR lease_until < now())`;
+const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
+
 /**
- * Leases finished and settled runs, oldest first; other processes get other runs.
- * A run without a root becomes `timed_out` here, once nothing arrived for `timeoutMs`.
+ * Leases finished and settled runs, oldest first; other processes get other runs. A run without a
+ * root becomes `timed_out` here, once nothing arrived for `timeoutMs`.
+ *
+ * Timed out and finished runs are found through an index of their own, so that runs that are merely
+ * running cost nothing; timed out ones get at most a quarter (rounded up) and first, so that
+ * neither kind waits for the other to run dry.
  */
 export async function claimRuns(
   database: Database,
   { settleMs, timeoutMs, limit }: ClaimSettings,
 ): Promise<ClaimedRun[]> {
-  const { rows } = await database.query<ClaimedRun>({
-    name: 'claim-runs',
-    text: `UPDATE runs AS r
-              SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
-                  attempts = r.attempts + 1,
-                  state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END
-             FROM (SELECT workspace_id, run_id FROM runs
-                    WHERE evaluation = 'pending' AND attempts < ${ATTEMPTS_MAX}
-                      AND (lease_until IS NULL OR lease_until < now())
-                      AND last_arrival_at <= now() - make_interval(secs => $1::float8 / 1000)
-                      AND (state <> 'running'
-                           OR last_arrival_at <= now() - make_interval(secs => $2::float8 / 1000))
-                    ORDER BY last_arrival_at LIMIT $3 FOR UPDATE SKIP LOCKED) AS due
-            WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
-        RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt`,
-    values: [settleMs, timeoutMs, limit],
-  });
+  const { rows } = await database.query<ClaimedRun>(
+    `UPDATE runs AS r
+        SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
+            attempts = r.attempts + 1,
+            state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END
+       FROM (SELECT * FROM (
+               SELECT workspace_id, run_id FROM runs
+                WHERE ${CLAIMABLE} AND state = 'running'
+                  AND last_arrival_at <= now() - make_interval(secs => $2::float8 / 1000)
+                  AND last_arrival_at <= now() - make_interval(secs => $1::float8 / 1000)
+                ORDER BY last_arrival_at LIMIT ceil($3::int / 4.0) FOR UPDATE SKIP LOCKED
+             ) AS timed_out
+             UNION ALL
+             SELECT * FROM (
+               SELECT workspace_id, run_id FROM runs
+                WHERE ${CLAIMABLE} AND state <> 'running'
+                  AND last_arrival_at <= now() - make_interval(secs => $1::float8 / 1000)
+                ORDER BY last_arrival_at LIMIT $3::int FOR UPDATE SKIP LOCKED
+             ) AS finished
+             LIMIT $3::int) AS due
+      WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
+  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt,
+            ${day('r.first_arrival_at')} AS "firstArrivalOn",
+            ${day('r.last_arrival_at')} AS "lastArrivalOn"`,
+    [settleMs, timeoutMs, limit],
+  );
   return rows;
 }
 
 /**
- * Marks runs whose last attempt has failed or was lost.
+ * Marks runs whose last attempt has failed or was lost: the only place that says
+ * `evaluation_failed`.
  *
- * @returns how many were given up now
+ * @returns how many were given up now, at most GIVE_UP_MAX
  */
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(
-    `UPDATE runs SET evaluation = 'evaluation_failed', lease_until = NULL
-      WHERE evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}
-        AND (lease_until IS NULL OR lease_until < now())`,
+    `UPDATE runs AS r
+        SET evaluation = 'evaluation_failed', lease_until = NULL,
+            last_error = coalesce(last_error, 'the lease ran out: the process had ended')
+       FROM (SELECT workspace_id, run_id FROM runs
+              WHERE evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}
+                AND (lease_until IS NULL OR lease_until < now())
+              ORDER BY workspace_id, run_id LIMIT ${GIVE_UP_MAX} FOR UPDATE SKIP LOCKED) AS lost
+      WHERE r.workspace_id = lost.workspace_id AND r.run_id = lost.run_id`,
   );
   return rowCount ?? 0;
 }
 
-async function insertFindings(
-  connection: Connection,
-  evaluations: readonly Evaluation[],
-  corpusVersion: string,
-): Promise<void> {
-  const rows = evaluations.flatMap(({ run, findings }) =>
-    findings.map((finding) => ({ run, finding })),
-  );
-  if (rows.length === 0) return;
-  const column = <T>(value: (finding: FindingDraft) => T) =>
-    rows.map(({ finding }) => value(finding));
-  await connection.query(
-    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
-       category, subcategory, corpus_version, description, condition_index, condition_description,
-       field, surface, step_span_id, step_name, excerpt, recommended_actions)
-     SELECT w, run, rule, version, status, severity, category, subcategory, $19, description,
-            condition, condition_text, field, surface, decode(span, 'hex'), step, excerpt, actions
-       FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::text[],
-         $7::text[], $8::text[], $9::text[], $10::smallint[], $11::text[], $12::text[],
-         $13::text[], $14::text[], $15::text[], $16::text[], $17::json[], $18::int[])
-         AS t (w, run, rule, version, status, severity, category, subcategory, description,
-               condition, condition_text, field, surface, span, step, excerpt, actions, attempt)
-      WHERE EXISTS (SELECT 1 FROM runs r WHERE r.workspace_id = w AND r.run_id = run
-                       AND r.evaluation = 'pending' AND r.attempts = t.attempt)
-     ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING`,
-    [
-      rows.map(({ run }) => run.workspaceId),
-      rows.map(({ run }) => run.runId),
+/**
+ * Stores the findings of an evaluated run and marks the run, in one statement and so in one
+ * transaction.
+ *
+ * @returns the severities of the findings stored now; null when the run went to somebody else since
+ *   and nothing was changed
+ */
+export async function completeRun(
+  database: Database,
+  { run, findings, steps, unreadSteps, texts, truncatedTexts }: Evaluation,
+  { corpusVersion, ruleSetSha256 }: EvaluatedWith,
+): Promise<Severity[] | null> {
+  const column = <T>(value: (finding: FindingDraft) => T) => findings.map(value);
+  const { rows } = await database.query<{ done: boolean; severities: Severity[] }>({
+    name: 'complete-run',
+    text: `
+      WITH done AS (
+        UPDATE runs
+           SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL,
+               last_error = NULL, evaluated_steps = $4, unread_steps = $5, texts = $6,
+               truncated_texts = $7, corpus_version = $8, rule_set_sha256 = decode($9, 'hex')
+         WHERE workspace_id = $1 AND run_id = $2 AND attempts = $3 AND evaluation = 'pending'
+        RETURNING workspace_id, run_id
+      ), found AS (
+        INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
+          rule_status, severity, category, subcategory, description, condition_index,
+          condition_description, field, surface, step_span_id, step_name, excerpt,
+          recommended_actions)
+        SELECT done.workspace_id, done.run_id, $8, rule, version, status, severity, category,
+               subcategory, description, condition, condition_text, field, surface,
+               decode(span, 'hex'), step, excerpt, actions
+          FROM done, unnest($10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
+            $15::text[], $16::text[], $17::smallint[], $18::text[], $19::text[], $20::text[],
+            $21::text[], $22::text[], $23::text[], $24::json[])
+            AS t (rule, version, status, severity, category, subcategory, description, condition,
+                  condition_text, field, surface, span, step, excerpt, actions)
+        ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
+        RETURNING severity
+      )
+      SELECT EXISTS (SELECT FROM done) AS done, ARRAY(SELECT severity FROM found) AS severities`,
+    values: [
+      run.workspaceId,
+      run.runId,
+      run.attempt,
+      steps,
+      unreadSteps,
+      texts,
+      truncatedTexts,
+      corpusVersion,
+      ruleSetSha256,
       column((finding) => finding.ruleId),
       column((finding) => finding.ruleVersion),
       column((finding) => finding.ruleStatus),
@@ -128,69 +181,65 @@ async function insertFindings(
       column((finding) => finding.stepName),
       column((finding) => finding.excerpt),
       column((finding) => JSON.stringify(finding.recommendedActions)),
-      rows.map(({ run }) => run.attempt),
-      corpusVersion,
     ],
+  });
+  const [answer] = rows;
+  return answer?.done === true ? answer.severities : null;
+}
+
+/** The runs that are still the caller's, locked in key order; `$1` to `$3` are `keysOf`. */
+const OWN_RUNS = `
+  SELECT r.workspace_id, r.run_id
+    FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[]) AS t (w, run, attempt)
+      ON r.workspace_id = t.w AND r.run_id = t.run AND r.attempts = t.attempt
+   WHERE r.evaluation = 'pending'
+   ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r`;
+
+function keysOf(runs: readonly ClaimedRun[]): unknown[] {
+  return [
+    runs.map(({ workspaceId }) => workspaceId),
+    runs.map(({ runId }) => runId),
+    runs.map(({ attempt }) => attempt),
+  ];
+}
+
+/** Begins the leases of runs anew: whoever holds them is alive. */
+export async function renewLeases(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
+  await database.query(
+    `UPDATE runs AS r SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
+       FROM (${OWN_RUNS}) AS own
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    keysOf(runs),
   );
 }
 
 /**
- * Stores the findings of evaluated runs and marks the runs, in one transaction. Runs whose lease
- * went to somebody else since are left alone.
+ * Gives runs back as if they had not been claimed: their attempt is not counted. For runs that were
+ * not begun, and for those whose evaluation ended through no fault of theirs.
  */
-export async function completeRuns(
-  database: Database,
-  evaluations: readonly Evaluation[],
-  { corpusVersion, ruleSetSha256 }: EvaluatedWith,
-): Promise<void> {
-  const ordered = [...evaluations].sort((a, b) => (a.run.runId < b.run.runId ? -1 : 1));
-  await inTransaction(database, async (connection) => {
-    // Locked first and in order: ingest upserts the same rows, in the same order.
-    await connection.query(
-      `SELECT 1 FROM runs JOIN unnest($1::int[], $2::uuid[]) AS t (w, run)
-           ON workspace_id = w AND run_id = run
-        ORDER BY workspace_id, run_id FOR UPDATE OF runs`,
-      [ordered.map(({ run }) => run.workspaceId), ordered.map(({ run }) => run.runId)],
-    );
-    await insertFindings(connection, ordered, corpusVersion);
-    await connection.query(
-      `UPDATE runs AS r
-          SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL,
-              last_error = NULL, evaluated_steps = t.steps, unread_steps = t.unread,
-              truncated_texts = t.truncated, corpus_version = $7,
-              rule_set_sha256 = decode($8, 'hex')
-         FROM unnest($1::int[], $2::uuid[], $3::int[], $4::int[], $5::int[], $6::int[])
-              AS t (w, run, attempt, steps, unread, truncated)
-        WHERE r.workspace_id = t.w AND r.run_id = t.run AND r.attempts = t.attempt
-          AND r.evaluation = 'pending'`,
-      [
-        ordered.map(({ run }) => run.workspaceId),
-        ordered.map(({ run }) => run.runId),
-        ordered.map(({ run }) => run.attempt),
-        ordered.map(({ steps }) => steps),
-        ordered.map(({ unreadSteps }) => unreadSteps),
-        ordered.map(({ truncatedTexts }) => truncatedTexts),
-        corpusVersion,
-        ruleSetSha256,
-      ],
-    );
-  });
+export async function giveBackRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
+  if (runs.length === 0) return;
+  await database.query(
+    `UPDATE runs AS r SET attempts = attempts - 1, lease_until = NULL
+       FROM (${OWN_RUNS}) AS own
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    keysOf(runs),
+  );
 }
 
 /**
- * Gives a run back undecided: it is claimed again later, or marked `evaluation_failed` after its
- * last attempt.
+ * Gives a run back undecided, which has cost it an attempt: it is claimed again later, or was its
+ * last attempt and is due to be given up at once.
  *
  * @param why a reason of ours, never customers' text
  */
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
     `UPDATE runs
-        SET evaluation = CASE WHEN attempts >= ${ATTEMPTS_MAX} THEN 'evaluation_failed'
-                              ELSE evaluation END,
-            lease_until = CASE WHEN attempts >= ${ATTEMPTS_MAX} THEN NULL
-                          ELSE now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * attempts) END,
-            last_error = $4
+        SET last_error = $4,
+            lease_until = CASE WHEN attempts < ${ATTEMPTS_MAX}
+                            THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * attempts)
+                          END
       WHERE workspace_id = $1 AND run_id = $2 AND attempts = $3 AND evaluation = 'pending'`,
     [run.workspaceId, run.runId, run.attempt, why],
   );

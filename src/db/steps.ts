@@ -1,8 +1,12 @@
 /**
  * Reads the steps of a run back, in time order, within the limits of one evaluation.
+ *
+ * A run may have a million steps, so they are put in order by narrow rows, and documents are
+ * fetched for the first ones only: reading a document costs more than everything else together.
  */
-import type { JsonObject, JsonValue, RunRef, SpanEvent, Step } from '../model.ts';
+import type { JsonObject, JsonValue, SpanEvent, Step } from '../model.ts';
 import type { Database } from './database.ts';
+import type { ClaimedRun } from './evaluation-queue.ts';
 
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
@@ -11,10 +15,10 @@ export interface StepLimits {
   readonly bytesMax: number;
 }
 
-const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 256 * 1024 * 1024 };
+const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * 1024 * 1024 };
 
 interface StepRow {
-  readonly source: 'span' | 'log';
+  readonly source: Step['source'];
   readonly spanId: string | null;
   readonly parentSpanId: string | null;
   readonly name: string | null;
@@ -27,12 +31,14 @@ interface StepRow {
   readonly attributes: JsonObject;
   readonly events: readonly { name?: string; attributes?: JsonObject }[] | null;
   readonly body: JsonValue;
-  readonly total: number;
 }
+
+/** What the run itself says, beside one of its steps; `source` is null when there is no step. */
+type AnswerRow = { readonly total: number } & (StepRow | { readonly source: null });
 
 export interface StepsOfRun {
   readonly steps: readonly Step[];
-  /** steps stored but past the limits */
+  /** steps stored but not read: past the limits, or no longer kept */
   readonly unread: number;
 }
 
@@ -57,44 +63,96 @@ function toStep(row: StepRow): Step {
 }
 
 /**
+ * The order of steps. What follows the span's id only keeps the order the same every time; a row is
+ * never updated, so its place in its day's table is as good as an id.
+ */
+const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
+
+/** The rows of a run by arrival day, so that other days' partitions are not opened. */
+const ofRun = (table: string): string =>
+  `${table}.workspace_id = $1 AND ${table}.trace_id = $2
+   AND ${table}.arrived_on BETWEEN $3::date - 1 AND $4::date + 1`;
+
+const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
+
+/** A document's bytes in its table: never more than its text has, and known without reading it. */
+const stored = (column: string): string => `coalesce(pg_column_size(${column}) - 4, 0)`;
+const bytes = (column: string): string => `coalesce(octet_length(${column}::text), 0)`;
+
+/**
+ * narrow: the first steps in time. kept: those that may fit into the bytes, by what is stored.
+ * document: those, in full.
+ *
+ * LATERAL with LIMIT 1 fixes how documents and resources are fetched, row by row: left to itself the
+ * planner, which cannot know how many steps come, has compared every step with every other.
+ */
+const READ_STEPS = `
+  WITH narrow AS (
+    SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
+           arrived_on, ctid AS place_stored, ${stored('attributes')} + ${stored('events')} AS stored
+      FROM spans WHERE ${ofRun('spans')}
+    UNION ALL
+    SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
+           ${stored('attributes')} + ${stored('body')}
+      FROM log_records AS log WHERE ${ofRun('log')}
+    ORDER BY ${IN_TIME} LIMIT $5
+  ), numbered AS (
+    SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time AS stored_so_far
+      FROM narrow WINDOW in_time AS (ORDER BY ${IN_TIME})
+  ), kept AS (
+    SELECT * FROM numbered WHERE place = 1 OR stored_so_far <= $6
+  ), document AS (
+    SELECT *, sum(bytes) OVER (ORDER BY place) AS bytes_so_far
+      FROM kept CROSS JOIN LATERAL (
+        SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
+               NULL::json AS body, ${bytes('attributes')} + ${bytes('events')} AS bytes
+          FROM spans
+         WHERE kept.source = 'span' AND ${ofRun('spans')}
+           AND spans.arrived_on = kept.arrived_on AND spans.ctid = kept.place_stored
+        UNION ALL
+        SELECT NULL, event_name, 0, NULL, resource_id, attributes, NULL,
+               body, ${bytes('attributes')} + ${bytes('body')}
+          FROM log_records AS log
+         WHERE kept.source = 'log' AND ${ofRun('log')}
+           AND log.arrived_on = kept.arrived_on AND log.ctid = kept.place_stored
+         LIMIT 1
+      ) AS in_full
+  ), step AS (
+    SELECT place, source, encode(span_id, 'hex') AS "spanId",
+           encode(parent_span_id, 'hex') AS "parentSpanId", name, start, "end",
+           status_code AS "statusCode", status_message AS "statusMessage",
+           scope_name AS "scopeName", service_name AS "serviceName", attributes, events, body
+      FROM document LEFT JOIN LATERAL (
+        SELECT scope_name, service_name FROM resources
+         WHERE workspace_id = $1 AND id = document.resource_id LIMIT 1
+      ) AS resource ON true
+     WHERE place = 1 OR bytes_so_far <= $6
+  )
+  SELECT spans + log_records AS total, step.*
+    FROM runs LEFT JOIN step ON true WHERE workspace_id = $1 AND run_id = $2 ORDER BY place`;
+
+/**
  * The steps of a run: its spans and the log records that carry its trace id. The first step is read
  * whatever its size, so that a run is never empty because of its limits.
+ *
+ * Not a named statement: a plan made for any run opens every partition and knows no sizes.
+ *
+ * @param run its arrival days bound the days looked into, with a day to spare on either side for
+ *   clocks that differ
  */
 export async function readSteps(
   database: Database,
-  { workspaceId, runId }: RunRef,
+  { workspaceId, runId, firstArrivalOn, lastArrivalOn }: Omit<ClaimedRun, 'attempt'>,
   { stepsMax, bytesMax }: StepLimits = LIMITS,
 ): Promise<StepsOfRun> {
-  const { rows } = await database.query<StepRow>({
-    name: 'read-steps',
-    text: `
-      WITH step AS (
-        SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
-               parent_span_id, name, status_code, status_message, resource_id, attributes, events,
-               NULL::json AS body,
-               octet_length(attributes::text) + coalesce(octet_length(events::text), 0) AS bytes
-          FROM spans WHERE workspace_id = $1 AND trace_id = $2
-        UNION ALL
-        SELECT 'log', CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END,
-               CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END,
-               span_id, NULL, event_name, 0, NULL, resource_id, attributes, NULL, body,
-               octet_length(attributes::text) + coalesce(octet_length(body::text), 0)
-          FROM log_records WHERE workspace_id = $1 AND trace_id = $2
-      ), counted AS (
-        SELECT *, count(*) OVER () AS total, row_number() OVER in_time AS place,
-               sum(bytes) OVER in_time AS bytes_so_far
-          FROM step WINDOW in_time AS (ORDER BY start, "end" DESC, span_id, source DESC)
-      )
-      SELECT source, encode(span_id, 'hex') AS "spanId",
-             encode(parent_span_id, 'hex') AS "parentSpanId", name, start, "end",
-             status_code AS "statusCode", status_message AS "statusMessage",
-             scope_name AS "scopeName", service_name AS "serviceName",
-             counted.attributes, events, body, total::int
-        FROM counted LEFT JOIN resources r ON r.workspace_id = $1 AND r.id = resource_id
-       WHERE place = 1 OR (place <= $3 AND bytes_so_far <= $4)
-       ORDER BY place`,
-    values: [workspaceId, runId, stepsMax, bytesMax],
-  });
-  const total = rows[0]?.total ?? 0;
-  return { steps: rows.map(toStep), unread: total - rows.length };
+  const { rows } = await database.query<AnswerRow>(READ_STEPS, [
+    workspaceId,
+    runId,
+    firstArrivalOn,
+    lastArrivalOn,
+    stepsMax,
+    bytesMax,
+  ]);
+  const steps = rows.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
+  return { steps, unread: (rows[0]?.total ?? 0) - steps.length };
 }

@@ -100,7 +100,18 @@ function passEvents(log: Logger, metrics: Metrics) {
     },
     passFailed(error: unknown): void {
       metrics.passes.inc({ outcome: 'failed' });
-      log.error(errorFacts(error), 'pass failed; its runs are taken again when their lease ends');
+      log.error(errorFacts(error), 'the pass failed; it goes on at its next turn');
+    },
+    /** @param why a reason of ours, never customers' text; `passFinished` counts the run */
+    runUndecided(why: string): void {
+      log.warn({ why }, 'run undecided; it is tried again');
+    },
+    runLost(): void {
+      metrics.runs.inc({ outcome: 'lost' });
+      log.warn('a run had gone to another process before it was evaluated');
+    },
+    runWithoutText(): void {
+      metrics.runsWithoutText.inc();
     },
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);

@@ -35,6 +35,11 @@ function declareMetrics(registry: Registry) {
       'code',
     ]),
     runs: counter('pass_runs_total', 'Runs taken by the pass, by outcome.', ['outcome']),
+    runsWithoutText: counter(
+      'pass_runs_without_text_total',
+      'Runs evaluated that held no text: their instrumentation sends none.',
+      [],
+    ),
     findings: counter('pass_findings_total', 'Findings stored, by severity.', ['severity']),
     passes: counter('pass_rounds_total', 'Rounds of the pass, by outcome.', ['outcome']),
     faults: counter('faults_total', 'Faults that were answered or retried, by place.', ['place']),

@@ -5,11 +5,6 @@
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
-/** Runs per task: enough to share one commit, few enough to keep all threads busy. */
-export const RUNS_PER_TASK = 16;
-/** one under evaluation, one waiting, per thread */
-export const TASKS_PER_THREAD = 2;
-
 /** Given to every worker when it starts. */
 export interface WorkerSettings {
   readonly databaseUrl: string;
@@ -20,19 +15,26 @@ export interface WorkerSettings {
   readonly excerptChars: number;
 }
 
-/** Runs of one workspace, to be evaluated with one rule set. */
-export interface EvaluateTask {
-  readonly runs: readonly ClaimedRun[];
+/** What a workspace's effective set is to a worker. */
+export interface RuleSet {
   /** 1 where the workspace's effective set has the rule */
   readonly mask: Uint8Array;
   readonly ruleSetSha256: string;
 }
 
-export interface EvaluateOutcome {
-  readonly evaluated: number;
-  readonly undecided: number;
-  readonly findings: Partial<Record<Severity, number>>;
+/** One run, so that whoever dies over it takes no other run's attempt with it. */
+export interface EvaluateTask extends RuleSet {
+  readonly run: ClaimedRun;
 }
+
+export type EvaluateOutcome =
+  /** stored: the run is marked, with a finding of each of these severities */
+  | { readonly kind: 'evaluated'; readonly findings: readonly Severity[]; readonly texts: number }
+  /** the run had gone to somebody else; nothing was stored */
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'undecided'; readonly why: string }
+  /** the database was away; the run is not to blame */
+  | { readonly kind: 'unreachable'; readonly why: string };
 
 export interface CatalogTask {
   readonly packageDir: string;

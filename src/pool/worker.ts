@@ -1,27 +1,23 @@
 /**
- * What runs inside a worker thread: building the catalogue, and evaluating runs over a database
- * connection of its own. Errors of one run cost that run an attempt, and no other.
+ * What runs inside a worker thread: building the catalogue, and evaluating runs, one at a time, over
+ * a database connection of its own. It never decides what becomes of a run that it could not
+ * evaluate: it says why, and the pass settles it.
  */
 import { workerData } from 'piscina';
 
-import { createDatabase, type Database } from '../db/database.ts';
-import {
-  type ClaimedRun,
-  completeRuns,
-  type Evaluation,
-  releaseRun,
-} from '../db/evaluation-queue.ts';
+import { createDatabase, type Database, ping } from '../db/database.ts';
+import { completeRun } from '../db/evaluation-queue.ts';
+import { isOutage } from '../db/outage.ts';
 import { readSteps } from '../db/steps.ts';
 import { type Catalog, createCatalog } from '../engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
 import { createMatcher, type Matcher } from '../engine/matcher.ts';
-import { errorFacts } from '../observe/error-facts.ts';
+import { reasonOf, shortReason } from './reason.ts';
 import type { CatalogTask, EvaluateOutcome, EvaluateTask, WorkerSettings } from './tasks.ts';
 
 /** one to read and write; a worker does one thing at a time */
 const CONNECTIONS = 1;
-const RULE_IDS_NAMED_MAX = 5;
 
 interface WorkerState {
   readonly database: Database;
@@ -51,65 +47,59 @@ export function checkCorpus({ packageDir, manifestPath }: CatalogTask): void {
   verifyCorpus(packageDir, loadManifest(manifestPath));
 }
 
-type Outcome =
-  | { readonly kind: 'decided'; readonly evaluation: Evaluation }
-  | { readonly kind: 'undecided'; readonly why: string };
+/** The database did not even take a question; `cause` says why. */
+class Unreachable extends Error {}
 
-async function evaluateOne(
-  run: ClaimedRun,
-  mask: Uint8Array,
+/** Asked first, so that a database that is away is told from a run that cannot be read. */
+async function reach(database: Database): Promise<void> {
+  await ping(database).catch((cause: unknown) => {
+    throw new Unreachable(reasonOf(cause), { cause });
+  });
+}
+
+async function evaluateAndStore(
+  { run, mask, ruleSetSha256 }: EvaluateTask,
   { database, matcher }: WorkerState,
   settings: WorkerSettings,
-): Promise<Outcome> {
+): Promise<EvaluateOutcome> {
+  await reach(database);
   const { steps, unread } = await readSteps(database, run);
-  const { findings, undecided, truncated } = evaluateRun(
+  const { findings, undecided, surfaces, truncated } = evaluateRun(
     steps,
     matcher,
     (ruleIndex) => mask[ruleIndex] === 1,
     settings,
   );
-  if (undecided.length > 0) {
-    const named = undecided.slice(0, RULE_IDS_NAMED_MAX).map(({ ruleId }) => ruleId);
-    return { kind: 'undecided', why: `${undecided.length} rules undecided: ${named.join(', ')}` };
+  const [first] = undecided;
+  if (first !== undefined) {
+    const why = `${undecided.length} rules undecided, first ${first.ruleId}: ${first.message}`;
+    return { kind: 'undecided', why: shortReason(why) };
   }
-  return {
-    kind: 'decided',
-    evaluation: {
+  await reach(database);
+  const stored = await completeRun(
+    database,
+    {
       run,
       findings,
       steps: steps.length + unread,
       unreadSteps: unread,
+      texts: surfaces,
       truncatedTexts: truncated,
     },
-  };
+    { corpusVersion: settings.snapshot.version, ruleSetSha256 },
+  );
+  return stored === null
+    ? { kind: 'lost' }
+    : { kind: 'evaluated', findings: stored, texts: surfaces };
 }
 
-/** Evaluates runs of one workspace and stores what was found. */
-export async function evaluate({
-  runs,
-  mask,
-  ruleSetSha256,
-}: EvaluateTask): Promise<EvaluateOutcome> {
+/** Evaluates a run and stores what was found; whoever asked settles what was not decided. */
+export async function evaluate(task: EvaluateTask): Promise<EvaluateOutcome> {
   const settings = workerData as WorkerSettings;
-  const worker = stateOf(settings);
-  const decided: Evaluation[] = [];
-  for (const run of runs) {
-    const outcome = await evaluateOne(run, mask, worker, settings).catch(
-      (error: unknown): Outcome => {
-        const { error: name, code = '' } = errorFacts(error);
-        return { kind: 'undecided', why: `evaluation failed: ${name} ${code}`.trim() };
-      },
-    );
-    if (outcome.kind === 'decided') decided.push(outcome.evaluation);
-    else await releaseRun(worker.database, run, outcome.why);
+  try {
+    return await evaluateAndStore(task, stateOf(settings), settings);
+  } catch (error) {
+    if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
+    return { kind: isOutage(error) ? 'unreachable' : 'undecided', why: reasonOf(error) };
   }
-  const corpusVersion = settings.snapshot.version;
-  if (decided.length > 0) {
-    await completeRuns(worker.database, decided, { corpusVersion, ruleSetSha256 });
-  }
-  const findings: EvaluateOutcome['findings'] = {};
-  for (const { severity } of decided.flatMap((one) => one.findings)) {
-    findings[severity] = (findings[severity] ?? 0) + 1;
-  }
-  return { evaluated: decided.length, undecided: runs.length - decided.length, findings };
 }

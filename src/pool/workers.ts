@@ -5,14 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 
 import type { Catalog } from '../engine/catalog.ts';
-import {
-  type CatalogTask,
-  type EvaluateOutcome,
-  type EvaluateTask,
-  RUNS_PER_TASK,
-  TASKS_PER_THREAD,
-  type WorkerSettings,
-} from './tasks.ts';
+import type { CatalogTask, EvaluateOutcome, EvaluateTask, WorkerSettings } from './tasks.ts';
 
 const FILENAME = fileURLToPath(new URL('worker-entry.js', import.meta.url));
 /** Nothing of the parent's: worker-entry.js brings its own loader. */
@@ -27,10 +20,14 @@ const CHECKS_QUEUED_MAX = 1;
 
 export interface Workers {
   readonly threads: number;
-  readonly evaluate: (task: EvaluateTask) => Promise<EvaluateOutcome>;
+  /**
+   * Rejects when the worker died over the run. Aborting ends the worker, wherever it is; another
+   * takes its place.
+   */
+  readonly evaluate: (task: EvaluateTask, signal: AbortSignal) => Promise<EvaluateOutcome>;
   /** Rejects when the corpus on disk is no longer the pinned one. */
   readonly checkCorpus: (task: CatalogTask) => Promise<void>;
-  /** Lets tasks under way finish, then ends the threads. */
+  /** Ends the threads, wherever they are. */
   readonly close: () => Promise<void>;
 }
 
@@ -65,8 +62,8 @@ export function startWorkers(
     workerData: settings,
     minThreads: threads,
     maxThreads: threads,
-    // What one claim can make: every run a task of its own. More is a mistake of ours and rejects.
-    maxQueue: threads * TASKS_PER_THREAD * RUNS_PER_TASK + CHECKS_QUEUED_MAX,
+    // The pass asks for one run per thread at a time. More is a mistake of ours and rejects.
+    maxQueue: threads + CHECKS_QUEUED_MAX,
     // Asynchronous work (the database) must go on while a worker waits for its next task.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
@@ -74,12 +71,13 @@ export function startWorkers(
   pool.on('error', onFault);
   return {
     threads,
-    evaluate: async (task) => (await pool.run(task, { name: 'evaluate' })) as EvaluateOutcome,
+    evaluate: async (task, signal) =>
+      (await pool.run(task, { name: 'evaluate', signal })) as EvaluateOutcome,
     checkCorpus: async (task) => {
       await pool.run(task, { name: 'checkCorpus' });
     },
     close: async () => {
-      await pool.close();
+      await pool.destroy();
     },
   };
 }

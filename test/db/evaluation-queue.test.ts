@@ -7,12 +7,14 @@ import {
   ATTEMPTS_MAX,
   type ClaimedRun,
   claimRuns,
-  completeRuns,
+  completeRun,
   type Evaluation,
+  giveBackRuns,
   giveUpRuns,
   releaseRun,
+  renewLeases,
 } from '../../src/db/evaluation-queue.ts';
-import type { Hex16, RunState } from '../../src/model.ts';
+import type { Hex16, RunState, Severity } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex8, hex16 } from '../support/rows.ts';
 
@@ -50,6 +52,9 @@ async function claim(limit = SETTINGS.limit): Promise<ClaimedRun[]> {
   return await claimRuns(scratch.database, { ...SETTINGS, limit });
 }
 
+const complete = (run: ClaimedRun, fields: Partial<Evaluation> = {}): Promise<Severity[] | null> =>
+  completeRun(scratch.database, evaluation(run, fields), CORPUS);
+
 async function claimOne(): Promise<ClaimedRun> {
   const [run] = await claim();
   if (run === undefined) throw new Error('nothing was claimed');
@@ -65,6 +70,7 @@ function evaluation(run: ClaimedRun, fields: Partial<Evaluation> = {}): Evaluati
     findings: [findingDraft()],
     steps: 3,
     unreadSteps: 2,
+    texts: 7,
     truncatedTexts: 1,
     ...fields,
   };
@@ -87,7 +93,7 @@ describe('claiming', () => {
     await insertRun(RUN, 'completed', SETTLE_S - 5);
     expect(await claim()).toEqual([]);
     await scratch.database.query(`UPDATE runs SET last_arrival_at = now() - interval '61 seconds'`);
-    expect(await claim()).toEqual([{ workspaceId: 1, runId: RUN, attempt: 1 }]);
+    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, attempt: 1 }]);
     expect(await stateOf()).toEqual({
       state: 'completed',
       evaluation: 'pending',
@@ -128,6 +134,67 @@ describe('claiming', () => {
     expect(await claim(2)).toEqual([]);
   });
 
+  test('takes what timed out beside what finished: neither waits for the other to run dry', async () => {
+    for (const age of [1, 2, 3, 4, 5, 6]) {
+      await insertRun(hex16(age), 'running', TIMEOUT_S + age);
+      await insertRun(hex16(100 + age), 'completed', 5000 + age);
+    }
+    const isTimedOut = ({ runId }: ClaimedRun): boolean => runId < hex16(100);
+    expect((await claim(4)).map(isTimedOut).sort()).toEqual([false, false, false, true]);
+    expect((await claim(4)).map(isTimedOut).sort()).toEqual([false, false, false, true]);
+    expect(await claim(4)).toHaveLength(1);
+  });
+
+  test('tells the UTC days of the first and the last arrival', async () => {
+    await insertRun(RUN);
+    await scratch.database.query(
+      `UPDATE runs SET first_arrival_at = '2026-03-01T23:59:59Z', last_arrival_at = '2026-03-03T00:00Z'`,
+    );
+    expect(await claim()).toEqual([
+      {
+        workspaceId: 1,
+        runId: RUN,
+        attempt: 1,
+        firstArrivalOn: '2026-03-01',
+        lastArrivalOn: '2026-03-03',
+      },
+    ]);
+  });
+
+  test('reads due runs only, however many are running', async () => {
+    await scratch.database.query(
+      `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+       SELECT 1, lpad(to_hex(n), 32, '0')::uuid, 'running', 1, 0, now() - interval '2 minutes'
+         FROM generate_series(1, 20000) AS n`,
+    );
+    await insertRun(hex16(0xfffff));
+    await scratch.database.query('ANALYZE runs');
+    const read = async (work: (database: typeof scratch.database) => Promise<unknown>) => {
+      let plan = '';
+      const explaining = {
+        query: async (text: string, values: unknown[] = []) => {
+          const { rows } = await scratch.database.query(`EXPLAIN ANALYZE ${text}`, values);
+          plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+          return { rows: [], rowCount: 0 };
+        },
+      };
+      await work(explaining as unknown as typeof scratch.database);
+      expect(plan).not.toContain('Seq Scan');
+      return [...plan.matchAll(/using (runs_\w+) .*rows=(\d+)/g)].map(([, index, rows]) => [
+        index,
+        Number(rows),
+      ]);
+    };
+    const claiming = await read((database) => claimRuns(database, SETTINGS));
+    expect(claiming).toEqual(
+      expect.arrayContaining([
+        ['runs_running', 0],
+        ['runs_finished', 1],
+      ]),
+    );
+    expect(await read((database) => giveUpRuns(database))).toContainEqual(['runs_exhausted', 0]);
+  });
+
   test('passes over a run that another is just taking', async () => {
     await insertRun(hex16(1), 'completed', 500);
     await insertRun(hex16(2));
@@ -166,7 +233,7 @@ describe('leases', () => {
     await claim();
     expect(await claim()).toEqual([]);
     await endLeases();
-    expect(await claim()).toEqual([{ workspaceId: 1, runId: RUN, attempt: 2 }]);
+    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, attempt: 2 }]);
   });
 
   test('a lease lasts five minutes', async () => {
@@ -184,8 +251,9 @@ describe('leases', () => {
     const lost = await claimOne();
     await endLeases();
     const current = await claimOne();
-    await completeRuns(scratch.database, [evaluation(lost)], CORPUS);
+    expect(await complete(lost)).toBe(null);
     await releaseRun(scratch.database, lost, 'late');
+    await giveBackRuns(scratch.database, [lost]);
     expect(await findings()).toEqual([]);
     expect(await stateOf()).toMatchObject({
       evaluation: 'pending',
@@ -193,7 +261,7 @@ describe('leases', () => {
       leased: true,
       last_error: null,
     });
-    await completeRuns(scratch.database, [evaluation(current)], CORPUS);
+    expect(await complete(current)).toEqual(['high']);
     expect(await findings()).toEqual([{ run_id: RUN, rule_id: 'ATR-2026-00001' }]);
     expect((await stateOf()).evaluation).toBe('evaluated');
   });
@@ -202,24 +270,33 @@ describe('leases', () => {
     await insertRun(RUN);
     const run = await claimOne();
     await endLeases();
-    await completeRuns(scratch.database, [evaluation(run)], CORPUS);
+    expect(await complete(run)).toEqual(['high']);
     expect((await stateOf()).evaluation).toBe('evaluated');
     expect(await findings()).toHaveLength(1);
   });
 
-  test('a stale run in a list costs the others nothing', async () => {
+  test('a renewed lease begins anew, unless it went to somebody else', async () => {
     await insertRun(hex16(1));
     await insertRun(hex16(2));
     const runs = await claim();
     const stale = runs.map((run) => (run.runId === hex16(1) ? { ...run, attempt: 0 } : run));
-    await completeRuns(
-      scratch.database,
-      stale.map((run) => evaluation(run)),
-      CORPUS,
+    await endLeases();
+    await renewLeases(scratch.database, stale);
+    const left = await scratch.rows(
+      `SELECT run_id, lease_until > now() + interval '290 seconds' AS renewed FROM runs ORDER BY 1`,
     );
-    expect(await findings()).toEqual([{ run_id: hex16(2), rule_id: 'ATR-2026-00001' }]);
-    expect((await stateOf(hex16(1))).evaluation).toBe('pending');
-    expect((await stateOf(hex16(2))).evaluation).toBe('evaluated');
+    expect(left).toEqual([
+      { run_id: hex16(1), renewed: false },
+      { run_id: hex16(2), renewed: true },
+    ]);
+  });
+
+  test('a renewal leaves alone what is decided', async () => {
+    await insertRun(RUN);
+    const run = await claimOne();
+    await complete(run);
+    await renewLeases(scratch.database, [run]);
+    expect(await stateOf()).toMatchObject({ evaluation: 'evaluated', leased: false });
   });
 });
 
@@ -237,10 +314,10 @@ describe('completing', () => {
       excerpt: 'ignore "all"\n\u{1F600}',
       recommendedActions: ['alert', 'block "it"'],
     });
-    await completeRuns(scratch.database, [evaluation(again, { findings: [finding] })], CORPUS);
+    expect(await complete(again, { findings: [finding] })).toEqual(['high']);
     const [stored] = await scratch.rows(
       `SELECT evaluation, evaluated_at IS NOT NULL AS timed, lease_until, last_error,
-              evaluated_steps, unread_steps, truncated_texts, corpus_version,
+              evaluated_steps, unread_steps, texts, truncated_texts, corpus_version,
               encode(rule_set_sha256, 'hex') AS digest FROM runs`,
     );
     expect(stored).toEqual({
@@ -250,6 +327,7 @@ describe('completing', () => {
       last_error: null,
       evaluated_steps: 3,
       unread_steps: 2,
+      texts: 7,
       truncated_texts: 1,
       corpus_version: '4.0.0',
       digest: 'ab'.repeat(32),
@@ -285,15 +363,11 @@ describe('completing', () => {
     await insertRun(hex16(1));
     await insertRun(hex16(2));
     const runs = await claim();
-    await completeRuns(
-      scratch.database,
-      runs.map((run) =>
-        evaluation(run, {
-          findings: run.runId === hex16(2) ? [findingDraft({ stepSpanId: null })] : [],
-        }),
-      ),
-      CORPUS,
-    );
+    for (const run of runs) {
+      const isSecond = run.runId === hex16(2);
+      const said = isSecond ? [findingDraft({ stepSpanId: null })] : [];
+      expect(await complete(run, { findings: said })).toEqual(isSecond ? ['high'] : []);
+    }
     expect((await stateOf(hex16(1))).evaluation).toBe('evaluated');
     expect(await scratch.rows('SELECT run_id, step_span_id FROM findings')).toEqual([
       { run_id: hex16(2), step_span_id: null },
@@ -305,9 +379,8 @@ describe('completing', () => {
     const run = await claimOne();
     const twice = [findingDraft({ stepName: 'first' }), findingDraft({ stepName: 'second' })];
     const other = findingDraft({ ruleId: 'ATR-2026-00002' });
-    const said = evaluation(run, { findings: [...twice, other] });
-    await completeRuns(scratch.database, [said], CORPUS);
-    await completeRuns(scratch.database, [said], CORPUS);
+    expect(await complete(run, { findings: [...twice, other] })).toEqual(['high', 'high']);
+    expect(await complete(run, { findings: [...twice, other] })).toBe(null);
     expect(await scratch.rows('SELECT rule_id, step_name FROM findings ORDER BY 1')).toEqual([
       { rule_id: 'ATR-2026-00001', step_name: 'first' },
       { rule_id: 'ATR-2026-00002', step_name: 'execute_tool' },
@@ -317,12 +390,7 @@ describe('completing', () => {
   test('keeps workspaces apart that share a trace id', async () => {
     await insertRun(RUN, 'completed', 100, 1);
     await insertRun(RUN, 'completed', 100, 2);
-    const second = (await claim()).filter(({ workspaceId }) => workspaceId === 2);
-    await completeRuns(
-      scratch.database,
-      second.map((run) => evaluation(run)),
-      CORPUS,
-    );
+    for (const run of await claim()) if (run.workspaceId === 2) await complete(run);
     expect(await scratch.rows('SELECT workspace_id FROM findings')).toEqual([{ workspace_id: 2 }]);
     expect(
       await scratch.rows('SELECT workspace_id, evaluation FROM runs ORDER BY workspace_id'),
@@ -333,24 +401,12 @@ describe('completing', () => {
   });
 
   test('is all or nothing', async () => {
-    await insertRun(hex16(1));
-    await insertRun(hex16(2));
-    const runs = await claim();
-    const said = runs.map((run) =>
-      evaluation(run, {
-        findings: [findingDraft({ excerpt: run.runId === hex16(2) ? 'a\u0000b' : 'fine' })],
-      }),
-    );
-    await expect(completeRuns(scratch.database, said, CORPUS)).rejects.toMatchObject({
-      code: '22021',
-    });
+    await insertRun(RUN);
+    const run = await claimOne();
+    const unstorable = [findingDraft(), findingDraft({ ruleId: 'B', excerpt: 'a\u0000b' })];
+    await expect(complete(run, { findings: unstorable })).rejects.toMatchObject({ code: '22021' });
     expect(await findings()).toEqual([]);
-    expect((await stateOf(hex16(1))).evaluation).toBe('pending');
-  });
-
-  test('nothing is nothing', async () => {
-    await completeRuns(scratch.database, [], CORPUS);
-    expect(await findings()).toEqual([]);
+    expect((await stateOf()).evaluation).toBe('pending');
   });
 });
 
@@ -372,13 +428,16 @@ describe('releasing and giving up', () => {
     }
   });
 
-  test('the last release gives the run up', async () => {
+  test('the last release only releases: the run is given up by who counts it, at once', async () => {
     await insertRun(RUN);
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-      expect((await stateOf()).evaluation).toBe('pending');
+      expect(await giveUpRuns(scratch.database)).toBe(0);
       await releaseRun(scratch.database, await claimOne(), `attempt ${attempt}`);
       if (attempt < ATTEMPTS_MAX) await endLeases();
     }
+    expect((await stateOf()).evaluation).toBe('pending');
+    expect(await claim()).toEqual([]);
+    expect(await giveUpRuns(scratch.database)).toBe(1);
     expect(await stateOf()).toEqual({
       state: 'completed',
       evaluation: 'evaluation_failed',
@@ -386,7 +445,31 @@ describe('releasing and giving up', () => {
       leased: false,
       last_error: 'attempt 5',
     });
-    expect(await claim()).toEqual([]);
+  });
+
+  test('runs given back are due at once, as often as before', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    for (let again = 0; again <= ATTEMPTS_MAX; again += 1) {
+      const runs = await claim();
+      expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1]);
+      await giveBackRuns(scratch.database, runs);
+      expect(await stateOf(hex16(1))).toMatchObject({ attempts: 0, leased: false });
+    }
+    await giveBackRuns(scratch.database, []);
+  });
+
+  test('giving up passes over a run that another holds, and waits for nobody', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    await scratch.database.query('UPDATE runs SET attempts = 5');
+    const other = await scratch.database.connect();
+    await other.query('BEGIN');
+    await other.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [hex16(1)]);
+    expect(await giveUpRuns(scratch.database)).toBe(1);
+    await other.query('ROLLBACK');
+    other.release();
+    expect(await giveUpRuns(scratch.database)).toBe(1);
   });
 
   test('a run whose last lease ran out is given up, and counted', async () => {
@@ -405,7 +488,10 @@ describe('releasing and giving up', () => {
     );
     expect(await giveUpRuns(scratch.database)).toBe(1);
     expect(await giveUpRuns(scratch.database)).toBe(0);
-    expect((await stateOf(hex16(1))).evaluation).toBe('evaluation_failed');
+    expect(await stateOf(hex16(1))).toMatchObject({
+      evaluation: 'evaluation_failed',
+      last_error: 'the lease ran out: the process had ended',
+    });
     expect((await stateOf(hex16(2))).evaluation).toBe('pending');
     expect((await stateOf(hex16(3))).evaluation).toBe('pending');
   });

@@ -18,7 +18,13 @@ import {
   TRACE_ID,
 } from '../support/rows.ts';
 
-const RUN = { workspaceId: 1, runId: TRACE_ID };
+const day = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
+const RUN = {
+  workspaceId: 1,
+  runId: TRACE_ID,
+  firstArrivalOn: day(NOON_MS),
+  lastArrivalOn: day(NOON_MS + DAY_MS),
+};
 
 let scratch: MigratedDatabase;
 
@@ -26,10 +32,11 @@ beforeAll(async () => {
   scratch = await openMigratedDatabase();
   await ensureDay(scratch.database, NOON_MS);
   await ensureDay(scratch.database, NOON_MS + DAY_MS);
+  await ensureDay(scratch.database, NOON_MS + 4 * DAY_MS);
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE spans, log_records, resources');
+  await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
 });
 
 async function store(
@@ -185,6 +192,50 @@ test('from all days, and of this workspace and run alone', async () => {
     logs: [logRow({ eventName: 'no run' })],
   });
   expect(await names()).toEqual(['first', 'second']);
+});
+
+test('from the days of its arrival and one beside them; what lies outside counts as unread', async () => {
+  for (const [name, days] of [
+    ['first', 0],
+    ['beside', 1],
+    ['outside', 4],
+  ] as const) {
+    const span = spanRow({ name, startUnixNano: `${days}` });
+    await store({ spans: [span] }, { arrivedAtMs: NOON_MS + days * DAY_MS });
+  }
+  const oneDay = { ...RUN, lastArrivalOn: RUN.firstArrivalOn };
+  const { steps, unread } = await readSteps(scratch.database, oneDay);
+  expect(steps.map(({ name }) => name)).toEqual(['first', 'beside']);
+  expect(unread).toBe(1);
+});
+
+test('opens the partitions of those days only', async () => {
+  const plans: string[] = [];
+  const explaining = {
+    query: async (text: string, values: unknown[]) => {
+      const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      return { rows: [] };
+    },
+  };
+  await readSteps(explaining as unknown as typeof scratch.database, RUN);
+  const partitions = new Set(plans.join().match(/(spans|log_records)_\d{4}_\d\d_\d\d\b(?!_)/g));
+  expect([...partitions].sort()).toEqual([
+    'log_records_2026_11_20',
+    'log_records_2026_11_21',
+    'spans_2026_11_20',
+    'spans_2026_11_21',
+  ]);
+});
+
+test('steps that nothing tells apart keep their order', async () => {
+  await store({
+    spans: ['c', 'a', 'd', 'b'].map((name) => spanRow({ name })),
+    logs: ['z', 'y'].map((eventName) => logRow({ traceId: TRACE_ID, eventName })),
+  });
+  const before = await names();
+  expect(before).toEqual(['c', 'a', 'd', 'b', 'z', 'y']);
+  for (let again = 0; again < 3; again += 1) expect(await names()).toEqual(before);
 });
 
 test('a resource of another workspace with the same id is not taken', async () => {

@@ -66,7 +66,6 @@ CREATE TABLE metrics (
   first_seen_at timestamptz NOT NULL DEFAULT now(),
   PRIMARY KEY (workspace_id, id)
 );
-CREATE INDEX metrics_by_name ON metrics (workspace_id, name);
 
 -- Column order: fixed-width first, so that rows carry no padding.
 -- Times are nanoseconds since 1970 as OTLP sends them; timestamptz would round them to microseconds.
@@ -156,13 +155,21 @@ CREATE TABLE runs (
   evaluated_steps  integer,
   -- steps that were there but past the limits of one evaluation
   unread_steps     integer,
+  -- surface texts that those steps held; 0 says that the instrumentation sends none
+  texts            integer,
   truncated_texts  integer,
   corpus_version   text,
   rule_set_sha256  bytea,
   last_error       text,
   PRIMARY KEY (workspace_id, run_id)
 );
-CREATE INDEX runs_pending ON runs (last_arrival_at) WHERE evaluation = 'pending';
+-- One index per way of becoming due, so that a claim reads due runs only. The 5 is ATTEMPTS_MAX.
+CREATE INDEX runs_finished ON runs (last_arrival_at)
+  WHERE evaluation = 'pending' AND state <> 'running' AND attempts < 5;
+CREATE INDEX runs_running ON runs (last_arrival_at)
+  WHERE evaluation = 'pending' AND state = 'running' AND attempts < 5;
+CREATE INDEX runs_exhausted ON runs (workspace_id, run_id)
+  WHERE evaluation = 'pending' AND attempts >= 5;
 CREATE INDEX runs_by_arrival ON runs (workspace_id, first_arrival_at DESC, run_id DESC);
 
 CREATE TABLE findings (

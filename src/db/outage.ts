@@ -1,0 +1,29 @@
+/**
+ * Which errors of PostgreSQL speak of the server rather than of the statement or its rows: trying
+ * the same again later can help, and nobody's data is to blame.
+ *
+ * Not in the list on purpose: 57014 (our own statement timeout), 57P02 (a crash, which the statement
+ * may have caused), 53200 (out of memory, the same).
+ */
+
+/** SQLSTATEs, or their beginnings (PostgreSQL manual, appendix A). */
+const OUTAGE_STATES = [
+  '08', // connection exception
+  '25006', // read-only: a standby, after a failover
+  '28', // invalid authorization
+  '3D', // no such database
+  '53100', // disk full
+  '53300', // too many connections
+  '57P01', // shutting down
+  '57P03', // starting up
+] as const;
+
+/**
+ * Is this the server's state speaking? Errors without a SQLSTATE (sockets, pg itself) are not
+ * recognised: a connection that breaks in the middle of a statement may be the statement's doing.
+ */
+export function isOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code: unknown = Reflect.get(error, 'code');
+  return typeof code === 'string' && OUTAGE_STATES.some((state) => code.startsWith(state));
+}

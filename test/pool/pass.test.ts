@@ -1,0 +1,332 @@
+/**
+ * The pass over a real queue, with workers that a test answers for: who runs when, what becomes of
+ * every run that was claimed, and how it stops.
+ */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+
+import { completeRun } from '../../src/db/evaluation-queue.ts';
+import type { Severity } from '../../src/model.ts';
+import type { PassFacts } from '../../src/observe/events.ts';
+import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
+import type { EvaluateOutcome, EvaluateTask } from '../../src/pool/tasks.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { findingDraft, hex16 } from '../support/rows.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
+const SETTINGS = { intervalMs: 20, settleMs: 0, timeoutMs: 900_000 };
+const TIMING = { renewMs: 60_000, runTimeMaxMs: 600_000, stopWithinMs: 50 };
+const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const SOON = { withinMs: 20_000 };
+
+type Answer = (task: EvaluateTask, signal: AbortSignal) => Promise<EvaluateOutcome>;
+
+let scratch: MigratedDatabase;
+let told: string[];
+let reports: PassFacts[];
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await scratch.database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One')`);
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, findings');
+  told = [];
+  reports = [];
+});
+
+async function insertRuns(count: number, workspaceId = 1): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+     SELECT $2, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0,
+            now() - interval '1 hour' + make_interval(secs => n)
+       FROM generate_series(1, $1::int) AS n`,
+    [count, workspaceId],
+  );
+}
+
+/** What a worker does with a run in which it finds these. */
+const evaluated =
+  (findings: readonly Severity[] = [], texts = 1): Answer =>
+  async ({ run }) => {
+    const drafts = findings.map((severity, index) =>
+      findingDraft({ severity, ruleId: `${index}` }),
+    );
+    const evaluation = {
+      run,
+      findings: drafts,
+      steps: 1,
+      unreadSteps: 0,
+      texts,
+      truncatedTexts: 0,
+    };
+    const stored = await completeRun(scratch.database, evaluation, CORPUS);
+    return stored === null ? { kind: 'lost' } : { kind: 'evaluated', findings: stored, texts };
+  };
+
+/** Ends only with its worker, as Piscina ends it. */
+const endless: Answer = (_task, signal) =>
+  new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
+  });
+
+function passOf(
+  answer: Answer,
+  threads = 2,
+  database = scratch.database,
+  timing: Partial<PassTiming> = {},
+): Pass {
+  const note = (what: string) => (detail?: unknown) => {
+    told.push(detail === undefined ? what : `${what} ${detail}`);
+  };
+  const events: PassDependencies['events'] = {
+    passFinished: (facts) => reports.push(facts),
+    passFailed: (error) => told.push(`failed: ${error instanceof Error ? error.message : error}`),
+    runUndecided: note('undecided:'),
+    runLost: note('lost'),
+    runWithoutText: note('without text'),
+    runsGivenUp: note('given up:'),
+    findingsStored: (severity, count) => told.push(`${severity} ${count}`),
+  };
+  const workers = { threads, evaluate: answer };
+  return new Pass({ database, workers, snapshot: SNAPSHOT, rules: [], events }, SETTINGS, {
+    ...TIMING,
+    ...timing,
+  });
+}
+
+const states = (): Promise<Record<string, unknown>[]> =>
+  scratch.rows(
+    `SELECT evaluation, attempts, lease_until IS NOT NULL AS leased, last_error, count(*)::int AS n
+       FROM runs GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+  );
+const PENDING = { evaluation: 'pending', attempts: 0, leased: false, last_error: null };
+const EVALUATED = { evaluation: 'evaluated', attempts: 1, leased: false, last_error: null };
+
+test('evaluates until nothing is due, never more at once than there are threads', async () => {
+  await insertRuns(50);
+  let now = 0;
+  let most = 0;
+  const pass = passOf(async (task, signal) => {
+    most = Math.max(most, ++now);
+    const outcome = await evaluated(['high', 'low', 'high'])(task, signal);
+    now -= 1;
+    return outcome;
+  }, 3);
+  const facts = await pass.runOnce();
+  expect(facts).toEqual({
+    evaluated: 50,
+    undecided: 0,
+    findings: 150,
+    elapsedMs: expect.any(Number),
+  });
+  expect(most).toBe(3);
+  expect(await states()).toEqual([{ ...EVALUATED, n: 50 }]);
+  expect(told.filter((one) => one === 'high 2')).toHaveLength(50);
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 0 });
+});
+
+test('a long run holds up nobody: the others go on, also those that come later', async () => {
+  await insertRuns(20);
+  const pass = passOf((task, signal) =>
+    (task.run.runId === hex16(1) ? endless : evaluated())(task, signal),
+  );
+  const evaluatedBy = async (count: number): Promise<void> => {
+    await waitFor(
+      async () =>
+        (await states()).some(({ evaluation, n }) => evaluation === 'evaluated' && n === count),
+      { ...SOON, what: `${count} runs evaluated` },
+    );
+  };
+  pass.start();
+  await evaluatedBy(19);
+  await insertRuns(5, 2);
+  await scratch.database.query(
+    'UPDATE runs SET workspace_id = 1, run_id = gen_random_uuid() WHERE workspace_id = 2',
+  );
+  await evaluatedBy(24);
+  await pass.check();
+  await pass.stop();
+  expect(await states()).toEqual([
+    { ...EVALUATED, n: 24 },
+    { ...PENDING, n: 1 },
+  ]);
+});
+
+test('stopping waits for the run under way and gives back what was not begun', async () => {
+  await insertRuns(8);
+  let finish = (): void => {};
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  let begun = 0;
+  const pass = passOf(async (task, signal) => {
+    begun += 1;
+    await finished;
+    return await evaluated()(task, signal);
+  });
+  pass.start();
+  await waitFor(() => begun === 2, { ...SOON, what: 'two runs begin' });
+  const stopped = pass.stop();
+  finish();
+  await stopped;
+  expect(begun).toBe(2);
+  expect(await states()).toEqual([
+    { ...EVALUATED, n: 2 },
+    { ...PENDING, n: 6 },
+  ]);
+});
+
+test('stopping ends the workers of runs that do not end, which costs no attempt', async () => {
+  await insertRuns(3);
+  let begun = 0;
+  const pass = passOf((task, signal) => {
+    begun += 1;
+    return endless(task, signal);
+  });
+  pass.start();
+  await waitFor(() => begun === 2, { ...SOON, what: 'two runs begin' });
+  await pass.stop();
+  expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
+  expect(told).toEqual([]);
+});
+
+test('who dies over a run costs that run an attempt, and no other; after the last it is given up', async () => {
+  await insertRuns(6);
+  await scratch.database.query('UPDATE runs SET attempts = 4 WHERE run_id = $1', [hex16(3)]);
+  const pass = passOf(async (task, signal) => {
+    if (task.run.runId === hex16(2))
+      throw Object.assign(new Error('heap'), { code: 'ERR_WORKER_OUT_OF_MEMORY' });
+    if (task.run.runId === hex16(3)) return { kind: 'undecided', why: 'RE2 said so' };
+    return await evaluated()(task, signal);
+  });
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 4, undecided: 2 });
+  const died = 'the worker ended: Error ERR_WORKER_OUT_OF_MEMORY heap';
+  expect(await states()).toEqual([
+    { ...EVALUATED, n: 4 },
+    {
+      evaluation: 'evaluation_failed',
+      attempts: 5,
+      leased: false,
+      last_error: 'RE2 said so',
+      n: 1,
+    },
+    { evaluation: 'pending', attempts: 1, leased: true, last_error: died, n: 1 },
+  ]);
+  expect(told.sort()).toEqual(['given up: 1', 'undecided: RE2 said so', `undecided: ${died}`]);
+  await pass.check();
+});
+
+test('a worker without a database costs no attempt, is told, and fails the probe until it is back', async () => {
+  await insertRuns(5);
+  let isAway = true;
+  const pass = passOf((task, signal) =>
+    isAway
+      ? Promise.resolve({ kind: 'unreachable', why: 'no free connection' })
+      : evaluated()(task, signal),
+  );
+  await expect(pass.runOnce()).rejects.toThrow('no free connection');
+  await expect(pass.check()).rejects.toThrow('no free connection');
+  expect(await states()).toEqual([{ ...PENDING, n: 5 }]);
+  isAway = false;
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 5 });
+  await pass.check();
+});
+
+test('what cannot be told to the database is told once it is back', async () => {
+  await insertRuns(1);
+  let refused = 0;
+  const flaky = new Proxy(scratch.database, {
+    get: (target, key) =>
+      key !== 'query'
+        ? Reflect.get(target, key)
+        : async (text: string, values: unknown[]) => {
+            if (text.includes('SET last_error') && ++refused <= 2) throw new Error('away');
+            return await target.query(text, values);
+          },
+  });
+  const pass = passOf(async () => ({ kind: 'undecided', why: 'once' }), 1, flaky);
+  pass.start();
+  await waitFor(async () => (await states())[0]?.last_error === 'once', {
+    ...SOON,
+    what: 'the release arrives',
+  });
+  await pass.stop();
+  expect(told).toEqual(['undecided: once', 'failed: away', 'failed: away']);
+  expect(await states()).toMatchObject([{ evaluation: 'pending', attempts: 1 }]);
+});
+
+test('a database that is away fails the pass and its probe, and nothing else', async () => {
+  await insertRuns(1);
+  let isAway = true;
+  const flaky = new Proxy(scratch.database, {
+    get: (target, key) =>
+      key !== 'query' || !isAway
+        ? Reflect.get(target, key)
+        : () => Promise.reject(new Error('away')),
+  });
+  const pass = passOf(evaluated(), 2, flaky);
+  pass.start();
+  await waitFor(() => told.includes('failed: away'), { ...SOON, what: 'it is told' });
+  await expect(pass.check()).rejects.toThrow('away');
+  isAway = false;
+  await waitFor(async () => (await states())[0]?.evaluation === 'evaluated', {
+    ...SOON,
+    what: 'the run is evaluated',
+  });
+  await pass.check();
+  await pass.stop();
+});
+
+test('leases of runs under way and waiting are renewed', async () => {
+  await insertRuns(3);
+  const pass = passOf(endless, 1, scratch.database, { renewMs: 20 });
+  pass.start();
+  const leased = async (): Promise<boolean> =>
+    (await scratch.rows(`SELECT 1 FROM runs WHERE lease_until > now() + interval '200 seconds'`))
+      .length === 3;
+  await waitFor(leased, { ...SOON, what: 'three runs are claimed' });
+  await scratch.database.query(`UPDATE runs SET lease_until = now() + interval '1 second'`);
+  await waitFor(leased, { ...SOON, what: 'three leases are renewed' });
+  await pass.stop();
+  expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
+});
+
+test('a run that takes too long loses its worker and an attempt', async () => {
+  await insertRuns(1);
+  const pass = passOf(endless, 1, scratch.database, { runTimeMaxMs: 20 });
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 0, undecided: 1 });
+  const why = 'the evaluation took too long';
+  expect(await states()).toEqual([
+    { ...PENDING, attempts: 1, leased: true, last_error: why, n: 1 },
+  ]);
+});
+
+test('counts what was stored: not a run that went to another, nor its findings', async () => {
+  await insertRuns(2);
+  const pass = passOf(async (task, signal) => {
+    if (task.run.runId === hex16(1)) {
+      await scratch.database.query('UPDATE runs SET attempts = 2 WHERE run_id = $1', [hex16(1)]);
+    }
+    return await evaluated(['critical'], 0)(task, signal);
+  });
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 1, undecided: 0, findings: 1 });
+  expect(told.sort()).toEqual(['critical 1', 'lost', 'without text']);
+});
+
+test('a run of a workspace that does not exist is undecided, not forgotten', async () => {
+  await insertRuns(1, 404);
+  const pass = passOf(evaluated());
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 0, undecided: 1 });
+  expect(await states()).toMatchObject([{ last_error: 'its workspace does not exist' }]);
+});
+
+test('turns report what was done since the one before', async () => {
+  await insertRuns(10);
+  const pass = passOf(evaluated());
+  pass.start();
+  const sum = (): number => reports.reduce((total, { evaluated: count }) => total + count, 0);
+  await waitFor(() => sum() === 10, { ...SOON, what: 'ten runs are reported' });
+  await pass.stop();
+});
