@@ -1,17 +1,51 @@
 /**
  * Runs a command against the database of the settings: a running server's, or one started for it.
+ *
+ * A signal ends the command, never before the database is closed: one that was started for it would
+ * run on for good. The process then ends by 130 or 143.
  */
 import { type Config, readConfig } from '../config.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
+import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-signals.ts';
+import { reportFailure } from './failure.ts';
 
-/** Opens, works, closes; also when the work fails. */
+/** Opens, works, closes; also when the work fails or a signal comes. */
 export async function withDatabase(
   work: (open: OpenDatabase, config: Config) => Promise<void>,
 ): Promise<void> {
   const config = readConfig(process.env);
-  const open = await openForCommand(config);
+  const interruption = new AbortController();
+  const stopListening = onStopSignal((signal) => interruption.abort(signal));
   try {
-    await work(open, config);
+    await workInterruptibly(work, config, interruption.signal);
+  } catch (error) {
+    if (!interruption.signal.aborted) throw error;
+    reportFailure(error);
+  } finally {
+    stopListening();
+  }
+  const { aborted, reason } = interruption.signal;
+  if (aborted) process.exit(SIGNAL_EXIT_CODES[reason as StopSignal]);
+}
+
+async function workInterruptibly(
+  work: (open: OpenDatabase, config: Config) => Promise<void>,
+  config: Config,
+  interruption: AbortSignal,
+): Promise<void> {
+  // What a signal breaks off is nobody's fault; initdb, for one, gets a Ctrl-C as well.
+  const unlessInterrupted = (error: unknown): void => {
+    if (!interruption.aborted) throw error;
+  };
+  const open = await openForCommand(config).catch(unlessInterrupted);
+  if (open === undefined) return;
+  const interrupted = new Promise<void>((resolve) => {
+    interruption.addEventListener('abort', () => resolve());
+  });
+  try {
+    if (!interruption.aborted) {
+      await Promise.race([work(open, config).catch(unlessInterrupted), interrupted]);
+    }
   } finally {
     await open.close();
   }

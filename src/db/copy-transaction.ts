@@ -1,8 +1,9 @@
 /**
  * One batch, one transaction: resources and metrics not yet known, COPY per table, then the runs.
  *
- * Runs are upserted last and in key order, so that row locks are held for the shortest time and two
- * writers never wait for each other. Nothing is remembered as known before the commit.
+ * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
+ * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
+ * never in a circle. Nothing is remembered as known before the commit.
  */
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';

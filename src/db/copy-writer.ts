@@ -5,12 +5,13 @@
  *
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
  * PostgreSQL refuses for its data is halved until the bad request is alone; the others are stored.
- * A request is answered only after its own commit.
+ * A request is answered only after its own commit, and no later than a batch may take.
  */
 import { SluiceError } from '../errors.ts';
+import { isDataError } from '../observe/error-facts.ts';
 import type { Events } from '../observe/events.ts';
 import { KnownContents, storeBatch } from './copy-transaction.ts';
-import type { Connection, Database } from './database.ts';
+import { type Database, withConnection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { ensureDay, utcDay } from './partitions.ts';
 
@@ -19,8 +20,8 @@ const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more fight for the same two cores. */
 const LANES = 2;
 const RETRY_AFTER_SECONDS = 1;
-/** SQLSTATE classes that speak of the rows themselves: data exception, integrity constraint. */
-const DATA_ERROR_CLASSES = ['22', '23'];
+/** Above the limit of a single statement, which a server in good health keeps by itself. */
+const BATCH_TIMEOUT_MS = 40_000;
 
 interface Waiting {
   readonly request: EncodedRequest;
@@ -32,13 +33,8 @@ export interface CopyWriterSettings {
   /** bytes accepted but not yet committed; more are refused */
   readonly inflightBytesMax: number;
   readonly lanes?: number;
-}
-
-function isDataError(error: unknown): boolean {
-  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-  return (
-    typeof code === 'string' && code.length === 5 && DATA_ERROR_CLASSES.includes(code.slice(0, 2))
-  );
+  /** a transaction that takes longer is given up, and its connection with it */
+  readonly batchTimeoutMs?: number;
 }
 
 type WriterEvents = Pick<
@@ -51,6 +47,7 @@ export class CopyWriter {
   readonly #events: WriterEvents;
   readonly #inflightBytesMax: number;
   readonly #lanes: number;
+  readonly #batchTimeoutMs: number;
   readonly #known = new KnownContents();
   readonly #ensuredDays = new Set<string>();
   #waiting: Waiting[] = [];
@@ -64,6 +61,7 @@ export class CopyWriter {
     this.#events = events;
     this.#inflightBytesMax = settings.inflightBytesMax;
     this.#lanes = settings.lanes ?? LANES;
+    this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
   }
 
   /** Bytes accepted but not yet committed. */
@@ -157,16 +155,9 @@ export class CopyWriter {
 
   async #transact(requests: readonly EncodedRequest[]): Promise<void> {
     for (const { arrivedAtMs } of requests) await this.#ensureDay(arrivedAtMs);
-    const connection = await this.#database.connect();
-    let broken: Error | undefined;
-    try {
-      await storeBatch(connection, requests, this.#known);
-    } catch (error) {
-      broken = await rollBack(connection);
-      throw error;
-    } finally {
-      connection.release(broken);
-    }
+    await withConnection(this.#database, this.#batchTimeoutMs, (connection) =>
+      storeBatch(connection, requests, this.#known),
+    );
   }
 
   async #ensureDay(arrivedAtMs: number): Promise<void> {
@@ -205,15 +196,5 @@ export class CopyWriter {
         }),
       );
     }
-  }
-}
-
-/** Undoes the open transaction; what is returned says that the connection is no longer usable. */
-async function rollBack(connection: Connection): Promise<Error | undefined> {
-  try {
-    await connection.query('ROLLBACK');
-    return undefined;
-  } catch (error) {
-    return error instanceof Error ? error : new Error('ROLLBACK failed');
   }
 }

@@ -8,15 +8,19 @@ import pg from 'pg';
 
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
+import { BoundedPool } from './bounded-pool.ts';
+import { Loan } from './loan.ts';
 
 const UUID_OID = 2950;
 /** `ALTER TABLE … DETACH PARTITION … CONCURRENTLY` came with 14. */
 const SERVER_VERSION_MIN = 140_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/**
- * No statement of ours runs longer in good health; a hung server must not hold requests for ever.
- */
+/** No statement of ours runs longer in good health. Kept by the server. */
 const STATEMENT_TIMEOUT_MS = 30_000;
+/** Kept by us, for a server that hangs; a little later, so that one that lives speaks first. */
+const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2000;
+/** A transaction is a few statements. */
+const TRANSACTION_TIMEOUT_MS = 60_000;
 const IDLE_TIMEOUT_MS = 30_000;
 
 const stripDashes = (text: string): string => text.replaceAll('-', '');
@@ -36,7 +40,8 @@ export type Connection = pg.PoolClient;
 export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
 
 /**
- * A pool of connections; none is opened before it is needed.
+ * A pool of connections; none is opened before it is needed. Whatever it is asked has an end: a
+ * query fails after `QUERY_TIMEOUT_MS`, and `end()` cuts what is still open after a moment.
  *
  * @param url postgres://…
  * @param max most connections at a time
@@ -47,13 +52,14 @@ export function createDatabase(
   max: number,
   events: Pick<Events, 'connectionLost'>,
 ): Database {
-  const pool = new pg.Pool({
+  const pool = new BoundedPool({
     connectionString: url,
     max,
     types,
     application_name: 'sluice',
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
   });
@@ -65,28 +71,54 @@ export function createDatabase(
 }
 
 /**
- * Runs `work` on one connection inside a transaction; a failed one is rolled back, and the
+ * A statement that may take longer than `QUERY_TIMEOUT_MS`. The server's own `statement_timeout`
+ * must be set as long beside it.
+ */
+export function slowStatement(text: string, limitMs: number): pg.QueryConfig {
+  const statement = { text, query_timeout: limitMs };
+  return statement;
+}
+
+/**
+ * Lends `work` one connection. When `work` fails, what it left open is rolled back, and the
  * connection is thrown away when even that fails.
+ *
+ * @param limitMs past this the connection is cut, so that whatever `work` waits for rejects
+ * @throws what `work` throws; when the time was up, an error that says so
+ */
+export async function withConnection<T>(
+  database: Database,
+  limitMs: number,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const loan = new Loan(await database.connect(), limitMs);
+  try {
+    return await work(loan.connection);
+  } catch (error) {
+    const { expired } = loan;
+    if (expired === null) await loan.rollBack();
+    throw expired ?? error;
+  } finally {
+    loan.end();
+  }
+}
+
+/**
+ * Runs `work` on one connection inside a transaction, as `withConnection` does.
+ *
+ * @param limitMs for all of it, from BEGIN to COMMIT
  */
 export async function inTransaction<T>(
   database: Database,
   work: (connection: Connection) => Promise<T>,
+  limitMs: number = TRANSACTION_TIMEOUT_MS,
 ): Promise<T> {
-  const connection = await database.connect();
-  let broken: Error | undefined;
-  try {
+  return await withConnection(database, limitMs, async (connection) => {
     await connection.query('BEGIN');
     const result = await work(connection);
     await connection.query('COMMIT');
     return result;
-  } catch (error) {
-    await connection.query('ROLLBACK').catch((rollbackError: unknown) => {
-      broken = rollbackError instanceof Error ? rollbackError : new Error('ROLLBACK failed');
-    });
-    throw error;
-  } finally {
-    connection.release(broken);
-  }
+  });
 }
 
 /**
@@ -112,6 +144,24 @@ export async function checkServer(database: Database): Promise<void> {
       `PostgreSQL 14 or newer is needed; DATABASE_URL leads to ${Math.floor(version / 10_000)}`,
     );
   }
+}
+
+/**
+ * Checks that the server allows as many connections as this process may open.
+ *
+ * @param needed connections of this process
+ * @throws {OperatorError} naming both numbers and what to change
+ */
+export async function checkConnections(database: Database, needed: number): Promise<void> {
+  const { rows } = await database.query<{ allowed: number }>(
+    "SELECT current_setting('max_connections')::int AS allowed",
+  );
+  const allowed = rows[0]?.allowed ?? 0;
+  if (needed <= allowed) return;
+  throw new OperatorError(
+    `PostgreSQL allows ${allowed} connections and this process may open ${needed}: ` +
+      'lower MATCH_THREADS, or restart PostgreSQL with a larger max_connections',
+  );
 }
 
 /** The `db` probe: resolves when a query has gone through. */

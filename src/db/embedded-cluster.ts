@@ -150,16 +150,21 @@ async function readIfThere(path: string): Promise<string | null> {
  * log.
  *
  * @param port on 127.0.0.1
+ * @param connectionsMax connections of all its users together
  */
-export function serverArguments(port: number): string[] {
-  const settings = { port: String(port), shared_buffers: `${sharedBuffersMib()}MB`, ...SETTINGS };
+export function serverArguments(port: number, connectionsMax: number): string[] {
+  const settings = {
+    port: String(port),
+    max_connections: String(connectionsMax),
+    shared_buffers: `${sharedBuffersMib()}MB`,
+    ...SETTINGS,
+  };
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
 const SETTINGS = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  max_connections: '50',
   timezone: 'UTC',
 
   // 200 means committed.

@@ -37,15 +37,16 @@ const EMPTY_PID_FILE_AGE_MS = 2000;
  * Starts a server on the cluster of `place` and waits until it accepts logins. A server that turns
  * out to be running after all (its owner was killed in the act of starting it) is taken as it is.
  *
+ * @param connectionsMax most connections it will take
  * @throws OperatorError with the last lines of its log when it does not come up
  */
-export async function launchServer(place: Place): Promise<Server> {
+export async function launchServer(place: Place, connectionsMax: number): Promise<Server> {
   const lingerDeadline = Date.now() + LINGER_TIMEOUT_MS;
   let port = await choosePort(place.home);
   let portAttempts = 1;
   for (;;) {
     await removeRecycledPidFile(place.home);
-    const launch = await spawnServer(place, port);
+    const launch = await spawnServer(place, serverArguments(port, connectionsMax));
     const server = await awaitLaunch(place.home, launch.pid);
     if (server !== null) {
       await writeFile(portFileOf(place.home), `${server.port}\n`, { mode: 0o600 });
@@ -69,20 +70,19 @@ export async function launchServer(place: Place): Promise<Server> {
  * A session of its own: Ctrl-C in our terminal must not reach the server before we have drained,
  * and it may outlive us. Its output goes to a file, never to a pipe that dies with us.
  */
-async function spawnServer(place: Place, port: number): Promise<{ pid: number; logStart: number }> {
+async function spawnServer(
+  place: Place,
+  settings: readonly string[],
+): Promise<{ pid: number; logStart: number }> {
   const { file, start } = await openServerLog(place.home);
   try {
-    const child = spawn(
-      place.runtime.postgres,
-      ['-D', clusterOf(place.home), ...serverArguments(port)],
-      {
-        ...asAccount(place.account),
-        cwd: '/',
-        env: CHILD_ENVIRONMENT,
-        detached: true,
-        stdio: ['ignore', file.fd, file.fd],
-      },
-    );
+    const child = spawn(place.runtime.postgres, ['-D', clusterOf(place.home), ...settings], {
+      ...asAccount(place.account),
+      cwd: '/',
+      env: CHILD_ENVIRONMENT,
+      detached: true,
+      stdio: ['ignore', file.fd, file.fd],
+    });
     await once(child, 'spawn');
     child.unref();
     if (child.pid === undefined) throw new Error('a process was spawned without a pid');

@@ -27,6 +27,9 @@ import {
   stopServer,
 } from './embedded-server.ts';
 
+/** Enough for a server with a few threads and a command or two beside it. */
+const CONNECTIONS_MAX = 50;
+
 /** What is worth an operator's line; pino's loggers fit. */
 export interface EmbeddedLog {
   info(message: string): void;
@@ -53,35 +56,40 @@ export interface EmbeddedDatabase {
   stop(): Promise<void>;
 }
 
+export interface StartOptions {
+  readonly dataDir: string;
+  readonly log: EmbeddedLog;
+  readonly connectionsMax?: number;
+}
+
 /**
  * Gives the database of `dataDir`: makes it on the first start, starts its server or takes over
  * the one that runs.
  *
  * @param options.dataDir folder for the data; relative paths from the working directory
+ * @param options.connectionsMax most connections of all users together; a server that is running
+ *   already keeps the number it was started with
  * @throws OperatorError with one line for the operator: no binaries for this platform, an unusable
  *   folder, data of another major version, a server that does not start (with its last log lines)
  */
-export async function startEmbedded(options: {
-  readonly dataDir: string;
-  readonly log: EmbeddedLog;
-}): Promise<EmbeddedDatabase> {
+export async function startEmbedded(options: StartOptions): Promise<EmbeddedDatabase> {
   const place = await preparePlace(options.dataDir);
   if (place.moved !== null) {
     options.log.warn(`embedded database is in ${place.home}: ${place.moved}`);
   }
   try {
-    return await startIn(place, options.log);
+    return await startIn(place, options);
   } catch (error) {
     throw explained(error, place.home);
   }
 }
 
-async function startIn(place: Place, log: EmbeddedLog): Promise<EmbeddedDatabase> {
+async function startIn(place: Place, options: StartOptions): Promise<EmbeddedDatabase> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
     const ownership = await claimOwnership(place.home);
-    if (ownership !== null) return startOwned(place, ownership, log);
-    const guest = await startAsGuest(place, log);
+    if (ownership !== null) return startOwned(place, ownership, options);
+    const guest = await startAsGuest(place, options.log);
     if (guest !== null) return guest;
     // Its owner is in the middle of starting or stopping it: look again, claim again.
     if (Date.now() > deadline) {
@@ -102,14 +110,14 @@ function explained(error: unknown, home: string): unknown {
 async function startOwned(
   place: Place,
   ownership: Ownership,
-  log: EmbeddedLog,
+  { log, connectionsMax = CONNECTIONS_MAX }: StartOptions,
 ): Promise<EmbeddedDatabase> {
   try {
     const running = await settledServer(place.home);
     if (running === null && (await ensureCluster(place))) {
       log.info(`embedded database made in ${place.home}`);
     }
-    const server = running ?? (await launchServer(place));
+    const server = running ?? (await launchServer(place, connectionsMax));
     const verb = running === null ? 'started' : 'adopted';
     const url = await openDatabase(place.home, server);
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, 127.0.0.1:${server.port})`);

@@ -12,14 +12,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { OperatorError } from '../errors.ts';
-import { type Connection, type Database, inTransaction } from './database.ts';
+import { type Connection, type Database, inTransaction, slowStatement } from './database.ts';
 
 /** Any number will do as long as nothing else in this database uses it: "sluice" in ASCII. */
 const LOCK_KEY = '0x736c75696365';
+/** All of it, waiting for another process that migrates included: a large table is rewritten. */
+const MIGRATION_TIMEOUT_MS = 3_600_000;
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/;
 const FOLDER = fileURLToPath(new URL('migrations/', import.meta.url));
 
-interface Migration {
+export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
@@ -77,29 +79,42 @@ function checkHistory(applied: ReadonlyMap<number, string>, known: readonly Migr
  */
 export async function migrate(database: Database): Promise<string[]> {
   const known = loadMigrations();
-  return await inTransaction(database, async (connection) => {
-    await connection.query('SET LOCAL statement_timeout = 0');
-    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
+  const slow = (sql: string) => slowStatement(sql, MIGRATION_TIMEOUT_MS);
+  const work = async (connection: Connection): Promise<string[]> => {
+    await connection.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}`);
+    await connection.query(slow(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`));
     const applied = await appliedMigrations(connection);
     checkHistory(applied, known);
     const missing = known.filter(({ version }) => !applied.has(version));
     for (const { version, name, sql, sha256 } of missing) {
-      await connection.query(sql);
+      await connection.query(slow(sql));
       await connection.query(
         'INSERT INTO schema_migrations (version, name, sha256) VALUES ($1, $2, $3)',
         [version, name, sha256],
       );
     }
     return missing.map(({ name }) => name);
-  });
+  };
+  return await inTransaction(database, work, MIGRATION_TIMEOUT_MS);
 }
 
-/** The `migrations` probe: resolves when the database has exactly what this program knows. */
-export async function checkMigrations(database: Database): Promise<void> {
-  const { rows } = await database.query<{ applied: number }>(
-    'SELECT count(*)::int AS applied FROM schema_migrations',
-  );
-  const known = loadMigrations().length;
-  const applied = rows[0]?.applied ?? 0;
-  if (applied !== known) throw new Error(`${applied} of ${known} migrations are applied`);
+/**
+ * The `migrations` probe: resolves while the database has every migration this program knows. One
+ * that has more is a newer program's, in the middle of a rolling upgrade, and serves this one too.
+ *
+ * @param known read once, by whoever makes the probe
+ */
+export function createMigrationsProbe(
+  database: Database,
+  known: readonly Migration[] = loadMigrations(),
+): () => Promise<void> {
+  const versions = known.map(({ version }) => version);
+  return async () => {
+    const { rows } = await database.query<{ version: number }>(
+      'SELECT version FROM schema_migrations WHERE version = ANY ($1::int[])',
+      [versions],
+    );
+    if (rows.length === versions.length) return;
+    throw new Error(`${rows.length} of ${versions.length} migrations are applied`);
+  };
 }

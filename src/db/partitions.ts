@@ -5,7 +5,7 @@
  * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
  */
 import type { Events } from '../observe/events.ts';
-import { type Connection, type Database, inTransaction } from './database.ts';
+import { type Connection, type Database, inTransaction, withConnection } from './database.ts';
 import { TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
 const DAY_MS = 86_400_000;
@@ -16,6 +16,8 @@ const LOCK_KEY = '0x736c756963652b31';
  * How long dropping may wait for a table that is being read; it is tried again at the next turn.
  */
 const DROP_LOCK_TIMEOUT_MS = 2000;
+/** Two statements, each under the limit of any statement. */
+const DROP_TIMEOUT_MS = 60_000;
 
 /** The UTC day of a moment, as `2026-11-20`. */
 export function utcDay(epochMs: number): string {
@@ -63,7 +65,10 @@ interface Partition {
   readonly detaching: boolean;
 }
 
-/** Every day's table, also one that an interrupted turn left detached or half-way detached. */
+/**
+ * Every day's table, also one that an interrupted turn left detached or half-way detached; the
+ * latter first, because they stand in the way of the others.
+ */
 async function listPartitions(database: Database): Promise<Partition[]> {
   const { rows } = await database.query<Partition>(
     `SELECT parent, child.relname AS name, inhrelid IS NOT NULL AS attached,
@@ -72,53 +77,83 @@ async function listPartitions(database: Database): Promise<Partition[]> {
        JOIN pg_class child ON child.relname ~ ('^' || parent || '_\\d{4}_\\d\\d_\\d\\d$')
        LEFT JOIN pg_inherits ON inhrelid = child.oid
       WHERE child.relkind = 'r' AND pg_table_is_visible(child.oid)
-      ORDER BY child.relname`,
+      ORDER BY detaching DESC, child.relname`,
     [TELEMETRY_TABLES],
   );
   return rows;
 }
 
-async function dropPartition(connection: Connection, partition: Partition): Promise<void> {
-  const { parent, name, attached, detaching } = partition;
-  if (attached) {
-    const how = detaching ? 'FINALIZE' : 'CONCURRENTLY';
-    await connection.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} ${how}`);
-  }
-  await connection.query(`DROP TABLE ${name}`);
+/**
+ * A reader would leave its partition half-way detached, and until that is finished no other
+ * partition of the same parent can be detached: so readers are found out before.
+ *
+ * @throws SQLSTATE 55P03 when somebody reads it
+ */
+async function requireUnread(database: Database, name: string): Promise<void> {
+  await inTransaction(database, async (connection) => {
+    await connection.query(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE NOWAIT`);
+  });
 }
 
-async function dropBefore(database: Database, firstKeptDay: string): Promise<string[]> {
-  const outdated = (await listPartitions(database)).filter(
-    ({ parent, name }) => name.slice(parent.length + 1).replaceAll('_', '-') < firstKeptDay,
-  );
-  if (outdated.length === 0) return [];
-  const connection = await database.connect();
-  try {
+async function dropPartition(database: Database, partition: Partition): Promise<void> {
+  const { parent, name, attached, detaching } = partition;
+  if (attached && !detaching) await requireUnread(database, name);
+  await withConnection(database, DROP_TIMEOUT_MS, async (connection) => {
     await connection.query(`SET lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
-    for (const partition of outdated) await dropPartition(connection, partition);
-  } finally {
-    // Destroyed rather than given back: it carries a setting of its own.
-    connection.release(true);
-  }
-  return outdated.map(({ name }) => name);
+    try {
+      if (attached) {
+        const how = detaching ? 'FINALIZE' : 'CONCURRENTLY';
+        await connection.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} ${how}`);
+      }
+      await connection.query(`DROP TABLE ${name}`);
+    } finally {
+      await connection.query('RESET lock_timeout');
+    }
+  });
 }
 
 /**
- * One turn of upkeep: partitions for today and the days ahead, and none past retention.
+ * Makes sure that today and the days ahead have their partitions.
  *
- * @param retentionDays whole days kept beside today; 0 keeps everything
+ * @param nowMs milliseconds since 1970
  */
-export async function keepPartitions(
+export async function ensureDays(
   database: Database,
   nowMs: number,
-  retentionDays: number,
   events: Pick<Events, 'partitionsChanged'>,
 ): Promise<void> {
   const created: string[] = [];
   for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1) {
     created.push(...(await ensureDay(database, nowMs + ahead * DAY_MS)));
   }
-  const dropped =
-    retentionDays === 0 ? [] : await dropBefore(database, utcDay(nowMs - retentionDays * DAY_MS));
-  if (created.length + dropped.length > 0) events.partitionsChanged(created, dropped);
+  if (created.length > 0) events.partitionsChanged(created, []);
+}
+
+/**
+ * Drops the partitions past retention, each on its own: one that cannot be dropped now, because
+ * somebody reads it, is told and tried again at the next turn, and stops no other.
+ *
+ * @param nowMs milliseconds since 1970
+ * @param retentionDays whole days kept beside today; 0 keeps everything
+ */
+export async function dropOutdated(
+  database: Database,
+  nowMs: number,
+  retentionDays: number,
+  events: Pick<Events, 'partitionsChanged' | 'maintenanceFailed'>,
+): Promise<void> {
+  if (retentionDays === 0) return;
+  const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
+  const dropped: string[] = [];
+  for (const partition of await listPartitions(database)) {
+    const { parent, name } = partition;
+    if (name.slice(parent.length + 1).replaceAll('_', '-') >= firstKeptDay) continue;
+    try {
+      await dropPartition(database, partition);
+      dropped.push(name);
+    } catch (error) {
+      events.maintenanceFailed(error);
+    }
+  }
+  if (dropped.length > 0) events.partitionsChanged([], dropped);
 }

@@ -125,7 +125,7 @@ function merge(into: RunDelta, delta: RunDelta): void {
 
 /**
  * The deltas of several requests, one per run, in the order of their keys: every writer locks runs
- * in the same order, so that two transactions can never wait for each other.
+ * in the same order, so that transactions may wait for each other but never in a circle.
  */
 export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[] {
   const merged: RunDeltas = new Map();

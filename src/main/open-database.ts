@@ -1,12 +1,16 @@
 /** The database every command works with: the one of DATABASE_URL, or the embedded one. */
 import type { Config } from '../config.ts';
-import { checkServer, createDatabase, type Database } from '../db/database.ts';
+import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
 import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
 
 /** Writer lanes, reads, probes and upkeep of one process; workers have connections of their own. */
 const CONNECTIONS_MAX = 10;
+/** Processes that share an embedded server: the one that serves, and a `pass run` beside it. */
+const FULL_PROCESSES = 2;
+/** Small commands and the odd psql. */
+const SPARE_CONNECTIONS = 30;
 
 /** A command's answer is its own; what the database says goes to the database's log. */
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
@@ -26,6 +30,11 @@ interface Source {
   readonly stop: () => Promise<void>;
 }
 
+/** What one process may open: its pool, and one for each thread that matches. */
+function connectionsOf({ matchThreads }: Config): number {
+  return CONNECTIONS_MAX + matchThreads;
+}
+
 function configuredSource(url: string): Source {
   const { hostname, port, pathname } = new URL(url);
   const where = `PostgreSQL at ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
@@ -33,7 +42,11 @@ function configuredSource(url: string): Source {
 }
 
 async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> {
-  const embedded = await startEmbedded({ dataDir: config.dataDir, log });
+  const embedded = await startEmbedded({
+    dataDir: config.dataDir,
+    log,
+    connectionsMax: FULL_PROCESSES * connectionsOf(config) + SPARE_CONNECTIONS,
+  });
   const how = embedded.adopted ? ', found running' : '';
   const why = embedded.moved === null ? '' : `; ${embedded.moved}`;
   return {
@@ -43,7 +56,11 @@ async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> 
   };
 }
 
-async function open(source: Source, events: Pick<Events, 'connectionLost'>): Promise<OpenDatabase> {
+async function open(
+  source: Source,
+  connections: number,
+  events: Pick<Events, 'connectionLost'>,
+): Promise<OpenDatabase> {
   let closing = false;
   const database = createDatabase(source.url, CONNECTIONS_MAX, {
     // The pool does not wait for goodbyes, so the stopping server may be the one to end a connection.
@@ -53,11 +70,15 @@ async function open(source: Source, events: Pick<Events, 'connectionLost'>): Pro
   });
   const close = async (): Promise<void> => {
     closing = true;
-    await database.end();
-    await source.stop();
+    try {
+      await database.end();
+    } finally {
+      await source.stop();
+    }
   };
   try {
     await checkServer(database);
+    await checkConnections(database, connections);
     const migrations = await migrate(database);
     return { database, url: source.url, where: source.where, migrations, close };
   } catch (error) {
@@ -72,7 +93,7 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
     config.databaseUrl === null
       ? await startedSource(config, { info: events.noted, warn: events.warned })
       : configuredSource(config.databaseUrl);
-  return await open(source, events);
+  return await open(source, connectionsOf(config), events);
 }
 
 /**
@@ -84,5 +105,5 @@ export async function openForCommand(config: Config): Promise<OpenDatabase> {
     config.databaseUrl === null
       ? await startedSource(config, SILENT_LOG)
       : configuredSource(config.databaseUrl);
-  return await open(source, { connectionLost: () => {} });
+  return await open(source, 1, { connectionLost: () => {} });
 }

@@ -1,8 +1,8 @@
 /**
  * The server's process: configuration, start, summary, signals, stop, exit code.
  *
- * A first SIGINT or SIGTERM stops cleanly; a second one ends at once. Requests that were answered
- * 200 are committed either way.
+ * A first SIGINT or SIGTERM stops cleanly, a start under way included; a second one ends at once.
+ * Requests that were answered 200 are committed either way.
  */
 import { readFileSync } from 'node:fs';
 
@@ -11,14 +11,8 @@ import { type Config, readConfig } from '../config.ts';
 import { createObserver, type Events } from '../observe/events.ts';
 import { type Started, serve } from './serve.ts';
 import { StopOrder } from './stop-order.ts';
+import { onStopSignal } from './stop-signals.ts';
 import { summarize } from './summary.ts';
-
-const EXIT_FORCED = 130;
-/**
- * One Ctrl-C under `npm start` arrives twice: from the terminal, and again from npm, which forwards
- * it. Only a signal that comes later than this after the first is a person's second.
- */
-const SAME_SIGNAL_MS = 1000;
 
 /** This program's version, as package.json has it. */
 export function programVersion(): string {
@@ -56,22 +50,14 @@ function printSummary(config: Config, started: Started, elapsedMs: number): void
   );
 }
 
-function stopOnSignals(stops: StopOrder, events: Events): void {
-  let firstAtMs: number | null = null;
-  const onSignal = (signal: NodeJS.Signals): void => {
-    if (firstAtMs !== null) {
-      if (performance.now() - firstAtMs > SAME_SIGNAL_MS) process.exit(EXIT_FORCED);
-      return;
-    }
-    firstAtMs = performance.now();
+function stopOnSignal(stops: StopOrder, events: Events): void {
+  onStopSignal((signal) => {
     events.stopping(signal);
     void stops.run(events).then((clean) => {
       events.stopped();
       process.exit(clean ? 0 : 1);
     });
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
+  });
 }
 
 /** Runs the server; resolves once it has started. The process ends by a signal. */
@@ -81,13 +67,15 @@ export async function runServer(): Promise<void> {
   try {
     const config = readConfig(process.env);
     const observer = createObserver(config.logLevel);
-    stopOnSignals(stops, observer.events);
+    stopOnSignal(stops, observer.events);
     try {
-      const started = await serve(config, observer, stops);
-      printSummary(config, started, performance.now() - startedAt);
+      const started = await stops.during(() => serve(config, observer, stops));
+      if (!stops.isStopping) printSummary(config, started, performance.now() - startedAt);
     } catch (error) {
+      // Ctrl-C also reaches initdb, so a start that is being stopped may end in many ways.
+      const isStopping = stops.isStopping;
       await stops.run(observer.events);
-      throw error;
+      if (!isStopping) throw error;
     }
   } catch (error) {
     reportFailure(error);

@@ -3,7 +3,8 @@
  *
  * Start: corpus (on a thread) and database side by side → schema, partitions → first workspace →
  * workers, pass → listeners. Nothing listens before everything behind it works.
- * Stop: no new connections → pass → requests under way → writer → workers → database.
+ * Stop: no new connections → requests under way → key use → writer → pass → workers → database; each
+ * step has a time limit.
  */
 import type { Config } from '../config.ts';
 import { CopyWriter } from '../db/copy-writer.ts';
@@ -12,8 +13,9 @@ import { encodeRequest } from '../db/encoded-request.ts';
 import { findFinding, listFindings } from '../db/findings-read.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
-import { checkMigrations } from '../db/migrate.ts';
-import { keepPartitions } from '../db/partitions.ts';
+import { createMigrationsProbe } from '../db/migrate.ts';
+import { dropOutdated, ensureDays } from '../db/partitions.ts';
+import { keepRejectedRequest } from '../db/rejected-requests.ts';
 import { readWorkspaceSettings } from '../db/rule-settings.ts';
 import type { Catalog } from '../engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
@@ -32,13 +34,19 @@ import { buildCatalog } from '../pool/workers.ts';
 import { corpusPackageDir, MANIFEST_PATH } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass } from './create-pass.ts';
+import { keepKeyUse } from './key-use.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
 import { listenersOf, type SiteDependencies } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { repeat } from './upkeep.ts';
 
 const PARTITION_UPKEEP_MS = 60 * 60_000;
-const KEY_USE_UPKEEP_MS = 30_000;
+/** Listeners close what is still open by themselves before that. */
+const REQUESTS_STOP_LIMIT_MS = 30_000;
+/** A task under way reads and matches a few runs; their leases bring them back if it is cut off. */
+const PASS_STOP_LIMIT_MS = 30_000;
+/** The embedded server's own stop is bounded by 75 seconds. */
+const DATABASE_STOP_LIMIT_MS = 90_000;
 
 export interface Started {
   readonly ports: { readonly base: number; readonly observe: number; readonly admin: number };
@@ -46,22 +54,6 @@ export interface Started {
   readonly catalog: Catalog;
   readonly counts: SupportCounts;
   readonly firstKeys: FirstKeys | null;
-}
-
-/** Notes which keys were used and writes that down now and then. */
-function keepKeyUse(database: Database, events: Events, stops: StopOrder): (id: number) => void {
-  const used = new Set<number>();
-  const flush = async (): Promise<void> => {
-    const ids = [...used];
-    used.clear();
-    await recordKeyUse(database, ids);
-  };
-  const upkeep = repeat(flush, KEY_USE_UPKEEP_MS, events.keyUseUnrecorded);
-  stops.add('key use', async () => {
-    await upkeep.stop();
-    await flush();
-  });
-  return (id) => used.add(id);
 }
 
 function ruleReader(catalog: Catalog, counts: SupportCounts, database: Database): RuleReader {
@@ -85,7 +77,7 @@ function probesOf(
 ): Map<string, Probe> {
   const probes = new Map<string, Probe>([
     ['db', () => ping(database)],
-    ['migrations', () => checkMigrations(database)],
+    ['migrations', createMigrationsProbe(database)],
     ['corpus', corpusProbe],
     ['pass', () => pass.check()],
   ]);
@@ -100,9 +92,10 @@ async function openListeners(
   stops: StopOrder,
 ): Promise<Started['ports']> {
   const listeners: Listener[] = [];
-  stops.add('requests under way', async () => {
+  const closeAll = async (): Promise<void> => {
     await Promise.all(listeners.map((listener) => listener.close()));
-  });
+  };
+  stops.add('requests under way', closeAll, REQUESTS_STOP_LIMIT_MS);
   for (const settings of listenersOf(config, sites)) {
     listeners.push(await openListener(settings, events));
   }
@@ -117,13 +110,20 @@ async function openListeners(
   };
 }
 
-/** Opens the database, with a partition for every row that may come, and keeps it so. */
+/**
+ * Opens the database, with a partition for every row that may come, and keeps it so. Nobody waits
+ * for old partitions to go: somebody may be reading them.
+ */
 async function openTables(config: Config, events: Events, stops: StopOrder): Promise<OpenDatabase> {
   const open = await openForServer(config, events);
-  stops.add('database', open.close);
-  const keepTables = () => keepPartitions(open.database, Date.now(), config.retentionDays, events);
-  await keepTables();
-  const upkeep = repeat(keepTables, PARTITION_UPKEEP_MS, events.maintenanceFailed);
+  stops.add('database', open.close, DATABASE_STOP_LIMIT_MS);
+  const { database } = open;
+  await ensureDays(database, Date.now(), events);
+  const turn = async (): Promise<void> => {
+    await ensureDays(database, Date.now(), events);
+    await dropOutdated(database, Date.now(), config.retentionDays, events);
+  };
+  const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, { atOnce: true });
   stops.add('upkeep', upkeep.stop);
   return open;
 }
@@ -157,14 +157,14 @@ export async function serve(
   stops.add('rate limiter', rateLimiter.close);
   const { pass, workers } = createPass(config, open, catalog, events);
   stops.add('workers', workers.close);
-  stops.add('pass', () => pass.stop());
+  stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(workers, corpusTask, events, stops);
   const writer = new CopyWriter(database, { inflightBytesMax: config.maxInflightBytes }, events);
   stops.add('writer', () => writer.close());
   const authenticator = createAuthenticator({
     digest: digestKey,
     find: (digest) => findCredential(database, digest),
-    noteUse: keepKeyUse(database, events, stops),
+    noteUse: keepKeyUse((ids) => recordKeyUse(database, ids), events, stops),
   });
   const ports = await openListeners(
     config,
@@ -175,12 +175,14 @@ export async function serve(
         budget: new ByteBudget(config.maxInflightBytes),
         maxBodyBytes: config.maxBodyBytes,
         maxDecodedBodyBytes: config.maxDecodedBodyBytes,
+        keepRejected: (rejected) => keepRejectedRequest(database, rejected),
         store: (request, workspaceId) =>
           writer.offer(encodeRequest(request, workspaceId, Date.now())),
         events,
       },
       read: {
         authenticator,
+        rateLimiter,
         rules: ruleReader(catalog, counts, database),
         findings: {
           list: (...query) => listFindings(database, ...query),

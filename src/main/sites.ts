@@ -59,10 +59,13 @@ export function listenersOf(
     sites: new Map([['', [metricsRoute(metrics), ...probe]]]),
   };
   if (port === observePort && port !== 0) {
+    const { host: authority, hostname } = new URL(observeUrl);
     const sites = new Map([
       ['', base],
-      [new URL(observeUrl).host.toLowerCase(), observe],
+      [authority, observe],
     ]);
+    // Proxies pass the Host header on without the port; that will do where the names differ.
+    if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
     return [{ setting: 'PORT', host, port, sites }, admin];
   }
   return [

@@ -11,21 +11,25 @@ export interface Upkeep {
  * Repeats `turn` until stopped; turns never overlap and do not keep the process alive.
  *
  * @param onFailure told of every turn that failed
+ * @param options.atOnce the first turn begins now instead of after the first interval
  */
 export function repeat(
   turn: () => Promise<void>,
   intervalMs: number,
   onFailure: (error: unknown) => void,
+  options: { readonly atOnce?: boolean } = {},
 ): Upkeep {
   let running: Promise<void> | null = null;
-  const timer = setInterval(() => {
+  const begin = (): void => {
     running ??= turn()
       .catch(onFailure)
       .finally(() => {
         running = null;
       });
-  }, intervalMs);
+  };
+  const timer = setInterval(begin, intervalMs);
   timer.unref();
+  if (options.atOnce === true) begin();
   return {
     stop: async () => {
       clearInterval(timer);

@@ -1,8 +1,8 @@
 /**
  * What of an error may stand in a log: never customers' text.
  *
- * PostgreSQL puts values into messages of data errors (SQLSTATE classes 22 and 23) and into
- * `detail`, so those messages are left out and the code speaks alone.
+ * PostgreSQL puts values into messages of data errors and into `detail`, so those messages are left
+ * out and the code speaks alone.
  */
 
 export interface ErrorFacts {
@@ -12,23 +12,34 @@ export interface ErrorFacts {
   readonly at?: string;
 }
 
-const DATA_ERROR_CLASSES = new Set(['22', '23']);
+/**
+ * SQLSTATE classes that speak of the rows themselves: data exception, integrity constraint, program
+ * limit exceeded (JSON nested too deeply, a value too long for an index).
+ */
+const DATA_ERROR_CLASSES = new Set(['22', '23', '54']);
+const SQLSTATE_CHARS = 5;
 
 function textProperty(value: object, key: string): string | undefined {
   const found: unknown = Reflect.get(value, key);
   return typeof found === 'string' ? found : undefined;
 }
 
+/** Whether PostgreSQL refused the rows it was given: sending them again cannot help. */
+export function isDataError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = textProperty(error, 'code');
+  return code?.length === SQLSTATE_CHARS && DATA_ERROR_CLASSES.has(code.slice(0, 2));
+}
+
 /** Names an error by kind, code and (where it cannot hold customers' text) message. */
 export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { error: typeof error };
   const code = textProperty(error, 'code');
-  const isDataError = code !== undefined && DATA_ERROR_CLASSES.has(code.slice(0, 2));
   const table = textProperty(error, 'table');
   return {
     error: error.name,
     ...(code === undefined ? {} : { code }),
-    ...(isDataError && code.length === 5 ? {} : { message: error.message }),
+    ...(isDataError(error) ? {} : { message: error.message }),
     ...(table === undefined ? {} : { at: table }),
   };
 }

@@ -2,6 +2,7 @@
  * Storing requests, through a real PostgreSQL: batches form while one is under way, a bad request
  * costs its neighbours nothing, and a lost database costs no more than its batch.
  */
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CopyWriter, type CopyWriterSettings } from '../../src/db/copy-writer.ts';
 import { createDatabase, type Database } from '../../src/db/database.ts';
@@ -218,6 +219,11 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
       () => withChunk(named('bad'), 'spans', spansChunk(named('bad')).subarray(0, -3)),
     ],
     [
+      'JSON nested too deeply',
+      '54001',
+      () => encode({ spans: [spanRow({ attributes: `${'['.repeat(1e6)}${']'.repeat(1e6)}` })] }),
+    ],
+    [
       'a resource with bad JSON',
       '22P02',
       () => named('bad', { resources: [resourceRow({ id: hex16(9), attributes: '{bad' })] }),
@@ -261,6 +267,15 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
     expect(writer.inflightBytes).toBe(0);
     await writer.offer(named('8'));
     expect(await spanNames()).toContain('8');
+  });
+
+  test('a metric name of any length is stored', async () => {
+    const name = randomBytes(1 << 20).toString('hex');
+    const metric = { ...metricRow({ id: hex16(9) }), name };
+    await createWriter().offer(named('with metric', { metrics: [metric] }));
+    expect(await scratch.rows('SELECT name = $1 AS whole FROM metrics', [name])).toEqual([
+      { whole: true },
+    ]);
   });
 
   test('several bad ones among many', async () => {
@@ -389,7 +404,7 @@ describe('close', () => {
   });
 });
 
-test('many writers at once count runs right and never wait for each other', async () => {
+test('many writers at once count runs right and never end in a deadlock', async () => {
   const writers = [createWriter(), createWriter()];
   const offers = Array.from({ length: 200 }, (_, index) => {
     const spans = Array.from({ length: 10 }, (_, at) =>

@@ -1,6 +1,12 @@
 /** Connections: the forms values come back in, transactions, and connections that are lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkServer, createDatabase, inTransaction, ping } from '../../src/db/database.ts';
+import {
+  checkConnections,
+  checkServer,
+  createDatabase,
+  inTransaction,
+  ping,
+} from '../../src/db/database.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -70,6 +76,26 @@ describe('a transaction', () => {
     expect(await notes()).toEqual(['kept']);
   });
 
+  test('that takes longer than it may is given up, and its connection thrown away', async () => {
+    const database = createDatabase(scratch.url, 1, { connectionLost: () => undefined });
+    const pidOf = async (): Promise<unknown> =>
+      (await database.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+    const pid = await pidOf();
+    await expect(
+      inTransaction(
+        database,
+        async (connection) => {
+          await connection.query(`INSERT INTO note VALUES ('late')`);
+          await connection.query('SELECT pg_sleep(600)');
+        },
+        300,
+      ),
+    ).rejects.toThrow('The database took longer than 300 ms.');
+    expect(await pidOf()).not.toBe(pid);
+    expect(await notes()).toEqual(['kept']);
+    await database.end();
+  });
+
   test('whose connection is lost between two queries fails at the second', async () => {
     await expect(
       inTransaction(scratch.database, async (connection) => {
@@ -113,5 +139,17 @@ describe('the check before anything starts', () => {
     );
     expect(String(failure)).not.toContain('hunter2');
     await database.end();
+  });
+
+  test('wants room for every connection of this process', async () => {
+    const [{ max_connections } = {}] = await scratch.rows('SHOW max_connections');
+    await checkConnections(scratch.database, Number(max_connections));
+    await expect(checkConnections(scratch.database, Number(max_connections) + 1)).rejects.toEqual(
+      new OperatorError(
+        `PostgreSQL allows ${max_connections} connections and this process may open ` +
+          `${Number(max_connections) + 1}: lower MATCH_THREADS, or restart PostgreSQL with a ` +
+          'larger max_connections',
+      ),
+    );
   });
 });

@@ -92,6 +92,15 @@ describe('a first start', () => {
     expect(await failure(ask(wrong, 'SELECT 1'))).toMatchObject({ code: '28P01' });
   });
 
+  it('takes as many connections as its users need', async () => {
+    const dataDir = await lab.folder();
+    const { url, stop } = await lab.start(dataDir, 300);
+    expect(await ask(url, 'SHOW max_connections')).toEqual(['300']);
+    await stop();
+    const later = await lab.start(dataDir);
+    expect(await ask(later.url, 'SHOW max_connections')).toEqual(['50']);
+  });
+
   it('keeps statements and rows out of the log, even of statements that fail', async () => {
     const { url, home } = await lab.start(await lab.folder());
     await ask(url, 'CREATE TABLE t (id int PRIMARY KEY, body json)');

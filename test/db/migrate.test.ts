@@ -1,7 +1,7 @@
 /** The schema's history: applied once, by whoever comes first, and refused when it does not fit. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/db/database.ts';
-import { checkMigrations, loadMigrations, migrate } from '../../src/db/migrate.ts';
+import { createMigrationsProbe, loadMigrations, migrate } from '../../src/db/migrate.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -31,7 +31,7 @@ test('the first time applies all, the second nothing', async () => {
   expect(await migrate(database)).toEqual([]);
   const { rows } = await database.query('SELECT name, sha256 FROM schema_migrations ORDER BY 1');
   expect(rows).toEqual(loadMigrations().map(({ name, sha256 }) => ({ name, sha256 })));
-  await checkMigrations(database);
+  await createMigrationsProbe(database)();
 });
 
 test('of many at once one applies all, and the others wait and find nothing to do', async () => {
@@ -60,9 +60,6 @@ test('a database of a newer program is refused', async () => {
         'It was written by a newer Sluice: start that one.',
     ),
   );
-  await expect(checkMigrations(database)).rejects.toThrow(
-    `${names.length + 1} of ${names.length} migrations are applied`,
-  );
 });
 
 test('a migration that fails leaves nothing behind', async () => {
@@ -72,6 +69,19 @@ test('a migration that fails leaves nothing behind', async () => {
   expect(rows).toEqual([{ history: null }]);
 });
 
+test('the probe passes on the database of a newer program, and fails on that of an older', async () => {
+  await migrate(database);
+  const probe = createMigrationsProbe(database);
+  await database.query(
+    `INSERT INTO schema_migrations (version, name, sha256) VALUES (9999, '9999-later.sql', '')`,
+  );
+  await probe();
+  await database.query('DELETE FROM schema_migrations WHERE version = 1');
+  await expect(probe()).rejects.toThrow(
+    `${names.length - 1} of ${names.length} migrations are applied`,
+  );
+});
+
 test('the probe fails on a database without a schema', async () => {
-  await expect(checkMigrations(database)).rejects.toMatchObject({ code: '42P01' });
+  await expect(createMigrationsProbe(database)()).rejects.toMatchObject({ code: '42P01' });
 });

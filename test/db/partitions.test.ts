@@ -1,6 +1,6 @@
 /** Daily partitions: made ahead, dropped past retention, put right after an interrupted turn. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { ensureDay, keepPartitions, utcDay } from '../../src/db/partitions.ts';
+import { dropOutdated, ensureDay, ensureDays, utcDay } from '../../src/db/partitions.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { DAY_MS, NOON_MS } from '../support/rows.ts';
 
@@ -8,18 +8,24 @@ const TABLES = ['log_records', 'metric_points', 'spans'];
 
 let scratch: MigratedDatabase;
 let told: { created: string[]; dropped: string[] }[];
+let failures: unknown[];
 
 beforeEach(async () => {
   scratch = await openMigratedDatabase();
   told = [];
+  failures = [];
 });
 afterEach(() => scratch.close());
 
+/** One turn of upkeep. */
 async function keep(nowMs: number, retentionDays: number): Promise<void> {
-  await keepPartitions(scratch.database, nowMs, retentionDays, {
-    partitionsChanged: (created, dropped) =>
+  const events = {
+    partitionsChanged: (created: readonly string[], dropped: readonly string[]) =>
       void told.push({ created: [...created], dropped: [...dropped] }),
-  });
+    maintenanceFailed: (error: unknown) => void failures.push(error),
+  };
+  await ensureDays(scratch.database, nowMs, events);
+  await dropOutdated(scratch.database, nowMs, retentionDays, events);
 }
 
 /** Every partition there is, attached or not. */
@@ -99,7 +105,7 @@ describe('keeping partitions', () => {
       utcDay(NOON_MS + (from + index) * DAY_MS).replaceAll('-', '_'),
     );
 
-  async function ensureDays(from: number, to: number): Promise<void> {
+  async function ensureDaysOf(from: number, to: number): Promise<void> {
     for (let day = from; day <= to; day += 1) {
       await ensureDay(scratch.database, NOON_MS + day * DAY_MS);
     }
@@ -113,7 +119,7 @@ describe('keeping partitions', () => {
   });
 
   test('drops what is past retention, and not a day earlier', async () => {
-    await ensureDays(-4, 2);
+    await ensureDaysOf(-4, 2);
     await keep(NOON_MS, 2);
     expect(await tables()).toEqual(ofDays(...days(-2, 2)));
     expect(told).toEqual([{ created: [], dropped: expect.any(Array) }]);
@@ -123,7 +129,7 @@ describe('keeping partitions', () => {
   });
 
   test('retention 0 keeps everything', async () => {
-    await ensureDays(-400, -400);
+    await ensureDaysOf(-400, -400);
     await keep(NOON_MS, 0);
     expect(await tables()).toContain('spans_2025_10_16');
   });
@@ -136,7 +142,7 @@ describe('keeping partitions', () => {
   });
 
   test('drops a table that an interrupted turn left detached', async () => {
-    await ensureDays(-5, -5);
+    await ensureDaysOf(-5, -5);
     await scratch.rows('ALTER TABLE spans DETACH PARTITION spans_2026_11_15');
     expect(await attached()).not.toContain('spans_2026_11_15');
     await keep(NOON_MS, 1);
@@ -144,7 +150,7 @@ describe('keeping partitions', () => {
   });
 
   test('finishes a detaching that was interrupted half-way', async () => {
-    await ensureDays(-5, -5);
+    await ensureDaysOf(-5, -5);
     const reader = await scratch.database.connect();
     await reader.query('BEGIN; SELECT 1 FROM spans_2026_11_15');
     const detacher = await scratch.database.connect();
@@ -163,14 +169,52 @@ describe('keeping partitions', () => {
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
   });
 
-  test('gives up on a partition that is being read, and drops it at the next turn', async () => {
-    await ensureDays(-5, -5);
+  test('of partitions that somebody reads only those stay, until the next turn', async () => {
+    await ensureDaysOf(-6, -4);
     const reader = await scratch.database.connect();
-    await reader.query('BEGIN; SELECT 1 FROM log_records_2026_11_15');
-    await expect(keep(NOON_MS, 1)).rejects.toMatchObject({ code: '55P03' });
+    await reader.query(
+      'BEGIN; SELECT 1 FROM log_records_2026_11_15; SELECT 1 FROM spans_2026_11_14',
+    );
+    await keep(NOON_MS, 1);
+    expect(failures).toMatchObject([{ code: '55P03' }, { code: '55P03' }]);
+    expect(failures.map(String)).toEqual([
+      expect.stringContaining('"log_records_2026_11_15"'),
+      expect.stringContaining('"spans_2026_11_14"'),
+    ]);
+    const read = ['log_records_2026_11_15', 'spans_2026_11_14'];
+    expect((await attached()).sort()).toEqual([...ofDays(...days(0, 2)), ...read].sort());
+    expect(told.flatMap(({ dropped }) => dropped)).toHaveLength(7);
     await reader.query('COMMIT');
     reader.release();
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
+    expect(failures).toHaveLength(2);
+  });
+
+  test('a reader of a whole table holds up that table alone, and leaves no setting behind', async () => {
+    await ensureDaysOf(-5, -5);
+    const reader = await scratch.database.connect();
+    await reader.query('BEGIN; SELECT 1 FROM spans');
+    await keep(NOON_MS, 1);
+    expect(failures).toMatchObject([{ code: '55P03' }]);
+    expect(await tables()).toEqual([...ofDays(...days(0, 2)), 'spans_2026_11_15'].sort());
+    await reader.query('COMMIT');
+    reader.release();
+    await keep(NOON_MS, 1);
+    expect(await tables()).toEqual(ofDays(...days(0, 2)));
+    const settings = await Promise.all(
+      Array.from({ length: scratch.database.totalCount }, () => scratch.rows('SHOW lock_timeout')),
+    );
+    expect(new Set(settings.flat().map((row) => row.lock_timeout))).toEqual(new Set(['0']));
+  });
+
+  test('partitions are made though nothing can be dropped', async () => {
+    await ensureDaysOf(-5, -5);
+    const reader = await scratch.database.connect();
+    await reader.query('BEGIN; SELECT 1 FROM spans; SELECT 1 FROM log_records');
+    await ensureDays(scratch.database, NOON_MS, { partitionsChanged: () => undefined });
+    expect(await attached()).toEqual(expect.arrayContaining(ofDays(...days(0, 2))));
+    await reader.query('COMMIT');
+    reader.release();
   });
 });

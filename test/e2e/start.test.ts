@@ -10,6 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { createDatabase } from '../../src/db/database.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { ensureDay } from '../../src/db/partitions.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   findFreePort,
@@ -18,6 +21,7 @@ import {
   startServer,
   type TestServer,
 } from '../support/server.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** What a server that does not start says, and how it ends. */
 async function failure(settings: Record<string, string>, root?: string) {
@@ -118,6 +122,39 @@ test('a corpus file that is not what the manifest says: nothing starts', async (
     expect(await readdir(root)).not.toContain('data');
   } finally {
     await rm(root, { recursive: true, force: true });
+  }
+});
+
+test('somebody who reads an expired partition keeps neither the start nor the ingest', async () => {
+  const { url, drop } = await createTestDatabase();
+  const database = createDatabase(url, 3, { connectionLost: () => {} });
+  await migrate(database);
+  await ensureDay(database, Date.UTC(2020, 0, 1));
+  const reader = await database.connect();
+  await reader.query('BEGIN; SELECT 1 FROM spans; SELECT 1 FROM log_records_2020_01_01');
+  const expired = async (): Promise<unknown[]> => {
+    const { rows } = await database.query(
+      "SELECT relname FROM pg_class WHERE relname LIKE '%2020_01_01' AND relkind = 'r' ORDER BY 1",
+    );
+    return rows.map(({ relname }) => relname);
+  };
+  const server = await startServer({ DATABASE_URL: url });
+  try {
+    await waitFor(async () => (await expired()).length === 2, {
+      withinMs: 60_000,
+      what: 'the partition that nobody reads to be dropped',
+    });
+    expect(await expired()).toEqual(['log_records_2020_01_01', 'spans_2020_01_01']);
+    await waitFor(() => server.stderr().split('maintenance failed').length === 3, {
+      withinMs: 60_000,
+      what: 'both failures to be told',
+    });
+    await reader.query('COMMIT');
+    reader.release();
+    expect(await server.stop()).toEqual({ code: 0, signal: null });
+  } finally {
+    await database.end();
+    await drop();
   }
 });
 

@@ -144,6 +144,7 @@ describe('what of an error may be logged', () => {
     ['22P02', 'invalid input syntax for type json'],
     ['22021', 'invalid byte sequence for encoding "UTF8": 0x00'],
     ['23505', 'duplicate key value violates unique constraint "x"'],
+    ['54000', 'index row size 4008 exceeds btree version 4 maximum 2704 for index "x"'],
   ])('of PostgreSQL’s %s only code and table', (code, message) => {
     expect(errorFacts(databaseError(code, message))).toEqual({ error: 'error', code, at: 'spans' });
   });

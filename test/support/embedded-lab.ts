@@ -31,7 +31,7 @@ export interface Lab {
   readonly lines: string[];
   /** a new empty folder that every user can enter */
   folder(): Promise<string>;
-  start(dataDir: string): Promise<EmbeddedDatabase>;
+  start(dataDir: string, connectionsMax?: number): Promise<EmbeddedDatabase>;
   /** a child process with the database of `dataDir`; rejects with what it said when that failed */
   child(dataDir: string, user?: { uid: number; gid: number }): Promise<Child>;
   /** to be removed by `close`, with the server that may run in it */
@@ -54,8 +54,12 @@ export function openLab(): Lab {
       folders.push(path);
       return path;
     },
-    async start(dataDir) {
-      const database = await startEmbedded({ dataDir, log: { info: note, warn: note } });
+    async start(dataDir, connectionsMax) {
+      const database = await startEmbedded({
+        dataDir,
+        log: { info: note, warn: note },
+        ...(connectionsMax === undefined ? {} : { connectionsMax }),
+      });
       homes.add(database.home);
       return database;
     },

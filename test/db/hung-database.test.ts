@@ -1,0 +1,121 @@
+/**
+ * A database that hangs without a word: nobody waits for it longer than the limits say, and what it
+ * did not answer counts as not stored.
+ */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CopyWriter } from '../../src/db/copy-writer.ts';
+import { createDatabase, type Database, ping } from '../../src/db/database.ts';
+import type { EmbeddedDatabase } from '../../src/db/embedded.ts';
+import { type EncodedRequest, encodeRequest } from '../../src/db/encoded-request.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { type Lab, openLab } from '../support/embedded-lab.ts';
+import { freezeServer } from '../support/freeze-server.ts';
+import { decodedRequest, NOON_MS, spanRow } from '../support/rows.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const BATCH_TIMEOUT_MS = 500;
+
+let lab: Lab;
+let server: EmbeddedDatabase;
+let database: Database;
+let failedBatches: unknown[];
+let thaw: () => void;
+
+beforeEach(async () => {
+  lab = openLab();
+  server = await lab.start(await lab.folder());
+  database = connect();
+  await migrate(database);
+  failedBatches = [];
+  thaw = () => undefined;
+});
+afterEach(async () => {
+  thaw();
+  await database.end();
+  await lab.close();
+});
+
+function connect(): Database {
+  return createDatabase(server.url, 4, { connectionLost: () => undefined });
+}
+
+function createWriter(): CopyWriter {
+  return new CopyWriter(
+    database,
+    { inflightBytesMax: 1 << 30, batchTimeoutMs: BATCH_TIMEOUT_MS },
+    {
+      inflightChanged: () => undefined,
+      batchCommitted: () => undefined,
+      batchFailed: (_requests, error) => void failedBatches.push(error),
+      requestUnstorable: () => undefined,
+      partitionsChanged: () => undefined,
+    },
+  );
+}
+
+function named(name: string, bytes = 1): EncodedRequest {
+  const span = spanRow({ name, attributes: JSON.stringify('x'.repeat(bytes)) });
+  return encodeRequest(decodedRequest({ spans: [span] }), 1, NOON_MS);
+}
+
+const spanNames = async (): Promise<unknown[]> =>
+  (await database.query('SELECT name FROM spans ORDER BY name')).rows.map(({ name }) => name);
+
+const REFUSED = { code: 'store_unavailable', retryAfterSeconds: 1 };
+
+test('a batch is refused when its time is up, and the next is stored once it goes on', async () => {
+  const writer = createWriter();
+  await writer.offer(named('before'));
+  thaw = await freezeServer(server.home, server.url);
+  await expect(writer.offer(named('lost'))).rejects.toMatchObject(REFUSED);
+  expect(failedBatches).toEqual([
+    new Error(`The database took longer than ${BATCH_TIMEOUT_MS} ms.`),
+  ]);
+  expect(writer.inflightBytes).toBe(0);
+  thaw();
+  await writer.offer(named('after'));
+  expect(await spanNames()).toEqual(['after', 'before']);
+});
+
+test('so is one that hangs in the middle of its COPY, with megabytes still to send', async () => {
+  const writer = createWriter();
+  await writer.offer(named('before'));
+  const holder = await database.connect();
+  await holder.query('BEGIN; LOCK TABLE spans IN EXCLUSIVE MODE');
+  const lost = expect(writer.offer(named('lost', 32e6))).rejects.toMatchObject(REFUSED);
+  const isWaiting = `SELECT 1 FROM pg_locks
+                      WHERE NOT granted AND relation = 'spans'::regclass`;
+  await waitFor(async () => (await database.query(isWaiting)).rows.length > 0, {
+    withinMs: 20_000,
+    what: 'the COPY to wait for its table',
+  });
+  thaw = await freezeServer(server.home, server.url);
+  await lost;
+  expect(failedBatches).toHaveLength(1);
+  thaw();
+  await holder.query('COMMIT');
+  holder.release();
+  await writer.offer(named('after'));
+  expect(await spanNames()).toEqual(['after', 'before']);
+});
+
+test('a pool ends though nobody answers its goodbyes', async () => {
+  const other = connect();
+  await ping(other);
+  const busy = await other.connect();
+  thaw = await freezeServer(server.home, server.url);
+  const query = expect(busy.query('SELECT 1')).rejects.toThrow(/terminated/);
+  const ended = other.end();
+  await query;
+  busy.release();
+  await ended;
+});
+
+test('a single query fails, and its connection is not used again', async () => {
+  const { rows } = await database.query('SELECT pg_backend_pid() AS pid');
+  thaw = await freezeServer(server.home, server.url);
+  await expect(ping(database)).rejects.toThrow('Query read timeout');
+  thaw();
+  const { rows: later } = await database.query('SELECT pg_backend_pid() AS pid');
+  expect(later[0].pid).not.toBe(rows[0].pid);
+});

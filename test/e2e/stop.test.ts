@@ -1,0 +1,123 @@
+/**
+ * Stopping when it is inconvenient: in the middle of the first start, in the middle of a command, and
+ * with a database that hangs. Nothing is left running, and everything has an end.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { findServer } from '../../src/db/embedded-server.ts';
+import { type Lab, openLab } from '../support/embedded-lab.ts';
+import { freezeServer } from '../support/freeze-server.ts';
+import {
+  createDataDirectory,
+  type DataDirectory,
+  launchServer,
+  ROOT,
+  startServer,
+} from '../support/server.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { post, rawSpan, traceBody } from './gateway.ts';
+
+const HAPPENS_WITHIN_MS = 60_000;
+const STEP_FAILED = 'a step of stopping failed';
+
+let folder: DataDirectory;
+beforeEach(async () => {
+  folder = await createDataDirectory();
+});
+afterEach(() => folder.remove());
+
+const isMakingCluster = async (): Promise<boolean> => {
+  const names = await readdir(folder.home).catch(() => []);
+  return names.some((name) => name.startsWith('cluster.new.'));
+};
+const isServerRunning = async (): Promise<boolean> => (await findServer(folder.home)) !== null;
+
+async function expectNothingLeft(): Promise<void> {
+  expect(await findServer(folder.home)).toBeNull();
+  const names = await readdir(folder.home);
+  expect(names).not.toContainEqual(expect.stringMatching(/guest|stopping|cluster\.new/));
+}
+
+const MOMENTS = [
+  ['while the cluster is made', isMakingCluster],
+  ['while PostgreSQL starts', isServerRunning],
+] as const;
+
+test.each(MOMENTS)('a server that is stopped %s undoes its start', async (what, moment) => {
+  const server = launchServer({ DATA_DIR: folder.path });
+  await waitFor(moment, { withinMs: HAPPENS_WITHIN_MS, what });
+  server.signal('SIGTERM');
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  expect(server.stdout()).toBe('');
+  expect(server.stderr()).not.toContain(STEP_FAILED);
+  await expectNothingLeft();
+});
+
+describe('a command', () => {
+  let child: ChildProcess;
+  afterEach(() => child.kill('SIGKILL'));
+
+  function startCommand(args: readonly string[]): ChildProcess {
+    const { PATH = '', HOME = '' } = process.env;
+    child = spawn(process.execPath, [join(ROOT, 'bin', 'sluice.js'), ...args], {
+      env: { PATH, HOME, DATA_DIR: folder.path },
+      stdio: 'ignore',
+    });
+    return child;
+  }
+
+  test.each([
+    ['SIGINT', 130, ...MOMENTS[0]],
+    ['SIGTERM', 143, ...MOMENTS[1]],
+  ] as const)('ended by %s leaves by %i, %s, its database closed', async (...row) => {
+    const [signal, code, what, moment] = row;
+    const command = startCommand(['pass', 'run']);
+    const exited = once(command, 'exit');
+    await waitFor(moment, { withinMs: HAPPENS_WITHIN_MS, what });
+    command.kill(signal);
+    expect(await exited).toEqual([code, null]);
+    await expectNothingLeft();
+  });
+});
+
+describe('a database that hangs', () => {
+  let lab: Lab;
+  let thaw: () => void;
+  beforeEach(() => {
+    lab = openLab();
+    thaw = () => undefined;
+  });
+  afterEach(async () => {
+    thaw();
+    await lab.close();
+  });
+
+  test('does not keep the server from stopping, and what was not stored is no 200', async () => {
+    const postgres = await lab.start(await lab.folder());
+    const server = await startServer({ DATABASE_URL: postgres.url });
+    const send = () =>
+      post(
+        `${server.observeUrl}/v1/traces`,
+        server.firstKeys?.agent ?? '',
+        traceBody([rawSpan()]),
+      ).then(
+        ({ status }) => status,
+        () => 'connection closed',
+      );
+    expect(await send()).toBe(200);
+    thaw = await freezeServer(postgres.home, postgres.url);
+    const hanging = send();
+    const stoppedAt = performance.now();
+    server.signal('SIGTERM');
+    const { code } = await server.exited;
+    expect(performance.now() - stoppedAt).toBeLessThan(120_000);
+    expect(['connection closed', 503]).toContain(await hanging);
+    // Whether every query gives up within the limit of its step depends on the machine.
+    expect(code, server.stderr()).toBe(server.stderr().includes(STEP_FAILED) ? 1 : 0);
+    expect(server.stderr()).toContain('"msg":"stopped"');
+  });
+});

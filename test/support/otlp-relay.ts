@@ -1,0 +1,93 @@
+/**
+ * A relay between an exporter and the server: keeps what each request looked like, and refuses the
+ * first ones in the server's stead, as a load balancer in front of it would.
+ *
+ * Never changes what it passes on.
+ */
+import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+
+/** What the relay answers itself. */
+export interface Refusal {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** One request as the exporter made it, and the status it was answered with. */
+export interface Relayed {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly status: number;
+}
+
+export interface Relay {
+  readonly url: string;
+  readonly relayed: readonly Relayed[];
+  /** Answers the next requests itself, one refusal each, before it goes on relaying. */
+  refuse(...refusals: readonly Refusal[]): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a relay on a free port of this machine.
+ *
+ * @param target base URL of the server it passes requests on to
+ */
+export async function openRelay(target: string): Promise<Relay> {
+  const relayed: Relayed[] = [];
+  const refusals: Refusal[] = [];
+  const server = createServer(async (incoming, response) => {
+    const { method = '', url = '', headers } = incoming;
+    const body = await buffer(incoming);
+    const refusal = refusals.shift();
+    const status =
+      refusal === undefined
+        ? await passOn(new URL(url, target), { method, headers, body }, response)
+        : answer(refusal, response);
+    relayed.push({ path: url, headers, body, status });
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    relayed,
+    refuse: (...more) => void refusals.push(...more),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function answer({ status, headers = {} }: Refusal, response: ServerResponse): number {
+  response.writeHead(status, headers).end();
+  return status;
+}
+
+interface Passed {
+  readonly method: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** Passes a request on; a server that breaks the connection is passed on too, as status 0. */
+function passOn(url: URL, { method, headers, body }: Passed, response: ServerResponse) {
+  return new Promise<number>((resolve) => {
+    const outgoing = request(url, { method, headers });
+    outgoing.once('error', () => {
+      response.destroy();
+      resolve(0);
+    });
+    outgoing.once('response', (incoming) => {
+      const { statusCode = 0 } = incoming;
+      response.writeHead(statusCode, incoming.headers);
+      incoming.pipe(response).once('finish', () => resolve(statusCode));
+    });
+    outgoing.end(body);
+  });
+}
