@@ -62,6 +62,8 @@ export class Exchange {
   #received = 0;
   /** what came before anybody asked for the body */
   #early: Buffer[] = [];
+  /** reading is held up; a connection that stays so never sees its next request */
+  #paused = false;
   #onChunk: ChunkListener | null = null;
   /** an answer that waits for the rest of the body to be dropped */
   #refusal: Answer | null = null;
@@ -130,8 +132,17 @@ export class Exchange {
     else {
       this.#early.push(copy);
       // Nobody has asked for the body yet: no more of it than came with the head.
-      if (!isLast) this.#response.pause();
+      if (!isLast && !this.#paused) {
+        this.#paused = true;
+        this.#response.pause();
+      }
     }
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#response.resume();
   }
 
   /**
@@ -172,15 +183,16 @@ export class Exchange {
       return;
     }
     const early = Buffer.concat(this.#early);
-    const wasPaused = this.#early.length > 0 && !this.#complete;
     this.#early = [];
     if (this.#complete) {
+      // Chunks of one segment arrive in one go: the last one came while reading was held up.
+      this.#resume();
       listener(early, true);
       return;
     }
     this.#onChunk = listener;
     if (early.length > 0) listener(early, false);
-    if (wasPaused) this.#response.resume();
+    this.#resume();
   }
 
   /**
@@ -192,10 +204,10 @@ export class Exchange {
   answer(answer: Answer): void {
     if (!this.#open || this.#refusal !== null) return;
     if (this.#complete) {
+      this.#resume();
       this.#write(answer, this.#isDraining());
       return;
     }
-    const wasPaused = this.#early.length > 0;
     this.#refusal = answer;
     this.#early = [];
     this.#onChunk = null;
@@ -205,7 +217,7 @@ export class Exchange {
     }
     this.#drainEnd = this.#received + DRAIN_BYTES_MAX;
     this.#drainTimer = setTimeout(() => this.#refuse(answer), DRAIN_MS_MAX);
-    if (wasPaused) this.#response.resume();
+    this.#resume();
   }
 
   #refuse(answer: Answer): void {

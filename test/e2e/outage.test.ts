@@ -103,7 +103,7 @@ test('a database that goes away and comes back', async () => {
   expect(Number(answer.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   expect(JSON.parse(answer.text)).toMatchObject({ code: 14 });
   // A key nobody has seen yet cannot be judged: not a 401, which no client would send again.
-  const unseen = await post(`${server.observeUrl}/v1/traces`, 'sluice_live_unseen', {});
+  const unseen = await post(`${server.observeUrl}/v1/traces`, `sluice_live_${'u'.repeat(43)}`, {});
   expect(unseen.status).toBe(503);
   const findings = await request(`${server.baseUrl}/platform/v1/risk-findings`, {
     headers: { authorization: `Bearer ${workspaceKey}` },
