@@ -109,6 +109,10 @@ describe('where it is served', () => {
     expect(JSON.parse(answer.text)).toEqual({
       code: 5,
       message,
+      type: '/docs/errors#bare_path_gone',
+      title: 'Not served on this host',
+      status: 410,
+      detail: message,
       served_path: BASE_PATHS[signal],
       served_url: `${baseUrl}${BASE_PATHS[signal]}`,
     });
