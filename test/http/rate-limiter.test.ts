@@ -154,6 +154,10 @@ async function connected(limiter: RateLimiter): Promise<void> {
   await vi.waitFor(() => limiter.ping?.(), { timeout: 20_000, interval: 20 });
 }
 
+test('where Redis is required, as in CI, it is there', () => {
+  expect(canStart || process.env.REQUIRE_REDIS === undefined).toBe(true);
+});
+
 describe.runIf(canStart || sharedUrl !== null)('in Redis', () => {
   let dir: string;
   let server: RedisServer;
