@@ -26,13 +26,21 @@ type Decoder = () => NodeJS.ReadWriteStream & AsyncIterable<Buffer>;
 
 /** zstd came with Node 22.15; the types are Node 20's. */
 const createZstd: unknown = Reflect.get(zlib, 'createZstdDecompress');
+/** Wider windows ask for up to 128 MiB each; 8 MiB is what RFC 8878 §3.1.1.1.2 has decoders take. */
+const ZSTD_WINDOW_LOG_MAX = 23;
+
+function zstdDecoder(create: (options: object) => ReturnType<Decoder>): Decoder {
+  const windowLogMax: unknown = Reflect.get(zlib.constants, 'ZSTD_d_windowLogMax');
+  const params = { [String(windowLogMax)]: ZSTD_WINDOW_LOG_MAX };
+  return () => create({ chunkSize: CHUNK_BYTES, params });
+}
 
 const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
   ['gzip', () => zlib.createGunzip({ chunkSize: CHUNK_BYTES })],
   ['x-gzip', () => zlib.createGunzip({ chunkSize: CHUNK_BYTES })],
   ['deflate', () => zlib.createInflate({ chunkSize: CHUNK_BYTES })],
   ...(typeof createZstd === 'function'
-    ? [['zstd', () => createZstd({ chunkSize: CHUNK_BYTES })] as const]
+    ? [['zstd', zstdDecoder(createZstd as Parameters<typeof zstdDecoder>[0])] as const]
     : []),
 ]);
 

@@ -1,5 +1,5 @@
 /** Undoing Content-Encoding: what is taken, what is refused, and where a bomb stops. */
-import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import zlib, { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import {
   checkEncoding,
@@ -135,3 +135,47 @@ describe('limits', () => {
     });
   });
 });
+
+type Compress = (body: Buffer, options?: object) => Buffer;
+const zstdSync = Reflect.get(zlib, 'zstdCompressSync') as Compress | undefined;
+
+if (zstdSync === undefined) {
+  test('zstd, which this Node has not, is refused by name', () => {
+    expect(() => checkEncoding('zstd')).toThrow('must be one of identity, gzip, deflate.');
+  });
+} else {
+  describe('zstd, which this Node has', () => {
+    test('gives the body back', async () => {
+      expect(() => checkEncoding('ZSTD')).not.toThrow();
+      expect((await decodeBody(zstdSync(BODY), 'zstd', ROOMY)).equals(BODY)).toBe(true);
+    });
+
+    test('plain text is undecodable', async () => {
+      await expect(decodeBody(BODY, 'zstd', ROOMY)).rejects.toMatchObject({
+        code: 'undecodable_body',
+        message: 'The body is not valid zstd.',
+      });
+    });
+
+    // Node's decoder does not tell that its input ended early; what it gives is no JSON then.
+    test('cut off, it gives a beginning only', async () => {
+      const decoded = await decodeBody(zstdSync(BODY).subarray(0, -9), 'zstd', ROOMY);
+      expect(decoded.length).toBeLessThan(BODY.length);
+    });
+
+    test('a bomb stops at the limit', async () => {
+      const bomb = zstdSync(Buffer.alloc(256 * KIB * KIB));
+      await expect(
+        decodeBody(bomb, 'zstd', { ...ROOMY, bytesMax: 1000 * KIB }),
+      ).rejects.toMatchObject({ code: 'body_too_large' });
+    });
+
+    test('a window wider than 8 MiB is refused before it is made', async () => {
+      const windowLog: unknown = Reflect.get(zlib.constants, 'ZSTD_c_windowLog');
+      const wide = zstdSync(Buffer.alloc(64 * KIB * KIB), { params: { [String(windowLog)]: 27 } });
+      await expect(decodeBody(wide, 'zstd', ROOMY)).rejects.toMatchObject({
+        code: 'undecodable_body',
+      });
+    });
+  });
+}
