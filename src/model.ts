@@ -182,6 +182,31 @@ export interface Step {
   readonly events: readonly SpanEvent[];
   /** log body; null for spans */
   readonly body: JsonValue;
+  /** attributes and events that the sender says it left out */
+  readonly dropped: number;
+  /** the span above belongs to another process (OTLP `Span.flags`, bits 8 and 9) */
+  readonly hasRemoteParent: boolean;
+}
+
+/** Why not all of a run's text is here, as far as its sender says. */
+export type TextGap =
+  /** past the sender's limits on attributes or events */
+  | 'dropped_by_sender'
+  /** past the sender's limit on a value's length */
+  | 'cut_by_sender'
+  /** replaced by a mark: the instrumentation is not set to send text */
+  | 'withheld_by_sender'
+  /** kept in a store of the sender's */
+  | 'stored_elsewhere';
+
+/** What a run's steps say about the run itself. Names are as sent, cut to 256 characters. */
+export interface RunFacts {
+  readonly state: RunState;
+  readonly agentName: string | null;
+  readonly model: string | null;
+  readonly sessionId: string | null;
+  readonly userId: string | null;
+  readonly textGaps: readonly TextGap[];
 }
 
 // ── Surfaces ─────────────────────────────────────────────────────────────────────────────────

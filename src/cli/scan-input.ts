@@ -41,6 +41,8 @@ function toStep(span: SpanRow, scopeName: string, serviceName: string | null): S
     attributes: JSON.parse(span.attributes) as JsonObject,
     events: events.map(({ name, attributes }) => ({ name, attributes: attributes ?? {} })),
     body: null,
+    dropped: span.droppedAttributes + span.droppedEvents,
+    hasRemoteParent: (span.flags & 0x300) === 0x300,
   };
 }
 
@@ -60,6 +62,8 @@ function logToStep(log: LogRow, scopeName: string, serviceName: string | null): 
     attributes: JSON.parse(log.attributes) as JsonObject,
     events: [],
     body: log.body === null ? null : (JSON.parse(log.body) as JsonValue),
+    dropped: log.droppedAttributes,
+    hasRemoteParent: false,
   };
 }
 

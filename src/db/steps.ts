@@ -31,6 +31,8 @@ interface StepRow {
   readonly attributes: JsonObject;
   readonly events: readonly { name?: string; attributes?: JsonObject }[] | null;
   readonly body: JsonValue;
+  readonly dropped: number;
+  readonly hasRemoteParent: boolean;
 }
 
 /** What the run itself says, beside one of its steps; `source` is null when there is no step. */
@@ -59,6 +61,8 @@ function toStep(row: StepRow): Step {
       ({ name, attributes }): SpanEvent => ({ name: name ?? '', attributes: attributes ?? {} }),
     ),
     body: row.body,
+    dropped: row.dropped,
+    hasRemoteParent: row.hasRemoteParent,
   };
 }
 
@@ -74,6 +78,9 @@ const ofRun = (table: string): string =>
    AND ${table}.arrived_on BETWEEN $3::date - 1 AND $4::date + 1`;
 
 const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
+
+/** OTLP `SpanFlags`: it is known whether the parent is remote, and it is. */
+const REMOTE_PARENT = 0x300;
 
 /** A document's bytes in its table: never more than its text has, and known without reading it. */
 const stored = (column: string): string => `coalesce(pg_column_size(${column}) - 4, 0)`;
@@ -105,13 +112,17 @@ const READ_STEPS = `
     SELECT *, sum(bytes) OVER (ORDER BY place) AS bytes_so_far
       FROM kept CROSS JOIN LATERAL (
         SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
-               NULL::json AS body, ${bytes('attributes')} + ${bytes('events')} AS bytes
+               NULL::json AS body,
+               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
+               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
+               ${bytes('attributes')} + ${bytes('events')} AS bytes
           FROM spans
          WHERE kept.source = 'span' AND ${ofRun('spans')}
            AND spans.arrived_on = kept.arrived_on AND spans.ctid = kept.place_stored
         UNION ALL
         SELECT NULL, event_name, 0, NULL, resource_id, attributes, NULL,
-               body, ${bytes('attributes')} + ${bytes('body')}
+               body, coalesce(dropped_attributes, 0), false,
+               ${bytes('attributes')} + ${bytes('body')}
           FROM log_records AS log
          WHERE kept.source = 'log' AND ${ofRun('log')}
            AND log.arrived_on = kept.arrived_on AND log.ctid = kept.place_stored
@@ -121,7 +132,8 @@ const READ_STEPS = `
     SELECT place, source, encode(span_id, 'hex') AS "spanId",
            encode(parent_span_id, 'hex') AS "parentSpanId", name, start, "end",
            status_code AS "statusCode", status_message AS "statusMessage",
-           scope_name AS "scopeName", service_name AS "serviceName", attributes, events, body
+           scope_name AS "scopeName", service_name AS "serviceName", attributes, events, body,
+           dropped::float8, remote AS "hasRemoteParent"
       FROM document LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources
          WHERE workspace_id = $1 AND id = document.resource_id LIMIT 1

@@ -7,6 +7,7 @@
 import type { FindingDraft, Rule, Step, Surface } from '../model.ts';
 import { excerptOf } from './excerpt.ts';
 import type { Hit, Matcher } from './matcher.ts';
+import type { StepKind } from './surfaces/convention.ts';
 import { extractSurfaces } from './surfaces/extract.ts';
 
 export interface EvaluationSettings {
@@ -25,6 +26,8 @@ export interface Evaluation {
   readonly surfaces: number;
   /** texts not looked at in full because of the cap, and values too large to be taken apart */
   readonly truncated: number;
+  /** what kind each step is, by its index */
+  readonly kinds: readonly StepKind[];
 }
 
 /**
@@ -39,7 +42,7 @@ export function evaluateRun(
   enabled: (ruleIndex: number) => boolean,
   settings: EvaluationSettings,
 ): Evaluation {
-  const { texts, exceeded } = extractSurfaces(steps);
+  const { texts, exceeded, kinds } = extractSurfaces(steps);
   const result = matcher.match(texts, { enabled, capBytes: settings.surfaceCapBytes });
   const findings = result.hits.map((hit) => {
     const rule = at(matcher.rules, hit.ruleIndex);
@@ -56,6 +59,7 @@ export function evaluateRun(
     undecided,
     surfaces: result.texts,
     truncated: result.truncated + exceeded,
+    kinds,
   };
 }
 

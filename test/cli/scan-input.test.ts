@@ -27,6 +27,9 @@ const span = (spanId: string, name: string, start: string) => ({
   endTimeUnixNano: '1795000000900000000',
   attributes: [{ key: 'gen_ai.tool.name', value: { stringValue: 'search' } }],
   events: [{ name: 'note', timeUnixNano: '1795000000000000001', attributes: [] }],
+  flags: 0x300,
+  droppedAttributesCount: 1,
+  droppedEventsCount: 2,
 });
 
 test('anything that is no trace export is a text', () => {
@@ -58,6 +61,8 @@ test('an export becomes runs, their steps in time order', () => {
     attributes: { 'gen_ai.tool.name': 'search' },
     events: [{ name: 'note', attributes: {} }],
     body: null,
+    dropped: 3,
+    hasRemoteParent: true,
   });
 });
 

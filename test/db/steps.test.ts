@@ -67,6 +67,9 @@ test('a span, whole', async () => {
         statusMessage: 'broke',
         attributes: '{"a":{"b":[1,"é"]}}',
         events: '[{"name":"e","timeUnixNano":"5","attributes":{"k":"v"}},{}]',
+        flags: 0x301,
+        droppedAttributes: 4_294_967_295,
+        droppedEvents: 2,
       }),
     ],
   });
@@ -89,6 +92,8 @@ test('a span, whole', async () => {
           { name: '', attributes: {} },
         ],
         body: null,
+        dropped: 4_294_967_297,
+        hasRemoteParent: true,
       },
     ],
     unread: 0,
@@ -105,6 +110,7 @@ test('a log record, with and without a span, a time, a name and a resource', asy
         eventName: 'gen_ai.choice',
         body: '{"text":"hi"}',
         attributes: '{"k":1}',
+        droppedAttributes: 3,
       }),
       logRow({
         traceId: TRACE_ID,
@@ -121,11 +127,14 @@ test('a log record, with and without a span, a time, a name and a resource', asy
     statusCode: 0,
     statusMessage: '',
     events: [],
+    dropped: 0,
+    hasRemoteParent: false,
   };
   expect(await readSteps(scratch.database, RUN)).toEqual({
     steps: [
       {
         ...plain,
+        dropped: 3,
         spanId: hex8(7),
         name: 'gen_ai.choice',
         startUnixNano: '10',

@@ -100,7 +100,7 @@ describe('evaluateRun', () => {
   });
 
   it('finds nothing in a run without text', () => {
-    expect(evaluateRun([span()], matcher, all, settings)).toEqual({
+    expect(evaluateRun([span()], matcher, all, settings)).toMatchObject({
       findings: [],
       undecided: [],
       surfaces: 0,

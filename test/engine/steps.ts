@@ -17,6 +17,8 @@ export function span(parts: Partial<Step> = {}): Step {
     attributes: {},
     events: [],
     body: null,
+    dropped: 0,
+    hasRemoteParent: false,
     ...parts,
   };
 }

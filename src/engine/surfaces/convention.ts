@@ -1,42 +1,87 @@
 /**
  * Owns the language in which a telemetry convention is written down as data: which attribute or
- * event holds which text, and on which surface it stands. One file per convention uses it;
- * `extract.ts` reads it. No behaviour here.
+ * event holds which text, on which surface it stands, and how a step's kind shows. One file per
+ * convention uses it, `conventions.ts` lists them, `read-rows.ts` reads them. No behaviour here.
  */
 import type { Surface } from '../../model.ts';
-import type { StepKind } from './step-kind.ts';
+
+/**
+ * What a step is, where that decides on which surface its text stands. `duplicate` is a step that
+ * another one repeats in full: it is not read at all.
+ */
+export type StepKind = 'tool' | 'llm' | 'agent' | 'chain' | 'retriever' | 'duplicate' | 'other';
 
 /** A surface, or one that depends on the kind of step the text was found on. */
 export type Place =
   | Surface
   | (Readonly<Partial<Record<StepKind, Surface>>> & { readonly else: Surface });
 
+/** Did the text go into the step or come out of it? */
+export type Side = 'input' | 'output';
+
+/** A structure around what matters, as `{inputs, tags, metadata}` is. */
+export interface Envelope {
+  /** members that hold the tool's name */
+  readonly name?: readonly string[];
+  /** members that hold the text; a value with none of them is no envelope and read whole */
+  readonly take: readonly string[];
+}
+
 /** How a value is read. */
 export type Reading =
   /** plain text; a list is one text per element */
   | { readonly as: 'text'; readonly place: Place }
   /** a structure: tool arguments, tool results, documents */
-  | { readonly as: 'structure'; readonly place: Place }
+  | { readonly as: 'structure'; readonly place: Place; readonly envelope?: Envelope }
   /** chat messages in any known dialect */
   | { readonly as: 'messages'; readonly side: Side }
   /** messages on a model's or agent's step, else a structure */
-  | { readonly as: 'exchange'; readonly side: Side; readonly place: Place };
+  | {
+      readonly as: 'exchange';
+      readonly side: Side;
+      readonly place: Place;
+      readonly envelope?: Envelope;
+    }
+  /** a list of message events, each with its name in `event.name` */
+  | { readonly as: 'events' };
 
-/** Did the text go into the step or come out of it? */
-export type Side = 'input' | 'output';
+/** Chat messages told leaf by leaf, as `prefix.0.message.role`. */
+export interface FlattenedMessages {
+  readonly as: 'flattened';
+  readonly side: Side;
+  /** members that only wrap what is inside: `{message: {…}}` */
+  readonly wrappers?: readonly string[];
+}
 
-/** An attribute by its key, or every attribute whose key begins with `prefix`. */
-export type AttributeRow = { readonly read: Reading } & (
-  | { readonly key: string }
-  | { readonly prefix: string }
+/**
+ * Which attributes a row is about: the one of that key; every one whose key begins with `prefix`
+ * (and ends with `suffix`); or those that tell messages leaf by leaf under `prefix` and a number.
+ */
+export type AttributeRow = {
+  /**
+   * The value repeats, raw, what other attributes of that side tell properly. It is read only when
+   * none of them told anything, or when the sender says that some were dropped.
+   */
+  readonly raw?: Side;
+  /**
+   * On steps that have this attribute, a description of arguments (JSON Schema) may stand here
+   * instead of arguments; that is no text of the run.
+   */
+  readonly schemaWith?: string;
+} & (
+  | { readonly key: string; readonly read: Reading }
+  | { readonly prefix: string; readonly suffix?: string; readonly read: Reading }
+  | { readonly prefix: string; readonly read: FlattenedMessages }
 );
 
 /**
- * An event, as a span event or as a log record. Either it carries attributes of the convention, or
- * it is itself one message, whose role its name tells when the message does not.
+ * An event, as a span event or as a log record. It carries attributes of the conventions; or
+ * attributes of its own that mean something in this event only; or it is itself one message, whose
+ * role its name tells when the message does not.
  */
-export type EventRow = { readonly event: string } & (
+export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
   | { readonly carries: 'attributes' }
+  | { readonly carries: 'own'; readonly attributes: readonly AttributeRow[] }
   | {
       readonly carries: 'message';
       readonly side: Side;
@@ -46,8 +91,30 @@ export type EventRow = { readonly event: string } & (
     }
 );
 
+/** How a step's kind shows; first fit wins, over the conventions in their order. */
+export type KindRow =
+  /** by an attribute's value: without JSON's quotes, in lower case */
+  | { readonly key: string; readonly kinds: Readonly<Record<string, StepKind>> }
+  /** by an attribute that is there */
+  | { readonly has: string; readonly kind: StepKind }
+  /** by the span's name, or its beginning up to the first space */
+  | { readonly names: Readonly<Record<string, StepKind>> };
+
+/** Which steps a convention is about: those that show any of these. */
+export interface Marks {
+  /** beginnings of the instrumentation scope's name */
+  readonly scopes?: readonly string[];
+  /** beginnings of the service's name */
+  readonly services?: readonly string[];
+  /** attributes that are there */
+  readonly attributes?: readonly string[];
+}
+
 export interface Convention {
   readonly name: string;
+  /** for keys that mean something else elsewhere; without, it is about every step */
+  readonly on?: Marks;
+  readonly kinds?: readonly KindRow[];
   /** in the order in which the texts of a step are told */
   readonly attributes: readonly AttributeRow[];
   readonly events: readonly EventRow[];

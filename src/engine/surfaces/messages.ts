@@ -124,26 +124,88 @@ function readOne(
   written: JsonValue = one,
 ): Piece[] {
   if (typeof one === 'string') return readExchange(one, side, unsaid, budget);
+  if (Array.isArray(one)) return one.flatMap((inner) => readOne(inner, side, unsaid, budget));
   if (!isObject(one)) return place(unsaid, textsOf(one, budget));
+  const serialized = fromLangChain(one);
+  if (serialized !== null) return readMessage(serialized, side, unsaid, budget);
   if ('role' in one || 'parts' in one) return readMessage(one, side, unsaid, budget);
   if (isPart(one)) return readPart(one, unsaid, budget);
   if (authorOf(one) !== undefined) return readMessage(one, side, unsaid, budget);
-  if ('messages' in one) return readEnvelope(one, side, unsaid, budget);
+  if (isEnvelope(one)) return readEnvelope(one, side, unsaid, budget);
   if ('content' in one || 'tool_calls' in one) return readMessage(one, side, unsaid, budget);
   return place(unsaid, textsOf(written, budget));
 }
 
 /** What stands beside the messages of a request and is the operator's, not the run's. */
-const OPERATOR_MEMBERS = new Set(['model', 'system', 'instructions', 'tools', 'functions']);
+const OPERATOR_MEMBERS = new Set([
+  'model',
+  'system',
+  'system_instruction',
+  'instructions',
+  'config',
+  'tools',
+  'functions',
+]);
+
+/** Members of requests and responses that hold messages (or choices, which wrap one each). */
+const MESSAGE_LISTS = new Set([
+  'messages',
+  'contents',
+  'choices',
+  'candidates',
+  'generations',
+  'input',
+  'output',
+  'outputs',
+  'inputs',
+]);
+const ONE_MESSAGE = new Set(['message', 'delta', 'response', 'content', 'inputs', 'outputs']);
+
+/** Is this a request or a response, with its messages as a member? */
+function isEnvelope(value: JsonObject): boolean {
+  if ('messages' in value) return true;
+  return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner));
+}
+
+function holdsMessages(name: string, value: JsonValue): boolean {
+  if (name === 'messages') return true;
+  if (MESSAGE_LISTS.has(name) && Array.isArray(value)) return value.some(isMessage);
+  return ONE_MESSAGE.has(name) && isObject(value) && isMessage(value);
+}
+
+/** Does a value look like a message, or wrap one? */
+function isMessage(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.some(isMessage);
+  if (!isObject(value)) return false;
+  if (fromLangChain(value) !== null || authorOf(value) !== undefined) return true;
+  if ('messages' in value || Array.isArray(value.parts) || Array.isArray(value.content))
+    return true;
+  const { type, message, delta, content } = value;
+  const isItem =
+    typeof type === 'string' && /_call(?:_output)?$|^(?:message|reasoning)$/.test(type);
+  return isItem || [message, delta, content].some((inner) => isObject(inner) && isMessage(inner));
+}
+
+/** `HumanMessage`, `AIMessageChunk` … → the role it is told by */
+const LANGCHAIN_CLASS = /^(Human|AI|System|Tool|Function|Chat)Message(?:Chunk)?$/;
+
+/** A message as LangChain serialises it, `{lc, id: […, class], kwargs: {…}}`, without its wrapping. */
+function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
+  if (!Array.isArray(id) || !isObject(kwargs)) return null;
+  const name = id.at(-1);
+  const role = typeof name === 'string' ? LANGCHAIN_CLASS.exec(name)?.[1] : undefined;
+  return role === undefined ? null : { role: role.toLowerCase(), ...kwargs };
+}
 
 function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
   return Object.entries(envelope).flatMap(([name, value]) => {
-    if (name === 'messages') return readMessages(value, side, unsaid, budget);
+    const inner = open(value, budget);
+    if (holdsMessages(name, inner)) return readMessages(inner, side, unsaid, budget);
     return OPERATOR_MEMBERS.has(name) ? [] : place(unsaid, stringsOf(value, budget));
   });
 }
 
-const MESSAGE_MEMBERS = ['parts', 'content', 'tool_calls', 'function_call'];
+const MESSAGE_MEMBERS = ['parts', 'content', 'contents', 'tool_calls', 'function_call'];
 
 function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
   const author = authorOf(message);
@@ -152,11 +214,12 @@ function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: B
     const { role: _role, type: _type, ...rest } = message;
     return place(said, stringsOf(rest, budget));
   }
-  const { content, parts, tool_calls: calls, function_call: call } = message;
+  const { content, contents, parts, tool_calls: calls, function_call: call } = message;
   return [
     ...place('agent_output', textsOf(message.reasoning_content ?? null, budget)),
     ...readContent(parts ?? null, said, budget),
     ...readContent(content ?? null, said, budget),
+    ...readContent(contents ?? null, said, budget),
     ...place(said, textsOf(message.refusal ?? null, budget)),
     ...list(open(calls ?? null, budget)).flatMap((one) => readPart(asCall(one), said, budget)),
     ...(call === undefined ? [] : readPart(asCall(call), said, budget)),

@@ -1,51 +1,35 @@
 /**
- * Owns what kind of step a span or log record is, where that decides on which surface its text
- * stands. First fit wins, as in the table; it must never depend on a span's name alone.
+ * Owns the question what kind of step a span or log record is, by the conventions' tables. First
+ * fit wins, over the conventions in their order.
  */
-import type { JsonObject } from '../../model.ts';
+import type { JsonValue, Step } from '../../model.ts';
+import type { Convention, KindRow, StepKind } from './convention.ts';
+import { applies } from './marks.ts';
 
-export type StepKind = 'tool' | 'llm' | 'agent' | 'chain' | 'retriever' | 'other';
-
-/** `gen_ai.operation.name` → kind: the convention's own values and those seen in the wild. */
-const OPERATION_KINDS: Readonly<Record<string, StepKind>> = {
-  execute_tool: 'tool',
-  tool_call: 'tool',
-  chat: 'llm',
-  generate_content: 'llm',
-  text_completion: 'llm',
-  completion: 'llm',
-  generate: 'llm',
-  response: 'llm',
-  fetch_response: 'llm',
-  llm_call: 'llm',
-  llm_request: 'llm',
-  invoke_agent: 'agent',
-  create_agent: 'agent',
-  agent_call: 'agent',
-  plan: 'agent',
-  user_prompt: 'agent',
-  invoke_workflow: 'chain',
-  execute_task: 'chain',
-  agent_step: 'chain',
-  chain: 'chain',
-  parser: 'chain',
-  retrieval: 'retriever',
-  vector_db_retrieve: 'retriever',
-  search_memory: 'retriever',
-};
-
-const TOOL_KEYS = ['gen_ai.tool.name', 'gen_ai.tool.call.id'];
-const MODEL_KEYS = ['gen_ai.request.model', 'gen_ai.response.model'];
-
-/** The kind of step these attributes belong to. */
-export function stepKindOf(attributes: JsonObject): StepKind {
-  const operation = attributes['gen_ai.operation.name'];
-  if (typeof operation === 'string' && Object.hasOwn(OPERATION_KINDS, operation)) {
-    return OPERATION_KINDS[operation] ?? 'other';
+/** The kind a step shows by itself. */
+export function stepKindOf(step: Step, conventions: readonly Convention[]): StepKind {
+  for (const convention of conventions) {
+    if (convention.kinds === undefined || !applies(convention, step)) continue;
+    for (const row of convention.kinds) {
+      const kind = kindBy(row, step);
+      if (kind !== undefined) return kind;
+    }
   }
-  // `tools/call` is a tool step on either side of the wire; other MCP methods are not.
-  if (attributes['mcp.method.name'] === 'tools/call') return 'tool';
-  const has = (key: string) => attributes[key] !== undefined;
-  if (operation === undefined && TOOL_KEYS.some(has)) return 'tool';
-  return MODEL_KEYS.some(has) ? 'llm' : 'other';
+  return 'other';
+}
+
+function kindBy(row: KindRow, { attributes, name }: Step): StepKind | undefined {
+  if ('names' in row) return own(row.names, name) ?? own(row.names, name.split(' ', 1)[0] ?? '');
+  if ('has' in row) return attributes[row.has] === undefined ? undefined : row.kind;
+  const value = attributes[row.key];
+  return value === undefined ? undefined : own(row.kinds, word(value));
+}
+
+/** Some producers write every value as JSON, so that a word comes in quotes. */
+function word(value: JsonValue): string {
+  return typeof value === 'string' ? value.replaceAll('"', '').toLowerCase() : String(value);
+}
+
+function own(kinds: Readonly<Record<string, StepKind>>, name: string): StepKind | undefined {
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }

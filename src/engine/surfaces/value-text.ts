@@ -17,7 +17,7 @@ const LEVELS = 3;
 const DEPTH = 64;
 
 /** What instrumentations leave where they withheld a text; it says nothing about the run. */
-const PLACEHOLDERS = new Set([
+export const PLACEHOLDERS: ReadonlySet<string> = new Set([
   '<REDACTED>',
   '[REDACTED]',
   '__REDACTED__',

@@ -1,0 +1,54 @@
+/**
+ * Owns what is around a text without being part of it: envelopes of instrumentations, and
+ * descriptions of arguments where arguments are expected.
+ */
+import type { JsonValue } from '../../model.ts';
+import type { Budget } from './budget.ts';
+import type { Envelope } from './convention.ts';
+import { isObject, open } from './value-text.ts';
+
+export interface Opened {
+  readonly names: readonly JsonValue[];
+  readonly values: readonly JsonValue[];
+}
+
+/** Takes an envelope off; a value that is none comes back as it is. */
+export function takeOff(value: JsonValue, envelope: Envelope | undefined, budget: Budget): Opened {
+  const whole: Opened = { names: [], values: [value] };
+  if (envelope === undefined) return whole;
+  const opened = open(value, budget);
+  if (!isObject(opened)) return whole;
+  const present = (names: readonly string[] = []) =>
+    names.flatMap((name) => (Object.hasOwn(opened, name) ? [opened[name] ?? null] : []));
+  const values = present(envelope.take);
+  return values.length === 0 ? whole : { names: present(envelope.name), values };
+}
+
+const SCHEMA_MEMBERS = new Set([
+  'type',
+  'description',
+  'title',
+  'default',
+  'enum',
+  'items',
+  'anyOf',
+]);
+
+/**
+ * Does the value describe arguments rather than being some? A JSON Schema of an object, or a map
+ * whose every member is described.
+ */
+export function isSchema(value: JsonValue, budget: Budget): boolean {
+  const opened = open(value, budget);
+  if (!isObject(opened)) return false;
+  if (isObject(opened.properties) && (opened.type === undefined || opened.type === 'object')) {
+    return true;
+  }
+  const members = Object.values(opened);
+  return members.length > 0 && members.every(isDescription);
+}
+
+function isDescription(value: JsonValue): boolean {
+  if (!isObject(value) || typeof value.type !== 'string') return false;
+  return Object.keys(value).every((name) => SCHEMA_MEMBERS.has(name));
+}
