@@ -1,16 +1,22 @@
 /**
- * Owns the question "which rules hit which texts of a run", behind an interface that a faster
- * matcher can implement. This one is the plain one: every pattern of every enabled rule over
- * every distinct text its field reads. It is the measure for any other; it must never report as
- * clean what it could not decide.
+ * Owns the question "which rules hit which texts of a run". The plain matcher puts every pattern of
+ * every enabled rule to every distinct text its field reads; it is the measure for any other. One
+ * that narrows (`fast/`) shares everything here but where it asks. Neither may report as clean what
+ * it could not decide.
  */
 import type { Rule, RuleCondition, Surface, SurfaceText } from '../model.ts';
-import { type Compiled, createPatternCompiler, type PatternCompiler } from './pattern.ts';
+import {
+  type Compiled,
+  createPatternCompiler,
+  type Pattern,
+  type PatternCompiler,
+} from './pattern.ts';
 import {
   type Placement,
   type PreparedRun,
   type PreparedText,
   prepareTexts,
+  type Reading,
   search,
   type TextHit,
 } from './prepared-text.ts';
@@ -57,6 +63,29 @@ export interface Matcher {
 type Found = Omit<Hit, 'ruleIndex'>;
 
 /**
+ * Where it is worth asking, for one run. Whoever narrows must leave nothing out: a place that is
+ * not named holds no match.
+ */
+export interface Scope {
+  /** questions that may hit somewhere, each once; null for all of them */
+  readonly open: Iterable<number> | null;
+  /** where a question may hit, in time order, each text once per surface */
+  readonly placementsOf: (question: number) => readonly Placement[];
+  /** Does the question's pattern match in the reading? Throws what RE2 throws. */
+  readonly test: (question: number, pattern: Pattern, reading: Reading) => boolean;
+}
+
+/** @param isAsked whether a question is put at all, by the workspace's effective set */
+export type Narrow = (run: PreparedRun, isAsked: (question: number) => boolean) => Scope;
+
+/** Nothing is left out: every text is asked about everything. */
+const askEverywhere: Narrow = (run) => ({
+  open: null,
+  placementsOf: () => run.distinct,
+  test: (_question, pattern, { bytes }) => pattern.test(bytes),
+});
+
+/**
  * The plain matcher.
  *
  * An `any` rule is answered by the first step in time order that one of its conditions hits, and by
@@ -69,49 +98,100 @@ export function createMatcher(
   rules: readonly Rule[],
   compile: PatternCompiler = createPatternCompiler(),
 ): Matcher {
-  const questions = rules.map((rule) =>
+  return createMatcherOver(rules, questionsOf(rules), compile, askEverywhere);
+}
+
+/** A condition that is asked, and where it stands. */
+export interface Question {
+  readonly ruleIndex: number;
+  readonly condition: RuleCondition;
+}
+
+/** Every supported condition of every rule that is not unsupported, rule by rule. */
+export function questionsOf(rules: readonly Rule[]): Question[] {
+  return rules.flatMap((rule, ruleIndex) =>
     rule.support === 'unsupported'
       ? []
-      : rule.conditions.filter((one) => one.supported).map((one) => createQuestion(one, compile)),
+      : rule.conditions
+          .filter((condition) => condition.supported)
+          .map((condition) => ({ ruleIndex, condition })),
   );
+}
+
+/**
+ * A matcher that asks where `narrow` says, with exactly the plain matcher's answers.
+ * @param questions of the rules, as `questionsOf` tells them: `narrow` counts in this order
+ */
+export function createMatcherOver(
+  rules: readonly Rule[],
+  questions: readonly Question[],
+  compile: PatternCompiler,
+  narrow: Narrow,
+): Matcher {
+  const asked = questions.map((question, index) => new Asked(question, index, compile));
+  const byRule = rules.map((): Asked[] => []);
+  for (const one of asked) byRule[one.ruleIndex]?.push(one);
   return {
     rules,
     match(texts, settings) {
       const run = prepareTexts(texts, settings.capBytes);
+      const scope = narrow(run, (index) => {
+        const ruleIndex = questions[index]?.ruleIndex;
+        return ruleIndex !== undefined && settings.enabled(ruleIndex);
+      });
       const hits: Hit[] = [];
       const undecided: Undecided[] = [];
-      rules.forEach((rule, ruleIndex) => {
-        const asked = questions[ruleIndex] ?? [];
-        if (asked.length === 0 || !settings.enabled(ruleIndex)) return;
-        const answer = rule.condition === 'any' ? askAny(asked, run) : askAll(asked, run);
+      for (const ruleIndex of rulesToAsk(scope, questions, rules.length)) {
+        const rule = rules[ruleIndex];
+        const those = byRule[ruleIndex] ?? [];
+        if (rule === undefined || those.length === 0 || !settings.enabled(ruleIndex)) continue;
+        const answer = rule.condition === 'any' ? askAny(those, scope) : askAll(those, run, scope);
         if (answer.found !== null) hits.push({ ruleIndex, ...answer.found });
         else if (answer.failure !== null) undecided.push({ ruleIndex, message: answer.failure });
-      });
+      }
       return { hits, undecided, texts: run.texts, truncated: run.truncated };
     },
   };
 }
 
-/** A condition and its program, which is compiled when the question is first put. */
-interface Question {
-  readonly condition: RuleCondition;
-  readonly reads: ReadonlySet<Surface>;
-  /** @throws what RE2 throws, or why there is no program */
-  readonly search: (text: PreparedText) => TextHit | null;
+/** The rules of which a question is open, in their order. */
+function rulesToAsk(
+  { open }: Scope,
+  questions: readonly Question[],
+  rules: number,
+): Iterable<number> {
+  if (open === null) return Array(rules).keys();
+  const those = new Set<number>();
+  for (const index of open) those.add(questions[index]?.ruleIndex ?? 0);
+  return [...those].sort((a, b) => a - b);
 }
 
-function createQuestion(condition: RuleCondition, compile: PatternCompiler): Question {
-  let compiled: Compiled | null = null;
-  return {
-    condition,
-    reads: new Set(condition.surfaces),
-    search(text) {
-      compiled ??= compile(condition.pattern);
-      const { pattern, reason } = compiled;
-      if (pattern === null) throw new Error(`condition ${condition.index}: ${reason.message}`);
-      return search(pattern, text);
-    },
-  };
+/** A question and its program, which is compiled when the question is first put. */
+class Asked {
+  readonly index: number;
+  readonly ruleIndex: number;
+  readonly condition: RuleCondition;
+  readonly reads: ReadonlySet<Surface>;
+  readonly #compile: PatternCompiler;
+  #compiled: Compiled | null = null;
+
+  constructor({ ruleIndex, condition }: Question, index: number, compile: PatternCompiler) {
+    this.index = index;
+    this.ruleIndex = ruleIndex;
+    this.condition = condition;
+    this.reads = new Set(condition.surfaces);
+    this.#compile = compile;
+  }
+
+  /** @throws what RE2 throws, or why there is no program */
+  search(text: PreparedText, scope: Scope): TextHit | null {
+    this.#compiled ??= this.#compile(this.condition.pattern);
+    const { pattern, reason } = this.#compiled;
+    if (pattern === null) {
+      throw new Error(`condition ${this.condition.index}: ${reason.message}`);
+    }
+    return search(pattern, text, (reading) => scope.test(this.index, pattern, reading));
+  }
 }
 
 /** What came of asking one rule. With nothing found, a failure means undecided, not clean. */
@@ -122,12 +202,12 @@ interface Answer {
 }
 
 /** Puts a question about one text on one surface; a failure is noted in the answer. */
-function ask(question: Question, placement: Placement, answer: Answer): Found | null {
+function ask(question: Asked, placement: Placement, scope: Scope, answer: Answer): Found | null {
   const { condition, reads } = question;
   const { surface, text, textIndex } = placement;
   if (!reads.has(surface)) return null;
   try {
-    const hit = question.search(text);
+    const hit = question.search(text, scope);
     return hit === null ? null : { ...hit, conditionIndex: condition.index, textIndex };
   } catch (error) {
     answer.failure ??= error instanceof Error ? error.message : String(error);
@@ -139,15 +219,15 @@ function ask(question: Question, placement: Placement, answer: Answer): Found | 
  * The hit of the earliest step, there of the first condition. Condition by condition over all
  * texts, not step by step: so that the automaton RE2 builds for a pattern stays in the cache.
  */
-function askAny(questions: readonly Question[], run: PreparedRun): Answer {
+function askAny(questions: readonly Asked[], scope: Scope): Answer {
   const answer: Answer = { found: null, failure: null };
   let stepsBefore = Number.POSITIVE_INFINITY;
   for (const question of questions) {
-    for (const placement of run.distinct) {
+    for (const placement of scope.placementsOf(question.index)) {
       if (placement.step >= stepsBefore) break;
       // The same text on another surface that the field reads: it was no hit there.
       if (placement.earlier.some((surface) => question.reads.has(surface))) continue;
-      const found = ask(question, placement, answer);
+      const found = ask(question, placement, scope, answer);
       if (found === null) continue;
       answer.found = found;
       stepsBefore = placement.step;
@@ -157,14 +237,16 @@ function askAny(questions: readonly Question[], run: PreparedRun): Answer {
 }
 
 /** The first step in which every condition hits, told by its first condition's hit. */
-function askAll(questions: readonly Question[], run: PreparedRun): Answer {
+function askAll(questions: readonly Asked[], run: PreparedRun, scope: Scope): Answer {
   const answer: Answer = { found: null, failure: null };
+  // Every text of a step stands among the distinct ones: a condition that can hit none, hits none.
+  if (questions.some(({ index }) => scope.placementsOf(index).length === 0)) return answer;
   const known = questions.map(() => new Map<PreparedText, Found | null>());
-  const hitIn = (placements: readonly Placement[], question: Question, index: number) => {
+  const hitIn = (placements: readonly Placement[], question: Asked, index: number) => {
     for (const placement of placements) {
       if (!question.reads.has(placement.surface)) continue;
       const before = known[index]?.get(placement.text);
-      const found = before === undefined ? ask(question, placement, answer) : before;
+      const found = before === undefined ? ask(question, placement, scope, answer) : before;
       known[index]?.set(placement.text, found);
       if (found !== null) return { ...found, textIndex: placement.textIndex };
     }

@@ -166,12 +166,17 @@ const WIDER_BYTES_MIN = 1024;
 
 /**
  * The leftmost hit of a pattern in a text, as written if it hits there, else normalised.
+ * @param test does the pattern match anywhere in a reading's bytes?
  * @returns null when the text is clean
  * @throws what RE2 throws: the question is then undecided, never clean
  */
-export function search(pattern: Pattern, text: PreparedText): TextHit | null {
+export function search(
+  pattern: Pattern,
+  text: PreparedText,
+  test: (reading: Reading) => boolean,
+): TextHit | null {
   for (const reading of text.readings) {
-    const hit = pattern.test(reading.bytes) ? settle(pattern, text, reading) : null;
+    const hit = test(reading) ? settle(pattern, text, reading) : null;
     if (hit !== null) return hit;
   }
   return null;

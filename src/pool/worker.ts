@@ -12,7 +12,8 @@ import { readSteps } from '../db/steps.ts';
 import { type Catalog, createCatalog } from '../engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
-import { createMatcher, type Matcher } from '../engine/matcher.ts';
+import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
+import type { Matcher } from '../engine/matcher.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import type { CatalogTask, EvaluateOutcome, EvaluateTask, WorkerSettings } from './tasks.ts';
 
@@ -32,7 +33,7 @@ function stateOf(settings: WorkerSettings): WorkerState {
   // so.
   state ??= {
     database: createDatabase(settings.databaseUrl, CONNECTIONS, { connectionLost: () => {} }),
-    matcher: createMatcher(settings.rules),
+    matcher: createFastMatcher(settings.rules),
   };
   return state;
 }

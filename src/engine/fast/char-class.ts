@@ -1,0 +1,132 @@
+/**
+ * Owns what is known of the characters one place of a pattern takes: which they are when they are
+ * few, and what kind of run they make when they repeat. Always at least what RE2 takes, case folded.
+ */
+import type { AST } from '@eslint-community/regexpp';
+import type { Run } from './reach.ts';
+
+export interface CharClass {
+  /** every character, when they are few; before case folding */
+  readonly few: readonly number[] | null;
+  /** what a repetition of it cannot leave; null when it can go anywhere */
+  readonly run: Run | null;
+  /** takes nothing that an ASCII text has */
+  readonly beyondAscii: boolean;
+}
+
+const FEW_MAX = 16;
+const ANY: CharClass = { few: null, run: null, beyondAscii: false };
+const EQUAL_TO_ASCII = [0x17f, 0x212a];
+const NEWLINE = 10;
+const SPACES = new Set([9, 10, 11, 12, 13, 32]);
+
+/** Characters as inclusive ranges, or everything but them. */
+interface Ranges {
+  readonly ranges: readonly (readonly [number, number])[];
+  readonly negated: boolean;
+}
+
+const DIGIT: Ranges['ranges'] = [[48, 57]];
+const WORD: Ranges['ranges'] = [
+  [48, 57],
+  [65, 90],
+  [95, 95],
+  [97, 122],
+];
+const SPACE: Ranges['ranges'] = [
+  [9, 13],
+  [32, 32],
+];
+const LAST = 0x10ffff;
+
+/** One literal character. */
+export function ofCharacter(codePoint: number): CharClass {
+  return describe({ ranges: [[codePoint, codePoint]], negated: false });
+}
+
+/** `.`, `\d`, `\s`, `\w`, `\p{…}` and their negations. */
+export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharClass {
+  if (set.kind === 'any') return { few: null, run: dotAll ? null : 'line', beyondAscii: false };
+  if (set.kind === 'property') return ANY;
+  return describe(escapeRanges(set));
+}
+
+/** `[…]`; null for what is not understood. */
+export function ofCharacterClass(node: AST.CharacterClass): CharClass | null {
+  const ranges: [number, number][] = [];
+  for (const element of node.elements) {
+    switch (element.type) {
+      case 'Character':
+        ranges.push([element.value, element.value]);
+        break;
+      case 'CharacterClassRange':
+        ranges.push([element.min.value, element.max.value]);
+        break;
+      case 'CharacterSet': {
+        if (element.kind === 'property') {
+          // Unknown members: without them a negated class would claim too little.
+          if (node.negate) return ANY;
+          ranges.push([0, LAST]);
+          break;
+        }
+        const inner = escapeRanges(element);
+        ranges.push(...(inner.negated ? complement(inner.ranges) : inner.ranges).map(copy));
+        break;
+      }
+      default:
+        return null;
+    }
+  }
+  return describe({ ranges, negated: node.negate });
+}
+
+const copy = ([from, to]: readonly [number, number]): [number, number] => [from, to];
+
+function escapeRanges(set: AST.EscapeCharacterSet): Ranges {
+  const ranges = { digit: DIGIT, space: SPACE, word: WORD }[set.kind];
+  return { ranges, negated: set.negate };
+}
+
+function complement(ranges: Ranges['ranges']): [number, number][] {
+  const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
+  const rest: [number, number][] = [];
+  let from = 0;
+  for (const [start, end] of sorted) {
+    if (start > from) rest.push([from, start - 1]);
+    from = Math.max(from, end + 1);
+  }
+  if (from <= LAST) rest.push([from, LAST]);
+  return rest;
+}
+
+function describe({ ranges: written, negated }: Ranges): CharClass {
+  const ranges = negated ? complement(written) : written;
+  const size = ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+  const few: number[] = [];
+  if (size <= FEW_MAX) {
+    for (const [from, to] of ranges) for (let at = from; at <= to; at += 1) few.push(at);
+  }
+  // U+017F and U+212A equal `s` and `k`: what takes them may match an ASCII text.
+  const beyondAscii = ranges.every(
+    ([from, to]) => from >= 128 && !EQUAL_TO_ASCII.some((odd) => from <= odd && odd <= to),
+  );
+  return {
+    few: few.length > 0 ? [...new Set(few)] : null,
+    run: runOfRanges(ranges),
+    beyondAscii: ranges.length > 0 && beyondAscii,
+  };
+}
+
+function runOfRanges(ranges: Ranges['ranges']): Run | null {
+  const every = (fits: (from: number, to: number) => boolean) =>
+    ranges.every(([from, to]) => fits(from, to));
+  const holds = (from: number, to: number, codePoint: number) =>
+    from <= codePoint && codePoint <= to;
+  // Beyond ASCII everything counts as part of a word and as solid: both are told in bytes ≥ 0x80.
+  if (every((from, to) => from >= 128 || WORD.some(([a, b]) => a <= from && to <= b)))
+    return 'word';
+  if (every((from, to) => SPACE.some(([a, b]) => a <= from && to <= b))) return 'space';
+  const hasSpace = ranges.some(([from, to]) => [...SPACES].some((space) => holds(from, to, space)));
+  if (!hasSpace) return 'solid';
+  return ranges.some(([from, to]) => holds(from, to, NEWLINE)) ? null : 'line';
+}

@@ -1,0 +1,108 @@
+/**
+ * The matcher of the pass: the plain matcher's answers, asked only where the prefilter leaves a
+ * doubt. `docs/matching.md` tells the design and why nothing is lost.
+ */
+import type { Rule, Surface } from '../../model.ts';
+import {
+  createMatcherOver,
+  type Matcher,
+  type Narrow,
+  questionsOf,
+  type Scope,
+} from '../matcher.ts';
+import { createPatternCompiler, type Pattern, type PatternCompiler } from '../pattern.ts';
+import type { Placement, PreparedRun, PreparedText, Reading } from '../prepared-text.ts';
+import { Prefilter, type Windows } from './prefilter.ts';
+
+const NOWHERE: readonly Placement[] = [];
+
+/**
+ * Creates the matcher. Takes about a second: the patterns' needs are read and their literals'
+ * automaton is built here; RE2 programs are compiled when a text first asks for them.
+ * @param rules plain data; only supported conditions are asked, unsupported rules never hit
+ */
+export function createFastMatcher(
+  rules: readonly Rule[],
+  compile: PatternCompiler = createPatternCompiler(),
+): Matcher {
+  const questions = questionsOf(rules);
+  const prefilter = new Prefilter(questions.map(({ condition }) => condition.pattern));
+  const reads = questions.map(({ condition }) => new Set(condition.surfaces));
+  const narrow: Narrow = (run, isAsked) => new NarrowedRun(prefilter, reads, run, isAsked);
+  return createMatcherOver(rules, questions, compile, narrow);
+}
+
+/** What the prefilter says about the texts of one run. */
+class NarrowedRun implements Scope {
+  readonly #prefilter: Prefilter;
+  readonly #candidates = new Map<Reading, ReadonlyMap<number, Windows>>();
+  /** question → where it may hit */
+  readonly #placements = new Map<number, Placement[]>();
+
+  constructor(
+    prefilter: Prefilter,
+    reads: readonly ReadonlySet<Surface>[],
+    run: PreparedRun,
+    isAsked: (question: number) => boolean,
+  ) {
+    this.#prefilter = prefilter;
+    for (const [text, placements] of byText(run.distinct)) {
+      const asked = (question: number) =>
+        isAsked(question) && placements.some(({ surface }) => reads[question]?.has(surface));
+      for (const question of this.#scan(text, asked)) {
+        const known = this.#placements.get(question);
+        if (known === undefined) this.#placements.set(question, [...placements]);
+        else known.push(...placements);
+      }
+    }
+    // Text by text they came; in time order they are asked.
+    for (const placements of this.#placements.values()) {
+      placements.sort((a, b) => a.textIndex - b.textIndex);
+    }
+  }
+
+  /** The questions that a text leaves open, in any of its readings. */
+  #scan(text: PreparedText, asked: (question: number) => boolean): Set<number> {
+    const open = new Set<number>();
+    for (const reading of text.readings) {
+      const { windows } = this.#prefilter.candidates(reading.bytes, asked);
+      this.#candidates.set(reading, windows);
+      for (const question of windows.keys()) open.add(question);
+    }
+    return open;
+  }
+
+  get open(): Iterable<number> {
+    return this.#placements.keys();
+  }
+
+  placementsOf = (question: number): readonly Placement[] =>
+    this.#placements.get(question) ?? NOWHERE;
+
+  test = (question: number, pattern: Pattern, reading: Reading): boolean => {
+    const windows = this.#candidates.get(reading)?.get(question);
+    return windows !== undefined && testWithin(pattern, reading.bytes, windows);
+  };
+}
+
+function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]> {
+  const texts = new Map<PreparedText, Placement[]>();
+  for (const placement of placements) {
+    const known = texts.get(placement.text);
+    if (known === undefined) texts.set(placement.text, [placement]);
+    else known.push(placement);
+  }
+  return texts;
+}
+
+/**
+ * Asks within the windows. A window's edges are not the text's: what matches there is confirmed on
+ * the whole text, where anchors and edges are what they are.
+ */
+function testWithin(pattern: Pattern, bytes: Buffer, windows: Windows): boolean {
+  if (windows === null) return pattern.test(bytes);
+  for (let at = 0; at < windows.length; at += 2) {
+    if (pattern.test(bytes.subarray(windows[at], windows[at + 1]))) return pattern.test(bytes);
+  }
+  return false;
+}

@@ -1,0 +1,208 @@
+/**
+ * Owns the choice among literals: which are worth looking for, how often they are likely to be hit,
+ * and as which bytes they stand in a folded text whatever their case.
+ */
+
+/** A literal's useful length: a longer one is hardly rarer, and costs states. */
+const USEFUL_CHARS = 12;
+const LITERALS_MAX = 200;
+/** Past this many spellings of one literal its odd letters are not worth following. */
+const SPELLINGS_MAX = 8;
+/** A single character is looked for when it is as rare as this. */
+const SINGLE_MAX = 3.5 / 1000;
+
+/** How often a character stands in text and code, in thousandths of a folded text. */
+const FREQUENT = new Map<string, number>(
+  Object.entries({
+    ' ': 150,
+    e: 95,
+    t: 70,
+    a: 62,
+    o: 60,
+    i: 58,
+    n: 56,
+    s: 55,
+    r: 53,
+    l: 34,
+    h: 32,
+    d: 32,
+    c: 30,
+    '0': 30,
+    u: 24,
+    m: 22,
+    p: 21,
+    f: 18,
+    g: 17,
+    '"': 14,
+    w: 13,
+    y: 13,
+    b: 12,
+    '.': 12,
+    ',': 10,
+    '-': 10,
+    v: 9,
+    '/': 9,
+    ':': 9,
+    _: 7,
+    k: 7,
+    '(': 7,
+    ')': 7,
+    '=': 6,
+    "'": 5,
+    x: 4,
+    '{': 4,
+    '}': 4,
+    ';': 4,
+    '*': 4,
+    '>': 4,
+    j: 3,
+    '[': 3,
+    ']': 3,
+    '`': 3,
+    '#': 3,
+    '<': 3,
+    q: 2,
+    z: 2,
+    '\\': 2,
+    $: 2,
+    '|': 2,
+    '&': 2,
+    '@': 1,
+    '!': 1,
+    '?': 1,
+    '+': 1,
+    '%': 1,
+  }),
+);
+const RARE = 0.1;
+
+/** Letters follow each other less freely than chance has it: a word is likelier than its letters. */
+const COHESION = 0.75;
+
+function likelihood(literal: string): number {
+  let likely = 1;
+  for (const letter of literal) likely *= (FREQUENT.get(letter) ?? RARE) / 1000;
+  return literal.length < 2 ? likely : likely ** COHESION;
+}
+
+/** Estimated hits per character of text: lower is better. */
+export function costOf(literals: readonly string[]): number {
+  return literals.reduce((sum, literal) => sum + likelihood(literal), 0);
+}
+
+export interface Trimmed {
+  /** each once, none the beginning of another, none beginning with a blank */
+  readonly literals: readonly string[];
+  /** characters of the strings that stand before their literals, at most, and blanks among them */
+  readonly skippedChars: number;
+  readonly skippedBlanks: number;
+}
+
+/**
+ * The literals worth looking for in a set of folded strings, one of which every match contains.
+ * @returns null when one of them is too common to be looked for
+ */
+export function trimmed(strings: readonly string[]): Trimmed | null {
+  if (strings.length === 0 || strings.length > LITERALS_MAX) return null;
+  const cut = new Set<string>();
+  let skippedChars = 0;
+  let skippedBlanks = 0;
+  for (const string of strings) {
+    const { literal, skipped } = usefulPart(string);
+    if (literal.length === 0) return null;
+    if ([...literal].length === 1 && likelihood(literal) > SINGLE_MAX) return null;
+    cut.add(literal);
+    skippedChars = Math.max(skippedChars, [...skipped].length);
+    skippedBlanks = Math.max(skippedBlanks, skipped.split(' ').length - 1);
+  }
+  // What begins with another literal of the set is hit only where that one is. Sorted, the shorter
+  // one comes first and those that begin with it follow.
+  const literals: string[] = [];
+  for (const literal of [...cut].sort()) {
+    if (!literal.startsWith(literals.at(-1) ?? '\0')) literals.push(literal);
+  }
+  return { literals, skippedChars, skippedBlanks };
+}
+
+interface UsefulPart {
+  readonly literal: string;
+  readonly skipped: string;
+}
+
+const usefulParts = new Map<string, UsefulPart>();
+
+/** The stretch of a string that is rarest. */
+function usefulPart(string: string): UsefulPart {
+  const known = usefulParts.get(string);
+  if (known !== undefined) return known;
+  const found = findUsefulPart(string);
+  usefulParts.set(string, found);
+  return found;
+}
+
+function findUsefulPart(string: string): UsefulPart {
+  const characters = [...string];
+  let best = { literal: '', skipped: '', cost: Number.POSITIVE_INFINITY };
+  const last = Math.max(0, characters.length - USEFUL_CHARS);
+  for (let from = 0; from <= last || characters[from] === ' '; from += 1) {
+    if (characters[from] === ' ') continue;
+    const literal = characters.slice(from, from + USEFUL_CHARS).join('');
+    const cost = likelihood(literal);
+    if (cost < best.cost) best = { literal, skipped: characters.slice(0, from).join(''), cost };
+  }
+  return best;
+}
+
+/**
+ * The spellings of a literal in a folded text: a letter beyond ASCII in every case that RE2 takes
+ * for the same.
+ * @returns null when there are too many
+ */
+export function spellingsOf(literal: string): string[] | null {
+  if (ASCII.test(literal)) return [literal];
+  let spellings = [''];
+  for (const letter of literal) {
+    const cases = casesOf(letter);
+    if (spellings.length * cases.length > SPELLINGS_MAX) return null;
+    spellings = spellings.flatMap((head) => cases.map((tail) => head + tail));
+  }
+  return spellings;
+}
+
+const ASCII = /^[\0-\x7f]*$/;
+
+/** Letters that are equal when case does not matter. */
+function casesOf(letter: string): readonly string[] {
+  return letter <= '\x7f' ? [letter] : (orbits().get(letter) ?? [letter]);
+}
+
+let orbitTable: ReadonlyMap<string, readonly string[]> | null = null;
+
+/**
+ * Every cased letter beyond ASCII and its equals, joined over both directions of Unicode's simple
+ * mappings, which is never less than RE2's own orbits (re2/unicode_casefold.h).
+ */
+function orbits(): ReadonlyMap<string, readonly string[]> {
+  if (orbitTable !== null) return orbitTable;
+  const orbit = new Map<string, Set<string>>();
+  const unite = (a: string, b: string) => {
+    const both = new Set([...(orbit.get(a) ?? [a]), ...(orbit.get(b) ?? [b])]);
+    for (const letter of both) orbit.set(letter, both);
+  };
+  for (let point = 0x80; point < 0x1_f000; point += 1) {
+    if (point >= 0xd800 && point <= 0xdfff) continue;
+    const letter = String.fromCodePoint(point);
+    const lower = letter.toLowerCase();
+    const upper = letter.toUpperCase();
+    if (lower !== letter && [...lower].length === 1) unite(letter, lower);
+    if (upper !== letter && [...upper].length === 1) unite(letter, upper);
+  }
+  orbitTable = new Map(
+    [...orbit].map(([letter, equal]) => [
+      letter,
+      // ASCII letters stand in lower case in what is scanned.
+      [...new Set([...equal].map((one) => (/^[A-Z]$/.test(one) ? one.toLowerCase() : one)))],
+    ]),
+  );
+  return orbitTable;
+}
