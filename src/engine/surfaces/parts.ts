@@ -182,6 +182,10 @@ function findShape(part: JsonObject): FoundShape | null {
   if (typeof type === 'string' && Object.hasOwn(BY_TYPE, type)) {
     return { shape: BY_TYPE[type] ?? {}, body: part, around: {} };
   }
+  // The AI SDK lists calls without saying that they are some.
+  if (type === undefined && typeof part.toolName === 'string') {
+    return { shape: CALL, body: part, around: {} };
+  }
   return type === undefined && 'text' in part ? { shape: BARE_TEXT, body: part, around: {} } : null;
 }
 

@@ -1,0 +1,39 @@
+/** OpenInference's instrumentation of the OpenAI client, against a stub of the provider's API. */
+import { OpenAIInstrumentation } from '@arizeai/openinference-instrumentation-openai';
+import OpenAI from 'openai';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { type Instrumented, openInstrumented, PLANTED } from './instrumented.ts';
+import { SURFACES, tellStory } from './openai-story.ts';
+import { type ProviderStub, startProvider } from './openai-stub.ts';
+
+let instrumented: Instrumented;
+let provider: ProviderStub;
+let client: OpenAI;
+beforeAll(async () => {
+  instrumented = await openInstrumented();
+  provider = await startProvider();
+  const instrumentation = new OpenAIInstrumentation();
+  instrumentation.setTracerProvider(instrumented.tracerProvider);
+  instrumentation.manuallyInstrument(OpenAI);
+  client = new OpenAI({ apiKey: 'unused', baseURL: provider.baseUrl, maxRetries: 0 });
+});
+afterAll(async () => {
+  await provider.close();
+  await instrumented.close();
+});
+
+describe.each([
+  ['whole', false],
+  ['streamed', true],
+])('answers that come %s', (_how, stream) => {
+  test.each(PLANTED)('an attack in %s is found on %s', async (place, surface) => {
+    const tell = instrumented.plant(place, (story) => tellStory(client, provider, story, stream));
+    expect(await tell).toBe(surface);
+  });
+
+  test('each text stands on its surface, once, and nothing else is read', async () => {
+    const read = instrumented.surfaces((story) => tellStory(client, provider, story, stream));
+    expect(await read).toEqual(SURFACES);
+  });
+});
