@@ -6,11 +6,13 @@ import { Command } from 'commander';
 
 import { addCorpusCommands } from './cli/corpus-commands.ts';
 import { reportFailure } from './cli/failure.ts';
-import { addKeyCommands, addWorkspaceCommands } from './cli/key-commands.ts';
+import { addKeyCommands } from './cli/key-commands.ts';
 import { addUpkeepCommands } from './cli/pass-command.ts';
 import { addRuleCommands } from './cli/rule-commands.ts';
 import { addScanCommand } from './cli/scan-command.ts';
-import { programVersion, runServer } from './main/run-server.ts';
+import { addWorkspaceCommands } from './cli/workspace-commands.ts';
+import { programVersion } from './main/program-version.ts';
+import { runServer } from './main/run-server.ts';
 
 const program = new Command('sluice')
   .description('OTLP/HTTP JSON into PostgreSQL, agent threat rules over finished runs')

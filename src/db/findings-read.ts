@@ -1,19 +1,80 @@
-/** Reading findings: the list, newest first, and one by its id. */
-import type { Finding, FindingCursor, FindingFilter, Hex16 } from '../model.ts';
+/**
+ * Reading findings: the list, newest first; one by its id; and for the export, which never has their
+ * excerpts, all from a place on, oldest first.
+ */
+import type { Finding, FindingCursor, FindingFilter, Hex16, Int64 } from '../model.ts';
 import type { Database } from './database.ts';
 
-const COLUMNS = `
+/** A finding without the text of customers: what may leave through the export. */
+export type FindingFacts = Omit<Finding, 'excerpt'>;
+
+/** Between these, both exclusive; null is from the first one on. */
+export interface ExportRange {
+  readonly after: FindingCursor | null;
+  /** microseconds since 1970 */
+  readonly before: Int64;
+}
+
+/**
+ * Longer than a transaction takes from reading its clock to being seen in `pg_stat_activity`, with a
+ * machine that has no time for it.
+ */
+const UNSEEN_SECONDS = 5;
+/** Names of steps are their senders' and of any length; a page of the export must not be. */
+const STEP_NAME_CHARS = 256;
+
+const AT_MICROS = '(extract(epoch FROM f.created_at) * 1000000)::bigint AS "atMicros"';
+const FACTS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
   f.rule_version AS "ruleVersion", f.rule_status AS "ruleStatus", f.severity, f.category,
   f.subcategory, f.corpus_version AS "corpusVersion", f.description,
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
-  f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId", f.step_name AS "stepName",
-  CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt,
-  f.recommended_actions AS "recommendedActions",
-  (extract(epoch FROM f.created_at) * 1000000)::bigint AS "atMicros"`;
+  f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
+  f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
+const COLUMNS = `${FACTS}, f.step_name AS "stepName",
+  CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
 const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
-type FindingRow = Finding & { readonly atMicros: string };
+/** `$1` to `$7` are `matchValues`. */
+const MATCHES = `
+        f.workspace_id = $1
+        AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
+        AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
+        AND ($6::timestamptz IS NULL OR f.created_at >= $6)
+        AND ($7::timestamptz IS NULL OR f.created_at < $7)`;
+
+function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
+  return [
+    workspaceId,
+    filter.severity ?? null,
+    filter.category ?? null,
+    filter.ruleId ?? null,
+    filter.runId ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+  ];
+}
+
+const moment = (micros: string): string =>
+  `'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond'`;
+
+interface Place {
+  readonly id: Hex16;
+  readonly atMicros: string;
+}
+
+/** A page out of one row more than it holds. */
+function toPage<Row extends Place>(
+  rows: readonly Row[],
+  limit: number,
+): { findings: Row[]; next: FindingCursor | null } {
+  const findings = rows.slice(0, limit);
+  const last = rows.length > limit ? findings.at(-1) : undefined;
+  return {
+    findings,
+    next: last === undefined ? null : { atMicros: last.atMicros, id: last.id },
+  };
+}
 
 /**
  * One page of a workspace's findings, newest first.
@@ -28,35 +89,14 @@ export async function listFindings(
   cursor: FindingCursor | null,
   limit: number,
 ): Promise<{ findings: Finding[]; next: FindingCursor | null }> {
-  const { rows } = await database.query<FindingRow>(
+  const { rows } = await database.query<Finding & Place>(
     `SELECT ${COLUMNS} FROM ${SOURCE}
-      WHERE f.workspace_id = $1
-        AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
-        AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
-        AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-        AND ($7::timestamptz IS NULL OR f.created_at < $7)
-        AND ($8::bigint IS NULL OR (f.created_at, f.id)
-             < ('epoch'::timestamptz + $8::bigint * interval '1 microsecond', $9::uuid))
+      WHERE ${MATCHES}
+        AND ($8::bigint IS NULL OR (f.created_at, f.id) < (${moment('$8')}, $9::uuid))
       ORDER BY f.created_at DESC, f.id DESC LIMIT $10`,
-    [
-      workspaceId,
-      filter.severity ?? null,
-      filter.category ?? null,
-      filter.ruleId ?? null,
-      filter.runId ?? null,
-      filter.since ?? null,
-      filter.until ?? null,
-      cursor?.atMicros ?? null,
-      cursor?.id ?? null,
-      limit + 1,
-    ],
+    [...matchValues(workspaceId, filter), cursor?.atMicros ?? null, cursor?.id ?? null, limit + 1],
   );
-  const findings = rows.slice(0, limit);
-  const last = rows.length > limit ? findings.at(-1) : undefined;
-  return {
-    findings,
-    next: last === undefined ? null : { atMicros: last.atMicros, id: last.id },
-  };
+  return toPage(rows, limit);
 }
 
 /** One finding of a workspace; null when it has none of that id. */
@@ -65,9 +105,77 @@ export async function findFinding(
   workspaceId: number,
   id: Hex16,
 ): Promise<Finding | null> {
-  const { rows } = await database.query<FindingRow>(
+  const { rows } = await database.query<Finding>(
     `SELECT ${COLUMNS} FROM ${SOURCE} WHERE f.workspace_id = $1 AND f.id = $2`,
     [workspaceId, id],
   );
   return rows[0] ?? null;
+}
+
+/** Where a finding of a workspace stands among the others; null when there is none of that id. */
+export async function findPlace(
+  database: Database,
+  workspaceId: number,
+  id: Hex16,
+): Promise<FindingCursor | null> {
+  const { rows } = await database.query<FindingCursor>(
+    `SELECT f.id, ${AT_MICROS} FROM findings f WHERE f.workspace_id = $1 AND f.id = $2`,
+    [workspaceId, id],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * The time before which no finding can appear any more. A finding is dated by the beginning of its
+ * transaction and seen from its end on, so findings do not appear in the order of their times: who
+ * reads past a transaction under way, and goes on from there, misses what it stores.
+ *
+ * Only connections that call themselves as this one does count, so that somebody else's long
+ * transaction (a backup) holds nothing up. All processes must be the same role of PostgreSQL, which
+ * hides from a role what others are doing.
+ *
+ * @returns microseconds since 1970, by the database's clock
+ */
+export async function settledBefore(database: Database): Promise<Int64> {
+  const { rows } = await database.query<{ micros: Int64 }>(
+    `SELECT (extract(epoch FROM least(
+              now() - interval '${UNSEEN_SECONDS} seconds', min(xact_start)
+            )) * 1000000)::bigint AS micros
+       FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND application_name = current_setting('application_name')`,
+  );
+  return rows[0]?.micros ?? '0';
+}
+
+/**
+ * One page of a workspace's findings, oldest first, without excerpts: the column is not read.
+ *
+ * @param range its `before` from `settledBefore`, the same for all pages of one reading
+ * @param limit most findings of the page
+ * @returns the page, and where the next begins (null at the end)
+ */
+export async function listFindingFacts(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  { after, before }: ExportRange,
+  limit: number,
+): Promise<{ findings: FindingFacts[]; next: FindingCursor | null }> {
+  const { rows } = await database.query<FindingFacts & Place>(
+    `SELECT ${FACTS}, left(f.step_name, ${STEP_NAME_CHARS}) AS "stepName"
+       FROM findings f
+      WHERE ${MATCHES}
+        AND f.created_at < ${moment('$8')}
+        AND ($9::bigint IS NULL OR (f.created_at, f.id) > (${moment('$9')}, $10::uuid))
+      ORDER BY f.created_at, f.id LIMIT $11`,
+    [
+      ...matchValues(workspaceId, filter),
+      before,
+      after?.atMicros ?? null,
+      after?.id ?? null,
+      limit + 1,
+    ],
+  );
+  return toPage(rows, limit);
 }

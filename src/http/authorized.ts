@@ -5,16 +5,16 @@
 import type { Credential, KeyKind } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
-import type { Answer, Exchange } from './exchange.ts';
+import type { Answer, Exchange, StreamedAnswer } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { BadQuery, badQueryAnswer } from './query.ts';
 import type { Handler, Parameters } from './router.ts';
 
-export type AuthorizedHandler = (
+export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
   exchange: Exchange,
   credential: Credential,
   parameters: Parameters,
-) => Answer | Promise<Answer>;
+) => Given | Promise<Given>;
 
 export interface AuthorizedDependencies extends AdmissionDependencies {
   readonly events: Pick<Events, 'requestFailed'>;
@@ -28,13 +28,15 @@ export interface AuthorizedDependencies extends AdmissionDependencies {
  */
 export function authorized(
   kind: KeyKind | 'any',
-  handler: AuthorizedHandler,
+  handler: AuthorizedHandler<Answer | StreamedAnswer>,
   deps: AuthorizedDependencies,
 ): Handler {
   return async (exchange, parameters) => {
     try {
       const credential = await admit(exchange.authorization, kind, deps);
-      exchange.answer(await handler(exchange, credential, parameters));
+      const answer = await handler(exchange, credential, parameters);
+      if ('chunks' in answer) await exchange.stream(answer);
+      else exchange.answer(answer);
     } catch (thrown) {
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('read', thrown);

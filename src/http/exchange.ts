@@ -1,18 +1,20 @@
 /**
- * One request and its answer, made safe to hold across awaits. The only file that touches a
- * uWebSockets.js response.
+ * One request and its answer, made safe to hold across awaits. Beside `response-stream.ts`, which
+ * it makes and ends, the only file that touches a uWebSockets.js response.
  *
  * uWebSockets.js takes the request object back when the handler returns, ends the process when a
  * handler goes asynchronous without an abort listener, and throws when an aborted response is
  * written to. So everything needed is copied at once, and every write goes through `answer`, once.
  *
  *   open ──answer──► answered        open ──client gone──► aborted (answers are dropped)
+ *     └──stream──► answered, or cut: the client sees a broken transfer
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../errors.ts';
+import { ResponseStream } from './response-stream.ts';
 
 /**
  * A body that is refused is read and dropped, this much of it, so that the client sees the refusal.
@@ -22,6 +24,8 @@ import { SluiceError } from '../errors.ts';
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** … and no longer than this, however slowly it comes. */
 const DRAIN_MS_MAX = 5000;
+/** Requests whose answer is a stream need no body; one that is small is read and dropped. */
+const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
@@ -30,6 +34,13 @@ export interface Answer {
   readonly contentType: string;
   readonly headers?: HeaderList;
   readonly body: string | Buffer;
+}
+
+/** 200, with a body that is made while it is sent. */
+export interface StreamedAnswer {
+  readonly contentType: string;
+  /** not begun when there is nobody to read it; otherwise run to its end, or told to return */
+  readonly chunks: AsyncIterable<Buffer>;
 }
 
 export interface BodyLimits {
@@ -70,6 +81,7 @@ export class Exchange {
   /** received bytes past which it waits no longer */
   #drainEnd = 0;
   #drainTimer: NodeJS.Timeout | undefined;
+  #stream: ResponseStream | null = null;
 
   /**
    * @param isDraining true while the server stops: answers then close the connection
@@ -116,6 +128,7 @@ export class Exchange {
     if (!this.#open) return;
     this.#close();
     this.#onChunk?.(null, true);
+    this.#stream?.stop();
   }
 
   #receive(chunk: ArrayBuffer, isLast: boolean): void {
@@ -224,13 +237,49 @@ export class Exchange {
     if (this.#open) this.#write(answer, !this.#complete || this.#isDraining());
   }
 
+  /**
+   * Answers 200 with a body that is made while it is sent. Call instead of `answer`; after a throw,
+   * `answer` does the right thing: nothing when some of the body has been sent.
+   *
+   * @returns when all of it is on its way, or the client has left
+   * @throws what `chunks` throws, after the connection was cut if need be
+   * @throws {Error} when the body was cut off because it or its reader took too long
+   * @throws {SluiceError} `body_too_large` or `body_timeout` for a request with a body
+   */
+  async stream({ contentType, chunks }: StreamedAnswer): Promise<void> {
+    await this.readBody(NO_BODY);
+    if (!this.#open) return;
+    const response = this.#response;
+    const head = (...headers: HeaderList): void => {
+      const close = this.#isDraining() ? ([['connection', 'close']] as const) : [];
+      this.#writeHead(200, contentType, [...headers, ...close]);
+    };
+    if (this.method === 'HEAD') {
+      this.#close();
+      response.cork(() => {
+        head(['transfer-encoding', 'chunked']);
+        response.endWithoutBody();
+      });
+      return;
+    }
+    const stream = new ResponseStream(response, { writeHead: head, isStopping: this.#isDraining });
+    this.#stream = stream;
+    if (!(await stream.send(chunks))) return;
+    this.#close();
+    stream.end();
+  }
+
+  #writeHead(status: number, contentType: string, headers: HeaderList): void {
+    this.#response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+    this.#response.writeHeader('content-type', contentType);
+    for (const [name, value] of headers) this.#response.writeHeader(name, value);
+  }
+
   #write({ status, contentType, headers = [], body }: Answer, closeConnection: boolean): void {
     const response = this.#response;
     this.#close();
     response.cork(() => {
-      response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
-      response.writeHeader('content-type', contentType);
-      for (const [name, value] of headers) response.writeHeader(name, value);
+      this.#writeHead(status, contentType, headers);
       // With `closeConnection` uWebSockets.js also writes `Connection: close`.
       if (this.method !== 'HEAD') response.end(body, closeConnection);
       else {

@@ -29,7 +29,7 @@ export interface FindingReader {
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 const DETECTOR = 'agent-threat-rules';
-const HEX_16 = /^[0-9a-f]{32}$/;
+export const HEX_16 = /^[0-9a-f]{32}$/;
 /**
  * Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits.
  */
@@ -42,7 +42,8 @@ export function findingCategory(category: Category): string {
 
 const categoryByName = new Map(CATEGORIES.map((category) => [findingCategory(category), category]));
 
-const listQuery = z.object({
+/** The parameters by which findings are chosen. */
+export const filterQuery = z.object({
   severity: z.enum(SEVERITIES).optional(),
   category: z
     .enum([...categoryByName.keys()] as [string, ...string[]])
@@ -55,6 +56,9 @@ const listQuery = z.object({
   run_id: z.string().toLowerCase().regex(HEX_16, 'must be 32 hexadecimal digits').optional(),
   since: moment.optional(),
   until: moment.optional(),
+});
+
+const listQuery = filterQuery.extend({
   cursor: z
     .string()
     .transform((text, context) => {
@@ -69,6 +73,36 @@ const listQuery = z.object({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT),
 });
 
+/** The filter in the reader's words. */
+export function filterOf(query: z.infer<typeof filterQuery>): FindingFilter {
+  return {
+    severity: query.severity,
+    category: query.category,
+    ruleId: query.rule_id,
+    runId: query.run_id,
+    since: query.since,
+    until: query.until,
+  };
+}
+
+/** Which rule found it, and where: the structural metadata of a finding, never its excerpt. */
+export function ruleFacts(finding: Omit<Finding, 'excerpt'>) {
+  return {
+    detector: DETECTOR,
+    corpus_version: finding.corpusVersion,
+    rule_id: finding.ruleId,
+    rule_version: finding.ruleVersion,
+    rule_status: finding.ruleStatus,
+    category: finding.category,
+    subcategory: finding.subcategory,
+    condition: finding.conditionIndex,
+    condition_description: finding.conditionDescription,
+    field: finding.field,
+    surface: finding.surface,
+    step: { span_id: finding.stepSpanId, name: finding.stepName },
+  };
+}
+
 function toItem(finding: Finding) {
   return {
     id: finding.id,
@@ -76,20 +110,7 @@ function toItem(finding: Finding) {
     category: findingCategory(finding.category),
     severity: finding.severity,
     description: finding.description,
-    metadata: {
-      detector: DETECTOR,
-      corpus_version: finding.corpusVersion,
-      rule_id: finding.ruleId,
-      rule_version: finding.ruleVersion,
-      rule_status: finding.ruleStatus,
-      category: finding.category,
-      subcategory: finding.subcategory,
-      condition: finding.conditionIndex,
-      condition_description: finding.conditionDescription,
-      field: finding.field,
-      surface: finding.surface,
-      step: { span_id: finding.stepSpanId, name: finding.stepName },
-    },
+    metadata: ruleFacts(finding),
     run_id: finding.runId,
     excerpt: finding.excerpt,
     recommended_actions: finding.recommendedActions,
@@ -102,14 +123,7 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
     const query = parseQuery(listQuery, exchange.query);
     const { findings, next } = await reader.list(
       workspaceId,
-      {
-        severity: query.severity,
-        category: query.category,
-        ruleId: query.rule_id,
-        runId: query.run_id,
-        since: query.since,
-        until: query.until,
-      },
+      filterOf(query),
       query.cursor ?? null,
       query.limit,
     );

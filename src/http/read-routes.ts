@@ -4,25 +4,31 @@
  */
 import type { KeyKind } from '../model.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
+import type { Answer, StreamedAnswer } from './exchange.ts';
 import { type FindingReader, listFindings, showFinding } from './finding-routes.ts';
+import { exportFindings, type FindingExporter } from './ocsf-export.ts';
 import { json } from './problem.ts';
 import type { Route } from './router.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rule-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
-  readonly findings: FindingReader;
+  readonly findings: FindingReader & FindingExporter;
+  /** of this program */
+  readonly version: string;
   readonly oauthProviders: readonly string[];
 }
 
 /** The read routes of the base host. */
 export function readRoutes(deps: ReadDependencies): Route[] {
-  const { rules, findings, oauthProviders } = deps;
-  const get = (path: string, kind: KeyKind | 'any', handler: AuthorizedHandler): Route => ({
-    method: 'GET',
-    path,
-    handler: authorized(kind, handler, deps),
-  });
+  const { rules, findings, version, oauthProviders } = deps;
+  const get = (
+    path: string,
+    kind: KeyKind | 'any',
+    handler: AuthorizedHandler<Answer | StreamedAnswer>,
+  ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
+  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
+  const ocsfSource = { productVersion: version, ruleTitle: (id: string) => titles.get(id) };
   return [
     get('/api/v1/auth/oauth/providers', 'any', () =>
       json({ providers: oauthProviders, total: oauthProviders.length }),
@@ -31,6 +37,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     get('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
     get('/platform/v1/atr/settings', 'workspace', showSettings(rules)),
     get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
+    get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
     get('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
   ];
 }

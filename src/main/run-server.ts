@@ -4,21 +4,14 @@
  * A first SIGINT or SIGTERM stops cleanly, a start under way included; a second one ends at once.
  * Requests that were answered 200 are committed either way.
  */
-import { readFileSync } from 'node:fs';
-
 import { reportFailure } from '../cli/failure.ts';
 import { type Config, readConfig } from '../config.ts';
 import { createObserver, type Events } from '../observe/events.ts';
+import { programVersion } from './program-version.ts';
 import { type Started, serve } from './serve.ts';
 import { StopOrder } from './stop-order.ts';
 import { onStopSignal } from './stop-signals.ts';
 import { summarize } from './summary.ts';
-
-/** This program's version, as package.json has it. */
-export function programVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { version: string }).version;
-}
 
 /** The configured URL, with the port that was really taken when any free one was asked for. */
 function reachable(url: string, configuredPort: number, port: number): string {

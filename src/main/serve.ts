@@ -10,7 +10,13 @@ import type { Config } from '../config.ts';
 import { CopyWriter } from '../db/copy-writer.ts';
 import { type Database, ping } from '../db/database.ts';
 import { encodeRequest } from '../db/encoded-request.ts';
-import { findFinding, listFindings } from '../db/findings-read.ts';
+import {
+  findFinding,
+  findPlace,
+  listFindingFacts,
+  listFindings,
+  settledBefore,
+} from '../db/findings-read.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
 import { createMigrationsProbe } from '../db/migrate.ts';
@@ -36,6 +42,7 @@ import { watchCorpus } from './corpus-watch.ts';
 import { createPass } from './create-pass.ts';
 import { keepKeyUse } from './key-use.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
+import { programVersion } from './program-version.ts';
 import { listenersOf, type SiteDependencies } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { repeat } from './upkeep.ts';
@@ -187,7 +194,11 @@ export async function serve(
         findings: {
           list: (...query) => listFindings(database, ...query),
           find: (workspaceId, id) => findFinding(database, workspaceId, id),
+          place: (workspaceId, id) => findPlace(database, workspaceId, id),
+          settledBefore: () => settledBefore(database),
+          page: (...query) => listFindingFacts(database, ...query),
         },
+        version: programVersion(),
         oauthProviders: config.oauthProviders,
         events,
       },

@@ -1,10 +1,21 @@
-/** Reading findings: filters, pages that neither skip nor repeat, redaction, and whose they are. */
+/**
+ * Reading findings: filters, pages that neither skip nor repeat, redaction, and whose they are; and
+ * for the export also in the order in which they can be relied on, and never an excerpt.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findFinding, listFindings } from '../../src/db/findings-read.ts';
+import { type Connection, createDatabase } from '../../src/db/database.ts';
+import {
+  findFinding,
+  findPlace,
+  listFindingFacts,
+  listFindings,
+  settledBefore,
+} from '../../src/db/findings-read.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
 import type { FindingCursor, FindingFilter } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex8, hex16 } from '../support/rows.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 let scratch: MigratedDatabase;
 let mine: number;
@@ -174,5 +185,218 @@ describe('whose they are', () => {
     const { findings } = await listFindings(scratch.database, redacted, {}, null, 10);
     expect(findings.map(({ excerpt }) => excerpt)).toEqual([null]);
     expect((await findFinding(scratch.database, redacted, hex16(1)))?.excerpt).toBeNull();
+  });
+});
+
+/** A moment past every finding of these tests, in microseconds. */
+const LATER = String(Date.UTC(2026, 10, 21) * 1000);
+
+describe('the export', () => {
+  async function walk(
+    limit: number,
+    filter: FindingFilter = {},
+    before = LATER,
+    start: FindingCursor | null = null,
+  ): Promise<number[][]> {
+    const pages: number[][] = [];
+    let after = start;
+    do {
+      const page = await listFindingFacts(scratch.database, mine, filter, { after, before }, limit);
+      pages.push(page.findings.map(({ id }) => Number.parseInt(id, 16)));
+      after = page.next;
+    } while (after !== null);
+    return pages;
+  }
+
+  const ALL = [1, 2, 3, 4, ...TWINS.toReversed()];
+
+  test.each([1, 2, 3, 7, 28, 29, 30])(
+    'is oldest first, in pages of %d without gap or repetition',
+    async (limit) => {
+      const pages = await walk(limit);
+      expect(pages.flat()).toEqual(ALL);
+      expect(pages).toHaveLength(Math.ceil(29 / limit));
+    },
+  );
+
+  test.each<[string, FindingFilter, number[]]>([
+    ['severity', { severity: 'critical' }, [1]],
+    ['category', { category: 'tool-poisoning' }, [2]],
+    ['rule', { ruleId: 'ATR-2026-00007' }, [3]],
+    ['run', { runId: hex16(77) }, [4]],
+    ['since, inclusive', { since: new Date('2026-11-20T11:00:00Z') }, ALL.slice(2)],
+    ['until, exclusive', { until: new Date('2026-11-20T12:00:00Z') }, [1, 2, 3]],
+  ])('keeps to its filter: %s', async (_what, filter, expected) => {
+    expect((await walk(3, filter)).flat()).toEqual(expected);
+  });
+
+  test('ends before the time it is told, to the microsecond', async () => {
+    const at = Date.UTC(2026, 10, 20, 10) * 1000;
+    expect(await walk(9, {}, String(at + 1))).toEqual([[]]);
+    expect(await walk(9, {}, String(at + 2))).toEqual([[1]]);
+    expect(await walk(9, {}, String(at + 3))).toEqual([[1, 2]]);
+  });
+
+  test('goes on after any of its findings', async () => {
+    for (const [index, id] of ALL.entries()) {
+      const place = await findPlace(scratch.database, mine, hex16(id));
+      expect(place).toMatchObject({ id: hex16(id) });
+      expect((await walk(100, {}, LATER, place)).flat()).toEqual(ALL.slice(index + 1));
+    }
+    expect(await findPlace(scratch.database, mine, hex16(404))).toBeNull();
+    expect(await findPlace(scratch.database, theirs, hex16(3))).toBeNull();
+  });
+
+  test('has the facts of a finding and no excerpt', async () => {
+    const range = { after: null, before: LATER };
+    const { findings } = await listFindingFacts(scratch.database, mine, {}, range, 3);
+    const whole = await findFinding(scratch.database, mine, hex16(3));
+    const { excerpt, ...facts } = whole ?? { excerpt: null };
+    expect(excerpt).toBe('the excerpt');
+    expect(findings[2]).toEqual({ ...facts, atMicros: expect.any(String) });
+    expect(findings[2]).not.toHaveProperty('excerpt');
+  });
+
+  test('cuts names of steps, which are as long as their sender likes', async () => {
+    await insertFinding(theirs, 9, '2026-11-20T10:00:01Z');
+    await scratch.database.query(
+      'UPDATE findings SET step_name = $1 WHERE workspace_id = $2 AND id = $3',
+      ['ä'.repeat(100_000), theirs, hex16(9)],
+    );
+    const range = { after: null, before: LATER };
+    const { findings } = await listFindingFacts(scratch.database, theirs, {}, range, 9);
+    expect(findings.map(({ stepName }) => stepName)).toEqual(['execute_tool', 'ä'.repeat(256)]);
+    await scratch.database.query('DELETE FROM findings WHERE id = $1', [hex16(9)]);
+  });
+
+  test('does not even read excerpts', async () => {
+    const { rows } = await scratch.database.query<{ name: string }>(
+      `SELECT column_name AS name FROM information_schema.columns
+        WHERE table_name = 'findings' AND column_name <> 'excerpt'`,
+    );
+    const role = `no_excerpts_${process.pid}`;
+    const url = new URL(scratch.url);
+    url.username = role;
+    url.password = 'test';
+    await scratch.database.query(`CREATE ROLE ${role} LOGIN PASSWORD 'test'`);
+    const limited = createDatabase(url.href, 1, { connectionLost: () => {} });
+    try {
+      const columns = rows.map(({ name }) => name).join(', ');
+      await scratch.database.query(`GRANT SELECT (${columns}) ON findings TO ${role}`);
+      await scratch.database.query(`GRANT SELECT ON workspaces TO ${role}`);
+      const range = { after: null, before: LATER };
+      const page = await listFindingFacts(limited, mine, {}, range, 100);
+      expect(page.findings).toHaveLength(29);
+      // The role really may not: whoever reads excerpts is refused.
+      await expect(listFindings(limited, mine, {}, null, 1)).rejects.toThrow(/permission denied/);
+    } finally {
+      await limited.end();
+      await scratch.database.query(`DROP OWNED BY ${role}`);
+      await scratch.database.query(`DROP ROLE ${role}`);
+    }
+  });
+});
+
+describe('what is settled', () => {
+  const microsOf = async (connection: Pick<Connection, 'query'>): Promise<bigint> => {
+    const { rows } = await connection.query<{ micros: string }>(
+      'SELECT (extract(epoch FROM now()) * 1000000)::bigint AS micros',
+    );
+    return BigInt(rows[0]?.micros ?? 0);
+  };
+  const settled = async (): Promise<bigint> => BigInt(await settledBefore(scratch.database));
+
+  test('is a few seconds old', async () => {
+    const before = await microsOf(scratch.database);
+    const micros = await settled();
+    const after = await microsOf(scratch.database);
+    expect(micros >= before - 5_000_000n && micros <= after - 5_000_000n).toBe(true);
+  });
+
+  test('is nothing that a transaction under way may still store', async () => {
+    const writer = await scratch.database.connect();
+    try {
+      await writer.query('BEGIN');
+      const begun = await microsOf(writer);
+      await waitFor(async () => (await microsOf(scratch.database)) > begun + 6_000_000n, {
+        withinMs: 60_000,
+        what: 'the transaction is older than what is settled without it',
+      });
+      expect(await settled()).toBe(begun);
+      await writer.query('COMMIT');
+      expect((await settled()) > begun).toBe(true);
+    } finally {
+      writer.release();
+    }
+  });
+
+  test('is not held up by somebody else', async () => {
+    const url = new URL(scratch.url);
+    url.searchParams.set('application_name', 'backup');
+    const other = createDatabase(url.href, 1, { connectionLost: () => {} });
+    const backup = await other.connect();
+    try {
+      await backup.query('BEGIN');
+      const begun = await microsOf(backup);
+      await waitFor(async () => (await settled()) > begun, {
+        withinMs: 60_000,
+        what: 'what is settled moves past a foreign transaction',
+      });
+      await backup.query('COMMIT');
+    } finally {
+      backup.release();
+      await other.end();
+    }
+  });
+
+  test('is polled without gap or repetition while many transactions store', async () => {
+    const workspace = (await createWorkspace(scratch.database, 'busy', 'Busy')).id;
+    const writers = createDatabase(scratch.url, 8, { connectionLost: () => {} });
+    const perWriter = 12;
+    const store = async (first: number): Promise<void> => {
+      for (let id = first; id < first + perWriter; id += 1) {
+        // Dated when it begins, seen when it ends: a transaction that began sooner may end later.
+        const connection = await writers.connect();
+        try {
+          await connection.query('BEGIN');
+          await connection.query(
+            `INSERT INTO findings SELECT (jsonb_populate_record(f, jsonb_build_object(
+               'workspace_id', $1::int, 'id', $2::uuid, 'run_id', $2::uuid, 'created_at', now()))).*
+               FROM findings f WHERE workspace_id = $3 AND id = $4`,
+            [workspace, hex16(id), mine, hex16(1)],
+          );
+          await connection.query('SELECT pg_sleep(random() * 1.5)');
+          await connection.query('COMMIT');
+        } finally {
+          connection.release();
+        }
+      }
+    };
+    try {
+      const writing = Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((writer) => store(writer * 100)));
+      const polled: string[] = [];
+      const poll = async (): Promise<boolean> => {
+        const lastId = polled.at(-1);
+        let after =
+          lastId === undefined ? null : await findPlace(scratch.database, workspace, lastId);
+        const before = await settledBefore(scratch.database);
+        do {
+          const range = { after, before };
+          const page = await listFindingFacts(scratch.database, workspace, {}, range, 5);
+          polled.push(...page.findings.map(({ id }) => id));
+          after = page.next;
+        } while (after !== null);
+        return polled.length >= 8 * perWriter;
+      };
+      await waitFor(poll, { withinMs: 90_000, what: () => `all are polled; ${polled.length} are` });
+      await writing;
+      const { rows } = await scratch.database.query<{ id: string }>(
+        'SELECT id FROM findings WHERE workspace_id = $1 ORDER BY created_at, id',
+        [workspace],
+      );
+      expect(polled).toEqual(rows.map(({ id }) => id));
+    } finally {
+      await writers.end();
+    }
   });
 });

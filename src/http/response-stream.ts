@@ -1,0 +1,166 @@
+/**
+ * A body that is sent while it is made, at its reader's pace. Beside `exchange.ts`, which makes and
+ * ends it, the only file that touches a uWebSockets.js response.
+ *
+ *   made ──first slice──► sending ──last chunk──► ended by the exchange
+ *                            └──client gone, chunks fail, too slow──► cut: the transfer is broken
+ *
+ * What uWebSockets.js (3.0.6) does with `write`, measured 2026-11-21, and why this file is as it is:
+ * it takes every byte, sent or not, and says `false` when some could not be sent. It tells the truth
+ * only about writes larger than its own buffer of 16 KiB. While `onWritable` is set it sends nothing
+ * by itself: somebody must write, or cork, at every event. And it closes a connection when 10 s have
+ * passed since a write failed without an event, unless another write fails since.
+ */
+import type { HttpResponse } from 'uWebSockets.js';
+
+/** One write. A little more than uWebSockets.js holds back by itself (16 KiB), see above. */
+const SLICE_BYTES = 17 * 1024;
+/** Handed over and not known to be sent; past this the reader is cut off. */
+const UNSENT_BYTES_MAX = 512 * 1024;
+/** How often a reader that takes nothing is offered a slice: within uWebSockets.js's own 10 s. */
+const OFFER_EVERY_MS = 5000;
+/** A reader that takes nothing for so many offers, one minute, is cut off … */
+const REFUSED_OFFERS_MAX = 12;
+/** … and sooner while the server stops. */
+const REFUSED_OFFERS_MAX_STOPPING = 1;
+/** The longest that one body may take, at whatever pace. */
+const STREAM_MS_MAX = 15 * 60_000;
+
+export interface StreamSettings {
+  /** writes status and headers; called once, corked */
+  readonly writeHead: () => void;
+  /** true while the server stops */
+  readonly isStopping: () => boolean;
+}
+
+/** Sends one body; used once, then thrown away. */
+export class ResponseStream {
+  readonly #response: HttpResponse;
+  readonly #settings: StreamSettings;
+  #started = false;
+  /** the response may not be touched any more */
+  #over = false;
+  /** why it was cut, for the one who reports it */
+  #reason: Error | null = null;
+  /** made, and not yet handed over */
+  #pending: Buffer = Buffer.alloc(0);
+  /** handed over since it was last known that nothing waits */
+  #unsent = 0;
+  #refusedOffers = 0;
+  #wake: () => void = () => {};
+
+  constructor(response: HttpResponse, settings: StreamSettings) {
+    this.#response = response;
+    this.#settings = settings;
+  }
+
+  /**
+   * Sends all chunks but the last bytes, which `end` sends. A chunk is asked for only when the ones
+   * before it are on their way; when nobody reads any more, `chunks` is told to return.
+   *
+   * @returns true when `end` is to be called; false when the client has left
+   * @throws what `chunks` throws. When some of the body is sent already, the connection is cut
+   *   before, so that the client sees a broken transfer; otherwise the response is untouched
+   * @throws {Error} when the body was cut off because it took too long, or its reader did
+   */
+  async send(chunks: AsyncIterable<Buffer>): Promise<boolean> {
+    const deadline = setTimeout(() => {
+      this.#cut(new Error(`A body was cut off: not sent within ${STREAM_MS_MAX} ms.`));
+    }, STREAM_MS_MAX);
+    try {
+      for await (const chunk of chunks) {
+        this.#pending = Buffer.concat([this.#pending, chunk]);
+        await this.#flush();
+        if (this.#over) break;
+      }
+    } catch (error) {
+      if (this.#started) this.#cut(null);
+      throw error;
+    } finally {
+      clearTimeout(deadline);
+    }
+    if (this.#reason !== null) throw this.#reason;
+    return !this.#over;
+  }
+
+  /** Sends the rest and ends the response. Call once, after `send` said so. */
+  end(): void {
+    this.#over = true;
+    this.#response.cork(() => {
+      this.#writeHeadOnce();
+      // Without asking to close the connection: in the middle of a body uWebSockets.js would write
+      // that header into the body.
+      this.#response.end(this.#pending);
+    });
+  }
+
+  /** The client has left, or the connection is closed: touches the response no more. */
+  stop(): void {
+    this.#over = true;
+    this.#wake();
+  }
+
+  async #flush(): Promise<void> {
+    while (!this.#over && this.#pending.length >= SLICE_BYTES) {
+      if (!this.#offerSlice()) await this.#readerTakesSome();
+    }
+  }
+
+  /** @returns false when not all could be sent at once */
+  #offerSlice(): boolean {
+    const slice = this.#pending.subarray(0, SLICE_BYTES);
+    this.#pending = this.#pending.subarray(SLICE_BYTES);
+    let isSent = false;
+    this.#response.cork(() => {
+      this.#writeHeadOnce();
+      isSent = this.#response.write(slice);
+    });
+    this.#unsent = isSent ? 0 : this.#unsent + SLICE_BYTES;
+    if (isSent) this.#refusedOffers = 0;
+    return isSent;
+  }
+
+  #writeHeadOnce(): void {
+    if (this.#started) return;
+    this.#started = true;
+    this.#settings.writeHead();
+    this.#response.onWritable(() => {
+      this.#refusedOffers = 0;
+      this.#response.cork(() => {
+        // Sends what waits: uWebSockets.js does when a cork ends.
+      });
+      this.#wake();
+      return true;
+    });
+  }
+
+  /** Waits until a slice may be offered again; cuts off a reader that is too slow for that. */
+  async #readerTakesSome(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        this.#refusedOffers += 1;
+        resolve();
+      }, OFFER_EVERY_MS);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    const refusedMax = this.#settings.isStopping()
+      ? REFUSED_OFFERS_MAX_STOPPING
+      : REFUSED_OFFERS_MAX;
+    if (this.#refusedOffers >= refusedMax) {
+      this.#cut(new Error(`A body was cut off: its reader took nothing for a while.`));
+    } else if (this.#unsent > UNSENT_BYTES_MAX) {
+      this.#cut(new Error(`A body was cut off: its reader takes too little at a time.`));
+    }
+  }
+
+  /** Closes the connection without the end of the body. */
+  #cut(reason: Error | null): void {
+    if (this.#over) return;
+    this.#reason = reason;
+    // Calls the abort listener, and by that `stop`.
+    this.#response.close();
+  }
+}

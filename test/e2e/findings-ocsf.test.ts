@@ -1,0 +1,278 @@
+/**
+ * The OCSF export of a running server over a real database: thousands of findings, each once and in
+ * order, whoever reads them how, and whatever breaks in between; never a word of an excerpt.
+ */
+import { type IncomingMessage, request as open } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { CONVERSATIONS } from '../../demo/conversations.ts';
+import { sendRun } from '../../demo/send-run.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Gateway, openGateway, read, request } from './gateway.ts';
+
+interface Event {
+  readonly class_uid: number;
+  readonly severity_id: number;
+  readonly time: number;
+  readonly finding_info: { readonly uid: string; readonly analytic: { readonly name?: string } };
+  readonly unmapped: { readonly rule_id: string; readonly run_id: string };
+}
+
+const PATH = '/platform/v1/risk-findings/ocsf';
+const WITHIN_MS = 60_000;
+/** Their lines are some 15 MB: more than the kernel's buffers of a connection hold. */
+const FINDINGS = 6000;
+const EXCERPT = 'words of a customer';
+
+let gateway: Gateway;
+/** ids of the findings of the first workspace, oldest first */
+let ids: string[];
+
+/** Three of each time, and of each twelve one critical. */
+async function storeFindings(workspaceId: number, count: number): Promise<void> {
+  await gateway.database.query(
+    `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
+       severity, category, subcategory, corpus_version, description, condition_index,
+       condition_description, field, surface, step_span_id, step_name, excerpt, recommended_actions)
+     SELECT $1, now() - interval '1 day' + (n / 3) * interval '1 millisecond', gen_random_uuid(),
+            'ATR-2026-00001', '1.0', 'stable', CASE WHEN n % 12 = 0 THEN 'critical' ELSE 'high' END,
+            'prompt-injection', 'sub', '4.0.0', 'ATR-2026-00001 matched', 2, repeat('asks ', 320),
+            'content', 'tool_result', decode('00000000000000a1', 'hex'), 'execute_tool',
+            $3 || n, '["alert"]'
+       FROM generate_series(1, $2) AS n`,
+    [workspaceId, count, EXCERPT],
+  );
+}
+
+async function storedIds(): Promise<string[]> {
+  const { rows } = await gateway.database.query<{ id: string }>(
+    `SELECT id FROM findings WHERE workspace_id = (SELECT id FROM workspaces WHERE slug = 'default')
+      ORDER BY created_at, id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function url(query = ''): string {
+  return `${gateway.server.baseUrl}${PATH}?${query}`;
+}
+
+const authorized = (key = gateway.keys.workspace) => ({
+  headers: { authorization: `Bearer ${key}` },
+});
+
+function eventsOf(text: string): Event[] {
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Event);
+}
+
+const uidsOf = (text: string): string[] => eventsOf(text).map((event) => event.finding_info.uid);
+
+async function exported(query = '', key?: string): Promise<string> {
+  const answer = await request(url(query), authorized(key));
+  if (answer.status !== 200) throw new Error(`${query}: ${answer.status} ${answer.text}`);
+  return answer.text;
+}
+
+/** Begins an export and reads none of its body yet. */
+function begin(query = ''): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    open(url(query), { ...authorized(), agent: false })
+      .once('response', resolve)
+      .once('error', reject)
+      .end();
+  });
+}
+
+/** Reads a body to whatever end it comes. */
+async function readOn(response: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  await new Promise<void>((resolve) => {
+    response.on('data', (part: Buffer) => void parts.push(part));
+    // A transfer that breaks off is an error to Node, too.
+    response.once('error', () => undefined).once('close', resolve);
+  });
+  return Buffer.concat(parts).toString();
+}
+
+beforeAll(async () => {
+  gateway = await openGateway();
+  const { rows } = await gateway.database.query<{ id: number }>('SELECT id FROM workspaces');
+  await storeFindings(rows[0]?.id ?? 0, FINDINGS);
+  ids = await storedIds();
+  expect(ids).toHaveLength(FINDINGS);
+});
+afterAll(() => gateway.close());
+
+describe('the export', () => {
+  test('has every finding once, oldest first, and no word of an excerpt', async () => {
+    const answer = await request(url(), authorized());
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
+    expect(uidsOf(answer.text)).toEqual(ids);
+    expect(new Set(eventsOf(answer.text).map((event) => event.class_uid))).toEqual(new Set([2004]));
+    expect(answer.text).not.toContain(EXCERPT);
+    expect(answer.text).not.toContain('excerpt');
+  });
+
+  test('chooses by filters and times', async () => {
+    expect(eventsOf(await exported('severity=critical'))).toHaveLength(FINDINGS / 12);
+    expect(await exported('category=atr_tool_poisoning')).toBe('');
+    const all = eventsOf(await exported());
+    const [middle] = all.slice(FINDINGS / 2);
+    const since = new Date(middle?.time ?? 0).toISOString();
+    const from = all.findIndex((event) => event.time === middle?.time);
+    // Times of the database are finer than the milliseconds of an event.
+    const later = uidsOf(await exported(`since=${since}`));
+    expect(later).toEqual(ids.slice(from));
+    const earlier = uidsOf(await exported(`until=${since}`));
+    expect(earlier).toEqual(ids.slice(0, from));
+  });
+
+  test('goes on after the last finding of a poll, with what was found since', async () => {
+    const first = uidsOf(await exported());
+    const last = first.at(-1) ?? '';
+    expect(await exported(`after=${last}`)).toBe('');
+    const { observeUrl } = gateway.server;
+    const conversation = CONVERSATIONS.find(({ title }) => title === 'injection by the user');
+    if (conversation === undefined) throw new Error('the demo has no such conversation');
+    const runId = await sendRun(conversation, { observeUrl, agentKey: gateway.keys.agent });
+    const polled: Event[] = [];
+    const poll = async (): Promise<boolean> => {
+      const after = polled.at(-1)?.finding_info.uid ?? last;
+      polled.push(...eventsOf(await exported(`after=${after}`)));
+      return polled.length >= 2;
+    };
+    await waitFor(poll, { withinMs: WITHIN_MS, what: 'the run’s findings are exported' });
+    ids = await storedIds();
+    expect(polled.map((event) => event.finding_info.uid)).toEqual(ids.slice(FINDINGS));
+    expect(polled.map((event) => event.unmapped.rule_id).sort()).toEqual([
+      'ATR-2026-00001',
+      'ATR-2026-00514',
+    ]);
+    expect(polled.map((event) => event.unmapped.run_id)).toEqual([runId, runId]);
+
+    // What the list says of them is all there, but for the excerpt and what the rule is called.
+    const list = await read<{ findings: { id: string; excerpt: string; metadata: object }[] }>(
+      `${gateway.server.baseUrl}/platform/v1/risk-findings?run_id=${runId}`,
+      gateway.keys.workspace,
+    );
+    for (const { id, excerpt, metadata } of list.findings) {
+      const event = polled.find((one) => one.finding_info.uid === id);
+      expect(event?.unmapped).toMatchObject({
+        ...metadata,
+        category: expect.stringMatching(/^atr_/),
+      });
+      expect(event?.finding_info.analytic.name).toEqual(expect.any(String));
+      expect(excerpt.length).toBeGreaterThan(20);
+      expect(JSON.stringify(event)).not.toContain(excerpt.slice(5, 20));
+    }
+  });
+
+  test('is a workspace’s own', async () => {
+    const other = await gateway.addWorkspace('other');
+    expect(await exported('', other.workspace)).toBe('');
+    await storeFindings(other.id, 5);
+    expect(uidsOf(await exported('', other.workspace))).toHaveLength(5);
+    expect(uidsOf(await exported())).toEqual(ids);
+    const answer = await request(url(`after=${ids[0]}`), authorized(other.workspace));
+    expect(answer.status).toBe(400);
+  });
+});
+
+describe('who asks', () => {
+  test('without a key gets 401, with an agent key 403', async () => {
+    expect((await request(url())).status).toBe(401);
+    const agent = await request(url(), authorized(gateway.keys.agent));
+    expect(agent.status).toBe(403);
+    expect(JSON.parse(agent.text)).toMatchObject({ reason: 'wrong_key_kind' });
+  });
+
+  test('with a bad query gets every fault in one 400', async () => {
+    const answer = await request(url('severity=bad&since=now&after=x'), authorized());
+    expect(answer.status).toBe(400);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    const body = JSON.parse(answer.text) as { type: string; errors: { path: string }[] };
+    expect(body.type).toBe('/docs/errors#bad_query');
+    expect(body.errors.map(({ path }) => path).sort()).toEqual(['after', 'severity', 'since']);
+  });
+
+  test('only for the head gets only that', async () => {
+    const answer = await request(url(), { ...authorized(), method: 'HEAD' });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
+    expect(answer.text).toBe('');
+  });
+});
+
+describe('a reader', () => {
+  test('that is slow gets everything', async () => {
+    const response = await begin();
+    const parts: Buffer[] = [];
+    for await (const part of response) {
+      parts.push(part as Buffer);
+      await new Promise(setImmediate);
+    }
+    expect(response.complete).toBe(true);
+    expect(uidsOf(Buffer.concat(parts).toString())).toEqual(ids);
+  });
+
+  test('that leaves midway, again and again, costs nobody anything', async () => {
+    // More often than exports of one workspace may be under way.
+    for (let time = 0; time < 12; time += 1) {
+      const response = await begin();
+      await new Promise((resolve) => response.once('data', resolve));
+      response.destroy();
+    }
+    await waitFor(
+      async () => (await request(url(`after=${ids.at(-1)}`), authorized())).status === 200,
+      { withinMs: WITHIN_MS, what: 'the exports of readers that left are over' },
+    );
+    expect(uidsOf(await exported())).toEqual(ids);
+    expect(gateway.server.stderr()).not.toContain('request failed');
+  });
+});
+
+describe('a database that fails', () => {
+  const rename = (from: string, to: string) =>
+    gateway.database.query(`ALTER TABLE ${from} RENAME TO ${to}`);
+
+  test('midway breaks the transfer, and the next poll goes on where it broke', async () => {
+    const response = await begin();
+    // The reader holds it up: it cannot have come to its end.
+    await rename('findings', 'findings_away');
+    const broken = await readOn(response);
+    await rename('findings_away', 'findings');
+    expect(response.statusCode).toBe(200);
+    expect(response.complete).toBe(false);
+    await waitFor(() => gateway.server.stderr().includes('request failed'), {
+      withinMs: WITHIN_MS,
+      what: 'the failure is logged',
+    });
+
+    const first = uidsOf(broken);
+    expect(first.length).toBeGreaterThan(0);
+    expect(first.length).toBeLessThan(ids.length);
+    const rest = uidsOf(await exported(`after=${first.at(-1)}`));
+    expect([...first, ...rest]).toEqual(ids);
+  });
+
+  test('before the first finding is a 503 like any other', async () => {
+    await rename('findings', 'findings_away');
+    const answer = await request(url(), authorized());
+    await rename('findings_away', 'findings');
+    expect(answer.status).toBe(503);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(answer.headers.get('retry-after')).toBe('1');
+  });
+});
+
+test('a stop does not wait for a stuck reader, whose transfer breaks', async () => {
+  const response = await begin();
+  expect(await gateway.server.stop()).toEqual({ code: 0, signal: null });
+  const text = await readOn(response);
+  expect(response.complete).toBe(false);
+  const uids = uidsOf(text);
+  expect(uids).toEqual(ids.slice(0, uids.length));
+});
