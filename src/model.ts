@@ -355,7 +355,7 @@ export interface Finding extends Omit<FindingDraft, 'excerpt'> {
   readonly createdAt: Date;
   readonly runId: Hex16;
   readonly corpusVersion: string;
-  /** null when the workspace redacts excerpts */
+  /** null when the workspace redacts excerpts, or has done so at any time since the finding */
   readonly excerpt: string | null;
 }
 

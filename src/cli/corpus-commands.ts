@@ -17,6 +17,8 @@ import {
   MANIFEST_PATH,
 } from '../main/corpus-location.ts';
 import { answer, type OutputOptions } from './answer.ts';
+import { coveragePage } from './coverage.ts';
+import { loadCatalog } from './load-catalog.ts';
 import { paint } from './paint.ts';
 
 /** The package's integrity as the lock file pins it. */
@@ -84,7 +86,20 @@ function refresh(options: OutputOptions): void {
   });
 }
 
-/** Adds `corpus verify` and `corpus refresh`. */
+const COVERAGE_PATH = 'docs/rules-coverage.md';
+
+async function coverage(options: { write?: boolean | string }): Promise<void> {
+  const page = coveragePage(await loadCatalog());
+  if (options.write === undefined) {
+    process.stdout.write(page);
+    return;
+  }
+  const path = typeof options.write === 'string' ? options.write : COVERAGE_PATH;
+  writeFileSync(path, page);
+  process.stdout.write(`${path} is written.\n`);
+}
+
+/** Adds `corpus verify`, `corpus refresh` and `corpus coverage`. */
 export function addCorpusCommands(program: Command): void {
   const corpus = program.command('corpus').description('the pinned rule corpus');
   corpus
@@ -103,4 +118,10 @@ export function addCorpusCommands(program: Command): void {
         '  sluice corpus refresh && git diff corpus/manifest.json',
     )
     .action(refresh);
+  corpus
+    .command('coverage')
+    .description('how much of the corpus runs here, and why the rest does not, as Markdown')
+    .option('--write [file]', `write it to a file; ${COVERAGE_PATH} when none is named`)
+    .addHelpText('after', '\nExample:\n  sluice corpus coverage | less')
+    .action(coverage);
 }

@@ -1,4 +1,4 @@
-/** `sluice key …` and `sluice workspace …`. */
+/** `sluice key …`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import {
@@ -11,7 +11,7 @@ import {
   RATE_LIMIT_MAX,
   revokeKey,
 } from '../db/keys.ts';
-import { createWorkspace, findWorkspace, listWorkspaces } from '../db/workspaces.ts';
+import { findWorkspace } from '../db/workspaces.ts';
 import type { KeyKind } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { paint } from './paint.ts';
@@ -155,43 +155,4 @@ export function addKeyCommands(program: Command): void {
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key revoke 3')
     .action(revoke);
-}
-
-/** Adds `workspace create` and `workspace list`. */
-export function addWorkspaceCommands(program: Command): void {
-  const workspace = program.command('workspace').description('make and list workspaces');
-  workspace
-    .command('create')
-    .description('make a workspace')
-    .argument('<slug>', 'lower-case letters, digits and hyphens')
-    .option('--name <name>', 'as people read it; the slug when left out')
-    .option('--json', 'answer as JSON')
-    .addHelpText('after', '\nExample:\n  sluice workspace create support --name "Support agents"')
-    .action(async (slug: string, options: OutputOptions & { name?: string }) => {
-      await withDatabase(async ({ database }) => {
-        const made = await createWorkspace(database, slug, options.name ?? slug);
-        answer(options, made, () => `Workspace "${made.slug}" is there.`);
-      });
-    });
-  workspace
-    .command('list')
-    .description('list workspaces')
-    .option('--json', 'answer as JSON')
-    .addHelpText('after', '\nExample:\n  sluice workspace list --json')
-    .action(async (options: OutputOptions) => {
-      await withDatabase(async ({ database }) => {
-        const all = await listWorkspaces(database);
-        answer(options, all, () =>
-          renderTable(
-            [
-              { title: 'SLUG' },
-              { title: 'NAME', shrinks: true },
-              { title: 'PLAN' },
-              { title: 'MADE' },
-            ],
-            all.map((one) => [one.slug, one.name, one.plan, shownTime(one.createdAt)]),
-          ),
-        );
-      });
-    });
 }

@@ -10,6 +10,7 @@ import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
 import { paint } from './paint.ts';
 import { renderTable } from './table.ts';
+import { type Standing, standingOf, verdictOf } from './verdict.ts';
 
 interface ListOptions extends OutputOptions {
   readonly status?: string;
@@ -60,13 +61,19 @@ async function list(options: ListOptions): Promise<void> {
   );
 }
 
+const VERDICT_PAINT: Readonly<Record<Standing, (text: string) => string>> = {
+  'by default': paint.green,
+  'on demand': paint.green,
+  never: paint.yellow,
+};
+
 function describe(rule: Rule): string {
   const heading = (text: string) => `\n${paint.bold(text)}`;
   const examples = rule.ownExamples;
   return [
     `${paint.bold(rule.id)}  ${rule.title}`,
     `${rule.severity} · ${rule.status} · ${rule.category} · version ${rule.version} · ${rule.support}`,
-    ...rule.unsupportedReasons.map(({ code, message }) => paint.yellow(`  ${code}: ${message}`)),
+    VERDICT_PAINT[standingOf(rule)](verdictOf(rule)),
     heading('What it is about'),
     rule.description.trim(),
     heading(`Conditions (${rule.condition} of them)`),
@@ -76,7 +83,7 @@ function describe(rule: Rule): string {
       `     ${paint.dim(condition.pattern)}`,
       ...(condition.reason === null
         ? []
-        : [`     ${paint.yellow(`not run: ${condition.reason.message}`)}`]),
+        : [`     ${paint.yellow(`does not run: it ${condition.reason.message}`)}`]),
     ]),
     heading('Own examples'),
     `  ${examples.truePositives} must match, ${examples.trueNegatives} must not, ` +
@@ -95,7 +102,9 @@ async function show(id: string, options: OutputOptions): Promise<void> {
       `Snapshot ${snapshot.version} has no rule ${id}: see sluice rules list`,
     );
   }
-  answer(options, rule, () => describe(rule));
+  answer(options, { ...rule, runs: standingOf(rule), verdict: verdictOf(rule) }, () =>
+    describe(rule),
+  );
 }
 
 /** Adds `rules list` and `rules show`. */

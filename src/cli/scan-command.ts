@@ -1,6 +1,6 @@
 /** `sluice scan`: rules over a file or standard input, at once, for people who try rules. */
 import { readFileSync } from 'node:fs';
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { readConfig } from '../config.ts';
 import { decide } from '../engine/effective-set.ts';
@@ -8,17 +8,19 @@ import { evaluateRun } from '../engine/evaluate.ts';
 import { excerptOf } from '../engine/excerpt.ts';
 import { createMatcher, type Matcher } from '../engine/matcher.ts';
 import { OperatorError } from '../errors.ts';
-import { type Rejection, type RuleSettings, SURFACES, type Surface } from '../model.ts';
+import { type Rejection, type Rule, type RuleSettings, SURFACES, type Surface } from '../model.ts';
 import { runnableRules } from '../pool/pass.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
 import { paint } from './paint.ts';
 import { parseScanInput, type ScanInput } from './scan-input.ts';
 import { renderTable } from './table.ts';
+import { verdictOf } from './verdict.ts';
 
 interface ScanOptions extends OutputOptions {
   readonly surface?: Surface;
   readonly experimental?: boolean;
+  readonly rule?: readonly string[];
 }
 
 interface ScanHit {
@@ -26,6 +28,8 @@ interface ScanHit {
   readonly rule: string;
   readonly severity: string;
   readonly surface: Surface;
+  /** every surface on which the rule would hit this text */
+  readonly surfaces: readonly Surface[];
   readonly title: string;
   readonly excerpt: string;
 }
@@ -68,7 +72,8 @@ function scanText(
     if (rule === undefined || surface === undefined) return [];
     const excerpt = excerptOf(text, hit, excerptChars);
     const { id, severity, title } = rule;
-    return [{ run: null, rule: id, severity, surface, title, excerpt }];
+    const on = surfaces.filter((one) => hitsOn(rule, one, text, surfaceCapBytes));
+    return [{ run: null, rule: id, severity, surface, surfaces: on, title, excerpt }];
   });
   const undecided = result.undecided.flatMap(({ ruleIndex }) => matcher.rules[ruleIndex]?.id ?? []);
   return { hits, undecided, truncated: result.truncated, rejected: [] };
@@ -88,7 +93,8 @@ function scanRuns(
   return {
     hits: evaluations.flatMap(({ run, findings }) =>
       findings.map(({ ruleId, severity, surface, excerpt }) => {
-        return { run, rule: ruleId, severity, surface, title: titles.get(ruleId) ?? '', excerpt };
+        const title = titles.get(ruleId) ?? '';
+        return { run, rule: ruleId, severity, surface, surfaces: [surface], title, excerpt };
       }),
     ),
     undecided: evaluations.flatMap(({ undecided }) => undecided.map(({ ruleId }) => ruleId)),
@@ -123,10 +129,15 @@ function render(result: ScanResult, rulesTried: number): string {
       [
         { title: 'RULE' },
         { title: 'SEVERITY' },
-        { title: 'SURFACE' },
+        { title: 'SURFACES' },
         { title: 'EXCERPT', shrinks: true },
       ],
-      hits.map(({ rule, severity, surface, excerpt }) => [rule, severity, surface, excerpt]),
+      hits.map(({ rule, severity, surfaces, excerpt }) => [
+        rule,
+        severity,
+        surfaces.length === SURFACES.length ? 'all' : surfaces.join(' '),
+        excerpt,
+      ]),
     ),
     '',
     `${hits.length} of ${tried}`,
@@ -134,14 +145,38 @@ function render(result: ScanResult, rulesTried: number): string {
   ].join('\n');
 }
 
+/** Would this rule alone hit the text on this surface? Asked of the rules that hit only. */
+function hitsOn(rule: Rule, surface: Surface, text: string, capBytes: number): boolean {
+  const texts = [{ step: 0, surface, text }];
+  return createMatcher([rule]).match(texts, { enabled: () => true, capBytes }).hits.length > 0;
+}
+
+/** Which rules are tried: those named, whatever their tier, or those that would run. */
+function enabledBy(
+  { rule: named, experimental }: ScanOptions,
+  rules: readonly Rule[],
+  all: readonly Rule[],
+): boolean[] {
+  for (const id of named ?? []) {
+    const rule = all.find((one) => one.id === id);
+    if (rule === undefined) throw new OperatorError(`No rule ${id}: see sluice rules list`);
+    if (!rules.includes(rule)) {
+      throw new OperatorError(
+        `${id} cannot be tried. ${verdictOf(rule)} See sluice rules show ${id}`,
+      );
+    }
+  }
+  const settings: RuleSettings = { experimental: experimental === true, overrides: new Map() };
+  return rules.map((rule) =>
+    named === undefined ? decide(rule, settings).enabled : named.includes(rule.id),
+  );
+}
+
 async function scan(file: string, options: ScanOptions): Promise<void> {
   const input = parseScanInput(readInput(file));
-  const rules = runnableRules((await loadCatalog()).rules);
-  const settings: RuleSettings = {
-    experimental: options.experimental === true,
-    overrides: new Map(),
-  };
-  const enabled = rules.map((rule) => decide(rule, settings).enabled);
+  const catalog = await loadCatalog();
+  const rules = runnableRules(catalog.rules);
+  const enabled = enabledBy(options, rules, catalog.rules);
   const isEnabled: Enabled = (ruleIndex) => enabled[ruleIndex] === true;
   const matcher = createMatcher(rules);
   const surfaces = options.surface === undefined ? SURFACES : [options.surface];
@@ -153,6 +188,13 @@ async function scan(file: string, options: ScanOptions): Promise<void> {
   answer(options, { rules_tried: rulesTried, ...result }, () => render(result, rulesTried));
   // What was not looked at must not pass for clean in a script either.
   if (reservations(result).length > 0) process.exitCode = 1;
+}
+
+const RULE_ID = /^ATR-\d{4}-\d{5}$/;
+
+function ruleIds(text: string, before: readonly string[] | undefined): string[] {
+  if (!RULE_ID.test(text)) throw new InvalidArgumentError('a rule id looks like ATR-2026-00001');
+  return [...(before ?? []), text];
 }
 
 /** Adds `scan`. */
@@ -168,10 +210,12 @@ export function addScanCommand(program: Command): void {
       ).choices(SURFACES),
     )
     .option('--experimental', 'the experimental tier too')
+    .option('--rule <id...>', 'only these rules, whatever their tier', ruleIds)
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',
       '\nExamples:\n  echo "ignore all previous instructions" | sluice scan -\n' +
+        '  sluice scan page.html --surface tool_result --rule ATR-2026-00511\n' +
         '  sluice scan trace.json --experimental --json',
     )
     .action(scan);

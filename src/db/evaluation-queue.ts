@@ -9,7 +9,7 @@
  * newest, and changes nothing. Statements over several runs lock them in key order, as ingest does.
  */
 import type { FindingDraft, RunRef, Severity } from '../model.ts';
-import type { Database } from './database.ts';
+import type { Database, Queryable } from './database.ts';
 
 /** The partial indexes on `runs` name this number too. */
 export const ATTEMPTS_MAX = 5;
@@ -38,6 +38,11 @@ export interface ClaimedRun extends RunRef {
 export interface Evaluation {
   readonly run: ClaimedRun;
   readonly findings: readonly FindingDraft[];
+  /**
+   * whether the workspace redacted when the run was taken up: then no excerpt leaves the process.
+   * False decides nothing, the statement that stores looks again.
+   */
+  readonly redactExcerpts: boolean;
   readonly steps: number;
   readonly unreadSteps: number;
   /** surface texts that its steps held, and how many of them were cut */
@@ -120,12 +125,21 @@ export async function giveUpRuns(database: Database): Promise<number> {
  * Stores the findings of an evaluated run and marks the run, in one statement and so in one
  * transaction.
  *
+ * An excerpt is stored only while its workspace is known and does not redact. The workspace's row
+ * is locked FOR SHARE to the end of the transaction, which gives its newest version, however long
+ * the statement has waited, and keeps out the UPDATE of `setRedaction` (workspaces.ts; FOR KEY
+ * SHARE would not). So either the switch waits, and what is stored here is there for it to remove,
+ * or it is done, and no excerpt is stored. Without an excerpt to store nothing is locked: CASE
+ * stops at its first answer, and a subquery runs when it is asked.
+ *
+ * @throws what PostgreSQL said. Its `detail` may quote a row, excerpt included: never logged
+ *   (`errorFacts`), nor written to the embedded server's log (settings in embedded-cluster.ts)
  * @returns the severities of the findings stored now; null when the run went to somebody else since
  *   and nothing was changed
  */
 export async function completeRun(
-  database: Database,
-  { run, findings, steps, unreadSteps, texts, truncatedTexts }: Evaluation,
+  database: Queryable,
+  { run, findings, redactExcerpts, steps, unreadSteps, texts, truncatedTexts }: Evaluation,
   { corpusVersion, ruleSetSha256 }: EvaluatedWith,
 ): Promise<Severity[] | null> {
   const column = <T>(value: (finding: FindingDraft) => T) => findings.map(value);
@@ -139,6 +153,8 @@ export async function completeRun(
                truncated_texts = $7, corpus_version = $8, rule_set_sha256 = decode($9, 'hex')
          WHERE workspace_id = $1 AND run_id = $2 AND attempts = $3 AND evaluation = 'pending'
         RETURNING workspace_id, run_id
+      ), workspace AS (
+        SELECT redact_excerpts FROM workspaces WHERE id = $1 FOR SHARE
       ), found AS (
         INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
           rule_status, severity, category, subcategory, description, condition_index,
@@ -146,7 +162,10 @@ export async function completeRun(
           recommended_actions)
         SELECT done.workspace_id, done.run_id, $8, rule, version, status, severity, category,
                subcategory, description, condition, condition_text, field, surface,
-               decode(span, 'hex'), step, excerpt, actions
+               decode(span, 'hex'), step,
+               CASE WHEN excerpt IS NULL THEN NULL
+                    WHEN (SELECT NOT redact_excerpts FROM workspace) THEN excerpt END,
+               actions
           FROM done, unnest($10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
             $15::text[], $16::text[], $17::smallint[], $18::text[], $19::text[], $20::text[],
             $21::text[], $22::text[], $23::text[], $24::json[])
@@ -179,7 +198,7 @@ export async function completeRun(
       column((finding) => finding.surface),
       column((finding) => finding.stepSpanId),
       column((finding) => finding.stepName),
-      column((finding) => finding.excerpt),
+      column((finding) => (redactExcerpts ? null : finding.excerpt)),
       column((finding) => JSON.stringify(finding.recommendedActions)),
     ],
   });

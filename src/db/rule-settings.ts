@@ -9,7 +9,7 @@ interface SettingsRow {
   readonly overrides: Record<string, boolean>;
 }
 
-/** A workspace's decisions, and whether its excerpts are hidden from readers. */
+/** A workspace's decisions, and whether it redacts: then no excerpt of it may be stored. */
 export interface WorkspaceSettings extends RuleSettings {
   readonly redactExcerpts: boolean;
 }

@@ -95,10 +95,16 @@ function conditionReason(
   compile: PatternCompiler,
 ): UnsupportedReason | null {
   if (surfaces === 0) {
-    return { code: 'no_surface', message: `the service has no text for the field ${field}` };
+    return {
+      code: 'no_surface',
+      message: `reads the field ${field}, for which the service has no text`,
+    };
   }
   if (operator !== 'regex') {
-    return { code: 'unsupported_operator', message: `operator ${operator}; only regex runs here` };
+    return {
+      code: 'unsupported_operator',
+      message: `uses the operator ${operator}; only regex runs here`,
+    };
   }
   if (value === '') return { code: 'invalid_pattern', message: 'empty pattern' };
   return compile(value).reason;

@@ -6,8 +6,8 @@
  */
 import type { FailedExample, JsonValue, Rule, Surface, SurfaceText } from '../model.ts';
 import type { ClassifiedRule } from './classify.ts';
+import { createFastMatcher } from './fast/fast-matcher.ts';
 import { surfacesOf } from './fields.ts';
-import { createMatcher } from './matcher.ts';
 import type { PatternCompiler } from './pattern.ts';
 import type { OwnCase, RuleDocument } from './rule-file.ts';
 import { isObject } from './surfaces/value-text.ts';
@@ -36,7 +36,7 @@ export function tryOwnExamples(
   const untried: Rule = { ...rule, ownExamples: { ...counted, failed } };
   if (rule.support === 'unsupported') return untried;
 
-  const matcher = createMatcher([untried], withoutPlaces(compile));
+  const matcher = createFastMatcher([untried], withoutPlaces(compile));
   const settings = { enabled: () => true, capBytes: Number.POSITIVE_INFINITY };
   const tryCases = (kind: FailedExample['kind'], cases: readonly OwnCase[]) => {
     cases.forEach((one, index) => {

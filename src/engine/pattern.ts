@@ -40,25 +40,50 @@ export type PatternCompiler = (source: string) => Compiled;
  */
 const FLAGS = 'iu';
 
+/** Look-around by the way it is written. */
+const LOOK_AROUNDS: Readonly<Record<string, string>> = {
+  '(?=': 'a look-ahead',
+  '(?!': 'a negative look-ahead',
+  '(?<=': 'a look-behind',
+  '(?<!': 'a negative look-behind',
+};
+
 /**
- * What RE2 says (re2/re2.cc, `RE2::ErrorCode` texts) to what a rule's reader needs to know.
- * First fit wins, so the narrow ones stand first.
+ * What RE2 says (re2/re2.cc, `RE2::ErrorCode` texts) to what a rule's reader needs to know; `found`
+ * is what stands in the brackets of the first expression. First fit wins, so the narrow ones stand
+ * first.
  */
-const REASONS: readonly (readonly [RegExp, string, string])[] = [
-  [/invalid perl operator: \(\?<?[=!]/, 'lookaround', 'look-around is not part of RE2'],
-  [
-    /invalid (?:named capture group|group): \(\?<[=!]/,
-    'lookaround',
-    'look-around is not part of RE2',
-  ],
-  [
-    /invalid escape sequence: \\(?:[1-9]|k)/,
-    'backreference',
-    'back-references are not part of RE2',
-  ],
-  [/invalid escape sequence/, 'invalid_escape', 'an escape RE2 does not know'],
-  [/invalid repetition size/, 'repeat_over_1000', 'RE2 repeats at most 1000 times'],
-  [/pattern too large/, 'pattern_too_large', 'the compiled pattern exceeds the memory RE2 allows'],
+const REASONS: readonly {
+  readonly says: RegExp;
+  readonly code: string;
+  readonly message: (found: string) => string;
+}[] = [
+  {
+    says: /invalid (?:perl operator|named capture group|group): (\(\?<?[=!])/,
+    code: 'lookaround',
+    message: (found) =>
+      `needs ${LOOK_AROUNDS[found] ?? 'look-around'}, ${found}…), which RE2 has not`,
+  },
+  {
+    says: /invalid escape sequence: (\\(?:[1-9]|k))/,
+    code: 'backreference',
+    message: (found) => `refers back to what a group matched, ${found}, which RE2 does not do`,
+  },
+  {
+    says: /invalid escape sequence: (\\.?)/,
+    code: 'invalid_escape',
+    message: (found) => `uses the escape ${found} in a place where RE2 knows no such escape`,
+  },
+  {
+    says: /invalid repetition size: (\S+)/,
+    code: 'repeat_over_1000',
+    message: (found) => `repeats ${found} times; RE2 repeats at most 1000 times`,
+  },
+  {
+    says: /pattern too large/,
+    code: 'pattern_too_large',
+    message: () => 'is larger, when compiled, than the memory RE2 allows for a pattern',
+  },
 ];
 
 /**
@@ -93,9 +118,10 @@ function toPattern(program: RE2): Pattern {
   };
 }
 
-function toReason(message: string): UnsupportedReason {
-  for (const [fits, code, explanation] of REASONS) {
-    if (fits.test(message)) return { code, message: `${explanation} (${message})` };
+function toReason(said: string): UnsupportedReason {
+  for (const { says, code, message } of REASONS) {
+    const found = says.exec(said);
+    if (found !== null) return { code, message: message(found[1] ?? '') };
   }
-  return { code: 'invalid_pattern', message };
+  return { code: 'invalid_pattern', message: `is no pattern to RE2: ${said}` };
 }

@@ -228,12 +228,15 @@ export class Pass {
     const workspaceIds = [...new Set(runs.map(({ workspaceId }) => workspaceId))];
     try {
       const settings = await readWorkspaceSettings(database, workspaceIds);
-      const ruleSets = new Map(
-        [...settings].map(([id, own]) => [id, ruleSetOf(rules, snapshot, own)]),
+      const decisions = new Map(
+        [...settings].map(([id, own]) => {
+          const { redactExcerpts } = own;
+          return [id, { ...ruleSetOf(rules, snapshot, own), redactExcerpts }];
+        }),
       );
       for (const run of runs) {
-        const ruleSet = ruleSets.get(run.workspaceId);
-        if (ruleSet !== undefined) this.#waiting.push({ run, ...ruleSet });
+        const decided = decisions.get(run.workspaceId);
+        if (decided !== undefined) this.#waiting.push({ run, ...decided });
         else await this.#release(run, 'its workspace does not exist');
       }
     } catch (error) {

@@ -25,6 +25,8 @@ export interface RuleSet {
 /** One run, so that whoever dies over it takes no other run's attempt with it. */
 export interface EvaluateTask extends RuleSet {
   readonly run: ClaimedRun;
+  /** whether its workspace redacted when the run was claimed: then no excerpt is handed on */
+  readonly redactExcerpts: boolean;
 }
 
 export type EvaluateOutcome =

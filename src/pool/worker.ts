@@ -59,7 +59,7 @@ async function reach(database: Database): Promise<void> {
 }
 
 async function evaluateAndStore(
-  { run, mask, ruleSetSha256 }: EvaluateTask,
+  { run, mask, ruleSetSha256, redactExcerpts }: EvaluateTask,
   { database, matcher }: WorkerState,
   settings: WorkerSettings,
 ): Promise<EvaluateOutcome> {
@@ -82,6 +82,7 @@ async function evaluateAndStore(
     {
       run,
       findings,
+      redactExcerpts,
       steps: steps.length + unread,
       unreadSteps: unread,
       texts: surfaces,

@@ -28,6 +28,7 @@ let scratch: MigratedDatabase;
 
 beforeAll(async () => {
   scratch = await openMigratedDatabase();
+  await scratch.database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One')`);
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
@@ -68,6 +69,7 @@ function evaluation(run: ClaimedRun, fields: Partial<Evaluation> = {}): Evaluati
   return {
     run,
     findings: [findingDraft()],
+    redactExcerpts: false,
     steps: 3,
     unreadSteps: 2,
     texts: 7,

@@ -39,6 +39,42 @@ test('of many at once one applies all, and the others wait and find nothing to d
   expect(applied.flat()).toEqual(names);
 });
 
+test('0003 clears the excerpts of workspaces that redact, wherever PostgreSQL keeps them', async () => {
+  await migrate(database, loadMigrations().slice(0, 2));
+  await database.query(
+    `INSERT INTO workspaces (slug, name, redact_excerpts)
+     VALUES ('open', 'Open', false), ('closed', 'Closed', true)`,
+  );
+  await database.query(
+    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
+       category, corpus_version, description, condition_index, condition_description, field,
+       surface, step_name, excerpt, recommended_actions)
+     SELECT 1 + n % 2, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
+            's', 'n', 'said ' || n / 20, '[]'
+       FROM generate_series(0, 99) AS n`,
+  );
+  await database.query('ANALYZE findings');
+  const sampled = async (): Promise<unknown[]> => {
+    const { rows } = await database.query(
+      `SELECT 1 FROM pg_stats WHERE tablename = 'findings' AND attname = 'excerpt'`,
+    );
+    return rows;
+  };
+  expect(await sampled()).toHaveLength(1);
+
+  expect(await migrate(database)).toEqual(names.slice(2));
+  await database.query('ANALYZE findings');
+  expect(await sampled()).toEqual([]);
+  const { rows } = await database.query(
+    `SELECT workspace_id, count(*)::int AS findings, count(excerpt)::int AS excerpts
+       FROM findings GROUP BY 1 ORDER BY 1`,
+  );
+  expect(rows).toEqual([
+    { workspace_id: 1, findings: 50, excerpts: 50 },
+    { workspace_id: 2, findings: 50, excerpts: 0 },
+  ]);
+});
+
 test('a file that was changed after it had been applied is refused by name', async () => {
   await migrate(database);
   await database.query(`UPDATE schema_migrations SET sha256 = 'other' WHERE version = 1`);

@@ -23,6 +23,7 @@ describe('workspaces', () => {
       slug: 'zebra',
       name: 'Zebra & Co',
       plan: 'free',
+      redactExcerpts: false,
       createdAt: expect.any(Date),
     });
     expect((await listWorkspaces(scratch.database)).map(({ slug }) => slug)).toEqual([

@@ -6,6 +6,7 @@ import { type CommandResult, runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { openEyes } from './gateway.ts';
 
 function succeeded(result: CommandResult): CommandResult {
   expect(result, result.stderr).toMatchObject({ code: 0 });
@@ -26,6 +27,7 @@ describe('without a database', () => {
       ['key', 'revoke'],
       ['workspace', 'create'],
       ['workspace', 'list'],
+      ['workspace', 'redact'],
       ['corpus', 'verify'],
       ['corpus', 'refresh'],
       ['rules', 'list'],
@@ -90,6 +92,8 @@ describe('without a database', () => {
     [['scan', '/no/such/file'], /Cannot read \/no\/such\/file/],
     [['key', 'create', '--kind', 'admin', '--name', 'x'], /Allowed choices are agent, workspace/],
     [['key', 'create', '--kind', 'agent'], /required option '--name <name>' not specified/],
+    [['workspace', 'redact'], /missing required argument 'state'/],
+    [['workspace', 'redact', 'maybe'], /Allowed choices are on, off/],
     [['frobnicate'], /unknown command 'frobnicate'/],
   ])('%j fails with exit code 1 and says why', async (args, why) => {
     const result = await runCommand(args);
@@ -161,6 +165,45 @@ describe('with a database', () => {
       stderr: expect.stringContaining('--workspace: support, sales'),
     });
     succeeded(await runCommand([...args, '--workspace', 'sales'], settings));
+  });
+
+  test('workspace redact on removes what is stored and says how much; off says it stays away', async () => {
+    const eyes = openEyes(database.url);
+    try {
+      await eyes.query(
+        `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
+           category, corpus_version, description, condition_index, condition_description, field,
+           surface, step_name, excerpt, recommended_actions)
+         SELECT id, gen_random_uuid(), 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f', 's',
+                'n', 'words of ' || slug, '[]' FROM workspaces`,
+      );
+      const redact = (...args: string[]) => runCommand(['workspace', 'redact', ...args], settings);
+      expect(await redact('on')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('--workspace: support, sales'),
+      });
+      expect(jsonOf(await redact('on', '--workspace', 'sales', '--json'))).toEqual({
+        workspace: 'sales',
+        redactExcerpts: true,
+        removed: 1,
+      });
+      const { rows } = await eyes.query('SELECT excerpt FROM findings ORDER BY workspace_id');
+      expect(rows).toEqual([{ excerpt: 'words of support' }, { excerpt: null }]);
+      const list = async () => succeeded(await runCommand(['workspace', 'list'], settings)).stdout;
+      expect(await list()).toMatch(/^support .* stored .*\nsales .* redacted /m);
+      expect(succeeded(await redact('on', '--workspace', 'sales')).stdout).toBe(
+        'Workspace "sales" stores no excerpts; removed: 0.\n',
+      );
+      const off = succeeded(await redact('off', '--workspace', 'sales')).stdout;
+      expect(off).toContain('Removed ones do not come back.');
+      const listed = await runCommand(['workspace', 'list', '--json'], settings);
+      expect(jsonOf(listed)).toMatchObject([
+        { slug: 'support', redactExcerpts: false },
+        { slug: 'sales', redactExcerpts: false },
+      ]);
+    } finally {
+      await eyes.end();
+    }
   });
 
   test('a database that does not answer, and settings that are wrong, are told in one go', async () => {

@@ -23,6 +23,15 @@ describe('pattern', () => {
     expect(compile(source)).toMatchObject({ pattern: null, reason: { code } });
   });
 
+  it.each([
+    ['a(?!b)', 'needs a negative look-ahead, (?!…), which RE2 has not'],
+    ['(a)\\1', 'refers back to what a group matched, \\1, which RE2 does not do'],
+    ['a{1,1001}', 'repeats {1,1001} times; RE2 repeats at most 1000 times'],
+    ['[\\b]', 'uses the escape \\b in a place where RE2 knows no such escape'],
+  ])('says it in words: %s', (source, message) => {
+    expect(compile(source).reason?.message).toBe(message);
+  });
+
   it('ignores case, with or without the inline group', () => {
     expect(range('ignore', 'IGNORE')).toEqual({ start: 0, end: 6 });
     expect(range('(?i)ignore', 'IgNoRe')).toEqual({ start: 0, end: 6 });

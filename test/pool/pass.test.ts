@@ -56,6 +56,7 @@ const evaluated =
     const evaluation = {
       run,
       findings: drafts,
+      redactExcerpts: false,
       steps: 1,
       unreadSteps: 0,
       texts,

@@ -1,0 +1,148 @@
+/**
+ * The page `docs/rules-coverage.md`: how much of the pinned corpus runs on this engine, and why the
+ * rest does not. Generated; a test compares it with what is printed today.
+ *
+ * Holds ids, titles and our own reasons, never a rule's patterns or description.
+ */
+import type { Catalog } from '../engine/catalog.ts';
+import { supportCounts } from '../engine/effective-set.ts';
+import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS, type Support } from '../model.ts';
+import { reasonsOf } from './verdict.ts';
+
+const WORDS: Readonly<Record<Support, string>> = {
+  as_written: 'run as written',
+  degraded: 'run degraded',
+  unsupported: 'cannot run here',
+  fails_own_examples: 'fail their own examples',
+};
+const BAR_CHARS = 40;
+
+/** The whole page, as Markdown. */
+export function coveragePage({ snapshot, rules }: Catalog): string {
+  const counts = supportCounts(rules);
+  const total = rules.length;
+  const runs = counts.as_written + counts.degraded;
+  return [
+    '# How much of the corpus runs',
+    '',
+    `Written by \`npx sluice corpus coverage --write\`. Snapshot ${snapshot.version} of ${snapshot.date}, ` +
+      `${snapshot.files} files, sha256 \`${snapshot.sha256}\`.`,
+    '',
+    `**${runs} of ${total} rules run**, ${counts.as_written} of them as written. Only patterns run here, by RE2: in ` +
+      'time linear in the text, without look-around and back-references. A rule that any one of its conditions can ' +
+      'answer runs on without a condition it lost; one that needs them all does not run. What is left of a rule must ' +
+      'still pass every example its author gave it, or it never runs for anyone.',
+    '',
+    '```text',
+    ...SUPPORTS.map((support) => bar(WORDS[support], counts[support], total)),
+    '```',
+    '',
+    '## By status',
+    '',
+    ...countTable('status', RULE_STATUSES, rules, ({ status }) => status),
+    '',
+    '## By category',
+    '',
+    ...countTable('category', CATEGORIES, rules, ({ category }) => category),
+    '',
+    '## Conditions that cannot run, by reason',
+    '',
+    ...reasonTable(rules),
+    '',
+    '## Rules that run degraded',
+    '',
+    ...ruleTable(rules, 'degraded', lostConditions),
+    '',
+    '## Rules that fail their own examples',
+    '',
+    'Each of them lost conditions to the engine; the examples those conditions were for are the ones that fail.',
+    '',
+    ...ruleTable(rules, 'fails_own_examples', failedExamples),
+    '',
+    '## Rules that cannot run here',
+    '',
+    ...ruleTable(rules, 'unsupported', reasonsOf),
+    '',
+  ].join('\n');
+}
+
+function bar(words: string, count: number, total: number): string {
+  const filled = Math.round((count / total) * BAR_CHARS);
+  const drawn = '█'.repeat(Math.max(filled, count > 0 ? 1 : 0)).padEnd(BAR_CHARS, '░');
+  return `${words.padEnd(24)} ${drawn} ${count}`;
+}
+
+function table(titles: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)];
+}
+
+function countTable<Value extends string>(
+  title: string,
+  values: readonly Value[],
+  rules: readonly Rule[],
+  bucketOf: (rule: Rule) => Value,
+): string[] {
+  const rows = values.flatMap((value) => {
+    const those = rules.filter((rule) => bucketOf(rule) === value);
+    if (those.length === 0) return [];
+    const counts = supportCounts(those);
+    return [[value, String(those.length), ...SUPPORTS.map((support) => String(counts[support]))]];
+  });
+  return table([title, 'rules', ...SUPPORTS.map((support) => WORDS[support])], rows);
+}
+
+function reasonTable(rules: readonly Rule[]): string[] {
+  const byCode = new Map<string, { conditions: number; rules: Set<string>; example: string }>();
+  for (const rule of rules) {
+    for (const { reason } of rule.conditions) {
+      if (reason === null) continue;
+      const known = byCode.get(reason.code) ?? {
+        conditions: 0,
+        rules: new Set(),
+        example: reason.message,
+      };
+      known.conditions += 1;
+      known.rules.add(rule.id);
+      byCode.set(reason.code, known);
+    }
+  }
+  const rows = [...byCode].sort((a, b) => b[1].conditions - a[1].conditions);
+  return table(
+    ['reason', 'conditions', 'rules', 'for one'],
+    rows.map(([code, one]) => [
+      `\`${code}\``,
+      String(one.conditions),
+      String(one.rules.size),
+      cell(one.example),
+    ]),
+  );
+}
+
+function ruleTable(
+  rules: readonly Rule[],
+  support: Support,
+  why: (rule: Rule) => string,
+): string[] {
+  const those = rules.filter((rule) => rule.support === support);
+  return table(
+    ['rule', 'status', 'title', 'why'],
+    those.map((rule) => [rule.id, rule.status, cell(rule.title), cell(why(rule))]),
+  );
+}
+
+function lostConditions(rule: Rule): string {
+  const lost = rule.conditions.filter(({ supported }) => !supported).length;
+  return `${lost} of ${rule.conditions.length} conditions lost: ${reasonsOf(rule)}`;
+}
+
+function failedExamples(rule: Rule): string {
+  const { truePositives, trueNegatives, failed } = rule.ownExamples;
+  const cases = truePositives + trueNegatives;
+  return `fails ${failed.length} of ${cases} examples; ${lostConditions(rule)}`;
+}
+
+/** Text inside a table cell: what Markdown or HTML would take for its own stands as code or escaped. */
+function cell(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
+}

@@ -1,0 +1,41 @@
+/** Why a rule does or does not run here, in a sentence for people. */
+import type { Rule } from '../model.ts';
+
+/** How a rule stands, whatever a workspace has switched. */
+export type Standing = 'by default' | 'on demand' | 'never';
+
+/** Does it run by default, when it is switched on, or never? */
+export function standingOf({ support, status }: Rule): Standing {
+  if (support === 'unsupported' || support === 'fails_own_examples') return 'never';
+  if (status === 'stable') return 'by default';
+  return status === 'experimental' ? 'on demand' : 'never';
+}
+
+/** The sentence. */
+export function verdictOf(rule: Rule): string {
+  const { support, status, ownExamples } = rule;
+  const lost = rule.conditions.filter((condition) => !condition.supported).length;
+  if (support === 'unsupported') return `Never runs here: it ${reasonsOf(rule)}.`;
+  if (support === 'fails_own_examples') {
+    const cases = ownExamples.truePositives + ownExamples.trueNegatives;
+    return (
+      `Never runs: ${lost} of its ${rule.conditions.length} conditions cannot run here, and what ` +
+      `is left fails ${ownExamples.failed.length} of its own ${cases} examples.`
+    );
+  }
+  if (status === 'draft' || status === 'deprecated') {
+    return `Never runs: it is ${status} in the corpus.`;
+  }
+  const how =
+    support === 'as_written'
+      ? 'as written'
+      : `degraded, without ${lost} of its ${rule.conditions.length} conditions`;
+  return status === 'stable'
+    ? `Runs by default, ${how}; an override can switch it off.`
+    : `Runs, ${how}, where the experimental tier is on or an override switches it on.`;
+}
+
+/** What keeps a rule, or some of its conditions, from running; each reason once. */
+export function reasonsOf(rule: Rule): string {
+  return rule.unsupportedReasons.map(({ message }) => message).join('; ');
+}

@@ -1,0 +1,101 @@
+/** `sluice workspace …`. */
+import { Argument, type Command } from 'commander';
+
+import { createWorkspace, findWorkspace, listWorkspaces, setRedaction } from '../db/workspaces.ts';
+import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { renderTable } from './table.ts';
+import { withDatabase } from './with-database.ts';
+
+const REDACT_HELP = `
+An excerpt is the text of a customer that a rule matched.
+  on   from here on none is stored, and those stored are removed before the command ends. What
+       breaks it off is made good by the same command once more. PostgreSQL frees their place on
+       disk when it vacuums; backups keep what they have.
+  off  excerpts of what is found from here on are stored. Removed ones do not come back.
+Neither touches the telemetry itself.
+
+Examples:
+  sluice workspace redact on
+  sluice workspace redact off --workspace support`;
+
+interface CreateOptions extends OutputOptions {
+  readonly name?: string;
+}
+
+interface RedactOptions extends OutputOptions {
+  readonly workspace?: string;
+}
+
+async function create(slug: string, options: CreateOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const made = await createWorkspace(database, slug, options.name ?? slug);
+    answer(options, made, () => `Workspace "${made.slug}" is there.`);
+  });
+}
+
+async function list(options: OutputOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const all = await listWorkspaces(database);
+    answer(options, all, () =>
+      renderTable(
+        [
+          { title: 'SLUG' },
+          { title: 'NAME', shrinks: true },
+          { title: 'PLAN' },
+          { title: 'EXCERPTS' },
+          { title: 'MADE' },
+        ],
+        all.map((one) => [
+          one.slug,
+          one.name,
+          one.plan,
+          one.redactExcerpts ? 'redacted' : 'stored',
+          shownTime(one.createdAt),
+        ]),
+      ),
+    );
+  });
+}
+
+async function redact(state: 'on' | 'off', options: RedactOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const { id, slug } = await findWorkspace(database, options.workspace ?? null);
+    const redactExcerpts = state === 'on';
+    const removed = await setRedaction(database, id, redactExcerpts);
+    answer(options, { workspace: slug, redactExcerpts, removed }, () =>
+      redactExcerpts
+        ? `Workspace "${slug}" stores no excerpts; removed: ${removed}.`
+        : `Workspace "${slug}" stores the excerpts of what is found from here on. ` +
+          'Removed ones do not come back.',
+    );
+  });
+}
+
+/** Adds `workspace create`, `workspace list` and `workspace redact`. */
+export function addWorkspaceCommands(program: Command): void {
+  const workspace = program
+    .command('workspace')
+    .description('make and list workspaces, redact their excerpts');
+  workspace
+    .command('create')
+    .description('make a workspace')
+    .argument('<slug>', 'lower-case letters, digits and hyphens')
+    .option('--name <name>', 'as people read it; the slug when left out')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice workspace create support --name "Support agents"')
+    .action(create);
+  workspace
+    .command('list')
+    .description('list workspaces')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice workspace list --json')
+    .action(list);
+  workspace
+    .command('redact')
+    .description('store no excerpts of its findings, or store them again')
+    .addArgument(new Argument('<state>', 'on or off').choices(['on', 'off']))
+    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', REDACT_HELP)
+    .action(redact);
+}
