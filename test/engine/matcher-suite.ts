@@ -3,6 +3,7 @@
  * matcher that passes is one that answers as the plain one does.
  */
 import fc from 'fast-check';
+import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
 import type { Matcher } from '../../src/engine/matcher.ts';
 import type { Rule, Surface, SurfaceText } from '../../src/model.ts';
@@ -137,6 +138,42 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       expect(hitsOf([hidden], [text(0, 'step_input', 'ä\u200b\u200cb')])).toEqual([
         { ruleIndex: 0, conditionIndex: 0, textIndex: 0, form: 'written', start: 1, end: 3 },
       ]);
+    });
+
+    it('can add a hit, never lose one that the written text shows', () => {
+      const patterns = ['a', 'о', '[\\u200b]', '^a', 'e$', '\\bae\\b', 'é', '[^a-z]a', 'ſ', 'k'];
+      const letters = fc.constantFrom(
+        'a',
+        'e',
+        'о',
+        '\u200b',
+        '\u0301',
+        ' ',
+        'é',
+        'K',
+        'ﬁ',
+        'ſ',
+        '!',
+      );
+      const matchers = patterns.map((pattern) =>
+        create([tinyRule({ conditions: [['content', pattern]] })]),
+      );
+      fc.assert(
+        fc.property(fc.array(letters, { maxLength: 12 }), (parts) => {
+          const written = parts.join('');
+          patterns.forEach((pattern, index) => {
+            const shown = new RE2(pattern, 'iu').test(Buffer.from(written));
+            const { hits } = matchers[index]?.match(
+              [text(0, 'step_input', written)],
+              EVERYTHING,
+            ) ?? {
+              hits: [],
+            };
+            if (shown) expect(hits).toMatchObject([{ form: 'written' }]);
+          });
+        }),
+        { numRuns: 300 },
+      );
     });
 
     it('counts characters, not bytes', () => {

@@ -169,15 +169,18 @@ function numberEnds(
   };
 }
 
+/** Room for hits; it doubles when it is used up. */
+const HITS_AT_FIRST = 256;
+
 /** Where literals stand in a text: per literal its places in order, as chains. Used again and again. */
 export class Hits {
   /** literal id → first hit, -1 for none */
   readonly first: Int32Array;
   readonly #last: Int32Array;
   /** hit → offset of the literal's first byte */
-  places = new Int32Array(4096);
+  places = new Int32Array(HITS_AT_FIRST);
   /** hit → the literal's next hit, -1 at the end */
-  following = new Int32Array(4096);
+  following = new Int32Array(HITS_AT_FIRST);
   /** the literals that were hit, each once */
   readonly literals: number[] = [];
   #count = 0;

@@ -53,10 +53,10 @@ export function foldLiteral(literal: string): string {
 /** Folds texts, one at a time, into space of its own. */
 export class Folding {
   /** the folded text; valid up to `length`, until the next text is folded */
-  bytes = new Uint8Array(64 * 1024);
+  bytes = new Uint8Array(0);
   length = 0;
   /** offset in the folded text → offset in the text; one more, for its end */
-  origin = new Int32Array(64 * 1024 + 1);
+  origin = new Int32Array(1);
   bounds: TextBounds = { charBytes: 1, word: 0, space: 0, solid: 0, line: 0 };
 
   fold(text: Uint8Array): void {
