@@ -8,7 +8,7 @@
  * `attempts` counts claims and fences: who lost its lease names an attempt that is no longer the
  * newest, and changes nothing. Statements over several runs lock them in key order, as ingest does.
  */
-import type { FindingDraft, RunRef, Severity } from '../model.ts';
+import type { FindingDraft, RunFacts, RunRef, RunState, Severity } from '../model.ts';
 import type { Database, Queryable } from './database.ts';
 
 /** The partial indexes on `runs` name this number too. */
@@ -29,6 +29,7 @@ export interface ClaimSettings {
 
 export interface ClaimedRun extends RunRef {
   readonly attempt: number;
+  readonly state: RunState;
   /** UTC days, as `2026-11-20`, between which its steps had arrived when it was claimed */
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
@@ -37,6 +38,7 @@ export interface ClaimedRun extends RunRef {
 /** One run's outcome, ready to be stored. */
 export interface Evaluation {
   readonly run: ClaimedRun;
+  readonly facts: RunFacts;
   readonly findings: readonly FindingDraft[];
   /**
    * whether the workspace redacted when the run was taken up: then no excerpt leaves the process.
@@ -93,7 +95,7 @@ export async function claimRuns(
              ) AS finished
              LIMIT $3::int) AS due
       WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
-  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt,
+  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt, r.state,
             ${day('r.first_arrival_at')} AS "firstArrivalOn",
             ${day('r.last_arrival_at')} AS "lastArrivalOn"`,
     [settleMs, timeoutMs, limit],
@@ -139,7 +141,7 @@ export async function giveUpRuns(database: Database): Promise<number> {
  */
 export async function completeRun(
   database: Queryable,
-  { run, findings, redactExcerpts, steps, unreadSteps, texts, truncatedTexts }: Evaluation,
+  { run, facts, findings, redactExcerpts, steps, unreadSteps, texts, truncatedTexts }: Evaluation,
   { corpusVersion, ruleSetSha256 }: EvaluatedWith,
 ): Promise<Severity[] | null> {
   const column = <T>(value: (finding: FindingDraft) => T) => findings.map(value);
@@ -150,7 +152,9 @@ export async function completeRun(
         UPDATE runs
            SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL,
                last_error = NULL, evaluated_steps = $4, unread_steps = $5, texts = $6,
-               truncated_texts = $7, corpus_version = $8, rule_set_sha256 = decode($9, 'hex')
+               truncated_texts = $7, corpus_version = $8, rule_set_sha256 = decode($9, 'hex'),
+               state = $25, agent_name = $26, model = $27, session_id = $28, user_id = $29,
+               text_gaps = $30
          WHERE workspace_id = $1 AND run_id = $2 AND attempts = $3 AND evaluation = 'pending'
         RETURNING workspace_id, run_id
       ), workspace AS (
@@ -200,6 +204,12 @@ export async function completeRun(
       column((finding) => finding.stepName),
       column((finding) => (redactExcerpts ? null : finding.excerpt)),
       column((finding) => JSON.stringify(finding.recommendedActions)),
+      facts.state,
+      facts.agentName,
+      facts.model,
+      facts.sessionId,
+      facts.userId,
+      facts.textGaps,
     ],
   });
   const [answer] = rows;

@@ -154,7 +154,7 @@ const READ_STEPS = `
  */
 export async function readSteps(
   database: Database,
-  { workspaceId, runId, firstArrivalOn, lastArrivalOn }: Omit<ClaimedRun, 'attempt'>,
+  { workspaceId, runId, firstArrivalOn, lastArrivalOn }: Omit<ClaimedRun, 'attempt' | 'state'>,
   { stepsMax, bytesMax }: StepLimits = LIMITS,
 ): Promise<StepsOfRun> {
   const { rows } = await database.query<AnswerRow>(READ_STEPS, [

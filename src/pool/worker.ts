@@ -14,6 +14,7 @@ import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
 import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
 import type { Matcher } from '../engine/matcher.ts';
+import { runFactsOf } from '../engine/run-facts.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import type { CatalogTask, EvaluateOutcome, EvaluateTask, WorkerSettings } from './tasks.ts';
 
@@ -65,7 +66,7 @@ async function evaluateAndStore(
 ): Promise<EvaluateOutcome> {
   await reach(database);
   const { steps, unread } = await readSteps(database, run);
-  const { findings, undecided, surfaces, truncated } = evaluateRun(
+  const { findings, undecided, surfaces, truncated, kinds } = evaluateRun(
     steps,
     matcher,
     (ruleIndex) => mask[ruleIndex] === 1,
@@ -81,6 +82,7 @@ async function evaluateAndStore(
     database,
     {
       run,
+      facts: runFactsOf(steps, kinds, run.state),
       findings,
       redactExcerpts,
       steps: steps.length + unread,

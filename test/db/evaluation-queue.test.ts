@@ -16,7 +16,7 @@ import {
 } from '../../src/db/evaluation-queue.ts';
 import type { Hex16, RunState, Severity } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { findingDraft, hex8, hex16 } from '../support/rows.ts';
+import { findingDraft, hex8, hex16, runFacts } from '../support/rows.ts';
 
 const SETTLE_S = 60;
 const TIMEOUT_S = 900;
@@ -69,6 +69,7 @@ function evaluation(run: ClaimedRun, fields: Partial<Evaluation> = {}): Evaluati
   return {
     run,
     findings: [findingDraft()],
+    facts: runFacts({ state: run.state }),
     redactExcerpts: false,
     steps: 3,
     unreadSteps: 2,
@@ -145,22 +146,6 @@ describe('claiming', () => {
     expect((await claim(4)).map(isTimedOut).sort()).toEqual([false, false, false, true]);
     expect((await claim(4)).map(isTimedOut).sort()).toEqual([false, false, false, true]);
     expect(await claim(4)).toHaveLength(1);
-  });
-
-  test('tells the UTC days of the first and the last arrival', async () => {
-    await insertRun(RUN);
-    await scratch.database.query(
-      `UPDATE runs SET first_arrival_at = '2026-03-01T23:59:59Z', last_arrival_at = '2026-03-03T00:00Z'`,
-    );
-    expect(await claim()).toEqual([
-      {
-        workspaceId: 1,
-        runId: RUN,
-        attempt: 1,
-        firstArrivalOn: '2026-03-01',
-        lastArrivalOn: '2026-03-03',
-      },
-    ]);
   });
 
   test('reads due runs only, however many are running', async () => {

@@ -18,7 +18,7 @@ import type { Hex16, Severity } from '../../src/model.ts';
 import { errorFacts } from '../../src/observe/error-facts.ts';
 import { reasonOf } from '../../src/pool/reason.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { findingDraft, hex16 } from '../support/rows.ts';
+import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
@@ -61,6 +61,7 @@ function store(
   const evaluation = {
     run,
     findings: [findingDraft({ excerpt: SAID })],
+    facts: runFacts({ state: run.state }),
     redactExcerpts: false,
     steps: 1,
     unreadSteps: 0,

@@ -10,7 +10,7 @@ import type { PassFacts } from '../../src/observe/events.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
 import type { EvaluateOutcome, EvaluateTask } from '../../src/pool/tasks.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { findingDraft, hex16 } from '../support/rows.ts';
+import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
@@ -56,6 +56,7 @@ const evaluated =
     const evaluation = {
       run,
       findings: drafts,
+      facts: runFacts({ state: run.state }),
       redactExcerpts: false,
       steps: 1,
       unreadSteps: 0,

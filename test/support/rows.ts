@@ -12,6 +12,7 @@ import type {
   MetricRow,
   PointRow,
   ResourceRow,
+  RunFacts,
   SpanRow,
 } from '../../src/model.ts';
 
@@ -137,6 +138,19 @@ export function decodedRequest(fields: Partial<DecodedRequest> = {}): DecodedReq
     points: [],
     rejections: [],
     replacedCharacters: 0,
+    ...fields,
+  };
+}
+
+/** What is told of a run that completed and says nothing else of itself. */
+export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
+  return {
+    state: 'completed',
+    agentName: null,
+    model: null,
+    sessionId: null,
+    userId: null,
+    textGaps: [],
     ...fields,
   };
 }

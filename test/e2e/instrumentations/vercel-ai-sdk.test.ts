@@ -114,11 +114,14 @@ describe.each([
     ]);
   });
 
-  test('the run is completed', async () => {
+  test('the run keeps the name, the model and the state that its spans tell', async () => {
     await instrumented.surfaces((story) => tellStory(story, stream));
     const { rows } = await instrumented.gateway.database.query(
-      "SELECT DISTINCT state FROM runs WHERE evaluation = 'evaluated'",
+      `SELECT DISTINCT state, agent_name, model, text_gaps FROM runs
+        WHERE evaluation = 'evaluated'`,
     );
-    expect(rows).toEqual([{ state: 'completed' }]);
+    expect(rows).toEqual([
+      { state: 'completed', agent_name: 'parcels', model: 'mock-model-id', text_gaps: [] },
+    ]);
   });
 });
