@@ -6,6 +6,7 @@
  */
 import type { Rule, RuleCondition, Surface, SurfaceText } from '../model.ts';
 import {
+  type ByteRange,
   type Compiled,
   createPatternCompiler,
   type Pattern,
@@ -71,8 +72,8 @@ export interface Scope {
   readonly open: Iterable<number> | null;
   /** where a question may hit, in time order, each text once per surface */
   readonly placementsOf: (question: number) => readonly Placement[];
-  /** Does the question's pattern match in the reading? Throws what RE2 throws. */
-  readonly test: (question: number, pattern: Pattern, reading: Reading) => boolean;
+  /** The leftmost match of the question's pattern in the reading. Throws what RE2 throws. */
+  readonly find: (question: number, pattern: Pattern, reading: Reading) => ByteRange | null;
 }
 
 /** @param isAsked whether a question is put at all, by the workspace's effective set */
@@ -82,8 +83,16 @@ export type Narrow = (run: PreparedRun, isAsked: (question: number) => boolean) 
 const askEverywhere: Narrow = (run) => ({
   open: null,
   placementsOf: () => run.distinct,
-  test: (_question, pattern, { bytes }) => pattern.test(bytes),
+  find: (_question, pattern, { bytes }) => findIn(pattern, bytes),
 });
+
+/** The leftmost match in all of the bytes. To ask first whether there is any is much quicker. */
+export function findIn(pattern: Pattern, bytes: Buffer): ByteRange | null {
+  if (!pattern.test(bytes)) return null;
+  const found = pattern.find(bytes);
+  if (found === null) throw new Error('RE2 reports a match it cannot find');
+  return found;
+}
 
 /**
  * The plain matcher.
@@ -190,7 +199,7 @@ class Asked {
     if (pattern === null) {
       throw new Error(`condition ${this.condition.index}: ${reason.message}`);
     }
-    return search(pattern, text, (reading) => scope.test(this.index, pattern, reading));
+    return search(pattern, text, (reading) => scope.find(this.index, pattern, reading));
   }
 }
 

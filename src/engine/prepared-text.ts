@@ -166,17 +166,18 @@ const WIDER_BYTES_MIN = 1024;
 
 /**
  * The leftmost hit of a pattern in a text, as written if it hits there, else normalised.
- * @param test does the pattern match anywhere in a reading's bytes?
+ * @param find the leftmost match in a reading's bytes, by whichever way is quickest
  * @returns null when the text is clean
  * @throws what RE2 throws: the question is then undecided, never clean
  */
 export function search(
   pattern: Pattern,
   text: PreparedText,
-  test: (reading: Reading) => boolean,
+  find: (reading: Reading) => ByteRange | null,
 ): TextHit | null {
   for (const reading of text.readings) {
-    const hit = test(reading) ? settle(pattern, text, reading) : null;
+    const found = find(reading);
+    const hit = found === null ? null : settle(pattern, text, reading, found);
     if (hit !== null) return hit;
   }
   return null;
@@ -188,21 +189,27 @@ export function search(
  * next character. Of any other match a wider look decides, twice as wide each time: what the cut
  * made disappears, what is real comes to its own end.
  */
-function settle(pattern: Pattern, cutText: PreparedText, cutReading: Reading): TextHit | null {
-  let text = cutText;
-  let reading: Reading | undefined = cutReading;
+function settle(
+  pattern: Pattern,
+  cutText: PreparedText,
+  cutReading: Reading,
+  cutFound: ByteRange,
+): TextHit | null {
+  if (cutFound.end < cutReading.firmBytes) return toHit(cutFound, cutReading);
+  let text = cutText.wider();
+  let reading = readingOf(text, cutReading);
   while (reading !== undefined) {
     const found = pattern.find(reading.bytes);
-    if (text === cutText) {
-      if (found === null) throw new Error('RE2 reports a match it cannot find');
-    } else if (found === null || found.start >= cutReading.bytes.byteLength) {
-      return null;
-    }
+    if (found === null || found.start >= cutReading.bytes.byteLength) return null;
     if (found.end < reading.firmBytes) return toHit(found, reading);
     text = text.wider();
-    reading = text.readings.find(({ form }) => form === cutReading.form);
+    reading = readingOf(text, cutReading);
   }
   return null;
+}
+
+function readingOf({ readings }: PreparedText, { form }: Reading): Reading | undefined {
+  return readings.find((reading) => reading.form === form);
 }
 
 function toHit(range: ByteRange, { form, bytes, toWritten }: Reading): TextHit {

@@ -5,12 +5,18 @@
 import type { Rule, Surface } from '../../model.ts';
 import {
   createMatcherOver,
+  findIn,
   type Matcher,
   type Narrow,
   questionsOf,
   type Scope,
 } from '../matcher.ts';
-import { createPatternCompiler, type Pattern, type PatternCompiler } from '../pattern.ts';
+import {
+  type ByteRange,
+  createPatternCompiler,
+  type Pattern,
+  type PatternCompiler,
+} from '../pattern.ts';
 import type { Placement, PreparedRun, PreparedText, Reading } from '../prepared-text.ts';
 import { Prefilter, type Windows } from './prefilter.ts';
 
@@ -35,7 +41,7 @@ export function createFastMatcher(
 /** What the prefilter says about the texts of one run. */
 class NarrowedRun implements Scope {
   readonly #prefilter: Prefilter;
-  readonly #candidates = new Map<Reading, ReadonlyMap<number, Windows>>();
+  readonly #candidates = new Map<Buffer, ReadonlyMap<number, Windows>>();
   /** question → where it may hit */
   readonly #placements = new Map<number, Placement[]>();
 
@@ -66,7 +72,7 @@ class NarrowedRun implements Scope {
     const open = new Set<number>();
     for (const reading of text.readings) {
       const { windows } = this.#prefilter.candidates(reading.bytes, asked);
-      this.#candidates.set(reading, windows);
+      this.#candidates.set(reading.bytes, windows);
       for (const question of windows.keys()) open.add(question);
     }
     return open;
@@ -79,9 +85,9 @@ class NarrowedRun implements Scope {
   placementsOf = (question: number): readonly Placement[] =>
     this.#placements.get(question) ?? NOWHERE;
 
-  test = (question: number, pattern: Pattern, reading: Reading): boolean => {
-    const windows = this.#candidates.get(reading)?.get(question);
-    return windows !== undefined && testWithin(pattern, reading.bytes, windows);
+  find = (question: number, pattern: Pattern, { bytes }: Reading): ByteRange | null => {
+    const windows = this.#candidates.get(bytes)?.get(question);
+    return windows === undefined ? null : findWithin(pattern, bytes, windows);
   };
 }
 
@@ -96,13 +102,23 @@ function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]
 }
 
 /**
- * Asks within the windows. A window's edges are not the text's: what matches there is confirmed on
- * the whole text, where anchors and edges are what they are.
+ * The leftmost match, asked for within the windows, in order: every match of the text lies in one.
+ *
+ * What matches inside a window, away from its edges, matches in the text: RE2 looks at no more than
+ * one character on either side. At an edge that is not the text's own it may be the edge that made
+ * the match (`^`, `$`, `\b`), so there the whole text is asked.
  */
-function testWithin(pattern: Pattern, bytes: Buffer, windows: Windows): boolean {
-  if (windows === null) return pattern.test(bytes);
+function findWithin(pattern: Pattern, bytes: Buffer, windows: Windows): ByteRange | null {
+  if (windows === null) return findIn(pattern, bytes);
   for (let at = 0; at < windows.length; at += 2) {
-    if (pattern.test(bytes.subarray(windows[at], windows[at + 1]))) return pattern.test(bytes);
+    const from = windows[at] ?? 0;
+    const to = windows[at + 1] ?? bytes.length;
+    const found = findIn(pattern, bytes.subarray(from, to));
+    if (found === null) continue;
+    const start = from + found.start;
+    const end = from + found.end;
+    const isInside = (start > from || from === 0) && (end < to || to === bytes.length);
+    return isInside ? { start, end } : findIn(pattern, bytes);
   }
-  return false;
+  return null;
 }

@@ -23,8 +23,11 @@ export type Side = 'input' | 'output';
 export interface Envelope {
   /** members that hold the tool's name */
   readonly name?: readonly string[];
-  /** members that hold the text; a value with none of them is no envelope and read whole */
-  readonly take: readonly string[];
+  /**
+   * Members that hold the text; a value with none of them is no envelope and read whole. A list of
+   * names is a way down, through the elements of lists as well. Without any the whole is the text.
+   */
+  readonly take?: readonly (string | readonly string[])[];
 }
 
 /** How a value is read. */
@@ -34,7 +37,13 @@ export type Reading =
   /** a structure: tool arguments, tool results, documents */
   | { readonly as: 'structure'; readonly place: Place; readonly envelope?: Envelope }
   /** chat messages in any known dialect */
-  | { readonly as: 'messages'; readonly side: Side }
+  | {
+      readonly as: 'messages';
+      readonly side: Side;
+      readonly envelope?: Envelope;
+      /** they come as they were streamed: what the model says bit by bit is one text */
+      readonly streamed?: true;
+    }
   /** messages on a model's or agent's step, else a structure */
   | {
       readonly as: 'exchange';
@@ -68,9 +77,20 @@ export type AttributeRow = {
    * instead of arguments; that is no text of the run.
    */
   readonly schemaWith?: string;
+  /** On steps of these kinds only, or on those of all others. */
+  readonly onKinds?: readonly StepKind[];
+  readonly notOnKinds?: readonly StepKind[];
+  /** The producer cuts its JSON at a length: what is left of it is read as the structure it was. */
+  readonly mayBeCut?: true;
 } & (
   | { readonly key: string; readonly read: Reading }
-  | { readonly prefix: string; readonly suffix?: string; readonly read: Reading }
+  | {
+      readonly prefix: string;
+      readonly suffix?: string;
+      /** beginnings, after the prefix, of keys that other rows are about */
+      readonly except?: readonly string[];
+      readonly read: Reading;
+    }
   | { readonly prefix: string; readonly read: FlattenedMessages }
 );
 

@@ -17,11 +17,21 @@ export function takeOff(value: JsonValue, envelope: Envelope | undefined, budget
   const whole: Opened = { names: [], values: [value] };
   if (envelope === undefined) return whole;
   const opened = open(value, budget);
-  if (!isObject(opened)) return whole;
-  const present = (names: readonly string[] = []) =>
-    names.flatMap((name) => (Object.hasOwn(opened, name) ? [opened[name] ?? null] : []));
-  const values = present(envelope.take);
-  return values.length === 0 ? whole : { names: present(envelope.name), values };
+  const { name = [], take } = envelope;
+  const member = (own: string): JsonValue[] =>
+    isObject(opened) && Object.hasOwn(opened, own) ? [opened[own] ?? null] : [];
+  const names = name.flatMap(member);
+  if (take === undefined) return { names, values: [value] };
+  const values = take.flatMap((way) => (typeof way === 'string' ? member(way) : down(opened, way)));
+  return values.length === 0 ? whole : { names, values };
+}
+
+/** What stands at the end of a way down, through members and the elements of lists. */
+function down(value: JsonValue, way: readonly string[]): JsonValue[] {
+  const [name, ...rest] = way;
+  if (name === undefined) return [value];
+  if (Array.isArray(value)) return value.flatMap((element) => down(element, way));
+  return isObject(value) && Object.hasOwn(value, name) ? down(value[name] ?? null, rest) : [];
 }
 
 const SCHEMA_MEMBERS = new Set([

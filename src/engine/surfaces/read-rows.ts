@@ -14,6 +14,7 @@ import type {
   Side,
   StepKind,
 } from './convention.ts';
+import { closeCut } from './cut-json.ts';
 import { isSchema, takeOff } from './envelope.ts';
 import { unflatten } from './flatten.ts';
 import { contentOf, readExchange, readMessageEvent, readMessages } from './messages.ts';
@@ -26,13 +27,22 @@ export interface Tables {
   readonly events: ReadonlyMap<string, EventRow>;
 }
 
-/** The tables of several conventions as one; of events with one name the first one's row counts. */
+/**
+ * The tables of several conventions as one. What the first of them says of a key, or of an event's
+ * name, counts: a producer may use the general ones in its own way.
+ */
 export function tablesOf(conventions: readonly Convention[]): Tables {
   const events = new Map<string, EventRow>();
   for (const row of conventions.flatMap((convention) => convention.events)) {
     if (!events.has(row.event)) events.set(row.event, row);
   }
-  return { rows: conventions.flatMap((convention) => convention.attributes), events };
+  const known = new Set<string>();
+  const rows = conventions.flatMap(({ attributes }) => {
+    const fresh = attributes.filter((row) => !('key' in row && known.has(row.key)));
+    for (const row of fresh) if ('key' in row) known.add(row.key);
+    return fresh;
+  });
+  return { rows, events };
 }
 
 export interface StepTexts {
@@ -136,6 +146,7 @@ class StepReading {
 
   #readRow(row: AttributeRow, attributes: JsonObject, plain: ToPlain): Piece[] {
     const { read } = row;
+    if (!isOn(row, this.#kind)) return [];
     if ('key' in row) {
       const value = Object.hasOwn(attributes, row.key) ? attributes[row.key] : undefined;
       return value === undefined ? [] : this.#readOne(value, row, row.read, plain);
@@ -145,8 +156,10 @@ class StepReading {
     if (under.length === 0) return [];
     if (read.as === 'flattened') return this.#readFlattened(under, prefix, read, plain);
     const suffix = 'suffix' in row ? (row.suffix ?? '') : '';
+    const except = 'except' in row ? (row.except ?? []) : [];
     return under
       .filter(([key]) => key.endsWith(suffix))
+      .filter(([key]) => !except.some((other) => key.startsWith(other, prefix.length)))
       .flatMap(([, value]) => this.#readOne(value, row, read, plain));
   }
 
@@ -168,7 +181,8 @@ class StepReading {
   /** Reads one value on a budget of its own, so that none is read less for its neighbours. */
   #readOne(value: JsonValue, row: AttributeRow, read: Reading, plain: ToPlain): Piece[] {
     return this.#onBudget((budget) => {
-      const told = plain(value, budget);
+      const sent = plain(value, budget);
+      const told = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
       const maybeSchema =
         row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
       if (maybeSchema && isSchema(told, budget)) return [];
@@ -186,13 +200,31 @@ class StepReading {
         );
       }
       case 'messages':
-        return readMessages(value, read.side, resolve(UNSAID[read.side], this.#kind), budget);
+        return this.#readTold(value, read, budget);
       case 'events':
         return this.#readEvents(value, budget);
       case 'structure':
       case 'exchange':
         return this.#readInside(value, read, budget);
     }
+  }
+
+  /** Messages, in an envelope or not, and in one piece or not. */
+  #readTold(
+    value: JsonValue,
+    { side, envelope, streamed }: Extract<Reading, { as: 'messages' }>,
+    budget: Budget,
+  ): Piece[] {
+    const unsaid = resolve(UNSAID[side], this.#kind);
+    const { names, values } = takeOff(value, envelope, budget);
+    const pieces = values.flatMap((one) => readMessages(one, side, unsaid, budget));
+    return [
+      ...place(
+        'tool_name',
+        names.flatMap((name) => stringsOf(name, budget)),
+      ),
+      ...(streamed === true ? joinSaid(pieces) : pieces),
+    ];
   }
 
   /** What is inside an envelope, if there is one. */
@@ -270,6 +302,21 @@ class StepReading {
     if (budget.exceeded) this.exceeded += 1;
     return pieces;
   }
+}
+
+function isOn({ onKinds, notOnKinds }: AttributeRow, kind: StepKind): boolean {
+  return onKinds?.includes(kind) !== false && notOnKinds?.includes(kind) !== true;
+}
+
+/** What the model said, in one text where its first bit stood. */
+function joinSaid(pieces: readonly Piece[]): Piece[] {
+  const isSaid = ({ surface }: Piece) => surface === 'agent_output';
+  const said = pieces.filter(isSaid).map(({ text }) => text);
+  const first = pieces.findIndex(isSaid);
+  return pieces.flatMap((piece, index) => {
+    if (!isSaid(piece)) return [piece];
+    return index === first ? place('agent_output', [said.join('')]) : [];
+  });
 }
 
 function isFrom(step: Step, provider: string | undefined): boolean {

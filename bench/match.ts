@@ -1,0 +1,173 @@
+/**
+ * How fast texts are matched: the fast matcher beside the plain one, every rule that can run, one
+ * thread. Hits are compared text by text; a difference voids the run.
+ */
+import { fork } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+import { renderTable } from '../src/cli/table.ts';
+import { createCatalog } from '../src/engine/catalog.ts';
+import { loadManifest, verifyCorpus } from '../src/engine/corpus.ts';
+import { createFastMatcher } from '../src/engine/fast/fast-matcher.ts';
+import { createMatcher, type Matcher } from '../src/engine/matcher.ts';
+import { createPatternCompiler } from '../src/engine/pattern.ts';
+import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
+import type { Rule } from '../src/model.ts';
+import { runnableRules } from '../src/pool/pass.ts';
+import { median, VoidRun } from './harness.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
+import { type TextKind, textKinds } from './match-texts.ts';
+
+const ROUNDS = 5;
+/** The fast matcher is measured over several turns of the texts, or the clock is too coarse. */
+const FAST_TURNS_BYTES = 400_000;
+const SETTINGS = { enabled: () => true, capBytes: 65_536 };
+
+interface Measured {
+  readonly kind: string;
+  readonly texts: number;
+  readonly hits: number;
+  /** megabytes of text per second, one thread: median and every value */
+  readonly plain: number;
+  readonly fast: number;
+  readonly ratio: number;
+  readonly rawPlain: readonly number[];
+  readonly rawFast: readonly number[];
+}
+
+/** One worker as the pass starts it. */
+export interface WorkerFacts {
+  readonly buildMs: number;
+  readonly residentMb: number;
+  readonly mbPerSecond: number;
+}
+
+export interface MatchResult {
+  readonly name: 'match';
+  readonly machine: MachineFacts;
+  readonly rules: number;
+  readonly patterns: number;
+  readonly kinds: readonly Measured[];
+  readonly oneWorker: WorkerFacts;
+  readonly twoWorkers: readonly WorkerFacts[];
+  readonly scaling: number;
+}
+
+function match(matcher: Matcher, text: string) {
+  return matcher.match([{ step: 0, surface: 'tool_result', text }], SETTINGS);
+}
+
+/** @returns megabytes per second */
+function run(matcher: Matcher, texts: readonly string[], turns: number): number {
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) * turns;
+  const startedAt = performance.now();
+  for (let turn = 0; turn < turns; turn += 1) for (const text of texts) match(matcher, text);
+  return bytes / 1e6 / ((performance.now() - startedAt) / 1e3);
+}
+
+function check(plain: Matcher, fast: Matcher, { name, texts }: TextKind): number {
+  let hits = 0;
+  for (const text of texts) {
+    const expected = match(plain, text);
+    if (JSON.stringify(match(fast, text)) !== JSON.stringify(expected)) {
+      throw new VoidRun(`the matchers disagree on a text of ${name}`);
+    }
+    hits += expected.hits.length;
+  }
+  return hits;
+}
+
+function measure(plain: Matcher, fast: Matcher, kind: TextKind): Measured {
+  const hits = check(plain, fast, kind);
+  const bytes = kind.texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  const turns = Math.max(1, Math.ceil(FAST_TURNS_BYTES / bytes));
+  const rawPlain: number[] = [];
+  const rawFast: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const askPlain = () => rawPlain.push(run(plain, kind.texts, 1));
+    const askFast = () => rawFast.push(run(fast, kind.texts, turns));
+    for (const ask of round % 2 === 0 ? [askPlain, askFast] : [askFast, askPlain]) ask();
+  }
+  const [slow, quick] = [median(rawPlain), median(rawFast)];
+  process.stderr.write(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s\n`);
+  return {
+    kind: kind.name,
+    texts: kind.texts.length,
+    hits,
+    plain: Number(slow.toFixed(3)),
+    fast: Number(quick.toFixed(2)),
+    ratio: Number((quick / slow).toFixed(1)),
+    rawPlain: rawPlain.map((value) => Number(value.toFixed(3))),
+    rawFast: rawFast.map((value) => Number(value.toFixed(2))),
+  };
+}
+
+/** Starts workers at once, as processes, so that the memory of each is its own. */
+async function startWorkers(count: number, rules: readonly Rule[], texts: readonly string[]) {
+  const path = fileURLToPath(new URL('match-worker.ts', import.meta.url));
+  return await Promise.all(
+    Array.from({ length: count }, async () => {
+      const child = fork(path, { execArgv: ['--import', 'tsx'], serialization: 'advanced' });
+      const facts = new Promise<WorkerFacts>((resolve, reject) => {
+        child.once('message', (message) => resolve(message as WorkerFacts));
+        child.once('error', reject);
+        child.once('exit', (code) => reject(new Error(`a worker ended with ${code}`)));
+      });
+      child.send({ rules, texts });
+      return await facts;
+    }),
+  );
+}
+
+/** Runs the benchmark. */
+export async function matchBench(): Promise<MatchResult> {
+  const machine = machineFacts();
+  const corpus = verifyCorpus(corpusPackageDir(), loadManifest(MANIFEST_PATH));
+  const rules = runnableRules(createCatalog(corpus).rules);
+  const kinds = textKinds(corpus);
+  const compile = createPatternCompiler();
+  const plain = createMatcher(rules, compile);
+  const fast = createFastMatcher(rules, compile);
+  const measured = kinds.map((kind) => measure(plain, fast, kind));
+  const mixed = kinds.filter(({ name }) => / 2 KB$/.test(name)).flatMap(({ texts }) => texts);
+  const [oneWorker] = await startWorkers(1, rules, mixed);
+  const twoWorkers = await startWorkers(2, rules, mixed);
+  if (oneWorker === undefined) throw new Error('no worker answered');
+  const together = twoWorkers.reduce((sum, { mbPerSecond }) => sum + mbPerSecond, 0);
+  return {
+    name: 'match',
+    machine,
+    rules: rules.length,
+    patterns: new Set(
+      rules.flatMap(({ conditions }) =>
+        conditions.flatMap((one) => (one.supported ? one.pattern : [])),
+      ),
+    ).size,
+    kinds: measured,
+    oneWorker,
+    twoWorkers,
+    scaling: Number((together / oneWorker.mbPerSecond).toFixed(2)),
+  };
+}
+
+/** Prints a result and writes it as JSON beside the benchmark, and into docs/matching.md. */
+export function reportMatch(result: MatchResult): void {
+  const columns = [
+    { title: 'TEXTS' },
+    { title: 'PLAIN MB/s', align: 'right' as const },
+    { title: 'FAST MB/s', align: 'right' as const },
+    { title: 'RATIO', align: 'right' as const },
+    { title: 'HITS', align: 'right' as const },
+  ];
+  const rows = result.kinds.map(({ kind, plain, fast, ratio, hits }) => [
+    kind,
+    plain.toFixed(2),
+    fast.toFixed(1),
+    ratio.toFixed(0),
+    String(hits),
+  ]);
+  process.stdout.write(`${renderTable(columns, rows)}\n`);
+  const path = new URL('results/match.json', import.meta.url);
+  writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
+}

@@ -1,0 +1,111 @@
+/**
+ * Owns the repair of JSON that its producer cut at a length: strings, lists and objects that are
+ * open at the end are closed, so that what is there can be read as what it was. Must lose no string
+ * of it, not even the one that was cut, and leaves alone what is not the beginning of JSON.
+ */
+
+/** Gemini CLI's mark behind what it cut. */
+const MARK = /\.\.\.\[TRUNCATED: original length \d+\]$/;
+const MARK_CHARS_MAX = 64;
+
+const JSON_BEGINS = /^\s*[[{]/;
+
+/**
+ * Closes a text that is the beginning of a JSON list or object. Linear in its length.
+ *
+ * @returns the text itself when it is whole, or no JSON as far as it goes
+ */
+export function closeCut(text: string): string {
+  if (!JSON_BEGINS.test(text)) return text;
+  const bare = withoutMark(text);
+  const end = scan(bare);
+  if (end === null || end.open === '') return text;
+  const closed = closeAt(bare, end);
+  try {
+    JSON.parse(closed);
+  } catch {
+    return text;
+  }
+  return closed;
+}
+
+function withoutMark(text: string): string {
+  if (!text.endsWith(']')) return text;
+  const tail = text.slice(-MARK_CHARS_MAX);
+  return text.slice(0, text.length - tail.length) + tail.replace(MARK, '');
+}
+
+/** Where a text ends, as JSON. */
+interface End {
+  /** the brackets not closed yet, outermost first */
+  readonly open: string;
+  readonly inString: boolean;
+  /** the string that was open, or closed last, is a member's name without its colon */
+  readonly isName: boolean;
+  /** where an escape begins that is not complete; the length of the text when there is none */
+  readonly escapeAt: number;
+}
+
+/** @returns null when a bracket closes another one, or when text follows the last */
+function scan(text: string): End | null {
+  const open: string[] = [];
+  let inString = false;
+  let isName = false;
+  let namesNext = false;
+  let escapeAt = -1;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (inString) {
+      if (char === '\\') {
+        escapeAt = at;
+        at += text[at + 1] === 'u' ? 5 : 1;
+      } else if (char === '"') inString = false;
+      continue;
+    }
+    if (char === '"') {
+      inString = true;
+      isName = namesNext;
+    } else if (char === '{' || char === '[') {
+      open.push(char);
+      namesNext = char === '{';
+    } else if (char === '}' || char === ']') {
+      if (open.pop() !== (char === '}' ? '{' : '[')) return null;
+      if (open.length === 0 && text.slice(at + 1).trim() !== '') return null;
+      namesNext = false;
+      isName = false;
+    } else if (char === ',') {
+      namesNext = open.at(-1) === '{';
+    } else if (char === ':') {
+      namesNext = false;
+      isName = false;
+    }
+  }
+  const isEscaping =
+    inString && escapeAt >= 0 && escapeAt + (text[escapeAt + 1] === 'u' ? 6 : 2) > text.length;
+  return {
+    open: open.join(''),
+    inString,
+    isName,
+    escapeAt: isEscaping ? escapeAt : text.length,
+  };
+}
+
+/** A number or word that may be cut, and what may stand before it. */
+const TAIL = /[\w.+-]*\s*$/;
+const TAIL_CHARS_MAX = 512;
+
+function closeAt(text: string, { open, inString, isName, escapeAt }: End): string {
+  const closers = [...open].reverse().map((bracket) => (bracket === '{' ? '}' : ']'));
+  const member = isName ? ':null' : '';
+  if (inString) return `${text.slice(0, escapeAt)}"${member}${closers.join('')}`;
+  const kept = withoutTail(text);
+  if (isName) return `${kept}${member}${closers.join('')}`;
+  const last = kept.at(-1);
+  if (last === ',') return kept.slice(0, -1) + closers.join('');
+  return `${kept}${last === ':' ? 'null' : ''}${closers.join('')}`;
+}
+
+function withoutTail(text: string): string {
+  const from = Math.max(0, text.length - TAIL_CHARS_MAX);
+  return (text.slice(0, from) + text.slice(from).replace(TAIL, '')).trimEnd();
+}
