@@ -3,7 +3,7 @@
  * thread. Hits are compared text by text; a difference voids the run.
  */
 import { fork } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { renderTable } from '../src/cli/table.ts';
@@ -170,4 +170,41 @@ export function reportMatch(result: MatchResult): void {
   process.stdout.write(`${renderTable(columns, rows)}\n`);
   const path = new URL('results/match.json', import.meta.url);
   writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
+  writePage(result);
+}
+
+const MEASURED = /(<!-- measured[^>]*-->\n)[\s\S]*(<!-- \/measured -->)/;
+const BAR_CHARS = 40;
+
+/** Puts the figures into docs/matching.md. */
+function writePage({ machine, rules, patterns, kinds, oneWorker, scaling }: MatchResult): void {
+  const most = Math.max(...kinds.map(({ ratio }) => ratio));
+  const lines = [
+    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
+      `${machine.loadBefore}; ${rules} rules, ${patterns} patterns.`,
+    '',
+    '| texts | plain MB/s | fast MB/s | ratio | hits |',
+    '|---|---:|---:|---:|---:|',
+    ...kinds.map(
+      ({ kind, plain, fast, ratio, hits }) =>
+        `| ${kind} | ${plain.toFixed(2)} | ${fast.toFixed(1)} | ${ratio.toFixed(0)} | ${hits} |`,
+    ),
+    '',
+    '```text',
+    ...kinds.map(
+      ({ kind, ratio }) =>
+        `${kind.padEnd(28)} ${'█'.repeat(Math.max(1, Math.round((ratio / most) * BAR_CHARS)))} ${ratio.toFixed(0)}×`,
+    ),
+    '```',
+    '',
+    `A worker builds its matcher in ${oneWorker.buildMs} ms and holds ${oneWorker.residentMb} MB after ` +
+      `matching all 2 KB kinds; two workers on ${machine.cores} cores match ${scaling} times what one does.`,
+    '',
+  ];
+  const path = new URL('../docs/matching.md', import.meta.url);
+  const page = readFileSync(path, 'utf8');
+  writeFileSync(
+    path,
+    page.replace(MEASURED, (_all, start: string, end: string) => start + lines.join('\n') + end),
+  );
 }

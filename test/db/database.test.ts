@@ -68,9 +68,11 @@ describe('a transaction', () => {
     await expect(
       inTransaction(scratch.database, async (connection) => {
         const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-        const lost = connection.query('SELECT pg_sleep(600)');
-        await scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
-        await lost;
+        // Both at once: the loss may be told before the statement that caused it has returned.
+        await Promise.all([
+          connection.query('SELECT pg_sleep(600)'),
+          scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]),
+        ]);
       }),
     ).rejects.toThrow(/terminat/);
     expect(await notes()).toEqual(['kept']);
