@@ -64,7 +64,10 @@ export const CLAUDE_CODE: Convention = {
     { key: 'skill_name', read: { as: 'text', place: 'tool_args' } },
     { key: 'subagent_type', read: { as: 'text', place: 'tool_args' } },
     // On a tool's span the result, which the model is told next.
-    { key: 'new_context', read: { as: 'text', place: { tool: 'tool_result', else: 'step_input' } } },
+    {
+      key: 'new_context',
+      read: { as: 'text', place: { tool: 'tool_result', else: 'step_input' } },
+    },
     { key: 'response.model_output', read: { as: 'text', place: 'agent_output' } },
     { key: 'error', read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } } },
   ],

@@ -90,22 +90,23 @@ function scan(text: string): End | null {
   };
 }
 
-/** A number or word that may be cut, and what may stand before it. */
-const TAIL = /[\w.+-]*\s*$/;
-const TAIL_CHARS_MAX = 512;
+/** A number, true, false or null, as far as it goes. */
+const WORD =
+  /(?<![\w.+-])(?:-?\d*\.?\d*(?:[eE][+-]?\d*)?|t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?)$/;
+const WORD_CHARS_MAX = 512;
 
 function closeAt(text: string, { open, inString, isName, escapeAt }: End): string {
   const closers = [...open].reverse().map((bracket) => (bracket === '{' ? '}' : ']'));
   const member = isName ? ':null' : '';
   if (inString) return `${text.slice(0, escapeAt)}"${member}${closers.join('')}`;
-  const kept = withoutTail(text);
+  const kept = withoutWord(text.trimEnd());
   if (isName) return `${kept}${member}${closers.join('')}`;
   const last = kept.at(-1);
   if (last === ',') return kept.slice(0, -1) + closers.join('');
   return `${kept}${last === ':' ? 'null' : ''}${closers.join('')}`;
 }
 
-function withoutTail(text: string): string {
-  const from = Math.max(0, text.length - TAIL_CHARS_MAX);
-  return (text.slice(0, from) + text.slice(from).replace(TAIL, '')).trimEnd();
+function withoutWord(text: string): string {
+  const from = Math.max(0, text.length - WORD_CHARS_MAX);
+  return (text.slice(0, from) + text.slice(from).replace(WORD, '')).trimEnd();
 }

@@ -1,0 +1,13 @@
+/** What the tests of conventions say of a step: its texts as `surface: text`, and events on it. */
+import { extractSurfaces } from '../../../src/engine/surfaces/extract.ts';
+import type { JsonObject, Step } from '../../../src/model.ts';
+
+/** The texts of steps, in telling order. */
+export function read(...steps: Step[]): string[] {
+  return extractSurfaces(steps).texts.map(({ surface, text }) => `${surface}: ${text}`);
+}
+
+/** The step with one event. */
+export function withEvent(step: Step, name: string, attributes: JsonObject): Step {
+  return { ...step, events: [{ name, attributes }] };
+}
