@@ -143,8 +143,10 @@ function usefulPart(string: string): UsefulPart {
 function findUsefulPart(string: string): UsefulPart {
   const characters = [...string];
   let best = { literal: '', skipped: '', cost: Number.POSITIVE_INFINITY };
-  const last = Math.max(0, characters.length - USEFUL_CHARS);
-  for (let from = 0; from <= last || characters[from] === ' '; from += 1) {
+  // A blank to begin with is left out: a run of white space has no one place where it begins.
+  const first = characters[0] === ' ' ? 1 : 0;
+  const last = Math.max(first, characters.length - USEFUL_CHARS);
+  for (let from = first; from <= last; from += 1) {
     if (characters[from] === ' ') continue;
     const literal = characters.slice(from, from + USEFUL_CHARS).join('');
     const cost = likelihood(literal);

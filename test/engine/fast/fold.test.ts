@@ -1,0 +1,69 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Folding, foldLiteral } from '../../../src/engine/fast/fold.ts';
+
+function fold(text: string) {
+  const bytes = Buffer.from(text);
+  const folding = new Folding();
+  folding.fold(bytes);
+  const { length, origin, bounds } = folding;
+  return {
+    folded: Buffer.from(folding.bytes.subarray(0, length)).toString(),
+    origin: [...origin.subarray(0, length + 1)],
+    bounds,
+  };
+}
+
+describe('folding a text', () => {
+  it('makes letters small, digits 0, white space one blank', () => {
+    expect(fold('Tell \t\n 42 ÄB').folded).toBe('tell 00 Äb');
+  });
+
+  it('reads the long s and the Kelvin sign as what they equal', () => {
+    expect(fold('aſ\u212ab')).toMatchObject({ folded: 'askb', origin: [0, 1, 3, 6, 7] });
+  });
+
+  it('tells where each byte came from', () => {
+    expect(fold('a  b').origin).toEqual([0, 1, 3, 4]);
+  });
+
+  it('measures the longest word, white space, solid and line', () => {
+    expect(fold('ab-cde  f\nghi').bounds).toEqual({
+      charBytes: 1,
+      word: 3,
+      space: 2,
+      solid: 6,
+      line: 9,
+    });
+    expect(fold('é').bounds).toEqual({ charBytes: 4, word: 2, space: 0, solid: 2, line: 2 });
+  });
+
+  it('folds as a literal is folded, and bounds what it holds', () => {
+    const letters = fc.constantFrom('a', 'B', '7', ' ', '\n', '\t', 'ſ', '\u212a', 'é', '-', '😀');
+    fc.assert(
+      fc.property(fc.array(letters, { maxLength: 40 }), (parts) => {
+        const text = parts.join('');
+        const { folded, origin, bounds } = fold(text);
+        expect(folded).toBe(foldLiteral(text));
+        expect(origin).toEqual([...origin].sort((a, b) => a - b));
+        expect(origin.at(-1)).toBe(Buffer.byteLength(text));
+        const longest = (run: RegExp) =>
+          Math.max(0, ...[...text.matchAll(run)].map(([found]) => Buffer.byteLength(found)));
+        expect(bounds).toEqual({
+          charBytes: /^[\0-\x7f]*$/.test(text) ? 1 : 4,
+          word: longest(/[\w\u0080-\u{10ffff}]+/gu),
+          space: longest(/[\t-\r ]+/g),
+          solid: longest(/[^\t-\r ]+/gu),
+          line: longest(/[^\n]+/gu),
+        });
+      }),
+    );
+  });
+
+  it('folds one text after another into the same space', () => {
+    const folding = new Folding();
+    folding.fold(Buffer.from('a long first text'));
+    folding.fold(Buffer.from('B'));
+    expect([folding.length, folding.bytes[0], folding.bounds.word]).toEqual([1, 98, 1]);
+  });
+});
