@@ -73,6 +73,19 @@ export interface SpanRow {
   readonly droppedLinks: number;
 }
 
+/**
+ * The session that a log record without trace id belongs to, when its product tells its runs that
+ * way (`src/otlp/log-session.ts`).
+ */
+export interface LogSession {
+  /** names the session: a hash of service and session */
+  readonly key: Hex16;
+  /** names the run: a hash of service, session and prompt; null when no prompt is named */
+  readonly runId: Hex16 | null;
+  /** the record begins a prompt, ends the session, carries text that a rule can be about, or none */
+  readonly tells: 'prompt' | 'end' | 'text' | 'nothing';
+}
+
 /** One log record. `timeUnixNano` is "0" when the sender did not know it. */
 export interface LogRow {
   readonly resourceId: Hex16;
@@ -88,6 +101,8 @@ export interface LogRow {
   readonly attributes: JsonText;
   readonly flags: number;
   readonly droppedAttributes: number;
+  /** null with a trace id, and for what is no product's known to send runs without one */
+  readonly session: LogSession | null;
 }
 
 export type MetricKind = 'gauge' | 'sum' | 'histogram' | 'exponential_histogram' | 'summary';

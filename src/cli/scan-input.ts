@@ -1,4 +1,5 @@
 /** What `sluice scan` is given: an OTLP export of traces or logs, or plain text. */
+import { LogRuns } from '../db/log-runs.ts';
 import { OperatorError } from '../errors.ts';
 import type {
   DecodedRequest,
@@ -87,9 +88,11 @@ function toRuns(request: DecodedRequest): Map<string, Step[]> {
     const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
     add(span.traceId, toStep(span, scopeName, serviceName));
   }
+  const logRuns = new LogRuns().assign(request.logs, 0).runs;
   for (const log of request.logs) {
     const { scopeName = '', serviceName = null } = resources.get(log.resourceId) ?? {};
-    if (log.traceId !== null) add(log.traceId, logToStep(log, scopeName, serviceName));
+    const runId = log.traceId ?? logRuns.get(log)?.runId;
+    if (runId !== undefined) add(runId, logToStep(log, scopeName, serviceName));
   }
   for (const steps of runs.values()) steps.sort(byTime);
   return runs;

@@ -1,5 +1,6 @@
 /**
- * One batch, one transaction: resources and metrics not yet known, COPY per table, then the runs.
+ * One batch, one transaction: resources and metrics not yet known, COPY per table, marks of sessions,
+ * then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
  * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
@@ -111,6 +112,28 @@ async function insertMetrics(connection: Connection, rows: readonly Owned<Metric
   });
 }
 
+/** Appended, never updated: `session-runs.ts` takes them from there. */
+async function insertSessionMarks(
+  connection: Connection,
+  requests: readonly EncodedRequest[],
+): Promise<void> {
+  const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
+    sessionMarks.map((mark) => ({ workspaceId, ...mark })),
+  );
+  if (marks.length === 0) return;
+  await connection.query({
+    name: 'insert-session-marks',
+    text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[])`,
+    values: [
+      marks.map(({ workspaceId }) => workspaceId),
+      marks.map(({ sessionKey }) => sessionKey),
+      marks.map(({ runId }) => runId),
+      marks.map(({ atUnixNano }) => atUnixNano),
+    ],
+  });
+}
+
 /** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
 async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): Promise<void> {
   if (deltas.length === 0) return;
@@ -118,9 +141,9 @@ async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): 
   await connection.query({
     name: 'upsert-runs',
     text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
-             start_unix_nano, end_unix_nano, spans, log_records)
+             start_unix_nano, end_unix_nano, spans, log_records, session_key)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
-             $6::bigint[], $7::bigint[], $8::int[], $9::int[])
+             $6::bigint[], $7::bigint[], $8::int[], $9::int[], $10::uuid[])
            ON CONFLICT (workspace_id, run_id) DO UPDATE SET
              state = CASE WHEN r.state = 'failed' OR excluded.state = 'running' THEN r.state
                           ELSE excluded.state END,
@@ -134,6 +157,7 @@ async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): 
              end_unix_nano = greatest(r.end_unix_nano, excluded.end_unix_nano),
              spans = r.spans + excluded.spans,
              log_records = r.log_records + excluded.log_records,
+             session_key = coalesce(r.session_key, excluded.session_key),
              last_arrival_at = now()`,
     values: [
       column((delta) => delta.workspaceId),
@@ -145,6 +169,7 @@ async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): 
       column((delta) => delta.endUnixNano),
       column((delta) => delta.spans),
       column((delta) => delta.logRecords),
+      column((delta) => delta.sessionKey),
     ],
   });
 }
@@ -179,6 +204,7 @@ export async function storeBatch(
   await insertResources(connection, resources);
   await insertMetrics(connection, metrics);
   for (const table of TELEMETRY_TABLES) await copyTable(connection, table, requests);
+  await insertSessionMarks(connection, requests);
   await upsertRuns(connection, mergeDeltas(requests.map(({ runs }) => runs)));
   await connection.query('COMMIT');
   for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);

@@ -7,6 +7,7 @@
  */
 import type { DecodedRequest, MetricRow, ResourceRow } from '../model.ts';
 import { BinaryCopyBuffer } from './binary-copy.ts';
+import { LogRuns, type SessionMark } from './log-runs.ts';
 import { type RunDelta, runDeltas } from './run-delta.ts';
 import {
   type RowContext,
@@ -24,6 +25,7 @@ export interface EncodedRequest {
   readonly resources: readonly ResourceRow[];
   readonly metrics: readonly MetricRow[];
   readonly runs: readonly RunDelta[];
+  readonly sessionMarks: readonly SessionMark[];
   readonly rows: number;
   /** what the request holds in memory while it waits */
   readonly bytes: number;
@@ -51,13 +53,16 @@ function encodeRows<Row>(
  * Encodes a request's rows.
  *
  * @param arrivedAtMs milliseconds since 1970; its UTC day chooses the partition
+ * @param logRuns one per process: it remembers the sessions of log records without trace id
  */
 export function encodeRequest(
   request: DecodedRequest,
   workspaceId: number,
   arrivedAtMs: number,
+  logRuns: LogRuns = new LogRuns(),
 ): EncodedRequest {
-  const context = { workspaceId, arrivedAtMs };
+  const { runs, marks } = logRuns.assign(request.logs, workspaceId);
+  const context = { workspaceId, arrivedAtMs, logRuns: runs };
   const chunks = new Map<TelemetryTable, Buffer>();
   if (request.spans.length > 0) chunks.set('spans', encodeRows(request.spans, writeSpan, context));
   if (request.logs.length > 0) {
@@ -74,7 +79,8 @@ export function encodeRequest(
     chunks,
     resources: request.resources,
     metrics: request.metrics,
-    runs: runDeltas(request, workspaceId),
+    runs: runDeltas(request, workspaceId, runs),
+    sessionMarks: marks,
     rows: request.spans.length + request.logs.length + request.points.length,
     bytes,
   };

@@ -5,7 +5,9 @@
  * Requests arrive in any order, so merging is commutative: where two differ, the lesser text
  * counts.
  */
-import type { DecodedRequest, Hex16, Int64, SpanRow } from '../model.ts';
+import type { DecodedRequest, Hex16, Int64, LogRow, SpanRow } from '../model.ts';
+import { isLess } from './int64.ts';
+import type { LogRun } from './log-runs.ts';
 
 export interface RunDelta {
   readonly workspaceId: number;
@@ -22,16 +24,13 @@ export interface RunDelta {
   name: string | null;
   /** the root span's service; as long as none has come, that of any step */
   serviceName: string | null;
+  /** the session whose course ends the run; null for runs of a trace */
+  sessionKey: Hex16 | null;
 }
 
 type RunDeltas = Map<string, RunDelta>;
 
 const STATUS_ERROR = 2;
-
-/** Orders two decimal texts of non-negative integers. */
-function isLess(a: Int64, b: Int64): boolean {
-  return a.length === b.length ? a < b : a.length < b.length;
-}
 
 function widen(delta: RunDelta, start: Int64, end: Int64): void {
   if (delta.startUnixNano === null || isLess(start, delta.startUnixNano)) {
@@ -72,6 +71,7 @@ function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta
     failed: false,
     name: null,
     serviceName: null,
+    sessionKey: null,
   };
   deltas.set(key, fresh);
   return fresh;
@@ -88,8 +88,16 @@ function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): vo
   delta.name = least(delta.name, span.name);
 }
 
-/** The runs that a request touches, one delta each. */
-export function runDeltas(request: DecodedRequest, workspaceId: number): RunDelta[] {
+/**
+ * The runs that a request touches, one delta each.
+ *
+ * @param logRuns the runs of log records without trace id
+ */
+export function runDeltas(
+  request: DecodedRequest,
+  workspaceId: number,
+  logRuns: ReadonlyMap<LogRow, LogRun> = new Map(),
+): RunDelta[] {
   const deltas: RunDeltas = new Map();
   const services = new Map(request.resources.map(({ id, serviceName }) => [id, serviceName]));
   for (const span of request.spans) {
@@ -100,9 +108,12 @@ export function runDeltas(request: DecodedRequest, workspaceId: number): RunDelt
     );
   }
   for (const log of request.logs) {
-    if (log.traceId === null) continue;
-    const delta = deltaOf(deltas, workspaceId, log.traceId);
+    const own = log.session === null ? undefined : logRuns.get(log);
+    const runId = log.traceId ?? own?.runId;
+    if (runId === undefined) continue;
+    const delta = deltaOf(deltas, workspaceId, runId);
     delta.logRecords += 1;
+    delta.sessionKey ??= own?.sessionKey ?? null;
     mergeService(delta, { finished: false, serviceName: services.get(log.resourceId) ?? null });
     const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
     if (time !== '0') widen(delta, time, time);
@@ -121,6 +132,7 @@ function merge(into: RunDelta, delta: RunDelta): void {
   into.finished ||= delta.finished;
   into.failed ||= delta.failed;
   into.name = least(into.name, delta.name);
+  into.sessionKey ??= delta.sessionKey;
 }
 
 /**

@@ -72,9 +72,12 @@ function toStep(row: StepRow): Step {
  */
 const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
 
-/** The rows of a run by arrival day, so that other days' partitions are not opened. */
-const ofRun = (table: string): string =>
-  `${table}.workspace_id = $1 AND ${table}.trace_id = $2
+/**
+ * The rows of a run by arrival day, so that other days' partitions are not opened.
+ * @param run what names the run: each of these columns has an index, several together have none
+ */
+const ofRun = (table: string, run = `${table}.trace_id`): string =>
+  `${table}.workspace_id = $1 AND ${run} = $2
    AND ${table}.arrived_on BETWEEN $3::date - 1 AND $4::date + 1`;
 
 const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
@@ -102,6 +105,10 @@ const READ_STEPS = `
     SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
            ${stored('attributes')} + ${stored('body')}
       FROM log_records AS log WHERE ${ofRun('log')}
+    UNION ALL
+    SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
+           ${stored('attributes')} + ${stored('body')}
+      FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
     ORDER BY ${IN_TIME} LIMIT $5
   ), numbered AS (
     SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time AS stored_so_far
@@ -124,7 +131,7 @@ const READ_STEPS = `
                body, coalesce(dropped_attributes, 0), false,
                ${bytes('attributes')} + ${bytes('body')}
           FROM log_records AS log
-         WHERE kept.source = 'log' AND ${ofRun('log')}
+         WHERE kept.source = 'log' AND ${ofRun('log', 'coalesce(log.run_id, log.trace_id)')}
            AND log.arrived_on = kept.arrived_on AND log.ctid = kept.place_stored
          LIMIT 1
       ) AS in_full
@@ -144,8 +151,9 @@ const READ_STEPS = `
     FROM runs LEFT JOIN step ON true WHERE workspace_id = $1 AND run_id = $2 ORDER BY place`;
 
 /**
- * The steps of a run: its spans and the log records that carry its trace id. The first step is read
- * whatever its size, so that a run is never empty because of its limits.
+ * The steps of a run: its spans and the log records that carry its trace id, or were put into it
+ * (`log-runs.ts`). The first step is read whatever its size, so that a run is never empty because of
+ * its limits.
  *
  * Not a named statement: a plan made for any run opens every partition and knows no sizes.
  *

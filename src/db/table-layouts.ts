@@ -6,6 +6,7 @@
  */
 import type { LogRow, PointRow, SpanRow } from '../model.ts';
 import type { BinaryCopyBuffer } from './binary-copy.ts';
+import type { LogRun } from './log-runs.ts';
 
 export type TelemetryTable = 'spans' | 'log_records' | 'metric_points';
 export const TELEMETRY_TABLES: readonly TelemetryTable[] = [
@@ -43,6 +44,7 @@ export const COPY_COLUMNS: Readonly<Record<TelemetryTable, readonly string[]>> =
     'workspace_id',
     'arrived_on',
     'trace_id',
+    'run_id',
     'resource_id',
     'severity_number',
     'flags',
@@ -82,6 +84,8 @@ export function copyStatement(table: TelemetryTable): string {
 export interface RowContext {
   readonly workspaceId: number;
   readonly arrivedAtMs: number;
+  /** the runs of log records without trace id */
+  readonly logRuns: ReadonlyMap<LogRow, LogRun>;
 }
 
 function optionalText(out: BinaryCopyBuffer, value: string | null): void {
@@ -125,13 +129,16 @@ export function writeSpan(out: BinaryCopyBuffer, row: SpanRow, context: RowConte
 }
 
 export function writeLog(out: BinaryCopyBuffer, row: LogRow, context: RowContext): void {
-  out.row(14);
+  const run = row.session === null ? undefined : context.logRuns.get(row);
+  out.row(15);
   out.int64(row.timeUnixNano);
   out.int64(row.observedUnixNano);
   out.int32(context.workspaceId);
   out.date(context.arrivedAtMs);
   if (row.traceId === null) out.null();
   else out.uuid(row.traceId);
+  if (run === undefined) out.null();
+  else out.uuid(run.runId);
   out.uuid(row.resourceId);
   out.int16(row.severityNumber);
   out.counter(row.flags);

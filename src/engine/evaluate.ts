@@ -84,10 +84,16 @@ function toFinding(
     field: condition.field,
     surface,
     stepSpanId: step.spanId,
-    stepName: step.name,
+    stepName: nameOf(step),
     excerpt,
     recommendedActions: rule.recommendedActions,
   };
+}
+
+/** A log record's event may be named by an attribute only, or beside a name that says less. */
+function nameOf({ source, name, attributes }: Step): string {
+  const event = source === 'log' ? attributes['event.name'] : undefined;
+  return typeof event === 'string' && event !== '' ? event : name;
 }
 
 const SURFACE_WORDS: Readonly<Record<Surface, string>> = {

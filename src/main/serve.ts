@@ -19,6 +19,7 @@ import {
 } from '../db/findings-read.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
+import { LogRuns } from '../db/log-runs.ts';
 import { createMigrationsProbe } from '../db/migrate.ts';
 import { dropOutdated, ensureDays } from '../db/partitions.ts';
 import { keepRejectedRequest } from '../db/rejected-requests.ts';
@@ -168,6 +169,7 @@ export async function serve(
   const corpusProbe = watchCorpus(workers, corpusTask, events, stops);
   const writer = new CopyWriter(database, { inflightBytesMax: config.maxInflightBytes }, events);
   stops.add('writer', () => writer.close());
+  const logRuns = new LogRuns();
   const authenticator = createAuthenticator({
     digest: digestKey,
     find: (digest) => findCredential(database, digest),
@@ -184,7 +186,7 @@ export async function serve(
         maxDecodedBodyBytes: config.maxDecodedBodyBytes,
         keepRejected: (rejected) => keepRejectedRequest(database, rejected),
         store: (request, workspaceId) =>
-          writer.offer(encodeRequest(request, workspaceId, Date.now())),
+          writer.offer(encodeRequest(request, workspaceId, Date.now(), logRuns)),
         events,
       },
       read: {

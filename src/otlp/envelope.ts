@@ -54,24 +54,24 @@ export class RequestDraft {
   /** path of the list that holds the current item, and the item's index in it */
   itemsPath = '';
   itemIndex = 0;
-  #origin: (() => ResourceRow) | null = null;
-  #resourceId: Hex16 | null = null;
+  #makeOrigin: (() => ResourceRow) | null = null;
+  #origin: ResourceRow | null = null;
 
   /** Starts the items of one scope; `origin` is asked for only if one of them is accepted. */
   enterScope(itemsPath: string, origin: () => ResourceRow): void {
     this.itemsPath = itemsPath;
-    this.#origin = origin;
-    this.#resourceId = null;
+    this.#makeOrigin = origin;
+    this.#origin = null;
   }
 
-  /** The id of the current scope's origin, whose row joins the request with the first call. */
-  resourceId(): Hex16 {
-    if (this.#resourceId !== null) return this.#resourceId;
-    if (this.#origin === null) throw new Error('resourceId() before enterScope()');
-    const row = this.#origin();
+  /** The current scope's origin, whose row joins the request with the first call. */
+  origin(): ResourceRow {
+    if (this.#origin !== null) return this.#origin;
+    if (this.#makeOrigin === null) throw new Error('origin() before enterScope()');
+    const row = this.#makeOrigin();
     this.resources.set(row.id, row);
-    this.#resourceId = row.id;
-    return row.id;
+    this.#origin = row;
+    return row;
   }
 
   /** Sets aside `count` records of the current item for its fault, found at `within` in it. */

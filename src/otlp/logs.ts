@@ -19,6 +19,7 @@ import {
   toSpanId,
   toTraceId,
 } from './fields.ts';
+import { sessionOf } from './log-session.ts';
 
 const SEVERITY_MAX = 24;
 
@@ -72,9 +73,11 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
   const attributes = parseAttributes(record.attributes, 'attributes', fault);
   const body = parseBody(record.body, fault);
   if (fault.refused) return null;
+  const origin = draft.origin();
+  const traceId = toTraceId(record.traceId);
   return {
-    resourceId: draft.resourceId(),
-    traceId: toTraceId(record.traceId),
+    resourceId: origin.id,
+    traceId,
     spanId: toSpanId(record.spanId),
     timeUnixNano,
     observedUnixNano,
@@ -85,6 +88,7 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
     attributes,
     flags,
     droppedAttributes,
+    session: traceId === null ? sessionOf(origin, record) : null,
   };
 }
 

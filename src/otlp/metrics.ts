@@ -181,7 +181,7 @@ function parsePoint(
   const exemplars = parseListText(point.exemplars, 'exemplars', parseExemplar, fault);
   if (fault.refused) return null;
   return {
-    resourceId: draft.resourceId(),
+    resourceId: draft.origin().id,
     metricId,
     startUnixNano: startUnixNano === '0' ? null : startUnixNano,
     timeUnixNano,

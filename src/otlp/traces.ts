@@ -82,7 +82,7 @@ function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow 
   const links = parseListText(span.links, 'links', parseLink, fault);
   if (fault.refused || traceId === null || spanId === null) return null;
   return {
-    resourceId: draft.resourceId(),
+    resourceId: draft.origin().id,
     traceId,
     spanId,
     parentSpanId,

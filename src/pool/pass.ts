@@ -20,6 +20,7 @@ import {
   renewLeases,
 } from '../db/evaluation-queue.ts';
 import { readWorkspaceSettings } from '../db/rule-settings.ts';
+import { closeSessionRuns } from '../db/session-runs.ts';
 import { type Rule, SEVERITIES, type Severity, type Snapshot } from '../model.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
 import { reasonOf } from './reason.ts';
@@ -207,6 +208,7 @@ export class Pass {
     try {
       for (const work of this.#owed.splice(0)) await this.#settle(work);
       await this.#giveUp();
+      await closeSessionRuns(database, settleMs);
       const limit = workers.threads * RUNS_PER_SLOT;
       const runs = await claimRuns(database, { settleMs, timeoutMs, limit });
       if (runs.length > 0) await this.#enqueue(runs);

@@ -82,6 +82,31 @@ test('an export of logs becomes runs too; records without a trace belong to none
   ]);
 });
 
+test('log events of a product that sends no traces become runs by session and prompt', () => {
+  const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+  const record = (promptId: string, name: string, time: string) => ({
+    timeUnixNano: time,
+    attributes: [
+      attribute('session.id', 's-1'),
+      attribute('prompt.id', promptId),
+      attribute('event.name', name),
+    ],
+  });
+  const logRecords = [
+    record('p-1', 'tool_result', '1795000000500000000'),
+    record('p-1', 'user_prompt', '1795000000400000000'),
+    record('p-2', 'user_prompt', '1795000000600000000'),
+  ];
+  const scope = { name: 'com.anthropic.claude_code.events' };
+  const body = { resourceLogs: [{ scopeLogs: [{ scope, logRecords }] }] };
+  const input = parseScanInput(Buffer.from(JSON.stringify(body)));
+  if (input.kind !== 'runs') throw new Error('expected runs');
+  const events = [...input.runs.values()].map((steps) =>
+    steps.map(({ attributes }) => attributes['event.name']),
+  );
+  expect(events).toEqual([['user_prompt', 'tool_result'], ['user_prompt']]);
+});
+
 test('records that are not read are told', () => {
   const input = parseScanInput(exportOf([span('00', 'bad id', '1')]));
   expect(input).toMatchObject({ rejections: [{ reason: 'bad_span_id', count: 1 }] });

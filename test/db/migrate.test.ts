@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createMigrationsProbe, loadMigrations, migrate } from '../../src/db/migrate.ts';
+import { ensureDay } from '../../src/db/partitions.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -72,6 +73,33 @@ test('0003 clears the excerpts of workspaces that redact, wherever PostgreSQL ke
   expect(rows).toEqual([
     { workspace_id: 1, findings: 50, excerpts: 50 },
     { workspace_id: 2, findings: 50, excerpts: 0 },
+  ]);
+});
+
+test('0005 keeps the log records of every day, and later days have its column and index too', async () => {
+  await migrate(database, loadMigrations().slice(0, 4));
+  const day = Date.UTC(2026, 10, 20);
+  await ensureDay(database, day);
+  await database.query(
+    `INSERT INTO log_records (time_unix_nano, observed_unix_nano, workspace_id, arrived_on,
+       trace_id, resource_id, severity_number, attributes)
+     SELECT n, n, 1, '2026-11-20', gen_random_uuid(), gen_random_uuid(), 9, '{"k":"v"}'
+       FROM generate_series(1, 100) AS n`,
+  );
+  expect(await migrate(database)).toEqual(names.slice(4));
+  await ensureDay(database, day + 86_400_000);
+  const { rows: kept } = await database.query(
+    `SELECT count(*)::int AS records, count(trace_id)::int AS traced, count(run_id)::int AS run
+       FROM log_records`,
+  );
+  expect(kept).toEqual([{ records: 100, traced: 100, run: 0 }]);
+  const { rows: indexes } = await database.query(
+    `SELECT tablename AS name FROM pg_indexes
+      WHERE tablename LIKE 'log_records_2026%' AND indexdef LIKE '%run_id%' ORDER BY 1`,
+  );
+  expect(indexes.map(({ name }) => name)).toEqual([
+    'log_records_2026_11_20',
+    'log_records_2026_11_21',
   ]);
 });
 

@@ -28,6 +28,7 @@ const EMPTY_RUN: RunDelta = {
   failed: false,
   name: null,
   serviceName: null,
+  sessionKey: null,
 };
 
 describe('one request', () => {
@@ -83,6 +84,25 @@ describe('one request', () => {
         startUnixNano: '50',
         endUnixNano: '60',
         serviceName: 'agent',
+      },
+    ]);
+  });
+
+  test('log records without a trace id count for the run they were put into', () => {
+    const session = { key: hex16(0x5e), runId: hex16(5), tells: 'text' } as const;
+    const own = logRow({ timeUnixNano: '60', session });
+    const other = logRow({ timeUnixNano: '70', session: { ...session, runId: null } });
+    const request = decodedRequest({ logs: [own, other] });
+    const runs = new Map([[own, { runId: hex16(5), sessionKey: session.key }]]);
+    expect(runDeltas(request, WORKSPACE, runs)).toEqual([
+      {
+        ...EMPTY_RUN,
+        runId: hex16(5),
+        logRecords: 1,
+        startUnixNano: '60',
+        endUnixNano: '60',
+        serviceName: 'agent',
+        sessionKey: session.key,
       },
     ]);
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluateRun } from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher.ts';
-import { operation, span } from './steps.ts';
+import { log, operation, span } from './steps.ts';
 import { tinyRule } from './tiny-rules.ts';
 
 const settings = { surfaceCapBytes: 1000, excerptChars: 20 };
@@ -54,6 +54,20 @@ describe('evaluateRun', () => {
       surfaces: 2,
       truncated: 0,
     });
+  });
+
+  it('names the step: a span by its name, a log record by its event', () => {
+    const attributes = { 'gen_ai.tool.call.result': 'a secret' };
+    const event = { ...attributes, 'event.name': 'tool_result' };
+    const steps = [
+      log({ name: 'code.rs:1', attributes: event }),
+      log({ name: 'named', attributes }),
+      span({ name: 'a span', attributes: event }),
+    ];
+    const names = steps.map(
+      (step) => evaluateRun([step], matcher, all, settings).findings[0]?.stepName,
+    );
+    expect(names).toEqual(['tool_result', 'named', 'a span']);
   });
 
   it('asks only the effective rules', () => {

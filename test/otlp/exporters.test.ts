@@ -150,6 +150,7 @@ test('log records', async () => {
       attributes: '{"nested":{"$$ref":1}}',
       flags: 1,
       droppedAttributes: 0,
+      session: null,
     },
   ]);
 });

@@ -17,6 +17,7 @@ const DEFAULT_ROW = {
   attributes: '{}',
   flags: 0,
   droppedAttributes: 0,
+  session: null,
 };
 
 test('every field of a log record', () => {
@@ -60,6 +61,7 @@ test('every field of a log record', () => {
         attributes: '{"k":{"$bytes":"+/8="}}',
         flags: 1,
         droppedAttributes: 4,
+        session: null,
       },
     ],
     rejections: [],

@@ -89,6 +89,7 @@ export function logRow(fields: Partial<LogRow> = {}): LogRow {
     attributes: '{}',
     flags: 0,
     droppedAttributes: 0,
+    session: null,
     ...fields,
   };
 }

@@ -1,0 +1,123 @@
+/** Which session and run a log record names, by product, and what it tells of the session's course. */
+import { describe, expect, test } from 'vitest';
+import type { JsonObject, LogSession } from '../../src/model.ts';
+import { sessionOf } from '../../src/otlp/log-session.ts';
+import { decodeLogs } from '../../src/otlp/logs.ts';
+import { contentId } from '../../src/otlp/origin.ts';
+import { accepted, TRACE_ID, toBody } from './bodies.ts';
+
+type Attributes = Readonly<Record<string, string>>;
+
+const list = (attributes: Attributes) =>
+  Object.entries(attributes).map(([key, stringValue]) => ({ key, value: { stringValue } }));
+
+const CLAUDE = { scopeName: 'com.anthropic.claude_code.events', serviceName: 'claude-code' };
+const CODEX = { scopeName: 'codex_otel.log_only', serviceName: 'codex_cli_rs' };
+const GEMINI = { scopeName: 'gemini-cli', serviceName: 'gemini-cli' };
+
+const of = (
+  origin: typeof CLAUDE,
+  attributes: Attributes,
+  more: JsonObject = {},
+): LogSession | null => sessionOf(origin, { attributes: list(attributes), ...more });
+
+describe('who names its prompts', () => {
+  test('Claude Code: session.id and prompt.id', () => {
+    const ids = { 'session.id': 's-1', 'prompt.id': 'p-1' };
+    expect(of(CLAUDE, { 'event.name': 'user_prompt', prompt: 'x', ...ids })).toEqual({
+      key: contentId(['claude-code', 's-1']),
+      runId: contentId(['claude-code', 's-1', 'p-1']),
+      tells: 'prompt',
+    });
+    expect(of(CLAUDE, ids, { body: { stringValue: 'claude_code.user_prompt' } })?.tells).toBe(
+      'prompt',
+    );
+    expect(of(CLAUDE, { 'event.name': 'tool_result', tool_name: 'Bash', ...ids })?.tells).toBe(
+      'text',
+    );
+    expect(of(CLAUDE, { 'event.name': 'api_request', model: 'm', ...ids })?.tells).toBe('nothing');
+  });
+
+  test('Gemini CLI and its fork: session.id and prompt_id; the end of a session', () => {
+    const ids = { 'session.id': 's-1', prompt_id: 's-1########0' };
+    const name = (event: string) => ({ 'event.name': event });
+    expect(of(GEMINI, { ...name('gemini_cli.user_prompt'), ...ids })).toEqual({
+      key: contentId(['gemini-cli', 's-1']),
+      runId: contentId(['gemini-cli', 's-1', 's-1########0']),
+      tells: 'prompt',
+    });
+    const end = { ...name('gemini_cli.conversation_finished'), 'session.id': 's-1' };
+    expect(of(GEMINI, end)).toMatchObject({ runId: null, tells: 'end' });
+    const details = {
+      ...name('gen_ai.client.inference.operation.details'),
+      'gen_ai.output.messages': '[]',
+      'session.id': 's-1',
+    };
+    expect(of(GEMINI, details)).toMatchObject({ runId: null, tells: 'text' });
+    const fork = { scopeName: 'qwen-code', serviceName: 'qwen-code' };
+    expect(of(fork, { ...name('qwen-code.user_prompt'), ...ids })?.tells).toBe('prompt');
+  });
+});
+
+test('Codex names conversations only', () => {
+  const ids = { 'conversation.id': 'c-1', 'event.name': 'codex.user_prompt' };
+  const place = { eventName: 'event session_telemetry.rs:977' };
+  expect(of(CODEX, ids, place)).toEqual({
+    key: contentId(['codex_cli_rs', 'c-1']),
+    runId: null,
+    tells: 'prompt',
+  });
+  const result = { 'conversation.id': 'c-1', 'event.name': 'codex.tool_result', output: 'x' };
+  expect(of(CODEX, result)?.tells).toBe('text');
+});
+
+test('service, session and prompt name a run only together', () => {
+  const runs = [
+    of(CLAUDE, { 'session.id': 's', 'prompt.id': 'p' }),
+    of(CLAUDE, { 'session.id': 's', 'prompt.id': 'q' }),
+    of(CLAUDE, { 'session.id': 't', 'prompt.id': 'p' }),
+    of({ ...CLAUDE, serviceName: 'other' }, { 'session.id': 's', 'prompt.id': 'p' }),
+  ].map((session) => session?.runId);
+  expect(new Set(runs).size).toBe(4);
+});
+
+test('a product is known by its scope or its service', () => {
+  const ids = { 'session.id': 's', 'prompt.id': 'p' };
+  expect(of({ scopeName: CLAUDE.scopeName, serviceName: 'mine' }, ids)).not.toBeNull();
+  expect(of({ scopeName: '', serviceName: 'claude-code' }, ids)).not.toBeNull();
+  expect(of({ scopeName: 'shop', serviceName: 'shop' }, ids)).toBeNull();
+  expect(sessionOf({ scopeName: 'shop', serviceName: null }, { attributes: list(ids) })).toBeNull();
+});
+
+test('without a session there is none, whatever the values are', () => {
+  expect(of(CLAUDE, { 'prompt.id': 'p' })).toBeNull();
+  expect(of(CLAUDE, { 'session.id': '' })).toBeNull();
+  const odd = [{ key: 'session.id', value: { intValue: '1' } }, null, 7, { value: {} }];
+  expect(sessionOf(CLAUDE, { attributes: odd })).toBeNull();
+  expect(sessionOf(CLAUDE, { attributes: {} })).toBeNull();
+  expect(sessionOf(CLAUDE, {})).toBeNull();
+});
+
+test('of a repeated attribute the last one counts, as in what is stored', () => {
+  const twice = [...list({ 'session.id': 'a' }), ...list({ 'session.id': 'b', 'prompt.id': 'p' })];
+  expect(sessionOf(CLAUDE, { attributes: twice })).toEqual(
+    of(CLAUDE, { 'session.id': 'b', 'prompt.id': 'p' }),
+  );
+});
+
+test('a record with a trace id has no session: its trace is its run', () => {
+  const attributes = list({ 'session.id': 's', 'prompt.id': 'p', 'event.name': 'user_prompt' });
+  const body = (traceId: string) =>
+    toBody({
+      resourceLogs: [
+        {
+          resource: { attributes: list({ 'service.name': 'claude-code' }) },
+          scopeLogs: [{ scope: { name: CLAUDE.scopeName }, logRecords: [{ attributes, traceId }] }],
+        },
+      ],
+    });
+  const [traced] = accepted(decodeLogs(body(TRACE_ID))).logs;
+  expect(traced).toMatchObject({ traceId: TRACE_ID, session: null });
+  const [bare] = accepted(decodeLogs(body('0'.repeat(32)))).logs;
+  expect(bare).toMatchObject({ traceId: null, session: { tells: 'prompt' } });
+});
