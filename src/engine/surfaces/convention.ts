@@ -9,7 +9,15 @@ import type { Surface } from '../../model.ts';
  * What a step is, where that decides on which surface its text stands. `duplicate` is a step that
  * another one repeats in full: it is not read at all.
  */
-export type StepKind = 'tool' | 'llm' | 'agent' | 'chain' | 'retriever' | 'duplicate' | 'other';
+export type StepKind =
+  | 'tool'
+  | 'llm'
+  | 'agent'
+  | 'chain'
+  | 'retriever'
+  | 'embedding'
+  | 'duplicate'
+  | 'other';
 
 /** A surface, or one that depends on the kind of step the text was found on. */
 export type Place =
@@ -28,6 +36,11 @@ export interface Envelope {
    * names is a way down, through the elements of lists as well. Without any the whole is the text.
    */
   readonly take?: readonly (string | readonly string[])[];
+  /**
+   * Members beside them that are no text of the run. A value with any other member is no envelope:
+   * who can name members, as a tool's answer can, must not hide text by it.
+   */
+  readonly beside?: readonly string[];
 }
 
 /** How a value is read. */
@@ -60,6 +73,8 @@ export interface FlattenedMessages {
   readonly side: Side;
   /** members that only wrap what is inside: `{message: {…}}` */
   readonly wrappers?: readonly string[];
+  /** members that go by another name elsewhere */
+  readonly renamed?: Readonly<Record<string, string>>;
 }
 
 /**

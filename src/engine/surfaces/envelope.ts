@@ -17,11 +17,16 @@ export function takeOff(value: JsonValue, envelope: Envelope | undefined, budget
   const whole: Opened = { names: [], values: [value] };
   if (envelope === undefined) return whole;
   const opened = open(value, budget);
-  const { name = [], take } = envelope;
+  const { name = [], take, beside } = envelope;
   const member = (own: string): JsonValue[] =>
     isObject(opened) && Object.hasOwn(opened, own) ? [opened[own] ?? null] : [];
   const names = name.flatMap(member);
   if (take === undefined) return { names, values: [value] };
+  if (beside !== undefined && isObject(opened)) {
+    const own = new Set([...name, ...take.map((way) => (typeof way === 'string' ? way : way[0]))]);
+    const isKnown = (member: string) => own.has(member) || beside.includes(member);
+    if (!Object.keys(opened).every(isKnown)) return whole;
+  }
   const values = take.flatMap((way) => (typeof way === 'string' ? member(way) : down(opened, way)));
   return values.length === 0 ? whole : { names, values };
 }

@@ -15,14 +15,20 @@ type Node = JsonValue | Map<string, Node>;
  * @param entries key (without the prefix) and value of every attribute under the prefix; those
  *   whose key does not begin with a number are not part of the list and left out
  * @param wrappers members that are replaced by what is inside them
+ * @param renamed members by another name, and the name they are to have
  */
 export function unflatten(
   entries: Iterable<readonly [string, JsonValue]>,
   wrappers: readonly string[] = [],
+  renamed: Readonly<Record<string, string>> = {},
 ): JsonValue[] {
+  const names = new Map(Object.entries(renamed));
   const root = new Map<string, Node>();
   for (const [key, value] of entries) {
-    const path = key.split('.').filter((name) => !wrappers.includes(name));
+    const path = key
+      .split('.')
+      .filter((name) => !wrappers.includes(name))
+      .map((name) => names.get(name) ?? name);
     const first = path[0];
     if (path.length > 1 && first !== undefined && INDEX.test(first)) put(root, path, value);
   }

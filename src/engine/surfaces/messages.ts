@@ -132,8 +132,25 @@ function readOne(
   if (isPart(one)) return readPart(one, unsaid, budget);
   if (authorOf(one) !== undefined) return readMessage(one, side, unsaid, budget);
   if (isEnvelope(one)) return readEnvelope(one, side, unsaid, budget);
-  if ('content' in one || 'tool_calls' in one) return readMessage(one, side, unsaid, budget);
+  if (isBareMessage(one)) return readMessage(one, side, unsaid, budget);
   return place(unsaid, textsOf(written, budget));
+}
+
+/** Members of messages that are facts about them, as long as they look like it. */
+const MESSAGE_FACTS = new Set(['id', 'index', 'finish_reason', 'tool_call_id', 'name', 'type']);
+const FACT = /^[\w.:+/-]{0,100}$/;
+
+/** A message that names no author. Whatever else has a `content` is told whole. */
+function isBareMessage(value: JsonObject): boolean {
+  const isFact = (name: string, inner: JsonValue) =>
+    MESSAGE_FACTS.has(name) && typeof inner !== 'object' && FACT.test(String(inner));
+  return (
+    MESSAGE_MEMBERS.some((name) => name in value) &&
+    Object.entries(value).every(
+      ([name, inner]) =>
+        MESSAGE_MEMBERS.includes(name) || ASIDES.includes(name) || isFact(name, inner),
+    )
+  );
 }
 
 /** What stands beside the messages of a request and is the operator's, not the run's. */
@@ -205,7 +222,18 @@ function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface, budget:
   });
 }
 
-const MESSAGE_MEMBERS = ['parts', 'content', 'contents', 'tool_calls', 'function_call'];
+const MESSAGE_MEMBERS = [
+  'parts',
+  'content',
+  'contents',
+  'tool_calls',
+  'function_call',
+  'function_call_name',
+  'function_call_arguments_json',
+];
+
+/** What the model adds to what it says. */
+const ASIDES = ['reasoning_content', 'reasoning', 'refusal'];
 
 function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
   const author = authorOf(message);
@@ -217,12 +245,17 @@ function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: B
   const { content, contents, parts, tool_calls: calls, function_call: call } = message;
   return [
     ...place('agent_output', textsOf(message.reasoning_content ?? null, budget)),
+    ...place('agent_output', textsOf(message.reasoning ?? null, budget)),
+    // Whoever else has a name is a participant.
+    ...(author === 'tool' ? place('tool_name', stringsOf(message.name ?? null, budget)) : []),
     ...readContent(parts ?? null, said, budget),
     ...readContent(content ?? null, said, budget),
     ...readContent(contents ?? null, said, budget),
     ...place(said, textsOf(message.refusal ?? null, budget)),
     ...list(open(calls ?? null, budget)).flatMap((one) => readPart(asCall(one), said, budget)),
     ...(call === undefined ? [] : readPart(asCall(call), said, budget)),
+    ...place('tool_name', stringsOf(message.function_call_name ?? null, budget)),
+    ...place('tool_args', textsOf(message.function_call_arguments_json ?? null, budget)),
   ];
 }
 

@@ -2,18 +2,25 @@
  * OpenInference (Arize `spec/semantic_conventions.md`, `spec/tool_calling.md`): messages told leaf by
  * leaf, `input.value` and `output.value` by the span's kind. Data only.
  *
- * Left out: `llm.tools.*`, `llm.invocation_parameters`, `metadata`, `tag.tags` and prompt templates
- * (the operator's), vectors, ids. `tool.parameters` are arguments with some producers and their
- * schema with others; a schema is no text.
+ * Left out: `llm.tools.*`, `llm.invocation_parameters`, `metadata`, `tag.tags` and
+ * `llm.prompt_template.template` (the operator's), `reranker.input_documents` (told by who found
+ * them), annotations and evaluations, images, vectors, ids. `tool.parameters` are arguments with some
+ * producers and their schema with others; a schema is no text.
  */
-import type { Convention } from './convention.ts';
+import type { Convention, Place } from './convention.ts';
 
 const KIND = 'openinference.span.kind';
 const WRAPPERS = ['message', 'message_content', 'tool_call'];
 
+const INPUT: Place = { tool: 'tool_args', else: 'step_input' };
+
 export const OPENINFERENCE: Convention = {
   name: 'openinference',
-  on: { attributes: [KIND] },
+  // Where a span has more attributes than its SDK keeps, the kind is the first to go.
+  on: {
+    scopes: ['openinference.', '@arizeai/openinference-'],
+    attributes: [KIND, 'input.value', 'output.value', 'llm.model_name'],
+  },
   kinds: [
     {
       key: KIND,
@@ -25,12 +32,13 @@ export const OPENINFERENCE: Convention = {
         prompt: 'chain',
         retriever: 'retriever',
         reranker: 'other',
-        embedding: 'other',
+        embedding: 'embedding',
         guardrail: 'other',
         evaluator: 'other',
         unknown: 'other',
       },
     },
+    { has: 'llm.model_name', kind: 'llm' },
   ],
   attributes: [
     {
@@ -39,6 +47,11 @@ export const OPENINFERENCE: Convention = {
     },
     { prefix: 'llm.prompts.', suffix: '.text', read: { as: 'text', place: 'step_input' } },
     { key: 'llm.prompts', read: { as: 'text', place: 'step_input' } },
+    {
+      key: 'llm.prompt_template.variables',
+      raw: 'input',
+      read: { as: 'structure', place: 'step_input' },
+    },
     { key: 'tool.name', read: { as: 'text', place: 'tool_name' } },
     { key: 'tool_call.function.name', read: { as: 'text', place: 'tool_name' } },
     { key: 'tool_call.function.arguments', read: { as: 'structure', place: 'tool_args' } },
@@ -73,14 +86,31 @@ export const OPENINFERENCE: Convention = {
       read: { as: 'flattened', side: 'output', wrappers: WRAPPERS },
     },
     { prefix: 'llm.choices.', suffix: '.text', read: { as: 'text', place: 'agent_output' } },
+    {
+      key: 'llm.function_call',
+      read: {
+        as: 'structure',
+        place: 'tool_args',
+        envelope: { name: ['name'], take: ['arguments'], beside: [] },
+      },
+    },
+    // The one sure place of a tool's arguments.
+    {
+      key: 'input.value',
+      onKinds: ['tool'],
+      read: { as: 'exchange', side: 'input', place: INPUT },
+    },
     // Beside messages told properly these repeat the whole request and response, tools included.
     {
       key: 'input.value',
+      notOnKinds: ['tool'],
       raw: 'input',
-      read: { as: 'exchange', side: 'input', place: { tool: 'tool_args', else: 'step_input' } },
+      read: { as: 'exchange', side: 'input', place: INPUT },
     },
     {
       key: 'output.value',
+      // There it is vectors.
+      notOnKinds: ['embedding'],
       raw: 'output',
       read: {
         as: 'exchange',

@@ -65,7 +65,8 @@ export function logEvent(
   { attributes, name, body }: Step,
   { events }: Pick<Tables, 'events'>,
 ): EventRow | undefined {
-  for (const told of [attributes['event.name'], name, body]) {
+  // LiteLLM spells the attribute its own way.
+  for (const told of [attributes['event.name'], name, body, attributes.event_name]) {
     const row = typeof told === 'string' ? events.get(told) : undefined;
     if (row !== undefined) return row;
   }
@@ -166,7 +167,7 @@ class StepReading {
   #readFlattened(
     under: readonly (readonly [string, JsonValue])[],
     prefix: string,
-    { side, wrappers }: FlattenedMessages,
+    { side, wrappers, renamed }: FlattenedMessages,
     plain: ToPlain,
   ): Piece[] {
     return this.#onBudget((budget) => {
@@ -174,7 +175,7 @@ class StepReading {
         ([key, value]) => [key.slice(prefix.length), plain(value, budget)] as const,
       );
       const unsaid = resolve(UNSAID[side], this.#kind);
-      return readMessages(unflatten(leaves, wrappers), side, unsaid, budget);
+      return readMessages(unflatten(leaves, wrappers, renamed), side, unsaid, budget);
     });
   }
 

@@ -24,6 +24,7 @@ export const PLACEHOLDERS: ReadonlySet<string> = new Set([
   '<elided>',
   'FILTERED',
   'readacted',
+  'redacted-by-litellm',
   '<not specified>',
   '<not serializable>',
   'N/A',
