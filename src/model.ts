@@ -163,7 +163,12 @@ export interface DecodedRequest {
 
 // ── Runs and steps ───────────────────────────────────────────────────────────────────────────
 
-export type RunState = 'running' | 'completed' | 'failed' | 'timed_out';
+export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
+export type RunState = (typeof RUN_STATES)[number];
+
+/** Whether a run's text was matched against the rules; `evaluation_failed` after the last attempt. */
+export const EVALUATION_STATES = ['pending', 'evaluated', 'evaluation_failed'] as const;
+export type EvaluationState = (typeof EVALUATION_STATES)[number];
 
 /** Names one run of one workspace. */
 export interface RunRef {
@@ -243,6 +248,43 @@ export interface SurfaceText {
   readonly step: number;
   readonly surface: Surface;
   readonly text: string;
+}
+
+/**
+ * What a step is, where that decides on which surface its text stands. `duplicate` is a step that
+ * another one repeats in full: it is not read at all.
+ */
+export type StepKind =
+  | 'tool'
+  | 'llm'
+  | 'agent'
+  | 'chain'
+  | 'retriever'
+  | 'embedding'
+  | 'duplicate'
+  | 'other';
+
+/** How much text a step told on one surface. */
+export interface SurfaceSize {
+  readonly surface: Surface;
+  readonly texts: number;
+  /** in UTF-8 */
+  readonly bytes: number;
+}
+
+export interface StepOutline {
+  readonly source: Step['source'];
+  readonly name: string;
+  readonly kind: StepKind;
+  readonly spanId: Hex8 | null;
+  readonly parentSpanId: Hex8 | null;
+  readonly serviceName: string | null;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  /** OTLP `Status.code`: 0 unset, 1 ok, 2 error */
+  readonly statusCode: number;
+  /** in telling order; empty when the step told nothing */
+  readonly surfaces: readonly SurfaceSize[];
 }
 
 // ── Rules ────────────────────────────────────────────────────────────────────────────────────
@@ -384,11 +426,60 @@ export interface FindingFilter {
   readonly until?: Date | undefined;
 }
 
-/** Where the next page of findings begins: after the one with this time and id. */
-export interface FindingCursor {
+/** Where the next page of a list begins: after the finding or run with this time and id. */
+export interface PageCursor {
   /** microseconds since 1970, so that no two times of the database are mixed up */
   readonly atMicros: string;
   readonly id: Hex16;
+}
+
+/** A run as people see it. What its steps say about it is null until it is evaluated. */
+export interface RunSummary {
+  readonly runId: Hex16;
+  readonly state: RunState;
+  readonly evaluation: EvaluationState;
+  /** of its root span */
+  readonly name: string | null;
+  readonly serviceName: string | null;
+  readonly agentName: string | null;
+  readonly model: string | null;
+  readonly sessionId: string | null;
+  readonly userId: string | null;
+  readonly startUnixNano: Int64 | null;
+  readonly endUnixNano: Int64 | null;
+  readonly firstArrivalAt: Date;
+  readonly lastArrivalAt: Date;
+  readonly spans: number;
+  readonly logRecords: number;
+  readonly evaluatedAt: Date | null;
+  /** steps that were there when it was evaluated; what came after is late and was not matched */
+  readonly evaluatedSteps: number | null;
+  /** steps that were there, past the limits of one evaluation */
+  readonly unreadSteps: number | null;
+  /** surface texts that its steps held; 0: none of them told any */
+  readonly texts: number | null;
+  /** texts of which only the beginning was matched (`SURFACE_CAP_BYTES`) */
+  readonly truncatedTexts: number | null;
+  readonly textGaps: readonly TextGap[] | null;
+  readonly corpusVersion: string | null;
+  /** of its findings, one per finding */
+  readonly severities: readonly Severity[];
+}
+
+/** Which runs a list holds; what is undefined does not narrow it. Names and ids fit as a whole. */
+export interface RunFilter {
+  readonly state?: RunState | undefined;
+  readonly evaluation?: EvaluationState | undefined;
+  readonly serviceName?: string | undefined;
+  readonly agentName?: string | undefined;
+  readonly model?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly textIncomplete?: boolean | undefined;
+  readonly hasFindings?: boolean | undefined;
+  /** by the arrival of the first step */
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
 }
 
 // ── Keys ─────────────────────────────────────────────────────────────────────────────────────

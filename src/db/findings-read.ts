@@ -2,7 +2,7 @@
  * Reading findings: the list, newest first; one by its id; and for the export, which never has their
  * excerpts, all from a place on, oldest first.
  */
-import type { Finding, FindingCursor, FindingFilter, Hex16, Int64 } from '../model.ts';
+import type { Finding, FindingFilter, Hex16, Int64, PageCursor } from '../model.ts';
 import type { Database } from './database.ts';
 
 /** A finding without the text of customers: what may leave through the export. */
@@ -10,7 +10,7 @@ export type FindingFacts = Omit<Finding, 'excerpt'>;
 
 /** Between these, both exclusive; null is from the first one on. */
 export interface ExportRange {
-  readonly after: FindingCursor | null;
+  readonly after: PageCursor | null;
   /** microseconds since 1970 */
   readonly before: Int64;
 }
@@ -67,7 +67,7 @@ interface Place {
 function toPage<Row extends Place>(
   rows: readonly Row[],
   limit: number,
-): { findings: Row[]; next: FindingCursor | null } {
+): { findings: Row[]; next: PageCursor | null } {
   const findings = rows.slice(0, limit);
   const last = rows.length > limit ? findings.at(-1) : undefined;
   return {
@@ -86,9 +86,9 @@ export async function listFindings(
   database: Database,
   workspaceId: number,
   filter: FindingFilter,
-  cursor: FindingCursor | null,
+  cursor: PageCursor | null,
   limit: number,
-): Promise<{ findings: Finding[]; next: FindingCursor | null }> {
+): Promise<{ findings: Finding[]; next: PageCursor | null }> {
   const { rows } = await database.query<Finding & Place>(
     `SELECT ${COLUMNS} FROM ${SOURCE}
       WHERE ${MATCHES}
@@ -117,8 +117,8 @@ export async function findPlace(
   database: Database,
   workspaceId: number,
   id: Hex16,
-): Promise<FindingCursor | null> {
-  const { rows } = await database.query<FindingCursor>(
+): Promise<PageCursor | null> {
+  const { rows } = await database.query<PageCursor>(
     `SELECT f.id, ${AT_MICROS} FROM findings f WHERE f.workspace_id = $1 AND f.id = $2`,
     [workspaceId, id],
   );
@@ -161,7 +161,7 @@ export async function listFindingFacts(
   filter: FindingFilter,
   { after, before }: ExportRange,
   limit: number,
-): Promise<{ findings: FindingFacts[]; next: FindingCursor | null }> {
+): Promise<{ findings: FindingFacts[]; next: PageCursor | null }> {
   const { rows } = await database.query<FindingFacts & Place>(
     `SELECT ${FACTS}, left(f.step_name, ${STEP_NAME_CHARS}) AS "stepName"
        FROM findings f

@@ -6,34 +6,29 @@ import {
   CATEGORIES,
   type Category,
   type Finding,
-  type FindingCursor,
   type FindingFilter,
   type Hex16,
+  type PageCursor,
   SEVERITIES,
 } from '../model.ts';
 import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
-import { moment, parseQuery, wholeNumber } from './query.ts';
+import { HEX_16, moment, pageCursor, parseQuery, toCursor, wholeNumber } from './query.ts';
 
 /** What reading the findings asks of the rest. */
 export interface FindingReader {
   readonly list: (
     workspaceId: number,
     filter: FindingFilter,
-    cursor: FindingCursor | null,
+    cursor: PageCursor | null,
     limit: number,
-  ) => Promise<{ findings: readonly Finding[]; next: FindingCursor | null }>;
+  ) => Promise<{ findings: readonly Finding[]; next: PageCursor | null }>;
   readonly find: (workspaceId: number, id: Hex16) => Promise<Finding | null>;
 }
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 const DETECTOR = 'agent-threat-rules';
-export const HEX_16 = /^[0-9a-f]{32}$/;
-/**
- * Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits.
- */
-const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
 
 /** `prompt-injection` as findings name it: `atr_prompt_injection` */
 export function findingCategory(category: Category): string {
@@ -59,17 +54,7 @@ export const filterQuery = z.object({
 });
 
 const listQuery = filterQuery.extend({
-  cursor: z
-    .string()
-    .transform((text, context) => {
-      const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'));
-      if (match?.[1] !== undefined && match[2] !== undefined) {
-        return { atMicros: match[1], id: match[2] };
-      }
-      context.addIssue({ code: 'custom', message: 'must be a next_cursor of this list' });
-      return z.NEVER;
-    })
-    .optional(),
+  cursor: pageCursor.optional(),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT),
 });
 
@@ -127,11 +112,7 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
       query.cursor ?? null,
       query.limit,
     );
-    return json({
-      findings: findings.map(toItem),
-      next_cursor:
-        next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url'),
-    });
+    return json({ findings: findings.map(toItem), next_cursor: toCursor(next) });
   };
 }
 

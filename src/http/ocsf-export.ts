@@ -9,25 +9,25 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
-import type { FindingCursor, FindingFilter, Hex16, Int64 } from '../model.ts';
+import type { FindingFilter, Hex16, Int64, PageCursor } from '../model.ts';
 import type { AuthorizedHandler } from './authorized.ts';
 import type { StreamedAnswer } from './exchange.ts';
-import { filterOf, filterQuery, HEX_16 } from './finding-routes.ts';
+import { filterOf, filterQuery } from './finding-routes.ts';
 import { type FindingFacts, type OcsfSource, toOcsf } from './ocsf.ts';
-import { BadQuery, parseQuery } from './query.ts';
+import { BadQuery, HEX_16, parseQuery } from './query.ts';
 
 /** What the export asks of the rest. */
 export interface FindingExporter {
   /** where a finding stands; null when the workspace has none of that id */
-  readonly place: (workspaceId: number, id: Hex16) => Promise<FindingCursor | null>;
+  readonly place: (workspaceId: number, id: Hex16) => Promise<PageCursor | null>;
   /** microseconds since 1970 before which no finding can appear any more */
   readonly settledBefore: () => Promise<Int64>;
   readonly page: (
     workspaceId: number,
     filter: FindingFilter,
-    range: { readonly after: FindingCursor | null; readonly before: Int64 },
+    range: { readonly after: PageCursor | null; readonly before: Int64 },
     limit: number,
-  ) => Promise<{ findings: readonly FindingFacts[]; next: FindingCursor | null }>;
+  ) => Promise<{ findings: readonly FindingFacts[]; next: PageCursor | null }>;
 }
 
 /** Findings read at a time, and so in memory for one export: about half a MiB of text. */
@@ -74,7 +74,7 @@ export function exportFindings(
   async function* linesOf(
     workspaceId: number,
     filter: FindingFilter,
-    start: FindingCursor | null,
+    start: PageCursor | null,
   ): AsyncGenerator<Buffer> {
     slots.take(workspaceId);
     try {

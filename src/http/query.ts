@@ -4,6 +4,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
+import type { PageCursor } from '../model.ts';
 import type { Answer } from './exchange.ts';
 import { problem, type QueryFault } from './problem.ts';
 
@@ -49,3 +50,25 @@ export const moment = z
     error: 'must be an ISO 8601 date, or date and time with offset',
   })
   .transform((text) => new Date(text));
+
+/** The id of a run or finding. */
+export const HEX_16 = /^[0-9a-f]{32}$/;
+/**
+ * Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits.
+ */
+const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
+
+/** A `next_cursor` as it comes back. */
+export const pageCursor = z.string().transform((text, context): PageCursor => {
+  const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'));
+  if (match?.[1] !== undefined && match[2] !== undefined) {
+    return { atMicros: match[1], id: match[2] };
+  }
+  context.addIssue({ code: 'custom', message: 'must be a next_cursor of this list' });
+  return z.NEVER;
+});
+
+/** What `next_cursor` says: null at the end of the list. */
+export function toCursor(next: PageCursor | null): string | null {
+  return next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url');
+}

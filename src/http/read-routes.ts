@@ -10,10 +10,12 @@ import { exportFindings, type FindingExporter } from './ocsf-export.ts';
 import { json } from './problem.ts';
 import type { Route } from './router.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rule-routes.ts';
+import { listRuns, type RunReader, showRun } from './run-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
   readonly findings: FindingReader & FindingExporter;
+  readonly runs: RunReader;
   /** of this program */
   readonly version: string;
   readonly oauthProviders: readonly string[];
@@ -21,7 +23,7 @@ export interface ReadDependencies extends AuthorizedDependencies {
 
 /** The read routes of the base host. */
 export function readRoutes(deps: ReadDependencies): Route[] {
-  const { rules, findings, version, oauthProviders } = deps;
+  const { rules, findings, runs, version, oauthProviders } = deps;
   const get = (
     path: string,
     kind: KeyKind | 'any',
@@ -39,5 +41,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
     get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
     get('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
+    get('/platform/v1/runs', 'workspace', listRuns(runs)),
+    get('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
   ];
 }

@@ -10,13 +10,6 @@ import type { Config } from '../config.ts';
 import { CopyWriter } from '../db/copy-writer.ts';
 import { type Database, ping } from '../db/database.ts';
 import { encodeRequest } from '../db/encoded-request.ts';
-import {
-  findFinding,
-  findPlace,
-  listFindingFacts,
-  listFindings,
-  settledBefore,
-} from '../db/findings-read.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
 import { LogRuns } from '../db/log-runs.ts';
@@ -44,6 +37,7 @@ import { createPass } from './create-pass.ts';
 import { keepKeyUse } from './key-use.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
 import { programVersion } from './program-version.ts';
+import { findingReader, runReader } from './readers.ts';
 import { listenersOf, type SiteDependencies } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { repeat } from './upkeep.ts';
@@ -193,13 +187,8 @@ export async function serve(
         authenticator,
         rateLimiter,
         rules: ruleReader(catalog, counts, database),
-        findings: {
-          list: (...query) => listFindings(database, ...query),
-          find: (workspaceId, id) => findFinding(database, workspaceId, id),
-          place: (workspaceId, id) => findPlace(database, workspaceId, id),
-          settledBefore: () => settledBefore(database),
-          page: (...query) => listFindingFacts(database, ...query),
-        },
+        findings: findingReader(database),
+        runs: runReader(database),
         version: programVersion(),
         oauthProviders: config.oauthProviders,
         events,

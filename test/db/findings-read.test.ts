@@ -12,7 +12,7 @@ import {
   settledBefore,
 } from '../../src/db/findings-read.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
-import type { FindingCursor, FindingFilter } from '../../src/model.ts';
+import type { PageCursor, FindingFilter } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex8, hex16 } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -126,7 +126,7 @@ describe('filters', () => {
 describe('pages', () => {
   async function walk(limit: number, filter: FindingFilter = {}): Promise<number[][]> {
     const pages: number[][] = [];
-    let cursor: FindingCursor | null = null;
+    let cursor: PageCursor | null = null;
     do {
       const page: Awaited<ReturnType<typeof listFindings>> = await listFindings(
         scratch.database,
@@ -196,7 +196,7 @@ describe('the export', () => {
     limit: number,
     filter: FindingFilter = {},
     before = LATER,
-    start: FindingCursor | null = null,
+    start: PageCursor | null = null,
   ): Promise<number[][]> {
     const pages: number[][] = [];
     let after = start;

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/http/exchange.ts';
 import { listFindings, showFinding } from '../../src/http/finding-routes.ts';
 import { BadQuery } from '../../src/http/query.ts';
-import type { Credential, Finding, FindingCursor, FindingFilter } from '../../src/model.ts';
+import type { Credential, Finding, PageCursor, FindingFilter } from '../../src/model.ts';
 import { findingDraft, hex16 } from '../support/rows.ts';
 
 const CREDENTIAL: Credential = {
@@ -21,8 +21,8 @@ const RECORD: Finding = {
   excerpt: null,
 };
 
-let asked: [number, FindingFilter, FindingCursor | null, number][];
-let next: FindingCursor | null;
+let asked: [number, FindingFilter, PageCursor | null, number][];
+let next: PageCursor | null;
 
 beforeEach(() => {
   asked = [];

@@ -7,7 +7,7 @@ import type { Exchange, StreamedAnswer } from '../../src/http/exchange.ts';
 import type { FindingFacts } from '../../src/http/ocsf.ts';
 import { exportFindings, type FindingExporter } from '../../src/http/ocsf-export.ts';
 import { BadQuery } from '../../src/http/query.ts';
-import type { Credential, FindingCursor } from '../../src/model.ts';
+import type { Credential, PageCursor } from '../../src/model.ts';
 import { findingDraft, hex16 } from '../support/rows.ts';
 
 const SETTLED = '1795176000000000';
@@ -37,7 +37,7 @@ function factsOf(number: number): FindingFacts {
   };
 }
 
-const cursorOf = (number: number): FindingCursor => ({ atMicros: '1', id: hex16(number) });
+const cursorOf = (number: number): PageCursor => ({ atMicros: '1', id: hex16(number) });
 
 /** Has the findings 1 to `stored`. */
 const exporter: FindingExporter = {

@@ -3,21 +3,9 @@
  * event holds which text, on which surface it stands, and how a step's kind shows. One file per
  * convention uses it, `conventions.ts` lists them, `read-rows.ts` reads them. No behaviour here.
  */
-import type { Surface } from '../../model.ts';
+import type { StepKind, Surface } from '../../model.ts';
 
-/**
- * What a step is, where that decides on which surface its text stands. `duplicate` is a step that
- * another one repeats in full: it is not read at all.
- */
-export type StepKind =
-  | 'tool'
-  | 'llm'
-  | 'agent'
-  | 'chain'
-  | 'retriever'
-  | 'embedding'
-  | 'duplicate'
-  | 'other';
+export type { StepKind } from '../../model.ts';
 
 /** A surface, or one that depends on the kind of step the text was found on. */
 export type Place =
@@ -30,7 +18,7 @@ export type Side = 'input' | 'output';
 /** A structure around what matters, as `{inputs, tags, metadata}` is. */
 export interface Envelope {
   /** members that hold the tool's name */
-  readonly name?: readonly string[];
+  readonly name?: readonly (string | readonly string[])[];
   /**
    * Members that hold the text; a value with none of them is no envelope and read whole. A list of
    * names is a way down, through the elements of lists as well. Without any the whole is the text.
@@ -97,6 +85,11 @@ export type AttributeRow = {
   readonly notOnKinds?: readonly StepKind[];
   /** The producer cuts its JSON at a length: what is left of it is read as the structure it was. */
   readonly mayBeCut?: true;
+  /**
+   * The attribute that tells how many elements, from the first, the list has from earlier runs. They
+   * are left out: the runs that they belong to told them.
+   */
+  readonly earlierBy?: string;
 } & (
   | { readonly key: string; readonly read: Reading }
   | {
@@ -112,7 +105,8 @@ export type AttributeRow = {
 /**
  * An event, as a span event or as a log record. It carries attributes of the conventions; or
  * attributes of its own that mean something in this event only; or it is itself one message, whose
- * role its name tells when the message does not.
+ * role its name tells when the message does not; or nothing that is to be matched. In its name `*`
+ * between two dots stands for what other names have there that no row is about.
  */
 export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
   | { readonly carries: 'attributes' }
@@ -123,7 +117,10 @@ export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
       readonly role: string;
       /** on a tool step (of this provider, if one is named) it is no message but this */
       readonly onTool?: { readonly surface: Surface; readonly provider?: string };
+      /** what it carries beside the message */
+      readonly beside?: readonly AttributeRow[];
     }
+  | { readonly carries: 'nothing' }
 );
 
 /** How a step's kind shows; first fit wins, over the conventions in their order. */
@@ -153,4 +150,8 @@ export interface Convention {
   /** in the order in which the texts of a step are told */
   readonly attributes: readonly AttributeRow[];
   readonly events: readonly EventRow[];
+  /** the members of the body of a log record whose event is named like its instrumentation scope */
+  readonly namedAsScope?: readonly AttributeRow[];
+  /** the body of a log record that names no event but a span, by the key `body` */
+  readonly unnamed?: readonly AttributeRow[];
 }
