@@ -51,6 +51,11 @@ export type Reading =
       readonly side: Side;
       readonly place: Place;
       readonly envelope?: Envelope;
+      /**
+       * The producer writes every value as JSON, text too: one level of it nobody said. Else a string
+       * stands for itself, whatever is in it.
+       */
+      readonly encoded?: true;
     }
   /** a list of message events, each with its name in `event.name` */
   | { readonly as: 'events' };
@@ -67,7 +72,8 @@ export interface FlattenedMessages {
 
 /**
  * Which attributes a row is about: the one of that key; every one whose key begins with `prefix`
- * (and ends with `suffix`); or those that tell messages leaf by leaf under `prefix` and a number.
+ * (and ends with `suffix`); those that tell messages leaf by leaf under `prefix` and a number; or
+ * none, but the step's name.
  */
 export type AttributeRow = {
   /**
@@ -100,6 +106,8 @@ export type AttributeRow = {
       readonly read: Reading;
     }
   | { readonly prefix: string; readonly read: FlattenedMessages }
+  /** the step's name, for producers that name a tool nowhere else */
+  | { readonly of: 'name'; readonly read: Reading }
 );
 
 /**
@@ -126,7 +134,12 @@ export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
 /** How a step's kind shows; first fit wins, over the conventions in their order. */
 export type KindRow =
   /** by an attribute's value: without JSON's quotes, in lower case */
-  | { readonly key: string; readonly kinds: Readonly<Record<string, StepKind>> }
+  | {
+      readonly key: string;
+      /** the member whose value it is, where the attribute is a structure */
+      readonly member?: string;
+      readonly kinds: Readonly<Record<string, StepKind>>;
+    }
   /** by an attribute that is there */
   | { readonly has: string; readonly kind: StepKind }
   /** by the span's name, or its beginning up to the first space */

@@ -20,14 +20,16 @@ export function takeOff(value: JsonValue, envelope: Envelope | undefined, budget
   const { name = [], take, beside } = envelope;
   const member = (own: string): JsonValue[] =>
     isObject(opened) && Object.hasOwn(opened, own) ? [opened[own] ?? null] : [];
-  const names = name.flatMap(member);
+  const reach = (way: string | readonly string[]) =>
+    typeof way === 'string' ? member(way) : down(opened, way);
+  const names = name.flatMap(reach);
   if (take === undefined) return { names, values: [value] };
   if (beside !== undefined && isObject(opened)) {
-    const own = new Set([...name, ...take.map((way) => (typeof way === 'string' ? way : way[0]))]);
+    const own = new Set([...name, ...take].map((way) => (typeof way === 'string' ? way : way[0])));
     const isKnown = (member: string) => own.has(member) || beside.includes(member);
     if (!Object.keys(opened).every(isKnown)) return whole;
   }
-  const values = take.flatMap((way) => (typeof way === 'string' ? member(way) : down(opened, way)));
+  const values = take.flatMap(reach);
   return values.length === 0 ? whole : { names, values };
 }
 

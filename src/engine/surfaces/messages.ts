@@ -27,6 +27,7 @@ const AUTHORS = new Map<string, Author>([
   ['bot', 'model'],
   ['tool', 'tool'],
   ['function', 'tool'],
+  ['toolresult', 'tool'],
 ]);
 
 /**
@@ -247,7 +248,9 @@ function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: B
     ...place('agent_output', textsOf(message.reasoning_content ?? null, budget)),
     ...place('agent_output', textsOf(message.reasoning ?? null, budget)),
     // Whoever else has a name is a participant.
-    ...(author === 'tool' ? place('tool_name', stringsOf(message.name ?? null, budget)) : []),
+    ...(author === 'tool'
+      ? place('tool_name', stringsOf(message.name ?? message.toolName ?? null, budget))
+      : []),
     ...readContent(parts ?? null, said, budget),
     ...readContent(content ?? null, said, budget),
     ...readContent(contents ?? null, said, budget),
@@ -271,8 +274,19 @@ function readContent(content: JsonValue, said: Surface | null, budget: Budget): 
   if (!isObject(content)) return place(said, textsOf(content, budget));
   if (Array.isArray(content.parts)) return readContent(content.parts, said, budget);
   if (isPart(content)) return readPart(content, said, budget);
-  return place(said, textsOf(content, budget));
+  const inner = insideWrapper(content);
+  return inner === null ? place(said, textsOf(content, budget)) : readContent(inner, said, budget);
 }
+
+/** What an event said that became a message's content, as AWS's distribution puts it there. */
+function insideWrapper({ content, message, ...around }: JsonObject): JsonValue | null {
+  if (content !== undefined && message !== undefined) return null;
+  const isFact = ([name, value]: [string, JsonValue]) =>
+    WRAPPER_FACTS.has(name) && typeof value !== 'object' && FACT.test(String(value));
+  return Object.entries(around).every(isFact) ? (content ?? message ?? null) : null;
+}
+
+const WRAPPER_FACTS = new Set(['role', 'id', 'index', 'finish_reason']);
 
 /** A string as it was said, with what opening it shows. */
 function asSaid(value: JsonValue, said: Surface, budget: Budget): Piece[] {

@@ -3,7 +3,7 @@
  * the span (≤ v1.27), content events, one event per message (v1.28–v1.36,
  * `model/gen-ai/deprecated`), as span events or log records. Data only.
  *
- * `gen_ai.system.message` and its developer twins are left out: the operator's own text.
+ * `gen_ai.system.message` and its developer twin are left out: the operator's own text.
  */
 import type { Convention } from './convention.ts';
 
@@ -31,6 +31,8 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
   events: [
     { event: 'gen_ai.content.prompt', carries: 'attributes' },
     { event: 'gen_ai.content.completion', carries: 'attributes' },
+    { event: 'gen_ai.system.message', carries: 'nothing' },
+    { event: 'gen_ai.developer.message', carries: 'nothing' },
     { event: 'gen_ai.user.message', carries: 'message', side: 'input', role: 'user' },
     { event: 'gen_ai.assistant.message', carries: 'message', side: 'input', role: 'assistant' },
     {
@@ -48,6 +50,10 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
       side: 'output',
       role: 'assistant',
       onTool: { surface: 'tool_result' },
+      // Strands, of the tools called in the cycle that this answer ended.
+      beside: [{ key: 'tool.result', read: { as: 'messages', side: 'output' } }],
     },
+    // Named by whoever said it, a tool or a framework.
+    { event: 'gen_ai.*.message', carries: 'message', side: 'input', role: 'user' },
   ],
 };

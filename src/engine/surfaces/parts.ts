@@ -48,6 +48,7 @@ const BY_TYPE: Readonly<Record<string, PartShape>> = {
   'tool-call': CALL,
   tool_use: CALL,
   function_call: CALL,
+  toolCall: CALL,
   server_tool_call: { toolName: ['name'], toolArgs: ['server_tool_call'] },
   // The schema says `response`; its own example, and some producers, say `result`.
   tool_call_response: { toolResult: ['response', 'result'] },
@@ -89,13 +90,17 @@ const BY_MEMBER: Readonly<Record<string, PartShape>> = {
   functionCall: CALL,
   function_call: CALL,
   function: CALL,
+  toolRequest: CALL,
   toolResult: { toolResult: ['content'] },
   functionResponse: { toolResult: ['response'] },
+  // Genkit; beside its output a tool may give parts, which the message that it is in says.
+  toolResponse: { toolName: ['name'], toolResult: ['output'], said: ['content'] },
   function_response: { toolResult: ['response'] },
   executableCode: { toolArgs: ['code'] },
   executable_code: { toolArgs: ['code'] },
   codeExecutionResult: { toolResult: ['output'] },
   code_execution_result: { toolResult: ['output'] },
+  media: MEDIA,
   inlineData: MEDIA,
   inline_data: MEDIA,
   fileData: MEDIA,
@@ -138,7 +143,8 @@ export function readPart(part: JsonValue, said: Surface | null, budget: Budget):
 }
 
 /** Members of media parts that are names of things, as long as they look like it. */
-const MEDIA_FACTS = /^(?:type|mime_?type|media_?type|modality|format|id|file_?id|detail)$/i;
+const MEDIA_FACTS =
+  /^(?:type|mime_?type|media_?type|content_?type|modality|format|id|file_?id|detail)$/i;
 const NAME = /^[\w.+/-]{0,100}$/;
 /** Members of media parts that hold the bytes, as long as they are base64. */
 const BYTES = /^(?:content|data|bytes|blob|file_?data)$/i;
@@ -182,8 +188,9 @@ function findShape(part: JsonObject): FoundShape | null {
   if (typeof type === 'string' && Object.hasOwn(BY_TYPE, type)) {
     return { shape: BY_TYPE[type] ?? {}, body: part, around: {} };
   }
-  // The AI SDK lists calls without saying that they are some.
-  if (type === undefined && typeof part.toolName === 'string') {
+  // The AI SDK and LiveKit list calls without saying that they are some.
+  const isCall = typeof part.toolName === 'string' || ('call_id' in part && 'arguments' in part);
+  if (type === undefined && isCall) {
     return { shape: CALL, body: part, around: {} };
   }
   return type === undefined && 'text' in part ? { shape: BARE_TEXT, body: part, around: {} } : null;

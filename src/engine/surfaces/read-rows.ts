@@ -25,6 +25,8 @@ import { isObject, open, stringsOf, textsOf, toPlain, toPlainMap } from './value
 export interface Tables {
   readonly rows: readonly AttributeRow[];
   readonly events: ReadonlyMap<string, EventRow>;
+  readonly namedAsScope: readonly AttributeRow[];
+  readonly unnamed: readonly AttributeRow[];
 }
 
 /**
@@ -42,7 +44,9 @@ export function tablesOf(conventions: readonly Convention[]): Tables {
     for (const row of fresh) if ('key' in row) known.add(row.key);
     return fresh;
   });
-  return { rows, events };
+  const namedAsScope = conventions.flatMap((convention) => convention.namedAsScope ?? []);
+  const unnamed = conventions.flatMap((convention) => convention.unnamed ?? []);
+  return { rows, events, namedAsScope, unnamed };
 }
 
 export interface StepTexts {
@@ -67,10 +71,20 @@ export function logEvent(
 ): EventRow | undefined {
   // LiteLLM spells the attribute its own way.
   for (const told of [attributes['event.name'], name, body, attributes.event_name]) {
-    const row = typeof told === 'string' ? events.get(told) : undefined;
+    const row = typeof told === 'string' ? rowOf(events, told) : undefined;
     if (row !== undefined) return row;
   }
   return undefined;
+}
+
+const MIDDLE = /(?<=^\w+\.).+(?=\.\w+$)/;
+const EVENT_CHARS_MAX = 256;
+
+/** The row of an event's name, or the one of all names that begin and end alike. */
+function rowOf(events: ReadonlyMap<string, EventRow>, name: string): EventRow | undefined {
+  const exact = events.get(name);
+  if (exact !== undefined || name.length > EVENT_CHARS_MAX) return exact;
+  return events.get(name.replace(MIDDLE, '*'));
 }
 
 /** Makes a value plain JSON. */
@@ -111,7 +125,7 @@ class StepReading {
         toPlain,
       ),
       ...step.events.flatMap(({ name, attributes }) => {
-        const row = events.get(name);
+        const row = rowOf(events, name);
         return row === undefined ? [] : this.#readEvent(row, attributes, toPlainMap);
       }),
       ...(step.source === 'log' ? this.#readLog() : []),
@@ -121,10 +135,24 @@ class StepReading {
 
   #readLog(): Piece[] {
     const row = logEvent(this.#step, this.#tables);
-    if (row === undefined) return [];
+    if (row === undefined) return this.#readBody();
     const { attributes, body } = this.#step;
     if (row.carries !== 'own') return this.#readEvent(row, body, toPlain);
     return this.#readAttributes(row.attributes, attributes, toPlain);
+  }
+
+  /** The body of a log record whose event no row is about. */
+  #readBody(): Piece[] {
+    const { attributes, name, scopeName, spanId, body } = this.#step;
+    const { namedAsScope, unnamed } = this.#tables;
+    const names = [attributes['event.name'], attributes.event_name, name].filter(
+      (told) => typeof told === 'string' && told !== '',
+    );
+    if (names.length > 0) {
+      const isOne = names.includes(scopeName) && isObject(body);
+      return isOne ? this.#readAttributes(namedAsScope, body, toPlain) : [];
+    }
+    return spanId === null ? [] : this.#readAttributes(unnamed, { body }, toPlain);
   }
 
   #readAttributes(rows: readonly AttributeRow[], attributes: JsonObject, plain: ToPlain): Piece[] {
@@ -152,6 +180,7 @@ class StepReading {
       const value = Object.hasOwn(attributes, row.key) ? attributes[row.key] : undefined;
       return value === undefined ? [] : this.#readOne(value, row, row.read, plain);
     }
+    if ('of' in row) return this.#readOne(this.#step.name, row, row.read, asIs);
     const { prefix } = row;
     const under = Object.entries(attributes).filter(([key]) => key.startsWith(prefix));
     if (under.length === 0) return [];
@@ -183,12 +212,20 @@ class StepReading {
   #readOne(value: JsonValue, row: AttributeRow, read: Reading, plain: ToPlain): Piece[] {
     return this.#onBudget((budget) => {
       const sent = plain(value, budget);
-      const told = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
+      const whole = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
+      const told = row.earlierBy === undefined ? whole : this.#newIn(whole, row.earlierBy, budget);
       const maybeSchema =
         row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
       if (maybeSchema && isSchema(told, budget)) return [];
       return this.#readValue(told, read, budget);
     });
+  }
+
+  /** What a list has from this run; all of it when the number is none of elements of it. */
+  #newIn(value: JsonValue, earlierBy: string, budget: Budget): JsonValue {
+    const earlier = Number(this.#step.attributes[earlierBy] ?? 0);
+    const list = Number.isInteger(earlier) && earlier > 0 ? open(value, budget) : value;
+    return Array.isArray(list) && earlier <= list.length ? list.slice(earlier) : value;
   }
 
   #readValue(value: JsonValue, read: Reading, budget: Budget): Piece[] {
@@ -234,9 +271,13 @@ class StepReading {
     read: Extract<Reading, { as: 'structure' | 'exchange' }>,
     budget: Budget,
   ): Piece[] {
-    const { names, values } = takeOff(value, read.envelope, budget);
     const surface = resolve(read.place, this.#kind);
     const isTold = read.as === 'exchange' && this.#kind !== 'tool' && this.#kind !== 'retriever';
+    const isEncoded = isTold && read.encoded === true;
+    if (isEncoded && typeof value === 'string' && QUOTED.test(value)) {
+      return readExchange(open(value, budget, 1), read.side, surface, budget);
+    }
+    const { names, values } = takeOff(value, read.envelope, budget);
     return [
       ...place(
         'tool_name',
@@ -244,7 +285,13 @@ class StepReading {
       ),
       ...values.flatMap((one) =>
         isTold
-          ? readExchange(one, read.side, surface, budget)
+          ? // What an envelope holds is as it was said.
+            (isEncoded && one === value ? readMessages : readExchange)(
+              one,
+              read.side,
+              surface,
+              budget,
+            )
           : place(surface, textsOf(one, budget)),
       ),
     ];
@@ -254,9 +301,9 @@ class StepReading {
   #readEvents(value: JsonValue, budget: Budget): Piece[] {
     const list = open(value, budget);
     return (Array.isArray(list) ? list : [list]).flatMap((one) => {
-      const name = isObject(one) ? one['event.name'] : undefined;
-      const row = typeof name === 'string' ? this.#tables.events.get(name) : undefined;
-      if (row !== undefined) return this.#readEvent(row, one, asIs);
+      const { 'event.name': name, ...event } = isObject(one) ? one : {};
+      const row = typeof name === 'string' ? rowOf(this.#tables.events, name) : undefined;
+      if (row !== undefined) return this.#readEvent(row, event, asIs);
       return place('step_output', textsOf(one, budget));
     });
   }
@@ -272,9 +319,9 @@ class StepReading {
       case 'own':
         return this.#readCarried(row.attributes, (budget) => plain(carrier, budget));
       case 'message': {
-        const { onTool } = row;
+        const { onTool, beside } = row;
         this.#told.add(row.side);
-        return this.#onBudget((budget) => {
+        const pieces = this.#onBudget((budget) => {
           const told = plain(carrier, budget);
           return onTool !== undefined &&
             this.#kind === 'tool' &&
@@ -282,7 +329,11 @@ class StepReading {
             ? place(onTool.surface, textsOf(contentOf(told, budget), budget))
             : readMessageEvent(told, row.side, row.role, budget);
         });
+        if (beside === undefined) return pieces;
+        return [...pieces, ...this.#readCarried(beside, (budget) => plain(carrier, budget))];
       }
+      case 'nothing':
+        return [];
     }
   }
 
@@ -304,6 +355,9 @@ class StepReading {
     return pieces;
   }
 }
+
+/** A string that its producer wrote as JSON. */
+const QUOTED = /^\s*"/;
 
 function isOn({ onKinds, notOnKinds }: AttributeRow, kind: StepKind): boolean {
   return onKinds?.includes(kind) !== false && notOnKinds?.includes(kind) !== true;

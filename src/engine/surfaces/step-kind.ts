@@ -3,8 +3,10 @@
  * fit wins, over the conventions in their order.
  */
 import type { JsonValue, Step } from '../../model.ts';
+import { createBudget } from './budget.ts';
 import type { Convention, KindRow, StepKind } from './convention.ts';
 import { applies } from './marks.ts';
+import { isObject, open } from './value-text.ts';
 
 /** The kind a step shows by itself. */
 export function stepKindOf(step: Step, conventions: readonly Convention[]): StepKind {
@@ -21,8 +23,14 @@ export function stepKindOf(step: Step, conventions: readonly Convention[]): Step
 function kindBy(row: KindRow, { attributes, name }: Step): StepKind | undefined {
   if ('names' in row) return own(row.names, name) ?? own(row.names, name.split(' ', 1)[0] ?? '');
   if ('has' in row) return attributes[row.has] === undefined ? undefined : row.kind;
-  const value = attributes[row.key];
+  const told = attributes[row.key];
+  const value = told === undefined || row.member === undefined ? told : memberOf(told, row.member);
   return value === undefined ? undefined : own(row.kinds, word(value));
+}
+
+function memberOf(structure: JsonValue, name: string): JsonValue | undefined {
+  const opened = open(structure, createBudget());
+  return isObject(opened) && Object.hasOwn(opened, name) ? opened[name] : undefined;
 }
 
 /** Some producers write every value as JSON, so that a word comes in quotes. */

@@ -78,12 +78,12 @@ function takeMembers<Member>(members: readonly Member[], budget: Budget): readon
 }
 
 /**
- * The value with JSON in its string opened, up to `LEVELS` deep; a string that is no JSON as it
- * is.
+ * The value with JSON in its string opened; a string that is no JSON as it is.
+ * @param levels strings inside strings that are opened
  */
-export function open(value: JsonValue, budget: Budget): JsonValue {
+export function open(value: JsonValue, budget: Budget, levels = LEVELS): JsonValue {
   let opened = value;
-  for (let level = 0; level < LEVELS && typeof opened === 'string'; level += 1) {
+  for (let level = 0; level < levels && typeof opened === 'string'; level += 1) {
     const inner = parseJson(opened, budget);
     if (inner === undefined) break;
     opened = inner;

@@ -345,8 +345,16 @@ describe('extractSurfaces', () => {
     ]);
   });
 
-  it('does not match a plain log record', () => {
-    expect(read(log({ name: 'app.log', body: 'text' }), log({ body: 'text' }))).toEqual([]);
+  it('reads a log record without an event as what came out of its span', () => {
+    const plain = log({ body: 'text' });
+    expect(read(plain)).toEqual(['step_output: text']);
+    expect(read(tool({}), plain)).toEqual(['tool_result: text']);
+    expect(read({ ...plain, spanId: null })).toEqual([]);
+  });
+
+  it('does not match a log record of an event that is not known', () => {
+    const named = { attributes: { 'event.name': 'app.log' }, body: 'text' };
+    expect(read(log({ name: 'app.log', body: 'text' }), log(named))).toEqual([]);
   });
 
   it('never throws, whatever stands in the values', () => {

@@ -22,6 +22,7 @@ describe('readMessages: who says it', () => {
     ['model', 'output', ['agent_output: x']],
     ['tool', 'input', ['tool_result: x']],
     ['function', 'output', ['tool_result: x']],
+    ['toolResult', 'input', ['tool_result: x']],
     ['', 'input', ['step_input: x']],
     ['somebody', 'output', ['agent_output: x']],
   ] as const)('role %s on the %s side', (role, side, expected) => {
@@ -43,6 +44,23 @@ describe('readMessages: what is said', () => {
       'tool_call, arguments in a string',
       { type: 'tool_call', name: 'run', arguments: '{"a":"ls"}' },
       call,
+    ],
+    ['toolCall, Flue', { type: 'toolCall', id: '1', name: 'run', arguments: { a: 'ls' } }, call],
+    ['toolRequest, Genkit', { toolRequest: { ref: '1', name: 'run', input: { a: 'ls' } } }, call],
+    [
+      'toolResponse, Genkit',
+      { toolResponse: { ref: '1', name: 'run', output: 'x', content: [{ text: 'y' }] } },
+      ['step_input: [{"text":"y"}]', 'step_input: y', 'tool_name: run', 'tool_result: x'],
+    ],
+    [
+      'a call without a type, LiveKit',
+      { id: 'i', call_id: '1', name: 'run', arguments: '{"a":"ls"}' },
+      call,
+    ],
+    [
+      'media, Genkit',
+      { media: { url: 'https://x.example/a.png', contentType: 'image/png' } },
+      ['step_input: https://x.example/a.png'],
     ],
     [
       'tool_call_response',
