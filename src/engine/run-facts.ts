@@ -23,6 +23,9 @@ const NAME_KEYS = {
     'resource.name',
     'agent_name',
     'agent.name',
+    'lk.agent_name',
+    'flue.workflow.name',
+    'flue.task.agent',
   ],
   model: [
     'gen_ai.response.model',
@@ -33,6 +36,10 @@ const NAME_KEYS = {
     'ai.response.model',
     'ai.model.id',
     'mlflow.llm.model',
+    'ai.model.name',
+    'braintrust.metadata.model',
+    'langsmith.metadata.ls_model_name',
+    'embedding.model_name',
     'model_name',
     'model',
   ],
@@ -54,7 +61,15 @@ const NAME_KEYS = {
     'conversation.id',
     'voltagent.conversation_id',
     'genkit:metadata:agent:sessionId',
+    'genkit:sessionId',
     'gen_ai.session.id',
+    'langfuse.trace.metadata.langfuse_session_id',
+    'langfuse.observation.metadata.langfuse_session_id',
+    'lmnr.association.properties.session_id',
+    'mlflow.trace.session',
+    'spring.ai.chat.client.conversation.id',
+    'lk.room_sid',
+    'flue.session.name',
   ],
   userId: [
     'user.id',
@@ -70,6 +85,11 @@ const NAME_KEYS = {
     'user.account_id',
     'user.account_uuid',
     'user.name',
+    'langfuse.trace.metadata.langfuse_user_id',
+    'langfuse.observation.metadata.langfuse_user_id',
+    'langsmith.metadata.user_id',
+    'lmnr.association.properties.user_id',
+    'mlflow.trace.user',
   ],
 } as const;
 
@@ -113,12 +133,25 @@ function ofKind(steps: readonly Step[], kinds: readonly StepKind[], kind: StepKi
   return steps.filter((_, index) => kinds[index] === kind);
 }
 
+/** Marks by which a producer says that a span is the run's own, whatever stands above it. */
+const ROOT_MARKS = [
+  'langfuse.internal.as_root',
+  'langfuse.internal.is_app_root',
+  'genkit:isRoot',
+] as const;
+
+function isMarkedRoot({ source, attributes }: Step): boolean {
+  return source === 'span' && ROOT_MARKS.some((key) => String(attributes[key]) === 'true');
+}
+
 /**
- * The first span of an agent, or else of a workflow, that stands below no other: a run may be
- * wrapped in the server's or the queue's spans, which say nothing about the agent, and hold agents
- * called by others, which are steps of it.
+ * The span its producer calls the root; else the first span of an agent, or else of a workflow, that
+ * stands below no other: a run may be wrapped in the server's or the queue's spans, which say nothing
+ * about the agent, and hold agents called by others, which are steps of it.
  */
 function topmostAgent(steps: readonly Step[], kinds: readonly StepKind[]): Step | null {
+  const marked = steps.find(isMarkedRoot);
+  if (marked !== undefined) return marked;
   const isAgent = new Map<string, boolean>();
   const parents = new Map<string, string | null>();
   steps.forEach((step, index) => {

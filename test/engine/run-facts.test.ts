@@ -69,6 +69,15 @@ describe('how a run ended', () => {
     );
   });
 
+  it.each([
+    { 'langfuse.internal.as_root': true },
+    { 'langfuse.internal.is_app_root': 'true' },
+    { 'genkit:isRoot': true },
+  ])('is told by the span that its producer calls the root: %o', (attributes) => {
+    const steps = [agent('a', null, { statusCode: 2 }), agent('b', 'a', { attributes })];
+    expect(factsOf(steps).state).toBe('completed');
+  });
+
   it('is found in spans that are above each other in a circle', () => {
     const steps = [
       span({ spanId: 'x', parentSpanId: 'y' }),
