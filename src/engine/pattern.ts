@@ -6,6 +6,7 @@
  * The corpus is written for engines that ignore case; RE2 reads the leading inline groups ((?i),
  * (?is) …) itself, so the source is handed over unchanged.
  */
+import { RegExpParser, visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
 import type { UnsupportedReason } from '../model.ts';
 
@@ -102,20 +103,54 @@ export function createPatternCompiler(): PatternCompiler {
 
 function compile(source: string): Compiled {
   try {
-    return { pattern: toPattern(new RE2(source, FLAGS)), reason: null };
+    return { pattern: toPattern(source, new RE2(source, FLAGS)), reason: null };
   } catch (error) {
     return { pattern: null, reason: toReason(error instanceof Error ? error.message : 'unknown') };
   }
 }
 
-function toPattern(program: RE2): Pattern {
+function toPattern(source: string, program: RE2): Pattern {
+  /** made at the first hit: most patterns never have one */
+  let finder: RE2 | null = null;
   return {
     test: (bytes) => program.test(bytes),
     find: (bytes) => {
-      const match = program.exec(bytes);
+      finder ??= new RE2(withoutCaptures(source), FLAGS);
+      const match = finder.exec(bytes);
       return match === null ? null : { start: match.index, end: match.index + match[0].byteLength };
     },
   };
+}
+
+const parser = new RegExpParser({ ecmaVersion: 2025 });
+const LEADING_FLAGS = /^\(\?[a-zA-Z]+\)/;
+
+/**
+ * The pattern with groups that capture nothing: where it matches is the same, and RE2 need not follow
+ * every group through the text to say so. A source that cannot be read stays as it is.
+ */
+export function withoutCaptures(source: string): string {
+  const flags = LEADING_FLAGS.exec(source)?.[0] ?? '';
+  const body = source.slice(flags.length);
+  const starts: number[] = [];
+  try {
+    const groups = parser.parsePattern(body, 0, body.length, { unicode: true });
+    visitRegExpAST(groups, {
+      onCapturingGroupEnter: ({ name, start }) => {
+        if (name === null) starts.push(start);
+      },
+    });
+  } catch {
+    // Looser syntax than JavaScript's; such a source is rare and only found more slowly.
+    return source;
+  }
+  let rewritten = flags;
+  let from = 0;
+  for (const start of starts) {
+    rewritten += `${body.slice(from, start)}(?:`;
+    from = start + 1;
+  }
+  return rewritten + body.slice(from);
 }
 
 function toReason(said: string): UnsupportedReason {

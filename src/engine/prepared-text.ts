@@ -6,7 +6,7 @@
  */
 import type { Surface, SurfaceText } from '../model.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
-import { normalise, settledLength, type TextRange, toWrittenRange } from './text.ts';
+import { changesIn, normalise, settledLength, type TextRange, toWrittenRange } from './text.ts';
 import { textKey } from './text-key.ts';
 
 /** Where a pattern hit: offsets into the text as it was written, before any cut. */
@@ -32,6 +32,14 @@ export interface Reading {
   /** a match ending here or later may owe itself to the cut; Infinity when nothing was cut */
   readonly firmBytes: number;
   readonly toWritten: (range: TextRange) => TextRange;
+  /** byte offset between characters → UTF-16 offset in this reading */
+  readonly toUnits: (offset: number) => number;
+  /**
+   * Of a second reading: the stretches in which it differs from the first, as pairs of byte offsets in
+   * order. A match that touches none of them, not even with the character on either side, is a match
+   * of the first reading as well. Null where that is not known or does not hold.
+   */
+  readonly changes: () => Int32Array | null;
 }
 
 /** A text on a surface of a step. */
@@ -134,17 +142,28 @@ export function prepareText(text: string, capBytes: number): PreparedText {
   const bytes = near.subarray(0, cutAt);
   const firm = (length: number) => (cut ? length : Number.POSITIVE_INFINITY);
   const readings: Reading[] = [
-    { form: 'written', bytes, firmBytes: firm(cutAt), toWritten: (range) => range },
+    {
+      form: 'written',
+      bytes,
+      firmBytes: firm(cutAt),
+      toWritten: (range) => range,
+      toUnits: unitCounter(bytes),
+      changes: () => null,
+    },
   ];
   const visible = cut ? bytes.toString() : text;
   const normalised = normalise(visible);
   if (normalised !== visible) {
     const settled = cut ? normalised.slice(0, settledLength(visible)) : normalised;
+    const normalisedBytes = Buffer.from(normalised);
     readings.push({
       form: 'normalised',
-      bytes: Buffer.from(normalised),
+      bytes: normalisedBytes,
+      toUnits: unitCounter(normalisedBytes),
       firmBytes: firm(Buffer.byteLength(settled)),
       toWritten: (range) => toWrittenRange(text, range),
+      // A match of the first reading that touches the cut may count for nothing.
+      changes: () => (cut ? null : byteOffsets(normalised, changesIn(text, CHANGES_MAX))),
     });
   }
   let wider: PreparedText | null = null;
@@ -159,6 +178,21 @@ export function prepareText(text: string, capBytes: number): PreparedText {
     },
   };
   return prepared;
+}
+
+/** A text with more of them is another text altogether. */
+const CHANGES_MAX = 200;
+
+/** UTF-16 offsets into a text, in order, as offsets into its UTF-8. */
+function byteOffsets(text: string, offsets: readonly number[] | null): Int32Array | null {
+  if (offsets === null) return null;
+  let units = 0;
+  let bytes = 0;
+  return Int32Array.from(offsets, (offset) => {
+    bytes += Buffer.byteLength(text.slice(units, offset));
+    units = offset;
+    return bytes;
+  });
 }
 
 /** The first look past a cut is at least this far. */
@@ -212,10 +246,42 @@ function readingOf({ readings }: PreparedText, { form }: Reading): Reading | und
   return readings.find((reading) => reading.form === form);
 }
 
-function toHit(range: ByteRange, { form, bytes, toWritten }: Reading): TextHit {
-  const start = bytes.toString('utf8', 0, range.start).length;
-  const end = start + bytes.toString('utf8', range.start, range.end).length;
-  return { form, ...toWritten({ start, end }) };
+function toHit(range: ByteRange, { form, toWritten, toUnits }: Reading): TextHit {
+  return { form, ...toWritten({ start: toUnits(range.start), end: toUnits(range.end) }) };
+}
+
+const MARK_BYTES = 1024;
+
+/**
+ * Counts UTF-16 units up to byte offsets. The count up to every kilobyte is kept: a text full of hits
+ * is walked over once.
+ * @param bytes valid UTF-8; offsets into it are between characters
+ */
+function unitCounter(bytes: Buffer): (offset: number) => number {
+  let marks: Int32Array | null = null;
+  const count = (from: number, to: number): number => {
+    let units = 0;
+    for (let at = from; at < to; at += 1) {
+      const byte = bytes[at] as number;
+      // A character counts at its first byte; four bytes are two units.
+      if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? 2 : 1;
+    }
+    return units;
+  };
+  return (offset) => {
+    marks ??= marksOf(bytes.length, count);
+    const mark = Math.floor(offset / MARK_BYTES);
+    return (marks[mark] as number) + count(mark * MARK_BYTES, offset);
+  };
+}
+
+function marksOf(length: number, count: (from: number, to: number) => number): Int32Array {
+  const marks = new Int32Array(Math.floor(length / MARK_BYTES) + 1);
+  for (let mark = 1; mark < marks.length; mark += 1) {
+    const to = mark * MARK_BYTES;
+    marks[mark] = (marks[mark - 1] as number) + count(to - MARK_BYTES, to);
+  }
+  return marks;
 }
 
 /** The last offset, not past `at`, where a character begins. */

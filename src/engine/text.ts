@@ -59,6 +59,27 @@ export function normalise(text: string): string {
 }
 
 /**
+ * Where `normalise(text)` reads otherwise than the text: pairs of UTF-16 offsets into it, in order, end
+ * exclusive, whole clusters. Outside them both have the same characters.
+ * @returns null when there are more than `most` such stretches
+ */
+export function changesIn(text: string, most: number): number[] | null {
+  const changes: number[] = [];
+  let behind = 0;
+  for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
+    const read = normaliseCluster(cluster);
+    if (read === cluster) continue;
+    const start = index + behind;
+    const end = start + read.length;
+    if (changes.at(-1) === start) changes[changes.length - 1] = end;
+    else if (changes.length === 2 * most) return null;
+    else changes.push(start, end);
+    behind += read.length - cluster.length;
+  }
+  return changes;
+}
+
+/**
  * How much of `normalise(text)` stays as it is whatever would follow the text: all but its last
  * cluster, to which the next character may attach.
  * @returns a UTF-16 offset into `normalise(text)`

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createPatternCompiler } from '../../src/engine/pattern.ts';
+import { createPatternCompiler, withoutCaptures } from '../../src/engine/pattern.ts';
 
 const compile = createPatternCompiler();
 
@@ -55,5 +55,22 @@ describe('pattern', () => {
 
   it('compiles a source once', () => {
     expect(compile('same')).toBe(compile('same'));
+  });
+});
+
+describe('withoutCaptures', () => {
+  it.each([
+    ['(a)(?:b)((c)|d)', '(?:a)(?:b)(?:(?:c)|d)'],
+    ['(?i)(a)[(]\\((b)', '(?i)(?:a)[(]\\((?:b)'],
+    ['(?is)([()])+', '(?is)(?:[()])+'],
+    ['(?<name>a)(b)', '(?<name>a)(?:b)'],
+    ['\\pN(a)', '\\pN(a)'],
+  ])('%s → %s', (source, expected) => {
+    expect(withoutCaptures(source)).toBe(expected);
+  });
+
+  it('finds the same place', () => {
+    expect(range('(a+)(b|c(d))*', 'xxaabcdcdx')).toEqual({ start: 2, end: 9 });
+    expect(range('(a|ab)(c|bcd)?', 'zabcd')).toEqual({ start: 1, end: 5 });
   });
 });

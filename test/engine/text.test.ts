@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { normalise, settledLength, toWrittenRange } from '../../src/engine/text.ts';
+import { changesIn, normalise, settledLength, toWrittenRange } from '../../src/engine/text.ts';
 
 /** Texts that hold what normalisation is about, and anything else. */
 const tricky = fc
@@ -94,5 +94,42 @@ describe('toWrittenRange', () => {
         }
       }),
     );
+  });
+});
+
+describe('changesIn', () => {
+  it.each<[string, number[]]>([
+    ['plain', []],
+    ['a — dash, 漢字', []],
+    ['ig\u200bnore', [1, 2]],
+    ['\u200bignore\u200b', [0, 0, 5, 6]],
+    ['ｉｇnore', [0, 2]],
+    ['pass… now…', [4, 7, 11, 14]],
+  ])('%j is changed at %j', (text, changes) => {
+    expect(changesIn(text, 10)).toEqual(changes);
+  });
+
+  it('leaves the same characters outside', () => {
+    fc.assert(
+      fc.property(tricky, (text) => {
+        const normalised = normalise(text);
+        const changes = changesIn(text, 100) ?? [];
+        // What stands before, between and behind the changes, taken from the written text in order.
+        let written = 0;
+        let read = 0;
+        for (let at = 0; at <= changes.length; at += 2) {
+          const plain = normalised.slice(read, changes[at] ?? normalised.length);
+          const found = text.indexOf(plain, written);
+          expect(found).toBeGreaterThanOrEqual(written);
+          written = found + plain.length;
+          read = changes[at + 1] ?? normalised.length;
+        }
+      }),
+    );
+  });
+
+  it('gives up on a text that is another one altogether', () => {
+    expect(changesIn('ａ b '.repeat(20), 19)).toBeNull();
+    expect(changesIn('ａ b '.repeat(20), 20)).toHaveLength(40);
   });
 });

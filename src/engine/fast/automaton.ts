@@ -1,20 +1,32 @@
 /**
  * Owns the one walk over a text that finds every literal: an Aho–Corasick automaton over bytes, as
- * flat tables (Aho, Corasick: Efficient string matching, CACM 18(6), 1975; here with every
- * transition resolved, so that a byte costs one look-up).
+ * flat tables (Aho, Corasick: Efficient string matching, CACM 18(6), 1975).
+ *
+ * States are numbered level by level, so that those a text is mostly in lie together. The first
+ * levels have every transition resolved: a byte costs one look-up. The many states below them know
+ * their own children only and fall back where none fits: resolved, they would take six times the
+ * memory, and hardly a text would be in them.
  */
 import type { Folding } from './fold.ts';
 
 /** Tables only: may be shared between threads. */
 export interface Automaton {
-  /** byte → column */
+  /** byte → column, 0 for bytes of no literal */
   readonly columnOf: Uint8Array;
   readonly columns: number;
-  /** state (times columns) + column → state (times columns); 0 is the start */
+  /** states below this one are resolved; 0 is the start */
+  readonly resolved: number;
+  /** resolved state * columns + column → state */
   readonly next: Int32Array;
-  /** states from here on end a literal */
-  readonly endsFrom: number;
-  /** per such state, where its literals begin in `ends` */
+  /** state → its first child; the children end where those of the next state begin */
+  readonly firstChild: Int32Array;
+  /** state → the column that leads to it from its parent */
+  readonly label: Uint8Array;
+  /** state → that of the longest suffix */
+  readonly fallback: Int32Array;
+  /** state → 1 when literals end there */
+  readonly isEnd: Uint8Array;
+  /** state → where its literals begin in `ends`; they end where those of the next state begin */
   readonly endsAt: Int32Array;
   /** literal ids */
   readonly ends: Int32Array;
@@ -22,24 +34,55 @@ export interface Automaton {
   readonly lengths: Uint8Array;
 }
 
+/** Deeper states are not resolved. */
+const RESOLVED_DEPTH = 4;
+
+/** How much memory an automaton takes. */
+export function bytesOf(automaton: Automaton): number {
+  return Object.values(automaton).reduce<number>(
+    (sum, table) => sum + (typeof table === 'number' ? 0 : table.byteLength),
+    0,
+  );
+}
+
 /**
  * Builds the automaton of folded literals.
- * @param literals by id, each at most 255 bytes
+ * @param literals by id, each at most 255 bytes, none empty
  * @param takes which of them this automaton is to find
  */
 export function createAutomaton(
   literals: readonly Buffer[],
   takes: (literal: Buffer) => boolean,
 ): Automaton {
-  const taken = literals.filter(takes);
+  const taken: Taken[] = [];
+  literals.forEach((bytes, id) => {
+    if (takes(bytes)) taken.push({ bytes, id });
+  });
+  taken.sort((a, b) => Buffer.compare(a.bytes, b.bytes));
   const { columnOf, columns } = columnsOf(taken);
-  const trie = createTrie(literals, takes, columnOf, columns);
-  return numberEnds(resolve(trie, columns), columnOf, columns, literals);
+  const trie = createTrie(taken, columnOf);
+  const { next, fallback } = resolve(trie, columns);
+  return {
+    columnOf,
+    columns,
+    resolved: trie.resolved,
+    next,
+    firstChild: trie.firstChild,
+    label: trie.label,
+    fallback,
+    ...endsOf(trie, fallback),
+    lengths: Uint8Array.from(literals, (literal) => literal.length),
+  };
 }
 
-function columnsOf(literals: readonly Buffer[]): Pick<Automaton, 'columnOf' | 'columns'> {
+interface Taken {
+  readonly bytes: Buffer;
+  readonly id: number;
+}
+
+function columnsOf(taken: readonly Taken[]): Pick<Automaton, 'columnOf' | 'columns'> {
   const used = new Set<number>();
-  for (const literal of literals) for (const byte of literal) used.add(byte);
+  for (const { bytes } of taken) for (const byte of bytes) used.add(byte);
   const columnOf = new Uint8Array(256);
   let columns = 1;
   for (const byte of [...used].sort((a, b) => a - b)) {
@@ -49,124 +92,124 @@ function columnsOf(literals: readonly Buffer[]): Pick<Automaton, 'columnOf' | 'c
   return { columnOf, columns };
 }
 
-interface Trie {
-  /** row per state; -1 where nothing follows */
-  readonly next: Int32Array;
-  readonly states: number;
-  readonly ends: (readonly number[])[];
+interface Trie extends Pick<Automaton, 'resolved' | 'firstChild' | 'label'> {
+  /** state → the literals that end in it and in no suffix of it */
+  readonly own: ReadonlyMap<number, readonly number[]>;
 }
 
-function createTrie(
-  literals: readonly Buffer[],
-  takes: (literal: Buffer) => boolean,
-  columnOf: Uint8Array,
-  columns: number,
-): Trie {
-  const next = new Int32Array(statesOf(literals.filter(takes)) * columns).fill(-1);
-  const ends: number[][] = [[]];
+/**
+ * The states level by level. A state is a stretch of the sorted literals: those that begin alike.
+ * @param taken in byte order
+ */
+function createTrie(taken: readonly Taken[], columnOf: Uint8Array): Trie {
+  const size = statesOf(taken);
+  const firstChild = new Int32Array(size + 1);
+  const label = new Uint8Array(size);
+  const from = new Int32Array(size);
+  const until = new Int32Array(size);
+  const own = new Map<number, number[]>();
+  until[0] = taken.length;
   let states = 1;
-  literals.forEach((literal, id) => {
-    if (!takes(literal)) return;
-    let state = 0;
-    for (const byte of literal) {
-      const at = state * columns + (columnOf[byte] ?? 0);
-      let after = next[at] ?? -1;
-      if (after === -1) {
-        after = states;
-        next[at] = after;
-        ends.push([]);
-        states += 1;
-      }
-      state = after;
+  let resolved = 0;
+  let levelEnd = 1;
+  let depth = 0;
+  for (let state = 0; state < states; state += 1) {
+    if (state === levelEnd) {
+      depth += 1;
+      levelEnd = states;
     }
-    ends[state]?.push(id);
-  });
-  return { next, states, ends };
+    if (depth <= RESOLVED_DEPTH) resolved = state + 1;
+    firstChild[state] = states;
+    const end = until[state] as number;
+    let at = from[state] as number;
+    const ending: number[] = [];
+    for (; at < end && taken[at]?.bytes.length === depth; at += 1) {
+      ending.push(taken[at]?.id as number);
+    }
+    if (ending.length > 0) own.set(state, ending);
+    while (at < end) {
+      const byte = taken[at]?.bytes[depth] as number;
+      const begin = at;
+      while (at < end && taken[at]?.bytes[depth] === byte) at += 1;
+      label[states] = columnOf[byte] as number;
+      from[states] = begin;
+      until[states] = at;
+      states += 1;
+    }
+  }
+  firstChild[states] = states;
+  return { resolved, firstChild, label, own };
 }
 
-/** A state per byte that a literal does not share with the one before it in order, and the start. */
-function statesOf(literals: readonly Buffer[]): number {
-  const sorted = [...literals].sort(Buffer.compare);
+/** A state per byte that a literal does not share with the one before it, and the start. */
+function statesOf(taken: readonly Taken[]): number {
   let states = 1;
   let before: Buffer = Buffer.alloc(0);
-  for (const literal of sorted) {
+  for (const { bytes } of taken) {
     let shared = 0;
-    while (shared < before.length && before[shared] === literal[shared]) shared += 1;
-    states += literal.length - shared;
-    before = literal;
+    while (shared < before.length && before[shared] === bytes[shared]) shared += 1;
+    states += bytes.length - shared;
+    before = bytes;
   }
   return states;
 }
 
-/** Every missing transition becomes that of the longest suffix; breadth first, in place. */
-function resolve({ next, states, ends }: Trie, columns: number): Trie {
-  const fail = new Int32Array(states);
-  const queue = new Int32Array(states);
-  let read = 0;
-  let write = 0;
-  for (let column = 0; column < columns; column += 1) {
-    const child = next[column] ?? -1;
-    if (child > 0) queue[write++] = child;
-    else next[column] = 0;
-  }
-  while (read < write) {
-    const state = queue[read++] ?? 0;
-    const suffix = fail[state] ?? 0;
-    const inherited = ends[suffix] ?? [];
-    if (inherited.length > 0) ends[state] = [...(ends[state] ?? []), ...inherited];
-    for (let column = 0; column < columns; column += 1) {
-      const at = state * columns + column;
-      const child = next[at] ?? -1;
-      const beside = next[suffix * columns + column] ?? 0;
-      if (child === -1) next[at] = beside;
-      else {
-        fail[child] = beside;
-        queue[write++] = child;
+/** Where every state falls back to, and the whole rows of the first levels. */
+function resolve(
+  { resolved, firstChild, label }: Trie,
+  columns: number,
+): Pick<Automaton, 'next' | 'fallback'> {
+  const states = label.length;
+  const next = new Int32Array(resolved * columns);
+  const fallback = new Int32Array(states);
+  const follow = (start: number, column: number): number => {
+    let state = start;
+    while (state >= resolved) {
+      const end = firstChild[state + 1] as number;
+      for (let child = firstChild[state] as number; child < end; child += 1) {
+        if (label[child] === column) return child;
       }
+      state = fallback[state] as number;
+    }
+    return next[state * columns + column] as number;
+  };
+  // Level by level: what a state falls back to is shorter and known.
+  for (let state = 0; state < states; state += 1) {
+    const suffix = fallback[state] as number;
+    if (state > 0 && state < resolved) {
+      next.copyWithin(state * columns, suffix * columns, (suffix + 1) * columns);
+    }
+    const end = firstChild[state + 1] as number;
+    for (let child = firstChild[state] as number; child < end; child += 1) {
+      const column = label[child] as number;
+      if (state > 0) fallback[child] = follow(suffix, column);
+      if (state < resolved) next[state * columns + column] = child;
     }
   }
-  return { next, states, ends };
+  return { next, fallback };
 }
 
-/** Renumbers the states so that those that end a literal come last, and premultiplies. */
-function numberEnds(
-  { next, states, ends }: Trie,
-  columnOf: Uint8Array,
-  columns: number,
-  literals: readonly Buffer[],
-): Automaton {
-  const renumbered = new Int32Array(states);
-  let count = 0;
+/** The literals that end in a state: its own, and those of what it falls back to. */
+function endsOf(
+  { own, label }: Trie,
+  fallback: Int32Array,
+): Pick<Automaton, 'isEnd' | 'endsAt' | 'ends'> {
+  const states = label.length;
+  const endsAt = new Int32Array(states + 1);
+  const isEnd = new Uint8Array(states);
+  const ends: number[] = [];
   for (let state = 0; state < states; state += 1) {
-    if (ends[state]?.length === 0) renumbered[state] = count++;
-  }
-  const silent = count;
-  const endsAt = new Int32Array(states - silent + 1);
-  const flat: number[] = [];
-  for (let state = 0; state < states; state += 1) {
-    const ids = ends[state] ?? [];
-    if (ids.length === 0) continue;
-    endsAt[count - silent] = flat.length;
-    flat.push(...ids);
-    renumbered[state] = count++;
-  }
-  endsAt[count - silent] = flat.length;
-  const table = new Int32Array(states * columns);
-  for (let state = 0; state < states; state += 1) {
-    const row = (renumbered[state] ?? 0) * columns;
-    for (let column = 0; column < columns; column += 1) {
-      table[row + column] = (renumbered[next[state * columns + column] ?? 0] ?? 0) * columns;
+    endsAt[state] = ends.length;
+    ends.push(...(own.get(state) ?? []));
+    const suffix = fallback[state] as number;
+    if (isEnd[suffix] === 1) {
+      const until = endsAt[suffix + 1] as number;
+      for (let at = endsAt[suffix] as number; at < until; at += 1) ends.push(ends[at] as number);
     }
+    isEnd[state] = ends.length > (endsAt[state] as number) ? 1 : 0;
+    endsAt[state + 1] = ends.length;
   }
-  return {
-    columnOf,
-    columns,
-    next: table,
-    endsFrom: silent * columns,
-    endsAt,
-    ends: Int32Array.from(flat),
-    lengths: Uint8Array.from(literals, (literal) => literal.length),
-  };
+  return { isEnd, endsAt, ends: Int32Array.from(ends) };
 }
 
 /** Room for hits; it doubles when it is used up. */
@@ -232,14 +275,26 @@ export function scan(
   { bytes, length, origin }: Pick<Folding, 'bytes' | 'length' | 'origin'>,
   hits: Hits,
 ): void {
-  const { columnOf, columns, next, endsFrom, endsAt, ends, lengths } = automaton;
+  const { columnOf, columns, resolved, next, firstChild, label, fallback } = automaton;
+  const { isEnd, endsAt, ends, lengths } = automaton;
   let state = 0;
   for (let at = 0; at < length; at += 1) {
-    state = next[state + (columnOf[bytes[at] as number] as number)] as number;
-    if (state < endsFrom) continue;
-    const row = (state - endsFrom) / columns;
-    const until = endsAt[row + 1] as number;
-    for (let end = endsAt[row] as number; end < until; end += 1) {
+    const column = columnOf[bytes[at] as number] as number;
+    let after = -1;
+    while (state >= resolved) {
+      const end = firstChild[state + 1] as number;
+      let child = firstChild[state] as number;
+      while (child < end && label[child] !== column) child += 1;
+      if (child < end) {
+        after = child;
+        break;
+      }
+      state = fallback[state] as number;
+    }
+    state = after === -1 ? (next[state * columns + column] as number) : after;
+    if (isEnd[state] === 0) continue;
+    const until = endsAt[state + 1] as number;
+    for (let end = endsAt[state] as number; end < until; end += 1) {
       const literal = ends[end] as number;
       hits.add(literal, origin[at + 1 - (lengths[literal] as number)] as number);
     }

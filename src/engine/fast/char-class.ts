@@ -3,6 +3,8 @@
  * few, and what kind of run they make when they repeat. Always at least what RE2 takes, case folded.
  */
 import type { AST } from '@eslint-community/regexpp';
+import { equalsOf } from './literals.ts';
+import { type Pages, pageOf } from './pages.ts';
 import type { Run } from './reach.ts';
 
 export interface CharClass {
@@ -10,12 +12,12 @@ export interface CharClass {
   readonly few: readonly number[] | null;
   /** what a repetition of it cannot leave; null when it can go anywhere */
   readonly run: Run | null;
-  /** takes nothing that an ASCII text has */
-  readonly beyondAscii: boolean;
+  /** where all it takes stands, when none of it is in an ASCII text */
+  readonly pages: Pages;
 }
 
 const FEW_MAX = 16;
-const ANY: CharClass = { few: null, run: null, beyondAscii: false };
+const ANY: CharClass = { few: null, run: null, pages: null };
 const EQUAL_TO_ASCII = [0x17f, 0x212a];
 const NEWLINE = 10;
 const SPACES = new Set([9, 10, 11, 12, 13, 32]);
@@ -46,7 +48,7 @@ export function ofCharacter(codePoint: number): CharClass {
 
 /** `.`, `\d`, `\s`, `\w`, `\p{…}` and their negations. */
 export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharClass {
-  if (set.kind === 'any') return { few: null, run: dotAll ? null : 'line', beyondAscii: false };
+  if (set.kind === 'any') return { few: null, run: dotAll ? null : 'line', pages: null };
   if (set.kind === 'property') return ANY;
   return describe(escapeRanges(set));
 }
@@ -106,15 +108,26 @@ function describe({ ranges: written, negated }: Ranges): CharClass {
   if (size <= FEW_MAX) {
     for (const [from, to] of ranges) for (let at = from; at <= to; at += 1) few.push(at);
   }
-  // U+017F and U+212A equal `s` and `k`: what takes them may match an ASCII text.
-  const beyondAscii = ranges.every(
-    ([from, to]) => from >= 128 && !EQUAL_TO_ASCII.some((odd) => from <= odd && odd <= to),
-  );
   return {
     few: few.length > 0 ? [...new Set(few)] : null,
     run: runOfRanges(ranges),
-    beyondAscii: ranges.length > 0 && beyondAscii,
+    pages: pagesOfRanges(ranges),
   };
+}
+
+/** The pages of all characters, in every case RE2 takes for the same; null where ASCII is among them. */
+function pagesOfRanges(ranges: Ranges['ranges']): Pages {
+  // U+017F and U+212A equal `s` and `k`: what takes them may match an ASCII text.
+  const isBeyond = ranges.every(
+    ([from, to]) => from >= 128 && !EQUAL_TO_ASCII.some((odd) => from <= odd && odd <= to),
+  );
+  if (ranges.length === 0 || !isBeyond) return null;
+  const pages = new Set<number>();
+  for (const [from, to] of ranges) {
+    for (let page = pageOf(from); page <= pageOf(to); page += 1) pages.add(page);
+    for (const point of equalsOf(from, to)) pages.add(pageOf(point));
+  }
+  return pages;
 }
 
 function runOfRanges(ranges: Ranges['ranges']): Run | null {

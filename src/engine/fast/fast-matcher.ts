@@ -71,7 +71,7 @@ class NarrowedRun implements Scope {
   #scan(text: PreparedText, asked: (question: number) => boolean): Set<number> {
     const open = new Set<number>();
     for (const reading of text.readings) {
-      const { windows } = this.#prefilter.candidates(reading.bytes, asked);
+      const windows = this.#prefilter.candidates(reading.bytes, asked, reading.changes);
       this.#candidates.set(reading.bytes, windows);
       for (const question of windows.keys()) open.add(question);
     }

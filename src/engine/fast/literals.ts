@@ -4,7 +4,7 @@
  */
 
 /** A literal's useful length: a longer one is hardly rarer, and costs states. */
-const USEFUL_CHARS = 12;
+const USEFUL_CHARS = 10;
 const LITERALS_MAX = 200;
 /** Past this many spellings of one literal its odd letters are not worth following. */
 const SPELLINGS_MAX = 8;
@@ -76,10 +76,31 @@ const FREQUENT = new Map<string, number>(
 );
 const RARE = 0.1;
 
+/**
+ * Words and endings that stand in text and code far more often than their letters let expect, in
+ * folded form; one in a thousand characters is near enough for all.
+ */
+const COMMON: ReadonlySet<string> = new Set([
+  ...['the ', 'tion', 'ction', 'ions', 'that', 'that ', 'this', 'this ', 'with', 'with ', 'for '],
+  ...['from', 'from ', 'you', 'you ', 'your', 'all ', 'by ', 'be ', 'of the', 'of the ', 'have'],
+  ...['will', 'when', 'what', 'then', 'use ', 'other', 'work', 'here', 'part', 'tent', 'onse'],
+  ...['000', '0000', '00000', '000000', '0000000', '00000000', '0.0', '0.0.0', '00.', '00.0'],
+  ...['http', '://', 's://', 'https://', '"https://', '.com', 'com', '": "', '" ', "' ", '` '],
+  ...['p ', '\\', '$', '${', '**', '---', '===', '```', '###', '### ', '](https://', ') =>'],
+  ...['string', 'error', 'github', 'name', 'script', 'port ', 'turn', 'function', 'function '],
+  ...['return', 'return ', 'code', 'value', 'run', 'schema', 'export', 'export ', 'data', 'call'],
+  ...['log', 'key', 'valid', 'import', 'source', 'default', 'json', 'open', 'read', 'require'],
+  ...['file', 'parse', 'type ', 'help', 'request', 'map', 'gn', 'true', 'version', 'text', 'tool'],
+  ...['message', 'path', 'description', 'build', 'content', 'module', 'pass', 'number', 'config'],
+  ...['event', 'format', 'example', 'provid', 'provide', 'null', 'meth', 'response', 'user'],
+]);
+const COMMON_LIKELIHOOD = 1 / 1000;
+
 /** Letters follow each other less freely than chance has it: a word is likelier than its letters. */
 const COHESION = 0.75;
 
 function likelihood(literal: string): number {
+  if (COMMON.has(literal)) return COMMON_LIKELIHOOD;
   let likely = 1;
   for (const letter of literal) likely *= (FREQUENT.get(letter) ?? RARE) / 1000;
   return literal.length < 2 ? likely : likely ** COHESION;
@@ -107,8 +128,9 @@ export function trimmed(strings: readonly string[]): Trimmed | null {
   const cut = new Set<string>();
   let skippedChars = 0;
   let skippedBlanks = 0;
-  for (const string of strings) {
-    const { literal, skipped } = usefulPart(string);
+  // Shortest first: what another string holds need not be looked for twice.
+  for (const string of strings.toSorted((a, b) => a.length - b.length)) {
+    const { literal, skipped } = partIn(string, cut) ?? usefulPart(string);
     if (literal.length === 0) return null;
     if ([...literal].length === 1 && likelihood(literal) > SINGLE_MAX) return null;
     cut.add(literal);
@@ -122,6 +144,14 @@ export function trimmed(strings: readonly string[]): Trimmed | null {
     if (!literal.startsWith(literals.at(-1) ?? '\0')) literals.push(literal);
   }
   return { literals, skippedChars, skippedBlanks };
+}
+
+function partIn(string: string, literals: ReadonlySet<string>): UsefulPart | null {
+  for (const literal of literals) {
+    const at = string.indexOf(literal);
+    if (at !== -1) return { literal, skipped: string.slice(0, at) };
+  }
+  return null;
 }
 
 interface UsefulPart {
@@ -176,6 +206,17 @@ const ASCII = /^[\0-\x7f]*$/;
 /** Letters that are equal when case does not matter. */
 function casesOf(letter: string): readonly string[] {
   return letter <= '\x7f' ? [letter] : (orbits().get(letter) ?? [letter]);
+}
+
+/** The characters that equal one of a range when case does not matter. */
+export function equalsOf(from: number, to: number): number[] {
+  const equals: number[] = [];
+  for (const [letter, equal] of orbits()) {
+    const point = letter.codePointAt(0) ?? 0;
+    if (point < from || point > to) continue;
+    for (const one of equal) equals.push(one.codePointAt(0) ?? 0);
+  }
+  return equals;
 }
 
 let orbitTable: ReadonlyMap<string, readonly string[]> | null = null;

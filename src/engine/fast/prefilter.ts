@@ -7,9 +7,10 @@
  *   text ──► every literal's places (one walk) ──► branches whose rarest literal was hit
  *        ──► their other literals near it? ──► windows as wide as a match can reach ──► RE2
  */
-import { type Automaton, createAutomaton, Hits, scan } from './automaton.ts';
+import { type Automaton, bytesOf, createAutomaton, Hits, scan } from './automaton.ts';
 import { Folding } from './fold.ts';
 import { spellingsOf } from './literals.ts';
+import { either, type Pages, PagesOfText } from './pages.ts';
 import { type Reach, reachIn, type TextBounds } from './reach.ts';
 import { type Branch, type Group, requirementsOf } from './requirements.ts';
 
@@ -32,7 +33,7 @@ interface Companion extends Sought {
 
 interface SoughtBranch {
   readonly pattern: number;
-  readonly beyondAscii: boolean;
+  readonly pages: Pages;
   readonly anchor: Sought;
   readonly companions: readonly Companion[];
 }
@@ -40,16 +41,15 @@ interface SoughtBranch {
 /** Where a pattern may match: byte ranges in order, apart from each other; null for anywhere. */
 export type Windows = readonly number[] | null;
 
-export interface Candidates {
-  /** pattern index → where to look; patterns that are not in it cannot match */
-  readonly windows: ReadonlyMap<number, Windows>;
-}
+/** Pattern index → where to look; patterns that are not in it cannot match. */
+export type Candidates = ReadonlyMap<number, Windows>;
 
 export class Prefilter {
   /** patterns that need nothing which could be looked for */
   readonly always: readonly number[];
-  /** the same for texts that are not all ASCII: in others they cannot match */
-  readonly alwaysBeyondAscii: readonly number[];
+  /** the same for texts that touch certain pages of Unicode: in others they cannot match */
+  readonly alwaysOnPages: ReadonlyMap<number, ReadonlySet<number>>;
+  readonly #pages = new PagesOfText();
   readonly #folding = new Folding();
   /** of the literals that are all ASCII */
   readonly #ascii: Automaton;
@@ -66,17 +66,21 @@ export class Prefilter {
   constructor(sources: readonly string[]) {
     const literals = new LiteralTable();
     const always: number[] = [];
-    const beyondAscii: number[] = [];
+    const onPages = new Map<number, ReadonlySet<number>>();
     const branches: SoughtBranch[] = [];
     sources.forEach((source, pattern) => {
       const required = requirementsOf(source);
       const sought = soughtOf(required, pattern, literals);
-      if (sought !== null) branches.push(...sought);
-      else if (required?.every((branch) => branch.beyondAscii)) beyondAscii.push(pattern);
-      else always.push(pattern);
+      if (sought !== null) {
+        branches.push(...sought);
+        return;
+      }
+      const pages = required?.map((branch) => branch.pages).reduce(either) ?? null;
+      if (pages === null) always.push(pattern);
+      else onPages.set(pattern, pages);
     });
     this.always = always;
-    this.alwaysBeyondAscii = beyondAscii;
+    this.alwaysOnPages = onPages;
     this.#branches = branches;
     const isAscii = (literal: Buffer) => literal.every((byte) => byte < 0x80);
     this.#ascii = createAutomaton(literals.bytes, isAscii);
@@ -95,9 +99,9 @@ export class Prefilter {
     const tables = [this.#ascii, this.#beyond];
     return {
       literals: this.#anchored.length,
-      states: tables.reduce((sum, { next, columns }) => sum + next.length / columns, 0),
+      states: tables.reduce((sum, { label }) => sum + label.length, 0),
       branches: this.#branches.length,
-      bytes: tables.reduce((sum, { next }) => sum + next.byteLength, 0),
+      bytes: tables.reduce((sum, table) => sum + bytesOf(table), 0),
     };
   }
 
@@ -105,8 +109,14 @@ export class Prefilter {
    * Which patterns can match, and where.
    * @param text UTF-8
    * @param asked is the pattern of any interest?
+   * @param within only matches are of interest that touch one of these stretches, with the character
+   *   on either side of them: pairs of offsets, in order; null for all. Asked for once, if at all.
    */
-  candidates(text: Buffer, asked: (pattern: number) => boolean): Candidates {
+  candidates(
+    text: Buffer,
+    asked: (pattern: number) => boolean,
+    within: () => Int32Array | null = () => null,
+  ): Candidates {
     const windows = new Map<number, number[] | null>();
     const folding = this.#folding;
     folding.fold(text);
@@ -118,7 +128,10 @@ export class Prefilter {
     if (!isAscii) scan(this.#beyond, folding, hits);
     for (const pattern of this.always) if (asked(pattern)) windows.set(pattern, null);
     if (!isAscii) {
-      for (const pattern of this.alwaysBeyondAscii) if (asked(pattern)) windows.set(pattern, null);
+      this.#pages.note(text);
+      for (const [pattern, pages] of this.alwaysOnPages) {
+        if (this.#pages.touches(pages) && asked(pattern)) windows.set(pattern, null);
+      }
     }
     this.#stamp += 1;
     const places = new Places(hits);
@@ -127,8 +140,9 @@ export class Prefilter {
         if (this.#seen[index] === this.#stamp) continue;
         this.#seen[index] = this.#stamp;
         const branch = this.#branches[index];
-        if (branch === undefined || (isAscii && branch.beyondAscii)) continue;
-        if (!asked(branch.pattern)) continue;
+        if (branch === undefined || !asked(branch.pattern)) continue;
+        const { pages } = branch;
+        if (pages !== null && (isAscii || !this.#pages.touches(pages))) continue;
         const known = windows.get(branch.pattern);
         if (known === null) continue;
         const found = windowsOf(branch, places, bounds, text.length);
@@ -139,10 +153,16 @@ export class Prefilter {
         }
       }
     }
+    let stretches: Int32Array | null | undefined;
     for (const [pattern, found] of windows) {
-      if (found !== null) windows.set(pattern, merge(found, text));
+      if (found === null) continue;
+      const merged = merge(found, text);
+      stretches = stretches === undefined ? within() : stretches;
+      const those = stretches === null ? merged : touching(merged, stretches);
+      if (those?.length === 0) windows.delete(pattern);
+      else windows.set(pattern, those);
     }
-    return { windows };
+    return windows;
   }
 }
 
@@ -179,7 +199,7 @@ function soughtOf(
 ): SoughtBranch[] | null {
   if (branches === null) return null;
   const sought: SoughtBranch[] = [];
-  for (const { groups, beyondAscii } of branches) {
+  for (const { groups, pages } of branches) {
     const byCost = groups.toSorted((a, b) => a.cost - b.cost);
     const found: Sought[] = [];
     for (const group of byCost) {
@@ -191,7 +211,7 @@ function soughtOf(
     const [anchor, ...rest] = found;
     if (anchor === undefined) return null;
     const companions = rest.map((companion) => companionOf(anchor.group, companion));
-    sought.push({ pattern, beyondAscii, anchor, companions });
+    sought.push({ pattern, pages, anchor, companions });
   }
   return sought;
 }
@@ -306,6 +326,20 @@ function merge(found: number[], text: Buffer): number[] | null {
     }
   }
   return covered >= text.length ? null : merged;
+}
+
+/** The windows that touch one of the stretches. */
+function touching(windows: number[] | null, stretches: Int32Array): number[] | null {
+  if (windows === null) return null;
+  const touched: number[] = [];
+  let at = 0;
+  for (let window = 0; window < windows.length; window += 2) {
+    const from = windows[window] as number;
+    const to = windows[window + 1] as number;
+    while (at < stretches.length && (stretches[at + 1] as number) < from) at += 2;
+    if (at < stretches.length && (stretches[at] as number) <= to) touched.push(from, to);
+  }
+  return touched;
 }
 
 function boundaryBefore(text: Buffer, at: number): number {

@@ -11,6 +11,7 @@ import { type AST, RegExpParser } from '@eslint-community/regexpp';
 import { type CharClass, ofCharacter, ofCharacterClass, ofCharacterSet } from './char-class.ts';
 import { foldLiteral } from './fold.ts';
 import { costOf, trimmed } from './literals.ts';
+import { either, narrower, type Pages } from './pages.ts';
 import { farther, minus, NOWHERE, plus, type Reach, repeated, runOf } from './reach.ts';
 
 /** Literals one of which every match contains, and where. */
@@ -34,8 +35,7 @@ export interface Group {
 /** One alternative of a pattern: everything it needs is needed together. */
 export interface Branch {
   readonly groups: readonly Group[];
-  /** a match holds a character beyond ASCII */
-  readonly beyondAscii: boolean;
+  readonly pages: Pages;
 }
 
 /** Strings kept per set, and characters per string: enough to be rare, few enough to be cheap. */
@@ -52,21 +52,21 @@ interface Part {
   readonly tail: readonly string[] | null;
   readonly groups: readonly Group[];
   readonly reach: Reach;
-  readonly beyondAscii: boolean;
+  readonly pages: Pages;
 }
 
-const NOTHING = exactly([''], NOWHERE, false);
+const NOTHING = exactly([''], NOWHERE, null);
 const ANYTHING: Part = {
   exact: null,
   head: null,
   tail: null,
   groups: [],
   reach: { ...NOWHERE, unbounded: 1 },
-  beyondAscii: false,
+  pages: null,
 };
 
-function exactly(exact: readonly string[], reach: Reach, beyondAscii: boolean): Part {
-  return { exact, head: exact, tail: exact, groups: [], reach, beyondAscii };
+function exactly(exact: readonly string[], reach: Reach, pages: Pages): Part {
+  return { exact, head: exact, tail: exact, groups: [], reach, pages };
 }
 
 interface Context {
@@ -115,7 +115,7 @@ function branchesOf(alternatives: readonly AST.Alternative[], context: Context):
 }
 
 function toBranch(part: Part): Branch {
-  return { groups: withExact(part), beyondAscii: part.beyondAscii };
+  return { groups: withExact(part), pages: part.pages };
 }
 
 function isGroup(node: AST.Element | undefined): node is AST.Group | AST.CapturingGroup {
@@ -191,10 +191,10 @@ function ofLetter(codePoint: number): Part {
   return part;
 }
 
-function oneOf({ few, beyondAscii }: CharClass): Part {
+function oneOf({ few, pages }: CharClass): Part {
   const reach = { ...NOWHERE, chars: 1 };
-  if (few === null) return { ...ANYTHING, reach, beyondAscii };
-  return exactly(folded(few.map((point) => String.fromCodePoint(point))), reach, beyondAscii);
+  if (few === null) return { ...ANYTHING, reach, pages };
+  return exactly(folded(few.map((point) => String.fromCodePoint(point))), reach, pages);
 }
 
 function folded(strings: readonly string[]): string[] {
@@ -248,11 +248,11 @@ function sequence(elements: readonly AST.Element[], context: Context, depth: num
     lead = part.tail === null || part.exact !== null ? NOWHERE : part.reach;
   });
   const reach = starts.at(-1) ?? NOWHERE;
-  const beyondAscii = parts.some((part) => part.beyondAscii);
-  if (isWhole) return exactly(strings, reach, beyondAscii);
+  const pages = parts.map((part) => part.pages).reduce(narrower, null);
+  if (isWhole) return exactly(strings, reach, pages);
   flush(parts.length - 1);
   const groups = placed(blocks, between, parts.length);
-  return { exact: null, head: known.head, tail: strings, groups, reach, beyondAscii };
+  return { exact: null, head: known.head, tail: strings, groups, reach, pages };
 }
 
 /** The groups of a sequence as it sees them: where they stand in it, and how far apart. */
@@ -296,13 +296,13 @@ function anyOf(alternatives: readonly AST.Alternative[], context: Context, depth
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
   const reach = parts.map((part) => part.reach).reduce(farther, NOWHERE);
-  const beyondAscii = parts.every((part) => part.beyondAscii);
+  const pages = parts.map((part) => part.pages).reduce(either);
   const exact = united(parts.map((part) => part.exact));
-  if (exact !== null) return exactly(exact, reach, beyondAscii);
+  if (exact !== null) return exactly(exact, reach, pages);
   const head = united(parts.map((part) => part.head));
   const tail = united(parts.map((part) => part.tail));
   const group = eitherOf(parts.map((part) => cheapest(withExact(part))));
-  return { exact: null, head, tail, groups: group === null ? [] : [group], reach, beyondAscii };
+  return { exact: null, head, tail, groups: group === null ? [] : [group], reach, pages };
 }
 
 /** All strings of all sets; null when a set is missing or they become too many. */
@@ -342,14 +342,14 @@ function quantified({ min, max, element }: AST.Quantifier, context: Context, dep
   const characters = classOf(element, context);
   const reach = repeatedReach(part, characters, max);
   const { exact } = part;
-  const beyondAscii = min > 0 && part.beyondAscii;
+  const pages = min > 0 ? part.pages : null;
   const isBlank = exact?.length === 1 && exact[0] === ' ' && characters !== null;
   // However many: a run of white space is one blank.
-  if (isBlank) return exactly(min === 0 ? ['', ' '] : [' '], reach, beyondAscii);
+  if (isBlank) return exactly(min === 0 ? ['', ' '] : [' '], reach, pages);
   if (max === 1 && exact !== null && exact.length < STRINGS_MAX) {
-    return exactly([...new Set(['', ...exact])], reach, beyondAscii);
+    return exactly([...new Set(['', ...exact])], reach, pages);
   }
-  if (min === 0) return { ...ANYTHING, reach, beyondAscii };
+  if (min === 0) return { ...ANYTHING, reach, pages };
   let strings: readonly string[] | null = exact === null ? null : [''];
   let count = 0;
   for (; count < min && strings !== null && exact !== null; count += 1) {
@@ -357,13 +357,13 @@ function quantified({ min, max, element }: AST.Quantifier, context: Context, dep
     if (more === null) break;
     strings = more;
   }
-  if (strings !== null && count === min && min === max) return exactly(strings, reach, beyondAscii);
+  if (strings !== null && count === min && min === max) return exactly(strings, reach, pages);
   // The first time round stands at the start; what follows it is not told.
   const rest = repeatedReach(part, characters, max - 1);
   const groups = withExact(part).map((group) => ({ ...group, after: plus(group.after, rest) }));
   const head = strings ?? part.head;
   const tail = strings ?? part.tail;
-  return { exact: null, head, tail, groups, reach, beyondAscii };
+  return { exact: null, head, tail, groups, reach, pages };
 }
 
 /** Repeated without end, a class stays inside its run; anything else can go anywhere. */

@@ -14,7 +14,7 @@ describe('what a pattern needs', () => {
     ['(?i)IGNORE', [[['ignore']]]],
     ['ignore|forget', [[['ignore']], [['forget']]]],
     ['(?:ignore|forget)\\s+all', [[['forget all', 'ignore all']]]],
-    ['instructions?', [[['instruction']]]],
+    ['instructions?', [[['nstruction']]]],
     ['port:\\d', [[['port:0']]]],
     ['a\\s*=\\s*b', [[['a = b', 'a =b', 'a= b', 'a=b']]]],
     ['rm\\s+-rf.*secret', [[['rm -rf'], ['secret']]]],
@@ -42,11 +42,24 @@ describe('what a pattern needs', () => {
   });
 
   it('knows what only a text beyond ASCII can match', () => {
-    const beyond = (pattern: string) => requirementsOf(pattern)?.map((one) => one.beyondAscii);
-    expect(beyond('[\\u0400-\\u04ff]{3,}')).toEqual([true]);
-    expect(beyond('a[\\u0400-\\u04ff]?')).toEqual([false]);
+    const beyond = (pattern: string) => requirementsOf(pattern)?.map(({ pages }) => pages);
+    expect(beyond('[\\u3040-\\u309f]{3,}')).toEqual([new Set([0x30])]);
+    expect(beyond('a[\\u0400-\\u04ff]?')).toEqual([null]);
     // The long s equals s: an ASCII text may match.
-    expect(beyond('[\\u0170-\\u0180]')).toEqual([false]);
+    expect(beyond('[\\u0170-\\u0180]')).toEqual([null]);
+  });
+
+  it('counts the other case of a letter, wherever it stands', () => {
+    const pagesOf = (pattern: string) => requirementsOf(pattern)?.map(({ pages }) => pages);
+    // The Angstrom sign equals å, Georgian Mtavruli the letters of another page.
+    expect(pagesOf('[\\u212b]')).toEqual([new Set([0x21, 0])]);
+    expect(pagesOf('[\\u1c90-\\u1c92]')).toEqual([new Set([0x1c, 0x10])]);
+  });
+
+  it('takes the narrowest part of a sequence, and all parts of alternatives', () => {
+    const pagesOf = (pattern: string) => requirementsOf(pattern)?.map(({ pages }) => pages);
+    expect(pagesOf('[\\u3040-\\u31ff]x[\\u2600-\\u26ff]')).toEqual([new Set([0x26])]);
+    expect(pagesOf('x(?:[\\u3040-\\u309f]|[\\u2600-\\u26ff])')).toEqual([new Set([0x30, 0x26])]);
   });
 
   it('says of what it cannot read that it must always be asked', () => {
