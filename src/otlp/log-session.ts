@@ -78,6 +78,9 @@ const PRODUCTS: readonly Product[] = [
 
 const EVENT_NAME = 'event.name';
 
+/** What of a resource and scope tells the product. */
+type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
+
 /**
  * The session of a log record without trace id. Of a repeated attribute the last one counts, as in
  * what is stored.
@@ -86,16 +89,23 @@ const EVENT_NAME = 'event.name';
  * @param record as sent, once it was accepted
  * @returns null for records of no known product, and for those that name no session
  */
-export function sessionOf(
-  { scopeName, serviceName }: Pick<ResourceRow, 'scopeName' | 'serviceName'>,
-  record: JsonObject,
-): LogSession | null {
+export function sessionOf(origin: LogOrigin, record: JsonObject): LogSession | null {
+  const product = productOf(origin);
+  return product === null ? null : readSession(product, origin.serviceName ?? '', record);
+}
+
+/** Does the origin belong to a product whose log records may have a session? */
+export function isSessionProduct(origin: LogOrigin): boolean {
+  return productOf(origin) !== null;
+}
+
+function productOf({ scopeName, serviceName }: LogOrigin): Product | null {
   const product = PRODUCTS.find(
     ({ scopes, services }) =>
       scopes.some((scope) => scopeName.startsWith(scope)) ||
       (serviceName !== null && services.some((service) => serviceName.startsWith(service))),
   );
-  return product === undefined ? null : readSession(product, serviceName ?? '', record);
+  return product ?? null;
 }
 
 function readSession(

@@ -161,6 +161,11 @@ interface UsefulPart {
 
 const usefulParts = new Map<string, UsefulPart>();
 
+/** Lets go of what was kept while patterns were read, many of which hold the same strings. */
+export function forgetParts(): void {
+  usefulParts.clear();
+}
+
 /** The stretch of a string that is rarest. */
 function usefulPart(string: string): UsefulPart {
   const known = usefulParts.get(string);

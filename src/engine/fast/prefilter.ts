@@ -9,7 +9,7 @@
  */
 import { type Automaton, bytesOf, createAutomaton, Hits, scan } from './automaton.ts';
 import { Folding } from './fold.ts';
-import { spellingsOf } from './literals.ts';
+import { forgetParts, spellingsOf } from './literals.ts';
 import { either, type Pages, PagesOfText } from './pages.ts';
 import { type Reach, reachIn, type TextBounds } from './reach.ts';
 import { type Branch, type Group, requirementsOf } from './requirements.ts';
@@ -79,6 +79,7 @@ export class Prefilter {
       if (pages === null) always.push(pattern);
       else onPages.set(pattern, pages);
     });
+    forgetParts();
     this.always = always;
     this.alwaysOnPages = onPages;
     this.#branches = branches;

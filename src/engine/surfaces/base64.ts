@@ -1,6 +1,6 @@
 /**
  * Owns what base64 in a text is worth: nothing, but its beginning (there are rules about base64
- * itself). Pictures would use up a surface's cap and leave no room for the text around them.
+ * itself) and its end (a path of a thousand slashes looks like it). Pictures would use up a surface's cap and leave no room for the text around them.
  *
  * Loops by hand: a regular expression over megabytes of base64 overflows V8's stack (seen at
  * 8 MB). Must be linear, throw for no text, and never take words for base64.
@@ -9,7 +9,7 @@
 /** A shorter run may be a long name or a path. */
 const RUN_MIN = 1024;
 
-/** Of a run this much stays. */
+/** Of a run this much stays, at either end. */
 const KEPT = 256;
 
 /** Encoders that break lines do so after 64 or 76 characters; prose has blanks before that. */
@@ -25,7 +25,7 @@ for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 }
 const PADDING = '='.charCodeAt(0);
 
-/** The text with every run of `RUN_MIN` or more base64 characters cut down to its beginning. */
+/** The text with every run of `RUN_MIN` or more base64 characters cut down to its ends. */
 export function shortenBase64(text: string): string {
   let shortened = '';
   let from = 0;
@@ -38,8 +38,9 @@ export function shortenBase64(text: string): string {
       start = at + 1;
       continue;
     }
-    shortened += `${text.slice(from, start + KEPT)}…`;
-    from = skipPadding(text, skipRun(text, start + RUN_MIN));
+    const end = skipRun(text, start + RUN_MIN);
+    shortened += `${text.slice(from, start + KEPT)}…${text.slice(end - KEPT, end)}`;
+    from = skipPadding(text, end);
     start = from;
   }
   return from === 0 ? text : shortened + text.slice(from);

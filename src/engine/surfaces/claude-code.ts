@@ -51,6 +51,9 @@ const TOOL_INPUT: AttributeRow = {
   read: { as: 'structure', place: 'tool_args' },
 };
 
+/** What a tool gave, in its span event; beside each may stand whether it was cut. */
+const OUTPUTS = ['output', 'content', 'diff'];
+
 export const CLAUDE_CODE: Convention = {
   name: 'claude-code',
   on: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
@@ -102,12 +105,15 @@ export const CLAUDE_CODE: Convention = {
         // Whatever is no output was handed to the tool: a command, a path.
         {
           prefix: '',
-          except: ['output', 'content', 'diff'],
+          except: OUTPUTS.flatMap((name) => [name, `${name}_truncated`, `${name}_original_length`]),
           read: { as: 'text', place: 'tool_args' },
         },
-        { key: 'output', read: { as: 'text', place: 'tool_result' } },
-        { key: 'content', read: { as: 'text', place: 'tool_result' } },
-        { key: 'diff', read: { as: 'text', place: 'tool_result' } },
+        ...OUTPUTS.map(
+          (key): AttributeRow => ({
+            key,
+            read: { as: 'text', place: 'tool_result' },
+          }),
+        ),
       ],
     },
   ],

@@ -78,14 +78,25 @@ export interface FlattenedMessages {
 export type AttributeRow = {
   /**
    * The value repeats, raw, what other attributes of that side tell properly. It is read only when
-   * none of them told anything, or when the sender says that some were dropped.
+   * none of them told anything, or when the sender says that some were dropped. With `equal` it may
+   * repeat, or may not: of it is told what nothing else on the step told.
    */
-  readonly raw?: Side;
+  readonly raw?: Side | 'equal';
+  /**
+   * The value is not what the step took or gave but stands beside it, a failure or a query: raw
+   * values are read all the same.
+   */
+  readonly aside?: true;
   /**
    * On steps that have this attribute, a description of arguments (JSON Schema) may stand here
    * instead of arguments; that is no text of the run.
    */
   readonly schemaWith?: string;
+  /**
+   * Where this attribute says so, the value is JSON that the producer wrote, as `encoded` has it
+   * everywhere: what it tells apart is not also told whole.
+   */
+  readonly jsonBy?: { readonly key: string; readonly value: string };
   /** On steps of these kinds only, or on those of all others. */
   readonly onKinds?: readonly StepKind[];
   readonly notOnKinds?: readonly StepKind[];
@@ -101,7 +112,7 @@ export type AttributeRow = {
   | {
       readonly prefix: string;
       readonly suffix?: string;
-      /** beginnings, after the prefix, of keys that other rows are about */
+      /** what follows the prefix in keys that other rows are about */
       readonly except?: readonly string[];
       readonly read: Reading;
     }

@@ -51,21 +51,48 @@ const SCHEMA_MEMBERS = new Set([
   'anyOf',
 ]);
 
+/** What JSON Schema has beside the properties of an object. */
+const OBJECT_MEMBERS = new Set([
+  'type',
+  'title',
+  'description',
+  'properties',
+  'required',
+  'additionalProperties',
+  'definitions',
+  '$defs',
+  '$schema',
+]);
+
+/** A type's name, JSON Schema's or Python's. */
+const TYPE = /^[\w.[\]|,]{1,60}$/;
+
 /**
  * Does the value describe arguments rather than being some? A JSON Schema of an object, or a map
- * whose every member is described.
+ * whose every member is described. An argument may well be called `properties`.
  */
 export function isSchema(value: JsonValue, budget: Budget): boolean {
   const opened = open(value, budget);
   if (!isObject(opened)) return false;
-  if (isObject(opened.properties) && (opened.type === undefined || opened.type === 'object')) {
-    return true;
+  const { properties, type } = opened;
+  if (isObject(properties) && (type === undefined || type === 'object')) {
+    return (
+      Object.keys(opened).every((name) => OBJECT_MEMBERS.has(name)) &&
+      Object.values(properties).every(isProperty)
+    );
   }
   const members = Object.values(opened);
   return members.length > 0 && members.every(isDescription);
 }
 
+function isProperty(value: JsonValue): boolean {
+  if (!isObject(value)) return false;
+  const { type, anyOf, allOf, oneOf, $ref, description, enum: values } = value;
+  const told = [type, anyOf, allOf, oneOf, $ref, description, values, value.const];
+  return Object.keys(value).length === 0 || told.some((one) => one !== undefined);
+}
+
 function isDescription(value: JsonValue): boolean {
-  if (!isObject(value) || typeof value.type !== 'string') return false;
+  if (!isObject(value) || typeof value.type !== 'string' || !TYPE.test(value.type)) return false;
   return Object.keys(value).every((name) => SCHEMA_MEMBERS.has(name));
 }

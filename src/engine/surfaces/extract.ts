@@ -13,8 +13,10 @@ import { CONVENTIONS } from './conventions.ts';
 import { applies } from './marks.ts';
 import { FAILURE_PLACE } from './otel-infrastructure.ts';
 import { type Piece, place } from './parts.ts';
-import { logEvent, readStep, resolve, type Tables, tablesOf } from './read-rows.ts';
+import { readStep } from './read-rows.ts';
+import { resolve } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';
+import { logEvent, type Tables, tablesOf } from './tables.ts';
 import { isText, textsOf } from './value-text.ts';
 
 const STATUS_ERROR = 2;

@@ -8,6 +8,9 @@ import type { JsonObject, JsonValue } from '../../model.ts';
 
 const INDEX = /^\d{1,9}$/;
 
+/** Members inside members; the rest of a longer key is one name. Bounds the recursion. */
+const DEPTH = 64;
+
 /** A member while it is being put together: leaf, or members by name. */
 type Node = JsonValue | Map<string, Node>;
 
@@ -25,15 +28,20 @@ export function unflatten(
   const names = new Map(Object.entries(renamed));
   const root = new Map<string, Node>();
   for (const [key, value] of entries) {
-    const path = key
-      .split('.')
+    const path = split(key)
       .filter((name) => !wrappers.includes(name))
       .map((name) => names.get(name) ?? name);
     const first = path[0];
-    if (path.length > 1 && first !== undefined && INDEX.test(first)) put(root, path, value);
+    if (first !== undefined && INDEX.test(first)) put(root, path, value);
   }
   const list = toJson(root);
   return Array.isArray(list) ? list : [];
+}
+
+function split(key: string): string[] {
+  const path = key.split('.');
+  if (path.length <= DEPTH) return path;
+  return [...path.slice(0, DEPTH - 1), path.slice(DEPTH - 1).join('.')];
 }
 
 function put(root: Map<string, Node>, path: readonly string[], value: JsonValue): void {

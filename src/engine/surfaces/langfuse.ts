@@ -68,17 +68,18 @@ export const LANGFUSE: Convention = {
     },
     {
       key: 'langfuse.observation.status_message',
+      aside: true,
       read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
     },
-    // Of the trace: what its root, or another of its spans, took and gave.
+    // Of the trace: what its root, or another of its spans, took and gave, and that need not be this one.
     {
       key: 'langfuse.trace.input',
-      raw: 'input',
+      raw: 'equal',
       read: { as: 'exchange', side: 'input', place: 'step_input', envelope: CALL },
     },
     {
       key: 'langfuse.trace.output',
-      raw: 'output',
+      raw: 'equal',
       read: { as: 'exchange', side: 'output', place: 'agent_output' },
     },
   ],

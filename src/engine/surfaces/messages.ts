@@ -9,7 +9,7 @@
 import type { JsonObject, JsonValue, Surface } from '../../model.ts';
 import type { Budget } from './budget.ts';
 import type { Side } from './convention.ts';
-import { isPart, type Piece, place, readPart } from './parts.ts';
+import { besideFacts, isPart, type Piece, place, readPart } from './parts.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
 
 type Author = 'user' | 'operator' | 'model' | 'tool';
@@ -100,20 +100,27 @@ export function readMessageEvent(
 export function contentOf(carrier: JsonValue, budget: Budget): JsonValue {
   if (typeof carrier === 'string') return carrier;
   const message = toMessage(carrier, '', budget);
-  return message.content ?? message.parts ?? null;
+  // What a tool gave may be a structure of its own.
+  const whole = isObject(carrier) ? (carrier.message ?? null) : carrier;
+  return message.content ?? message.parts ?? whole;
 }
 
 function toMessage(carrier: JsonValue, role: string, budget: Budget): JsonObject {
   const opened = open(carrier, budget);
   if (!isObject(opened)) return { role, content: carrier };
   // .NET producers put the whole message into one attribute.
-  const body = open(opened['gen_ai.event.content'] ?? opened, budget);
+  const body = open(opened['gen_ai.event.content'] ?? withoutAttributes(opened), budget);
   if (!isObject(body)) return { role, content: body };
   const inner = open(body.message ?? null, budget);
   const { message, ...around } = body;
   if (isObject(inner)) return { role, ...around, ...inner };
   const isAbsent = message === undefined || message === null;
   return isAbsent ? { role, ...body } : { role, ...around, content: message };
+}
+
+/** A message beside which the event's own attributes stand, such as `gen_ai.system`. */
+function withoutAttributes(carrier: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(carrier).filter(([name]) => !name.includes('.')));
 }
 
 /** @param written the same as it was written, for what turns out to be no message */
@@ -219,7 +226,10 @@ function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface, budget:
   return Object.entries(envelope).flatMap(([name, value]) => {
     const inner = open(value, budget);
     if (holdsMessages(name, inner)) return readMessages(inner, side, unsaid, budget);
-    return OPERATOR_MEMBERS.has(name) ? [] : place(unsaid, stringsOf(value, budget));
+    // An answer of a model repeats the request's settings; what else gave something chose its members.
+    const isOperators = side === 'input' || unsaid === 'agent_output';
+    const isLeftOut = isOperators && OPERATOR_MEMBERS.has(name);
+    return isLeftOut ? [] : place(unsaid, stringsOf(value, budget));
   });
 }
 
@@ -236,6 +246,27 @@ const MESSAGE_MEMBERS = [
 /** What the model adds to what it says. */
 const ASIDES = ['reasoning_content', 'reasoning', 'refusal'];
 
+/** Members of messages that are not said: facts about them, and what providers say of a call. */
+const UNSAID_MEMBERS: ReadonlySet<string> = new Set([
+  ...MESSAGE_MEMBERS,
+  ...ASIDES,
+  'role',
+  'type',
+  'name',
+  'toolName',
+  'additional_kwargs',
+  'response_metadata',
+  'usage_metadata',
+  'usage',
+  'logprobs',
+  'metadata',
+  'providerOptions',
+  'providerMetadata',
+  'finish_reason',
+  'stop_reason',
+  'model',
+]);
+
 function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
   const author = authorOf(message);
   const said = author === undefined ? unsaid : PLACES[side][author];
@@ -243,23 +274,48 @@ function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: B
     const { role: _role, type: _type, ...rest } = message;
     return place(said, stringsOf(rest, budget));
   }
-  const { content, contents, parts, tool_calls: calls, function_call: call } = message;
+  const { content, contents, parts } = message;
+  const { calls, call, reasoning } = calledIn(message, budget);
+  const given = readContent(content ?? null, said, budget);
   return [
-    ...place('agent_output', textsOf(message.reasoning_content ?? null, budget)),
+    ...place('agent_output', textsOf(reasoning, budget)),
     ...place('agent_output', textsOf(message.reasoning ?? null, budget)),
     // Whoever else has a name is a participant.
     ...(author === 'tool'
       ? place('tool_name', stringsOf(message.name ?? message.toolName ?? null, budget))
       : []),
     ...readContent(parts ?? null, said, budget),
-    ...readContent(content ?? null, said, budget),
+    ...given,
+    ...(author === 'tool' && isElsewhere(given)
+      ? place(said, textsOf(content ?? null, budget))
+      : []),
     ...readContent(contents ?? null, said, budget),
     ...place(said, textsOf(message.refusal ?? null, budget)),
-    ...list(open(calls ?? null, budget)).flatMap((one) => readPart(asCall(one), said, budget)),
-    ...(call === undefined ? [] : readPart(asCall(call), said, budget)),
+    ...calls.flatMap((one) => readPart(asCall(one), said, budget)),
+    ...readPart(asCall(call), said, budget),
     ...place('tool_name', stringsOf(message.function_call_name ?? null, budget)),
     ...place('tool_args', textsOf(message.function_call_arguments_json ?? null, budget)),
+    // Attachments, transcripts.
+    ...place(said, stringsOf(besideFacts(message, UNSAID_MEMBERS), budget)),
   ];
+}
+
+/** A tool's own structure may look like a call or a thought; the tool gave it all the same. */
+function isElsewhere(given: readonly Piece[]): boolean {
+  const surfaces = new Set(given.map(({ surface }) => surface));
+  if (surfaces.has('agent_output') || surfaces.has('tool_args')) return true;
+  return surfaces.has('tool_name') && !surfaces.has('tool_result');
+}
+
+/** The calls and thoughts in a message; LangChain may have put the provider's own form beside it. */
+function calledIn(message: JsonObject, budget: Budget) {
+  const provider = isObject(message.additional_kwargs) ? message.additional_kwargs : {};
+  const told = list(open(message.tool_calls ?? null, budget));
+  return {
+    calls: told.length > 0 ? told : list(open(provider.tool_calls ?? null, budget)),
+    call: message.function_call ?? provider.function_call ?? null,
+    reasoning: message.reasoning_content ?? provider.reasoning_content ?? null,
+  };
 }
 
 function readContent(content: JsonValue, said: Surface | null, budget: Budget): Piece[] {
@@ -272,7 +328,10 @@ function readContent(content: JsonValue, said: Surface | null, budget: Budget): 
   }
   if (Array.isArray(content)) return content.flatMap((part) => readPart(part, said, budget));
   if (!isObject(content)) return place(said, textsOf(content, budget));
-  if (Array.isArray(content.parts)) return readContent(content.parts, said, budget);
+  if (Array.isArray(content.parts)) {
+    const around = besideFacts(content, new Set(['parts']));
+    return [...readContent(content.parts, said, budget), ...place(said, stringsOf(around, budget))];
+  }
   if (isPart(content)) return readPart(content, said, budget);
   const inner = insideWrapper(content);
   return inner === null ? place(said, textsOf(content, budget)) : readContent(inner, said, budget);

@@ -74,6 +74,7 @@ export const OPENINFERENCE: Convention = {
     {
       prefix: 'retrieval.documents.',
       suffix: '.document.metadata',
+      aside: true,
       read: { as: 'structure', place: 'tool_result' },
     },
     {
@@ -88,6 +89,7 @@ export const OPENINFERENCE: Convention = {
     { prefix: 'llm.choices.', suffix: '.text', read: { as: 'text', place: 'agent_output' } },
     {
       key: 'llm.function_call',
+      aside: true,
       read: {
         as: 'structure',
         place: 'tool_args',
@@ -103,7 +105,14 @@ export const OPENINFERENCE: Convention = {
     // Beside messages told properly these repeat the whole request and response, tools included.
     {
       key: 'input.value',
-      notOnKinds: ['tool'],
+      onKinds: ['llm'],
+      raw: 'input',
+      jsonBy: { key: 'input.mime_type', value: 'application/json' },
+      read: { as: 'exchange', side: 'input', place: INPUT },
+    },
+    {
+      key: 'input.value',
+      notOnKinds: ['tool', 'llm'],
       raw: 'input',
       read: { as: 'exchange', side: 'input', place: INPUT },
     },

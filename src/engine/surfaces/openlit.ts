@@ -71,7 +71,11 @@ export const OPENLIT: Convention = {
       'mcp.resource.uri',
     ]),
     ...structures('tool_result', ['gen_ai.tool.output', 'gen_ai.tool.result', 'mcp.tool.result']),
-    ...texts({ tool: 'tool_result', else: 'step_output' }, ['mcp.error.message']),
+    {
+      key: 'mcp.error.message',
+      aside: true,
+      read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
+    },
     ...texts('agent_output', ['gen_ai.content.reasoning']),
     { key: 'gen_ai.output_messages', read: { as: 'messages', side: 'output' } },
     { key: 'gen_ai.response.tool_calls', read: { as: 'messages', side: 'output' } },

@@ -16,7 +16,10 @@ export interface Piece {
   readonly text: string;
 }
 
-/** Which members of a part hold what; of several names the first present one counts. */
+/**
+ * Which members of a part hold what; of several names the first one that holds something counts, the
+ * others are said.
+ */
 interface PartShape {
   /** said by whoever the message is from */
   readonly said?: readonly string[];
@@ -120,48 +123,54 @@ export function isPart(value: JsonValue): boolean {
  * @returns for a part of no known shape: all its strings, as said
  */
 export function readPart(part: JsonValue, said: Surface | null, budget: Budget): Piece[] {
-  if (typeof part === 'string') return place(said, textsOf(part, budget));
-  if (!isObject(part)) return [];
+  if (!isObject(part)) return place(said, textsOf(part, budget));
   const found = findShape(part);
   if (found === null) return place(said, stringsOf(part, budget));
   const { shape, body, around } = found;
-  const texts = (names: readonly string[] = []) => textsOf(member(body, names), budget);
-  const strings = (names: readonly string[] = []) => stringsOf(member(body, names), budget);
+  const told = new Set<string>();
+  const take = (names: readonly string[] = []): JsonValue => {
+    const name = names.find((one) => !isEmpty(body[one]));
+    if (name !== undefined) told.add(name);
+    return name === undefined ? null : unwrap(body[name] ?? null);
+  };
+  const reference = shape.media === undefined ? null : take(shape.media.reference);
   return [
-    ...place(said, texts(shape.said)),
-    ...place('agent_output', texts(shape.thought)),
-    ...place('tool_name', strings(shape.toolName)),
-    ...place('tool_args', texts(shape.toolArgs)),
-    ...place('tool_result', texts(shape.toolResult)),
-    ...(shape.media === undefined || said === null
-      ? []
-      : [
-          ...place('step_input', strings(shape.media.reference)),
-          ...place(said, stringsOf([besideBytes(body), besideBytes(around)], budget)),
-        ]),
+    ...place(said, textsOf(take(shape.said), budget)),
+    ...place('agent_output', textsOf(take(shape.thought), budget)),
+    ...place('tool_name', stringsOf(take(shape.toolName), budget)),
+    ...place('tool_args', textsOf(take(shape.toolArgs), budget)),
+    ...place('tool_result', textsOf(take(shape.toolResult), budget)),
+    ...place(said === null ? null : 'step_input', stringsOf(reference, budget)),
+    ...place(said, stringsOf([besideFacts(body, told), besideFacts(around)], budget)),
   ];
 }
 
-/** Members of media parts that are names of things, as long as they look like it. */
-const MEDIA_FACTS =
-  /^(?:type|mime_?type|media_?type|content_?type|modality|format|id|file_?id|detail)$/i;
+/** Members that are names of things, as long as they look like it. */
+const FACTS =
+  /^(?:type|role|(?:tool_?)?name|status|state|index|ref|mime_?type|media_?type|content_?type|modality|format|detail|.*id)$/i;
 const NAME = /^[\w.+/-]{0,100}$/;
-/** Members of media parts that hold the bytes, as long as they are base64. */
-const BYTES = /^(?:content|data|bytes|blob|file_?data)$/i;
+/** Members that hold bytes or a signature, as long as they are base64. */
+const BYTES = /^(?:content|data|bytes|blob|file_?data|.*signature|encrypted_?content)$/i;
 
-/** A media part without its bytes, its address and the names of its kind. */
-function besideBytes(media: JsonObject): JsonObject {
-  const rest: JsonObject = {};
-  for (const [name, value] of Object.entries(media)) {
-    if (MEDIA.media?.reference.includes(name)) continue;
-    if (typeof value === 'string') {
-      const isFact = MEDIA_FACTS.test(name) && NAME.test(value);
-      if (!isFact && !(BYTES.test(name) && isBase64(value))) rest[name] = value;
-    } else {
-      rest[name] = isObject(value) ? besideBytes(value) : value;
-    }
-  }
-  return rest;
+/**
+ * What else the members of a structure say: those that were not told, without bytes and facts. Who
+ * can name members, as a user's or a tool's structure can, must not hide text by it.
+ */
+export function besideFacts(structure: JsonObject, told?: ReadonlySet<string>): JsonObject {
+  const rest = Object.entries(structure).filter(
+    ([name, value]) => told?.has(name) !== true && !isFact(name, value),
+  );
+  return Object.fromEntries(rest.map(([name, value]) => [name, besideFactsIn(value)]));
+}
+
+function besideFactsIn(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(besideFactsIn);
+  return isObject(value) ? besideFacts(value) : value;
+}
+
+function isFact(name: string, value: JsonValue): boolean {
+  if (typeof value !== 'string') return false;
+  return (FACTS.test(name) && NAME.test(value)) || (BYTES.test(name) && isBase64(value));
 }
 
 /** Puts texts on a surface, or nowhere. */
@@ -196,13 +205,19 @@ function findShape(part: JsonObject): FoundShape | null {
   return type === undefined && 'text' in part ? { shape: BARE_TEXT, body: part, around: {} } : null;
 }
 
-/** The first present member; the wrapper `{type, value}` of AI SDK results is taken off. */
-function member(body: JsonObject, names: readonly string[]): JsonValue {
-  for (const name of names) {
-    const value = body[name];
-    if (value === undefined || value === null) continue;
-    const isWrapped = isObject(value) && 'type' in value && 'value' in value;
-    return isWrapped ? (value.value ?? null) : value;
-  }
-  return null;
+function isEmpty(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || value === '' || isEmptyList(value);
+}
+
+function isEmptyList(value: JsonValue): boolean {
+  return Array.isArray(value) && value.length === 0;
+}
+
+/** What the AI SDK wraps results in. Any other structure may be of a tool's own making. */
+const WRAPPED = /^(?:(?:error-)?(?:text|json)|content)$/;
+
+function unwrap(value: JsonValue): JsonValue {
+  if (!isObject(value) || typeof value.type !== 'string' || !WRAPPED.test(value.type)) return value;
+  const { type: _, value: inner, ...rest } = value;
+  return inner === undefined || Object.keys(rest).length > 0 ? value : inner;
 }

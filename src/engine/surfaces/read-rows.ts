@@ -3,51 +3,24 @@
  * events, then what only repeats them raw. Knows no convention itself.
  */
 import type { JsonObject, JsonValue, Step, Surface } from '../../model.ts';
+import { textKey } from '../text-key.ts';
 import { type Budget, createBudget } from './budget.ts';
 import type {
   AttributeRow,
-  Convention,
   EventRow,
   FlattenedMessages,
-  Place,
   Reading,
   Side,
   StepKind,
 } from './convention.ts';
 import { closeCut } from './cut-json.ts';
-import { isSchema, takeOff } from './envelope.ts';
+import { isSchema } from './envelope.ts';
 import { unflatten } from './flatten.ts';
-import { contentOf, readExchange, readMessageEvent, readMessages } from './messages.ts';
+import { contentOf, readMessageEvent, readMessages } from './messages.ts';
 import { type Piece, place } from './parts.ts';
-import { isObject, open, stringsOf, textsOf, toPlain, toPlainMap } from './value-text.ts';
-
-/** The tables of the conventions that are about a step. */
-export interface Tables {
-  readonly rows: readonly AttributeRow[];
-  readonly events: ReadonlyMap<string, EventRow>;
-  readonly namedAsScope: readonly AttributeRow[];
-  readonly unnamed: readonly AttributeRow[];
-}
-
-/**
- * The tables of several conventions as one. What the first of them says of a key, or of an event's
- * name, counts: a producer may use the general ones in its own way.
- */
-export function tablesOf(conventions: readonly Convention[]): Tables {
-  const events = new Map<string, EventRow>();
-  for (const row of conventions.flatMap((convention) => convention.events)) {
-    if (!events.has(row.event)) events.set(row.event, row);
-  }
-  const known = new Set<string>();
-  const rows = conventions.flatMap(({ attributes }) => {
-    const fresh = attributes.filter((row) => !('key' in row && known.has(row.key)));
-    for (const row of fresh) if ('key' in row) known.add(row.key);
-    return fresh;
-  });
-  const namedAsScope = conventions.flatMap((convention) => convention.namedAsScope ?? []);
-  const unnamed = conventions.flatMap((convention) => convention.unnamed ?? []);
-  return { rows, events, namedAsScope, unnamed };
-}
+import { readValue, resolve, UNSAID } from './read-value.ts';
+import { eventRow, logEvent, type Tables } from './tables.ts';
+import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
 
 export interface StepTexts {
   readonly pieces: readonly Piece[];
@@ -64,39 +37,10 @@ export function readStep(step: Step, kind: StepKind, tables: Tables): StepTexts 
   return { pieces: reading.pieces(), exceeded: reading.exceeded };
 }
 
-/** The row of a log record's event, which stands in an attribute, its own field, or is its body. */
-export function logEvent(
-  { attributes, name, body }: Step,
-  { events }: Pick<Tables, 'events'>,
-): EventRow | undefined {
-  // LiteLLM spells the attribute its own way.
-  for (const told of [attributes['event.name'], name, body, attributes.event_name]) {
-    const row = typeof told === 'string' ? rowOf(events, told) : undefined;
-    if (row !== undefined) return row;
-  }
-  return undefined;
-}
-
-const MIDDLE = /(?<=^\w+\.).+(?=\.\w+$)/;
-const EVENT_CHARS_MAX = 256;
-
-/** The row of an event's name, or the one of all names that begin and end alike. */
-function rowOf(events: ReadonlyMap<string, EventRow>, name: string): EventRow | undefined {
-  const exact = events.get(name);
-  if (exact !== undefined || name.length > EVENT_CHARS_MAX) return exact;
-  return events.get(name.replace(MIDDLE, '*'));
-}
-
 /** Makes a value plain JSON. */
-type ToPlain = (value: JsonValue, budget: Budget) => JsonValue;
+type ToPlain = (value: JsonValue) => JsonValue;
 
 const asIs: ToPlain = (value) => value;
-
-/** Where text without an author stands, by the side it was found on. */
-const UNSAID = {
-  input: { tool: 'tool_args', retriever: 'step_input', else: 'step_input' },
-  output: { tool: 'tool_result', retriever: 'tool_result', else: 'agent_output' },
-} as const satisfies Record<Side, Place>;
 
 const INPUTS: ReadonlySet<Surface> = new Set(['step_input', 'tool_args', 'query_text']);
 
@@ -116,29 +60,36 @@ class StepReading {
 
   pieces(): Piece[] {
     const { rows, events } = this.#tables;
-    const step = this.#step;
-    const isRaw = (row: AttributeRow) => row.raw !== undefined;
-    return [
-      ...this.#readAttributes(
-        rows.filter((row) => !isRaw(row)),
-        step.attributes,
+    const { attributes, events: happened, source } = this.#step;
+    const ofRaw = (...raws: AttributeRow['raw'][]) =>
+      this.#readAttributes(
+        rows.filter(({ raw }) => raws.includes(raw)),
+        attributes,
         toPlain,
-      ),
-      ...step.events.flatMap(({ name, attributes }) => {
-        const row = rowOf(events, name);
-        return row === undefined ? [] : this.#readEvent(row, attributes, toPlainMap);
+      );
+    const told = [
+      ...ofRaw(undefined),
+      ...happened.flatMap((event) => {
+        const row = eventRow(events, event.name);
+        return row === undefined ? [] : this.#readEvent(row, toPlainMap(event.attributes));
       }),
-      ...(step.source === 'log' ? this.#readLog() : []),
-      ...this.#readAttributes(rows.filter(isRaw), step.attributes, toPlain),
+      ...(source === 'log' ? this.#readLog() : []),
+      ...ofRaw('input', 'output'),
     ];
+    const again = ofRaw('equal');
+    if (again.length === 0) return told;
+    const known = new Set(told.map(({ text }) => textKey(text)));
+    return [...told, ...again.filter(({ text }) => !known.has(textKey(text)))];
   }
 
   #readLog(): Piece[] {
     const row = logEvent(this.#step, this.#tables);
     if (row === undefined) return this.#readBody();
     const { attributes, body } = this.#step;
-    if (row.carries !== 'own') return this.#readEvent(row, body, toPlain);
-    return this.#readAttributes(row.attributes, attributes, toPlain);
+    if (row.carries === 'own') return this.#readAttributes(row.attributes, attributes, toPlain);
+    // A span event that became a log record on its way has its message where it had it.
+    const isElsewhere = row.carries === 'message' && (body === null || body === row.event);
+    return this.#readEvent(row, isElsewhere ? toPlainMap(attributes) : toPlain(body));
   }
 
   /** The body of a log record whose event no row is about. */
@@ -157,9 +108,9 @@ class StepReading {
 
   #readAttributes(rows: readonly AttributeRow[], attributes: JsonObject, plain: ToPlain): Piece[] {
     return rows.flatMap((row) => {
-      if (row.raw !== undefined && this.#told.has(row.raw)) return [];
+      if (row.raw !== undefined && row.raw !== 'equal' && this.#told.has(row.raw)) return [];
       const pieces = this.#readRow(row, attributes, plain);
-      if (row.raw === undefined) this.#noteSides(row, pieces);
+      if (row.raw === undefined && row.aside !== true) this.#noteSides(row, pieces);
       return pieces;
     });
   }
@@ -189,7 +140,7 @@ class StepReading {
     const except = 'except' in row ? (row.except ?? []) : [];
     return under
       .filter(([key]) => key.endsWith(suffix))
-      .filter(([key]) => !except.some((other) => key.startsWith(other, prefix.length)))
+      .filter(([key]) => !except.includes(key.slice(prefix.length)))
       .flatMap(([, value]) => this.#readOne(value, row, read, plain));
   }
 
@@ -200,9 +151,7 @@ class StepReading {
     plain: ToPlain,
   ): Piece[] {
     return this.#onBudget((budget) => {
-      const leaves = under.map(
-        ([key, value]) => [key.slice(prefix.length), plain(value, budget)] as const,
-      );
+      const leaves = under.map(([key, value]) => [key.slice(prefix.length), plain(value)] as const);
       const unsaid = resolve(UNSAID[side], this.#kind);
       return readMessages(unflatten(leaves, wrappers, renamed), side, unsaid, budget);
     });
@@ -211,13 +160,18 @@ class StepReading {
   /** Reads one value on a budget of its own, so that none is read less for its neighbours. */
   #readOne(value: JsonValue, row: AttributeRow, read: Reading, plain: ToPlain): Piece[] {
     return this.#onBudget((budget) => {
-      const sent = plain(value, budget);
+      const sent = plain(value);
       const whole = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
       const told = row.earlierBy === undefined ? whole : this.#newIn(whole, row.earlierBy, budget);
       const maybeSchema =
         row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
       if (maybeSchema && isSchema(told, budget)) return [];
-      return this.#readValue(told, read, budget);
+      if (read.as === 'events') return this.#readEvents(told, budget);
+      const isJson =
+        row.jsonBy !== undefined && this.#step.attributes[row.jsonBy.key] === row.jsonBy.value;
+      const asWritten =
+        isJson && read.as === 'exchange' ? { ...read, encoded: true as const } : read;
+      return readValue(told, asWritten, this.#kind, budget);
     });
   }
 
@@ -228,109 +182,35 @@ class StepReading {
     return Array.isArray(list) && earlier <= list.length ? list.slice(earlier) : value;
   }
 
-  #readValue(value: JsonValue, read: Reading, budget: Budget): Piece[] {
-    switch (read.as) {
-      case 'text': {
-        const values = Array.isArray(value) ? value : [value];
-        return place(
-          resolve(read.place, this.#kind),
-          values.flatMap((one) => textsOf(one, budget)),
-        );
-      }
-      case 'messages':
-        return this.#readTold(value, read, budget);
-      case 'events':
-        return this.#readEvents(value, budget);
-      case 'structure':
-      case 'exchange':
-        return this.#readInside(value, read, budget);
-    }
-  }
-
-  /** Messages, in an envelope or not, and in one piece or not. */
-  #readTold(
-    value: JsonValue,
-    { side, envelope, streamed }: Extract<Reading, { as: 'messages' }>,
-    budget: Budget,
-  ): Piece[] {
-    const unsaid = resolve(UNSAID[side], this.#kind);
-    const { names, values } = takeOff(value, envelope, budget);
-    const pieces = values.flatMap((one) => readMessages(one, side, unsaid, budget));
-    return [
-      ...place(
-        'tool_name',
-        names.flatMap((name) => stringsOf(name, budget)),
-      ),
-      ...(streamed === true ? joinSaid(pieces) : pieces),
-    ];
-  }
-
-  /** What is inside an envelope, if there is one. */
-  #readInside(
-    value: JsonValue,
-    read: Extract<Reading, { as: 'structure' | 'exchange' }>,
-    budget: Budget,
-  ): Piece[] {
-    const surface = resolve(read.place, this.#kind);
-    const isTold = read.as === 'exchange' && this.#kind !== 'tool' && this.#kind !== 'retriever';
-    const isEncoded = isTold && read.encoded === true;
-    if (isEncoded && typeof value === 'string' && QUOTED.test(value)) {
-      return readExchange(open(value, budget, 1), read.side, surface, budget);
-    }
-    const { names, values } = takeOff(value, read.envelope, budget);
-    return [
-      ...place(
-        'tool_name',
-        names.flatMap((name) => stringsOf(name, budget)),
-      ),
-      ...values.flatMap((one) =>
-        isTold
-          ? // What an envelope holds is as it was said.
-            (isEncoded && one === value ? readMessages : readExchange)(
-              one,
-              read.side,
-              surface,
-              budget,
-            )
-          : place(surface, textsOf(one, budget)),
-      ),
-    ];
-  }
-
   /** A list of events that would else be span events: each names itself. */
   #readEvents(value: JsonValue, budget: Budget): Piece[] {
     const list = open(value, budget);
     return (Array.isArray(list) ? list : [list]).flatMap((one) => {
       const { 'event.name': name, ...event } = isObject(one) ? one : {};
-      const row = typeof name === 'string' ? rowOf(this.#tables.events, name) : undefined;
-      if (row !== undefined) return this.#readEvent(row, event, asIs);
+      const row = typeof name === 'string' ? eventRow(this.#tables.events, name) : undefined;
+      if (row !== undefined) return this.#readEvent(row, event);
       return place('step_output', textsOf(one, budget));
     });
   }
 
-  #readEvent<Carrier extends JsonValue>(
-    row: EventRow,
-    carrier: Carrier,
-    plain: (carrier: Carrier, budget: Budget) => JsonValue,
-  ): Piece[] {
+  /** @param carrier what the event carries, plain */
+  #readEvent(row: EventRow, carrier: JsonValue): Piece[] {
     switch (row.carries) {
       case 'attributes':
-        return this.#readCarried(this.#tables.rows, (budget) => plain(carrier, budget));
+        return this.#readCarried(this.#tables.rows, carrier);
       case 'own':
-        return this.#readCarried(row.attributes, (budget) => plain(carrier, budget));
+        return this.#readCarried(row.attributes, carrier);
       case 'message': {
-        const { onTool, beside } = row;
-        this.#told.add(row.side);
-        const pieces = this.#onBudget((budget) => {
-          const told = plain(carrier, budget);
-          return onTool !== undefined &&
-            this.#kind === 'tool' &&
-            isFrom(this.#step, onTool.provider)
-            ? place(onTool.surface, textsOf(contentOf(told, budget), budget))
-            : readMessageEvent(told, row.side, row.role, budget);
-        });
-        if (beside === undefined) return pieces;
-        return [...pieces, ...this.#readCarried(beside, (budget) => plain(carrier, budget))];
+        const { onTool, beside, side, role } = row;
+        const isToolText =
+          onTool !== undefined && this.#kind === 'tool' && isFrom(this.#step, onTool.provider);
+        const pieces = this.#onBudget((budget) =>
+          isToolText
+            ? place(onTool.surface, textsOf(contentOf(carrier, budget), budget))
+            : readMessageEvent(carrier, side, role, budget),
+        );
+        if (pieces.length > 0 && this.#step.dropped === 0) this.#told.add(side);
+        return beside === undefined ? pieces : [...pieces, ...this.#readCarried(beside, carrier)];
       }
       case 'nothing':
         return [];
@@ -338,9 +218,9 @@ class StepReading {
   }
 
   /** Reads an event that carries attributes; from a log body they come plain, or in a string. */
-  #readCarried(rows: readonly AttributeRow[], carry: (budget: Budget) => JsonValue): Piece[] {
+  #readCarried(rows: readonly AttributeRow[], sent: JsonValue): Piece[] {
     const budget = createBudget();
-    const carrier = open(carry(budget), budget);
+    const carrier = open(sent, budget);
     if (budget.exceeded) this.exceeded += 1;
     if (isObject(carrier)) return this.#readAttributes(rows, carrier, asIs);
     return budget.exceeded
@@ -356,30 +236,11 @@ class StepReading {
   }
 }
 
-/** A string that its producer wrote as JSON. */
-const QUOTED = /^\s*"/;
-
 function isOn({ onKinds, notOnKinds }: AttributeRow, kind: StepKind): boolean {
   return onKinds?.includes(kind) !== false && notOnKinds?.includes(kind) !== true;
-}
-
-/** What the model said, in one text where its first bit stood. */
-function joinSaid(pieces: readonly Piece[]): Piece[] {
-  const isSaid = ({ surface }: Piece) => surface === 'agent_output';
-  const said = pieces.filter(isSaid).map(({ text }) => text);
-  const first = pieces.findIndex(isSaid);
-  return pieces.flatMap((piece, index) => {
-    if (!isSaid(piece)) return [piece];
-    return index === first ? place('agent_output', [said.join('')]) : [];
-  });
 }
 
 function isFrom(step: Step, provider: string | undefined): boolean {
   const { 'gen_ai.provider.name': current, 'gen_ai.system': deprecated } = step.attributes;
   return provider === undefined || current === provider || deprecated === provider;
-}
-
-/** The surface a place means on a step of that kind. */
-export function resolve(where: Place, kind: StepKind): Surface {
-  return typeof where === 'string' ? where : (where[kind] ?? where.else);
 }

@@ -42,21 +42,18 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 
 /**
  * A stored attribute value as the JSON its sender meant: bytes become null (they are no text), a
- * non-finite number its name, a key that was doubled to "$$…" its own self. Past the budget's
- * nodes the rest is left out. Recursive: what is stored is at most 64 deep.
+ * non-finite number its name, a key that was doubled to "$$…" its own self. Recursive: what is
+ * stored is at most 64 deep. On no budget: it makes nothing larger, and must leave nothing out.
  */
-export function toPlain(stored: JsonValue, budget: Budget): JsonValue {
-  if (Array.isArray(stored)) {
-    const within = takeMembers(stored, budget);
-    return within.map((member) => toPlain(member, budget));
-  }
+export function toPlain(stored: JsonValue): JsonValue {
+  if (Array.isArray(stored)) return stored.map(toPlain);
   if (!isObject(stored)) return stored;
   if (typeof stored.$bytes === 'string') return null;
   if (typeof stored.$double === 'string') return stored.$double;
   return Object.fromEntries(
-    takeMembers(Object.entries(stored), budget).map(([key, value]) => [
+    Object.entries(stored).map(([key, value]) => [
       key.startsWith('$$') ? key.slice(1) : key,
-      toPlain(value, budget),
+      toPlain(value),
     ]),
   );
 }
@@ -64,17 +61,10 @@ export function toPlain(stored: JsonValue, budget: Budget): JsonValue {
 /**
  * The same for a map of attributes: its own keys are the sender's, never tags of the stored form.
  */
-export function toPlainMap(attributes: JsonObject, budget: Budget): JsonObject {
+export function toPlainMap(attributes: JsonObject): JsonObject {
   return Object.fromEntries(
-    Object.entries(attributes).map(([key, value]) => [key, toPlain(value, budget)]),
+    Object.entries(attributes).map(([key, value]) => [key, toPlain(value)]),
   );
-}
-
-function takeMembers<Member>(members: readonly Member[], budget: Budget): readonly Member[] {
-  const within = members.slice(0, budget.nodes);
-  take(budget, 'nodes', within.length);
-  if (within.length < members.length) budget.exceeded = true;
-  return within;
 }
 
 /**

@@ -39,6 +39,8 @@ export const VERCEL_AI_SDK: Convention = {
     },
     { key: 'ai.value', read: { as: 'text', place: 'step_input' } },
     { key: 'ai.values', read: { as: 'text', place: 'step_input' } },
+    // To be ranked. The ranking repeats them.
+    { key: 'ai.documents', read: { as: 'text', place: 'step_input' } },
     { key: 'ai.toolCall.name', read: { as: 'text', place: 'tool_name' } },
     { key: 'ai.toolCall.args', read: { as: 'structure', place: 'tool_args' } },
     { key: 'ai.toolCall.result', read: { as: 'structure', place: 'tool_result' } },

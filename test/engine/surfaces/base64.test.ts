@@ -2,13 +2,19 @@ import { describe, expect, it } from 'vitest';
 import { isBase64, isPicture, shortenBase64 } from '../../../src/engine/surfaces/base64.ts';
 
 const run = 'Ab0+'.repeat(1000);
+const ends = `${run.slice(0, 256)}…${run.slice(-256)}`;
 
 describe('shortenBase64', () => {
   it.each([
-    ['a run', run, `${run.slice(0, 256)}…`],
-    ['its padding too', `${run}==`, `${run.slice(0, 256)}…`],
-    ['words on either side', `before ${run}= after`, `before ${run.slice(0, 256)}… after`],
-    ['two runs', `${run} ${run}`, `${run.slice(0, 256)}… ${run.slice(0, 256)}…`],
+    ['a run', run, ends],
+    ['its padding too', `${run}==`, ends],
+    ['words on either side', `before ${run}= after`, `before ${ends} after`],
+    ['two runs', `${run} ${run}`, `${ends} ${ends}`],
+    [
+      'not the end of a path',
+      `cat ${'/'.repeat(1100)}etc/passwd`,
+      `cat ${'/'.repeat(256)}…${'/'.repeat(246)}etc/passwd`,
+    ],
     ['not a short run', run.slice(0, 1023), run.slice(0, 1023)],
     ['not lines', `${run.slice(0, 76)}\n`.repeat(50), `${run.slice(0, 76)}\n`.repeat(50)],
     ['nothing', '', ''],

@@ -244,9 +244,21 @@ describe('OpenTelemetry GenAI, deprecated message events', () => {
     ]);
   });
 
+  it('reads a message that a log record has in its attributes', () => {
+    const attributes = { 'event.name': 'gen_ai.user.message', 'gen_ai.system': 'm', content: 'x' };
+    expect(read(log({ attributes }))).toEqual(['step_input: x']);
+    expect(read(log({ attributes, body: 'gen_ai.user.message' }))).toEqual(['step_input: x']);
+    const { content: _, ...withheld } = attributes;
+    expect(read(log({ attributes: withheld }))).toEqual([]);
+    expect(read(event(chat({}), 'gen_ai.user.message', withheld))).toEqual([]);
+  });
+
   it('does not let an attribute pass for the stored form of bytes', () => {
     const message = { content: 'x', $bytes: 'aGk=' };
-    expect(read(event(chat({}), 'gen_ai.user.message', message))).toEqual(['step_input: x']);
+    expect(read(event(chat({}), 'gen_ai.user.message', message))).toEqual([
+      'step_input: x',
+      'step_input: aGk=',
+    ]);
   });
 });
 

@@ -227,3 +227,96 @@ describe('readMessages: what is said', () => {
     if (typeof value !== 'string') expect(read(JSON.stringify(value))).toEqual(expected);
   });
 });
+
+describe('readMessages: who names members hides nothing', () => {
+  const user = (content: JsonValue) => [{ role: 'user', content }];
+  const tool = (content: JsonValue) => [{ role: 'tool', content }];
+  it.each<[string, JsonValue, string]>([
+    ['beside a text', user([{ type: 'text', text: 'x', more: 'HIDE me' }]), 'step_input: HIDE me'],
+    ['beside a bare text', tool({ text: 'x', html: 'HIDE me' }), 'tool_result: HIDE me'],
+    ['beside parts', tool({ parts: [], note: 'HIDE me' }), 'tool_result: HIDE me'],
+    [
+      'beside an empty text',
+      user([{ type: 'text', content: '', text: 'HIDE' }]),
+      'step_input: HIDE',
+    ],
+    ['a second text', user([{ type: 'text', content: 'x', text: 'HIDE' }]), 'step_input: HIDE'],
+    [
+      'beside a call in a text',
+      user([{ type: 'text', text: 'HIDE me', function: {} }]),
+      'step_input: HIDE me',
+    ],
+    [
+      'beside a message',
+      [{ role: 'user', content: 'x', attachments: [{ text: 'HIDE me' }] }],
+      'step_input: HIDE me',
+    ],
+    [
+      'in arguments like a wrapper',
+      [{ type: 'tool_call', name: 'run', arguments: { type: 'sql', value: 'x', q: 'HIDE' } }],
+      'tool_args: sql\nx\nHIDE',
+    ],
+    [
+      'in a result like a wrapper',
+      [{ type: 'tool_call_response', response: { type: 'text', value: 'x', q: 'HIDE' } }],
+      'tool_result: text\nx\nHIDE',
+    ],
+    [
+      'in a picture, as a prototype',
+      user([JSON.parse('{"type":"image","__proto__":"HIDE me"}')]),
+      'step_input: HIDE me',
+    ],
+    [
+      'in the address of a picture',
+      user([{ type: 'image', source: { type: 'url', url: 'https://x.test/?q=HIDE' } }]),
+      'step_input: https://x.test/?q=HIDE',
+    ],
+    ['in a list in a list', user([['HIDE me']]), 'step_input: ["HIDE me"]'],
+    [
+      'as a thought of a tool',
+      tool({ type: 'reasoning', content: 'HIDE me' }),
+      'tool_result: reasoning\nHIDE me',
+    ],
+    [
+      'as the name of a call of a tool',
+      tool({ type: 'tool_call', name: 'HIDE me' }),
+      'tool_result: tool_call\nHIDE me',
+    ],
+  ])('%s', (_name, value, text) => {
+    expect(read(value)).toContain(text);
+  });
+
+  it('facts about a message and a part are not told', () => {
+    const part = { type: 'text', text: 'x', id: 'p-1', signature: 'AAAA', index: 0 };
+    const message = {
+      id: 'm-1',
+      role: 'user',
+      name: 'Ann',
+      content: [part],
+      metadata: { a: 'b c' },
+    };
+    expect(read([message])).toEqual(['step_input: x']);
+  });
+});
+
+describe('readMessages: what a provider adds', () => {
+  it('a call that LangChain keeps in the form of the provider', () => {
+    const call = { name: 'run', arguments: '{"a":"ls"}' };
+    const message = { type: 'ai', content: '', additional_kwargs: { function_call: call } };
+    expect(read([message])).toEqual(['tool_name: run', 'tool_args: {"a":"ls"}', 'tool_args: ls']);
+  });
+
+  it('the transcript of what was spoken', () => {
+    const audio = { id: 'a-1', data: 'AAAA', transcript: 'hello there' };
+    expect(read([{ role: 'assistant', content: null, audio }])).toEqual([
+      'agent_output: hello there',
+    ]);
+  });
+
+  it('a thought of which only the summary is told', () => {
+    const summary = [{ type: 'summary_text', text: 'why' }];
+    expect(read([{ type: 'reasoning', content: [], summary }])).toContain(
+      'agent_output: summary_text\nwhy',
+    );
+  });
+});

@@ -294,6 +294,15 @@ describe('spans', () => {
     expect(kindOf(step)).toBe('tool');
   });
 
+  it('a tool whose event has attributes that only begin like its output', () => {
+    const content = { output: 'a', output_file: '/b', contents: 'c', diff_truncated: true };
+    expect(read(withEvent(traced('tool', {}), 'tool.output', content))).toEqual([
+      'tool_args: /b',
+      'tool_args: c',
+      'tool_result: a',
+    ]);
+  });
+
   it('a tool whose content is told by the event alone', () => {
     const step = traced('tool', { tool_name: 'Edit' });
     const content = { file_path: '/a.ts', diff: '-a\n+b', content: 'whole' };

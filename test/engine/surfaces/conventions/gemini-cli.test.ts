@@ -315,3 +315,23 @@ describe('spans hold what their operation took and gave', () => {
     expect(read(other)[0]).toContain('tool_args: {"callId":"call-1"');
   });
 });
+
+describe('a tool or a model cannot choose how it is read', () => {
+  const hidden = JSON.stringify({ messages: [], tools: 'Ignore this.' });
+
+  it('what a tool shows', () => {
+    const output = JSON.stringify({ response: { resultDisplay: hidden } });
+    expect(read(operation('tool_call', { 'gen_ai.output.messages': output }))).toContain(
+      `tool_result: ${hidden}`,
+    );
+  });
+
+  it('what comes bit by bit is put together as it came', () => {
+    const bits = ['Say', ' ', '"this"', '\n\n', 'now'];
+    const streamChunks = bits.map((text) => ({ content: { role: 'model', parts: [{ text }] } }));
+    const output = JSON.stringify({ streamChunks });
+    expect(read(operation('llm_call', { 'gen_ai.output.messages': output }))).toEqual([
+      'agent_output: Say "this"\n\nnow',
+    ]);
+  });
+});

@@ -98,6 +98,17 @@ describe('the trace', () => {
     expect(read(observation('span', trace))).toEqual(['step_input: in', 'agent_output: out']);
   });
 
+  it('is told beside what its span took and gave, and beside a status', () => {
+    const status = { 'langfuse.observation.status_message': 'slow' };
+    expect(read(observation('span', { ...trace, ...io('a', 'b'), ...status }))).toEqual([
+      'step_input: a',
+      'step_output: b',
+      'step_output: slow',
+      'step_input: in',
+      'agent_output: out',
+    ]);
+  });
+
   it('is not told once more', () => {
     expect(read(observation('span', { ...trace, ...io('in', 'out') }))).toEqual([
       'step_input: in',

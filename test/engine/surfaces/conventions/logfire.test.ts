@@ -193,3 +193,14 @@ describe('spans that have not ended', () => {
     ]);
   });
 });
+
+describe('what an envelope holds is as it was said', () => {
+  const typed = JSON.stringify({ messages: [], tools: 'Ignore this.' });
+
+  it.each([
+    ['request_data', { prompt: typed }, 'step_input'],
+    ['response_data', { combined_chunk_content: typed }, 'agent_output'],
+  ])('%s', (key, value, surface) => {
+    expect(read(client({ [key]: JSON.stringify(value) }))).toContain(`${surface}: ${typed}`);
+  });
+});

@@ -117,3 +117,11 @@ it('tools, tags, ids and bits of a stream are not matched', () => {
   const events = [{ name: 'mlflow.chunk.item.0', attributes: { 'mlflow.chunk.value': '"x"' } }];
   expect(read({ ...step, events })).toEqual([]);
 });
+
+it('what a function gave is no answer of a model: it chooses its members', () => {
+  const output = { messages: [], instructions: 'Ignore this.' };
+  const step = span({
+    attributes: { 'mlflow.spanType': '"CHAIN"', 'mlflow.spanOutputs': JSON.stringify(output) },
+  });
+  expect(read(step)).toEqual(['step_output: Ignore this.']);
+});

@@ -219,3 +219,73 @@ it('a span that lost its kind past the limit of attributes is still told', () =>
   expect(extractSurfaces([lost]).kinds).toEqual(['llm']);
   expect(read(lost)).toEqual(['agent_output: hi']);
 });
+
+describe('what stands beside a value hides nothing of it', () => {
+  const io = { 'input.value': 'in', 'output.value': 'out' };
+
+  it('a failure that was survived', () => {
+    const events = [{ name: 'exception', attributes: { 'exception.message': 'once' } }];
+    expect(read({ ...step('TOOL', io), events })).toEqual([
+      'tool_args: in',
+      'tool_result: once',
+      'tool_result: out',
+    ]);
+    expect(read(step('AGENT', { ...io, 'error.message': 'once' }))).toEqual([
+      'step_output: once',
+      'step_input: in',
+      'agent_output: out',
+    ]);
+  });
+
+  it('a query', () => {
+    expect(read(step('CHAIN', { ...io, 'db.query.text': 'SELECT 1' }))).toEqual([
+      'query_text: SELECT 1',
+      'step_input: in',
+      'step_output: out',
+    ]);
+  });
+
+  it('what is known of documents whose content is withheld', () => {
+    const found = { 'retrieval.documents.0.document.metadata': '{"a":"b"}' };
+    expect(read(step('RETRIEVER', { ...io, ...found }))).toEqual([
+      'tool_result: {"a":"b"}',
+      'tool_result: b',
+      'step_input: in',
+      'tool_result: out',
+    ]);
+  });
+
+  it('an event without content', () => {
+    const events = [{ name: 'gen_ai.choice', attributes: { index: 0 } }];
+    expect(read({ ...step('LLM', io), events })).toEqual(['step_input: in', 'agent_output: out']);
+  });
+});
+
+describe('a raw request of a model', () => {
+  const request = JSON.stringify({
+    messages: [
+      { role: 'system', content: 'You are a shop.' },
+      { role: 'user', content: 'a hat' },
+    ],
+    tools: [{ name: 'search' }],
+  });
+
+  it('is read by author where it is said to be JSON', () => {
+    const mime = { 'input.mime_type': 'application/json' };
+    expect(read(step('LLM', { ...mime, 'input.value': request }))).toEqual(['step_input: a hat']);
+  });
+
+  it('is told whole where it may be what somebody typed', () => {
+    expect(read(step('LLM', { 'input.value': request }))).toContain(`step_input: ${request}`);
+  });
+});
+
+it('arguments called `properties` are no schema', () => {
+  const parameters = JSON.stringify({ parent: 'p', properties: { title: 'x y' } });
+  expect(read(step('TOOL', { 'tool.parameters': parameters }))).toEqual([
+    `tool_args: ${parameters}`,
+    'tool_args: p\nx y',
+  ]);
+  const schema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] };
+  expect(read(step('TOOL', { 'tool.parameters': JSON.stringify(schema) }))).toEqual([]);
+});

@@ -162,3 +162,17 @@ describe('MCP', () => {
     expect(read(server)).toContain('tool_result: no hats');
   });
 });
+
+describe('odd keys', () => {
+  it('a message that is one value', () => {
+    expect(read(span({ attributes: { 'gen_ai.prompt.0': 'hello' } }))).toEqual([
+      'step_input: hello',
+    ]);
+  });
+
+  it('a key of a thousand members', () => {
+    const key = `gen_ai.prompt.0${'.a'.repeat(100_000)}`;
+    const texts = read(span({ attributes: { [key]: 'hello' } }));
+    expect(texts.some((text) => text.includes('hello'))).toBe(true);
+  });
+});

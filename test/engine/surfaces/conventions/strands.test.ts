@@ -159,3 +159,9 @@ describe('latest conventions', () => {
     expect(read(step)).toEqual([...called, ...answered]);
   });
 });
+
+it("a tool's result of its own structure is told whole", () => {
+  const message = '{"result":"at noon"}';
+  const step = strands('execute_tool', {}, [{ name: 'gen_ai.choice', attributes: { message } }]);
+  expect(read(step)).toEqual([`tool_result: ${message}`, 'tool_result: at noon']);
+});

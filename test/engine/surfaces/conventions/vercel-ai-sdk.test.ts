@@ -116,3 +116,13 @@ it('embeds values; vectors are no text', () => {
 it("plain keys of other producers' spans are not its own", () => {
   expect(read(span({ attributes: { 'ai.prompt': 'x', 'ai.response.text': 'y' } }))).toEqual([]);
 });
+
+test('documents to be ranked', () => {
+  const attributes = { 'ai.documents': ['"a"', '{"text":"b"}'], 'ai.ranking': ['0'] };
+  expect(read(operation('ai.rerank', attributes))).toEqual([
+    'step_input: "a"',
+    'step_input: a',
+    'step_input: {"text":"b"}',
+    'step_input: b',
+  ]);
+});
