@@ -1,8 +1,11 @@
 /**
- * Reads the steps of a run back, in time order, within the limits of one evaluation.
+ * Reads the steps of runs back, in time order, within the limits of one evaluation and of what is
+ * read at a time.
  *
  * A run may have a million steps, so they are put in order by narrow rows, and documents are
  * fetched for the first ones only: reading a document costs more than everything else together.
+ * Several runs are read at once because asking costs more than answering: planning opens every
+ * partition and index, and takes longer than reading a short run.
  */
 import type { JsonObject, JsonValue, SpanEvent, Step } from '../model.ts';
 import type { Database } from './database.ts';
@@ -15,7 +18,13 @@ export interface StepLimits {
   readonly bytesMax: number;
 }
 
-const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * 1024 * 1024 };
+const MIB = 1024 * 1024;
+const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
+/**
+ * Most such bytes of several runs read at a time: some seconds of matching at its slowest. A first
+ * run above it is read all the same, without others.
+ */
+const TOGETHER_BYTES_MAX = 8 * MIB;
 
 interface StepRow {
   readonly source: Step['source'];
@@ -35,14 +44,31 @@ interface StepRow {
   readonly hasRemoteParent: boolean;
 }
 
-/** What the run itself says, beside one of its steps; `source` is null when there is no step. */
-type AnswerRow = { readonly total: number } & (StepRow | { readonly source: null });
+/** What names a run and the days it arrived on. */
+export type RunToRead = Pick<
+  ClaimedRun,
+  'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'
+>;
+
+/** What the run itself says, ahead of its steps. */
+interface RunRow {
+  readonly source: null;
+  readonly total: number;
+  /** whether it has any; some of a run that was read follow */
+  readonly hasSteps: boolean;
+}
+
+/** `place` counts the runs asked for, from 0. */
+type AnswerRow = { readonly place: number } & (RunRow | StepRow);
 
 export interface StepsOfRun {
   readonly steps: readonly Step[];
   /** steps stored but not read: past the limits, or no longer kept */
   readonly unread: number;
 }
+
+/** A run that retention has removed since it was claimed. */
+const NOT_THERE = { hasSteps: false, total: 0 };
 
 function toStep(row: StepRow): Step {
   return {
@@ -73,12 +99,27 @@ function toStep(row: StepRow): Step {
 const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
 
 /**
- * The rows of a run by arrival day, so that other days' partitions are not opened.
- * @param run what names the run: each of these columns has an index, several together have none
+ * The days on which any of the runs may have arrived: known when the statement is planned, so that
+ * other days' partitions are not opened.
  */
-const ofRun = (table: string, run = `${table}.trace_id`): string =>
-  `${table}.workspace_id = $1 AND ${run} = $2
-   AND ${table}.arrived_on BETWEEN $3::date - 1 AND $4::date + 1`;
+const inDays = (table: string): string =>
+  `${table}.arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
+
+/**
+ * The rows of a run by arrival day.
+ * @param of what names the run: each of these columns has an index, several together have none
+ */
+const ofRun = (table: string, of = `${table}.trace_id`): string =>
+  `${table}.workspace_id = run.workspace_id AND ${of} = run.run_id
+   AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}`;
+
+/**
+ * A narrow row again. By its place alone, which one snapshot never gives to two: whatever else was
+ * asked, the planner might look up instead, and then find the whole run for every step.
+ */
+const atPlace = (table: string): string =>
+  `${table}.ctid = kept.place_stored AND ${table}.arrived_on = kept.arrived_on
+   AND ${inDays(table)}`;
 
 const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
 
@@ -90,33 +131,47 @@ const stored = (column: string): string => `coalesce(pg_column_size(${column}) -
 const bytes = (column: string): string => `coalesce(octet_length(${column}::text), 0)`;
 
 /**
- * narrow: the first steps in time. kept: those that may fit into the bytes, by what is stored.
- * document: those, in full.
+ * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
+ * into the bytes, by what is stored, of the first runs that fit together. document: those, in full.
  *
- * LATERAL with LIMIT 1 fixes how documents and resources are fetched, row by row: left to itself the
- * planner, which cannot know how many steps come, has compared every step with every other.
+ * LATERAL with LIMIT fixes how rows, documents and resources are fetched, one after the other, and
+ * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
+ * come, has compared every step with every other, and read all documents again for every run.
  */
 const READ_STEPS = `
-  WITH narrow AS (
-    SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
-           arrived_on, ctid AS place_stored, ${stored('attributes')} + ${stored('events')} AS stored
-      FROM spans WHERE ${ofRun('spans')}
-    UNION ALL
-    SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
-           ${stored('attributes')} + ${stored('body')}
-      FROM log_records AS log WHERE ${ofRun('log')}
-    UNION ALL
-    SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
-           ${stored('attributes')} + ${stored('body')}
-      FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
-    ORDER BY ${IN_TIME} LIMIT $5
+  WITH run AS (
+    SELECT t.*, r.spans + r.log_records AS total
+      FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
+           AS t (workspace_id, run_id, first_on, last_on, run_place)
+      JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+  ), narrow AS (
+    SELECT run.*, step.* FROM run CROSS JOIN LATERAL (
+      SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
+             arrived_on, ctid AS place_stored, ${stored('attributes')} + ${stored('events')} AS stored
+        FROM spans WHERE ${ofRun('spans')}
+      UNION ALL
+      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
+             ${stored('attributes')} + ${stored('body')}
+        FROM log_records AS log WHERE ${ofRun('log')}
+      UNION ALL
+      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
+             ${stored('attributes')} + ${stored('body')}
+        FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
+      ORDER BY ${IN_TIME} LIMIT $7
+    ) AS step
   ), numbered AS (
     SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time AS stored_so_far
-      FROM narrow WINDOW in_time AS (ORDER BY ${IN_TIME})
+      FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
+  ), begun AS MATERIALIZED (
+    SELECT DISTINCT run_place FROM numbered
+  ), fitting AS (
+    SELECT *, sum(stored) OVER (ORDER BY run_place) AS stored_together
+      FROM numbered WHERE place = 1 OR stored_so_far <= $8
   ), kept AS (
-    SELECT * FROM numbered WHERE place = 1 OR stored_so_far <= $6
+    SELECT * FROM fitting
+     WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
   ), document AS (
-    SELECT *, sum(bytes) OVER (ORDER BY place) AS bytes_so_far
+    SELECT *, sum(bytes) OVER (PARTITION BY run_place ORDER BY place) AS bytes_so_far
       FROM kept CROSS JOIN LATERAL (
         SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
                NULL::json AS body,
@@ -124,55 +179,85 @@ const READ_STEPS = `
                coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
                ${bytes('attributes')} + ${bytes('events')} AS bytes
           FROM spans
-         WHERE kept.source = 'span' AND ${ofRun('spans')}
-           AND spans.arrived_on = kept.arrived_on AND spans.ctid = kept.place_stored
+         WHERE kept.source = 'span' AND ${atPlace('spans')}
         UNION ALL
         SELECT NULL, event_name, 0, NULL, resource_id, attributes, NULL,
                body, coalesce(dropped_attributes, 0), false,
                ${bytes('attributes')} + ${bytes('body')}
           FROM log_records AS log
-         WHERE kept.source = 'log' AND ${ofRun('log', 'coalesce(log.run_id, log.trace_id)')}
-           AND log.arrived_on = kept.arrived_on AND log.ctid = kept.place_stored
+         WHERE kept.source = 'log' AND ${atPlace('log')}
          LIMIT 1
       ) AS in_full
+  ), together AS (
+    SELECT *, sum(bytes) OVER (ORDER BY run_place) AS bytes_together
+      FROM document WHERE place = 1 OR bytes_so_far <= $8
   ), step AS (
-    SELECT place, source, encode(span_id, 'hex') AS "spanId",
+    SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
            encode(parent_span_id, 'hex') AS "parentSpanId", name, start, "end",
            status_code AS "statusCode", status_message AS "statusMessage",
            scope_name AS "scopeName", service_name AS "serviceName", attributes, events, body,
            dropped::float8, remote AS "hasRemoteParent"
-      FROM document LEFT JOIN LATERAL (
+      FROM together LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources
-         WHERE workspace_id = $1 AND id = document.resource_id LIMIT 1
+         WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
       ) AS resource ON true
-     WHERE place = 1 OR bytes_so_far <= $6
+     WHERE run_place = (SELECT min(run_place) FROM begun) OR bytes_together <= $9
   )
-  SELECT spans + log_records AS total, step.*
-    FROM runs LEFT JOIN step ON true WHERE workspace_id = $1 AND run_id = $2 ORDER BY place`;
+  SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
+  UNION ALL
+  SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL,
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+    FROM run LEFT JOIN begun ON begun.run_place = run.run_place
+   ORDER BY place, step_place NULLS FIRST`;
 
 /**
- * The steps of a run: its spans and the log records that carry its trace id, or were put into it
- * (`log-runs.ts`). The first step is read whatever its size, so that a run is never empty because of
- * its limits.
+ * The steps of runs: each run's spans and the log records that carry its trace id, or were put into
+ * it (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
+ * because of its limits.
  *
  * Not a named statement: a plan made for any run opens every partition and knows no sizes.
  *
- * @param run its arrival days bound the days looked into, with a day to spare on either side for
- *   clocks that differ
+ * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
+ *   either side for clocks that differ
+ * @returns for the first of the runs, as many as fit into `togetherBytesMax`: at least one
  */
-export async function readSteps(
+export async function readStepsOfRuns(
   database: Database,
-  { workspaceId, runId, firstArrivalOn, lastArrivalOn }: Omit<ClaimedRun, 'attempt' | 'state'>,
+  runs: readonly RunToRead[],
   { stepsMax, bytesMax }: StepLimits = LIMITS,
-): Promise<StepsOfRun> {
+  togetherBytesMax: number = TOGETHER_BYTES_MAX,
+): Promise<StepsOfRun[]> {
+  const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
+  const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
   const { rows } = await database.query<AnswerRow>(READ_STEPS, [
-    workspaceId,
-    runId,
-    firstArrivalOn,
-    lastArrivalOn,
+    runs.map(({ workspaceId }) => workspaceId),
+    runs.map(({ runId }) => runId),
+    firstDays,
+    lastDays,
+    [...firstDays].sort()[0],
+    [...lastDays].sort().at(-1),
     stepsMax,
     bytesMax,
+    togetherBytesMax,
   ]);
-  const steps = rows.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
-  return { steps, unread: (rows[0]?.total ?? 0) - steps.length };
+  const answers: AnswerRow[][] = runs.map(() => []);
+  for (const row of rows) answers[row.place]?.push(row);
+  const read: StepsOfRun[] = [];
+  for (const [run, ...its] of answers) {
+    const { hasSteps, total } = run?.source === null ? run : NOT_THERE;
+    if (hasSteps && its.length === 0) break;
+    const steps = its.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
+    read.push({ steps, unread: total - steps.length });
+  }
+  return read;
+}
+
+/** The steps of one run, as `readStepsOfRuns` reads them. */
+export async function readSteps(
+  database: Database,
+  run: RunToRead,
+  limits: StepLimits = LIMITS,
+): Promise<StepsOfRun> {
+  const [only] = await readStepsOfRuns(database, [run], limits);
+  return only ?? { steps: [], unread: 0 };
 }

@@ -1,62 +1,45 @@
 /**
- * The pass: slots, one per worker thread, that claim due runs and have them evaluated one by one.
+ * The pass: lanes, one per worker thread, that have due runs evaluated, many at a time.
  *
- *   turn (every interval) ──► free slots open ──► next run ──► evaluate ──► settle ─┐
- *                                  │                 ▲──────────────────────────────┘
- *                                  └ nothing due: the slot closes
+ *   turn (every interval) ──► idle lanes open ──► next task ──► evaluate ──► settle ─┐
+ *                                  │                 ▲───────────────────────────────┘
+ *                                  └ nothing due: the lane closes
  *
- * Slots share the runs claimed, so that no run waits behind a long one while a thread is free. What
- * was claimed is always evaluated, released, given back, or left to its lease when the database is
- * away. Any number of processes may do this over one database.
+ * Lanes share the runs claimed (claims.ts) and take them task by task (lane.ts), so that no run waits
+ * behind a long one while a thread is free. What was claimed is always evaluated, released, given
+ * back, or left to its lease when the database is away. Any number of processes may do this over one
+ * database.
  */
 import type { Database } from '../db/database.ts';
-import {
-  type ClaimedRun,
-  type ClaimSettings,
-  claimRuns,
-  giveBackRuns,
-  giveUpRuns,
-  releaseRun,
-  renewLeases,
-} from '../db/evaluation-queue.ts';
-import { readWorkspaceSettings } from '../db/rule-settings.ts';
-import { closeSessionRuns } from '../db/session-runs.ts';
-import { type Rule, SEVERITIES, type Severity, type Snapshot } from '../model.ts';
+import { type ClaimSettings, renewLeases } from '../db/evaluation-queue.ts';
+import { type Rule, SEVERITIES, type Snapshot } from '../model.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
-import { reasonOf } from './reason.ts';
-import { ruleSetOf } from './rule-set.ts';
-import type { EvaluateOutcome, EvaluateTask } from './tasks.ts';
+import { Claims } from './claims.ts';
+import { Lane, type LaneTiming } from './lane.ts';
+import type { RunOutcome } from './tasks.ts';
 import type { Workers } from './workers.ts';
 
-/** Enough to be worth a claim, few enough that none waits here while another process is free. */
-const RUNS_PER_SLOT = 4;
 const TIMING: PassTiming = {
   renewMs: 60_000,
   runTimeMaxMs: 10 * 60_000,
+  taskTimeMaxMs: 2 * 60_000,
   stopWithinMs: 10_000,
 };
-/** What could not be told to the database is kept until it is back; past this, leases run out. */
-const OWED_MAX = 100;
 
-const STOPPED = 'the process stopped';
-const TOO_LONG = 'the evaluation took too long';
-
-export interface PassTiming {
+export interface PassTiming extends LaneTiming {
   /** how often leases begin anew; a fifth of what they last (`evaluation-queue.ts`) */
   readonly renewMs: number;
-  /** past this a run's worker is ended, and the run has lost an attempt */
-  readonly runTimeMaxMs: number;
   /** how long a stopping process waits for the runs under way before it gives them back */
   readonly stopWithinMs: number;
 }
 
-export interface PassSettings extends Omit<ClaimSettings, 'limit'> {
+export interface PassSettings extends Omit<ClaimSettings, 'limit' | 'retries'> {
   readonly intervalMs: number;
 }
 
 export interface PassDependencies {
   readonly database: Database;
-  readonly workers: Pick<Workers, 'threads' | 'evaluate'>;
+  readonly workers: Pick<Workers, 'threads'>;
   readonly snapshot: Snapshot;
   /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
@@ -68,6 +51,7 @@ export interface PassDependencies {
     | 'runLost'
     | 'runWithoutText'
     | 'runsGivenUp'
+    | 'runsTriedApart'
     | 'findingsStored'
   >;
 }
@@ -81,36 +65,42 @@ export function runnableRules(rules: readonly Rule[]): Rule[] {
   );
 }
 
-const freshTally = () => ({ evaluated: 0, undecided: 0, findings: 0, since: performance.now() });
+const freshTally = () => ({ evaluated: 0, findings: 0, since: performance.now() });
 
 export class Pass {
   readonly #deps: PassDependencies;
   readonly #settings: PassSettings;
   readonly #timing: PassTiming;
-  readonly #slots = new Set<Promise<void>>();
-  /** claimed, not begun */
-  readonly #waiting: EvaluateTask[] = [];
-  readonly #underWay = new Map<EvaluateTask, AbortController>();
-  #owed: (() => Promise<void>)[] = [];
-  #claiming: Promise<void> | null = null;
+  readonly #claims: Claims;
+  readonly #lanes: readonly Lane[];
+  /** lanes at work */
+  readonly #working = new Map<Lane, Promise<void>>();
   #turns: NodeJS.Timeout | null = null;
   #renewals: NodeJS.Timeout | null = null;
   #stopping = false;
-  /** what the database last answered the pass with, when that was an error */
-  #failure: unknown = null;
   #tally = freshTally();
 
   /** @param timing other than the service's, for tests */
   constructor(deps: PassDependencies, settings: PassSettings, timing: PassTiming = TIMING) {
+    const { events } = deps;
+    const { threads } = deps.workers;
     this.#deps = deps;
     this.#settings = settings;
     this.#timing = timing;
+    const claims = new Claims(
+      { ...deps, threads: threads.length, onWaiting: () => this.#openLanes() },
+      settings,
+    );
+    this.#claims = claims;
+    const onOutcome = this.#count.bind(this);
+    this.#lanes = threads.map((thread) => new Lane({ thread, claims, timing, events, onOutcome }));
   }
 
-  /** Begins: now, and at every interval for the slots that are free then. */
+  /** Begins: now, and at every interval for the lanes that are idle then. */
   start(): void {
     const turn = (): void => {
-      this.#openSlots();
+      this.#claims.open();
+      this.#openLanes();
       this.#report();
     };
     turn();
@@ -124,8 +114,9 @@ export class Pass {
   async stop(): Promise<void> {
     this.#stopping = true;
     if (this.#turns !== null) clearInterval(this.#turns);
+    this.#claims.close();
     const deadline = setTimeout(() => {
-      for (const controller of this.#underWay.values()) controller.abort(STOPPED);
+      for (const lane of this.#lanes) lane.stop();
     }, this.#timing.stopWithinMs);
     await this.#drain();
     clearTimeout(deadline);
@@ -136,7 +127,7 @@ export class Pass {
    * do not fail it; a worker that dies is replaced, told and counted, and costs its run an attempt.
    */
   async check(): Promise<void> {
-    if (this.#failure !== null) throw this.#failure;
+    if (this.#claims.failure !== null) throw this.#claims.failure;
   }
 
   /**
@@ -146,177 +137,71 @@ export class Pass {
    */
   async runOnce(): Promise<PassFacts> {
     this.#tally = freshTally();
-    this.#openSlots();
+    this.#claims.takeReleased();
+    this.#claims.open();
+    this.#openLanes();
     await this.#drain();
-    if (this.#failure !== null) throw this.#failure;
+    if (this.#claims.failure !== null) throw this.#claims.failure;
     // A run may have failed for the last time after the last claim had looked.
-    await this.#giveUp();
+    await this.#claims.giveUp();
     return this.#report();
   }
 
   #report(): PassFacts {
-    const { since, ...counts } = this.#tally;
+    const { since, evaluated, findings } = this.#tally;
     this.#tally = freshTally();
-    const facts = { ...counts, elapsedMs: Math.round(performance.now() - since) };
+    const undecided = this.#claims.takeReleased();
+    const elapsedMs = Math.round(performance.now() - since);
+    const facts = { evaluated, undecided, findings, elapsedMs };
     this.#deps.events.passFinished(facts);
     return facts;
   }
 
-  #fail(error: unknown): void {
-    this.#failure = error;
-    this.#deps.events.passFailed(error);
-  }
-
-  #openSlots(): void {
+  #openLanes(): void {
+    if (this.#stopping || !this.#claims.isOpen) return;
     this.#renewals ??= setInterval(() => void this.#renew(), this.#timing.renewMs);
-    while (!this.#stopping && this.#slots.size < this.#deps.workers.threads) {
-      const slot = this.#runSlot().finally(() => this.#slots.delete(slot));
-      this.#slots.add(slot);
+    for (const lane of this.#lanes) {
+      if (this.#working.has(lane)) continue;
+      this.#working.set(
+        lane,
+        lane.work().finally(() => this.#working.delete(lane)),
+      );
     }
   }
 
-  /** Waits for every slot to close, then gives back what none of them has begun. */
+  /** Waits for every lane to close, then gives back what none of them has begun. */
   async #drain(): Promise<void> {
-    while (this.#slots.size > 0) await Promise.all(this.#slots);
+    while (this.#working.size > 0) {
+      await Promise.all(this.#working.values());
+      // May have found something, and opened lanes for it.
+      await this.#claims.settled();
+    }
     if (this.#renewals !== null) clearInterval(this.#renewals);
     this.#renewals = null;
-    const left = this.#waiting.splice(0).map(({ run }) => run);
-    await this.#settle(() => giveBackRuns(this.#deps.database, left));
+    await this.#claims.giveBackWaiting();
   }
 
-  async #runSlot(): Promise<void> {
-    for (let task = await this.#next(); task !== null; task = await this.#next()) {
-      const outcome = await this.#evaluate(task);
-      // The next run would fare no better; the next turn may.
-      if (outcome.kind === 'unreachable') return;
+  #count(outcome: Exclude<RunOutcome, { kind: 'undecided' }>): void {
+    const { events } = this.#deps;
+    if (outcome.kind === 'lost') {
+      events.runLost();
+      return;
     }
-  }
-
-  async #next(): Promise<EvaluateTask | null> {
-    if (this.#waiting.length === 0 && !this.#stopping) {
-      this.#claiming ??= this.#claim().finally(() => {
-        this.#claiming = null;
-      });
-      await this.#claiming;
-    }
-    return this.#stopping ? null : (this.#waiting.shift() ?? null);
-  }
-
-  async #claim(): Promise<void> {
-    const { database, workers } = this.#deps;
-    const { settleMs, timeoutMs } = this.#settings;
-    try {
-      for (const work of this.#owed.splice(0)) await this.#settle(work);
-      await this.#giveUp();
-      await closeSessionRuns(database, settleMs);
-      const limit = workers.threads * RUNS_PER_SLOT;
-      const runs = await claimRuns(database, { settleMs, timeoutMs, limit });
-      if (runs.length > 0) await this.#enqueue(runs);
-      this.#failure = null;
-    } catch (error) {
-      this.#fail(error);
-    }
-    if (this.#waiting.length > 0) this.#openSlots();
-  }
-
-  async #giveUp(): Promise<void> {
-    const count = await giveUpRuns(this.#deps.database);
-    if (count > 0) this.#deps.events.runsGivenUp(count);
-  }
-
-  /** Joins claimed runs with the rules of their workspaces. */
-  async #enqueue(runs: readonly ClaimedRun[]): Promise<void> {
-    const { database, rules, snapshot } = this.#deps;
-    const workspaceIds = [...new Set(runs.map(({ workspaceId }) => workspaceId))];
-    try {
-      const settings = await readWorkspaceSettings(database, workspaceIds);
-      const decisions = new Map(
-        [...settings].map(([id, own]) => {
-          const { redactExcerpts } = own;
-          return [id, { ...ruleSetOf(rules, snapshot, own), redactExcerpts }];
-        }),
-      );
-      for (const run of runs) {
-        const decided = decisions.get(run.workspaceId);
-        if (decided !== undefined) this.#waiting.push({ run, ...decided });
-        else await this.#release(run, 'its workspace does not exist');
-      }
-    } catch (error) {
-      await this.#settle(() => giveBackRuns(database, runs));
-      throw error;
-    }
-  }
-
-  async #evaluate(task: EvaluateTask): Promise<EvaluateOutcome | { kind: 'stopped' }> {
-    const controller = new AbortController();
-    this.#underWay.set(task, controller);
-    const limit = setTimeout(() => controller.abort(TOO_LONG), this.#timing.runTimeMaxMs);
-    const outcome = await this.#deps.workers
-      .evaluate(task, controller.signal)
-      .catch((error: unknown) => {
-        const { reason }: { reason: unknown } = controller.signal;
-        if (reason === STOPPED) return { kind: 'stopped' } as const;
-        const why = reason === TOO_LONG ? TOO_LONG : `the worker ended: ${reasonOf(error)}`;
-        return { kind: 'undecided', why } as const;
-      });
-    clearTimeout(limit);
-    await this.#take(task.run, outcome);
-    this.#underWay.delete(task);
-    return outcome;
-  }
-
-  async #take(run: ClaimedRun, outcome: EvaluateOutcome | { kind: 'stopped' }): Promise<void> {
-    const { database, events } = this.#deps;
-    switch (outcome.kind) {
-      case 'evaluated':
-        this.#tally.evaluated += 1;
-        this.#countFindings(outcome.findings);
-        if (outcome.texts === 0) events.runWithoutText();
-        return;
-      case 'lost':
-        events.runLost();
-        return;
-      case 'undecided':
-        await this.#release(run, outcome.why);
-        return;
-      case 'unreachable':
-        this.#fail(new Error(outcome.why));
-        await this.#settle(() => giveBackRuns(database, [run]));
-        return;
-      case 'stopped':
-        await this.#settle(() => giveBackRuns(database, [run]));
-    }
-  }
-
-  #countFindings(found: readonly Severity[]): void {
-    this.#tally.findings += found.length;
+    this.#tally.evaluated += 1;
+    this.#tally.findings += outcome.findings.length;
+    if (outcome.texts === 0) events.runWithoutText();
     for (const severity of SEVERITIES) {
-      const count = found.filter((one) => one === severity).length;
-      if (count > 0) this.#deps.events.findingsStored(severity, count);
-    }
-  }
-
-  async #release(run: ClaimedRun, why: string): Promise<void> {
-    this.#tally.undecided += 1;
-    this.#deps.events.runUndecided(why);
-    await this.#settle(() => releaseRun(this.#deps.database, run, why));
-  }
-
-  /** Tells the database what becomes of a run; tried again before the next claim if it is away. */
-  async #settle(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (this.#owed.length < OWED_MAX) this.#owed.push(work);
-      this.#fail(error);
+      const count = outcome.findings.filter((one) => one === severity).length;
+      if (count > 0) events.findingsStored(severity, count);
     }
   }
 
   /** From here and not from the workers: matching keeps their threads from any timer. */
   async #renew(): Promise<void> {
-    const tasks = [...this.#waiting, ...this.#underWay.keys()];
-    if (tasks.length === 0) return;
-    const runs = tasks.map(({ run }) => run);
-    await renewLeases(this.#deps.database, runs).catch((error: unknown) => this.#fail(error));
+    const runs = [...this.#claims.waiting, ...this.#lanes.flatMap((lane) => lane.runs)];
+    if (runs.length === 0) return;
+    await renewLeases(this.#deps.database, runs).catch((error: unknown) =>
+      this.#claims.fail(error),
+    );
   }
 }

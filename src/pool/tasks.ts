@@ -5,6 +5,12 @@
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
+/**
+ * Tasks of a thread at a time, each over a database connection of its own: while the runs of one
+ * are matched, those of another are read or stored.
+ */
+export const TASKS_PER_THREAD = 2;
+
 /** Given to every worker when it starts. */
 export interface WorkerSettings {
   readonly databaseUrl: string;
@@ -22,20 +28,35 @@ export interface RuleSet {
   readonly ruleSetSha256: string;
 }
 
-/** One run, so that whoever dies over it takes no other run's attempt with it. */
-export interface EvaluateTask extends RuleSet {
-  readonly run: ClaimedRun;
-  /** whether its workspace redacted when the run was claimed: then no excerpt is handed on */
+/** How the runs of a workspace are evaluated. */
+export interface WorkspaceRules extends RuleSet {
+  /** whether the workspace redacted when its runs were claimed: then no excerpt is handed on */
   readonly redactExcerpts: boolean;
 }
 
-export type EvaluateOutcome =
+/** Runs that are read together, matched one by one and stored together. */
+export interface EvaluateTask {
+  /** at least one */
+  readonly runs: readonly ClaimedRun[];
+  /** by workspace id, of every run */
+  readonly workspaces: ReadonlyMap<number, WorkspaceRules>;
+}
+
+/** What became of one run. */
+export type RunOutcome =
   /** stored: the run is marked, with a finding of each of these severities */
   | { readonly kind: 'evaluated'; readonly findings: readonly Severity[]; readonly texts: number }
   /** the run had gone to somebody else; nothing was stored */
   | { readonly kind: 'lost' }
-  | { readonly kind: 'undecided'; readonly why: string }
-  /** the database was away; the run is not to blame */
+  | { readonly kind: 'undecided'; readonly why: string };
+
+/** What became of a task. */
+export type TaskOutcome =
+  /** of its first runs, at least one; the others were too large beside them and not begun */
+  | { readonly kind: 'done'; readonly runs: readonly RunOutcome[] }
+  /** nothing was stored; nobody knows because of which run */
+  | { readonly kind: 'failed'; readonly why: string }
+  /** the database was away; the runs are not to blame, and nothing was stored */
   | { readonly kind: 'unreachable'; readonly why: string };
 
 export interface CatalogTask {

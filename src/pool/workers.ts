@@ -1,30 +1,45 @@
 /**
  * The worker threads: how they are started and bounded. The only file that knows Piscina's options.
+ *
+ * Each thread is a pool of one, so that it is known which one has what. Piscina's abort signals are
+ * not used: a thread with an abortable task gets no second one.
  */
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 
 import type { Catalog } from '../engine/catalog.ts';
-import type { CatalogTask, EvaluateOutcome, EvaluateTask, WorkerSettings } from './tasks.ts';
+import {
+  type CatalogTask,
+  type EvaluateTask,
+  TASKS_PER_THREAD,
+  type TaskOutcome,
+  type WorkerSettings,
+} from './tasks.ts';
 
 const FILENAME = fileURLToPath(new URL('worker-entry.js', import.meta.url));
 /** Nothing of the parent's: worker-entry.js brings its own loader. */
 const EXEC_ARGV: string[] = [];
 /**
- * A run that needs more than this ends its worker and costs the run an attempt, not the process.
+ * Runs that need more than this end their worker, and at last cost the one run an attempt, not the
+ * process.
  */
 const WORKER_HEAP_MB = 2048;
 
 /** A check of the corpus never overlaps the one before. */
 const CHECKS_QUEUED_MAX = 1;
 
-export interface Workers {
-  readonly threads: number;
+export interface MatchThread {
   /**
-   * Rejects when the worker died over the run. Aborting ends the worker, wherever it is; another
-   * takes its place.
+   * `TASKS_PER_THREAD` at a time. Rejects when the thread ended over it, or over another of its
+   * tasks.
    */
-  readonly evaluate: (task: EvaluateTask, signal: AbortSignal) => Promise<EvaluateOutcome>;
+  readonly evaluate: (task: EvaluateTask) => Promise<TaskOutcome>;
+  /** Ends the thread, wherever it is, with all its tasks; another takes its place. */
+  readonly end: () => void;
+}
+
+export interface Workers {
+  readonly threads: readonly MatchThread[];
   /** Rejects when the corpus on disk is no longer the pinned one. */
   readonly checkCorpus: (task: CatalogTask) => Promise<void>;
   /** Ends the threads, wherever they are. */
@@ -47,37 +62,73 @@ export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
   }
 }
 
+/** One thread and, when that is ended, the next. */
+class Thread implements MatchThread {
+  readonly #create: () => Piscina;
+  readonly #ending = new Set<Promise<void>>();
+  #pool: Piscina;
+
+  constructor(create: () => Piscina) {
+    this.#create = create;
+    this.#pool = create();
+  }
+
+  evaluate = (task: EvaluateTask): Promise<TaskOutcome> => this.run('evaluate', task);
+
+  end = (): void => {
+    this.#destroy();
+    this.#pool = this.#create();
+  };
+
+  async run<T>(name: string, task: unknown): Promise<T> {
+    return (await this.#pool.run(task, { name })) as T;
+  }
+
+  async close(): Promise<void> {
+    this.#destroy();
+    await Promise.all(this.#ending);
+  }
+
+  #destroy(): void {
+    const ending = this.#pool.destroy().finally(() => this.#ending.delete(ending));
+    this.#ending.add(ending);
+  }
+}
+
 /**
- * @param threads how many; each keeps its own compiled rules and one database connection
- * @param onFault told of threads that died
+ * @param count how many threads; each keeps its own compiled rules and database connections
+ * @param onFault told of threads that died while they did nothing
  */
 export function startWorkers(
-  threads: number,
+  count: number,
   settings: WorkerSettings,
   onFault: (error: unknown) => void,
 ): Workers {
-  const pool = new Piscina({
-    filename: FILENAME,
-    execArgv: EXEC_ARGV,
-    workerData: settings,
-    minThreads: threads,
-    maxThreads: threads,
-    // The pass asks for one run per thread at a time. More is a mistake of ours and rejects.
-    maxQueue: threads + CHECKS_QUEUED_MAX,
-    // Asynchronous work (the database) must go on while a worker waits for its next task.
-    atomics: 'disabled',
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
-  });
-  pool.on('error', onFault);
+  const create = (): Piscina => {
+    const pool = new Piscina({
+      filename: FILENAME,
+      execArgv: EXEC_ARGV,
+      workerData: settings,
+      minThreads: 1,
+      maxThreads: 1,
+      concurrentTasksPerWorker: TASKS_PER_THREAD,
+      // The pass asks for no more at a time. More is a mistake of ours and rejects.
+      maxQueue: TASKS_PER_THREAD + CHECKS_QUEUED_MAX,
+      // Asynchronous work (the database) must go on while a worker waits for its next task.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
+    });
+    pool.on('error', onFault);
+    return pool;
+  };
+  const threads = Array.from({ length: count }, () => new Thread(create));
   return {
     threads,
-    evaluate: async (task, signal) =>
-      (await pool.run(task, { name: 'evaluate', signal })) as EvaluateOutcome,
     checkCorpus: async (task) => {
-      await pool.run(task, { name: 'checkCorpus' });
+      await threads[0]?.run('checkCorpus', task);
     },
     close: async () => {
-      await pool.destroy();
+      await Promise.all(threads.map((thread) => thread.close()));
     },
   };
 }

@@ -3,24 +3,25 @@
  * nothing here waits for a clock.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Evaluation } from '../../src/db/complete-runs.ts';
 import {
   ATTEMPTS_MAX,
   type ClaimedRun,
   claimRuns,
-  completeRun,
-  type Evaluation,
   giveBackRuns,
   giveUpRuns,
   releaseRun,
   renewLeases,
 } from '../../src/db/evaluation-queue.ts';
 import type { Hex16, RunState, Severity } from '../../src/model.ts';
+import { completeRun } from '../support/complete-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex8, hex16, runFacts } from '../support/rows.ts';
 
 const SETTLE_S = 60;
 const TIMEOUT_S = 900;
 const SETTINGS = { settleMs: SETTLE_S * 1000, timeoutMs: TIMEOUT_S * 1000, limit: 100 };
+type OneRun = Omit<Evaluation, 'ruleSetSha256'>;
 const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
 const RUN = hex16(1);
 
@@ -53,7 +54,7 @@ async function claim(limit = SETTINGS.limit): Promise<ClaimedRun[]> {
   return await claimRuns(scratch.database, { ...SETTINGS, limit });
 }
 
-const complete = (run: ClaimedRun, fields: Partial<Evaluation> = {}): Promise<Severity[] | null> =>
+const complete = (run: ClaimedRun, fields: Partial<OneRun> = {}): Promise<Severity[] | null> =>
   completeRun(scratch.database, evaluation(run, fields), CORPUS);
 
 async function claimOne(): Promise<ClaimedRun> {
@@ -65,7 +66,7 @@ async function claimOne(): Promise<ClaimedRun> {
 const endLeases = (): Promise<unknown> =>
   scratch.database.query(`UPDATE runs SET lease_until = now() - interval '1 second'`);
 
-function evaluation(run: ClaimedRun, fields: Partial<Evaluation> = {}): Evaluation {
+function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
   return {
     run,
     findings: [findingDraft()],
@@ -146,6 +147,19 @@ describe('claiming', () => {
     expect((await claim(4)).map(isTimedOut).sort()).toEqual([false, false, false, true]);
     expect((await claim(4)).map(isTimedOut).sort()).toEqual([false, false, false, true]);
     expect(await claim(4)).toHaveLength(1);
+  });
+
+  test('takes no more of those claimed before than asked for, and fresh ones beside them', async () => {
+    for (const age of [1, 2, 3, 4]) await insertRun(hex16(age), 'completed', 5000 + age);
+    await claim();
+    await endLeases();
+    for (const age of [5, 6]) await insertRun(hex16(age), 'completed', 100 + age);
+    const taken = await claimRuns(scratch.database, { ...SETTINGS, retries: 1 });
+    expect(taken.map(({ runId, attempt }) => [runId, attempt]).sort()).toEqual([
+      [hex16(4), 2],
+      [hex16(5), 1],
+      [hex16(6), 1],
+    ]);
   });
 
   test('reads due runs only, however many are running', async () => {

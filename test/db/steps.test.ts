@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
-import { readSteps } from '../../src/db/steps.ts';
+import { readSteps, readStepsOfRuns } from '../../src/db/steps.ts';
 import type { DecodedRequest } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import {
@@ -305,4 +305,65 @@ describe('limits', () => {
 
 test('a run without steps has none', async () => {
   expect(await readSteps(scratch.database, RUN)).toEqual({ steps: [], unread: 0 });
+});
+
+describe('several runs at once', () => {
+  const run = (number: number, days = 0) => ({
+    workspaceId: 1,
+    runId: hex16(number),
+    firstArrivalOn: day(NOON_MS + days * DAY_MS),
+    lastArrivalOn: day(NOON_MS + days * DAY_MS),
+  });
+  const span = (number: number, name: string, attributes = '{}') =>
+    spanRow({ traceId: hex16(number), name, attributes });
+  const namesOf = async (runs: ReturnType<typeof run>[], together?: number) =>
+    (await readStepsOfRuns(scratch.database, runs, undefined, together)).map(
+      ({ steps, unread }) => [...steps.map(({ name }) => name), unread],
+    );
+
+  test('each has its own steps, in the order asked for', async () => {
+    await store({ spans: [span(1, 'a'), span(2, 'b'), span(2, 'c')] });
+    await store({ spans: [span(1, 'not mine')] }, { workspaceId: 2 });
+    expect(await namesOf([run(2), run(3), run(1)])).toEqual([['b', 'c', 0], [0], ['a', 0]]);
+  });
+
+  test('each is looked for on the days of its own arrival', async () => {
+    await store({ spans: [span(1, 'a'), span(2, 'b')] });
+    await store({ spans: [span(1, 'late')] }, { arrivedAtMs: NOON_MS + 4 * DAY_MS });
+    await store({ spans: [span(3, 'c')] }, { arrivedAtMs: NOON_MS + 4 * DAY_MS });
+    expect(await namesOf([run(1), run(2), run(3, 4)])).toEqual([
+      ['a', 1],
+      ['b', 0],
+      ['c', 0],
+    ]);
+  });
+
+  test('as many as fit together are read, the first one whatever its size', async () => {
+    const attributes = JSON.stringify({ k: 'x'.repeat(92) });
+    for (const number of [1, 2, 3]) await store({ spans: [span(number, `${number}`, attributes)] });
+    const all = [run(1), run(2), run(3)];
+    expect(await namesOf(all, 300)).toEqual([
+      ['1', 0],
+      ['2', 0],
+      ['3', 0],
+    ]);
+    expect(await namesOf(all, 299)).toEqual([
+      ['1', 0],
+      ['2', 0],
+    ]);
+    expect(await namesOf(all, 1)).toEqual([['1', 0]]);
+  });
+
+  test('runs without steps take no room: they are read up to the first that does not fit', async () => {
+    const attributes = JSON.stringify({ k: 'x'.repeat(92) });
+    for (const number of [2, 4]) await store({ spans: [span(number, `${number}`, attributes)] });
+    const all = [run(1), run(2), run(3), run(4), run(5)];
+    expect(await namesOf(all, 1)).toEqual([[0], ['2', 0], [0]]);
+  });
+
+  test('what is stored small and read large counts as it is read', async () => {
+    const attributes = JSON.stringify({ k: 'x'.repeat(100_000) });
+    for (const number of [1, 2]) await store({ spans: [span(number, `${number}`, attributes)] });
+    expect(await namesOf([run(1), run(2)], 150_000)).toEqual([['1', 0]]);
+  });
 });

@@ -4,22 +4,37 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { completeRun } from '../../src/db/evaluation-queue.ts';
+import { completeRuns } from '../../src/db/complete-runs.ts';
+import type { ClaimedRun } from '../../src/db/evaluation-queue.ts';
 import type { Severity } from '../../src/model.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
+import { BATCH_RUNS_MAX } from '../../src/pool/batches.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
-import type { EvaluateOutcome, EvaluateTask } from '../../src/pool/tasks.ts';
+import { type RunOutcome, TASKS_PER_THREAD, type TaskOutcome } from '../../src/pool/tasks.ts';
+import type { MatchThread } from '../../src/pool/workers.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
 const SETTINGS = { intervalMs: 20, settleMs: 0, timeoutMs: 900_000 };
-const TIMING = { renewMs: 60_000, runTimeMaxMs: 600_000, stopWithinMs: 50 };
-const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const TIMING = {
+  renewMs: 60_000,
+  runTimeMaxMs: 600_000,
+  taskTimeMaxMs: 600_000,
+  stopWithinMs: 50,
+};
 const SOON = { withinMs: 20_000 };
 
-type Answer = (task: EvaluateTask, signal: AbortSignal) => Promise<EvaluateOutcome>;
+/** What a worker makes of one run; `found` is stored with the rest of its task. */
+type Verdict =
+  | { readonly kind: 'found'; readonly findings: readonly Severity[]; readonly texts: number }
+  | Exclude<RunOutcome, { kind: 'evaluated' }>
+  | Exclude<TaskOutcome, { kind: 'done' }>
+  /** this run and those after it are not begun */
+  | { readonly kind: 'too large' };
+/** @param place of the run in its task, from 0 */
+type Answer = (run: ClaimedRun, signal: AbortSignal, place?: number) => Promise<Verdict>;
 
 let scratch: MigratedDatabase;
 let told: string[];
@@ -36,39 +51,68 @@ beforeEach(async () => {
   reports = [];
 });
 
-async function insertRuns(count: number, workspaceId = 1): Promise<void> {
+async function insertRuns(count: number, workspaceId = 1, first = 1): Promise<void> {
   await scratch.database.query(
     `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
      SELECT $2, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0,
             now() - interval '1 hour' + make_interval(secs => n)
-       FROM generate_series(1, $1::int) AS n`,
-    [count, workspaceId],
+       FROM generate_series($3::int, $3::int + $1::int - 1) AS n`,
+    [count, workspaceId, first],
   );
 }
 
 /** What a worker does with a run in which it finds these. */
 const evaluated =
   (findings: readonly Severity[] = [], texts = 1): Answer =>
-  async ({ run }) => {
-    const drafts = findings.map((severity, index) =>
-      findingDraft({ severity, ruleId: `${index}` }),
-    );
-    const evaluation = {
-      run,
-      findings: drafts,
-      facts: runFacts({ state: run.state }),
-      redactExcerpts: false,
-      steps: 1,
-      unreadSteps: 0,
-      texts,
-      truncatedTexts: 0,
-    };
-    const stored = await completeRun(scratch.database, evaluation, CORPUS);
-    return stored === null ? { kind: 'lost' } : { kind: 'evaluated', findings: stored, texts };
+  async () => ({ kind: 'found', findings, texts });
+
+async function store(run: ClaimedRun, findings: readonly Severity[], texts: number) {
+  const drafts = findings.map((severity, index) => findingDraft({ severity, ruleId: `${index}` }));
+  const evaluation = {
+    run,
+    findings: drafts,
+    facts: runFacts({ state: run.state }),
+    redactExcerpts: false,
+    ruleSetSha256: 'ab'.repeat(32),
+    steps: 1,
+    unreadSteps: 0,
+    texts,
+    truncatedTexts: 0,
   };
+  const [stored = null] = await completeRuns(scratch.database, [evaluation], '4.0.0');
+  const outcome: RunOutcome =
+    stored === null ? { kind: 'lost' } : { kind: 'evaluated', findings: stored, texts };
+  return outcome;
+}
+
+/** A thread as the pass sees it: run after run, and stored when all are judged. */
+function threadOf(answer: Answer): MatchThread {
+  let controller = new AbortController();
+  const evaluate = async (runs: readonly ClaimedRun[], signal: AbortSignal) => {
+    const judged: (() => Promise<RunOutcome>)[] = [];
+    for (const [place, run] of runs.entries()) {
+      const verdict = await answer(run, signal, place);
+      if (verdict.kind === 'failed' || verdict.kind === 'unreachable') return verdict;
+      if (verdict.kind === 'too large') break;
+      judged.push(async () =>
+        verdict.kind === 'found' ? await store(run, verdict.findings, verdict.texts) : verdict,
+      );
+    }
+    const outcomes: RunOutcome[] = [];
+    for (const settle of judged) outcomes.push(await settle());
+    return { kind: 'done', runs: outcomes } as const;
+  };
+  return {
+    evaluate: ({ runs }) => evaluate(runs, controller.signal),
+    end: () => {
+      controller.abort();
+      controller = new AbortController();
+    },
+  };
+}
 
 /** Ends only with its worker, as Piscina ends it. */
-const endless: Answer = (_task, signal) =>
+const endless: Answer = (_run, signal) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
   });
@@ -79,19 +123,22 @@ function passOf(
   database = scratch.database,
   timing: Partial<PassTiming> = {},
 ): Pass {
-  const note = (what: string) => (detail?: unknown) => {
-    told.push(detail === undefined ? what : `${what} ${detail}`);
-  };
+  const note =
+    (what: string) =>
+    (...details: unknown[]) => {
+      told.push([what, ...details].join(' '));
+    };
   const events: PassDependencies['events'] = {
     passFinished: (facts) => reports.push(facts),
     passFailed: (error) => told.push(`failed: ${error instanceof Error ? error.message : error}`),
     runUndecided: note('undecided:'),
+    runsTriedApart: note('apart:'),
     runLost: note('lost'),
     runWithoutText: note('without text'),
     runsGivenUp: note('given up:'),
     findingsStored: (severity, count) => told.push(`${severity} ${count}`),
   };
-  const workers = { threads, evaluate: answer };
+  const workers = { threads: Array.from({ length: threads }, () => threadOf(answer)) };
   return new Pass({ database, workers, snapshot: SNAPSHOT, rules: [], events }, SETTINGS, {
     ...TIMING,
     ...timing,
@@ -106,15 +153,15 @@ const states = (): Promise<Record<string, unknown>[]> =>
 const PENDING = { evaluation: 'pending', attempts: 0, leased: false, last_error: null };
 const EVALUATED = { evaluation: 'evaluated', attempts: 1, leased: false, last_error: null };
 
-test('evaluates until nothing is due, never more at once than there are threads', async () => {
+test('evaluates until nothing is due, never more at once than the threads have room for', async () => {
   await insertRuns(50);
   let now = 0;
   let most = 0;
-  const pass = passOf(async (task, signal) => {
+  const pass = passOf(async (run, signal) => {
     most = Math.max(most, ++now);
-    const outcome = await evaluated(['high', 'low', 'high'])(task, signal);
+    await scratch.database.query('SELECT 1');
     now -= 1;
-    return outcome;
+    return await evaluated(['high', 'low', 'high'])(run, signal);
   }, 3);
   const facts = await pass.runOnce();
   expect(facts).toEqual({
@@ -123,7 +170,7 @@ test('evaluates until nothing is due, never more at once than there are threads'
     findings: 150,
     elapsedMs: expect.any(Number),
   });
-  expect(most).toBe(3);
+  expect(most).toBe(3 * TASKS_PER_THREAD);
   expect(await states()).toEqual([{ ...EVALUATED, n: 50 }]);
   expect(told.filter((one) => one === 'high 2')).toHaveLength(50);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 0 });
@@ -131,9 +178,9 @@ test('evaluates until nothing is due, never more at once than there are threads'
 
 test('a long run holds up nobody: the others go on, also those that come later', async () => {
   await insertRuns(20);
-  const pass = passOf((task, signal) =>
-    (task.run.runId === hex16(1) ? endless : evaluated())(task, signal),
-  );
+  const answer: Answer = (run, signal) =>
+    (run.runId === hex16(1) ? endless : evaluated())(run, signal);
+  const pass = passOf(answer, 2, scratch.database, { taskTimeMaxMs: 20 });
   const evaluatedBy = async (count: number): Promise<void> => {
     await waitFor(
       async () =>
@@ -143,10 +190,7 @@ test('a long run holds up nobody: the others go on, also those that come later',
   };
   pass.start();
   await evaluatedBy(19);
-  await insertRuns(5, 2);
-  await scratch.database.query(
-    'UPDATE runs SET workspace_id = 1, run_id = gen_random_uuid() WHERE workspace_id = 2',
-  );
+  await insertRuns(5, 1, 21);
   await evaluatedBy(24);
   await pass.check();
   await pass.stop();
@@ -156,26 +200,32 @@ test('a long run holds up nobody: the others go on, also those that come later',
   ]);
 });
 
-test('stopping waits for the run under way and gives back what was not begun', async () => {
-  await insertRuns(8);
+test('stopping waits for the runs under way and gives back what was not begun', async () => {
+  const begins = 2 * TASKS_PER_THREAD * BATCH_RUNS_MAX;
+  await insertRuns(begins + 6);
   let finish = (): void => {};
   const finished = new Promise<void>((resolve) => {
     finish = resolve;
   });
   let begun = 0;
-  const pass = passOf(async (task, signal) => {
-    begun += 1;
-    await finished;
-    return await evaluated()(task, signal);
-  });
+  const pass = passOf(
+    async (run, signal) => {
+      begun += 1;
+      await finished;
+      return await evaluated()(run, signal);
+    },
+    2,
+    scratch.database,
+    { stopWithinMs: 60_000 },
+  );
   pass.start();
-  await waitFor(() => begun === 2, { ...SOON, what: 'two runs begin' });
+  await waitFor(() => begun === 4, { ...SOON, what: 'four tasks begin' });
   const stopped = pass.stop();
   finish();
   await stopped;
-  expect(begun).toBe(2);
+  expect(begun).toBe(begins);
   expect(await states()).toEqual([
-    { ...EVALUATED, n: 2 },
+    { ...EVALUATED, n: begins },
     { ...PENDING, n: 6 },
   ]);
 });
@@ -183,9 +233,9 @@ test('stopping waits for the run under way and gives back what was not begun', a
 test('stopping ends the workers of runs that do not end, which costs no attempt', async () => {
   await insertRuns(3);
   let begun = 0;
-  const pass = passOf((task, signal) => {
+  const pass = passOf((run, signal) => {
     begun += 1;
-    return endless(task, signal);
+    return endless(run, signal);
   });
   pass.start();
   await waitFor(() => begun === 2, { ...SOON, what: 'two runs begin' });
@@ -197,11 +247,11 @@ test('stopping ends the workers of runs that do not end, which costs no attempt'
 test('who dies over a run costs that run an attempt, and no other; after the last it is given up', async () => {
   await insertRuns(6);
   await scratch.database.query('UPDATE runs SET attempts = 4 WHERE run_id = $1', [hex16(3)]);
-  const pass = passOf(async (task, signal) => {
-    if (task.run.runId === hex16(2))
+  const pass = passOf(async (run, signal) => {
+    if (run.runId === hex16(2))
       throw Object.assign(new Error('heap'), { code: 'ERR_WORKER_OUT_OF_MEMORY' });
-    if (task.run.runId === hex16(3)) return { kind: 'undecided', why: 'RE2 said so' };
-    return await evaluated()(task, signal);
+    if (run.runId === hex16(3)) return { kind: 'undecided', why: 'RE2 said so' };
+    return await evaluated()(run, signal);
   });
   expect(await pass.runOnce()).toMatchObject({ evaluated: 4, undecided: 2 });
   const died = 'the worker ended: Error ERR_WORKER_OUT_OF_MEMORY heap';
@@ -216,17 +266,22 @@ test('who dies over a run costs that run an attempt, and no other; after the las
     },
     { evaluation: 'pending', attempts: 1, leased: true, last_error: died, n: 1 },
   ]);
-  expect(told.sort()).toEqual(['given up: 1', 'undecided: RE2 said so', `undecided: ${died}`]);
+  expect(told.sort()).toEqual([
+    `apart: 2 ${died}`,
+    'given up: 1',
+    'undecided: RE2 said so',
+    `undecided: ${died}`,
+  ]);
   await pass.check();
 });
 
 test('a worker without a database costs no attempt, is told, and fails the probe until it is back', async () => {
   await insertRuns(5);
   let isAway = true;
-  const pass = passOf((task, signal) =>
+  const pass = passOf((run, signal) =>
     isAway
       ? Promise.resolve({ kind: 'unreachable', why: 'no free connection' })
-      : evaluated()(task, signal),
+      : evaluated()(run, signal),
   );
   await expect(pass.runOnce()).rejects.toThrow('no free connection');
   await expect(pass.check()).rejects.toThrow('no free connection');
@@ -234,6 +289,56 @@ test('a worker without a database costs no attempt, is told, and fails the probe
   isAway = false;
   expect(await pass.runOnce()).toMatchObject({ evaluated: 5 });
   await pass.check();
+});
+
+test('runs that fail together are tried one by one, and lose nothing by it', async () => {
+  await insertRuns(8);
+  let tasks = 0;
+  const pass = passOf(async (run, signal) => {
+    tasks += 1;
+    if (tasks === 1) return { kind: 'failed', why: 'a row too long' };
+    return await evaluated(['low'])(run, signal);
+  }, 1);
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 8, undecided: 0, findings: 8 });
+  expect(await states()).toEqual([{ ...EVALUATED, n: 8 }]);
+  expect(told.filter((one) => one !== 'low 1')).toEqual(['apart: 4 a row too long']);
+});
+
+test('several runs that take too long together are tried one by one, and lose nothing by it', async () => {
+  await insertRuns(8);
+  const answer: Answer = async (run, signal) =>
+    told.length === 0 ? await endless(run, signal) : await evaluated()(run, signal);
+  const pass = passOf(answer, 1, scratch.database, { taskTimeMaxMs: 20 });
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 8, undecided: 0 });
+  expect(await states()).toEqual([{ ...EVALUATED, n: 8 }]);
+  const why = 'the evaluation took too long';
+  expect(told).toEqual([`apart: 4 ${why}`, `apart: 4 ${why}`]);
+});
+
+test('runs that a worker did not begin are put back and begun later', async () => {
+  await insertRuns(20);
+  const answer: Answer = async (run, signal, place) =>
+    place === 2 ? { kind: 'too large' } : await evaluated()(run, signal);
+  const pass = passOf(answer, 1);
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 20, undecided: 0 });
+  expect(await states()).toEqual([{ ...EVALUATED, n: 20 }]);
+  expect(told).toEqual([]);
+});
+
+test('a run that was claimed before is alone on its thread', async () => {
+  await insertRuns(20);
+  await scratch.database.query('UPDATE runs SET attempts = 1 WHERE run_id = $1', [hex16(7)]);
+  const underWay = new Set<string>();
+  const beside: number[] = [];
+  const pass = passOf(async (run, signal) => {
+    underWay.add(run.runId);
+    await scratch.database.query('SELECT 1');
+    if (run.runId === hex16(7)) beside.push(underWay.size);
+    underWay.delete(run.runId);
+    return await evaluated()(run, signal);
+  }, 1);
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 20 });
+  expect(beside).toEqual([1]);
 });
 
 test('what cannot be told to the database is told once it is back', async () => {
@@ -307,11 +412,11 @@ test('a run that takes too long loses its worker and an attempt', async () => {
 
 test('counts what was stored: not a run that went to another, nor its findings', async () => {
   await insertRuns(2);
-  const pass = passOf(async (task, signal) => {
-    if (task.run.runId === hex16(1)) {
+  const pass = passOf(async (run, signal) => {
+    if (run.runId === hex16(1)) {
       await scratch.database.query('UPDATE runs SET attempts = 2 WHERE run_id = $1', [hex16(1)]);
     }
-    return await evaluated(['critical'], 0)(task, signal);
+    return await evaluated(['critical'], 0)(run, signal);
   });
   expect(await pass.runOnce()).toMatchObject({ evaluated: 1, undecided: 0, findings: 1 });
   expect(told.sort()).toEqual(['critical 1', 'lost', 'without text']);

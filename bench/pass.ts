@@ -1,0 +1,248 @@
+/**
+ * How fast is a pass, and what does it cost ingest? A real server on its own database. Runs come in
+ * over OTLP/HTTP and are not due, because they must settle for an hour; they become due when their
+ * arrival is set back by that hour, so the pass begins when the clock does.
+ *
+ *   fill ──► make due ──► watch until nothing is due ──► compare findings
+ *   fill ──► ingest alone, or: make due, wait for the first result, ingest beside the pass
+ */
+import pg from 'pg';
+
+import { traceBody } from './bodies.ts';
+import { median, VoidRun } from './harness.ts';
+import { sendAll } from './load.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
+import { type BenchRuns, benchRuns } from './pass-runs.ts';
+import { type ServerUnderTest, startServer } from './server-under-test.ts';
+
+const SETTLE_MS = 3_600_000;
+const WATCH_EVERY_MS = 100;
+/** Nothing is due for this long: the pass has come to a halt. */
+const STALLED_MS = 60_000;
+const CONNECTIONS = 16;
+const SPANS_PER_BODY = 100;
+
+export interface PassOptions {
+  readonly runs: number;
+  readonly rounds: number;
+  /** trace exports of a hundred spans, sent alone and beside the pass */
+  readonly bodies: number;
+}
+
+/** What was due at a moment of a pass. */
+export interface Sample {
+  readonly seconds: number;
+  readonly due: number;
+  /** how long the oldest due run has been due */
+  readonly oldestSeconds: number;
+}
+
+export interface PassRound {
+  readonly seconds: number;
+  readonly runsPerSecond: number;
+  readonly megabytesPerSecond: number;
+  readonly samples: readonly Sample[];
+}
+
+export interface PassResult extends PassOptions {
+  readonly name: 'pass';
+  readonly machine: MachineFacts;
+  readonly matchThreads: string;
+  readonly planted: number;
+  readonly hit: number;
+  readonly findings: number;
+  readonly textMegabytes: number;
+  readonly pass: readonly PassRound[];
+  /** spans per second */
+  readonly ingestAlone: readonly number[];
+  readonly ingestBeside: readonly number[];
+  /** runs per second while ingest went on */
+  readonly passBeside: readonly number[];
+  readonly ingestRatio: number;
+}
+
+interface Bench {
+  readonly server: ServerUnderTest;
+  readonly client: pg.Client;
+  readonly load: BenchRuns;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function send({ server }: Bench, bodies: readonly Buffer[]) {
+  return await sendAll(
+    new URL('/v1/traces', server.observeUrl),
+    server.agentKey,
+    bodies,
+    CONNECTIONS,
+  );
+}
+
+/** Only the runs to be evaluated are there, all of them, and none is due. */
+async function fill(bench: Bench): Promise<void> {
+  const { client, load } = bench;
+  await client.query('TRUNCATE spans, runs, findings');
+  await send(bench, load.bodies);
+  await client.query('VACUUM (ANALYZE) runs');
+  await client.query('ANALYZE spans');
+  await client.query('CHECKPOINT');
+  const { rows } = await client.query<{ runs: number; spans: number }>(
+    'SELECT (SELECT count(*)::int FROM runs) AS runs, (SELECT count(*)::int FROM spans) AS spans',
+  );
+  if (rows[0]?.runs !== load.runs || rows[0].spans !== load.spans) {
+    throw new VoidRun(`stored ${JSON.stringify(rows[0])}, sent ${load.runs} and ${load.spans}`);
+  }
+}
+
+/** Everything that is there is due from this moment on. */
+async function makeDue({ client }: Bench): Promise<void> {
+  await client.query(
+    `UPDATE runs SET last_arrival_at = now() - make_interval(secs => $1::float8 / 1000)`,
+    [SETTLE_MS],
+  );
+}
+
+async function look({ client }: Bench) {
+  const { rows } = await client.query<{ due: number; done: number; failed: number; old: number }>(
+    `SELECT count(*) FILTER (WHERE is_due)::int AS due,
+            count(*) FILTER (WHERE evaluation = 'evaluated')::int AS done,
+            count(*) FILTER (WHERE attempts > 1 OR last_error IS NOT NULL)::int AS failed,
+            coalesce(extract(epoch FROM now() - min(last_arrival_at) FILTER (WHERE is_due)), 0)
+              ::float8 - $1::float8 / 1000 AS old
+       FROM runs, LATERAL (SELECT evaluation = 'pending' AND last_arrival_at
+              <= now() - make_interval(secs => $1::float8 / 1000) AS is_due) AS state`,
+    [SETTLE_MS],
+  );
+  const [seen] = rows;
+  if (seen === undefined) throw new Error('no answer');
+  if (seen.failed > 0) throw new VoidRun(`${seen.failed} runs needed more than one attempt`);
+  return { due: seen.due, done: seen.done, oldestSeconds: Math.max(0, seen.old) };
+}
+
+async function drain(bench: Bench): Promise<Sample[]> {
+  const startedAt = performance.now();
+  const samples: Sample[] = [];
+  let changedAt = startedAt;
+  for (;;) {
+    const { due, oldestSeconds } = await look(bench);
+    const now = performance.now();
+    if (due !== samples.at(-1)?.due) changedAt = now;
+    if (now - changedAt > STALLED_MS) throw new VoidRun(`${due} runs stay due`);
+    samples.push({
+      seconds: Number(((now - startedAt) / 1000).toFixed(2)),
+      due,
+      oldestSeconds: due === 0 ? 0 : Number(oldestSeconds.toFixed(2)),
+    });
+    if (due === 0) return samples;
+    await pause(WATCH_EVERY_MS);
+  }
+}
+
+async function checkFindings({ client, load }: Bench): Promise<void> {
+  const { rows } = await client.query<{ found: string }>(
+    `SELECT replace(run_id::text, '-', '') || ', ' || rule_id AS found FROM findings`,
+  );
+  const found = rows.map((row) => row.found).sort();
+  if (JSON.stringify(found) !== JSON.stringify(load.findings)) {
+    throw new VoidRun(`${found.length} findings, ${load.findings.length} expected, or others`);
+  }
+}
+
+/** A pass over all runs, nothing beside it. */
+async function measurePass(bench: Bench): Promise<PassRound> {
+  await fill(bench);
+  await makeDue(bench);
+  const samples = await drain(bench);
+  await checkFindings(bench);
+  const { rows } = await bench.client.query<{ seconds: number }>(
+    `SELECT extract(epoch FROM max(evaluated_at) - min(last_arrival_at))::float8
+            - $1::float8 / 1000 AS seconds FROM runs`,
+    [SETTLE_MS],
+  );
+  const seconds = rows[0]?.seconds ?? Number.NaN;
+  return {
+    seconds: Number(seconds.toFixed(2)),
+    runsPerSecond: Math.round(bench.load.runs / seconds),
+    megabytesPerSecond: Number((bench.load.textBytes / 1e6 / seconds).toFixed(2)),
+    samples,
+  };
+}
+
+/** @returns spans per second, and runs evaluated per second meanwhile */
+async function measureIngest(bench: Bench, bodies: readonly Buffer[], hasPass: boolean) {
+  await fill(bench);
+  if (hasPass) {
+    await makeDue(bench);
+    while ((await look(bench)).done === 0) await pause(WATCH_EVERY_MS / 10);
+  }
+  const before = await look(bench);
+  const { acknowledged, seconds } = await send(bench, bodies);
+  const after = await look(bench);
+  if (hasPass && after.due === 0) throw new VoidRun('the pass ended before ingest: more --runs');
+  const { rows } = await bench.client.query<{ n: number }>('SELECT count(*)::int AS n FROM spans');
+  const stored = (rows[0]?.n ?? 0) - bench.load.spans;
+  const expected = acknowledged * SPANS_PER_BODY;
+  if (stored !== expected) throw new VoidRun(`${stored} spans stored, ${expected} acknowledged`);
+  if (hasPass) {
+    await drain(bench);
+    await checkFindings(bench);
+  }
+  return { spans: stored / seconds, runs: (after.done - before.done) / seconds };
+}
+
+async function measureAll(bench: Bench, options: PassOptions): Promise<PassResult> {
+  const machine = machineFacts();
+  const bodies = Array.from({ length: options.bodies }, (_, seed) =>
+    traceBody(seed + 1, SPANS_PER_BODY),
+  );
+  const { planted, hit, findings, textBytes } = bench.load;
+  // Compiles the patterns these texts ask for, and warms ingest.
+  await measurePass(bench);
+  await measureIngest(bench, bodies, false);
+  const pass: PassRound[] = [];
+  const [ingestAlone, ingestBeside, passBeside]: [number[], number[], number[]] = [[], [], []];
+  for (let round = 0; round < options.rounds; round += 1) {
+    const one = await measurePass(bench);
+    pass.push(one);
+    process.stderr.write(`pass: ${one.runsPerSecond} runs/s, ${one.megabytesPerSecond} MB/s\n`);
+    for (const hasPass of round % 2 === 0 ? [false, true] : [true, false]) {
+      const { spans, runs } = await measureIngest(bench, bodies, hasPass);
+      (hasPass ? ingestBeside : ingestAlone).push(Math.round(spans));
+      if (hasPass) passBeside.push(Math.round(runs));
+      const beside = hasPass ? `beside a pass of ${Math.round(runs)} runs/s` : 'alone';
+      process.stderr.write(`ingest ${beside}: ${Math.round(spans)} spans/s\n`);
+    }
+  }
+  return {
+    name: 'pass',
+    machine,
+    matchThreads: process.env.MATCH_THREADS ?? 'default',
+    ...options,
+    planted,
+    hit,
+    findings: findings.length,
+    textMegabytes: Number((textBytes / 1e6).toFixed(2)),
+    pass,
+    ingestAlone,
+    ingestBeside,
+    passBeside,
+    ingestRatio: Number((median(ingestBeside) / median(ingestAlone)).toFixed(3)),
+  };
+}
+
+/** Runs the benchmark. */
+export async function passBench(options: PassOptions): Promise<PassResult> {
+  const load = benchRuns(options.runs);
+  const server = await startServer({
+    RUN_SETTLE_MS: String(SETTLE_MS),
+    PASS_INTERVAL_MS: '250',
+  });
+  const client = new pg.Client({ connectionString: server.databaseUrl });
+  try {
+    await client.connect();
+    return await measureAll({ server, client, load }, options);
+  } finally {
+    await client.end();
+    await server.close();
+  }
+}

@@ -1,0 +1,15 @@
+/** Stores one evaluated run, as the pass stores many. */
+import { completeRuns, type Evaluation } from '../../src/db/complete-runs.ts';
+import type { Queryable } from '../../src/db/database.ts';
+import type { Severity } from '../../src/model.ts';
+
+/** @returns the severities of its findings; null when the run went to somebody else */
+export async function completeRun(
+  database: Queryable,
+  evaluation: Omit<Evaluation, 'ruleSetSha256'>,
+  { corpusVersion, ruleSetSha256 }: { corpusVersion: string; ruleSetSha256: string },
+): Promise<Severity[] | null> {
+  const one = { ...evaluation, ruleSetSha256 };
+  const [stored = null] = await completeRuns(database, [one], corpusVersion);
+  return stored;
+}
