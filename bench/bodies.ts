@@ -5,7 +5,7 @@
  */
 
 const SPANS_PER_RUN = 10;
-const START_UNIX_NANO = 1_795_000_000_000_000_000n;
+export const START_UNIX_NANO = 1_795_000_000_000_000_000n;
 
 const WORDS = (
   'account balance booking cancel customer delivery document email estimate export flight folder ' +
@@ -15,7 +15,7 @@ const WORDS = (
 ).split(' ');
 
 /** A small seeded generator (mulberry32): numbers from 0 up to 1. */
-function seeded(seed: number): () => number {
+export function seeded(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -25,7 +25,8 @@ function seeded(seed: number): () => number {
   };
 }
 
-function hex(random: () => number, digits: number): string {
+/** So many random hexadecimal digits. */
+export function hex(random: () => number, digits: number): string {
   let text = '';
   while (text.length < digits) {
     text += Math.floor(random() * 2 ** 32)
@@ -35,7 +36,8 @@ function hex(random: () => number, digits: number): string {
   return text.slice(0, digits);
 }
 
-function sentence(random: () => number, words: number): string {
+/** So many random words, with a line break and quotes behind them. */
+export function sentence(random: () => number, words: number): string {
   const chosen = Array.from(
     { length: words },
     () => WORDS[Math.floor(random() * WORDS.length)] ?? '',
@@ -43,8 +45,22 @@ function sentence(random: () => number, words: number): string {
   return `${chosen.join(' ')}.\nPlease answer "briefly" and mind the ${chosen[0]}.`;
 }
 
-const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
-const whole = (key: string, value: number) => ({ key, value: { intValue: String(value) } });
+/** A string attribute. */
+export const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
+/** An integer attribute. */
+export const whole = (key: string, value: number) => ({ key, value: { intValue: String(value) } });
+
+/** The resource and scope of every body. */
+export const RESOURCE = {
+  attributes: [
+    text('service.name', 'helpdesk-agent'),
+    text('service.version', '1.4.2'),
+    text('telemetry.sdk.language', 'nodejs'),
+    text('host.name', 'worker-7'),
+  ],
+  droppedAttributesCount: 0,
+};
+export const SCOPE = { name: 'bench', version: '1.0.0' };
 
 function chatAttributes(random: () => number) {
   const messages = (role: string, words: number) =>
@@ -115,15 +131,6 @@ export function traceBody(seed: number, spans: number): Buffer {
     }
     return span(random, traceId, place, parents);
   });
-  const resource = {
-    attributes: [
-      text('service.name', 'helpdesk-agent'),
-      text('service.version', '1.4.2'),
-      text('telemetry.sdk.language', 'nodejs'),
-      text('host.name', 'worker-7'),
-    ],
-    droppedAttributesCount: 0,
-  };
-  const scopeSpans = [{ scope: { name: 'bench', version: '1.0.0' }, spans: list }];
-  return Buffer.from(JSON.stringify({ resourceSpans: [{ resource, scopeSpans }] }));
+  const scopeSpans = [{ scope: SCOPE, spans: list }];
+  return Buffer.from(JSON.stringify({ resourceSpans: [{ resource: RESOURCE, scopeSpans }] }));
 }

@@ -28,7 +28,8 @@ export interface RunDelta {
   sessionKey: Hex16 | null;
 }
 
-type RunDeltas = Map<string, RunDelta>;
+/** Deltas by workspace and run. */
+export type RunDeltas = Map<string, RunDelta>;
 
 const STATUS_ERROR = 2;
 
@@ -42,7 +43,7 @@ function widen(delta: RunDelta, start: Int64, end: Int64): void {
 /**
  * The lesser of two texts in the order of their UTF-8 bytes, which is PostgreSQL's collation "C".
  */
-function least(a: string | null, b: string | null): string | null {
+export function least(a: string | null, b: string | null): string | null {
   if (a === null || b === null) return a ?? b;
   return a === b || Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? a : b;
 }
@@ -56,7 +57,8 @@ function mergeService(
   else if (finished) into.serviceName = serviceName;
 }
 
-function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
+/** The delta of a run, a fresh one if there is none yet. */
+export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
   const key = `${workspaceId}/${runId}`;
   const known = deltas.get(key);
   if (known !== undefined) return known;
@@ -122,7 +124,7 @@ export function runDeltas(
 }
 
 /** Folds `delta` into `into`; both belong to the same run. */
-function merge(into: RunDelta, delta: RunDelta): void {
+export function merge(into: RunDelta, delta: RunDelta): void {
   into.spans += delta.spans;
   into.logRecords += delta.logRecords;
   if (delta.startUnixNano !== null && delta.endUnixNano !== null) {

@@ -75,6 +75,13 @@ export function decodeMetrics(body: Buffer): DecodeResult {
   return decodeEnvelope(body, METRICS);
 }
 
+/** Reads what the points of a metric have in common; null, with a fault, when there is no telling. */
+export function parseMetricRow(item: JsonObject, fault: Fault): MetricRow | null {
+  const kind = kindOf(item, fault);
+  if (kind === null) return null;
+  return parseMetric(item, kind, parseObject(item[kind.field], kind.field, fault), fault);
+}
+
 function addMetric(item: JsonValue, draft: RequestDraft): void {
   const { fault } = draft;
   const kind = kindOf(item, fault);

@@ -124,8 +124,8 @@ function parseEvent(event: Raw, fault: Fault): JsonText {
   return dropped === 0 ? `${text}}` : `${text},"droppedAttributesCount":${dropped}}`;
 }
 
-/** Writes one link; fields at their default are left out. */
-function parseLink(link: Raw, fault: Fault): JsonText {
+/** Writes one link; fields at their default are left out. Of no use once `fault` is set. */
+export function parseLink(link: Raw, fault: Fault): JsonText {
   if (!isObject(link)) {
     fault.refuse('not_an_object', '');
     return '';

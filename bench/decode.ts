@@ -1,0 +1,238 @@
+/**
+ * How long does a body take from its bytes to COPY bytes, beside `JSON.parse` of its text alone? The
+ * fast way, the plain way and `JSON.parse` in turn, in alternating order, in one process. The ratio
+ * is taken within each round, so that a busy machine slows all of them alike; the median counts.
+ *
+ * `JSON.parse` is given the text as a string: what it costs to make one is not counted for it.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
+import { renderTable } from '../src/cli/table.ts';
+import { LogRuns } from '../src/db/log-runs.ts';
+import { decodePlainly, decodeRequest, scanOrNull } from '../src/main/request-decoder.ts';
+import type { Signal } from '../src/model.ts';
+import { traceBody } from './bodies.ts';
+import { median, VoidRun } from './harness.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
+import { logBody, metricBody } from './signal-bodies.ts';
+
+/**
+ * How many rows are decoded per measurement, of however many bodies: two milliseconds' worth, so that
+ * most measurements end before the scheduler takes the core away.
+ */
+const ROWS_PER_MEASUREMENT = 400;
+const WARM_UP_ROUNDS = 30;
+const ALLOCATION_SAMPLES = 9;
+/** More rows at once might set off a garbage collection, which would spoil the sample. */
+const ALLOCATION_ROWS_MAX = 100;
+const SEED = 3;
+
+interface Kind {
+  readonly name: string;
+  readonly signal: Signal;
+  readonly rows: number;
+  readonly body: Buffer;
+}
+
+const WAYS = ['JSON.parse', 'plain', 'fast'] as const;
+type Way = (typeof WAYS)[number];
+
+interface Measured {
+  readonly kind: string;
+  readonly bytesPerRow: number;
+  /** was the body scanned, or left to the plain way? */
+  readonly scanned: boolean;
+  readonly parseNsPerRow: number;
+  readonly plainNsPerRow: number;
+  readonly fastNsPerRow: number;
+  readonly fastMbPerSecond: number;
+  /** medians of each round's ratio */
+  readonly plainToParse: number;
+  readonly fastToParse: number;
+  /** bytes of heap and buffers; null where a sample would be too big to be true */
+  readonly plainBytesAllocatedPerRow: number | null;
+  readonly fastBytesAllocatedPerRow: number | null;
+  readonly raw: Readonly<Record<Way, readonly number[]>>;
+}
+
+export interface DecodeResult {
+  readonly name: 'decode';
+  readonly question: string;
+  readonly machine: MachineFacts;
+  readonly rounds: number;
+  readonly kinds: readonly Measured[];
+}
+
+function kindsOf(): Kind[] {
+  const traces = (rows: number): Kind => ({
+    name: `traces, ${rows} ${rows === 1 ? 'span' : 'spans'}`,
+    signal: 'traces',
+    rows,
+    body: traceBody(SEED, rows),
+  });
+  const logs = (rows: number): Kind => ({
+    name: `logs, ${rows} records`,
+    signal: 'logs',
+    rows,
+    body: logBody(SEED, rows),
+  });
+  const points = 100;
+  const metrics: Kind = {
+    name: `metrics, ${points} points`,
+    signal: 'metrics',
+    rows: points,
+    body: metricBody(SEED, points),
+  };
+  return [traces(1), traces(10), traces(100), traces(1000), logs(10), logs(100), metrics];
+}
+
+type Work = () => unknown;
+
+function waysOf({ signal, body }: Kind): Record<Way, Work> {
+  const text = body.toString();
+  const context = { workspaceId: 1, arrivedAtMs: Date.now(), logRuns: new LogRuns() };
+  return {
+    'JSON.parse': () => JSON.parse(text),
+    plain: () => decodePlainly(signal, body, context),
+    fast: () => decodeRequest(signal, body, context),
+  };
+}
+
+/** Nanoseconds per row. */
+function time(work: Work, rows: number): number {
+  const times = Math.max(1, Math.round(ROWS_PER_MEASUREMENT / rows));
+  const startedAt = process.hrtime.bigint();
+  for (let count = 0; count < times; count += 1) work();
+  return Number(process.hrtime.bigint() - startedAt) / times / rows;
+}
+
+/** Collects garbage, which needs a flag that this sets. */
+function garbageCollector(): () => void {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+}
+
+function allocated(work: Work, rows: number, collect: () => void): number | null {
+  if (rows > ALLOCATION_ROWS_MAX) return null;
+  const times = Math.floor(ALLOCATION_ROWS_MAX / rows);
+  const samples = Array.from({ length: ALLOCATION_SAMPLES }, () => {
+    collect();
+    const before = process.memoryUsage();
+    for (let count = 0; count < times; count += 1) work();
+    const after = process.memoryUsage();
+    const grown = after.heapUsed - before.heapUsed + after.arrayBuffers - before.arrayBuffers;
+    return grown / rows / times;
+  });
+  return Math.round(median(samples));
+}
+
+function check({ name, signal, body }: Kind): boolean {
+  const context = () => ({ workspaceId: 1, arrivedAtMs: 0, logRuns: new LogRuns() });
+  const scanned = scanOrNull(signal, body, context());
+  const plain = decodePlainly(signal, body, context());
+  if (scanned !== null && !isDeepStrictEqual(scanned, plain)) throw new VoidRun(`${name} differs`);
+  return scanned !== null;
+}
+
+function measure(kind: Kind, rounds: number, collect: () => void): Measured {
+  const scanned = check(kind);
+  const ways = waysOf(kind);
+  const raw: Record<Way, number[]> = { 'JSON.parse': [], plain: [], fast: [] };
+  for (let round = -WARM_UP_ROUNDS; round < rounds; round += 1) {
+    const order = round % 2 === 0 ? WAYS : [...WAYS].reverse();
+    for (const way of order) {
+      const figure = time(ways[way], kind.rows);
+      if (round >= 0) raw[way].push(Math.round(figure));
+    }
+  }
+  const ratio = (way: Way): number =>
+    Number(
+      median(raw[way].map((figure, round) => figure / (raw['JSON.parse'][round] ?? 0))).toFixed(2),
+    );
+  const bytesPerRow = Math.round(kind.body.length / kind.rows);
+  const fast = median(raw.fast);
+  process.stderr.write(`${kind.name}: ${ratio('fast')} of JSON.parse\n`);
+  return {
+    kind: kind.name,
+    bytesPerRow,
+    scanned,
+    parseNsPerRow: median(raw['JSON.parse']),
+    plainNsPerRow: median(raw.plain),
+    fastNsPerRow: fast,
+    fastMbPerSecond: Math.round((bytesPerRow / fast) * 1000),
+    plainToParse: ratio('plain'),
+    fastToParse: ratio('fast'),
+    plainBytesAllocatedPerRow: allocated(ways.plain, kind.rows, collect),
+    fastBytesAllocatedPerRow: allocated(ways.fast, kind.rows, collect),
+    raw,
+  };
+}
+
+/** Runs the benchmark. */
+export function decodeBench(rounds: number): DecodeResult {
+  const machine = machineFacts();
+  const collect = garbageCollector();
+  return {
+    name: 'decode',
+    question: 'Request bytes to COPY bytes, beside JSON.parse of the same body',
+    machine,
+    rounds,
+    kinds: kindsOf().map((kind) => measure(kind, rounds, collect)),
+  };
+}
+
+const bytes = (value: number | null): string => (value === null ? '–' : value.toLocaleString('en'));
+
+function cellsOf(one: Measured): string[] {
+  return [
+    one.kind,
+    bytes(one.bytesPerRow),
+    bytes(one.parseNsPerRow),
+    one.plainToParse.toFixed(2),
+    one.fastToParse.toFixed(2),
+    String(one.fastMbPerSecond),
+    bytes(one.plainBytesAllocatedPerRow),
+    bytes(one.fastBytesAllocatedPerRow),
+  ];
+}
+
+const TITLES = [
+  'body',
+  'bytes/row',
+  'JSON.parse ns/row',
+  'plain ÷ parse',
+  'fast ÷ parse',
+  'fast MB/s',
+  'plain allocates/row',
+  'fast allocates/row',
+];
+
+/** Prints a result and writes it as JSON beside the benchmark, and into the decision's page. */
+export function reportDecode(result: DecodeResult): void {
+  const columns = TITLES.map((title, place) =>
+    place === 0 ? { title } : { title, align: 'right' as const },
+  );
+  process.stdout.write(`${renderTable(columns, result.kinds.map(cellsOf))}\n`);
+  const path = new URL('results/decode.json', import.meta.url);
+  writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
+  writePage(result);
+}
+
+const MEASURED = /(<!-- measured[^>]*-->\n)[\s\S]*(<!-- \/measured -->)/;
+
+function writePage({ machine, rounds, kinds }: DecodeResult): void {
+  const path = new URL('../docs/decisions/0009-decoding.md', import.meta.url);
+  const table = [
+    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load ` +
+      `before ${machine.loadBefore}; medians of ${rounds} rounds.`,
+    '',
+    `| ${TITLES.join(' | ')} |`,
+    `|---${'|---:'.repeat(TITLES.length - 1)}|`,
+    ...kinds.map((one) => `| ${cellsOf(one).join(' | ')} |`),
+    '',
+  ].join('\n');
+  writeFileSync(path, readFileSync(path, 'utf8').replace(MEASURED, `$1${table}$2`));
+}

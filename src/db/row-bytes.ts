@@ -1,0 +1,173 @@
+/**
+ * Rows in PostgreSQL's binary COPY form, written from numbers and bytes: the fast counterpart of
+ * `binary-copy.ts`, which writes them from text. Room is made once per row, not per field.
+ */
+
+const NULL_LENGTH = -1;
+/**
+ * Rows are written into slabs, and a request's are handed over as a part of one: a buffer of its own
+ * takes 5 µs to make and a copy to fill. No byte of a slab is used twice. A request for which a slab
+ * is too small gets a buffer of its own.
+ */
+const SLAB_BYTES = 256 * 1024;
+/** Up to here eight bytes at a time are faster than a native copy (Node 20.20, 2026-11). */
+const LOOP_BYTES_MAX = 160;
+/** A loop of eights writes up to seven bytes too many, which the next field covers. */
+const OVERRUN_BYTES = 8;
+
+const BILLION = 1_000_000_000;
+const TWO_16 = 0x10000;
+const TWO_32 = 0x100000000;
+
+/** Bytes and a view of the same ones. */
+export interface BytesSource {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+}
+
+/** Writes rows one after another; `take` hands the bytes over. */
+export class RowBytes {
+  #bytes = new Uint8Array(SLAB_BYTES);
+  #view = new DataView(this.#bytes.buffer);
+  /** where the rows since the last `take` begin */
+  #start = 0;
+  #end = 0;
+
+  /** where the next byte goes, counted from the first one since the last `take` */
+  get end(): number {
+    return this.#end - this.#start;
+  }
+
+  /** Begins a request, whose rows are expected to take no more than so many bytes. */
+  open(bytesExpected: number): void {
+    this.#end = this.#start;
+    this.#reserve(bytesExpected + OVERRUN_BYTES);
+  }
+
+  /** Opens a row of so many fields that takes at most `bytesMax` bytes. */
+  row(fields: number, bytesMax: number): void {
+    this.#reserve(bytesMax + OVERRUN_BYTES);
+    this.#view.setInt16(this.#end, fields);
+    this.#end += 2;
+  }
+
+  #reserve(count: number): void {
+    if (this.#end + count <= this.#bytes.length) return;
+    const needed = this.end + count;
+    const isSmall = needed <= SLAB_BYTES / 2;
+    const bytes = isSmall ? SLAB_BYTES : this.end === 0 ? needed : needed * 2;
+    this.#use(Buffer.allocUnsafeSlow(bytes));
+  }
+
+  /** Goes on in other memory. */
+  #use(memory: Buffer<ArrayBuffer>): void {
+    const larger = new Uint8Array(memory.buffer);
+    larger.set(this.#bytes.subarray(this.#start, this.#end));
+    this.#end -= this.#start;
+    this.#start = 0;
+    this.#bytes = larger;
+    this.#view = new DataView(larger.buffer);
+  }
+
+  null(): void {
+    this.#view.setInt32(this.#end, NULL_LENGTH);
+    this.#end += 4;
+  }
+
+  int16(value: number): void {
+    this.#view.setInt32(this.#end, 2);
+    this.#view.setInt16(this.#end + 4, value);
+    this.#end += 6;
+  }
+
+  int32(value: number): void {
+    this.#view.setInt32(this.#end, 4);
+    this.#view.setInt32(this.#end + 4, value);
+    this.#end += 8;
+  }
+
+  /** A bigint: billions and the rest below one; for times, seconds and nanoseconds. */
+  int64(billions: number, rest: number, isNegative = false): void {
+    if (billions === 0 && !isNegative) {
+      this.#view.setInt32(this.#end, 8);
+      this.#view.setInt32(this.#end + 4, 0);
+      this.#view.setInt32(this.#end + 8, rest);
+      this.#end += 12;
+      return;
+    }
+    // 10^9 billions do not fit a double: the upper and lower 16 bits of them are multiplied apart.
+    const upper = Math.floor(billions / TWO_16) * BILLION;
+    const lower = (upper % TWO_16) * TWO_16 + (billions % TWO_16) * BILLION + rest;
+    const high = Math.floor(upper / TWO_16) + Math.floor(lower / TWO_32);
+    const low = lower % TWO_32;
+    this.#view.setInt32(this.#end, 8);
+    // Minus a number is its complement and one, which carries when the lower half is zero.
+    this.#view.setInt32(this.#end + 4, isNegative ? ~high + (low === 0 ? 1 : 0) : high);
+    this.#view.setInt32(this.#end + 8, isNegative ? -low : low);
+    this.#end += 12;
+  }
+
+  float64(value: number): void {
+    this.#view.setInt32(this.#end, 8);
+    this.#view.setFloat64(this.#end + 4, value);
+    this.#end += 12;
+  }
+
+  /** A uint32 in a bigint column, null for the default 0. */
+  counter(value: number): void {
+    if (value === 0) {
+      this.null();
+      return;
+    }
+    this.#view.setInt32(this.#end, 8);
+    this.#view.setInt32(this.#end + 4, 0);
+    this.#view.setUint32(this.#end + 8, value);
+    this.#end += 12;
+  }
+
+  /** An id of 8 or 16 bytes, which stand at `offset`. */
+  id(ids: DataView, offset: number, width: 8 | 16): void {
+    this.#view.setInt32(this.#end, width);
+    this.overwrite(this.end + 4, ids, offset, width);
+    this.#end += 4 + width;
+  }
+
+  /** Puts an id in the place of bytes that were written before; `place` counts as `end` does. */
+  overwrite(place: number, ids: DataView, offset: number, width: 8 | 16): void {
+    const at = this.#start + place;
+    for (let index = 0; index < width; index += 4) {
+      this.#view.setInt32(at + index, ids.getInt32(offset + index));
+    }
+  }
+
+  /** A text or JSON. The source must go on for eight bytes behind the end. */
+  text({ bytes, view }: BytesSource, start: number, end: number): void {
+    const length = end - start;
+    const target = this.#view;
+    target.setInt32(this.#end, length);
+    const to = this.#end + 4;
+    if (length <= LOOP_BYTES_MAX) {
+      for (let index = 0; index < length; index += 8) {
+        target.setInt32(to + index, view.getInt32(start + index));
+        target.setInt32(to + index + 4, view.getInt32(start + index + 4));
+      }
+    } else {
+      this.#bytes.set(bytes.subarray(start, end), to);
+    }
+    this.#end = to + length;
+  }
+
+  /** The rows written since the last call; nothing else is ever written there. */
+  take(): Buffer {
+    const { buffer } = this.#bytes;
+    const taken = Buffer.from(buffer, this.#start, this.end);
+    if (buffer.byteLength === SLAB_BYTES) {
+      this.#start = this.#end;
+      return taken;
+    }
+    // Memory made for one giant request goes with it, less what it did not need.
+    this.#end = this.#start;
+    this.#use(Buffer.allocUnsafeSlow(SLAB_BYTES));
+    return taken.length * 2 < buffer.byteLength ? Buffer.from(taken) : taken;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * How a request's body becomes rows ready to store: scanned straight into COPY bytes if it is an
+ * ordinary one (`src/otlp/fast/`), else decoded and encoded the plain way. Both give the same.
+ */
+import type { CopyWriter } from '../db/copy-writer.ts';
+import { type EncodedRequest, encodeRequest } from '../db/encoded-request.ts';
+import { LogRuns } from '../db/log-runs.ts';
+import { ScannedRows } from '../db/scanned-rows.ts';
+import type { IngestDependencies } from '../http/ingest-routes.ts';
+import type { DecodedRequest, Rejection, Signal } from '../model.ts';
+import type { DecodeResult } from '../otlp/envelope.ts';
+import { scanRequest } from '../otlp/fast/scan-request.ts';
+import { decodeLogs } from '../otlp/logs.ts';
+import { decodeMetrics } from '../otlp/metrics.ts';
+import { decodeTraces } from '../otlp/traces.ts';
+
+const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
+  traces: decodeTraces,
+  metrics: decodeMetrics,
+  logs: decodeLogs,
+};
+
+const NO_REJECTIONS: readonly Rejection[] = [];
+
+/** A decoded request, with its rows ready to store. */
+export interface ReadyRequest extends Pick<DecodedRequest, 'signal' | 'replacedCharacters'> {
+  readonly rejections: readonly Rejection[];
+  readonly encoded: EncodedRequest;
+}
+
+/** A request, or why and where its body is not one. */
+export type ReadyResult =
+  | { readonly ok: true; readonly request: ReadyRequest }
+  | Exclude<DecodeResult, { readonly ok: true }>;
+
+/** Whose request it is, and what it is stored with. */
+export interface RequestContext {
+  readonly workspaceId: number;
+  /** milliseconds since 1970; its UTC day chooses the partition */
+  readonly arrivedAtMs: number;
+  readonly logRuns: LogRuns;
+}
+
+/**
+ * Decodes one export request the fast way, or else the plain way.
+ *
+ * @param body the request body, decompressed; only read during the call
+ */
+export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
+  return scanOrNull(signal, body, context) ?? decodePlainly(signal, body, context);
+}
+
+/** The fast way alone; null when the body is left to the plain one. */
+export function scanOrNull(
+  signal: Signal,
+  body: Buffer,
+  { workspaceId, arrivedAtMs }: RequestContext,
+): ReadyResult | null {
+  const rows = new ScannedRows(workspaceId, arrivedAtMs, body.length);
+  if (!scanRequest(signal, body, rows)) return null;
+  const encoded = rows.take();
+  return {
+    ok: true,
+    request: { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded },
+  };
+}
+
+/** The plain way alone. */
+export function decodePlainly(
+  signal: Signal,
+  body: Buffer,
+  { workspaceId, arrivedAtMs, logRuns }: RequestContext,
+): ReadyResult {
+  const result = DECODERS[signal](body);
+  if (!result.ok) return result;
+  const { rejections, replacedCharacters } = result.request;
+  const encoded = encodeRequest(result.request, workspaceId, arrivedAtMs, logRuns);
+  return { ok: true, request: { signal, rejections, replacedCharacters, encoded } };
+}
+
+/** What ingest decodes with: the rows go to the writer once they are asked to be stored. */
+export function createDecoder(writer: CopyWriter): IngestDependencies['decode'] {
+  const logRuns = new LogRuns();
+  return (signal, body, workspaceId) => {
+    const result = decodeRequest(signal, body, { workspaceId, arrivedAtMs: Date.now(), logRuns });
+    if (!result.ok) return result;
+    const { encoded, rejections, replacedCharacters } = result.request;
+    const store = () => writer.offer(encoded);
+    const request = { signal, rejections, replacedCharacters, rows: encoded.rows, store };
+    return { ok: true, request };
+  };
+}

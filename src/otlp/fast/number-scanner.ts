@@ -1,0 +1,222 @@
+/**
+ * Owns the reading of doubles and 64-bit integers from a body's bytes. A number of up to 15 digits is
+ * computed here: a whole number below 2^53 divided by a power of ten that is exact itself gives the
+ * double that `JSON.parse` gives. Longer ones are given to `Number`.
+ */
+
+import { doubleText } from '../json-text.ts';
+import { fourDigits, isDigit } from './byte-tests.ts';
+import { LEFT_TO_PLAIN, MINUS, QUOTE, type Scanner } from './scanner.ts';
+
+const ZERO = 0x30;
+const POINT = 0x2e;
+const LETTER_E = 0x65;
+const TO_LOWER_CASE = 0x20;
+const EXACT_DIGITS_MAX = 15;
+const UINT32_MAX = 0xffffffff;
+const NANOS_PER_SECOND_DIGITS = 9;
+// The largest bigint as seconds and nanoseconds.
+const SECONDS_MAX = 9_223_372_036;
+const NANOS_MAX = 854_775_807;
+const POWERS_OF_TEN = Array.from({ length: EXACT_DIGITS_MAX + 1 }, (_, power) => 10 ** power);
+
+/** Reads a number (no string, no null) as a finite double. */
+export function scanDouble(scanner: Scanner): number {
+  scanner.peek();
+  const { view } = scanner;
+  const start = scanner.at;
+  const isNegative = view.getUint8(start) === MINUS;
+  const first = isNegative ? start + 1 : start;
+  let at = first;
+  let value = 0;
+  let byte = view.getUint8(at);
+  while (isDigit(byte)) {
+    value = value * 10 + (byte - ZERO);
+    at += 1;
+    byte = view.getUint8(at);
+  }
+  const digits = at - first;
+  if (digits === 0 || (digits > 1 && view.getUint8(first) === ZERO)) throw LEFT_TO_PLAIN;
+  let fraction = 0;
+  if (byte === POINT) {
+    const point = at;
+    at += 1;
+    byte = view.getUint8(at);
+    while (isDigit(byte)) {
+      value = value * 10 + (byte - ZERO);
+      at += 1;
+      byte = view.getUint8(at);
+    }
+    fraction = at - point - 1;
+    if (fraction === 0) throw LEFT_TO_PLAIN;
+  }
+  if (digits + fraction > EXACT_DIGITS_MAX || (byte | TO_LOWER_CASE) === LETTER_E) {
+    return longDouble(scanner);
+  }
+  scanner.at = at;
+  const exact = fraction === 0 ? value : value / (POWERS_OF_TEN[fraction] ?? Number.NaN);
+  return isNegative ? -exact : exact;
+}
+
+function longDouble(scanner: Scanner): number {
+  const start = scanner.at;
+  scanner.skipNumber();
+  const value = Number(scanner.slice(start, scanner.at));
+  if (!Number.isFinite(value)) throw LEFT_TO_PLAIN;
+  return value;
+}
+
+/** Reads null or a number. */
+export function scanOptionalDouble(scanner: Scanner): number | null {
+  return scanner.isNull() ? null : scanDouble(scanner);
+}
+
+/** Reads a number and writes it as a double's text; @returns the double. */
+export function copyDouble(scanner: Scanner): number {
+  const value = scanDouble(scanner);
+  const text = doubleText(value);
+  const { arena } = scanner;
+  for (let index = 0; index < text.length; index += 1) arena.byte(text.charCodeAt(index));
+  return value;
+}
+
+/**
+ * Reads a 64-bit integer, a number or a string, its size into the scanner's `seconds` (billions) and
+ * `nanos` (the rest).
+ *
+ * @returns whether it is negative
+ */
+export function scanInt64(scanner: Scanner): boolean {
+  if (scanner.peek() === 0x6e) throw LEFT_TO_PLAIN;
+  const quoted = scanner.peek() === QUOTE;
+  const sign = quoted ? scanner.at + 1 : scanner.at;
+  if (scanner.view.getUint8(sign) !== MINUS) {
+    scanTime(scanner);
+    return false;
+  }
+  // Minus zero and the smallest number are left to the plain decoder.
+  scanDigits(scanner, sign + 1, quoted);
+  if (scanner.seconds === 0 && scanner.nanos === 0) throw LEFT_TO_PLAIN;
+  return true;
+}
+
+/** Reads null (0) or an unsigned integer, a number or a string, that a double holds exactly. */
+export function scanCount(scanner: Scanner): number {
+  if (scanner.isNull()) return 0;
+  const { end } = scanner.arena;
+  const count = copyCount(scanner);
+  scanner.arena.end = end;
+  return count;
+}
+
+/** Reads such an integer (no null) and writes its digits; @returns it. */
+export function copyCount(scanner: Scanner): number {
+  const quoted = scanner.peek() === QUOTE;
+  const { view, arena } = scanner;
+  const start = quoted ? scanner.at + 1 : scanner.at;
+  let at = start;
+  let value = 0;
+  let byte = view.getUint8(at);
+  while (isDigit(byte)) {
+    value = value * 10 + (byte - ZERO);
+    arena.byte(byte);
+    at += 1;
+    byte = view.getUint8(at);
+  }
+  const digits = at - start;
+  if (digits === 0 || digits > EXACT_DIGITS_MAX) throw LEFT_TO_PLAIN;
+  if (digits > 1 && view.getUint8(start) === ZERO) throw LEFT_TO_PLAIN;
+  if (quoted && byte !== QUOTE) throw LEFT_TO_PLAIN;
+  scanner.at = quoted ? at + 1 : at;
+  return value;
+}
+
+/** Reads null (0) or an unsigned integer up to `max`, itself at most 2^32 − 1. */
+export function scanUint(scanner: Scanner, max: number): number {
+  const { view } = scanner;
+  let byte = scanner.peek();
+  if (!isDigit(byte)) {
+    if (scanner.isNull()) return 0;
+    throw LEFT_TO_PLAIN;
+  }
+  const start = scanner.at;
+  let at = start;
+  let value = 0;
+  while (isDigit(byte)) {
+    value = value * 10 + (byte - ZERO);
+    at += 1;
+    if (value > UINT32_MAX) throw LEFT_TO_PLAIN;
+    byte = view.getUint8(at);
+  }
+  if (value > max || (at > start + 1 && view.getUint8(start) === ZERO)) throw LEFT_TO_PLAIN;
+  scanner.at = at;
+  return value;
+}
+
+/**
+ * Reads null (0) or nanoseconds since 1970, a number or a string of digits without leading zeros,
+ * into `seconds` and `nanos`.
+ */
+export function scanTime(scanner: Scanner): void {
+  const quoted = scanner.peek() === QUOTE;
+  if (quoted && scanTimeOfToday(scanner)) return;
+  if (!quoted && scanner.isNull()) {
+    scanner.seconds = 0;
+    scanner.nanos = 0;
+    return;
+  }
+  scanDigits(scanner, quoted ? scanner.at + 1 : scanner.at, quoted);
+}
+
+/** Reads a string of 19 digits, any time from 2001 to 2255; false for other strings. */
+function scanTimeOfToday(scanner: Scanner): boolean {
+  const { view } = scanner;
+  const start = scanner.at + 1;
+  const end = start + 19;
+  if (end >= view.byteLength || view.getUint8(end) !== QUOTE) return false;
+  const first = view.getUint8(start) - ZERO;
+  const second = view.getUint8(start + 1) - ZERO;
+  const a = fourDigits(view.getInt32(start + 2, true));
+  const b = fourDigits(view.getInt32(start + 6, true));
+  const third = view.getUint8(start + 10) - ZERO;
+  const c = fourDigits(view.getInt32(start + 11, true));
+  const d = fourDigits(view.getInt32(start + 15, true));
+  if ((a | b | c | d) < 0) return false;
+  // A first digit of 9 may be a time past the limit.
+  if (first < 1 || first > 8 || second < 0 || second > 9 || third < 0 || third > 9) return false;
+  scanner.seconds = (first * 10 + second) * 100_000_000 + a * 10_000 + b;
+  scanner.nanos = third * 100_000_000 + c * 10_000 + d;
+  scanner.at = end + 1;
+  return true;
+}
+
+/** Reads the digits that begin at `start`, and the quote behind them, as `scanTime` does. */
+function scanDigits(scanner: Scanner, start: number, quoted: boolean): void {
+  const { view } = scanner;
+  let at = start;
+  while (isDigit(view.getUint8(at))) at += 1;
+  const digits = at - start;
+  // A number of more digits may be one that `JSON.parse` rounds.
+  if (digits === 0 || digits > (quoted ? 19 : EXACT_DIGITS_MAX)) throw LEFT_TO_PLAIN;
+  if (digits > 1 && view.getUint8(start) === ZERO) throw LEFT_TO_PLAIN;
+  const split = Math.max(start, at - NANOS_PER_SECOND_DIGITS);
+  scanner.seconds = numberIn(scanner, start, split);
+  scanner.nanos = numberIn(scanner, split, at);
+  if (
+    scanner.seconds >= SECONDS_MAX &&
+    (scanner.seconds > SECONDS_MAX || scanner.nanos > NANOS_MAX)
+  ) {
+    throw LEFT_TO_PLAIN;
+  }
+  if (quoted) {
+    if (view.getUint8(at) !== QUOTE) throw LEFT_TO_PLAIN;
+    at += 1;
+  }
+  scanner.at = at;
+}
+
+function numberIn({ view }: Scanner, from: number, to: number): number {
+  let value = 0;
+  for (let at = from; at < to; at += 1) value = value * 10 + (view.getUint8(at) - ZERO);
+  return value;
+}

@@ -1,0 +1,284 @@
+/**
+ * The fast way from bytes to rows gives what the plain way gives, byte for byte, or leaves the body to
+ * it. Random exports in every way of writing JSON, tidy ones, broken ones.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { traceBody } from '../../bench/bodies.ts';
+import { logBody, metricBody } from '../../bench/signal-bodies.ts';
+import { LogRuns } from '../../src/db/log-runs.ts';
+import { decodePlainly, decodeRequest, scanOrNull } from '../../src/main/request-decoder.ts';
+import type { Signal } from '../../src/model.ts';
+import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
+import { NOON_MS } from '../support/rows.ts';
+import { SPAN_ID, TRACE_ID } from './bodies.ts';
+import { dice, exportTree } from './export-trees.ts';
+import { type Habits, pick, TIDY, writeJson } from './json-writer.ts';
+
+const RUNS = 500;
+/** Properties take a second or two, and many times that where machines are shared. */
+const TIMEOUT_MS = 120_000;
+const WORKSPACE = 7;
+const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics'];
+
+const context = () => ({
+  workspaceId: WORKSPACE,
+  arrivedAtMs: NOON_MS,
+  logRuns: new LogRuns(),
+});
+
+/** Decodes both ways and compares; @returns whether the fast way took the body. */
+function compare(signal: Signal, body: Buffer): boolean {
+  const before = Buffer.from(body);
+  const plain = decodePlainly(signal, body, context());
+  const scanned = scanOrNull(signal, body, context());
+  if (scanned !== null && !isDeepStrictEqual(scanned, plain)) {
+    expect(scanned).toEqual(plain);
+    expect.unreachable('the two differ');
+  }
+  expect(body.equals(before)).toBe(true);
+  if (scanned === null) {
+    expect(isDeepStrictEqual(decodeRequest(signal, body, context()), plain)).toBe(true);
+  }
+  return scanned !== null;
+}
+
+const share: fc.Arbitrary<number> = fc.constantFrom(0, 0, 0.02, 0.3);
+const habits: fc.Arbitrary<Habits> = fc.record({
+  spaces: share,
+  escapes: share,
+  nameEscapes: fc.constantFrom(0, 0, 0, 0.01),
+  shuffles: share,
+  strangers: share,
+  repeats: fc.constantFrom(0, 0, 0, 0.01),
+  unstorable: fc.constantFrom(0, 0, 0, 0.005),
+});
+const seed = fc.integer();
+const faults = fc.constantFrom(0, 0, 0, 0.002, 0.05);
+
+/** The body with some bytes changed, removed, doubled or cut off. */
+function damaged(body: Buffer, random: () => number): Buffer {
+  let bytes = Buffer.from(body);
+  for (let count = 0; count < 3; count += 1) {
+    const at = Math.floor(random() * bytes.length);
+    const to = Math.min(bytes.length, at + Math.floor(random() * 8));
+    const kind = random();
+    if (kind < 0.5)
+      bytes[at] = pick(random, [...Buffer.from('"\\{}[]:, 0-.eu\0\u00ff'), 0xff, 0x80]);
+    else if (kind < 0.7) bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(to)]);
+    else if (kind < 0.9) bytes = Buffer.concat([bytes.subarray(0, to), bytes.subarray(at)]);
+    else bytes = bytes.subarray(0, at);
+    if (random() < 0.6 || bytes.length === 0) break;
+  }
+  return bytes;
+}
+
+describe('the fast way gives what the plain way gives', { timeout: TIMEOUT_MS }, () => {
+  test.each(SIGNALS)('%s, written in all kinds of ways', (signal) => {
+    fc.assert(
+      fc.property(seed, faults, habits, (start, wrong, how) => {
+        const random = dice(start, wrong);
+        compare(signal, Buffer.from(writeJson(exportTree(random, signal), how, random)));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test.each(SIGNALS)('%s with damaged bytes', (signal) => {
+    fc.assert(
+      fc.property(seed, faults, habits, (start, wrong, how) => {
+        const random = dice(start, wrong);
+        const body = Buffer.from(writeJson(exportTree(random, signal), how, random));
+        compare(signal, damaged(body, random));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  test('another signal’s body, and bytes before and behind the body in its buffer', () => {
+    fc.assert(
+      fc.property(seed, (start) => {
+        const random = dice(start, 0);
+        const text = writeJson(exportTree(random, 'traces'), TIDY, random);
+        const room = Buffer.from(`{"a":${text}"}]`);
+        compare('traces', room.subarray(5, 5 + Buffer.byteLength(text)));
+        compare('logs', Buffer.from(text));
+      }),
+      { numRuns: RUNS / 4 },
+    );
+  });
+});
+
+describe('ordinary bodies are not left to the plain way', { timeout: TIMEOUT_MS }, () => {
+  const WAYS: readonly [string, Habits][] = [
+    ['without white space', TIDY],
+    ['with white space', { ...TIDY, spaces: 0.5 }],
+    ['with members in other orders', { ...TIDY, shuffles: 0.3 }],
+    ['with members that OTLP does not know', { ...TIDY, strangers: 0.3 }],
+  ];
+
+  test.each(WAYS)('valid traces and logs %s', (_, how) => {
+    fc.assert(
+      fc.property(seed, fc.constantFrom<Signal>('traces', 'logs'), (start, signal) => {
+        const random = dice(start, 0);
+        const body = Buffer.from(writeJson(exportTree(random, signal), how, random));
+        expect(compare(signal, body)).toBe(true);
+      }),
+      { numRuns: RUNS / 5 },
+    );
+  });
+
+  test('what the benchmarks send', () => {
+    for (const rows of [1, 10, 1000]) {
+      expect(compare('traces', traceBody(1, rows))).toBe(true);
+      expect(compare('logs', logBody(1, rows))).toBe(true);
+      expect(compare('metrics', metricBody(1, rows))).toBe(true);
+    }
+  });
+});
+
+describe('one span of a body', () => {
+  const IDS = `"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}"`;
+  const frame = (members: string): Buffer =>
+    Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":[{${IDS},${members}}]}]}]}`);
+  const attribute = (value: string): string => `"attributes":[{"key":"k","value":${value}}]`;
+
+  test.each([
+    ['an escaped slash', '"name":"a\\/b"'],
+    ['a control character', '"name":"\\u001b[1m"'],
+    ['a pair of surrogates', attribute('{"stringValue":"\\ud83d\\ude00"}')],
+    ['the largest time', '"startTimeUnixNano":"9223372036854775807"'],
+    ['a key twice', '"attributes":[{"key":"k"},{"key":"k","value":{"intValue":"1"}}]'],
+    ['a nested key with a dollar', attribute('{"kvlistValue":{"values":[{"key":"$bytes"}]}}')],
+    ['an integer with leading zeros', attribute('{"intValue":"007"}')],
+    ['the smallest integer', attribute('{"intValue":"-9223372036854775808"}')],
+    ['two values', attribute('{"intValue":"1","stringValue":"a"}')],
+    ['bytes', attribute('{"bytesValue":"_-8"}')],
+    ['minus zero', attribute('{"doubleValue":-0}')],
+    ['a long double', attribute('{"doubleValue":0.12345678901234567}')],
+    ['a key of 200 bytes', `"attributes":[{"key":"${'k'.repeat(200)}","value":{"intValue":"1"}}]`],
+    ['a list of 100 keys', `"attributes":[${Array(100).fill('{"key":"k"}').join()}]`],
+    ['values 59 deep', attribute(`${'{"arrayValue":{"values":['.repeat(58)}${']}}'.repeat(58)}`)],
+  ])('%s is taken', (_, members) => {
+    expect(compare('traces', frame(members))).toBe(true);
+  });
+
+  test.each([
+    ['U+0000', '"name":"a\\u0000"'],
+    ['a lone surrogate', attribute('{"stringValue":"\\ud83d"}')],
+    ['a member twice', '"name":"a","name":"b"'],
+    ['an escaped member', '"n\\u0061me":"a"'],
+    ['a rounded integer', '"startTimeUnixNano":1795000000123456789'],
+    ['a time too large', '"endTimeUnixNano":"9223372036854775808"'],
+    ['a kind that is none', '"kind":6'],
+    ['a number with an exponent', '"flags":1e2'],
+    ['a line break in a string', '"name":"a\nb"'],
+    ['a number with leading zeros', '"x":01'],
+    ['values 64 deep', attribute(`${'{"arrayValue":{"values":['.repeat(63)}${']}}'.repeat(63)}`)],
+    ['values too deep', attribute(`${'{"arrayValue":{"values":['.repeat(70)}${']}}'.repeat(70)}`)],
+    ['a deep stranger', `"x":${'['.repeat(100)}${']'.repeat(100)}`],
+  ])('%s is left to the plain way', (_, members) => {
+    expect(compare('traces', frame(members))).toBe(false);
+  });
+
+  test('bytes that are not UTF-8, and a byte order mark, are left to the plain way', () => {
+    const body = frame('"name":"ab"');
+    expect(compare('traces', Buffer.concat([Buffer.from('\ufeff'), body]))).toBe(false);
+    body[body.length - 12] = 0xff;
+    expect(compare('traces', body)).toBe(false);
+  });
+});
+
+describe('log records without trace id', () => {
+  const body = (service: string): Buffer => {
+    const resource = `{"attributes":[{"key":"service.name","value":{"stringValue":"${service}"}}]}`;
+    const record = '{"attributes":[{"key":"session.id","value":{"stringValue":"s"}}]}';
+    const scopes = `[{"logRecords":[${record},${record}]}]`;
+    return Buffer.from(`{"resourceLogs":[{"resource":${resource},"scopeLogs":${scopes}}]}`);
+  };
+
+  test('of a product that tells its runs by session are left to the plain way', () => {
+    expect(compare('logs', body('claude-code'))).toBe(false);
+  });
+
+  test('of anything else are taken', () => {
+    expect(compare('logs', body('nginx'))).toBe(true);
+  });
+});
+
+test('a large resource with many scopes is left to the plain way', () => {
+  const value = `{"stringValue":"${'v'.repeat(100_000)}"}`;
+  const resource = `{"attributes":[{"key":"k","value":${value}}]}`;
+  const body = (scopes: number): Buffer =>
+    Buffer.from(
+      `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${Array(scopes).fill('{}')}]}]}`,
+    );
+  expect(compare('traces', body(10))).toBe(true);
+  expect(compare('traces', body(100))).toBe(false);
+});
+
+describe('requests one after the other', () => {
+  const rowsOf = (body: Buffer): Buffer => {
+    const result = scanOrNull('traces', body, context());
+    const chunk = result?.ok ? result.request.encoded.chunks.get('spans') : undefined;
+    if (chunk === undefined) throw new Error('the body was left to the plain way');
+    return chunk;
+  };
+
+  test('rows keep their bytes while others are scanned, small and giant', () => {
+    const bodies = [1, 40, 1, 700, 3, 1, 120].map((spans, index) => traceBody(index, spans));
+    const kept = bodies.map((body) => {
+      const chunk = rowsOf(body);
+      return { chunk, copy: Buffer.from(chunk) };
+    });
+    for (const { chunk, copy } of kept) expect(chunk.equals(copy)).toBe(true);
+    for (const body of bodies) expect(compare('traces', body)).toBe(true);
+  });
+
+  test('a body of several megabytes is taken, one with a giant row is left', () => {
+    expect(compare('traces', traceBody(1, 4000))).toBe(true);
+    const name = 'n'.repeat(ROW_BYTES_MAX + 1000);
+    const ids = `"traceId":"${TRACE_ID}","spanId":"${SPAN_ID}"`;
+    const spans = `[{${ids},"name":"${name}"},{${ids}}]`;
+    const giant = Buffer.from(`{"resourceSpans":[{"scopeSpans":[{"spans":${spans}}]}]}`);
+    expect(compare('traces', giant)).toBe(false);
+    expect(compare('traces', traceBody(1, 2))).toBe(true);
+  });
+
+  test('a body that is given up half-way leaves nothing behind', () => {
+    const whole = traceBody(1, 20);
+    const before = rowsOf(whole);
+    expect(compare('traces', whole.subarray(0, whole.length - 40))).toBe(false);
+    expect(rowsOf(whole).equals(before)).toBe(true);
+  });
+});
+
+describe('the scanner’s arena', () => {
+  const GIANT_BYTES = 9 * 1024 * 1024;
+
+  test('keeps its memory from row to row, and gives giant memory back after the request', () => {
+    const arena = new Arena();
+    const first = arena.bytes;
+    arena.reserve(GIANT_BYTES);
+    const giant = arena.bytes;
+    arena.restart();
+    arena.reserve(GIANT_BYTES);
+    expect(arena.bytes).toBe(giant);
+    arena.release();
+    expect(arena.bytes).toHaveLength(first.length);
+  });
+
+  test('keeps what was written when it grows', () => {
+    const arena = new Arena();
+    arena.text('zażółć');
+    arena.reserve(GIANT_BYTES);
+    expect(arena.string(0, arena.end)).toBe('zażółć');
+  });
+
+  test('makes room for no more than one row of a giant body', () => {
+    const arena = new Arena();
+    arena.reserveRow(10 * GIANT_BYTES);
+    expect(arena.bytes.length).toBeLessThan(2 * ROW_BYTES_MAX);
+  });
+});
