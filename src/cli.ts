@@ -4,12 +4,14 @@
  */
 import { Command } from 'commander';
 
+import { addAuditCommands } from './cli/audit-commands.ts';
 import { addCorpusCommands } from './cli/corpus-commands.ts';
 import { reportFailure } from './cli/failure.ts';
 import { addKeyCommands } from './cli/key-commands.ts';
 import { addUpkeepCommands } from './cli/pass-command.ts';
 import { addRuleCommands } from './cli/rule-commands.ts';
 import { addScanCommand } from './cli/scan-command.ts';
+import { addUserCommands } from './cli/user-commands.ts';
 import { addWorkspaceCommands } from './cli/workspace-commands.ts';
 import { programVersion } from './main/program-version.ts';
 import { runServer } from './main/run-server.ts';
@@ -31,6 +33,8 @@ program
   .action(runServer);
 addKeyCommands(program);
 addWorkspaceCommands(program);
+addUserCommands(program);
+addAuditCommands(program);
 addCorpusCommands(program);
 addRuleCommands(program);
 addScanCommand(program);

@@ -11,6 +11,15 @@ import { OperatorError } from './errors.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
+/** A provider that people sign in through. */
+export interface OauthClient {
+  readonly provider: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** of OpenID Connect; null where the provider's name says it, or nothing does */
+  readonly issuer: string | null;
+}
+
 export interface Config {
   readonly port: number;
   readonly observePort: number;
@@ -39,6 +48,12 @@ export interface Config {
   readonly bareOtlpOnBase: 'gone' | 'serve';
   /** keys of the providers with both a client id and a client secret, sorted */
   readonly oauthProviders: readonly string[];
+  /** the same, with what signing in takes */
+  readonly oauthClients: readonly OauthClient[];
+  /** e-mail address of the account that the first start makes */
+  readonly ownerEmail: string;
+  /** proxies of ours before this server, each of which adds to X-Forwarded-For */
+  readonly trustedProxyHops: number;
   readonly logLevel: LogLevel;
 }
 
@@ -70,6 +85,8 @@ export const INTEGER_SETTINGS = {
   RUN_SETTLE_MS: { fallback: 60_000, min: 0, max: 24 * HOUR_MS },
   RUN_TIMEOUT_MS: { fallback: 15 * 60_000, min: 1000, max: 7 * 24 * HOUR_MS },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
+  /** none: anybody can write X-Forwarded-For */
+  TRUSTED_PROXY_HOPS: { fallback: 0, min: 0, max: 10 },
 } as const satisfies Record<string, IntegerSetting>;
 
 /** Text settings; null where unset means something of its own. */
@@ -82,11 +99,13 @@ export const TEXT_SETTINGS = {
   DATA_DIR: './data',
   REDIS_URL: null,
   BARE_OTLP_ON_BASE: 'gone',
+  OWNER_EMAIL: 'owner@localhost',
   LOG_LEVEL: 'info',
 } as const;
 
 const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
-const OAUTH_SETTING = /^OAUTH_([A-Z0-9_]+)_CLIENT_(ID|SECRET)$/;
+const OAUTH_SETTING = /^OAUTH_([A-Z0-9_]+)_(CLIENT_ID|CLIENT_SECRET|ISSUER)$/;
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Problems = string[];
@@ -147,24 +166,49 @@ function oneOf<T extends string>(
   return value as T;
 }
 
-/** Providers with both halves set; one half alone is a problem worth naming. */
-function oauthProviders(env: Environment, problems: Problems): string[] {
-  const halves = new Map<string, Set<string>>();
+/** An issuer is asked for keys that decide who somebody is: over TLS, or on this machine. */
+function checkIssuer(name: string, value: string, problems: Problems): void {
+  const parsed = URL.canParse(value) ? new URL(value) : null;
+  if (parsed?.protocol === 'https:') return;
+  if (parsed?.protocol === 'http:' && LOOPBACK.test(parsed.hostname)) return;
+  problems.push(`${name} must be a URL that starts with https://`);
+}
+
+/** Providers with both halves set, sorted; one half alone is a problem worth naming. */
+function oauthClients(env: Environment, problems: Problems): OauthClient[] {
+  const providers = new Map<string, Map<string, string>>();
   for (const [name, value] of Object.entries(env)) {
-    const match = OAUTH_SETTING.exec(name);
-    if (match?.[1] === undefined || match[2] === undefined || !value?.trim()) continue;
-    const found = halves.get(match[1]) ?? new Set();
-    halves.set(match[1], found.add(match[2]));
+    const [, provider, part] = OAUTH_SETTING.exec(name) ?? [];
+    const given = value?.trim();
+    if (provider === undefined || part === undefined || !given) continue;
+    const parts = providers.get(provider) ?? new Map<string, string>();
+    providers.set(provider, parts.set(part, given));
   }
-  const complete: string[] = [];
-  for (const [provider, found] of halves) {
-    if (found.size === 2) complete.push(provider.toLowerCase());
-    else {
-      const missing = found.has('ID') ? 'SECRET' : 'ID';
-      problems.push(`OAUTH_${provider}_CLIENT_${missing} is missing; its other half is set`);
+  const complete: OauthClient[] = [];
+  for (const [provider, parts] of providers) {
+    const clientId = parts.get('CLIENT_ID');
+    const clientSecret = parts.get('CLIENT_SECRET');
+    const issuer = parts.get('ISSUER') ?? null;
+    if (issuer !== null) checkIssuer(`OAUTH_${provider}_ISSUER`, issuer, problems);
+    if (clientId !== undefined && clientSecret !== undefined) {
+      complete.push({ provider: provider.toLowerCase(), clientId, clientSecret, issuer });
+      continue;
+    }
+    for (const part of ['CLIENT_ID', 'CLIENT_SECRET']) {
+      if (parts.has(part)) continue;
+      const rest = issuer === null ? 'its other half is set' : 'the issuer is set';
+      problems.push(`OAUTH_${provider}_${part} is missing; ${rest}`);
     }
   }
-  return complete.sort();
+  return complete.sort((one, other) => (one.provider < other.provider ? -1 : 1));
+}
+
+function oauthSettings(
+  env: Environment,
+  problems: Problems,
+): Pick<Config, 'oauthClients' | 'oauthProviders'> {
+  const clients = oauthClients(env, problems);
+  return { oauthClients: clients, oauthProviders: clients.map(({ provider }) => provider) };
 }
 
 function checkRelations(config: Config, env: Environment, problems: Problems): void {
@@ -195,6 +239,9 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   const ports = [config.adminPort, config.port, config.observePort];
   if (config.adminPort !== 0 && ports.indexOf(config.adminPort, 1) !== -1) {
     problems.push('ADMIN_PORT must differ from PORT and OBSERVE_PORT');
+  }
+  if (!/^[^\s@]{1,64}@[^\s@]{1,180}$/.test(config.ownerEmail)) {
+    problems.push('OWNER_EMAIL must be an e-mail address');
   }
   if (!/^[a-z][a-z0-9]{0,31}$/.test(config.brand)) {
     problems.push('BRAND must be 1 to 32 lower-case letters and digits, a letter first');
@@ -246,7 +293,9 @@ export function readConfig(env: Environment): Config {
       ['gone', 'serve'],
       problems,
     ),
-    oauthProviders: oauthProviders(env, problems),
+    ...oauthSettings(env, problems),
+    ownerEmail: text(env, 'OWNER_EMAIL') ?? TEXT_SETTINGS.OWNER_EMAIL,
+    trustedProxyHops: integer(env, 'TRUSTED_PROXY_HOPS', problems),
     logLevel: oneOf<LogLevel>(
       'LOG_LEVEL',
       text(env, 'LOG_LEVEL') ?? TEXT_SETTINGS.LOG_LEVEL,

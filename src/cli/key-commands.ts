@@ -1,16 +1,16 @@
 /** `sluice key …`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
+import { COMMAND_LINE } from '../db/audit.ts';
 import {
   AGENT_KEY_PREFIXES,
   type AgentKeyPrefix,
   type ApiKey,
-  createKey,
   listKeys,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
-  revokeKey,
 } from '../db/keys.ts';
+import { endAnyKey, makeKey } from '../db/workspace-writes.ts';
 import { findWorkspace } from '../db/workspaces.ts';
 import type { KeyKind } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
@@ -39,14 +39,12 @@ async function create(options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }, { brand }) => {
     const workspace = await findWorkspace(database, options.workspace ?? null);
     const { kind, name, limit, prefix } = options;
-    const { id, key } = await createKey(database, {
-      workspaceId: workspace.id,
-      kind,
-      name,
-      rateLimitPerMinute: limit,
-      brand,
-      agentPrefix: prefix,
-    });
+    const wanted = { kind, name, rateLimitPerMinute: limit, brand, agentPrefix: prefix };
+    const { id, key } = await makeKey(
+      database,
+      { ...wanted, workspaceId: workspace.id },
+      COMMAND_LINE,
+    );
     answer(options, { id, key, kind, name, rate_limit_per_minute: limit }, () =>
       [
         `Key ${id} of workspace "${workspace.slug}", shown this once; keep it now:`,
@@ -105,7 +103,7 @@ async function list(options: ListOptions): Promise<void> {
 
 async function revoke(id: number, options: OutputOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    await revokeKey(database, id);
+    await endAnyKey(database, id, COMMAND_LINE);
     answer(
       options,
       { id, revoked: true },

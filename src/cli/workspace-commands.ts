@@ -1,7 +1,10 @@
 /** `sluice workspace …`. */
 import { Argument, type Command } from 'commander';
 
-import { createWorkspace, findWorkspace, listWorkspaces, setRedaction } from '../db/workspaces.ts';
+import { COMMAND_LINE } from '../db/audit.ts';
+import { setPlan, switchRedaction } from '../db/workspace-writes.ts';
+import { createWorkspace, findWorkspace, listWorkspaces } from '../db/workspaces.ts';
+import { PLANS, type Plan } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
@@ -22,7 +25,7 @@ interface CreateOptions extends OutputOptions {
   readonly name?: string;
 }
 
-interface RedactOptions extends OutputOptions {
+interface OneOptions extends OutputOptions {
   readonly workspace?: string;
 }
 
@@ -57,11 +60,11 @@ async function list(options: OutputOptions): Promise<void> {
   });
 }
 
-async function redact(state: 'on' | 'off', options: RedactOptions): Promise<void> {
+async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const { id, slug } = await findWorkspace(database, options.workspace ?? null);
     const redactExcerpts = state === 'on';
-    const removed = await setRedaction(database, id, redactExcerpts);
+    const removed = await switchRedaction(database, id, redactExcerpts, COMMAND_LINE);
     answer(options, { workspace: slug, redactExcerpts, removed }, () =>
       redactExcerpts
         ? `Workspace "${slug}" stores no excerpts; removed: ${removed}.`
@@ -71,11 +74,19 @@ async function redact(state: 'on' | 'off', options: RedactOptions): Promise<void
   });
 }
 
-/** Adds `workspace create`, `workspace list` and `workspace redact`. */
+async function plan(name: Plan, options: OneOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const { id, slug } = await findWorkspace(database, options.workspace ?? null);
+    await setPlan(database, id, name, COMMAND_LINE);
+    answer(options, { workspace: slug, plan: name }, () => `Workspace "${slug}" is on ${name}.`);
+  });
+}
+
+/** Adds `workspace create`, `workspace list`, `workspace plan` and `workspace redact`. */
 export function addWorkspaceCommands(program: Command): void {
   const workspace = program
     .command('workspace')
-    .description('make and list workspaces, redact their excerpts');
+    .description('make and list workspaces, set their plan, redact their excerpts');
   workspace
     .command('create')
     .description('make a workspace')
@@ -90,6 +101,14 @@ export function addWorkspaceCommands(program: Command): void {
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice workspace list --json')
     .action(list);
+  workspace
+    .command('plan')
+    .description('put it on a plan; team and enterprise have the threat-rules tab')
+    .addArgument(new Argument('<plan>', PLANS.join(', ')).choices(PLANS))
+    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice workspace plan team')
+    .action(plan);
   workspace
     .command('redact')
     .description('store no excerpts of its findings, or store them again')

@@ -7,6 +7,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { OperatorError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
 import type { Queryable } from './database.ts';
+import { KEY_REVOKED_CHANNEL } from './key-changes.ts';
 
 export const RATE_LIMIT_DEFAULT = 1000;
 export const RATE_LIMIT_MAX = 100_000;
@@ -97,14 +98,18 @@ export async function listKeys(database: Queryable, workspaceId: number | null):
 }
 
 /**
- * Revokes a key for good; one that is revoked already stays as it is.
+ * Revokes a key for good; one that is revoked already stays as it is. Servers are told when the
+ * transaction commits (`listenForRevokedKeys`): one statement, so that neither is without the other.
  *
  * @throws {OperatorError} when there is no such key
  */
 export async function revokeKey(database: Queryable, id: number): Promise<void> {
   const { rowCount } = await database.query(
-    'UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1',
-    [id],
+    `WITH revoked AS (
+       UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id
+     )
+     SELECT pg_notify($2, id::text) FROM revoked`,
+    [id, KEY_REVOKED_CHANNEL],
   );
   if (rowCount === 0) throw new OperatorError(`There is no key ${id}: see sluice key list`);
 }

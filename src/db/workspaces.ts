@@ -138,7 +138,7 @@ async function removeExcerpts(database: Queryable, workspaceId: number): Promise
  * excerpts of what is found later are stored; those removed do not come back.
  *
  * The switch is a statement and a transaction of its own. It waits for those that are storing
- * excerpts right now, and whoever stores later sees it (`completeRun`, evaluation-queue.ts): after
+ * excerpts right now, and whoever stores later sees it (`completeRuns`, complete-runs.ts): after
  * it, excerpts only become fewer. Removing comes second, in statements that each look at
  * `REMOVAL_ROWS` findings, newest first, and go on where the one before ended: however many there
  * are, no statement nears its time limit and nobody who stores findings waits. Readers are shown

@@ -43,6 +43,9 @@ describe('without any setting', () => {
       retentionDays: 30,
       bareOtlpOnBase: 'gone',
       oauthProviders: [],
+      oauthClients: [],
+      ownerEmail: 'owner@localhost',
+      trustedProxyHops: 0,
       logLevel: 'info',
     });
   });
@@ -85,6 +88,8 @@ test('every setting is taken', () => {
     RUN_TIMEOUT_MS: '1000',
     RETENTION_DAYS: '0',
     BARE_OTLP_ON_BASE: 'serve',
+    OWNER_EMAIL: 'me@base.test',
+    TRUSTED_PROXY_HOPS: '2',
     LOG_LEVEL: 'silent',
   });
   expect(config).toEqual({
@@ -110,6 +115,9 @@ test('every setting is taken', () => {
     retentionDays: 0,
     bareOtlpOnBase: 'serve',
     oauthProviders: [],
+    oauthClients: [],
+    ownerEmail: 'me@base.test',
+    trustedProxyHops: 2,
     logLevel: 'silent',
   });
 });
@@ -279,6 +287,40 @@ describe('OAuth providers', () => {
       OAUTH_GITLAB_SCOPE: 'g',
     });
     expect(oauthProviders).toEqual(['github', 'google', 'my_idp']);
+  });
+
+  test('come with what signing in takes', () => {
+    const { oauthClients } = readConfig({
+      OAUTH_OKTA_CLIENT_ID: 'id',
+      OAUTH_OKTA_CLIENT_SECRET: 'secret',
+      OAUTH_OKTA_ISSUER: 'https://acme.okta.test',
+      OAUTH_GOOGLE_CLIENT_ID: 'a',
+      OAUTH_GOOGLE_CLIENT_SECRET: 'b',
+    });
+    expect(oauthClients).toEqual([
+      { provider: 'google', clientId: 'a', clientSecret: 'b', issuer: null },
+      {
+        provider: 'okta',
+        clientId: 'id',
+        clientSecret: 'secret',
+        issuer: 'https://acme.okta.test',
+      },
+    ]);
+  });
+
+  test.each(['http://id.test', 'ftp://id.test', 'id.test', 'http://127.0.0.1.evil.test'])(
+    'an issuer %s is a problem: keys come from there',
+    (issuer) => {
+      const env = { OAUTH_X_CLIENT_ID: 'a', OAUTH_X_CLIENT_SECRET: 'b', OAUTH_X_ISSUER: issuer };
+      expect(problemsOf(env)).toEqual(['OAUTH_X_ISSUER must be a URL that starts with https://']);
+    },
+  );
+
+  test('an issuer alone is a problem, on this machine it may be plain HTTP', () => {
+    expect(problemsOf({ OAUTH_X_ISSUER: 'http://localhost:9000' })).toEqual([
+      'OAUTH_X_CLIENT_ID is missing; the issuer is set',
+      'OAUTH_X_CLIENT_SECRET is missing; the issuer is set',
+    ]);
   });
 
   test.each([

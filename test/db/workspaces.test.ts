@@ -2,10 +2,14 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ensureFirstWorkspace } from '../../src/db/first-start.ts';
 import { digestKey, findCredential, listKeys } from '../../src/db/keys.ts';
+import { listMemberships } from '../../src/db/memberships.ts';
 import { readWorkspaceSettings } from '../../src/db/rule-settings.ts';
+import { signInByPassword } from '../../src/db/sign-in.ts';
 import { createWorkspace, findWorkspace, listWorkspaces } from '../../src/db/workspaces.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+
+const FIRST = { brand: 'acme', ownerEmail: 'owner@acme.test' };
 
 let scratch: MigratedDatabase;
 
@@ -103,15 +107,24 @@ test('what workspaces decide about rules, of several at once', async () => {
 });
 
 describe('the first start', () => {
-  test('makes a workspace and a key of each kind, and nothing the second time', async () => {
+  test('makes a workspace, its owner and a key of each kind, and nothing the second time', async () => {
     const { database } = scratch;
-    const first = await ensureFirstWorkspace(database, 'acme');
+    const first = await ensureFirstWorkspace(database, FIRST);
     expect(first).toEqual({
       workspace: 'default',
       agentKey: expect.stringMatching(/^acme_live_/),
       workspaceKey: expect.stringMatching(/^acme_key_/),
+      owner: {
+        email: 'owner@acme.test',
+        password: expect.stringMatching(/^(?:[a-km-np-z2-9]{5}-){4}[a-km-np-z2-9]{5}$/),
+      },
     });
-    expect(await ensureFirstWorkspace(database, 'acme')).toBeNull();
+    const { email = '', password = '' } = first?.owner ?? {};
+    const owner = await signInByPassword(database, email, password);
+    expect(await listMemberships(database, owner?.id ?? 0)).toEqual([
+      { slug: 'default', name: 'Default', role: 'owner' },
+    ]);
+    expect(await ensureFirstWorkspace(database, FIRST)).toBeNull();
     const kinds = [first?.agentKey, first?.workspaceKey].map(
       async (key) => (await findCredential(database, digestKey(key ?? '')))?.kind,
     );
@@ -121,7 +134,7 @@ describe('the first start', () => {
   test('of several processes at once makes one workspace', async () => {
     const { database } = scratch;
     const starts = await Promise.all(
-      Array.from({ length: 6 }, () => ensureFirstWorkspace(database, 'acme')),
+      Array.from({ length: 6 }, () => ensureFirstWorkspace(database, FIRST)),
     );
     expect(starts.filter((keys) => keys !== null)).toHaveLength(1);
     expect(await listWorkspaces(database)).toHaveLength(1);
@@ -130,7 +143,7 @@ describe('the first start', () => {
 
   test('leaves a database alone that has a workspace', async () => {
     await createWorkspace(scratch.database, 'mine', 'Mine');
-    expect(await ensureFirstWorkspace(scratch.database, 'acme')).toBeNull();
+    expect(await ensureFirstWorkspace(scratch.database, FIRST)).toBeNull();
     expect(await listKeys(scratch.database, null)).toEqual([]);
   });
 });

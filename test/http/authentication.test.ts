@@ -1,6 +1,10 @@
 /** Who is asking: what is looked up, what is remembered and for how long, and what is refused. */
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createAuthenticator, KEY_TTL_MS } from '../../src/http/authentication.ts';
+import {
+  type Authenticator,
+  createAuthenticator,
+  KEY_TTL_MS,
+} from '../../src/http/authentication.ts';
 import type { Credential } from '../../src/model.ts';
 
 const AGENT: Credential = { keyId: 1, workspaceId: 7, kind: 'agent', rateLimitPerMinute: 10 };
@@ -16,7 +20,8 @@ let uses: number[];
 let now: number;
 /** what a look-up waits for */
 let answering: Promise<void>;
-let authenticate: ReturnType<typeof createAuthenticator>['authenticate'];
+let authenticate: Authenticator['authenticate'];
+let forget: Authenticator['forget'];
 
 beforeEach(() => {
   keys = new Map([
@@ -27,7 +32,7 @@ beforeEach(() => {
   uses = [];
   now = 1_000_000;
   answering = Promise.resolve();
-  ({ authenticate } = createAuthenticator(
+  ({ authenticate, forget } = createAuthenticator(
     {
       digest: (secret) => Buffer.from(secret),
       find: async (digest) => {
@@ -192,5 +197,55 @@ describe('memory', () => {
       expect(outcome).toMatchObject({ reason: { code: 'invalid_credential' } });
     }
     await expect(ask(500)).rejects.toMatchObject({ code: 'invalid_credential' });
+  });
+});
+
+describe('forgetting', () => {
+  test('a revoked key that is forgotten works no more, and other keys stay remembered', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    await authenticate(`Bearer ${READER_KEY}`, 'workspace');
+    keys.delete(AGENT_KEY);
+    forget(AGENT.keyId);
+    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
+      code: 'invalid_credential',
+    });
+    expect(authenticate(`Bearer ${READER_KEY}`, 'workspace')).toBe(READER);
+    expect(lookups).toEqual([AGENT_KEY, READER_KEY, AGENT_KEY]);
+  });
+
+  test('what was read before the revocation and arrives after it is not remembered', async () => {
+    let answer = (): void => undefined;
+    answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const read = keys.get(AGENT_KEY);
+    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    forget(AGENT.keyId);
+    answer();
+    expect(await asked).toBe(read);
+    keys.delete(AGENT_KEY);
+    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
+      code: 'invalid_credential',
+    });
+  });
+
+  test('a key nobody used is forgotten without harm', async () => {
+    forget(404);
+    expect(await authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+  });
+
+  test('a slow look-up is remembered from its beginning, when the key was read', async () => {
+    let answer = (): void => undefined;
+    answering = new Promise((resolve) => {
+      answer = resolve;
+    });
+    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    now += KEY_TTL_MS;
+    answer();
+    await asked;
+    keys.delete(AGENT_KEY);
+    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
+      code: 'invalid_credential',
+    });
   });
 });

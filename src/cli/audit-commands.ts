@@ -1,0 +1,65 @@
+/** `sluice audit …`. */
+import type { Command } from 'commander';
+
+import { type LedgerCheck, verifyAudit } from '../db/audit.ts';
+import { findWorkspace, listWorkspaces, type Workspace } from '../db/workspaces.ts';
+import { answer, type OutputOptions } from './answer.ts';
+import { paint } from './paint.ts';
+import { withDatabase } from './with-database.ts';
+
+const VERIFY_HELP = `
+Every entry carries a hash of its content and of the entry before it. The command computes them all
+anew; at the first one that does not hold it names the entry and ends with exit code 1.
+
+What is cut off at the end of a ledger leaves no trace in it. Keep the line that the command prints,
+entry and hash, somewhere else: as long as a later ledger still has that entry with that hash,
+nothing up to it has been changed or taken out.
+
+Examples:
+  sluice audit verify
+  sluice audit verify --workspace default --json`;
+
+interface VerifyOptions extends OutputOptions {
+  readonly workspace?: string;
+}
+
+function lineOf({ slug }: Workspace, { head, broken }: LedgerCheck): string {
+  const place = `${head.seq} ${head.hash.toString('hex')}`;
+  if (broken === null) return `${paint.green('whole')}   ${slug}  ${place}`;
+  return `${paint.red('broken')}  ${slug}  at entry ${broken.seq}: ${broken.why}; whole up to ${place}`;
+}
+
+async function verify(options: VerifyOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const workspaces =
+      options.workspace === undefined
+        ? await listWorkspaces(database)
+        : [await findWorkspace(database, options.workspace)];
+    const checks: { workspace: Workspace; check: LedgerCheck }[] = [];
+    for (const workspace of workspaces) {
+      checks.push({ workspace, check: await verifyAudit(database, workspace.id) });
+    }
+    if (checks.some(({ check }) => check.broken !== null)) process.exitCode = 1;
+    const records = checks.map(({ workspace, check: { head, broken } }) => ({
+      workspace: workspace.slug,
+      whole: broken === null,
+      last_whole: { seq: Number(head.seq), hash: head.hash.toString('hex') },
+      broken: broken === null ? null : { seq: Number(broken.seq), why: broken.why },
+    }));
+    answer(options, records, () =>
+      checks.map(({ workspace, check }) => lineOf(workspace, check)).join('\n'),
+    );
+  });
+}
+
+/** Adds `audit verify`. */
+export function addAuditCommands(program: Command): void {
+  const audit = program.command('audit').description('check the ledger of what people changed');
+  audit
+    .command('verify')
+    .description('walk the chain of every entry; exit code 1 when one does not hold')
+    .option('--workspace <slug>', 'only this one; all when left out')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', VERIFY_HELP)
+    .action(verify);
+}

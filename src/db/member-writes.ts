@@ -1,0 +1,179 @@
+/**
+ * What is changed about who belongs to a workspace, each with its ledger entry. Only owners make,
+ * change or remove owners.
+ */
+import { SluiceError } from '../errors.ts';
+import type { Role } from '../model.ts';
+import { type Actor, appendAudit, lockLedger, recorded } from './audit.ts';
+import { type Connection, type Database, inTransaction } from './database.ts';
+import {
+  createInvitation,
+  findInvitation,
+  findInvitationByToken,
+  type Invitation,
+  revokeInvitation,
+  takeInvitation,
+} from './invitations.ts';
+import { addMember, findMember, removeMember, setRole } from './memberships.ts';
+import { createUser, findAccount, type User } from './users.ts';
+
+function ownersOnly(by: Role, ...concerned: Role[]): void {
+  if (by === 'owner' || !concerned.includes('owner')) return;
+  throw new SluiceError('role_required', 'Only an owner makes, changes or removes owners.');
+}
+
+/**
+ * Gives a member another role.
+ *
+ * @param by the role of who does it
+ * @throws {SluiceError} `not_found`, `role_required`, `conflict`
+ */
+export async function changeRole(
+  database: Database,
+  workspaceId: number,
+  { userId, role, by }: { userId: number; role: Role; by: Role },
+  actor: Actor,
+): Promise<void> {
+  await recorded(database, workspaceId, actor, async (connection) => {
+    const member = await findMember(connection, workspaceId, userId);
+    ownersOnly(by, member.role, role);
+    if (member.role === role) return { result: undefined, change: null };
+    await setRole(connection, workspaceId, userId, role);
+    const change = {
+      action: 'member.role',
+      subject: member.email,
+      before: { role: member.role },
+      after: { role },
+    };
+    return { result: undefined, change };
+  });
+}
+
+/**
+ * Takes a member out of the workspace.
+ *
+ * @throws {SluiceError} `not_found`, `role_required`, `conflict`
+ */
+export async function dropMember(
+  database: Database,
+  workspaceId: number,
+  { userId, by }: { userId: number; by: Role },
+  actor: Actor,
+): Promise<void> {
+  await recorded(database, workspaceId, actor, async (connection) => {
+    const member = await findMember(connection, workspaceId, userId);
+    ownersOnly(by, member.role);
+    await removeMember(connection, workspaceId, userId);
+    const before = { role: member.role };
+    return {
+      result: undefined,
+      change: { action: 'member.removed', subject: member.email, before, after: null },
+    };
+  });
+}
+
+/**
+ * Invites somebody.
+ *
+ * @returns the token for the link, shown this once
+ * @throws {SluiceError} `role_required`, `conflict`
+ */
+export async function invite(
+  database: Database,
+  workspaceId: number,
+  { email, role, by }: { email: string; role: Role; by: Role },
+  actor: Actor,
+): Promise<{ invitation: Invitation; token: string }> {
+  ownersOnly(by, role);
+  return await recorded(database, workspaceId, actor, async (connection) => {
+    const made = await createInvitation(connection, workspaceId, {
+      email,
+      role,
+      invitedBy: actor.userId,
+    });
+    const after = { role, expires_at: made.invitation.expiresAt.toISOString() };
+    return {
+      result: made,
+      change: { action: 'invitation.created', subject: email, before: null, after },
+    };
+  });
+}
+
+/**
+ * Takes an open invitation back.
+ *
+ * @throws {SluiceError} `not_found`, `role_required`
+ */
+export async function uninvite(
+  database: Database,
+  workspaceId: number,
+  { id, by }: { id: number; by: Role },
+  actor: Actor,
+): Promise<void> {
+  await recorded(database, workspaceId, actor, async (connection) => {
+    const { email, role } = await findInvitation(connection, workspaceId, id);
+    ownersOnly(by, role);
+    await revokeInvitation(connection, workspaceId, id);
+    return {
+      result: undefined,
+      change: { action: 'invitation.revoked', subject: email, before: { role }, after: null },
+    };
+  });
+}
+
+/** Uses an invitation up: the user joins, and the ledger says so. */
+export async function joinByInvitation(
+  connection: Connection,
+  { id, workspaceId, email, role }: Invitation,
+  user: User,
+  origin: string,
+): Promise<void> {
+  await lockLedger(connection, workspaceId);
+  await takeInvitation(connection, id);
+  await addMember(connection, workspaceId, user.id, role);
+  const actor = { userId: user.id, name: user.email, origin };
+  const change = { action: 'member.joined', subject: email, before: null, after: { role } };
+  await appendAudit(connection, workspaceId, actor, change);
+}
+
+/** Who accepts: somebody signed in, or somebody new who chooses a name and a password. */
+export type Accepting =
+  | { readonly userId: number }
+  | { readonly displayName: string; readonly passwordHash: string };
+
+/**
+ * Accepts an invitation by its link. A link makes an account, and never gets into one: where the
+ * address has an account, its owner must be signed in.
+ *
+ * @param origin address of the client
+ * @throws {SluiceError} `not_found` when it is not open, `not_signed_in` when the address has an
+ *   account and nobody is signed in, `conflict` when somebody else is
+ */
+export async function acceptInvitation(
+  database: Database,
+  token: string,
+  who: Accepting,
+  origin: string,
+): Promise<User> {
+  return await inTransaction(database, async (connection) => {
+    const invitation = await findInvitationByToken(connection, token);
+    const account = await findAccount(connection, invitation.email);
+    let user: User;
+    if ('userId' in who) {
+      if (account?.id !== who.userId) {
+        throw new SluiceError('conflict', 'The invitation is for another e-mail address.');
+      }
+      user = account;
+    } else {
+      if (account !== null) {
+        throw new SluiceError(
+          'not_signed_in',
+          'The address of the invitation has an account: sign in, then accept.',
+        );
+      }
+      user = await createUser(connection, { email: invitation.email, ...who });
+    }
+    await joinByInvitation(connection, invitation, user, origin);
+    return user;
+  });
+}

@@ -1,0 +1,113 @@
+/**
+ * Passwords: kept as scrypt hashes that name their own parameters, checked in the same time whether
+ * or not there is an account, a few at a time.
+ *
+ *   $scrypt$ln=15,r=8,p=3$<salt, base64>$<hash, base64>     (PHC string format)
+ *
+ * The parameters are one of the sets of OWASP's Password Storage Cheat Sheet that are equally
+ * strong; this one takes 32 MiB and, on the two slow cores this was written on, 0.27 s.
+ */
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+
+import { SluiceError } from '../errors.ts';
+
+interface Parameters {
+  /** log2 of the cost */
+  readonly ln: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+const PARAMETERS: Parameters = { ln: 15, r: 8, p: 3 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** What a stored hash may ask for at most: it comes from the database, not from us. */
+const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
+/** At a time; Node's thread pool has four threads, and files and names need some too. */
+const RUNNING_MAX = 2;
+/** One that would wait behind these would wait for many seconds. */
+const WAITING_MAX = 32;
+const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)$/;
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= RUNNING_MAX) {
+    if (waiting.length >= WAITING_MAX) {
+      throw new SluiceError(
+        'overloaded',
+        'More passwords are being checked than the server takes.',
+      );
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else running += 1;
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+function derive(password: string, salt: Buffer, { ln, r, p }: Parameters): Promise<Buffer> {
+  const options = { N: 2 ** ln, r, p, maxmem: MEMORY_BYTES_MAX };
+  return inTurn(
+    () =>
+      new Promise((resolve, reject) => {
+        // The same characters typed on another system may come composed otherwise.
+        scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) => {
+          if (error === null) resolve(hash);
+          else reject(error);
+        });
+      }),
+  );
+}
+
+const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
+const describe = ({ ln, r, p }: Parameters): string => `ln=${ln},r=${r},p=${p}`;
+
+/**
+ * Hashes a password for keeping.
+ *
+ * @throws {SluiceError} `overloaded` when too many are waiting
+ */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await derive(password, salt, PARAMETERS);
+  return `$scrypt$${describe(PARAMETERS)}$${base64(salt)}$${base64(hash)}`;
+}
+
+/**
+ * Whether this is the password.
+ *
+ * @param stored null when there is no account or it has no password: false, after the same time
+ * @throws {SluiceError} `overloaded` when too many are waiting
+ */
+export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
+  const match = stored === null ? null : STORED.exec(stored);
+  const [, ln, r, p, salt = '', hash = ''] = match ?? [];
+  const parameters = match === null ? PARAMETERS : { ln: Number(ln), r: Number(r), p: Number(p) };
+  const expected = Buffer.from(hash, 'base64');
+  const salted = match === null ? randomBytes(SALT_BYTES) : Buffer.from(salt, 'base64');
+  const actual = await derive(password, salted, parameters);
+  if (expected.length !== actual.length) return false;
+  return timingSafeEqual(actual, expected);
+}
+
+/** Whether a hash was made with other parameters than those of this version. */
+export function isOutdated(stored: string): boolean {
+  return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);
+}
+
+/** 32 characters of which none looks like another. */
+const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
+
+/** A password nobody has to think of: 25 random characters (125 bits) in groups of five. */
+export function generatePassword(): string {
+  return [...randomBytes(25)]
+    .map((byte) => ALPHABET[byte % ALPHABET.length])
+    .join('')
+    .replaceAll(/(.{5})(?=.)/g, '$1-');
+}

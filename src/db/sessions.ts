@@ -1,0 +1,203 @@
+/**
+ * Sessions of signed-in people: a random token in their browser, its digest here. Asked for at every
+ * request and never remembered, so one that is revoked is refused at once, everywhere.
+ */
+import { randomBytes } from 'node:crypto';
+
+import type { Hex16, Plan, Role } from '../model.ts';
+import type { Queryable } from './database.ts';
+import { digestKey } from './keys.ts';
+
+const TOKEN_BYTES = 32;
+/** Ends whatever is done with it. */
+const LIFE_HOURS = 7 * 24;
+/** Ends when nothing is done with it. */
+const IDLE_HOURS = 12;
+/** Last use is written down once in this time. */
+const SEEN_SECONDS = 60;
+/** Open sessions of one user; the oldest ends when another begins. */
+const OPEN_MAX = 50;
+/** Sessions that are over are kept this long, so that people can see them. */
+const KEPT_DAYS = 30;
+
+const OPEN = `revoked_at IS NULL AND expires_at > now()
+  AND last_seen_at > now() - interval '${IDLE_HOURS} hours'`;
+
+export interface NewSession {
+  readonly userId: number;
+  /** which workspace it looks at; null: the first one the user joined */
+  readonly workspaceSlug: string | null;
+  /** browser and system in short */
+  readonly userAgent: string;
+  /** network of the client */
+  readonly address: string;
+}
+
+/** A session as requests need it. */
+export interface FoundSession {
+  readonly id: Hex16;
+  readonly userId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly expiresAt: Date;
+  /** null when the user is in no workspace, or in this one no more */
+  readonly workspace: {
+    readonly id: number;
+    readonly slug: string;
+    readonly name: string;
+    readonly plan: Plan;
+    readonly redactExcerpts: boolean;
+    readonly role: Role;
+  } | null;
+}
+
+/** A session as its user sees it in a list. */
+export interface ListedSession {
+  readonly id: Hex16;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  readonly expiresAt: Date;
+  readonly userAgent: string;
+  readonly address: string;
+}
+
+/**
+ * Begins a session, and ends the user's oldest where it has too many.
+ *
+ * @returns the token, which cannot be read again; null when the user is not in the workspace named
+ */
+export async function createSession(
+  database: Queryable,
+  { userId, workspaceSlug, userAgent, address }: NewSession,
+): Promise<{ token: string; expiresAt: Date } | null> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const { rows } = await database.query<{ expiresAt: Date }>(
+    `WITH place AS (
+       SELECT m.workspace_id FROM memberships m JOIN workspaces w ON w.id = m.workspace_id
+        WHERE m.user_id = $2 AND ($3::text IS NULL OR w.slug = $3)
+        ORDER BY m.created_at, m.workspace_id LIMIT 1
+     )
+     INSERT INTO sessions (token_sha256, user_id, workspace_id, user_agent, address, expires_at)
+     SELECT $1, $2, (SELECT workspace_id FROM place), $4, $5, now() + interval '${LIFE_HOURS} hours'
+      WHERE $3::text IS NULL OR EXISTS (SELECT FROM place)
+     RETURNING expires_at AS "expiresAt"`,
+    [digestKey(token), userId, workspaceSlug, userAgent, address],
+  );
+  const [made] = rows;
+  if (made === undefined) return null;
+  await database.query(
+    `DELETE FROM sessions
+      WHERE user_id = $1 AND expires_at < now() - interval '${KEPT_DAYS} days'`,
+    [userId],
+  );
+  await database.query(
+    `UPDATE sessions SET revoked_at = now()
+      WHERE id IN (SELECT id FROM sessions WHERE user_id = $1 AND ${OPEN}
+                    ORDER BY created_at DESC, id OFFSET ${OPEN_MAX})`,
+    [userId],
+  );
+  return { token, expiresAt: made.expiresAt };
+}
+
+interface SessionRow extends Omit<FoundSession, 'workspace'> {
+  readonly stale: boolean;
+  readonly workspace: FoundSession['workspace'];
+}
+
+/**
+ * The open session of a token, with the role its user has right now.
+ *
+ * @returns null when there is none, or it is over
+ */
+export async function findSession(
+  database: Queryable,
+  token: string,
+): Promise<FoundSession | null> {
+  const { rows } = await database.query<SessionRow>({
+    name: 'find-session',
+    text: `SELECT s.id, s.user_id AS "userId", u.email, u.display_name AS "displayName",
+                  s.expires_at AS "expiresAt",
+                  s.last_seen_at < now() - interval '${SEEN_SECONDS} seconds' AS stale,
+                  CASE WHEN m.role IS NOT NULL THEN json_build_object(
+                    'id', w.id, 'slug', w.slug, 'name', w.name, 'plan', w.plan,
+                    'redactExcerpts', w.redact_excerpts, 'role', m.role) END AS workspace
+             FROM (SELECT * FROM sessions WHERE token_sha256 = $1 AND ${OPEN}) s
+             JOIN users u ON u.id = s.user_id
+             LEFT JOIN memberships m
+               ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
+             LEFT JOIN workspaces w ON w.id = m.workspace_id`,
+    values: [digestKey(token)],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { stale, ...session } = row;
+  if (stale)
+    await database.query('UPDATE sessions SET last_seen_at = now() WHERE id = $1', [row.id]);
+  return session;
+}
+
+/** The open sessions of a user, the latest used first. */
+export async function listSessions(database: Queryable, userId: number): Promise<ListedSession[]> {
+  const { rows } = await database.query<ListedSession>(
+    `SELECT id, created_at AS "createdAt", last_seen_at AS "lastSeenAt", expires_at AS "expiresAt",
+            user_agent AS "userAgent", address
+       FROM sessions WHERE user_id = $1 AND ${OPEN} ORDER BY last_seen_at DESC, id`,
+    [userId],
+  );
+  return rows;
+}
+
+/** Turns an open session to another workspace of its user; false when it is in no such one. */
+export async function turnSession(
+  database: Queryable,
+  sessionId: Hex16,
+  workspaceSlug: string,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE sessions s SET workspace_id = w.id
+       FROM workspaces w JOIN memberships m ON m.workspace_id = w.id
+      WHERE s.id = $1 AND w.slug = $2 AND m.user_id = s.user_id`,
+    [sessionId, workspaceSlug],
+  );
+  return rowCount === 1;
+}
+
+/** Ends one open session of a user; false when there is none of that id. */
+export async function revokeSession(
+  database: Queryable,
+  userId: number,
+  sessionId: Hex16,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE sessions SET revoked_at = now() WHERE id = $2 AND user_id = $1 AND ${OPEN}`,
+    [userId, sessionId],
+  );
+  return rowCount === 1;
+}
+
+/** Ends the session of a token, if there is one. */
+export async function revokeToken(database: Queryable, token: string): Promise<void> {
+  await database.query(
+    'UPDATE sessions SET revoked_at = now() WHERE token_sha256 = $1 AND revoked_at IS NULL',
+    [digestKey(token)],
+  );
+}
+
+/**
+ * Ends a user's open sessions.
+ *
+ * @param keepId the one that stays; null ends all
+ * @returns how many ended
+ */
+export async function revokeSessions(
+  database: Queryable,
+  userId: number,
+  keepId: Hex16 | null,
+): Promise<number> {
+  const { rowCount } = await database.query(
+    `UPDATE sessions SET revoked_at = now()
+      WHERE user_id = $1 AND ($2::uuid IS NULL OR id <> $2) AND ${OPEN}`,
+    [userId, keepId],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,76 @@
+/** What an operator does about people from the command line, each with its ledger entries. */
+import { OperatorError } from '../errors.ts';
+import type { Role } from '../model.ts';
+import { type Actor, appendAudit, lockLedger } from './audit.ts';
+import { type Database, inTransaction } from './database.ts';
+import { addMember } from './memberships.ts';
+import { hashPassword } from './passwords.ts';
+import { revokeSessions } from './sessions.ts';
+import { createUser, findAccount, setPassword, type User } from './users.ts';
+
+export interface NewMember {
+  readonly workspaceId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly role: Role;
+  /** for a new account; one that is there keeps its own */
+  readonly password: string;
+}
+
+/**
+ * Makes somebody a member, with an account where the e-mail address has none.
+ *
+ * @returns whether the account was made now
+ * @throws {SluiceError} `conflict` when the user is a member already
+ */
+export async function createMember(
+  database: Database,
+  { workspaceId, email, displayName, role, password }: NewMember,
+  actor: Actor,
+): Promise<{ user: User; isNew: boolean }> {
+  const passwordHash = await hashPassword(password);
+  return await inTransaction(database, async (connection) => {
+    await lockLedger(connection, workspaceId);
+    const known = await findAccount(connection, email);
+    const user = known ?? (await createUser(connection, { email, displayName, passwordHash }));
+    await addMember(connection, workspaceId, user.id, role);
+    const change = {
+      action: 'member.joined',
+      subject: user.email,
+      before: null,
+      after: { role },
+    };
+    await appendAudit(connection, workspaceId, actor, change);
+    return { user, isNew: known === null };
+  });
+}
+
+/**
+ * Gives a user another password and ends all its sessions. Every workspace of the user records it.
+ *
+ * @returns how many sessions ended
+ * @throws {OperatorError} when the e-mail address has no account
+ */
+export async function resetPassword(
+  database: Database,
+  email: string,
+  password: string,
+  actor: Actor,
+): Promise<number> {
+  const passwordHash = await hashPassword(password);
+  return await inTransaction(database, async (connection) => {
+    const user = await findAccount(connection, email);
+    if (user === null) throw new OperatorError(`There is no account of ${email}: sluice user list`);
+    await setPassword(connection, user.id, passwordHash);
+    const { rows } = await connection.query<{ id: number }>(
+      'SELECT workspace_id AS id FROM memberships WHERE user_id = $1 ORDER BY workspace_id',
+      [user.id],
+    );
+    for (const { id } of rows) {
+      await lockLedger(connection, id);
+      const change = { action: 'user.password_reset', subject: user.email };
+      await appendAudit(connection, id, actor, { ...change, before: null, after: null });
+    }
+    return await revokeSessions(connection, user.id, null);
+  });
+}

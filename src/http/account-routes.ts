@@ -1,0 +1,130 @@
+/** Signing in and out, and what people see and do about their own sessions. */
+import { z } from 'zod';
+
+import { SluiceError } from '../errors.ts';
+import { type AccountDependencies, beginSession, checkSignIn } from './accounts.ts';
+import type { Answer, HeaderList } from './exchange.ts';
+import { readJson } from './json-body.ts';
+import { email, newPassword, password, slug } from './person-fields.ts';
+import { json } from './problem.ts';
+import { HEX_16 } from './query.ts';
+import type { Route } from './router.ts';
+import { type Session, type Visit, visited, withSession } from './signed-in.ts';
+
+const signInBody = z.strictObject({ email, password, workspace: slug.optional() });
+const turnBody = z.strictObject({ workspace: slug });
+const passwordBody = z.strictObject({ current_password: password, new_password: newPassword });
+
+async function sessionView(session: Session, { accounts }: AccountDependencies): Promise<object> {
+  const { workspace } = session;
+  return {
+    user: { id: session.userId, email: session.email, display_name: session.displayName },
+    role: workspace?.role ?? null,
+    plan: workspace?.plan ?? null,
+    workspace:
+      workspace === null
+        ? null
+        : {
+            slug: workspace.slug,
+            name: workspace.name,
+            plan: workspace.plan,
+            redact_excerpts: workspace.redactExcerpts,
+          },
+    workspaces: await accounts.workspacesOf(session.userId),
+    expires_at: session.expiresAt,
+  };
+}
+
+/** The session a token has begun, as its owner sees it, with the cookie that carries it. */
+export async function begun(
+  visit: Visit,
+  userId: number,
+  workspaceSlug: string | null,
+  deps: AccountDependencies,
+): Promise<Answer> {
+  const opened = await beginSession(visit, userId, workspaceSlug, deps);
+  const session = opened === null ? null : await deps.findSession(opened.token);
+  if (opened === null || session === null) {
+    throw new SluiceError('role_required', 'This account does not belong to that workspace.');
+  }
+  return { ...json(await sessionView(session, deps)), headers: opened.headers };
+}
+
+function sessionRoutes(deps: AccountDependencies): Route[] {
+  const { accounts, cookies } = deps;
+  const show = withSession(
+    async (_exchange, { session }) => json(await sessionView(session, deps)),
+    deps,
+  );
+  const turn = withSession(async (exchange, { session }) => {
+    const { workspace } = await readJson(exchange, turnBody);
+    if (!(await accounts.turnSession(session.id, workspace))) {
+      throw new SluiceError('not_found', 'This account belongs to no such workspace.');
+    }
+    const workspaces = await accounts.workspacesOf(session.userId);
+    return json(workspaces.find((one) => one.slug === workspace));
+  }, deps);
+  const list = withSession(async (_exchange, { session }) => {
+    const sessions = await accounts.sessionsOf(session.userId);
+    return json({
+      sessions: sessions.map((one) => ({
+        id: one.id,
+        current: one.id === session.id,
+        created_at: one.createdAt,
+        last_seen_at: one.lastSeenAt,
+        expires_at: one.expiresAt,
+        user_agent: one.userAgent,
+        address: one.address,
+      })),
+    });
+  }, deps);
+  const endOthers = withSession(
+    async (_exchange, { session }) =>
+      json({ revoked: await accounts.endSessions(session.userId, session.id) }),
+    deps,
+  );
+  const endOne = withSession(async (_exchange, { session }, { sessionId = '' }) => {
+    if (!HEX_16.test(sessionId) || !(await accounts.endSession(session.userId, sessionId))) {
+      throw new SluiceError('not_found', 'There is no such open session of yours.');
+    }
+    const own = sessionId === session.id;
+    const headers: HeaderList = own ? [['set-cookie', cookies.clearSession()]] : [];
+    return { ...json({ id: sessionId, revoked: true }), headers };
+  }, deps);
+  return [
+    { method: 'GET', path: '/app/api/session', handler: show },
+    { method: 'PUT', path: '/app/api/session', handler: turn },
+    { method: 'GET', path: '/app/api/sessions', handler: list },
+    { method: 'DELETE', path: '/app/api/sessions', handler: endOthers },
+    { method: 'DELETE', path: '/app/api/sessions/{sessionId}', handler: endOne },
+  ];
+}
+
+/** Sign-in, sign-out, sessions and the password of whoever is signed in. */
+export function accountRoutes(deps: AccountDependencies): Route[] {
+  const { accounts, cookies } = deps;
+  const signIn = visited(async (exchange, visit) => {
+    const given = await readJson(exchange, signInBody);
+    const { id } = await checkSignIn(visit, given, deps);
+    return await begun(visit, id, given.workspace ?? null, deps);
+  }, deps);
+  const signOut = visited(async (_exchange, { head }) => {
+    const token = cookies.readSession(head.cookie);
+    if (token !== null) await accounts.endToken(token);
+    return { ...json({}), headers: [['set-cookie', cookies.clearSession()]] };
+  }, deps);
+  const changePassword = withSession(async (exchange, { session, ...visit }) => {
+    const body = await readJson(exchange, passwordBody);
+    const given = { email: session.email, password: body.current_password };
+    const { id } = await checkSignIn(visit, given, deps);
+    await accounts.setPassword(id, body.new_password);
+    await accounts.endSessions(id, null);
+    return await begun(visit, id, session.workspace?.slug ?? null, deps);
+  }, deps);
+  return [
+    { method: 'POST', path: '/app/api/sign-in', handler: signIn },
+    { method: 'POST', path: '/app/api/sign-out', handler: signOut },
+    { method: 'PUT', path: '/app/api/password', handler: changePassword },
+    ...sessionRoutes(deps),
+  ];
+}

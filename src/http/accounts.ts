@@ -1,0 +1,127 @@
+/**
+ * Accounts as the routes need them: what is asked of the rest, how somebody is signed in, and how a
+ * session begins. Knows no path.
+ */
+import { SluiceError } from '../errors.ts';
+import type { Hex16, Role } from '../model.ts';
+import { abridgeUserAgent, networkOf } from './browser-head.ts';
+import type { HeaderList } from './exchange.ts';
+import type { SignInLimiter } from './sign-in-limiter.ts';
+import type { SessionDependencies, Visit } from './signed-in.ts';
+
+/** What is asked of the rest about accounts. */
+export interface Accounts {
+  /** null when they do not fit */
+  readonly checkPassword: (email: string, password: string) => Promise<{ id: number } | null>;
+  readonly setPassword: (userId: number, password: string) => Promise<void>;
+  /** null when the user is not in the workspace that is named */
+  readonly openSession: (session: {
+    readonly userId: number;
+    readonly workspaceSlug: string | null;
+    readonly userAgent: string;
+    readonly address: string;
+  }) => Promise<{ readonly token: string; readonly expiresAt: Date } | null>;
+  readonly endToken: (token: string) => Promise<void>;
+  readonly workspacesOf: (userId: number) => Promise<readonly Membership[]>;
+  readonly sessionsOf: (userId: number) => Promise<readonly ListedSession[]>;
+  readonly turnSession: (sessionId: Hex16, workspaceSlug: string) => Promise<boolean>;
+  readonly endSession: (userId: number, sessionId: Hex16) => Promise<boolean>;
+  /** all but `keepId`; tells how many */
+  readonly endSessions: (userId: number, keepId: Hex16 | null) => Promise<number>;
+}
+
+interface Membership {
+  readonly slug: string;
+  readonly name: string;
+  readonly role: Role;
+}
+
+interface ListedSession {
+  readonly id: Hex16;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  readonly expiresAt: Date;
+  readonly userAgent: string;
+  readonly address: string;
+}
+
+export interface AccountDependencies extends SessionDependencies {
+  readonly accounts: Accounts;
+  readonly signInLimiter: SignInLimiter;
+}
+
+/**
+ * Begins a session under a new token, whatever token the browser came with: that one ends.
+ *
+ * @returns the headers that give it to the browser; null when the user is not in that workspace
+ */
+export async function beginSession(
+  { head, address }: Visit,
+  userId: number,
+  workspaceSlug: string | null,
+  { accounts, cookies }: Pick<AccountDependencies, 'accounts' | 'cookies'>,
+): Promise<{ readonly token: string; readonly headers: HeaderList } | null> {
+  const opened = await accounts.openSession({
+    userId,
+    workspaceSlug,
+    userAgent: abridgeUserAgent(head.userAgent),
+    address: networkOf(address, 3, 3),
+  });
+  if (opened === null) return null;
+  const former = cookies.readSession(head.cookie);
+  if (former !== null) await accounts.endToken(former);
+  const cookie = cookies.writeSession(opened.token, opened.expiresAt);
+  return { token: opened.token, headers: [['set-cookie', cookie]] };
+}
+
+/**
+ * Tells how an attempt to sign in ended.
+ *
+ * @param way `password` or a provider's name
+ * @throws what `attempt` throws
+ */
+export async function told<Result>(
+  way: string,
+  attempt: () => Promise<Result>,
+  { events }: Pick<AccountDependencies, 'events'>,
+): Promise<Result> {
+  try {
+    const result = await attempt();
+    events.signInTried(way, 'succeeded');
+    return result;
+  } catch (error) {
+    if (error instanceof SluiceError && error.code === 'too_many_attempts') {
+      events.signInTried(way, 'limited');
+    } else if (
+      error instanceof SluiceError &&
+      ['sign_in_failed', 'no_account'].includes(error.code)
+    ) {
+      events.signInTried(way, 'failed');
+    }
+    throw error;
+  }
+}
+
+/**
+ * Who somebody is by e-mail address and password, within the limits on attempts.
+ *
+ * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
+ */
+export async function checkSignIn(
+  { address }: Visit,
+  given: { readonly email: string; readonly password: string },
+  deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
+): Promise<{ id: number }> {
+  return await told('password', () => checkPassword(address, given, deps), deps);
+}
+
+async function checkPassword(
+  address: string,
+  given: { readonly email: string; readonly password: string },
+  { accounts, signInLimiter }: Pick<AccountDependencies, 'accounts' | 'signInLimiter'>,
+): Promise<{ id: number }> {
+  await signInLimiter.admit(given.email, address);
+  const user = await accounts.checkPassword(given.email, given.password);
+  if (user !== null) return user;
+  throw new SluiceError('sign_in_failed', 'E-mail address and password do not fit together.');
+}

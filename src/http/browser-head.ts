@@ -1,0 +1,116 @@
+/**
+ * What a request to the dashboard says beside what every request says: copied from the head only
+ * for its paths, so that ingest does not pay for it. And where a request comes from.
+ */
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { isIPv4, isIPv6 } from 'node:net';
+
+/** Below this path people's browsers ask; everything else is for programs. */
+const BROWSER_PATH = /^\/app(\/|$)/;
+const TEXT_CHARS_MAX = 4096;
+
+export interface BrowserHead {
+  readonly cookie: string;
+  readonly origin: string;
+  readonly fetchSite: string;
+  readonly userAgent: string;
+  readonly forwardedFor: string;
+  /** of the connection's other end, which may be a proxy */
+  readonly peerAddress: string;
+}
+
+/** @returns null for paths that are not for browsers */
+export function readBrowserHead(
+  request: HttpRequest,
+  response: HttpResponse,
+  path: string,
+): BrowserHead | null {
+  if (!BROWSER_PATH.test(path)) return null;
+  const header = (name: string): string => request.getHeader(name).slice(0, TEXT_CHARS_MAX);
+  return {
+    cookie: header('cookie'),
+    origin: header('origin'),
+    fetchSite: header('sec-fetch-site'),
+    userAgent: header('user-agent'),
+    forwardedFor: header('x-forwarded-for'),
+    peerAddress: Buffer.from(response.getRemoteAddressAsText()).toString('latin1'),
+  };
+}
+
+/** An IPv4 address that came as IPv6 is the IPv4 address. */
+function plain(address: string): string {
+  const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(
+    address,
+  );
+  if (mapped !== null) {
+    return mapped
+      .slice(1)
+      .map((byte) => Number.parseInt(byte, 16))
+      .join('.');
+  }
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}
+
+/**
+ * The client's address.
+ *
+ * @param trustedHops how many proxies of ours stand before us, each of which adds the address it
+ *   saw to X-Forwarded-For; what stands further left was written by whoever
+ * @returns an IP address, or `unknown`
+ */
+export function clientAddress(head: BrowserHead, trustedHops: number): string {
+  const chain = [...head.forwardedFor.split(',').map((one) => one.trim()), head.peerAddress];
+  const seen = head.forwardedFor === '' ? [head.peerAddress] : chain;
+  const address = plain(seen[Math.max(0, seen.length - 1 - trustedHops)] ?? '');
+  return isIPv4(address) || isIPv6(address) ? address : 'unknown';
+}
+
+/** The eight groups of an IPv6 address, without leading zeros. */
+function groupsOf(address: string): string[] {
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const gap = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
+  return [...left, ...Array.from({ length: gap }, () => '0'), ...right].map((group) =>
+    group.replace(/^0+(?=.)/, ''),
+  );
+}
+
+/**
+ * The network of an address: of IPv4 the first `v4` bytes, of IPv6 the first `v6` groups.
+ *
+ * @returns as `203.0.113.0/24` or `2001:db8:1::/48`; a whole IPv4 address stays as it is
+ */
+export function networkOf(address: string, v4: 3 | 4, v6: 3 | 4): string {
+  if (isIPv4(address)) {
+    return v4 === 4 ? address : `${address.split('.').slice(0, v4).join('.')}.0/24`;
+  }
+  if (!isIPv6(address)) return address;
+  return `${groupsOf(address).slice(0, v6).join(':')}::/${v6 * 16}`;
+}
+
+const BROWSERS = [
+  ['Edge', /\bEdg(?:e|A|iOS)?\//],
+  ['Opera', /\bOPR\//],
+  ['Firefox', /\b(?:Firefox|FxiOS)\//],
+  ['Chrome', /\b(?:Chrome|CriOS|Chromium)\//],
+  ['Safari', /\bSafari\//],
+  ['curl', /^curl\//],
+] as const;
+const SYSTEMS = [
+  ['Android', /\bAndroid\b/],
+  ['iOS', /\b(?:iPhone|iPad|iPod)\b/],
+  ['Windows', /\bWindows\b/],
+  ['macOS', /\bMac OS X\b/],
+  ['ChromeOS', /\bCrOS\b/],
+  ['Linux', /\bLinux\b/],
+] as const;
+
+/** Browser and system in short: enough to recognise one's own session by, and no more. */
+export function abridgeUserAgent(userAgent: string): string {
+  const nameIn = (table: readonly (readonly [string, RegExp])[]): string | undefined =>
+    table.find(([, pattern]) => pattern.test(userAgent))?.[0];
+  const browser = nameIn(BROWSERS) ?? 'another program';
+  const system = nameIn(SYSTEMS);
+  return system === undefined ? browser : `${browser} on ${system}`;
+}

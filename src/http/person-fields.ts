@@ -1,0 +1,47 @@
+/** What people type about themselves and their things, as zod takes it. */
+import { z } from 'zod';
+
+import { ROLES } from '../model.ts';
+
+export const PASSWORD_CHARS_MIN = 12;
+const PASSWORD_CHARS_MAX = 200;
+const EMAIL_CHARS_MAX = 254;
+const NAME_CHARS_MAX = 100;
+/** Controls, halves of characters, and what turns the direction of the text around it. */
+const UNFIT = /[\p{Cc}\p{Cs}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+
+/** No more than what every mail server demands; whether it exists shows when a link is used. */
+export const email = z
+  .string()
+  .trim()
+  .max(EMAIL_CHARS_MAX)
+  .regex(/^[^\s@]+@[^\s@]+$/, 'must be an e-mail address')
+  .refine((text) => !UNFIT.test(text), 'must be an e-mail address');
+
+/** A name of a person or a thing. */
+export const name = z
+  .string()
+  .trim()
+  .min(1)
+  .max(NAME_CHARS_MAX)
+  .refine((text) => !UNFIT.test(text), 'must not hold control characters');
+
+/** A password as it is tried: anything. */
+export const password = z.string().min(1).max(PASSWORD_CHARS_MAX);
+
+/** A password as it is chosen: long; no rules about kinds of characters (NIST SP 800-63B). */
+export const newPassword = z.string().min(PASSWORD_CHARS_MIN).max(PASSWORD_CHARS_MAX);
+
+/** A token out of a link. */
+export const token = z.string().regex(/^[\w-]{43}$/, 'must be the token of a link');
+
+export const role = z.enum(ROLES);
+
+export const slug = z.string().max(63);
+
+/** An id in a path: a positive number that PostgreSQL's integer holds; null when it is none. */
+export function toId(text: string | undefined): number | null {
+  if (text === undefined || !/^[1-9]\d{0,9}$/.test(text)) return null;
+  const id = Number(text);
+  return id <= 2_147_483_647 ? id : null;
+}

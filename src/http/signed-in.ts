@@ -1,0 +1,241 @@
+/**
+ * A request of a signed-in person: who it is, from our own page, with a role and a plan that may.
+ * The order in which that is asked:
+ *
+ *   API credential ─► 403      another site's write ─► 403      no open session ─► 401
+ *   past a cap ─► 429          no workspace, other role ─► 403  plan ─► 403     ─► handler
+ */
+import { SluiceError } from '../errors.ts';
+import type { Hex16, Plan, Role } from '../model.ts';
+import type { Events } from '../observe/events.ts';
+import { type BrowserHead, clientAddress } from './browser-head.ts';
+import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
+import { BadBody, badBodyAnswer } from './json-body.ts';
+import { problem, toSluiceError } from './problem.ts';
+import { BadQuery, badQueryAnswer } from './query.ts';
+import type { Handler, Parameters } from './router.ts';
+import { isSameOrigin } from './same-origin.ts';
+import type { CookieJar } from './session-cookie.ts';
+import type { SessionLimiter } from './session-limiter.ts';
+
+/** An open session. */
+export interface Session {
+  readonly id: Hex16;
+  readonly userId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly expiresAt: Date;
+  /** what it looks at; null when its user is in no workspace */
+  readonly workspace: SessionWorkspace | null;
+}
+
+export interface SessionWorkspace {
+  readonly id: number;
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: Plan;
+  readonly redactExcerpts: boolean;
+  /** of the session's user */
+  readonly role: Role;
+}
+
+/** Who acts, as the ledger tells it. */
+export interface Actor {
+  readonly userId: number | null;
+  readonly name: string;
+  readonly origin: string;
+}
+
+export interface SessionDependencies {
+  /** null when the token is that of no open session */
+  readonly findSession: (token: string) => Promise<Session | null>;
+  readonly cookies: CookieJar;
+  readonly sessionLimiter: SessionLimiter;
+  readonly baseUrl: string;
+  /** proxies of ours before this server */
+  readonly trustedHops: number;
+  readonly events: Pick<Events, 'requestFailed' | 'signInTried'>;
+}
+
+/** A request of the dashboard whose sender may be anybody. */
+export interface Visit {
+  readonly head: BrowserHead;
+  /** of the client */
+  readonly address: string;
+}
+
+export type VisitHandler = (
+  exchange: Exchange,
+  visit: Visit,
+  parameters: Parameters,
+) => Promise<Answer | StreamedAnswer>;
+
+/** What a person is to be, and what the workspace is to have paid for. */
+export interface Needs {
+  readonly roles?: readonly Role[];
+  readonly plans?: readonly Plan[];
+}
+
+/** A request of somebody signed in to a workspace. */
+export interface Request extends Visit {
+  readonly session: Session;
+  readonly workspace: SessionWorkspace;
+  readonly actor: Actor;
+}
+
+export type SignedInHandler = (
+  exchange: Exchange,
+  request: Request,
+  parameters: Parameters,
+) => Promise<Answer | StreamedAnswer>;
+
+export const ADMINS: readonly Role[] = ['owner', 'admin'];
+/** Plans whose workspaces have the threat-rules tab. */
+export const RULE_PLANS: readonly Plan[] = ['team', 'enterprise'];
+
+/** On every answer under /app: nothing of it is kept by anybody on the way. */
+const NO_STORE: HeaderList = [
+  ['cache-control', 'no-store'],
+  ['x-content-type-options', 'nosniff'],
+];
+
+/** How a refusal is told: as a problem, or as a page. */
+export type RefusalForm = (error: SluiceError, exchange: Exchange) => Answer;
+
+function asProblem(error: SluiceError): Answer {
+  if (error instanceof BadQuery) return badQueryAnswer(error);
+  return error instanceof BadBody ? badBodyAnswer(error) : problem(error);
+}
+
+function checkSender(
+  exchange: Exchange,
+  head: BrowserHead,
+  { baseUrl }: Pick<SessionDependencies, 'baseUrl'>,
+): void {
+  if (exchange.authorization !== '') {
+    throw new SluiceError('session_required', 'This takes a signed-in session and no API key.');
+  }
+  const reads = exchange.method === 'GET' || exchange.method === 'HEAD';
+  if (reads || isSameOrigin(head, exchange.host, baseUrl)) return;
+  throw new SluiceError('cross_origin', 'A write has to come from a page of this server.');
+}
+
+/**
+ * A request of anybody's browser, but of no API credential and, when it writes, of no other site.
+ * Whatever goes wrong becomes an answer.
+ */
+export function visited(
+  handler: VisitHandler,
+  deps: Pick<SessionDependencies, 'baseUrl' | 'trustedHops' | 'events'>,
+  refuse: RefusalForm = asProblem,
+): Handler {
+  return async (exchange, parameters) => {
+    let answer: Answer | StreamedAnswer;
+    try {
+      const head = exchange.browser;
+      if (head === null) throw new Error('a route for browsers stands outside their paths');
+      checkSender(exchange, head, deps);
+      const address = clientAddress(head, deps.trustedHops);
+      answer = await handler(exchange, { head, address }, parameters);
+    } catch (thrown) {
+      const error = toSluiceError(thrown);
+      if (error !== thrown) deps.events.requestFailed('app', thrown);
+      answer = refuse(error, exchange);
+      if (error instanceof OverCap) answer = withHeader(answer, 'x-ratelimit-scope', error.scope);
+    }
+    if ('chunks' in answer) {
+      await exchange.stream(answer);
+      return;
+    }
+    const own = answer.headers ?? [];
+    const missing = NO_STORE.filter(([name]) => !own.some(([given]) => given === name));
+    exchange.answer({ ...answer, headers: [...missing, ...own] });
+  };
+}
+
+/** @throws {SluiceError} `not_signed_in` */
+export async function sessionOf(
+  { cookie }: BrowserHead,
+  { cookies, findSession }: Pick<SessionDependencies, 'cookies' | 'findSession'>,
+): Promise<Session> {
+  const token = cookies.readSession(cookie);
+  const session = token === null ? null : await findSession(token);
+  if (session === null) throw new SluiceError('not_signed_in', 'Sign in first.');
+  return session;
+}
+
+/** A cap that was reached, told with whose it is. */
+class OverCap extends SluiceError {
+  readonly scope: string;
+  constructor(scope: string, retryAfterSeconds: number) {
+    super('rate_limited', `The ${scope}'s requests of this minute are used up.`, {
+      retryAfterSeconds,
+    });
+    this.scope = scope;
+  }
+}
+
+function withHeader(answer: Answer, name: string, value: string): Answer {
+  return { ...answer, headers: [...(answer.headers ?? []), [name, value]] };
+}
+
+async function withinCaps(session: Session, limiter: SessionLimiter): Promise<void> {
+  const decision = await limiter.consume({
+    userId: session.userId,
+    // Without one, a count of its own.
+    workspaceId: session.workspace?.id ?? -session.userId,
+  });
+  if (!decision.admitted) throw new OverCap(decision.scope, decision.retryAfterSeconds);
+}
+
+/** A request with an open session, whatever its workspace; within the session's caps. */
+export function withSession(
+  handler: (
+    exchange: Exchange,
+    visit: Visit & { readonly session: Session },
+    parameters: Parameters,
+  ) => Promise<Answer | StreamedAnswer>,
+  deps: SessionDependencies,
+  refuse: RefusalForm = asProblem,
+): Handler {
+  return visited(
+    async (exchange, visit, parameters) => {
+      const session = await sessionOf(visit.head, deps);
+      await withinCaps(session, deps.sessionLimiter);
+      return await handler(exchange, { ...visit, session }, parameters);
+    },
+    deps,
+    refuse,
+  );
+}
+
+function checkNeeds({ role, plan }: SessionWorkspace, { roles, plans }: Needs): void {
+  if (roles !== undefined && !roles.includes(role)) {
+    throw new SluiceError('role_required', `This takes one of the roles ${roles.join(', ')}.`);
+  }
+  if (plans !== undefined && !plans.includes(plan)) {
+    throw new SluiceError('plan_required', `This takes one of the plans ${plans.join(', ')}.`);
+  }
+}
+
+/** A request of somebody signed in to a workspace, with what `needs` asks for. */
+export function signedIn(
+  needs: Needs,
+  handler: SignedInHandler,
+  deps: SessionDependencies,
+  refuse: RefusalForm = asProblem,
+): Handler {
+  return withSession(
+    async (exchange, { session, ...visit }, parameters) => {
+      const { workspace } = session;
+      if (workspace === null) {
+        throw new SluiceError('role_required', 'This account belongs to no workspace.');
+      }
+      checkNeeds(workspace, needs);
+      const actor = { userId: session.userId, name: session.email, origin: visit.address };
+      return await handler(exchange, { ...visit, session, workspace, actor }, parameters);
+    },
+    deps,
+    refuse,
+  );
+}

@@ -1,0 +1,163 @@
+/**
+ * People and the ledger from the command line, beside a running server: accounts and passwords that
+ * are shown once, a ledger that is walked, and one that somebody has tampered with.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { type CommandResult, runCommand } from '../support/command.ts';
+import { addPerson } from '../support/people.ts';
+import { Browser, bodyOf } from './browser.ts';
+import { type Gateway, openGateway } from './gateway.ts';
+
+let gateway: Gateway;
+beforeAll(async () => {
+  gateway = await openGateway();
+});
+afterAll(() => gateway.close());
+
+const sluice = (...args: string[]): Promise<CommandResult> =>
+  runCommand(args, { DATABASE_URL: gateway.databaseUrl });
+
+async function answered<Body>(...args: string[]): Promise<Body> {
+  const result = await sluice(...args, '--json');
+  expect(result, result.stderr).toMatchObject({ code: 0, stderr: '' });
+  return JSON.parse(result.stdout) as Body;
+}
+
+const visitor = (): Browser => new Browser(gateway.server.baseUrl);
+const lines = (text: string): string[] => text.trimEnd().split('\n');
+
+describe('sluice user', () => {
+  test('create: the password signs in; somebody with an account joins and keeps theirs', async () => {
+    await gateway.addWorkspace('second');
+    const first = await sluice('user', 'create', 'ana@people.test', '--workspace', 'default');
+    expect(first.code, first.stderr).toBe(0);
+    const [said, password = ''] = lines(first.stdout);
+    expect(said).toBe('ana@people.test is member of "default". The password, shown this once:');
+    const browser = visitor();
+    expect(bodyOf(await browser.signIn('ana@people.test', password))).toMatchObject({
+      role: 'member',
+      workspace: { slug: 'default' },
+    });
+    const place = ['--workspace', 'second', '--role', 'owner'];
+    expect(await answered('user', 'create', 'ANA@people.test', ...place)).toEqual({
+      id: expect.any(Number),
+      email: 'ana@people.test',
+      role: 'owner',
+      workspace: 'second',
+      password: null,
+    });
+    const again = await sluice('user', 'create', 'ana@people.test', ...place);
+    expect(again).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: 'sluice: ana@people.test is a member of "second" already.\n',
+    });
+    const users = await answered<{ email: string; memberships: string[] }[]>('user', 'list');
+    expect(users.find(({ email }) => email === 'ana@people.test')).toMatchObject({
+      memberships: ['default (member)', 'second (owner)'],
+    });
+    const table = await sluice('user', 'list', '--workspace', 'second');
+    expect(table.stdout).toContain('ana@people.test');
+    expect(table.stdout).not.toContain(gateway.owner.email);
+  });
+
+  test('reset-password: the new one signs in, the old one and open sessions do not', async () => {
+    const old = 'an old, long password';
+    const { id } = await gateway.addWorkspace('third');
+    const person = await addPerson(gateway.database, id, 'admin', { password: old });
+    const reset = await answered<{ password: string }>('user', 'reset-password', person.email);
+    expect(reset).toMatchObject({ email: person.email, sessions_revoked: 1 });
+    const session = new Browser(gateway.server.baseUrl, person.token);
+    expect((await session.get('/app/api/session')).status).toBe(401);
+    expect((await visitor().signIn(person.email, old)).status).toBe(401);
+    expect((await visitor().signIn(person.email, reset.password)).status).toBe(200);
+    const unknown = await sluice('user', 'reset-password', 'nobody@people.test');
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: 'sluice: There is no account of nobody@people.test: sluice user list\n',
+    });
+  });
+
+  test.each([['no address'], ['a@b\u0007'], ['@'], ['a b@c']])(
+    'create "%s": no address, no account',
+    async (email) => {
+      const result = await sluice('user', 'create', email);
+      expect(result.code).toBe(1);
+      expect(result.stderr).toContain('an e-mail address is needed');
+    },
+  );
+});
+
+test('sluice workspace plan opens the rules to the owner, and is recorded', async () => {
+  const browser = visitor();
+  const { email, password } = gateway.owner;
+  await browser.signIn(email, password);
+  expect((await browser.get('/app/api/atr/settings')).status).toBe(403);
+  const planned = await answered('workspace', 'plan', 'team', '--workspace', 'default');
+  expect(planned).toEqual({ workspace: 'default', plan: 'team' });
+  expect((await browser.get('/app/api/atr/settings')).status).toBe(200);
+  const { entries } = await browser.read<{ entries: object[] }>('/app/api/audit?limit=1');
+  expect(entries).toMatchObject([
+    {
+      actor: { user_id: null, name: 'operator' },
+      origin: 'command line',
+      action: 'workspace.plan',
+      before: { plan: 'free' },
+      after: { plan: 'team' },
+    },
+  ]);
+});
+
+describe('sluice audit verify', () => {
+  test('walks every ledger; the first entry is the owner’s', async () => {
+    const browser = visitor();
+    const { email, password } = gateway.owner;
+    await browser.signIn(email, password);
+    const { entries } = await browser.read<{ entries: { seq: number; hash: string }[] }>(
+      '/app/api/audit',
+    );
+    const [latest] = entries;
+    expect(entries.at(-1)).toMatchObject({ seq: 1, action: 'member.joined', subject: email });
+    const result = await sluice('audit', 'verify');
+    expect(result.code, result.stderr).toBe(0);
+    expect(lines(result.stdout)).toContain(`whole   default  ${latest?.seq} ${latest?.hash}`);
+    const checks = await answered<{ workspace: string }[]>('audit', 'verify');
+    expect(checks.find(({ workspace }) => workspace === 'default')).toEqual({
+      workspace: 'default',
+      whole: true,
+      last_whole: { seq: latest?.seq, hash: latest?.hash },
+      broken: null,
+    });
+  });
+
+  test('names the first entry that was tampered with, and ends with 1', async () => {
+    const { id } = await gateway.addWorkspace('tampered');
+    await gateway.database.query("UPDATE workspaces SET plan = 'team' WHERE id = $1", [id]);
+    const { token } = await addPerson(gateway.database, id, 'owner');
+    const owner = new Browser(gateway.server.baseUrl, token);
+    for (const experimental of [true, false, true]) {
+      const answer = await owner.write('PUT', '/app/api/atr/settings', { experimental });
+      expect(answer.status).toBe(200);
+    }
+    const only = ['--workspace', 'tampered'];
+    expect((await sluice('audit', 'verify', ...only)).code).toBe(0);
+    const change = `UPDATE audit_ledger SET actor = 'eve@people.test'
+                     WHERE workspace_id = $1 AND seq = 2`;
+    await expect(gateway.database.query(change, [id])).rejects.toMatchObject({ code: '42501' });
+    const trigger = 'TRIGGER audit_ledger_stays';
+    await gateway.database.query(`ALTER TABLE audit_ledger DISABLE ${trigger}`);
+    await gateway.database.query(change, [id]);
+    await gateway.database.query(`ALTER TABLE audit_ledger ENABLE ALWAYS ${trigger}`);
+    const result = await sluice('audit', 'verify', ...only);
+    expect(result.code).toBe(1);
+    expect(result.stdout).toMatch(
+      /^broken {2}tampered {2}at entry 2: its content is not what its hash was made of; whole up to 1 [0-9a-f]{64}\n$/,
+    );
+    expect((await sluice('audit', 'verify')).code).toBe(1);
+    const told = await sluice('audit', 'verify', ...only, '--json');
+    expect(JSON.parse(told.stdout)).toMatchObject([
+      { workspace: 'tampered', whole: false, last_whole: { seq: 1 }, broken: { seq: 2 } },
+    ]);
+  });
+});

@@ -1,0 +1,141 @@
+/** Members and invitations of a running server: from the link to the first sign-in, and back out. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { addPerson } from '../support/people.ts';
+import { Browser, bodyOf } from './browser.ts';
+import { type Gateway, openGateway } from './gateway.ts';
+
+interface Invited {
+  readonly id: number;
+  readonly token: string;
+  readonly link: string;
+}
+interface Members {
+  readonly members: readonly {
+    readonly user_id: number;
+    readonly email: string;
+    readonly role: string;
+  }[];
+}
+
+const PASSWORD = 'a long enough password';
+
+let gateway: Gateway;
+let workspaceId: number;
+let owner: Browser;
+beforeAll(async () => {
+  gateway = await openGateway();
+  workspaceId = (await gateway.addWorkspace('crew')).id;
+  const { token } = await addPerson(gateway.database, workspaceId, 'owner');
+  owner = new Browser(gateway.server.baseUrl, token);
+});
+afterAll(() => gateway.close());
+
+const visitor = (token: string | null = null) => new Browser(gateway.server.baseUrl, token);
+
+async function invite(email: string, role = 'member'): Promise<Invited> {
+  const answer = await owner.write('POST', '/app/api/invitations', { email, role });
+  expect(answer.status, answer.text).toBe(201);
+  return bodyOf<Invited>(answer);
+}
+
+const accept = (browser: Browser, token: string, fields: object = {}) =>
+  browser.write('POST', '/app/api/invitations/accept', { token, ...fields });
+
+test('somebody new follows the link, chooses a password, and is in', async () => {
+  const { token, link } = await invite('new@crew.test', 'admin');
+  expect(link).toMatch(new RegExp(`/app/invitation/${token}$`));
+  const list = await owner.get('/app/api/invitations');
+  expect(list.text).toContain('new@crew.test');
+  expect(list.text).not.toContain(token);
+  const browser = visitor();
+  const fields = { display_name: 'New', password: PASSWORD };
+  const answer = await accept(browser, token, fields);
+  expect(answer.status).toBe(200);
+  expect(bodyOf(answer)).toMatchObject({ role: 'admin', workspace: { slug: 'crew' } });
+  expect((await browser.get('/app/api/session')).status).toBe(200);
+  expect((await visitor().signIn('new@crew.test', PASSWORD)).status).toBe(200);
+  expect((await accept(visitor(), token, fields)).status).toBe(404);
+  const { invitations } = await owner.read<{ invitations: unknown[] }>('/app/api/invitations');
+  expect(invitations).toEqual([]);
+});
+
+test('somebody with an account accepts signed in, and can turn to either workspace', async () => {
+  const { id } = await gateway.addWorkspace('home');
+  const person = await addPerson(gateway.database, id, 'owner');
+  const { token } = await invite(person.email);
+  const stranger = await accept(visitor(), token, { display_name: 'Eve', password: PASSWORD });
+  expect(stranger.status).toBe(401);
+  expect((await accept(visitor(), token)).status).toBe(401);
+  expect((await accept(owner, token)).status).toBe(409);
+  const browser = visitor(person.token);
+  expect(bodyOf(await accept(browser, token))).toMatchObject({
+    role: 'member',
+    workspace: { slug: 'crew' },
+    workspaces: [{ slug: 'home' }, { slug: 'crew' }],
+  });
+  const turned = await browser.write('PUT', '/app/api/session', { workspace: 'home' });
+  expect(bodyOf(turned)).toEqual({ slug: 'home', name: 'home', role: 'owner' });
+  expect(await browser.read('/app/api/session')).toMatchObject({ role: 'owner' });
+  const elsewhere = await browser.write('PUT', '/app/api/session', { workspace: 'default' });
+  expect(elsewhere.status).toBe(404);
+});
+
+test('an invitation taken back is none', async () => {
+  const { id, token } = await invite('late@crew.test');
+  expect((await owner.write('DELETE', `/app/api/invitations/${id}`)).status).toBe(200);
+  expect((await owner.write('DELETE', `/app/api/invitations/${id}`)).status).toBe(404);
+  const fields = { display_name: 'Late', password: PASSWORD };
+  expect((await accept(visitor(), token, fields)).status).toBe(404);
+});
+
+test('a role changed or taken away counts from the next request on', async () => {
+  const person = await addPerson(gateway.database, workspaceId, 'member');
+  const browser = visitor(person.token);
+  const path = `/app/api/members/${person.id}`;
+  expect((await browser.get('/app/api/audit')).status).toBe(403);
+  expect((await owner.write('PUT', path, { role: 'admin' })).status).toBe(200);
+  expect((await browser.get('/app/api/audit')).status).toBe(200);
+  const { members } = await browser.read<Members>('/app/api/members');
+  expect(members.find(({ user_id }) => user_id === person.id)).toMatchObject({
+    email: person.email,
+    role: 'admin',
+  });
+  expect((await owner.write('DELETE', path)).status).toBe(200);
+  for (const gone of ['/app/api/members', '/app/api/audit', '/app/api/keys', '/app/api/runs']) {
+    expect((await browser.get(gone)).status, gone).toBe(403);
+  }
+  expect(await browser.read('/app/api/session')).toMatchObject({ role: null, workspace: null });
+  expect((await owner.write('DELETE', path)).status).toBe(404);
+});
+
+test('an admin makes no owner, and nobody takes the last owner away', async () => {
+  const { token } = await addPerson(gateway.database, workspaceId, 'admin');
+  const admin = visitor(token);
+  const { members } = await admin.read<Members>('/app/api/members');
+  const theOwner = members.find(({ role }) => role === 'owner')?.user_id;
+  const path = `/app/api/members/${theOwner}`;
+  const attempts = [
+    await admin.write('POST', '/app/api/invitations', { email: 'o@crew.test', role: 'owner' }),
+    await admin.write('PUT', path, { role: 'member' }),
+    await admin.write('DELETE', path),
+  ];
+  for (const answer of attempts) {
+    expect(answer.status).toBe(403);
+    expect(bodyOf(answer)).toMatchObject({ reason: 'role_required' });
+  }
+  expect((await owner.write('PUT', path, { role: 'member' })).status).toBe(409);
+  expect((await owner.write('DELETE', path)).status).toBe(409);
+});
+
+test.each([
+  [{ email: 'no address', role: 'member' }],
+  [{ email: 'a@b.test', role: 'king' }],
+  [{ email: 'a@b\u0000.test', role: 'member' }],
+  [{ email: 'a@b.test\r\nBcc: x@y.test', role: 'member' }],
+  [{ email: `${'a'.repeat(250)}@b.test`, role: 'member' }],
+  [{ role: 'member' }],
+])('%o invites nobody', async (body) => {
+  const answer = await owner.write('POST', '/app/api/invitations', body);
+  expect(answer.status).toBe(400);
+});

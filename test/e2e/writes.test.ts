@@ -1,0 +1,372 @@
+/**
+ * Changing which rules run, and a workspace's settings and keys: who may, what is refused and why,
+ * what takes effect with the next pass, what the ledger keeps of it.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { CONVERSATIONS } from '../../demo/conversations.ts';
+import { sendRun } from '../../demo/send-run.ts';
+import { addPerson } from '../support/people.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { Browser, bodyOf } from './browser.ts';
+import { type Gateway, openGateway, post, read, request, traceBody } from './gateway.ts';
+
+interface RuleView {
+  readonly id: string;
+  readonly status: string;
+  readonly support: string;
+  readonly enabled: boolean;
+  readonly override: boolean | null;
+  readonly decided_by: string;
+}
+interface Entry {
+  readonly seq: number;
+  readonly actor: { readonly name: string };
+  readonly action: string;
+  readonly subject: string;
+  readonly before: unknown;
+  readonly after: unknown;
+  readonly origin: string;
+}
+
+const RULES = '/app/api/atr/rules';
+const TIER = '/app/api/atr/settings';
+const STABLE = 'ATR-2026-00001';
+const EVALUATED_WITHIN_MS = 60_000;
+
+let gateway: Gateway;
+let workspaceId: number;
+let owner: Browser;
+let ownerEmail: string;
+let rules: readonly RuleView[];
+
+beforeAll(async () => {
+  gateway = await openGateway();
+  const { database, server } = gateway;
+  const { rows } = await database.query<{ id: number }>(
+    "UPDATE workspaces SET plan = 'team' RETURNING id",
+  );
+  workspaceId = rows[0]?.id ?? 0;
+  const person = await addPerson(database, workspaceId, 'owner');
+  ownerEmail = person.email;
+  owner = new Browser(server.baseUrl, person.token);
+  rules = (await owner.read<{ rules: RuleView[] }>(`${RULES}?per_page=500`)).rules;
+  const more = await owner.read<{ rules: RuleView[] }>(`${RULES}?per_page=500&page=2`);
+  rules = [...rules, ...more.rules];
+});
+afterAll(() => gateway.close());
+
+function ruleThat(holds: (rule: RuleView) => boolean): string {
+  const found = rules.find(holds);
+  if (found === undefined) throw new Error('the snapshot has no such rule');
+  return found.id;
+}
+
+const put = (browser: Browser, ruleId: string, enabled: unknown) =>
+  browser.write('PUT', `${RULES}/${ruleId}`, { enabled });
+
+async function ledger(): Promise<readonly Entry[]> {
+  return (await owner.read<{ entries: Entry[] }>('/app/api/audit')).entries;
+}
+
+/** Sends the demo's injection and tells which rules found something in it. */
+async function rulesFound(): Promise<string[]> {
+  const conversation = CONVERSATIONS.find(({ title }) => title === 'injection by the user');
+  if (conversation === undefined) throw new Error('the demo has no such conversation');
+  const { observeUrl } = gateway.server;
+  const runId = await sendRun(conversation, { observeUrl, agentKey: gateway.keys.agent });
+  await waitFor(
+    async () => {
+      const { rows } = await gateway.database.query<{ evaluation: string }>(
+        'SELECT evaluation FROM runs WHERE run_id = $1',
+        [runId],
+      );
+      return rows.length > 0 && rows.every(({ evaluation }) => evaluation === 'evaluated');
+    },
+    { withinMs: EVALUATED_WITHIN_MS, what: `run ${runId} is evaluated` },
+  );
+  const found = await owner.read<{ findings: { metadata: { rule_id: string } }[] }>(
+    `/app/api/findings?run_id=${runId}`,
+  );
+  return found.findings.map(({ metadata }) => metadata.rule_id).sort();
+}
+
+describe('a rule', () => {
+  test('switched off finds nothing from the next pass on, and back on again', async () => {
+    expect(await rulesFound()).toEqual([STABLE, 'ATR-2026-00514']);
+    const off = await put(owner, STABLE, false);
+    expect(off.status).toBe(200);
+    expect(bodyOf(off)).toMatchObject({ enabled: false, override: false, decided_by: 'override' });
+    expect(await rulesFound()).toEqual(['ATR-2026-00514']);
+    const dropped = await put(owner, STABLE, null);
+    expect(bodyOf(dropped)).toMatchObject({ enabled: true, override: null, decided_by: 'tier' });
+    expect(await rulesFound()).toEqual([STABLE, 'ATR-2026-00514']);
+    expect((await ledger()).slice(0, 2)).toMatchObject([
+      {
+        action: 'rules.override',
+        subject: STABLE,
+        before: { enabled: false },
+        after: { enabled: null },
+      },
+      {
+        seq: expect.any(Number),
+        at: expect.any(String),
+        actor: { user_id: expect.any(Number), name: ownerEmail },
+        origin: '127.0.0.1',
+        action: 'rules.override',
+        subject: STABLE,
+        before: { enabled: null },
+        after: { enabled: false },
+        hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      },
+    ]);
+  });
+
+  test('of the experimental tier can be switched on alone', async () => {
+    const id = ruleThat(
+      ({ status, support }) => status === 'experimental' && support === 'as_written',
+    );
+    const answer = await put(owner, id, true);
+    expect(bodyOf(answer)).toMatchObject({ id, enabled: true, override: true });
+    const key = gateway.keys.workspace;
+    const seen = await read(`${gateway.server.baseUrl}/platform/v1/atr/rules/${id}`, key);
+    expect(seen).toMatchObject({ enabled: true, override: true });
+    await put(owner, id, null);
+  });
+
+  test('that stands so already is not recorded again', async () => {
+    const before = (await ledger()).length;
+    expect((await put(owner, STABLE, null)).status).toBe(200);
+    expect((await ledger()).length).toBe(before);
+  });
+
+  const refused = [
+    [
+      'engine_unsupported',
+      (rule: RuleView) => rule.support === 'unsupported' && rule.status === 'experimental',
+    ],
+    ['fails_own_examples', (rule: RuleView) => rule.support === 'fails_own_examples'],
+    ['status_refused', (rule: RuleView) => ['draft', 'deprecated'].includes(rule.status)],
+  ] as const;
+  test.each(refused)('that may not run is refused: %s', async (reason, holds) => {
+    const id = ruleThat(holds);
+    const answer = await put(owner, id, true);
+    expect(answer.status).toBe(409);
+    expect(answer.headers.get('content-type')).toBe('application/problem+json');
+    expect(bodyOf(answer)).toMatchObject({
+      type: '/docs/errors#rule_refused',
+      status: 409,
+      reason,
+      detail: expect.stringContaining(id),
+    });
+    expect(await owner.read(`${RULES}/${id}`)).toMatchObject({ enabled: false, override: null });
+  });
+
+  test('that the snapshot does not have is 404, and a body that says nothing 400', async () => {
+    expect((await put(owner, 'ATR-2026-99999', false)).status).toBe(404);
+    for (const enabled of ['true', 1, undefined]) {
+      expect((await put(owner, STABLE, enabled)).status, String(enabled)).toBe(400);
+    }
+  });
+});
+
+test('the experimental tier: switched, effective, recorded', async () => {
+  const enabled = async () => (await owner.read<{ total: number }>(`${RULES}?enabled=true`)).total;
+  const stable = await enabled();
+  const on = await owner.write('PUT', TIER, { experimental: true });
+  expect(on.status).toBe(200);
+  expect(bodyOf(on)).toMatchObject({ experimental: true, counts: expect.any(Object) });
+  expect(await enabled()).toBeGreaterThan(stable + 500);
+  expect((await rulesFound()).length).toBeGreaterThan(2);
+  await owner.write('PUT', TIER, { experimental: false });
+  expect(await enabled()).toBe(stable);
+  expect((await ledger())[1]).toMatchObject({
+    action: 'rules.experimental',
+    before: { experimental: false },
+    after: { experimental: true },
+  });
+});
+
+describe('who may', () => {
+  const writes = [
+    ['PUT', TIER, { experimental: true }],
+    ['PUT', `${RULES}/${STABLE}`, { enabled: false }],
+    ['PUT', '/app/api/settings', { name: 'Taken over' }],
+    ['POST', '/app/api/keys', { kind: 'workspace', name: 'mine' }],
+    ['DELETE', '/app/api/keys/1', undefined],
+    ['POST', '/app/api/invitations', { email: 'a@b.test', role: 'member' }],
+  ] as const;
+
+  test.each(writes)('%s %s: no API credential, whichever it is', async (method, path, body) => {
+    const before = await ledger();
+    const { agent, workspace } = gateway.keys;
+    for (const credential of [`Bearer ${agent}`, `Bearer ${workspace}`, 'Bearer x', 'Basic eDp5']) {
+      // Neither beside a session, nor without one.
+      for (const token of [owner.token, null]) {
+        const browser = new Browser(gateway.server.baseUrl, token);
+        const answer = await browser.send(method, path, {
+          headers: { authorization: credential },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        expect(answer.status).toBe(403);
+        expect(bodyOf(answer)).toMatchObject({ reason: 'session_required' });
+      }
+    }
+    expect(await ledger()).toEqual(before);
+  });
+
+  test.each(writes)(
+    '%s %s: no member, and nobody without a session',
+    async (method, path, body) => {
+      const before = await ledger();
+      const { token } = await addPerson(gateway.database, workspaceId, 'member');
+      const member = await new Browser(gateway.server.baseUrl, token).write(method, path, body);
+      expect(member.status).toBe(403);
+      expect(bodyOf(member)).toMatchObject({ reason: 'role_required' });
+      const nobody = await new Browser(gateway.server.baseUrl).write(method, path, body);
+      expect(nobody.status).toBe(401);
+      expect(bodyOf(nobody)).toMatchObject({ reason: 'not_signed_in' });
+      expect(await ledger()).toEqual(before);
+    },
+  );
+
+  test('a member reads the rules; an admin switches them', async () => {
+    const member = await addPerson(gateway.database, workspaceId, 'member');
+    const admin = await addPerson(gateway.database, workspaceId, 'admin');
+    const asMember = new Browser(gateway.server.baseUrl, member.token);
+    expect(await asMember.read(`${RULES}/${STABLE}`)).toMatchObject({ id: STABLE });
+    expect(await asMember.read(TIER)).toMatchObject({ experimental: false });
+    expect((await asMember.get('/app/api/audit')).status).toBe(403);
+    const asAdmin = new Browser(gateway.server.baseUrl, admin.token);
+    expect((await put(asAdmin, STABLE, false)).status).toBe(200);
+    expect((await put(asAdmin, STABLE, null)).status).toBe(200);
+  });
+
+  test.each(['free', 'pro', 'team', 'enterprise'])('on the plan %s', async (plan) => {
+    const { id } = await gateway.addWorkspace(`on-${plan}`);
+    await gateway.database.query('UPDATE workspaces SET plan = $2 WHERE id = $1', [id, plan]);
+    const { token } = await addPerson(gateway.database, id, 'owner');
+    const browser = new Browser(gateway.server.baseUrl, token);
+    const may = plan === 'team' || plan === 'enterprise';
+    for (const answer of [
+      await put(browser, STABLE, false),
+      await browser.write('PUT', TIER, { experimental: true }),
+      await browser.get(RULES),
+    ]) {
+      expect(answer.status).toBe(may ? 200 : 403);
+      if (!may) expect(bodyOf(answer)).toMatchObject({ reason: 'plan_required' });
+    }
+  });
+
+  test('a session opens nothing of the interface for keys', async () => {
+    for (const path of [
+      '/platform/v1/atr/rules',
+      '/platform/v1/runs',
+      '/platform/v1/risk-findings',
+    ]) {
+      expect((await owner.get(path)).status, path).toBe(401);
+    }
+    const { observeUrl } = gateway.server;
+    const ingest = await request(`${observeUrl}/v1/traces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', cookie: `sluice_session=${owner.token}` },
+      body: JSON.stringify(traceBody([])),
+    });
+    expect(ingest.status).toBe(401);
+  });
+});
+
+describe('keys', () => {
+  test('are shown once, work with their limit, and are revoked', async () => {
+    const made = await owner.write('POST', '/app/api/keys', {
+      kind: 'agent',
+      name: 'collector <eu>',
+      rate_limit_per_minute: 100_000,
+      prefix: 'obs',
+    });
+    expect(made.status).toBe(201);
+    expect(made.headers.get('cache-control')).toBe('no-store');
+    const { id, key } = bodyOf<{ id: number; key: string }>(made);
+    expect(key).toMatch(/^sluice_obs_[A-Za-z0-9]{43}$/);
+    const { observeUrl } = gateway.server;
+    expect((await post(`${observeUrl}/v1/traces`, key, traceBody([]))).status).toBe(200);
+    const list = await owner.get('/app/api/keys');
+    expect(list.text).not.toContain(key);
+    const { keys } = bodyOf<{ keys: { id: number }[] }>(list);
+    expect(keys.find((one) => one.id === id)).toMatchObject({
+      kind: 'agent',
+      name: 'collector <eu>',
+      prefix: key.slice(0, 17),
+      rate_limit_per_minute: 100_000,
+      revoked_at: null,
+    });
+    expect((await owner.write('DELETE', `/app/api/keys/${id}`)).status).toBe(200);
+    await waitFor(
+      async () => (await post(`${observeUrl}/v1/traces`, key, traceBody([]))).status === 401,
+      { withinMs: 6000, what: 'the revoked key to be refused' },
+    );
+    const entries = (await ledger()).slice(0, 2);
+    expect(entries).toMatchObject([
+      { action: 'key.revoked', subject: `key ${id}` },
+      { action: 'key.created', subject: `key ${id}`, before: null },
+    ]);
+    expect(JSON.stringify(await ledger())).not.toContain(key);
+  });
+
+  test('have a limit of 1,000 unless told otherwise, and of 1 to 100,000', async () => {
+    const make = (limit?: unknown) =>
+      owner.write('POST', '/app/api/keys', {
+        kind: 'workspace',
+        name: 'reader',
+        ...(limit === undefined ? {} : { rate_limit_per_minute: limit }),
+      });
+    expect(bodyOf(await make())).toMatchObject({ rate_limit_per_minute: 1000 });
+    expect((await make(1)).status).toBe(201);
+    for (const limit of [0, -1, 1.5, 100_001, '10', null]) {
+      expect((await make(limit)).status, String(limit)).toBe(400);
+    }
+  });
+
+  test.each(['0', '-1', '1e3', '99999999999', 'x', '%00', '2147483648'])(
+    'there is no key "%s"',
+    async (id) => {
+      expect((await owner.write('DELETE', `/app/api/keys/${id}`)).status).toBe(404);
+    },
+  );
+});
+
+test('the workspace: its name and redaction, recorded', async () => {
+  const change = (body: object) => owner.write('PUT', '/app/api/settings', body);
+  expect((await change({})).status).toBe(400);
+  expect((await change({ name: 'a\u202eb' })).status).toBe(400);
+  expect((await change({ plan: 'enterprise' })).status).toBe(400);
+  const { rows } = await gateway.database.query<{ held: number }>(
+    'SELECT count(excerpt)::int AS held FROM findings WHERE workspace_id = $1',
+    [workspaceId],
+  );
+  expect(rows[0]?.held).toBeGreaterThan(0);
+  const done = await change({ name: 'Support <b>agents</b>', redact_excerpts: true });
+  expect(bodyOf(done)).toEqual({
+    slug: 'default',
+    name: 'Support <b>agents</b>',
+    plan: 'team',
+    redact_excerpts: true,
+    excerpts_removed: rows[0]?.held,
+  });
+  expect(await owner.read('/app/api/settings')).toMatchObject({
+    name: 'Support <b>agents</b>',
+    redact_excerpts: true,
+  });
+  expect((await ledger()).slice(0, 2)).toMatchObject([
+    {
+      action: 'workspace.redact_excerpts',
+      before: { redact_excerpts: false },
+      after: { redact_excerpts: true },
+    },
+    {
+      action: 'workspace.name',
+      before: { name: 'Default' },
+      after: { name: 'Support <b>agents</b>' },
+    },
+  ]);
+});

@@ -1,0 +1,72 @@
+/** Where a request comes from, and how little of it is kept. */
+import { describe, expect, test } from 'vitest';
+import {
+  abridgeUserAgent,
+  type BrowserHead,
+  clientAddress,
+  networkOf,
+} from '../../src/http/browser-head.ts';
+
+const head = (peerAddress: string, forwardedFor = ''): BrowserHead => ({
+  cookie: '',
+  origin: '',
+  fetchSite: '',
+  userAgent: '',
+  forwardedFor,
+  peerAddress,
+});
+
+describe('the client’s address', () => {
+  test.each([
+    ['203.0.113.9', '', 0, '203.0.113.9'],
+    // Without a proxy of ours, anybody can write the header.
+    ['203.0.113.9', '198.51.100.1', 0, '203.0.113.9'],
+    ['10.0.0.1', '198.51.100.1', 1, '198.51.100.1'],
+    ['10.0.0.1', '6.6.6.6, 198.51.100.1', 1, '198.51.100.1'],
+    ['10.0.0.1', '6.6.6.6, 198.51.100.1, 10.0.0.2', 2, '198.51.100.1'],
+    ['10.0.0.1', '198.51.100.1', 5, '198.51.100.1'],
+    ['10.0.0.1', '', 1, '10.0.0.1'],
+    ['10.0.0.1', 'nonsense', 1, 'unknown'],
+    ['10.0.0.1', '<b>, \n', 1, 'unknown'],
+    ['0000:0000:0000:0000:0000:ffff:7f00:0001', '', 0, '127.0.0.1'],
+    ['10.0.0.1', '::ffff:198.51.100.1', 1, '198.51.100.1'],
+    ['2001:0db8:0000:0000:0000:0000:0000:0001', '', 0, '2001:0db8:0000:0000:0000:0000:0000:0001'],
+    ['', '', 0, 'unknown'],
+  ])('peer %s, header "%s", %d of ours: %s', (peer, forwardedFor, hops, expected) => {
+    expect(clientAddress(head(peer, forwardedFor), hops)).toBe(expected);
+  });
+});
+
+describe('its network', () => {
+  test.each([
+    ['203.0.113.9', 3, '203.0.113.0/24'],
+    ['203.0.113.9', 4, '203.0.113.9'],
+    ['2001:db8:1:2:3:4:5:6', 3, '2001:db8:1::/48'],
+    ['2001:db8:1:2:3:4:5:6', 4, '2001:db8:1:2::/64'],
+    ['2001:0db8:0001:0002:0000:0000:0000:0001', 4, '2001:db8:1:2::/64'],
+    ['2001:db8::1', 4, '2001:db8:0:0::/64'],
+    ['::1', 3, '0:0:0::/48'],
+    ['unknown', 3, 'unknown'],
+  ] as const)('%s to %d: %s', (address, parts, expected) => {
+    expect(networkOf(address, parts, parts)).toBe(expected);
+  });
+});
+
+test.each([
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+  [
+    'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) ' +
+      'Chrome/140.0.0.0 Safari/537.36 Edg/140.0.0.0',
+    'Edge on Windows',
+  ],
+  [
+    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 ' +
+      '(KHTML, like Gecko) Version/18.0 Mobile/15E148 Safari/604.1',
+    'Safari on iOS',
+  ],
+  ['curl/8.5.0', 'curl'],
+  ['<script>alert(1)</script>', 'another program'],
+  ['', 'another program'],
+])('%s is kept as %s', (userAgent, expected) => {
+  expect(abridgeUserAgent(userAgent)).toBe(expected);
+});

@@ -1,0 +1,50 @@
+/** People in a database, made by the project's own functions: accounts, memberships, sessions. */
+import type { Database } from '../../src/db/database.ts';
+import { addMember } from '../../src/db/memberships.ts';
+import { hashPassword } from '../../src/db/passwords.ts';
+import { createSession } from '../../src/db/sessions.ts';
+import { createUser, findAccount } from '../../src/db/users.ts';
+import type { Role } from '../../src/model.ts';
+
+export interface Person {
+  readonly id: number;
+  readonly email: string;
+  readonly role: Role;
+  /** of an open session that looks at the workspace */
+  readonly token: string;
+}
+
+let people = 0;
+
+/**
+ * Makes somebody who is signed in to a workspace.
+ *
+ * @param options.password without one there is none: hashing takes a while
+ * @param options.email an address that has an account: that one joins
+ */
+export async function addPerson(
+  database: Database,
+  workspaceId: number,
+  role: Role,
+  options: { readonly email?: string; readonly password?: string } = {},
+): Promise<Person> {
+  people += 1;
+  const email = options.email ?? `${role}${people}@people.test`;
+  const passwordHash = options.password === undefined ? null : await hashPassword(options.password);
+  const user =
+    (await findAccount(database, email)) ??
+    (await createUser(database, { email, displayName: `The ${role}`, passwordHash }));
+  await addMember(database, workspaceId, user.id, role);
+  const { rows } = await database.query<{ slug: string }>(
+    'SELECT slug FROM workspaces WHERE id = $1',
+    [workspaceId],
+  );
+  const session = await createSession(database, {
+    userId: user.id,
+    workspaceSlug: rows[0]?.slug ?? null,
+    userAgent: 'a test',
+    address: '127.0.0.0/24',
+  });
+  if (session === null) throw new Error('no session was made');
+  return { id: user.id, email, role, token: session.token };
+}
