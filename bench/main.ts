@@ -2,12 +2,21 @@
  * `npm run bench -- <name>`: one question per name; results are printed and written to
  * bench/results/.
  */
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 
 import { copyFormat } from './copy-format.ts';
+import { decodeBench, reportDecode } from './decode.ts';
 import { report } from './harness.ts';
 import { ingest } from './ingest.ts';
+import { limitsBench } from './limits.ts';
 import { matchBench, reportMatch } from './match.ts';
+import { type PassOptions, passBench } from './pass.ts';
+import { reportPass } from './pass-report.ts';
+
+function positive(text: string): number {
+  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('A whole number above 0.');
+  return Number(text);
+}
 
 const program = new Command('bench').description(
   'Measures against a server and database of its own, on this machine only.',
@@ -20,6 +29,34 @@ program
   .command('match')
   .description('megabytes of text per second, the fast matcher beside the plain one')
   .action(async () => reportMatch(await matchBench()));
+program
+  .command('pass')
+  .description('runs and text per second of a pass, its backlog, and ingest with a pass beside it')
+  .option('--runs <number>', 'runs of four spans that are evaluated', positive, 3000)
+  .option('--rounds <number>', 'rounds, each of a pass and of ingest with and without', positive, 3)
+  .option(
+    '--bodies <number>',
+    'trace exports of 100 spans that ingest is measured with',
+    positive,
+    150,
+  )
+  .addHelpText(
+    'after',
+    '\nExample:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
+  )
+  .action(async (options: PassOptions) => reportPass(await passBench(options)));
+program
+  .command('limits')
+  .description('what counting requests costs ingest: not at all, in memory, in Redis')
+  .option('--rounds <number>', 'rounds of each of two loads with one set of servers', positive, 4)
+  .action(async ({ rounds }: { rounds: number }) => {
+    for (const result of await limitsBench(rounds)) report(result);
+  });
+program
+  .command('decode')
+  .description('request bytes to COPY bytes, beside JSON.parse of the same body')
+  .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
+  .action(({ rounds }: { rounds: number }) => reportDecode(decodeBench(rounds)));
 program
   .command('copy-format')
   .description('text or binary COPY, json or jsonb attributes')

@@ -13,6 +13,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const NEVER_MS = String(24 * 3_600_000);
 
 export interface ServerUnderTest {
+  readonly pid: number;
   readonly observeUrl: string;
   readonly agentKey: string;
   readonly databaseUrl: string;
@@ -49,8 +50,14 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<str
   return shown;
 }
 
-/** Starts a server and makes an agent key whose limit is out of the way. */
-export async function startServer(): Promise<ServerUnderTest> {
+/**
+ * Starts a server and makes an agent key whose limit is out of the way.
+ *
+ * @param settings other than the benchmarks' own, by the names of `docs/configuration.md`
+ */
+export async function startServer(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<ServerUnderTest> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   chmodSync(dataDir, 0o755);
   const env = {
@@ -63,6 +70,7 @@ export async function startServer(): Promise<ServerUnderTest> {
     LOG_LEVEL: 'warn',
     RUN_SETTLE_MS: NEVER_MS,
     RUN_TIMEOUT_MS: NEVER_MS,
+    ...settings,
   };
   const child = spawn(process.execPath, ['bin/sluice.js', 'serve'], {
     cwd: ROOT,
@@ -75,9 +83,10 @@ export async function startServer(): Promise<ServerUnderTest> {
     ['key', 'create', '--kind', 'agent', '--name', 'bench', '--limit', '100000', '--json'],
     env,
   );
-  const databaseUrl = await connectEmbedded(dataDir);
+  const databaseUrl = settings.DATABASE_URL ?? (await connectEmbedded(dataDir));
   if (databaseUrl === null) throw new Error('the embedded database is not running');
   return {
+    pid: child.pid ?? 0,
     observeUrl: firstMatch(summary, /ENDPOINT=(\S+)/),
     agentKey: (JSON.parse(made) as { key: string }).key,
     databaseUrl,

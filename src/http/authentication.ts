@@ -1,10 +1,10 @@
 /**
  * Who is asking: the bearer key of a request, looked up once and remembered for a few seconds.
  *
- * Keys are remembered by digest, never in clear. A revoked key stops working when its entry ages
- * out, within KEY_TTL_MS. What cannot be a key of ours is refused unasked; unknown keys are
- * remembered apart, so that a flood of them pushes no valid one out; and only so many look-ups run
- * at a time.
+ * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget`
+ * tells of it, and at the latest when its entry ages out, KEY_TTL_MS after it was looked up. What
+ * cannot be a key of ours is refused unasked; unknown keys are remembered apart, so that a flood of
+ * them pushes no valid one out; and only so many look-ups run at a time.
  */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
@@ -34,6 +34,8 @@ export interface Authenticator {
     authorization: string,
     kind: KeyKind | 'any',
   ) => Credential | Promise<Credential>;
+  /** Looks a key up anew at its next request. */
+  readonly forget: (keyId: number) => void;
 }
 
 export interface KeyDirectory {
@@ -78,11 +80,13 @@ export function createAuthenticator(
   const valid = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
   const lookups = new Map<string, Promise<Credential | null>>();
+  /** how often a key was forgotten */
+  let changes = 0;
 
-  const remember = (id: string, credential: Credential | null): void => {
-    const entries = credential === null ? unknown : valid;
+  const remember = (id: string, entry: Entry): void => {
+    const entries = entry.credential === null ? unknown : valid;
     if (entries.size >= ENTRIES_MAX) entries.clear();
-    entries.set(id, { expiresAtMs: nowMs() + KEY_TTL_MS, credential });
+    entries.set(id, entry);
   };
 
   const lookUp = (id: string, key: Buffer): Promise<Credential | null> => {
@@ -91,11 +95,15 @@ export function createAuthenticator(
     if (lookups.size >= LOOKUPS_MAX) {
       throw new SluiceError('overloaded', 'More keys are being checked than the server takes.');
     }
+    // From before the look-up: a revocation after its snapshot counts from that time on.
+    const expiresAtMs = nowMs() + KEY_TTL_MS;
+    const changesBefore = changes;
     const lookup = find(key)
       .then((credential) => {
         valid.delete(id);
         unknown.delete(id);
-        remember(id, credential);
+        // A key forgotten meanwhile may be this one, read before it was revoked.
+        if (changes === changesBefore) remember(id, { expiresAtMs, credential });
         return credential;
       })
       .catch((cause: unknown) => {
@@ -119,6 +127,12 @@ export function createAuthenticator(
       const entry = valid.get(id) ?? unknown.get(id);
       if (entry !== undefined && entry.expiresAtMs > nowMs()) return finish(entry.credential, kind);
       return lookUp(id, key).then((credential) => finish(credential, kind));
+    },
+    forget: (keyId) => {
+      changes += 1;
+      for (const [id, { credential }] of valid) {
+        if (credential?.keyId === keyId) valid.delete(id);
+      }
     },
   };
 }

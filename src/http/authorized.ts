@@ -12,7 +12,7 @@ import type { Handler, Parameters } from './router.ts';
 
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
   exchange: Exchange,
-  credential: Credential,
+  credential: Pick<Credential, 'workspaceId'>,
   parameters: Parameters,
 ) => Given | Promise<Given>;
 

@@ -14,6 +14,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../errors.ts';
+import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 import { ResponseStream } from './response-stream.ts';
 
 /**
@@ -27,6 +28,10 @@ const DRAIN_MS_MAX = 5000;
 /** Requests whose answer is a stream need no body; one that is small is read and dropped. */
 const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
 
+/** uWebSockets.js writes header values as they are: a line break in one would begin another. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
+
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 export interface Answer {
@@ -39,6 +44,7 @@ export interface Answer {
 /** 200, with a body that is made while it is sent. */
 export interface StreamedAnswer {
   readonly contentType: string;
+  readonly headers?: HeaderList;
   /** not begun when there is nobody to read it; otherwise run to its end, or told to return */
   readonly chunks: AsyncIterable<Buffer>;
 }
@@ -63,6 +69,8 @@ export class Exchange {
   readonly contentEncoding: string;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
+  /** null but for the dashboard's paths */
+  readonly browser: BrowserHead | null;
 
   readonly #response: HttpResponse;
   readonly #isDraining: () => boolean;
@@ -105,6 +113,7 @@ export class Exchange {
     this.contentEncoding = request.getHeader('content-encoding');
     const length = request.getHeader('content-length');
     this.contentLength = /^\d+$/.test(length) ? Number(length) : null;
+    this.browser = readBrowserHead(request, response, this.path);
     const hasBody = (this.contentLength ?? 0) > 0 || request.getHeader('transfer-encoding') !== '';
     this.#complete = !hasBody;
     response.onAborted(() => this.#abort());
@@ -246,13 +255,13 @@ export class Exchange {
    * @throws {Error} when the body was cut off because it or its reader took too long
    * @throws {SluiceError} `body_too_large` or `body_timeout` for a request with a body
    */
-  async stream({ contentType, chunks }: StreamedAnswer): Promise<void> {
+  async stream({ contentType, headers: own = [], chunks }: StreamedAnswer): Promise<void> {
     await this.readBody(NO_BODY);
     if (!this.#open) return;
     const response = this.#response;
     const head = (...headers: HeaderList): void => {
       const close = this.#isDraining() ? ([['connection', 'close']] as const) : [];
-      this.#writeHead(200, contentType, [...headers, ...close]);
+      this.#writeHead(200, contentType, [...own, ...headers, ...close]);
     };
     if (this.method === 'HEAD') {
       this.#close();
@@ -272,7 +281,9 @@ export class Exchange {
   #writeHead(status: number, contentType: string, headers: HeaderList): void {
     this.#response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
     this.#response.writeHeader('content-type', contentType);
-    for (const [name, value] of headers) this.#response.writeHeader(name, value);
+    for (const [name, value] of headers) {
+      this.#response.writeHeader(name, value.replaceAll(CONTROLS, ''));
+    }
   }
 
   #write({ status, contentType, headers = [], body }: Answer, closeConnection: boolean): void {

@@ -6,18 +6,16 @@
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { DecodedRequest, Signal } from '../model.ts';
 import type { Events } from '../observe/events.ts';
-import type { DecodeResult } from '../otlp/envelope.ts';
-import { decodeLogs } from '../otlp/logs.ts';
-import { decodeMetrics } from '../otlp/metrics.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
 import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
-import { decodeTraces } from '../otlp/traces.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
 import type { ByteAccount, ByteBudget } from './byte-budget.ts';
 import { checkEncoding, withDecodedBody } from './content-encoding.ts';
 import { type Answer, bodyTooLarge, type Exchange, type HeaderList } from './exchange.ts';
 import { errorHeaders, JSON_TYPE, toSluiceError } from './problem.ts';
 import type { Handler, Route } from './router.ts';
+import type { BodyOf } from './schemas/component.ts';
+import type { gone } from './schemas/error.ts';
 
 /** From head to last byte; OTLP exporters give up after 10 s by default. */
 const BODY_DEADLINE_MS = 30_000;
@@ -25,18 +23,16 @@ const BODY_DEADLINE_MS = 30_000;
 /** What is kept of the body of a request that PostgreSQL refuses. */
 const KEPT_BODY_BYTES_MAX = 256 * 1024;
 
-const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
-  traces: decodeTraces,
-  metrics: decodeMetrics,
-  logs: decodeLogs,
-};
-
 /** Where each signal is served on the base host. */
 export const BASE_PATHS: Readonly<Record<Signal, string>> = {
   traces: '/platform/v1/ingest/otel',
   metrics: '/platform/v1/ingest/otel/metrics',
   logs: '/platform/v1/ingest/otel/logs',
 };
+
+export const TYPE_MESSAGE =
+  'Content-Type must be application/json; protobuf is not taken. ' +
+  'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter.';
 
 /** OTLP's own default paths. */
 export const BARE_PATHS: Readonly<Record<Signal, string>> = {
@@ -58,12 +54,25 @@ export interface RejectedBody {
   readonly error: unknown;
 }
 
+/** A decoded request with its rows, whose form is the store's affair. */
+export interface IngestRequest
+  extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
+  readonly rows: number;
+  /** resolves once every row is committed */
+  readonly store: () => Promise<void>;
+}
+
+/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+export type IngestResult =
+  | { readonly ok: true; readonly request: IngestRequest }
+  | { readonly ok: false; readonly message: string; readonly path: string };
+
 export interface IngestDependencies extends AdmissionDependencies {
   readonly budget: ByteBudget;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
-  /** resolves once every row is committed */
-  readonly store: (request: DecodedRequest, workspaceId: number) => Promise<void>;
+  /** reads the body only during the call */
+  readonly decode: (signal: Signal, body: Buffer, workspaceId: number) => IngestResult;
   /** keeps a request whose rows PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   readonly events: Pick<
@@ -95,11 +104,7 @@ export function statusAnswer(error: SluiceError, headers: HeaderList = []): Answ
 function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): void {
   const mediaType = exchange.contentType.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType !== JSON_TYPE) {
-    throw new SluiceError(
-      'unsupported_type',
-      'Content-Type must be application/json; protobuf is not taken. ' +
-        'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter.',
-    );
+    throw new SluiceError('unsupported_type', TYPE_MESSAGE);
   }
   checkEncoding(exchange.contentEncoding);
   if (exchange.contentLength !== null && exchange.contentLength > maxBodyBytes) {
@@ -108,14 +113,15 @@ function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): vo
 }
 
 interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
-  readonly request: DecodedRequest;
+  readonly request: IngestRequest;
 }
 
 async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
+  workspaceId: number,
   account: ByteAccount,
-  { maxBodyBytes, maxDecodedBodyBytes }: IngestDependencies,
+  { maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
 ): Promise<DecodedBody | null> {
   const { reserve } = account;
   const wire = await exchange.readBody({
@@ -132,7 +138,7 @@ async function readAndDecode(
         `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
       );
     }
-    const result = DECODERS[signal](body);
+    const result = decode(signal, body, workspaceId);
     if (!result.ok) throw new UndecodableBody(result.message, result.path);
     // A copy of the beginning, so that a large body does not stay until the commit.
     const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
@@ -145,11 +151,11 @@ async function readAndDecode(
 async function store(
   { request, body, bodyBytes }: DecodedBody,
   workspaceId: number,
-  { store: offer, keepRejected, events }: IngestDependencies,
+  { keepRejected, events }: IngestDependencies,
 ): Promise<void> {
-  if (request.spans.length + request.logs.length + request.points.length === 0) return;
+  if (request.rows === 0) return;
   try {
-    await offer(request, workspaceId);
+    await request.store();
   } catch (error) {
     if (error instanceof SluiceError && error.code === 'unstorable_rows') {
       const { signal } = request;
@@ -169,12 +175,12 @@ async function ingest(
   exchange: Exchange,
   signal: Signal,
   deps: IngestDependencies,
-): Promise<DecodedRequest | null> {
+): Promise<IngestRequest | null> {
   const { workspaceId } = await admit(exchange.authorization, 'agent', deps);
   checkHead(exchange, deps);
   const account = deps.budget.open();
   try {
-    const decoded = await readAndDecode(exchange, signal, account, deps);
+    const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
     if (decoded === null) return null;
     await store(decoded, workspaceId, deps);
     return decoded.request;
@@ -219,6 +225,25 @@ export function ingestRoutes(
   }));
 }
 
+/** For exporters, which read google.rpc.Status, and for people, who read problem details. */
+export function goneBody(signal: Signal, observeUrl: string, baseUrl: string): BodyOf<typeof gone> {
+  const served = BASE_PATHS[signal];
+  const message =
+    `${BARE_PATHS[signal]} is not served on this host. Send to ${baseUrl}${served}, or keep ` +
+    `the path and send to ${observeUrl}.`;
+  const { rpcCode, status, title } = ERRORS.bare_path_gone;
+  return {
+    code: rpcCode,
+    message,
+    type: '/docs/errors#bare_path_gone',
+    title,
+    status,
+    detail: message,
+    served_path: served,
+    served_url: `${baseUrl}${served}`,
+  };
+}
+
 /** 410 at the bare paths of the base host, naming where the signal is served; asks for no key. */
 export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
   return SIGNALS.map((signal) => ({
@@ -226,25 +251,10 @@ export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
     path: BARE_PATHS[signal],
     refusal: statusAnswer,
     handler: (exchange) => {
-      const served = BASE_PATHS[signal];
-      const message =
-        `${BARE_PATHS[signal]} is not served on this host. Send to ${baseUrl}${served}, or keep ` +
-        `the path and send to ${observeUrl}.`;
-      const { rpcCode, status, title } = ERRORS.bare_path_gone;
       exchange.answer({
-        status,
+        status: ERRORS.bare_path_gone.status,
         contentType: JSON_TYPE,
-        // For exporters, which read google.rpc.Status, and for people, who read problem details.
-        body: JSON.stringify({
-          code: rpcCode,
-          message,
-          type: '/docs/errors#bare_path_gone',
-          title,
-          status,
-          detail: message,
-          served_path: served,
-          served_url: `${baseUrl}${served}`,
-        }),
+        body: JSON.stringify(goneBody(signal, observeUrl, baseUrl)),
       });
     },
   }));

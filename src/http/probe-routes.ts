@@ -1,9 +1,15 @@
 /**
  * The probes: alive, and able to work. Open to everybody, so they say which part fails and never
  * why in detail.
+ *
+ * A part whose loss leaves the server able to work is an aid, no probe: while it fails, `/ready`
+ * stays 200 and names it in `degraded`. Taking every server out of service because the Redis they
+ * share is away would be the outage that counting without it avoids.
  */
 import { JSON_TYPE, json } from './problem.ts';
 import type { Route } from './router.ts';
+import type { BodyOf } from './schemas/component.ts';
+import type { health, notReady, ready } from './schemas/setup.ts';
 
 /** A probe resolves when its part works. */
 export type Probe = () => Promise<void>;
@@ -45,31 +51,58 @@ function createInquiry(probes: ReadonlyMap<string, Probe>): () => Promise<Result
   };
 }
 
-/** `/health` and `/ready`. */
-export function probeRoutes(probes: ReadonlyMap<string, Probe>): Route[] {
+const namesOf = (results: Results): string[] =>
+  results.filter(([, result]) => result !== 'ok').map(([name]) => name);
+
+/**
+ * `/health` and `/ready`.
+ *
+ * @param aids parts whose loss only degrades, by name
+ */
+export function probeRoutes(
+  probes: ReadonlyMap<string, Probe>,
+  aids: ReadonlyMap<string, Probe> = new Map(),
+): Route[] {
   const inquire = createInquiry(probes);
+  const inquireAids = createInquiry(aids);
   return [
     {
       method: 'GET',
       path: '/health',
-      handler: (exchange) => exchange.answer(json({ status: 'healthy' })),
+      handler: (exchange) => {
+        const body: BodyOf<typeof health> = { status: 'healthy' };
+        exchange.answer(json(body));
+      },
     },
     {
       method: 'GET',
       path: '/ready',
       handler: async (exchange) => {
-        const results = await inquire();
-        const failing = results.filter(([, result]) => result !== 'ok').map(([name]) => name);
+        const [results, aidResults] = await Promise.all([inquire(), inquireAids()]);
+        const failing = namesOf(results);
+        const missing = namesOf(aidResults);
+        const degraded = missing.length === 0 ? {} : { degraded: missing };
         const probeResults = Object.fromEntries(results);
         if (failing.length === 0) {
-          exchange.answer(json({ status: 'ready', probes: probeResults }));
+          const body: BodyOf<typeof ready> = {
+            status: 'ready',
+            probes: probeResults,
+            ...degraded,
+          };
+          exchange.answer(json(body));
           return;
         }
+        const body: BodyOf<typeof notReady> = {
+          status: 'not_ready',
+          failing,
+          probes: probeResults,
+          ...degraded,
+        };
         exchange.answer({
           status: 503,
           contentType: JSON_TYPE,
           headers: [['retry-after', '1']],
-          body: JSON.stringify({ status: 'not_ready', failing, probes: probeResults }),
+          body: JSON.stringify(body),
         });
       },
     },

@@ -2,25 +2,29 @@
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { JsonObject } from '../model.ts';
 import type { Answer, HeaderList } from './exchange.ts';
+import type { BodyOf } from './schemas/component.ts';
+import type { problemBody, queryProblem } from './schemas/error.ts';
 
 export const JSON_TYPE = 'application/json';
-const PROBLEM_TYPE = 'application/problem+json';
+export const PROBLEM_TYPE = 'application/problem+json';
 
 /** One thing that is wrong with a query. */
-export interface QueryFault {
-  readonly path: string;
-  readonly message: string;
-}
+export type QueryFault = BodyOf<typeof queryProblem>['errors'][number];
 
 /** 200 with a JSON body. */
 export function json(body: unknown, status = 200): Answer {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
 }
 
+/** RFC 9110 asks for a scheme; a session has none, and this one makes no browser ask anything. */
+function challengeOf({ code }: SluiceError): string {
+  return code === 'not_signed_in' || code === 'sign_in_failed' ? 'Session' : 'Bearer';
+}
+
 /** The headers an error of the table carries, whatever its body's form. */
 export function errorHeaders(error: SluiceError): HeaderList {
   const headers: [string, string][] = [];
-  if (ERRORS[error.code].status === 401) headers.push(['www-authenticate', 'Bearer']);
+  if (ERRORS[error.code].status === 401) headers.push(['www-authenticate', challengeOf(error)]);
   if (error.retryAfterSeconds !== null) {
     headers.push(['retry-after', String(error.retryAfterSeconds)]);
   }
@@ -38,19 +42,18 @@ export function problem(
   headers: HeaderList = [],
 ): Answer {
   const { status, title } = ERRORS[error.code];
+  const body: BodyOf<typeof problemBody> = {
+    type: `/docs/errors#${error.code}`,
+    title,
+    status,
+    detail: error.message,
+  };
   const reason = status === 401 || status === 403 ? { reason: error.code } : {};
   return {
     status,
     contentType: PROBLEM_TYPE,
     headers: [...errorHeaders(error), ...headers],
-    body: JSON.stringify({
-      type: `/docs/errors#${error.code}`,
-      title,
-      status,
-      detail: error.message,
-      ...reason,
-      ...members,
-    }),
+    body: JSON.stringify({ ...body, ...reason, ...members }),
   };
 }
 

@@ -106,6 +106,10 @@ function passEvents(log: Logger, metrics: Metrics) {
     runUndecided(why: string): void {
       log.warn({ why }, 'run undecided; it is tried again');
     },
+    /** @param why a reason of ours, never customers' text */
+    runsTriedApart(count: number, why: string): void {
+      log.warn({ runs: count, why }, 'runs failed together; they are tried one by one');
+    },
     runLost(): void {
       metrics.runs.inc({ outcome: 'lost' });
       log.warn('a run had gone to another process before it was evaluated');
@@ -116,6 +120,19 @@ function passEvents(log: Logger, metrics: Metrics) {
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);
       log.error({ runs: count }, 'runs marked evaluation_failed after their last attempt');
+    },
+  };
+}
+
+/** How trying to sign in ended. */
+export type SignInOutcome = 'succeeded' | 'failed' | 'limited';
+
+function peopleEvents(log: Logger, metrics: Metrics) {
+  return {
+    /** @param way `password` or a provider's name in the settings */
+    signInTried(way: string, outcome: SignInOutcome): void {
+      metrics.signIns.inc({ way, outcome });
+      if (outcome !== 'succeeded') log.warn({ way, outcome }, 'somebody was not signed in');
     },
   };
 }
@@ -147,7 +164,20 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     },
     limiterUnavailable(error: unknown): void {
       metrics.faults.inc({ place: 'limiter' });
+      metrics.limitsShared.set(0);
       log.warn(errorFacts(error), 'Redis did not answer; limits are counted in this process');
+    },
+    limiterAnswered(): void {
+      metrics.limitsShared.set(1);
+      log.info('Redis answers; limits are counted there, for all processes');
+    },
+    /** One request, while Redis is configured and does not answer. */
+    countedHere(): void {
+      metrics.countedHere.inc();
+    },
+    keyChangesUnheard(error: unknown): void {
+      metrics.faults.inc({ place: 'key_changes' });
+      log.warn(errorFacts(error), 'revoked keys are not told at once; they end within 5 s');
     },
   };
 }
@@ -155,6 +185,7 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
 export type Events = ReturnType<typeof ingestEvents> &
   ReturnType<typeof storeEvents> &
   ReturnType<typeof passEvents> &
+  ReturnType<typeof peopleEvents> &
   ReturnType<typeof lifecycleEvents>;
 
 /**
@@ -174,6 +205,7 @@ export function createObserver(
     ...ingestEvents(log, metrics),
     ...storeEvents(log, metrics),
     ...passEvents(log, metrics),
+    ...peopleEvents(log, metrics),
     ...lifecycleEvents(log, metrics),
   };
   return { events, metrics };

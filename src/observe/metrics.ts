@@ -42,6 +42,20 @@ function declareMetrics(registry: Registry) {
     ),
     findings: counter('pass_findings_total', 'Findings stored, by severity.', ['severity']),
     passes: counter('pass_rounds_total', 'Rounds of the pass, by outcome.', ['outcome']),
+    limitsShared: new Gauge({
+      name: 'sluice_limits_shared',
+      help: '1 while limits are counted in Redis, 0 while this process counts by itself.',
+      registers,
+    }),
+    countedHere: counter(
+      'limits_counted_here_total',
+      'Requests counted in this process because Redis did not answer.',
+      [],
+    ),
+    signIns: counter('sign_ins_total', 'Attempts to sign in, by way and outcome.', [
+      'way',
+      'outcome',
+    ]),
     faults: counter('faults_total', 'Faults that were answered or retried, by place.', ['place']),
   };
 }

@@ -5,6 +5,9 @@ import { json, problem, toSluiceError } from '../../src/http/problem.ts';
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
+/** What is asked for is a session, not a key. */
+const SESSION: readonly ErrorCode[] = ['not_signed_in', 'sign_in_failed'];
+
 test.each(CODES)('%s has type, title, status and detail', (code) => {
   const { status, title, retryable } = ERRORS[code];
   const answer = problem(new SluiceError(code, 'What went wrong.'));
@@ -18,7 +21,9 @@ test.each(CODES)('%s has type, title, status and detail', (code) => {
     ...(status === 401 || status === 403 ? { reason: code } : {}),
   });
   expect(answer.headers).toEqual([
-    ...(status === 401 ? [['www-authenticate', 'Bearer']] : []),
+    ...(status === 401
+      ? [['www-authenticate', SESSION.includes(code) ? 'Session' : 'Bearer']]
+      : []),
     ...(retryable ? [['retry-after', '1']] : []),
   ]);
 });

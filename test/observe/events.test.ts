@@ -139,6 +139,42 @@ describe('levels', () => {
   });
 });
 
+describe('limits', () => {
+  test('Redis that goes and comes is told both times, and seen in the gauge', async () => {
+    events.limiterAnswered();
+    expect(await samples()).toEqual(['sluice_limits_shared 1']);
+    events.limiterUnavailable(new Error('Command timed out'));
+    events.countedHere();
+    events.countedHere();
+    expect(await samples()).toEqual([
+      'sluice_limits_counted_here_total 2',
+      'sluice_faults_total{place="limiter"} 1',
+    ]);
+    expect(lines).toEqual([
+      { level: 30, msg: 'Redis answers; limits are counted there, for all processes' },
+      {
+        level: 40,
+        error: 'Error',
+        message: 'Command timed out',
+        msg: 'Redis did not answer; limits are counted in this process',
+      },
+    ]);
+  });
+
+  test('revocations that are not heard are a fault', async () => {
+    events.keyChangesUnheard(new Error('The connection was closed.'));
+    expect(await samples()).toEqual(['sluice_faults_total{place="key_changes"} 1']);
+    expect(lines).toEqual([
+      {
+        level: 40,
+        error: 'Error',
+        message: 'The connection was closed.',
+        msg: 'revoked keys are not told at once; they end within 5 s',
+      },
+    ]);
+  });
+});
+
 describe('what of an error may be logged', () => {
   test.each([
     ['22P02', 'invalid input syntax for type json'],
@@ -180,6 +216,21 @@ describe('what of an error may be logged', () => {
   ])('of what is no error its type', (thrown, type) => {
     expect(errorFacts(thrown)).toEqual({ error: type });
   });
+});
+
+test('attempts to sign in are counted by way and outcome; those that failed are logged, nameless', async () => {
+  events.signInTried('password', 'succeeded');
+  events.signInTried('password', 'failed');
+  events.signInTried('google', 'limited');
+  expect(await samples()).toEqual([
+    'sluice_sign_ins_total{way="password",outcome="succeeded"} 1',
+    'sluice_sign_ins_total{way="password",outcome="failed"} 1',
+    'sluice_sign_ins_total{way="google",outcome="limited"} 1',
+  ]);
+  expect(lines).toEqual([
+    { level: 40, way: 'password', outcome: 'failed', msg: 'somebody was not signed in' },
+    { level: 40, way: 'google', outcome: 'limited', msg: 'somebody was not signed in' },
+  ]);
 });
 
 test('every metric is named for the product, and two observers share none', async () => {

@@ -1,0 +1,11 @@
+/** Stands in for `src/http/minute-counts.ts` in a server that must not count (limiter-off.mjs). */
+import type { createMinuteCounts as counted, MinuteCounts } from '../src/http/minute-counts.ts';
+
+export const createMinuteCounts: typeof counted = (): MinuteCounts => {
+  process.stderr.write('this server counts no requests\n');
+  return {
+    consume: async () => ({ admitted: true }),
+    ping: null,
+    close: async () => {},
+  };
+};
