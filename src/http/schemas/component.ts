@@ -1,0 +1,54 @@
+/**
+ * Bodies that have a name: what an answer holds, said once, for the routes' types and for
+ * `/openapi.json`. Answers are not checked against it while the server runs; the compiler checks the
+ * functions that make them, and tests check what is really sent.
+ */
+import { z } from 'zod';
+
+type Primitive = string | number | boolean | bigint | null | undefined;
+
+/** The same value for reading only. */
+type Immutable<Value> = Value extends Primitive
+  ? Value
+  : unknown extends Value
+    ? Value
+    : { readonly [Member in keyof Value]: Immutable<Value[Member]> };
+
+/** What a body of a schema is, as the function that makes it returns it. */
+export type BodyOf<Schema extends z.ZodType> = Immutable<z.infer<Schema>>;
+
+/** Every named body, under the name that the document gives it. */
+export const components = z.registry<{ readonly id: string }>();
+
+/** Gives a body its name; call once for each. */
+export function component<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+  components.add(schema, { id });
+  return schema;
+}
+
+/** 32 hexadecimal digits: a run or a finding. */
+export const hex16 = (description: string) =>
+  z
+    .string()
+    .regex(/^[0-9a-f]{32}$/)
+    .describe(description);
+
+/** 16 hexadecimal digits: a span. */
+export const hex8 = (description: string) =>
+  z
+    .string()
+    .regex(/^[0-9a-f]{16}$/)
+    .nullable()
+    .describe(description);
+
+export const timestamp = (description: string) =>
+  z.iso.datetime({ offset: true }).describe(description);
+
+/** A number of things. */
+export const count = (description: string) => z.int().min(0).describe(description);
+
+/** What `next_cursor` of a list says. */
+export const nextCursor = z
+  .string()
+  .nullable()
+  .describe('Send it back as `cursor` for the next page; null at the end of the list.');

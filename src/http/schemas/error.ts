@@ -1,0 +1,78 @@
+/** The bodies of errors: problem details (RFC 9457) outside ingest, google.rpc.Status on it. */
+import { z } from 'zod';
+
+import { component } from './component.ts';
+
+const members = {
+  type: z.string().describe('Where the error is explained, relative to this server.'),
+  title: z.string(),
+  status: z.int().min(400).max(599),
+  detail: z.string().describe('What is wrong with this request.'),
+};
+
+export const problemBody = component(
+  'Problem',
+  z.object(members).describe('Problem details (RFC 9457).'),
+);
+
+export const credentialProblem = component(
+  'CredentialProblem',
+  z
+    .object({
+      ...members,
+      reason: z.enum(['missing_credential', 'invalid_credential', 'wrong_key_kind']),
+    })
+    .describe('Problem details of a request whose credential does not do.'),
+);
+
+export const queryProblem = component(
+  'QueryProblem',
+  z
+    .object({
+      ...members,
+      errors: z
+        .array(
+          z.object({
+            path: z.string().describe('Name of the parameter.'),
+            message: z.string(),
+          }),
+        )
+        .min(1)
+        .describe('Every fault of the query.'),
+    })
+    .describe('Problem details of a query that is not usable.'),
+);
+
+const rpcCode = z.int().min(1).max(16).describe('A google.rpc.Code.');
+
+export const rpcStatus = component(
+  'RpcStatus',
+  z
+    .object({
+      code: rpcCode,
+      message: z.string(),
+      details: z
+        .array(
+          z.object({
+            '@type': z.literal('type.googleapis.com/google.rpc.BadRequest'),
+            fieldViolations: z.array(z.object({ field: z.string(), description: z.string() })),
+          }),
+        )
+        .optional()
+        .describe('Where the body is wrong, for a body that could not be decoded.'),
+    })
+    .describe('google.rpc.Status, the form that OTLP asks of errors.'),
+);
+
+export const gone = component(
+  'Gone',
+  z
+    .object({
+      code: rpcCode,
+      message: z.string(),
+      ...members,
+      served_path: z.string().describe('Where this host serves the signal.'),
+      served_url: z.url().describe('The same with the host.'),
+    })
+    .describe('Both forms of an error in one, for exporters and for people.'),
+);

@@ -1,0 +1,113 @@
+/** The API reference as Markdown: what `api-reference.ts` shows as a page. Pure. */
+import type { ApiContent, ApiDocument, ApiResponse } from './api-document.ts';
+import {
+  answersOf,
+  commandOf,
+  examplesOf,
+  groupsOf,
+  keyOf,
+  type PlacedOperation,
+  parameterRows,
+  type Row,
+  rowsOf,
+  typeOf,
+} from './api-parts.ts';
+
+/** A cell: a bar would end it, a line break would end the row. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+const typeText = (row: Pick<Row, 'type'>): string => row.type.map(({ text }) => text).join('');
+/** In code spans, so that no expression is taken for markup. */
+const limitText = (limit: string): string => `\`${limit}\``;
+
+function table(rows: readonly (Row & { readonly in?: string })[], first: string): string {
+  const lines = rows.map((row) => {
+    const { name, required, description, limits } = row;
+    const place = row.in === undefined ? '' : `, ${row.in}`;
+    const type = `${typeText(row)}${place}${required ? '' : ', optional'}`;
+    const meaning = [description, ...limits.map(limitText)].filter(Boolean).join(' ');
+    return `| \`${name}\` | ${cell(type)} | ${cell(meaning)} |`;
+  });
+  return `| ${first} | type | meaning |\n|---|---|---|\n${lines.join('\n')}\n`;
+}
+
+const fence = (text: string, language: string): string => `\`\`\`${language}\n${text}\n\`\`\`\n`;
+
+function contentText([mediaType, content]: readonly [string, ApiContent]): string {
+  const type = typeOf(content.schema)
+    .map(({ text }) => text)
+    .join('');
+  const examples = examplesOf(content).map(
+    ({ name, summary, text }) => `\`${name}\`: ${summary}\n\n${fence(text, 'json')}`,
+  );
+  return [`\`${mediaType}\`: ${type}\n`, ...examples].join('\n');
+}
+
+function responseText([status, response]: readonly [string, ApiResponse]): string {
+  const { description, headers = {}, content } = response;
+  return [
+    `#### ${status}\n`,
+    `${description}\n`,
+    ...Object.entries(headers).map(
+      ([name, header]) => `Header \`${name}\`: ${header.description}\n`,
+    ),
+    ...Object.entries(content).map(contentText),
+  ].join('\n');
+}
+
+/** Refusals are many and short: one table, each example on a line. */
+function refusalsText(refused: readonly (readonly [string, ApiResponse])[]): string {
+  const lines = refused.map(([status, { description, headers = {}, content }]) => {
+    const names = Object.keys(headers).map((name) => ` Header \`${name}\`.`);
+    const examples = Object.values(content).flatMap(({ examples: all = {} }) =>
+      Object.values(all).map(({ value }) => `\`${JSON.stringify(value)}\``),
+    );
+    return `| ${status} | ${cell(description + names.join(''))} | ${cell(examples.join(' or '))} |`;
+  });
+  return `| status | when | body |\n|---|---|---|\n${lines.join('\n')}\n`;
+}
+
+function operationText(operation: PlacedOperation, document: ApiDocument): string {
+  const { method, path, summary, description, requestBody } = operation;
+  const { taken, refused } = answersOf(operation);
+  const rows = parameterRows(operation);
+  return [
+    `### ${summary}\n`,
+    `\`${method.toUpperCase()} ${path}\` · asks for ${keyOf(operation)}\n`,
+    `${description}\n`,
+    fence(commandOf(operation, document), 'sh'),
+    ...(rows.length === 0 ? [] : [table(rows, 'parameter')]),
+    ...(requestBody === undefined
+      ? []
+      : [
+          '#### Body\n',
+          `${requestBody.description}\n`,
+          ...Object.entries(requestBody.content).map(contentText),
+        ]),
+    ...taken.map(responseText),
+    ...(refused.length === 0 ? [] : ['#### Refusals\n', refusalsText(refused)]),
+  ].join('\n');
+}
+
+/** The whole reference. */
+export function apiReferenceMarkdown(document: ApiDocument): string {
+  const { info, servers, components } = document;
+  const schemes = Object.values(components.securitySchemes);
+  return [
+    `# ${info.title}\n`,
+    `${info.description}\n`,
+    `Version ${info.version}, served at ${servers.map(({ url }) => `\`${url}\``).join(', ')}. ` +
+      'The same for machines: [openapi.json](/openapi.json).\n',
+    `${schemes.map(({ description }) => `- ${description}`).join('\n')}\n`,
+    ...groupsOf(document).flatMap(({ name, description, operations }) => [
+      `## ${name}\n`,
+      `${description}\n`,
+      ...operations.map((operation) => operationText(operation, document)),
+    ]),
+    '## Schemas\n',
+    ...Object.entries(components.schemas).map(([name, schema]) => {
+      const rows = rowsOf(schema);
+      const members = rows.length === 0 ? '' : `\n${table(rows, 'member')}`;
+      return `### ${name}\n\n${schema.description ?? ''}\n${members}`;
+    }),
+  ].join('\n');
+}
