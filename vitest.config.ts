@@ -6,7 +6,10 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['test/{otlp,engine,config,observe,cli,main}/**/*.test.ts', 'test/*.test.ts'],
+          include: [
+            'test/{otlp,engine,config,observe,cli,main,web}/**/*.test.ts',
+            'test/*.test.ts',
+          ],
         },
       },
       { test: { name: 'arch', include: ['test/arch/**/*.test.ts'] } },

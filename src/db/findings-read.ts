@@ -35,13 +35,14 @@ const COLUMNS = `${FACTS}, f.step_name AS "stepName",
   CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
 const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
-/** `$1` to `$7` are `matchValues`. */
+/** `$1` to `$8` are `matchValues`. */
 const MATCHES = `
         f.workspace_id = $1
         AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
         AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
         AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-        AND ($7::timestamptz IS NULL OR f.created_at < $7)`;
+        AND ($7::timestamptz IS NULL OR f.created_at < $7)
+        AND ($8::text[] IS NULL OR f.rule_id = ANY ($8))`;
 
 function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
   return [
@@ -52,6 +53,7 @@ function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
     filter.runId ?? null,
     filter.since ?? null,
     filter.until ?? null,
+    filter.ruleIds ?? null,
   ];
 }
 
@@ -92,8 +94,8 @@ export async function listFindings(
   const { rows } = await database.query<Finding & Place>(
     `SELECT ${COLUMNS} FROM ${SOURCE}
       WHERE ${MATCHES}
-        AND ($8::bigint IS NULL OR (f.created_at, f.id) < (${moment('$8')}, $9::uuid))
-      ORDER BY f.created_at DESC, f.id DESC LIMIT $10`,
+        AND ($9::bigint IS NULL OR (f.created_at, f.id) < (${moment('$9')}, $10::uuid))
+      ORDER BY f.created_at DESC, f.id DESC LIMIT $11`,
     [...matchValues(workspaceId, filter), cursor?.atMicros ?? null, cursor?.id ?? null, limit + 1],
   );
   return toPage(rows, limit);
@@ -166,9 +168,9 @@ export async function listFindingFacts(
     `SELECT ${FACTS}, left(f.step_name, ${STEP_NAME_CHARS}) AS "stepName"
        FROM findings f
       WHERE ${MATCHES}
-        AND f.created_at < ${moment('$8')}
-        AND ($9::bigint IS NULL OR (f.created_at, f.id) > (${moment('$9')}, $10::uuid))
-      ORDER BY f.created_at, f.id LIMIT $11`,
+        AND f.created_at < ${moment('$9')}
+        AND ($10::bigint IS NULL OR (f.created_at, f.id) > (${moment('$10')}, $11::uuid))
+      ORDER BY f.created_at, f.id LIMIT $12`,
     [
       ...matchValues(workspaceId, filter),
       before,

@@ -3,8 +3,6 @@ import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
 import {
-  CATEGORIES,
-  type Category,
   type Finding,
   type FindingFilter,
   type Hex16,
@@ -14,6 +12,16 @@ import {
 import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
 import { HEX_16, moment, pageCursor, parseQuery, toCursor, wholeNumber } from './query.ts';
+import type { BodyOf } from './schemas/component.ts';
+import {
+  CATEGORY_BY_NAME,
+  DETECTOR,
+  type finding as findingBody,
+  findingCategory,
+  findingCategoryName,
+  type findingPage,
+  type ruleFacts as ruleFactsBody,
+} from './schemas/finding.ts';
 
 /** What reading the findings asks of the rest. */
 export interface FindingReader {
@@ -28,34 +36,33 @@ export interface FindingReader {
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
-const DETECTOR = 'agent-threat-rules';
-
-/** `prompt-injection` as findings name it: `atr_prompt_injection` */
-export function findingCategory(category: Category): string {
-  return `atr_${category.replaceAll('-', '_')}`;
-}
-
-const categoryByName = new Map(CATEGORIES.map((category) => [findingCategory(category), category]));
 
 /** The parameters by which findings are chosen. */
 export const filterQuery = z.object({
-  severity: z.enum(SEVERITIES).optional(),
-  category: z
-    .enum([...categoryByName.keys()] as [string, ...string[]])
-    .transform((name) => categoryByName.get(name))
-    .optional(),
+  severity: z.enum(SEVERITIES).optional().describe('Only findings of this severity.'),
+  category: findingCategoryName
+    .transform((name) => CATEGORY_BY_NAME.get(name))
+    .optional()
+    .describe('Only findings of this category.'),
   rule_id: z
     .string()
     .regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001')
-    .optional(),
-  run_id: z.string().toLowerCase().regex(HEX_16, 'must be 32 hexadecimal digits').optional(),
-  since: moment.optional(),
-  until: moment.optional(),
+    .optional()
+    .describe('Only findings of this rule.'),
+  run_id: z
+    .string()
+    .toLowerCase()
+    .regex(HEX_16, 'must be 32 hexadecimal digits')
+    .optional()
+    .describe('Only findings in this run.'),
+  since: moment.optional().describe('Only findings stored then or later.'),
+  until: moment.optional().describe('Only findings stored before.'),
 });
 
-const listQuery = filterQuery.extend({
-  cursor: pageCursor.optional(),
-  limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT),
+/** The parameters of the list. */
+export const findingsQuery = filterQuery.extend({
+  cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
+  limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
 
 /** The filter in the reader's words. */
@@ -71,7 +78,7 @@ export function filterOf(query: z.infer<typeof filterQuery>): FindingFilter {
 }
 
 /** Which rule found it, and where: the structural metadata of a finding, never its excerpt. */
-export function ruleFacts(finding: Omit<Finding, 'excerpt'>) {
+export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof ruleFactsBody> {
   return {
     detector: DETECTOR,
     corpus_version: finding.corpusVersion,
@@ -88,7 +95,8 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>) {
   };
 }
 
-function toItem(finding: Finding) {
+/** A finding as the list and its own address show it. */
+export function toFinding(finding: Finding): BodyOf<typeof findingBody> {
   return {
     id: finding.id,
     created_at: finding.createdAt.toISOString(),
@@ -105,14 +113,18 @@ function toItem(finding: Finding) {
 /** `GET /platform/v1/risk-findings` */
 export function listFindings(reader: FindingReader): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
-    const query = parseQuery(listQuery, exchange.query);
+    const query = parseQuery(findingsQuery, exchange.query);
     const { findings, next } = await reader.list(
       workspaceId,
       filterOf(query),
       query.cursor ?? null,
       query.limit,
     );
-    return json({ findings: findings.map(toItem), next_cursor: toCursor(next) });
+    const body: BodyOf<typeof findingPage> = {
+      findings: findings.map(toFinding),
+      next_cursor: toCursor(next),
+    };
+    return json(body);
   };
 }
 
@@ -122,6 +134,6 @@ export function showFinding(reader: FindingReader): AuthorizedHandler {
     const id = (findingId ?? '').toLowerCase().replaceAll('-', '');
     const finding = HEX_16.test(id) ? await reader.find(workspaceId, id) : null;
     if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
-    return json(toItem(finding));
+    return json(toFinding(finding));
   };
 }

@@ -35,10 +35,16 @@ const PAGE_FINDINGS = 200;
 /** Exports under way, of one workspace and in all. */
 const WORKSPACE_EXPORTS_MAX = 4;
 const EXPORTS_MAX = 32;
-const NDJSON_TYPE = 'application/x-ndjson';
+export const NDJSON_TYPE = 'application/x-ndjson';
 
-const exportQuery = filterQuery.extend({
-  after: z.string().toLowerCase().regex(HEX_16, 'must be 32 hexadecimal digits').optional(),
+/** The parameters of the export. */
+export const exportQuery = filterQuery.extend({
+  after: z
+    .string()
+    .toLowerCase()
+    .regex(HEX_16, 'must be 32 hexadecimal digits')
+    .optional()
+    .describe('Id of the last finding you have: only those after it.'),
 });
 
 /** Counts the exports under way. */

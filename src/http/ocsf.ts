@@ -5,8 +5,11 @@
  * Attributes and numbers: schema.ocsf.io/1.5.0/classes/detection_finding and its objects. What OCSF
  * has no attribute for stands under `unmapped`, in the words of the findings list.
  */
-import type { Finding, Severity } from '../model.ts';
-import { findingCategory, ruleFacts } from './finding-routes.ts';
+import type { Finding, Rule, Severity } from '../model.ts';
+import { ruleFacts } from './finding-routes.ts';
+import type { BodyOf } from './schemas/component.ts';
+import { findingCategory } from './schemas/finding.ts';
+import type { ocsfEvent } from './schemas/ocsf.ts';
 
 /** The schema's version, which every event names; the first to have `is_alert` is 1.4. */
 const OCSF_VERSION = '1.5.0';
@@ -14,10 +17,13 @@ const OCSF_VERSION = '1.5.0';
 const CATEGORY_UID = 2;
 const CLASS_UID = 2004;
 const ACTIVITY_CREATE = 1;
+/** class × 100 + activity */
+const TYPE_UID = 200_401;
 const STATUS_NEW = 1;
 const ANALYTIC_RULE = 1;
 
-const SEVERITIES: Readonly<Record<Severity, readonly [id: number, caption: string]>> = {
+type Caption = BodyOf<typeof ocsfEvent>['severity'];
+const SEVERITIES: Readonly<Record<Severity, readonly [id: number, caption: Caption]>> = {
   critical: [5, 'Critical'],
   high: [4, 'High'],
   medium: [3, 'Medium'],
@@ -34,8 +40,20 @@ export interface OcsfSource {
   readonly ruleTitle: (ruleId: string) => string | undefined;
 }
 
+/** @param rules of the loaded corpus */
+export function ocsfSourceOf(
+  rules: readonly Pick<Rule, 'id' | 'title'>[],
+  productVersion: string,
+): OcsfSource {
+  const titles = new Map(rules.map(({ id, title }) => [id, title]));
+  return { productVersion, ruleTitle: (id) => titles.get(id) };
+}
+
 /** One finding as one event. Times are milliseconds since 1970. */
-export function toOcsf(finding: FindingFacts, { productVersion, ruleTitle }: OcsfSource) {
+export function toOcsf(
+  finding: FindingFacts,
+  { productVersion, ruleTitle }: OcsfSource,
+): BodyOf<typeof ocsfEvent> {
   const { id, ruleId, runId, description } = finding;
   const time = finding.createdAt.getTime();
   const [severityId, severity] = SEVERITIES[finding.severity];
@@ -48,7 +66,7 @@ export function toOcsf(finding: FindingFacts, { productVersion, ruleTitle }: Ocs
     category_name: 'Findings',
     class_uid: CLASS_UID,
     class_name: 'Detection Finding',
-    type_uid: CLASS_UID * 100 + ACTIVITY_CREATE,
+    type_uid: TYPE_UID,
     type_name: 'Detection Finding: Create',
     time,
     severity_id: severityId,

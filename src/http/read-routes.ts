@@ -6,11 +6,14 @@ import type { KeyKind } from '../model.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
 import type { Answer, StreamedAnswer } from './exchange.ts';
 import { type FindingReader, listFindings, showFinding } from './finding-routes.ts';
+import { ocsfSourceOf } from './ocsf.ts';
 import { exportFindings, type FindingExporter } from './ocsf-export.ts';
 import { json } from './problem.ts';
 import type { Route } from './router.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rule-routes.ts';
 import { listRuns, type RunReader, showRun } from './run-routes.ts';
+import type { BodyOf } from './schemas/component.ts';
+import type { providers } from './schemas/setup.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
@@ -29,12 +32,15 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     kind: KeyKind | 'any',
     handler: AuthorizedHandler<Answer | StreamedAnswer>,
   ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
-  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
-  const ocsfSource = { productVersion: version, ruleTitle: (id: string) => titles.get(id) };
+  const ocsfSource = ocsfSourceOf(rules.rules, version);
   return [
-    get('/api/v1/auth/oauth/providers', 'any', () =>
-      json({ providers: oauthProviders, total: oauthProviders.length }),
-    ),
+    get('/api/v1/auth/oauth/providers', 'any', () => {
+      const body: BodyOf<typeof providers> = {
+        providers: oauthProviders,
+        total: oauthProviders.length,
+      };
+      return json(body);
+    }),
     get('/platform/v1/atr/rules', 'workspace', listRules(rules)),
     get('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
     get('/platform/v1/atr/settings', 'workspace', showSettings(rules)),

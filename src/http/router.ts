@@ -12,7 +12,7 @@ export type Handler = (exchange: Exchange, parameters: Parameters) => void | Pro
 export type Refusal = (error: SluiceError, headers: HeaderList) => Answer;
 
 export interface Route {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** as `/platform/v1/atr/rules/{ruleId}` */
   readonly path: string;
   readonly handler: Handler;

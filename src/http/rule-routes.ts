@@ -15,17 +15,23 @@ import {
 import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
 import { parseQuery, wholeNumber } from './query.ts';
+import type { BodyOf } from './schemas/component.ts';
+import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './schemas/rule.ts';
 
-/** What reading the rules asks of the rest. */
-export interface RuleReader {
+/** The loaded corpus, and what a workspace's settings make of a rule. */
+export interface RuleBook {
   readonly snapshot: Snapshot;
   readonly rules: readonly Rule[];
   readonly counts: SupportCounts;
-  readonly settings: (workspaceId: number) => Promise<RuleSettings>;
   readonly decide: (
     rule: Rule,
     settings: RuleSettings,
   ) => { readonly enabled: boolean; readonly decidedBy: DecidedBy };
+}
+
+/** What reading the rules asks of the rest. */
+export interface RuleReader extends RuleBook {
+  readonly settings: (workspaceId: number) => Promise<RuleSettings>;
 }
 
 const PER_PAGE_DEFAULT = 50;
@@ -33,21 +39,28 @@ const PER_PAGE_MAX = 500;
 const PAGE_MAX = 1_000_000;
 const SEARCH_CHARS_MAX = 200;
 
-const listQuery = z.object({
-  status: z.enum(RULE_STATUSES).optional(),
-  support: z.enum(SUPPORTS).optional(),
-  category: z.enum(CATEGORIES).optional(),
+/** The parameters of the list. */
+export const rulesQuery = z.object({
+  status: z.enum(RULE_STATUSES).optional().describe('Only rules of this status.'),
+  support: z.enum(SUPPORTS).optional().describe('Only rules that this engine supports so.'),
+  category: z.enum(CATEGORIES).optional().describe('Only rules of this category.'),
   enabled: z
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
-    .optional(),
-  q: z.string().max(SEARCH_CHARS_MAX).optional(),
-  page: wholeNumber(1, PAGE_MAX, 1),
-  per_page: wholeNumber(1, PER_PAGE_MAX, PER_PAGE_DEFAULT),
+    .optional()
+    .describe('Only rules that run for this workspace, or only those that do not.'),
+  q: z
+    .string()
+    .max(SEARCH_CHARS_MAX)
+    .optional()
+    .describe('Every word must occur in id, title, category, subcategory or description.'),
+  page: wholeNumber(1, PAGE_MAX, 1).describe('The page to show; a page past the last is empty.'),
+  per_page: wholeNumber(1, PER_PAGE_MAX, PER_PAGE_DEFAULT).describe('Rules on a page.'),
 });
+type RulesQuery = z.infer<typeof rulesQuery>;
 
-function toItem(rule: Rule, settings: RuleSettings, reader: RuleReader) {
-  const { enabled, decidedBy } = reader.decide(rule, settings);
+function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyOf<typeof ruleItem> {
+  const { enabled, decidedBy } = decide(rule, settings);
   return {
     id: rule.id,
     title: rule.title,
@@ -70,33 +83,74 @@ function matchesText(rule: Rule, words: readonly string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
+/** One page of the rules that a query leaves. */
+export function toRulePage(
+  query: RulesQuery,
+  settings: RuleSettings,
+  book: RuleBook,
+): BodyOf<typeof rulePage> {
+  const words = (query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const found = book.rules
+    .filter(
+      (rule) =>
+        (query.status === undefined || rule.status === query.status) &&
+        (query.support === undefined || rule.support === query.support) &&
+        (query.category === undefined || rule.category === query.category) &&
+        matchesText(rule, words),
+    )
+    .map((rule) => toItem(rule, settings, book))
+    .filter(({ enabled }) => query.enabled === undefined || enabled === query.enabled);
+  const first = (query.page - 1) * query.per_page;
+  return {
+    snapshot: book.snapshot,
+    experimental: settings.experimental,
+    counts: book.counts,
+    page: query.page,
+    per_page: query.per_page,
+    total: found.length,
+    total_pages: Math.ceil(found.length / query.per_page),
+    rules: found.slice(first, first + query.per_page),
+  };
+}
+
+/** One rule in full. */
+export function toRule(
+  rule: Rule,
+  settings: RuleSettings,
+  book: RuleBook,
+): BodyOf<typeof ruleBody> {
+  return {
+    ...toItem(rule, settings, book),
+    description: rule.description,
+    author: rule.author,
+    date: rule.date,
+    references: rule.references,
+    conditions: rule.conditions,
+    condition: rule.condition,
+    unsupported_reasons: rule.unsupportedReasons,
+    own_examples: {
+      true_positives: rule.ownExamples.truePositives,
+      true_negatives: rule.ownExamples.trueNegatives,
+      failed: rule.ownExamples.failed,
+    },
+    recommended_actions: rule.recommendedActions,
+    override: settings.overrides.get(rule.id) ?? null,
+  };
+}
+
+/** The switch and the counts. */
+export function toRuleSettings(
+  { experimental }: RuleSettings,
+  { counts, snapshot }: RuleBook,
+): BodyOf<typeof ruleSettings> {
+  return { experimental, counts, snapshot };
+}
+
 /** `GET /platform/v1/atr/rules` */
 export function listRules(reader: RuleReader): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
-    const query = parseQuery(listQuery, exchange.query);
-    const settings = await reader.settings(workspaceId);
-    const words = (query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-    const found = reader.rules
-      .filter(
-        (rule) =>
-          (query.status === undefined || rule.status === query.status) &&
-          (query.support === undefined || rule.support === query.support) &&
-          (query.category === undefined || rule.category === query.category) &&
-          matchesText(rule, words),
-      )
-      .map((rule) => toItem(rule, settings, reader))
-      .filter(({ enabled }) => query.enabled === undefined || enabled === query.enabled);
-    const first = (query.page - 1) * query.per_page;
-    return json({
-      snapshot: reader.snapshot,
-      experimental: settings.experimental,
-      counts: reader.counts,
-      page: query.page,
-      per_page: query.per_page,
-      total: found.length,
-      total_pages: Math.ceil(found.length / query.per_page),
-      rules: found.slice(first, first + query.per_page),
-    });
+    const query = parseQuery(rulesQuery, exchange.query);
+    return json(toRulePage(query, await reader.settings(workspaceId), reader));
   };
 }
 
@@ -105,31 +159,12 @@ export function showRule(reader: RuleReader): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { ruleId }) => {
     const rule = reader.rules.find(({ id }) => id === ruleId);
     if (rule === undefined) throw new SluiceError('not_found', 'The snapshot has no such rule.');
-    const settings = await reader.settings(workspaceId);
-    return json({
-      ...toItem(rule, settings, reader),
-      description: rule.description,
-      author: rule.author,
-      date: rule.date,
-      references: rule.references,
-      conditions: rule.conditions,
-      condition: rule.condition,
-      unsupported_reasons: rule.unsupportedReasons,
-      own_examples: {
-        true_positives: rule.ownExamples.truePositives,
-        true_negatives: rule.ownExamples.trueNegatives,
-        failed: rule.ownExamples.failed,
-      },
-      recommended_actions: rule.recommendedActions,
-      override: settings.overrides.get(rule.id) ?? null,
-    });
+    return json(toRule(rule, await reader.settings(workspaceId), reader));
   };
 }
 
 /** `GET /platform/v1/atr/settings` */
 export function showSettings(reader: RuleReader): AuthorizedHandler {
-  return async (_exchange, { workspaceId }) => {
-    const { experimental } = await reader.settings(workspaceId);
-    return json({ experimental, counts: reader.counts, snapshot: reader.snapshot });
-  };
+  return async (_exchange, { workspaceId }) =>
+    json(toRuleSettings(await reader.settings(workspaceId), reader));
 }

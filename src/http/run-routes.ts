@@ -16,6 +16,8 @@ import {
 import type { AuthorizedHandler } from './authorized.ts';
 import { json } from './problem.ts';
 import { HEX_16, moment, pageCursor, parseQuery, toCursor, wholeNumber } from './query.ts';
+import type { BodyOf } from './schemas/component.ts';
+import type { run as runBody, runItem, runPage, runStep } from './schemas/run.ts';
 
 /** What reading the runs asks of the rest. */
 export interface RunReader {
@@ -44,20 +46,24 @@ const NAME_CHARS_MAX = 256;
 const name = z.string().max(NAME_CHARS_MAX).optional();
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
-const listQuery = z.object({
-  state: z.enum(RUN_STATES).optional(),
-  evaluation: z.enum(EVALUATION_STATES).optional(),
-  service: name,
-  agent: name,
-  model: name,
-  session_id: name,
-  user_id: name,
-  text_incomplete: flag.optional(),
-  has_findings: flag.optional(),
-  since: moment.optional(),
-  until: moment.optional(),
-  cursor: pageCursor.optional(),
-  limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT),
+/** The parameters of the list. */
+export const runsQuery = z.object({
+  state: z.enum(RUN_STATES).optional().describe('Only runs in this state.'),
+  evaluation: z
+    .enum(EVALUATION_STATES)
+    .optional()
+    .describe('Only runs whose evaluation stands so.'),
+  service: name.describe('Only runs of this service, by its whole name.'),
+  agent: name.describe('Only runs of this agent, by its whole name.'),
+  model: name.describe('Only runs with this model, by its whole name.'),
+  session_id: name.describe('Only runs of this session.'),
+  user_id: name.describe('Only runs of this user.'),
+  text_incomplete: flag.optional().describe('Only runs whose sender says that text is missing.'),
+  has_findings: flag.optional().describe('Only runs with findings, or only those without.'),
+  since: moment.optional().describe('Only runs whose first step came in then or later.'),
+  until: moment.optional().describe('Only runs whose first step came in before.'),
+  cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
+  limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Runs on a page.'),
 });
 
 const NANOS_PER_MS = 1_000_000n;
@@ -72,7 +78,8 @@ export function isoOfNanos(nanos: Int64): string {
 
 const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
 
-function toItem(run: RunSummary) {
+/** A run as the list shows it. */
+export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
   const { startUnixNano: start, endUnixNano: end, evaluatedSteps } = run;
   const steps = run.spans + run.logRecords;
   return {
@@ -104,9 +111,10 @@ function toItem(run: RunSummary) {
   };
 }
 
-const STATUS_WORDS = ['unset', 'ok', 'error'];
+const STATUS_WORDS = ['unset', 'ok', 'error'] as const;
 
-function toStep(step: StepOutline) {
+/** A step of a run, as its outline shows it. */
+export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
   return {
     source: step.source,
     name: step.name,
@@ -121,26 +129,34 @@ function toStep(step: StepOutline) {
   };
 }
 
+/** The filter in the reader's words. */
+export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
+  return {
+    state: query.state,
+    evaluation: query.evaluation,
+    serviceName: query.service,
+    agentName: query.agent,
+    model: query.model,
+    sessionId: query.session_id,
+    userId: query.user_id,
+    textIncomplete: query.text_incomplete,
+    hasFindings: query.has_findings,
+    since: query.since,
+    until: query.until,
+  };
+}
+
 /** `GET /platform/v1/runs` */
 export function listRuns(reader: RunReader): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
-    const query = parseQuery(listQuery, exchange.query);
-    const filter = {
-      state: query.state,
-      evaluation: query.evaluation,
-      serviceName: query.service,
-      agentName: query.agent,
-      model: query.model,
-      sessionId: query.session_id,
-      userId: query.user_id,
-      textIncomplete: query.text_incomplete,
-      hasFindings: query.has_findings,
-      since: query.since,
-      until: query.until,
-    };
+    const query = parseQuery(runsQuery, exchange.query);
     const { cursor = null, limit } = query;
-    const { runs, next } = await reader.list(workspaceId, filter, cursor, limit);
-    return json({ runs: runs.map(toItem), next_cursor: toCursor(next) });
+    const { runs, next } = await reader.list(workspaceId, runFilterOf(query), cursor, limit);
+    const body: BodyOf<typeof runPage> = {
+      runs: runs.map(toRunItem),
+      next_cursor: toCursor(next),
+    };
+    return json(body);
   };
 }
 
@@ -151,6 +167,11 @@ export function showRun(reader: RunReader): AuthorizedHandler {
     const found = HEX_16.test(id) ? await reader.find(workspaceId, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
     const { run, steps, stepsLeftOut } = found;
-    return json({ ...toItem(run), steps: steps.map(toStep), steps_left_out: stepsLeftOut });
+    const body: BodyOf<typeof runBody> = {
+      ...toRunItem(run),
+      steps: steps.map(toRunStep),
+      steps_left_out: stepsLeftOut,
+    };
+    return json(body);
   };
 }

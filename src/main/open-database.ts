@@ -4,6 +4,7 @@ import { checkConnections, checkServer, createDatabase, type Database } from '..
 import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
+import { TASKS_PER_THREAD } from '../pool/tasks.ts';
 
 /** Writer lanes, reads, probes and upkeep of one process; workers have connections of their own. */
 const CONNECTIONS_MAX = 10;
@@ -30,9 +31,12 @@ interface Source {
   readonly stop: () => Promise<void>;
 }
 
-/** What one process may open: its pool, and one for each thread that matches. */
+/** The one that listens for revoked keys. */
+const LISTENING_CONNECTIONS = 1;
+
+/** What one process may open: its pool, the listener, one for each task of the threads that match. */
 function connectionsOf({ matchThreads }: Config): number {
-  return CONNECTIONS_MAX + matchThreads;
+  return CONNECTIONS_MAX + LISTENING_CONNECTIONS + matchThreads * TASKS_PER_THREAD;
 }
 
 function configuredSource(url: string): Source {

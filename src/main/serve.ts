@@ -9,10 +9,9 @@
 import type { Config } from '../config.ts';
 import { CopyWriter } from '../db/copy-writer.ts';
 import { type Database, ping } from '../db/database.ts';
-import { encodeRequest } from '../db/encoded-request.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
+import { listenForRevokedKeys } from '../db/key-changes.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
-import { LogRuns } from '../db/log-runs.ts';
 import { createMigrationsProbe } from '../db/migrate.ts';
 import { dropOutdated, ensureDays } from '../db/partitions.ts';
 import { keepRejectedRequest } from '../db/rejected-requests.ts';
@@ -22,10 +21,15 @@ import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { decide, supportCounts } from '../engine/effective-set.ts';
 import { createAuthenticator } from '../http/authentication.ts';
 import { ByteBudget } from '../http/byte-budget.ts';
+import { createMinuteCounts } from '../http/minute-counts.ts';
+import { ocsfSourceOf } from '../http/ocsf.ts';
+import { createApiDocument } from '../http/openapi.ts';
 import type { Probe } from '../http/probe-routes.ts';
-import { createRateLimiter, type RateLimiter } from '../http/rate-limiter.ts';
+import { createRateLimiter } from '../http/rate-limiter.ts';
 import type { RuleReader } from '../http/rule-routes.ts';
 import { type Listener, openListener } from '../http/server.ts';
+import { createSessionLimiter } from '../http/session-limiter.ts';
+import { createSignInLimiter } from '../http/sign-in-limiter.ts';
 import type { SupportCounts } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import type { Metrics } from '../observe/metrics.ts';
@@ -34,10 +38,13 @@ import { buildCatalog } from '../pool/workers.ts';
 import { corpusPackageDir, MANIFEST_PATH } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass } from './create-pass.ts';
+import { loadDocumentation, pageAssets, pathsOf } from './documents.ts';
 import { keepKeyUse } from './key-use.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
+import { peopleOf } from './people.ts';
 import { programVersion } from './program-version.ts';
-import { findingReader, runReader } from './readers.ts';
+import { dashboardReader, findingReader, runReader } from './readers.ts';
+import { createDecoder } from './request-decoder.ts';
 import { listenersOf, type SiteDependencies } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { repeat } from './upkeep.ts';
@@ -71,20 +78,13 @@ function ruleReader(catalog: Catalog, counts: SupportCounts, database: Database)
   };
 }
 
-function probesOf(
-  database: Database,
-  corpusProbe: Probe,
-  pass: Pass,
-  rateLimiter: RateLimiter,
-): Map<string, Probe> {
-  const probes = new Map<string, Probe>([
+function probesOf(database: Database, corpusProbe: Probe, pass: Pass): Map<string, Probe> {
+  return new Map<string, Probe>([
     ['db', () => ping(database)],
     ['migrations', createMigrationsProbe(database)],
     ['corpus', corpusProbe],
     ['pass', () => pass.check()],
   ]);
-  if (rateLimiter.ping !== null) probes.set('redis', rateLimiter.ping);
-  return probes;
 }
 
 async function openListeners(
@@ -153,21 +153,34 @@ export async function serve(
   const { database } = open;
   const catalog = await corpus;
   const counts = supportCounts(catalog.rules);
-  const firstKeys = await ensureFirstWorkspace(database, config.brand);
+  const firstKeys = await ensureFirstWorkspace(database, config);
 
-  const rateLimiter = createRateLimiter(config.redisUrl, events.limiterUnavailable);
-  stops.add('rate limiter', rateLimiter.close);
+  const minuteCounts = createMinuteCounts(config.redisUrl, events);
+  stops.add('limit counts', minuteCounts.close);
+  const rateLimiter = createRateLimiter(minuteCounts);
   const { pass, workers } = createPass(config, open, catalog, events);
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(workers, corpusTask, events, stops);
   const writer = new CopyWriter(database, { inflightBytesMax: config.maxInflightBytes }, events);
   stops.add('writer', () => writer.close());
-  const logRuns = new LogRuns();
   const authenticator = createAuthenticator({
     digest: digestKey,
     find: (digest) => findCredential(database, digest),
     noteUse: keepKeyUse((ids) => recordKeyUse(database, ids), events, stops),
+  });
+  stops.add('key changes', listenForRevokedKeys(open.url, authenticator.forget, events).close);
+  const readers = {
+    rules: ruleReader(catalog, counts, database),
+    findings: findingReader(database),
+    runs: runReader(database),
+  };
+  const assets = pageAssets();
+  const documentation = loadDocumentation({
+    brand: config.brand,
+    baseUrl: config.baseUrl,
+    version: programVersion(),
+    assets: pathsOf(assets),
   });
   const ports = await openListeners(
     config,
@@ -179,21 +192,35 @@ export async function serve(
         maxBodyBytes: config.maxBodyBytes,
         maxDecodedBodyBytes: config.maxDecodedBodyBytes,
         keepRejected: (rejected) => keepRejectedRequest(database, rejected),
-        store: (request, workspaceId) =>
-          writer.offer(encodeRequest(request, workspaceId, Date.now(), logRuns)),
+        decode: createDecoder(writer),
         events,
       },
       read: {
         authenticator,
         rateLimiter,
-        rules: ruleReader(catalog, counts, database),
-        findings: findingReader(database),
-        runs: runReader(database),
+        ...readers,
         version: programVersion(),
         oauthProviders: config.oauthProviders,
         events,
       },
-      probes: probesOf(database, corpusProbe, pass, rateLimiter),
+      app: peopleOf(config, database, {
+        ...readers,
+        ...dashboardReader(database),
+        ocsf: ocsfSourceOf(catalog.rules, programVersion()),
+        sessionLimiter: createSessionLimiter(minuteCounts),
+        signInLimiter: createSignInLimiter(minuteCounts),
+        shell: { brand: config.brand, assets: pathsOf(assets) },
+        events,
+      }),
+      probes: probesOf(database, corpusProbe, pass),
+      aids: new Map(minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping]]),
+      documentation,
+      apiDocument: createApiDocument({
+        ...config,
+        version: programVersion(),
+        book: readers.rules,
+      }),
+      assets,
       metrics,
     },
     events,

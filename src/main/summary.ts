@@ -28,7 +28,7 @@ function line(label: string, text: string): string {
   return `  ${paint.dim(label.padEnd(LABEL_WIDTH))}${text}`;
 }
 
-function keyLines(keys: FirstKeys | null): string[] {
+function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
   if (keys === null) {
     return [line('keys', 'npx sluice key list · npx sluice key create --kind agent --name NAME')];
   }
@@ -36,6 +36,9 @@ function keyLines(keys: FirstKeys | null): string[] {
     `  ${paint.bold(`Keys of workspace "${keys.workspace}"`)}, shown this once; keep them now:`,
     line('agent', paint.green(keys.agentKey)),
     line('workspace', paint.green(keys.workspaceKey)),
+    `  ${paint.bold('Sign in')} at ${baseUrl}/app/sign-in with the password that is shown this once:`,
+    line('owner', keys.owner.email),
+    line('password', paint.green(keys.owner.password)),
   ];
 }
 
@@ -70,7 +73,7 @@ export function summarize(facts: SummaryFacts): string {
       ),
     ),
     '',
-    ...keyLines(firstKeys),
+    ...keyLines(firstKeys, facts.baseUrl),
     '',
     `  ${paint.bold('Point an exporter here')}`,
     `    export OTEL_EXPORTER_OTLP_ENDPOINT=${facts.observeUrl}`,

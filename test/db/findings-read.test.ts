@@ -12,7 +12,7 @@ import {
   settledBefore,
 } from '../../src/db/findings-read.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
-import type { PageCursor, FindingFilter } from '../../src/model.ts';
+import type { FindingFilter, PageCursor } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex8, hex16 } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';

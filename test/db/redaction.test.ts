@@ -4,23 +4,21 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
+import type { Evaluation } from '../../src/db/complete-runs.ts';
 import type { Connection, Queryable } from '../../src/db/database.ts';
-import {
-  type ClaimedRun,
-  claimRuns,
-  completeRun,
-  type Evaluation,
-} from '../../src/db/evaluation-queue.ts';
+import { type ClaimedRun, claimRuns } from '../../src/db/evaluation-queue.ts';
 import { listFindings } from '../../src/db/findings-read.ts';
 import { createWorkspace, listWorkspaces, setRedaction } from '../../src/db/workspaces.ts';
 import { OperatorError } from '../../src/errors.ts';
 import type { Hex16, Severity } from '../../src/model.ts';
 import { errorFacts } from '../../src/observe/error-facts.ts';
 import { reasonOf } from '../../src/pool/reason.ts';
+import { completeRun } from '../support/complete-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
+type OneRun = Omit<Evaluation, 'ruleSetSha256'>;
 const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
 const SAID = 'the words of a customer';
 /** More than one statement removes. */
@@ -55,7 +53,7 @@ async function claimedRun(workspaceId = mine, runId: Hex16 = hex16(1)): Promise<
 
 function store(
   run: ClaimedRun,
-  fields: Partial<Evaluation> = {},
+  fields: Partial<OneRun> = {},
   database: Queryable = scratch.database,
 ): Promise<Severity[] | null> {
   const evaluation = {

@@ -1,7 +1,8 @@
 /** What a claim tells of a run, and what an evaluation leaves on it for people to filter by. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type ClaimedRun, claimRuns, completeRun } from '../../src/db/evaluation-queue.ts';
+import { type ClaimedRun, claimRuns } from '../../src/db/evaluation-queue.ts';
 import type { RunFacts } from '../../src/model.ts';
+import { completeRun } from '../support/complete-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16, runFacts } from '../support/rows.ts';
 
@@ -39,7 +40,7 @@ async function complete(facts: RunFacts): Promise<unknown> {
   return row;
 }
 
-test('a claim tells the state, and the UTC days of the first and the last arrival', async () => {
+test('a claim tells the state, the UTC days of the first and the last arrival, and the steps', async () => {
   expect(await claim()).toEqual({
     workspaceId: 1,
     runId: RUN,
@@ -47,6 +48,7 @@ test('a claim tells the state, and the UTC days of the first and the last arriva
     state: 'timed_out',
     firstArrivalOn: '2026-03-01',
     lastArrivalOn: '2026-03-03',
+    steps: 1,
   });
 });
 

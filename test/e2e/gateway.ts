@@ -23,8 +23,11 @@ export interface Keys {
 export interface Gateway {
   readonly server: TestServer;
   readonly database: Database;
+  readonly databaseUrl: string;
   /** of the first workspace, as the server printed them */
   readonly keys: Keys;
+  /** of the first workspace, as the server printed it */
+  readonly owner: { readonly email: string; readonly password: string };
   /** Makes a workspace with a key of each kind. */
   readonly addWorkspace: (slug: string) => Promise<Keys & { readonly id: number }>;
   readonly addKey: (kind: KeyKind, rateLimitPerMinute: number) => Promise<string>;
@@ -62,7 +65,9 @@ export async function openGateway(settings: Record<string, string> = {}): Promis
   return {
     server,
     database,
+    databaseUrl: home.url,
     keys: server.firstKeys,
+    owner: server.firstKeys.owner,
     addWorkspace: async (slug) => {
       const { id } = await createWorkspace(database, slug, slug);
       return {

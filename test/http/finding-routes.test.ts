@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/http/exchange.ts';
 import { listFindings, showFinding } from '../../src/http/finding-routes.ts';
 import { BadQuery } from '../../src/http/query.ts';
-import type { Credential, Finding, PageCursor, FindingFilter } from '../../src/model.ts';
+import type { Credential, Finding, FindingFilter, PageCursor } from '../../src/model.ts';
 import { findingDraft, hex16 } from '../support/rows.ts';
 
 const CREDENTIAL: Credential = {

@@ -12,7 +12,7 @@ test('docs/configuration.md lists every setting, with its default where it is a 
       ([, name = '', value = '']) => [name, value.trim()],
     ),
   );
-  const oauth = ['OAUTH_<PROVIDER>_CLIENT_ID', 'OAUTH_<PROVIDER>_CLIENT_SECRET'];
+  const oauth = ['CLIENT_ID', 'CLIENT_SECRET', 'ISSUER'].map((part) => `OAUTH_<PROVIDER>_${part}`);
   const known = [...Object.keys(INTEGER_SETTINGS), ...Object.keys(TEXT_SETTINGS), ...oauth];
   expect([...rows.keys()].sort()).toEqual(known.sort());
   for (const [name, { fallback }] of Object.entries(INTEGER_SETTINGS)) {

@@ -50,7 +50,11 @@ interface Summary {
   readonly observeUrl: string;
   readonly metricsUrl: string;
   /** of the first workspace; null when the database had one already */
-  readonly firstKeys: { readonly agent: string; readonly workspace: string } | null;
+  readonly firstKeys: {
+    readonly agent: string;
+    readonly workspace: string;
+    readonly owner: { readonly email: string; readonly password: string };
+  } | null;
 }
 
 export interface TestServer extends ServerProcess, Summary {
@@ -112,11 +116,12 @@ function readSummary(text: string): Summary {
     new RegExp(`^ {2}${label} +(\\S+)`, 'm').exec(text)?.[1];
   const agent = entry('agent');
   const workspace = entry('workspace');
+  const owner = { email: entry('owner') ?? '', password: entry('password') ?? '' };
   return {
     baseUrl: entry('base') ?? '',
     observeUrl: entry('observe') ?? '',
     metricsUrl: entry('metrics') ?? '',
-    firstKeys: agent !== undefined && workspace !== undefined ? { agent, workspace } : null,
+    firstKeys: agent !== undefined && workspace !== undefined ? { agent, workspace, owner } : null,
   };
 }
 

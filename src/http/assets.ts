@@ -1,0 +1,38 @@
+/** The files that pages refer to, each under an address that names its content and never changes. */
+import { createHash } from 'node:crypto';
+import type { Route } from './router.ts';
+
+export interface Asset {
+  /** as `style.css` */
+  readonly name: string;
+  readonly content: string;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+const HASH_CHARS = 12;
+
+/** `style.css` → `/assets/style-0123456789ab.css` */
+export function assetPath({ name, content }: Asset): string {
+  const hash = createHash('sha256').update(content).digest('hex').slice(0, HASH_CHARS);
+  const dot = name.lastIndexOf('.');
+  return `/assets/${name.slice(0, dot)}-${hash}${name.slice(dot)}`;
+}
+
+export function assetRoutes(assets: readonly Asset[]): Route[] {
+  return assets.map((asset) => ({
+    method: 'GET',
+    path: assetPath(asset),
+    handler: (exchange) => {
+      exchange.answer({
+        status: 200,
+        contentType: TYPES[asset.name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+        headers: [['cache-control', 'public, max-age=31536000, immutable']],
+        body: asset.content,
+      });
+    },
+  }));
+}

@@ -1,0 +1,83 @@
+/**
+ * What all pages of the dashboard share: who looks, and what a refusal looks like to a person. The
+ * rules are those of `/app/api`: no API credential, a session within its caps.
+ */
+import { ERRORS, type SluiceError } from '../errors.ts';
+import { errorPage, type Look, type Viewer } from '../web/app/shell.ts';
+import type { Html } from '../web/html.ts';
+import type { Answer, Exchange, StreamedAnswer } from './exchange.ts';
+import { pageAnswer, redirect } from './page.ts';
+import { errorHeaders } from './problem.ts';
+import type { Parameters, Route } from './router.ts';
+import {
+  ADMINS,
+  type Needs,
+  type RefusalForm,
+  type Request,
+  type SessionDependencies,
+  signedIn,
+} from './signed-in.ts';
+
+export interface DashboardDependencies extends SessionDependencies {
+  readonly look: Look;
+  /** milliseconds since 1970 */
+  readonly nowMs: () => number;
+}
+
+/** A page being made: for whom, when, and asked how. */
+export interface View {
+  readonly exchange: Exchange;
+  readonly request: Request;
+  readonly viewer: Viewer;
+  readonly parameters: Parameters;
+  readonly nowMs: number;
+}
+
+export type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
+
+function viewerOf({ session, workspace }: Request): Viewer {
+  return {
+    email: session.email,
+    role: workspace.role,
+    workspaceName: workspace.name,
+    plan: workspace.plan,
+    isAdmin: ADMINS.includes(workspace.role),
+  };
+}
+
+/** Whoever is not signed in is asked to, and comes back; anything else is told in words. */
+function refusalPage(look: Look): RefusalForm {
+  return (error: SluiceError, exchange: Exchange) => {
+    if (error.code === 'not_signed_in') {
+      const query = exchange.query === '' ? '' : `?${exchange.query}`;
+      const next = encodeURIComponent(`${exchange.path}${query}`);
+      return redirect(`/app/sign-in?next=${next}`);
+    }
+    const { status, title } = ERRORS[error.code];
+    return pageAnswer(errorPage(look, title, error.message).text, status, errorHeaders(error));
+  };
+}
+
+/** A page at a path. */
+export function pageRoute(
+  path: string,
+  needs: Needs,
+  handler: PageHandler,
+  deps: DashboardDependencies,
+): Route {
+  return {
+    method: 'GET',
+    path,
+    handler: signedIn(
+      needs,
+      async (exchange, request, parameters) => {
+        const nowMs = deps.nowMs();
+        const viewer = viewerOf(request);
+        const made = await handler({ exchange, request, viewer, parameters, nowMs });
+        return 'text' in made ? pageAnswer(made.text) : made;
+      },
+      deps,
+      refusalPage(deps.look),
+    ),
+  };
+}

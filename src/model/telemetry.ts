@@ -1,0 +1,134 @@
+/** What a request of OTLP decodes to: the rows that are stored, and what was rejected. Types only. */
+import type { Hex8, Hex16, Int64, JsonText } from './json.ts';
+
+export type Signal = 'traces' | 'metrics' | 'logs';
+
+/**
+ * One OTLP resource together with one instrumentation scope, stored once by content.
+ * `id` is a hash of everything else in the row.
+ */
+export interface ResourceRow {
+  readonly id: Hex16;
+  readonly serviceName: string | null;
+  readonly attributes: JsonText;
+  readonly schemaUrl: string;
+  readonly droppedAttributes: number;
+  readonly scopeName: string;
+  readonly scopeVersion: string;
+  readonly scopeAttributes: JsonText;
+  readonly scopeSchemaUrl: string;
+  readonly scopeDroppedAttributes: number;
+}
+
+/** One span. `events` and `links` are JSON arrays, null when the span has none. */
+export interface SpanRow {
+  readonly resourceId: Hex16;
+  readonly traceId: Hex16;
+  readonly spanId: Hex8;
+  readonly parentSpanId: Hex8 | null;
+  readonly traceState: string;
+  /** uint32 */
+  readonly flags: number;
+  readonly name: string;
+  /** 0 unspecified … 5 consumer */
+  readonly kind: number;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  /** 0 unset, 1 ok, 2 error */
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly attributes: JsonText;
+  readonly events: JsonText | null;
+  readonly links: JsonText | null;
+  readonly droppedAttributes: number;
+  readonly droppedEvents: number;
+  readonly droppedLinks: number;
+}
+
+/**
+ * The session that a log record without trace id belongs to, when its product tells its runs that
+ * way (`src/otlp/log-session.ts`).
+ */
+export interface LogSession {
+  /** names the session: a hash of service and session */
+  readonly key: Hex16;
+  /** names the run: a hash of service, session and prompt; null when no prompt is named */
+  readonly runId: Hex16 | null;
+  /** the record begins a prompt, ends the session, carries text that a rule can be about, or none */
+  readonly tells: 'prompt' | 'end' | 'text' | 'nothing';
+}
+
+/** One log record. `timeUnixNano` is "0" when the sender did not know it. */
+export interface LogRow {
+  readonly resourceId: Hex16;
+  readonly traceId: Hex16 | null;
+  readonly spanId: Hex8 | null;
+  readonly timeUnixNano: Int64;
+  readonly observedUnixNano: Int64;
+  readonly severityNumber: number;
+  readonly severityText: string;
+  readonly eventName: string;
+  /** null when the record has no body */
+  readonly body: JsonText | null;
+  readonly attributes: JsonText;
+  readonly flags: number;
+  readonly droppedAttributes: number;
+  /** null with a trace id, and for what is no product's known to send runs without one */
+  readonly session: LogSession | null;
+}
+
+export type MetricKind = 'gauge' | 'sum' | 'histogram' | 'exponential_histogram' | 'summary';
+
+/** What the points of one metric have in common, stored once by content. */
+export interface MetricRow {
+  readonly id: Hex16;
+  readonly name: string;
+  readonly description: string;
+  readonly unit: string;
+  readonly kind: MetricKind;
+  /** 1 delta, 2 cumulative, null where the kind has none */
+  readonly temporality: number | null;
+  readonly monotonic: boolean | null;
+  readonly metadata: JsonText;
+}
+
+/** One data point of any of the five kinds. */
+export interface PointRow {
+  readonly resourceId: Hex16;
+  readonly metricId: Hex16;
+  /** null when the sender gave none (0) */
+  readonly startUnixNano: Int64 | null;
+  readonly timeUnixNano: Int64;
+  readonly flags: number;
+  readonly attributes: JsonText;
+  readonly valueInt: Int64 | null;
+  readonly valueDouble: number | null;
+  readonly count: Int64 | null;
+  readonly sum: number | null;
+  readonly min: number | null;
+  readonly max: number | null;
+  /** buckets, bounds, scale or quantiles, in OTLP's own field names; null for number points */
+  readonly distribution: JsonText | null;
+  readonly exemplars: JsonText | null;
+}
+
+/** Records set aside for one reason. */
+export interface Rejection {
+  readonly reason: string;
+  readonly count: number;
+  /** where the first one stands, as `resourceSpans[0].scopeSpans[2].spans[7].traceId` */
+  readonly firstPath: string;
+}
+
+/** One export request, decoded: what to store and what was set aside. */
+export interface DecodedRequest {
+  readonly signal: Signal;
+  readonly resources: readonly ResourceRow[];
+  readonly metrics: readonly MetricRow[];
+  readonly spans: readonly SpanRow[];
+  readonly logs: readonly LogRow[];
+  readonly points: readonly PointRow[];
+  readonly rejections: readonly Rejection[];
+  /** characters that PostgreSQL cannot store (U+0000, lone surrogates), replaced by U+FFFD */
+  readonly replacedCharacters: number;
+}

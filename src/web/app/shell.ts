@@ -1,0 +1,128 @@
+/** The shell of the dashboard's pages: where one is, who is signed in, and small parts many use. */
+import type { Severity } from '../../model.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type AssetPaths, page } from '../layout.ts';
+
+/** Who looks at a page, and at which workspace. */
+export interface Viewer {
+  readonly email: string;
+  readonly role: string;
+  readonly workspaceName: string;
+  readonly plan: string;
+  /** may write */
+  readonly isAdmin: boolean;
+}
+
+/** What all pages are made with. */
+export interface Look {
+  readonly brand: string;
+  readonly assets: AssetPaths;
+}
+
+export interface AppPage {
+  readonly title: string;
+  /** of the entry of the navigation that the page belongs to */
+  readonly current: string;
+  readonly main: HtmlValue;
+}
+
+const ENTRIES = [
+  { href: '/app', label: 'Overview', admins: false },
+  { href: '/app/findings', label: 'Findings', admins: false },
+  { href: '/app/runs', label: 'Runs', admins: false },
+  { href: '/app/rules', label: 'Rules', admins: false },
+  { href: '/app/keys', label: 'Keys', admins: false },
+  { href: '/app/members', label: 'Members', admins: false },
+  { href: '/app/audit', label: 'Audit', admins: true },
+  { href: '/app/settings', label: 'Settings', admins: false },
+  { href: '/docs', label: 'Docs', admins: false },
+];
+
+/** A page for somebody signed in. */
+export function appPage(look: Look, viewer: Viewer, { title, current, main }: AppPage): Html {
+  return page({
+    ...look,
+    title,
+    navigation: ENTRIES.filter(({ admins }) => viewer.isAdmin || !admins).map((entry) => ({
+      href: entry.href,
+      label: entry.label,
+      isCurrent: entry.href === current,
+    })),
+    aside: html`<span title="${viewer.email}, ${viewer.role}">${viewer.workspaceName}</span>
+<form method="post" action="/app/sign-out"><button class="quiet">Sign out</button></form>`,
+    main,
+  });
+}
+
+/** A page for whoever is not signed in, or not to this. */
+export function plainPage(look: Look, title: string, main: HtmlValue): Html {
+  return page({ ...look, title, navigation: [], main: html`<div class="narrow">${main}</div>` });
+}
+
+/** What went wrong, in words, and where to go from here. */
+export function errorPage(look: Look, title: string, detail: string): Html {
+  return plainPage(
+    look,
+    title,
+    html`<h1>${title}</h1><p>${detail}</p><p><a href="/app">Back to the overview</a></p>`,
+  );
+}
+
+export function severityBadge(severity: Severity): Html {
+  return html`<span class="badge ${severity}">${severity}</span>`;
+}
+
+/** An empty state: what is not there, and what to do so that it is. */
+export function empty(title: string, what: HtmlValue): Html {
+  return html`<div class="empty"><h2>${title}</h2>${what}</div>`;
+}
+
+/** Links to the pages of a list. @param path with its query */
+export function pager(path: string, query: string, next: string | null): Html {
+  const parameters = new URLSearchParams(query);
+  const isFirst = parameters.get('cursor') === null;
+  const link = (cursor: string | null): string => {
+    const own = new URLSearchParams(query);
+    own.delete('cursor');
+    if (cursor !== null) own.set('cursor', cursor);
+    return own.size === 0 ? path : `${path}?${own}`;
+  };
+  if (isFirst && next === null) return html``;
+  return html`<nav class="pager" aria-label="Pages">
+${!isFirst && html`<a class="button quiet" href="${link(null)}">Newest</a>`}
+${next !== null && html`<a class="button quiet" href="${link(next)}" rel="next">Older</a>`}
+</nav>`;
+}
+
+/** An option of a choice, chosen or not. */
+export function option(value: string, label: string, chosen: string | null): Html {
+  return value === (chosen ?? '')
+    ? html`<option value="${value}" selected>${label}</option>`
+    : html`<option value="${value}">${label}</option>`;
+}
+
+/** A choice among words, with "any" first. */
+export function choice(
+  name: string,
+  label: string,
+  values: readonly (string | readonly [value: string, label: string])[],
+  chosen: string | null,
+): Html {
+  const options = values.map((value) =>
+    typeof value === 'string'
+      ? option(value, value.replaceAll(/[-_]/g, ' '), chosen)
+      : option(value[0], value[1], chosen),
+  );
+  return html`<label>${label}<select name="${name}">${option('', 'any', chosen)}${options}</select></label>`;
+}
+
+/** A field of a filter. */
+export function field(name: string, label: string, value: string | null, type = 'text'): Html {
+  return html`<label>${label}<input type="${type}" name="${name}" value="${value}"></label>`;
+}
+
+/** A list of facts. */
+export function facts(pairs: readonly (readonly [string, HtmlValue])[]): Html {
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  return html`<dl class="facts">${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}

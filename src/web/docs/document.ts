@@ -1,0 +1,155 @@
+/**
+ * Owns how a Markdown file of `docs/` becomes a document that can be served: its title, its first
+ * sentence, its headings, its links to other documents, as HTML and as Markdown.
+ */
+import { Marked, type RendererThis, type Tokens } from 'marked';
+import { escapeHtml, Html } from '../html.ts';
+
+/** A file, and the name it is served under: `docs/decisions/0001-x.md` is `decisions/0001-x`. */
+export interface SourceFile {
+  readonly slug: string;
+  /** where it lies, from the repository's root, with slashes */
+  readonly path: string;
+  readonly markdown: string;
+}
+
+export interface Heading {
+  readonly id: string;
+  readonly text: string;
+  /** 2 or 3 */
+  readonly depth: number;
+}
+
+export interface Document {
+  readonly slug: string;
+  readonly title: string;
+  /** the first paragraph, as plain text */
+  readonly description: string;
+  readonly headings: readonly Heading[];
+  readonly html: Html;
+  /** with links to other documents as they are served */
+  readonly markdown: string;
+}
+
+/** Where a document is served; with `.md` behind it, its Markdown. */
+export function documentPath(slug: string): string {
+  return slug === '' ? '/docs' : `/docs/${slug}`;
+}
+
+const DESCRIPTION_CHARS_MAX = 300;
+
+/**
+ * Reads a file.
+ * @param slugOf path from the repository's root → slug of the document that is made of it
+ */
+export function readDocument(
+  { slug, path, markdown: source }: SourceFile,
+  slugOf: ReadonlyMap<string, string>,
+): Document {
+  const headings: Heading[] = [];
+  const ids = new Map<string, number>();
+  const resolve = (href: string) => resolveLink(href, path, slugOf);
+  const marked = new Marked({
+    gfm: true,
+    renderer: {
+      heading(this: RendererThis, { tokens, depth }: Tokens.Heading): string {
+        const inner = this.parser.parseInline(tokens);
+        const text = plain(inner);
+        const id = uniqueId(text, ids);
+        if (depth === 2 || depth === 3) headings.push({ id, text, depth });
+        const anchor = `<a class="anchor" href="#${id}" aria-label="Link to ${escapeHtml(text)}">#</a>`;
+        return `<h${depth} id="${id}">${inner}${depth === 1 ? '' : anchor}</h${depth}>\n`;
+      },
+      link(this: RendererThis, { href, tokens }: Tokens.Link): string {
+        const target = resolve(href);
+        const inner = this.parser.parseInline(tokens);
+        return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`;
+      },
+      table(this: RendererThis, token: Tokens.Table): string {
+        const row = (cells: readonly Tokens.TableCell[], tag: string) =>
+          `<tr>${cells
+            .map(({ tokens, align }) => {
+              const kind = align === 'right' ? ' class="number"' : '';
+              return `<${tag}${kind}>${this.parser.parseInline(tokens)}</${tag}>`;
+            })
+            .join('')}</tr>`;
+        const body = token.rows.map((cells) => row(cells, 'td')).join('\n');
+        return (
+          `<div class="scroll" tabindex="0"><table><thead>${row(token.header, 'th')}</thead>` +
+          `<tbody>${body}</tbody></table></div>\n`
+        );
+      },
+      code({ text, lang }: Tokens.Code): string {
+        return `<pre tabindex="0"><code class="language-${escapeHtml(lang ?? '')}">${escapeHtml(text)}</code></pre>\n`;
+      },
+    },
+  });
+  const rendered = marked.parse(source, { async: false });
+  return {
+    slug,
+    title: /^# (.+)$/m.exec(source)?.[1] ?? slug,
+    description: plain(/<p>([\s\S]*?)<\/p>/.exec(rendered)?.[1] ?? '').slice(
+      0,
+      DESCRIPTION_CHARS_MAX,
+    ),
+    headings,
+    html: new Html(rendered),
+    markdown: relink(source, resolve),
+  };
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+};
+
+function plain(inline: string): string {
+  return inline
+    .replace(/<[^>]*>/g, '')
+    .replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity)
+    .replace(/\s+/g, ' ')
+    .trim();
+}
+
+/** As GitHub names headings, so that links inside a file work in both places. */
+function uniqueId(text: string, ids: Map<string, number>): string {
+  const base = text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
+  const count = ids.get(base) ?? 0;
+  ids.set(base, count + 1);
+  return count === 0 ? base : `${base}-${count}`;
+}
+
+/**
+ * Where a link of a file leads when the file is served.
+ * @returns null for a file of the repository that is not served
+ */
+function resolveLink(
+  href: string,
+  from: string,
+  slugOf: ReadonlyMap<string, string>,
+): string | null {
+  if (/^(?:[a-z]+:|#|\/)/i.test(href)) return href;
+  const url = new URL(href, `file:///${from}`);
+  const slug = slugOf.get(url.pathname.slice(1));
+  return slug === undefined ? null : documentPath(slug) + url.hash;
+}
+
+/** Markdown's inline links, `[text](address)`, outside of code. */
+const LINK = /(```[\s\S]*?```|`[^`\n]*`)|(!?)\[([^\]\n]*)\]\(([^)\s]+)\)/g;
+
+function relink(source: string, resolve: (href: string) => string | null): string {
+  return source.replace(
+    LINK,
+    (whole: string, code: string | undefined, mark: string, text: string, href: string) => {
+      if (code !== undefined || mark !== '') return whole;
+      const target = resolve(href);
+      return target === null ? text : `[${text}](${target})`;
+    },
+  );
+}

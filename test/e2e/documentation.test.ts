@@ -1,0 +1,109 @@
+/**
+ * The documentation surfaces of a running server, as a machine finds them: from `/llms.txt` on, every
+ * page with its twin and its structured data, every link to something that is there.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { documentFiles } from '../../src/main/documents.ts';
+import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
+
+let gateway: Gateway;
+let base: string;
+const pages = documentFiles().map(({ slug }) => `/docs/${slug}`);
+
+beforeAll(async () => {
+  gateway = await openGateway();
+  base = gateway.server.baseUrl;
+});
+afterAll(() => gateway.close());
+
+const get = (path: string): Promise<Answer> => request(`${base}${path}`);
+
+/** Paths of this server that a page refers to. */
+function linksOf(page: string): string[] {
+  return [...page.matchAll(/(?:href|src)="(\/[^"#]*)/g)].map(([, path]) => path ?? '');
+}
+
+describe.each(['/docs', ...pages])('%s', (path) => {
+  test('is a page that nothing can run in', async () => {
+    const { status, headers } = await get(path);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toContain("script-src 'self'");
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  test('says in one TechArticle block what it is and where its twin is', async () => {
+    const { text } = await get(path);
+    const blocks = [...text.matchAll(/<script type="application\/ld\+json">(.*?)<\/script>/gs)];
+    expect(blocks).toHaveLength(1);
+    const article = JSON.parse(blocks[0]?.[1] ?? '') as Record<string, unknown>;
+    expect(article).toMatchObject({
+      '@context': 'https://schema.org',
+      '@type': 'TechArticle',
+      headline: expect.stringMatching(/./),
+      description: expect.stringMatching(/./),
+      encoding: { encodingFormat: 'text/markdown' },
+    });
+    const canonical = /<link rel="canonical" href="([^"]*)">/.exec(text)?.[1] ?? '';
+    expect(article.url).toBe(canonical);
+    expect(new URL(canonical).pathname).toBe(path);
+  });
+
+  test('has a Markdown twin with the same title', async () => {
+    const [page, twin] = await Promise.all([get(path), get(`${path}.md`)]);
+    expect(twin.status).toBe(200);
+    expect(twin.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+    const title = /^# (.+)$/m.exec(twin.text)?.[1] ?? '?';
+    expect(page.text).toContain(title.replaceAll(/[`*]/g, '').split(' ')[0]);
+  });
+
+  test('leads nowhere that is not there', async () => {
+    const { text } = await get(path);
+    const { text: twin } = await get(`${path}.md`);
+    const inTwin = [...twin.matchAll(/\]\((\/[^)#]*)/g)].map(([, link]) => link ?? '');
+    // What needs a session is another page's business.
+    const links = [...new Set([...linksOf(text), ...inTwin])].filter(
+      (link) => link !== '/' && !/^\/app(\/|$)/.test(link),
+    );
+    const answers = await Promise.all(links.map(async (link) => ({ link, ...(await get(link)) })));
+    expect(answers.filter(({ status }) => status !== 200).map(({ link }) => link)).toEqual([]);
+  });
+});
+
+describe('/llms.txt', () => {
+  test('lists every page, and each address in it answers', async () => {
+    const { text, headers } = await get('/llms.txt');
+    expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    const paths = [...text.matchAll(/\]\(([^)]+)\)/g)].map(
+      ([, url]) => new URL(url ?? '').pathname,
+    );
+    for (const page of pages) expect(paths).toContain(`${page}.md`);
+    for (const path of paths) expect((await get(path)).status, path).toBe(200);
+  });
+
+  test('begins as llmstxt.org asks: a title, then a summary in quotes', async () => {
+    expect((await get('/llms.txt')).text).toMatch(/^# \S+\n\n> /);
+  });
+});
+
+test('/llms-full.txt has every page in full', async () => {
+  const { text } = await get('/llms-full.txt');
+  for (const { slug, markdown } of documentFiles()) {
+    expect(text).toContain(/^# .+$/m.exec(markdown)?.[0] ?? slug);
+  }
+});
+
+test('files that pages need come once and for all, under the name of their content', async () => {
+  const { text } = await get('/docs');
+  const assets = linksOf(text).filter((link) => link.startsWith('/assets/'));
+  expect(assets).toHaveLength(3);
+  for (const asset of assets) {
+    const { status, headers } = await get(asset);
+    expect(status).toBe(200);
+    expect(headers.get('cache-control')).toContain('immutable');
+  }
+});
+
+test('the documentation is on the base host alone', async () => {
+  expect((await request(`${gateway.server.observeUrl}/docs`)).status).toBe(404);
+});
