@@ -5,13 +5,14 @@ import type { Route } from './router.ts';
 export interface Asset {
   /** as `style.css` */
   readonly name: string;
-  readonly content: string;
+  readonly content: string | Buffer;
 }
 
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
+  png: 'image/png',
 };
 const HASH_CHARS = 12;
 

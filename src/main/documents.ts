@@ -4,11 +4,20 @@ import { fileURLToPath } from 'node:url';
 
 import { type Asset, assetPath } from '../http/assets.ts';
 import type { Documentation } from '../http/document-routes.ts';
-import { readDocument, type SourceFile } from '../web/docs/document.ts';
+import type { ApiDocument } from '../web/api-document.ts';
+import { apiReference, apiReferenceHeadings } from '../web/api-reference.ts';
+import { apiReferenceMarkdown } from '../web/api-reference-markdown.ts';
+import {
+  type Document,
+  documentPath,
+  readDocument,
+  type SourceFile,
+} from '../web/docs/document.ts';
 import type { AssetPaths } from '../web/layout.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const ASSETS = new URL('../web/assets/', import.meta.url);
+const ASSETS = 'src/web/assets';
+const IMAGES = 'docs/images';
 
 const read = (path: string): string => readFileSync(`${ROOT}${path}`, 'utf8');
 
@@ -22,7 +31,10 @@ const BESIDE = new Map([
 /** What a reader wants first; a page that is not named stands in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
   { title: 'Start', slugs: ['overview', 'instrumentations', 'configuration'] },
-  { title: 'Use', slugs: ['errors', 'limits', 'ocsf-export', 'rules-coverage', 'security'] },
+  {
+    title: 'Use',
+    slugs: ['dashboard', 'api', 'errors', 'limits', 'ocsf-export', 'rules-coverage', 'security'],
+  },
   { title: 'Inside', slugs: ['architecture', 'matching', 'performance', 'otlp-conformance'] },
 ];
 
@@ -43,12 +55,17 @@ export function documentFiles(): SourceFile[] {
   return [...slugs].map(([path, slug]) => ({ path, slug, markdown: read(path) }));
 }
 
-/** The files that pages refer to. */
+/** The files that pages refer to: style, script, icon, and the documents' images. */
 export function pageAssets(): Asset[] {
-  return ['style.css', 'app.js', 'icon.svg'].map((name) => ({
+  const own = ['style.css', 'app.js', 'icon.svg'].map((name) => ({
     name,
-    content: readFileSync(new URL(name, ASSETS), 'utf8'),
+    content: read(`${ASSETS}/${name}`),
   }));
+  const images = readdirSync(`${ROOT}${IMAGES}`).sort();
+  return [
+    ...own,
+    ...images.map((name) => ({ name, content: readFileSync(`${ROOT}${IMAGES}/${name}`) })),
+  ];
 }
 
 export function pathsOf(assets: readonly Asset[]): AssetPaths {
@@ -59,13 +76,35 @@ export function pathsOf(assets: readonly Asset[]): AssetPaths {
   return { style: path('style.css'), script: path('app.js'), icon: path('icon.svg') };
 }
 
-/** @param site where this server is, and what it is called */
-export function loadDocumentation(site: Documentation['site']): Documentation {
+/** The API reference, as one of the documents. */
+function apiPage(api: ApiDocument): Document {
+  return {
+    slug: 'api',
+    title: api.info.title,
+    description: api.info.summary,
+    headings: apiReferenceHeadings(api),
+    html: apiReference(api),
+    markdown: apiReferenceMarkdown(api),
+  };
+}
+
+/**
+ * @param site where this server is, and what it is called
+ * @param assets the files that pages refer to (`pageAssets`)
+ */
+export function loadDocumentation(
+  site: Documentation['site'],
+  api: ApiDocument,
+  assets: readonly Asset[],
+): Documentation {
   const files = documentFiles();
-  const slugOf = new Map(files.map(({ path, slug }) => [path, slug]));
-  const documents = files.map((file) => readDocument(file, slugOf));
+  const addressOf = new Map([
+    ...files.map(({ path, slug }) => [path, documentPath(slug)] as const),
+    ...assets.map((asset) => [`${IMAGES}/${asset.name}`, assetPath(asset)] as const),
+  ]);
+  const documents = [...files.map((file) => readDocument(file, addressOf)), apiPage(api)];
   const named = new Set(CHAPTERS.flatMap(({ slugs }) => slugs));
-  const isDecision = (slug: string) => slug.startsWith('decisions/');
+  const isDecision = ({ slug }: Document) => slug.startsWith('decisions/');
   return {
     site,
     chapters: [
@@ -73,15 +112,12 @@ export function loadDocumentation(site: Documentation['site']): Documentation {
         title,
         documents: slugs.flatMap((slug) => documents.filter((one) => one.slug === slug)),
       })),
-      {
-        title: 'Decisions',
-        documents: documents.filter(({ slug }) => isDecision(slug)),
-      },
+      { title: 'Decisions', documents: documents.filter(isDecision) },
       {
         title: 'More',
-        documents: documents.filter(({ slug }) => !named.has(slug) && !isDecision(slug)),
+        documents: documents.filter((one) => !named.has(one.slug) && !isDecision(one)),
       },
     ].filter((chapter) => chapter.documents.length > 0),
-    read: (slug, markdown) => readDocument({ slug, path: 'docs/index.md', markdown }, slugOf),
+    read: (slug, markdown) => readDocument({ slug, path: 'docs/index.md', markdown }, addressOf),
   };
 }

@@ -176,12 +176,13 @@ export async function serve(
     runs: runReader(database),
   };
   const assets = pageAssets();
-  const documentation = loadDocumentation({
-    brand: config.brand,
-    baseUrl: config.baseUrl,
-    version: programVersion(),
-    assets: pathsOf(assets),
-  });
+  const version = programVersion();
+  const apiDocument = createApiDocument({ ...config, version, book: readers.rules });
+  const documentation = loadDocumentation(
+    { brand: config.brand, baseUrl: config.baseUrl, version, assets: pathsOf(assets) },
+    apiDocument,
+    assets,
+  );
   const ports = await openListeners(
     config,
     {
@@ -215,11 +216,7 @@ export async function serve(
       probes: probesOf(database, corpusProbe, pass),
       aids: new Map(minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping]]),
       documentation,
-      apiDocument: createApiDocument({
-        ...config,
-        version: programVersion(),
-        book: readers.rules,
-      }),
+      apiDocument,
       assets,
       metrics,
     },

@@ -8,7 +8,7 @@ import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
 
 let gateway: Gateway;
 let base: string;
-const pages = documentFiles().map(({ slug }) => `/docs/${slug}`);
+const pages = ['/docs/api', ...documentFiles().map(({ slug }) => `/docs/${slug}`)];
 
 beforeAll(async () => {
   gateway = await openGateway();

@@ -8,6 +8,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { readConfig } from '../../src/config.ts';
+import { decide, supportCounts } from '../../src/engine/effective-set.ts';
+import { createApiDocument } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/router.ts';
 import { loadDocumentation, pageAssets } from '../../src/main/documents.ts';
 import { listenersOf, type SiteDependencies } from '../../src/main/sites.ts';
@@ -136,7 +138,10 @@ function routesOf(name: string): readonly Route[] {
   const probes = { probes: new Map(), aids: new Map() };
   const paths = { style: '', script: '', icon: '' };
   const shell = { brand: 'sluice', baseUrl: '', version: '', assets: paths };
-  const pages = { documentation: loadDocumentation(shell), assets: pageAssets() };
+  const snapshot = { version: '', date: '', files: 0, sha256: '' };
+  const book = { snapshot, rules: [], counts: supportCounts([]), decide };
+  const api = createApiDocument({ ...readConfig({}), version: '', book });
+  const pages = { documentation: loadDocumentation(shell, api, []), assets: pageAssets() };
   const deps = { ...Object.fromEntries(parts), ...probes, ...pages, metrics: { registry: {} } };
   const listeners = listenersOf(readConfig({}), deps as SiteDependencies);
   const listener = listeners.find(({ setting }) => setting === name);

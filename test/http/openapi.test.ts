@@ -78,12 +78,16 @@ describe('what is described', () => {
       // Making the routes asks nothing of these but the list of rules.
       ingest: {} as IngestDependencies,
       read: { rules: { rules: [] as const } } as unknown as ReadDependencies,
-      documentation: loadDocumentation({
-        brand: 'acme',
-        baseUrl: SETTINGS.baseUrl,
-        version: '0.1.0',
-        assets: pathsOf(pageAssets()),
-      }),
+      documentation: loadDocumentation(
+        {
+          brand: 'acme',
+          baseUrl: SETTINGS.baseUrl,
+          version: '0.1.0',
+          assets: pathsOf(pageAssets()),
+        },
+        document,
+        pageAssets(),
+      ),
       apiDocument: document,
     });
     const served = new Set([...routes, ...probeRoutes(new Map())].map(named));

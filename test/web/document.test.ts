@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { readDocument } from '../../src/web/docs/document.ts';
 
-const slugOf = new Map([
-  ['docs/limits.md', 'limits'],
-  ['docs/decisions/0001-a.md', 'decisions/0001-a'],
-  ['README.md', 'overview'],
+const addressOf = new Map([
+  ['docs/limits.md', '/docs/limits'],
+  ['docs/decisions/0001-a.md', '/docs/decisions/0001-a'],
+  ['docs/images/run.png', '/assets/run-0123.png'],
+  ['README.md', '/docs/overview'],
 ]);
 const read = (markdown: string, path = 'docs/x.md') =>
-  readDocument({ slug: 'x', path, markdown }, slugOf);
+  readDocument({ slug: 'x', path, markdown }, addressOf);
 
 describe('a document', () => {
   it('has the title, first paragraph and headings of its file', () => {
@@ -47,6 +48,21 @@ describe('a document', () => {
     );
     expect(document.html.text).toContain('See the code, <code>[a](b.md)</code>');
     expect(document.markdown).toBe('See the code, `[a](b.md)`.\n\n```md\n[a](limits.md)\n```\n');
+  });
+
+  it.each([
+    ['README.md', 'docs/images/run.png'],
+    ['docs/x.md', 'images/run.png'],
+  ])('of %s shows %s from where it is served, as page and as Markdown', (path, href) => {
+    const document = read(`![A "run"](${href})`, path);
+    expect(document.html.text).toContain(
+      '<img src="/assets/run-0123.png" alt="A &quot;run&quot;" loading="lazy">',
+    );
+    expect(document.markdown).toBe('![A "run"](/assets/run-0123.png)');
+  });
+
+  it('tells what an image shows that is not served', () => {
+    expect(read('![A drawing](other.png)').html.text).toContain('<p>A drawing</p>');
   });
 
   it('keeps numbers to the right, and wide tables and code to scroll by themselves', () => {

@@ -40,15 +40,15 @@ const DESCRIPTION_CHARS_MAX = 300;
 
 /**
  * Reads a file.
- * @param slugOf path from the repository's root → slug of the document that is made of it
+ * @param addressOf path from the repository's root → where that file is served
  */
 export function readDocument(
   { slug, path, markdown: source }: SourceFile,
-  slugOf: ReadonlyMap<string, string>,
+  addressOf: ReadonlyMap<string, string>,
 ): Document {
   const headings: Heading[] = [];
   const ids = new Map<string, number>();
-  const resolve = (href: string) => resolveLink(href, path, slugOf);
+  const resolve = (href: string) => resolveLink(href, path, addressOf);
   const marked = new Marked({
     gfm: true,
     renderer: {
@@ -64,6 +64,13 @@ export function readDocument(
         const target = resolve(href);
         const inner = this.parser.parseInline(tokens);
         return target === null ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`;
+      },
+      image({ href, text }: Tokens.Image): string {
+        const source = resolve(href);
+        const alt = escapeHtml(text);
+        return source === null
+          ? alt
+          : `<img src="${escapeHtml(source)}" alt="${alt}" loading="lazy">`;
       },
       table(this: RendererThis, token: Tokens.Table): string {
         const row = (cells: readonly Tokens.TableCell[], tag: string) =>
@@ -132,24 +139,24 @@ function uniqueId(text: string, ids: Map<string, number>): string {
 function resolveLink(
   href: string,
   from: string,
-  slugOf: ReadonlyMap<string, string>,
+  addressOf: ReadonlyMap<string, string>,
 ): string | null {
   if (/^(?:[a-z]+:|#|\/)/i.test(href)) return href;
   const url = new URL(href, `file:///${from}`);
-  const slug = slugOf.get(url.pathname.slice(1));
-  return slug === undefined ? null : documentPath(slug) + url.hash;
+  const address = addressOf.get(url.pathname.slice(1));
+  return address === undefined ? null : address + url.hash;
 }
 
-/** Markdown's inline links, `[text](address)`, outside of code. */
+/** Markdown's inline links and images, `[text](address)`, outside of code. */
 const LINK = /(```[\s\S]*?```|`[^`\n]*`)|(!?)\[([^\]\n]*)\]\(([^)\s]+)\)/g;
 
 function relink(source: string, resolve: (href: string) => string | null): string {
   return source.replace(
     LINK,
     (whole: string, code: string | undefined, mark: string, text: string, href: string) => {
-      if (code !== undefined || mark !== '') return whole;
+      if (code !== undefined) return whole;
       const target = resolve(href);
-      return target === null ? text : `[${text}](${target})`;
+      return target === null ? text : `${mark}[${text}](${target})`;
     },
   );
 }
