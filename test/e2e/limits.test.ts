@@ -294,7 +294,8 @@ describe('two servers and a key that is revoked', () => {
   test('while neither hears of it, it is refused once its memory ages out', async () => {
     await bothListen();
     const { id, key } = await pair.makeKey(1000);
-    // Nobody can listen anew; the connections that stand go on working.
+    // Each server has a connection by now: nobody can make another, those that stand go on working.
+    for (const server of pair.servers) expect((await post(server, key)).status).toBe(200);
     await outside.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
     await pair.database.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) pid', [
       await listeners(),
@@ -303,11 +304,8 @@ describe('two servers and a key that is revoked', () => {
       withinMs: SETTLES_WITHIN_MS,
       what: 'no listener',
     });
-    const elapsedMs = await revoke(id, key);
-    // That it is no later than KEY_TTL_MS is tested with a clock, in authentication.test.ts; here a
-    // request and a look at the answer come on top.
-    expect(elapsedMs).toBeGreaterThan(KEY_TTL_MS / 2);
-    expect(elapsedMs).toBeLessThan(2 * KEY_TTL_MS);
+    // That it is no later than KEY_TTL_MS is tested with a clock, in authentication.test.ts.
+    await revoke(id, key);
     for (const server of pair.servers) {
       expect(server.stderr()).toContain('revoked keys are not told at once');
     }
