@@ -10,6 +10,11 @@ import type { Hit, Matcher } from './matcher.ts';
 import type { StepKind } from './surfaces/convention.ts';
 import { extractSurfaces } from './surfaces/extract.ts';
 
+/** Longer names are none. Every finding holds its step's: hundreds of megabytes could not be stored. */
+const NAME_UNITS_MAX = 256;
+/** What cutting between two surrogates leaves. */
+const HALF_CHARACTER = /[\ud800-\udbff]$/;
+
 export interface EvaluationSettings {
   /** most UTF-8 bytes looked at per surface and step */
   readonly surfaceCapBytes: number;
@@ -93,7 +98,8 @@ function toFinding(
 /** A log record's event may be named by an attribute only, or beside a name that says less. */
 function nameOf({ source, name, attributes }: Step): string {
   const event = source === 'log' ? attributes['event.name'] : undefined;
-  return typeof event === 'string' && event !== '' ? event : name;
+  const whole = typeof event === 'string' && event !== '' ? event : name;
+  return whole.slice(0, NAME_UNITS_MAX).replace(HALF_CHARACTER, '');
 }
 
 const SURFACE_WORDS: Readonly<Record<Surface, string>> = {

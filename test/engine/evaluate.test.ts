@@ -56,6 +56,16 @@ describe('evaluateRun', () => {
     });
   });
 
+  it('cuts a long name of a step, between characters', () => {
+    const attributes = { 'gen_ai.tool.call.result': 'a secret' };
+    const nameOf = (name: string): string | undefined => {
+      const step = { ...operation('execute_tool', attributes), name };
+      return evaluateRun([step], matcher, all, settings).findings[0]?.stepName;
+    };
+    expect(nameOf('é'.repeat(5_000_000))).toBe('é'.repeat(256));
+    expect(nameOf(`${'n'.repeat(255)}😀`)).toBe('n'.repeat(255));
+  });
+
   it('names the step: a span by its name, a log record by its event', () => {
     const attributes = { 'gen_ai.tool.call.result': 'a secret' };
     const event = { ...attributes, 'event.name': 'tool_result' };

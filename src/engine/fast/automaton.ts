@@ -32,6 +32,8 @@ export interface Automaton {
   readonly ends: Int32Array;
   /** literal id → bytes */
   readonly lengths: Uint8Array;
+  /** bytes of the longest literal that this automaton finds; 0 when it finds none */
+  readonly longest: number;
 }
 
 /** Deeper states are not resolved. */
@@ -72,6 +74,7 @@ export function createAutomaton(
     fallback,
     ...endsOf(trie, fallback),
     lengths: Uint8Array.from(literals, (literal) => literal.length),
+    longest: taken.reduce((longest, { bytes }) => Math.max(longest, bytes.length), 0),
   };
 }
 
@@ -269,16 +272,47 @@ export class Hits {
   }
 }
 
-/** Walks over a folded text and notes where in the text itself every literal begins. */
+type Folded = Pick<Folding, 'bytes' | 'length' | 'origin'>;
+
+/**
+ * `scan` with an automaton of which every literal has a byte beyond ASCII: walks only where such bytes
+ * are near.
+ */
+export function scanBeyondAscii(automaton: Automaton, folded: Folded, hits: Hits): void {
+  const { longest } = automaton;
+  if (longest === 0) return;
+  const { bytes, length } = folded;
+  const reach = longest - 1;
+  let at = 0;
+  while (at < length) {
+    if ((bytes[at] as number) < 0x80) {
+      at += 1;
+      continue;
+    }
+    const from = Math.max(0, at - reach);
+    let until = at + reach;
+    for (; at <= until && at < length; at += 1) {
+      if ((bytes[at] as number) >= 0x80) until = at + reach;
+    }
+    scan(automaton, folded, hits, from, at);
+  }
+}
+
+/**
+ * Walks over a folded text and notes where in the text itself every literal begins.
+ * @param from where to begin, and with `until` where to end: offsets in the folded text
+ */
 export function scan(
   automaton: Automaton,
-  { bytes, length, origin }: Pick<Folding, 'bytes' | 'length' | 'origin'>,
+  { bytes, length, origin }: Folded,
   hits: Hits,
+  from = 0,
+  until = length,
 ): void {
   const { columnOf, columns, resolved, next, firstChild, label, fallback } = automaton;
   const { isEnd, endsAt, ends, lengths } = automaton;
   let state = 0;
-  for (let at = 0; at < length; at += 1) {
+  for (let at = from; at < until; at += 1) {
     const column = columnOf[bytes[at] as number] as number;
     let after = -1;
     while (state >= resolved) {
@@ -293,8 +327,8 @@ export function scan(
     }
     state = after === -1 ? (next[state * columns + column] as number) : after;
     if (isEnd[state] === 0) continue;
-    const until = endsAt[state + 1] as number;
-    for (let end = endsAt[state] as number; end < until; end += 1) {
+    const endsUntil = endsAt[state + 1] as number;
+    for (let end = endsAt[state] as number; end < endsUntil; end += 1) {
       const literal = ends[end] as number;
       hits.add(literal, origin[at + 1 - (lengths[literal] as number)] as number);
     }

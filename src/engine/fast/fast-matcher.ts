@@ -18,7 +18,8 @@ import {
   type PatternCompiler,
 } from '../pattern.ts';
 import type { Placement, PreparedRun, PreparedText, Reading } from '../prepared-text.ts';
-import { Prefilter, type Windows } from './prefilter.ts';
+import { Prefilter } from './prefilter.ts';
+import type { Windows } from './windows.ts';
 
 const NOWHERE: readonly Placement[] = [];
 

@@ -7,39 +7,25 @@
  *   text ──► every literal's places (one walk) ──► branches whose rarest literal was hit
  *        ──► their other literals near it? ──► windows as wide as a match can reach ──► RE2
  */
-import { type Automaton, bytesOf, createAutomaton, Hits, scan } from './automaton.ts';
+import {
+  type Automaton,
+  bytesOf,
+  createAutomaton,
+  Hits,
+  scan,
+  scanBeyondAscii,
+} from './automaton.ts';
+import { Branches, COMPANIONS_MAX, type Companion, type SoughtBranch } from './branches.ts';
 import { Folding } from './fold.ts';
 import { forgetParts, spellingsOf } from './literals.ts';
-import { either, type Pages, PagesOfText } from './pages.ts';
-import { type Reach, reachIn, type TextBounds } from './reach.ts';
+import { either, PagesOfText } from './pages.ts';
+import { Places, SetTable } from './places.ts';
+import { NOWHERE } from './reach.ts';
 import { type Branch, type Group, requirementsOf } from './requirements.ts';
+import { addWindows, merge, type Windows } from './windows.ts';
 
-/** Groups looked for beside the rarest one; more cost more than they keep away. */
-const COMPANIONS_MAX = 2;
 /** A companion that is hit more often than this says too little. */
 const COMPANION_COST_MAX = 0.0005;
-
-/** A group and its literals' ids. */
-interface Sought {
-  readonly group: Group;
-  readonly literals: Int32Array;
-}
-
-/** A group that every match has beside the anchor: so far at most before or behind it. */
-interface Companion extends Sought {
-  readonly back: Reach | null;
-  readonly ahead: Reach | null;
-}
-
-interface SoughtBranch {
-  readonly pattern: number;
-  readonly pages: Pages;
-  readonly anchor: Sought;
-  readonly companions: readonly Companion[];
-}
-
-/** Where a pattern may match: byte ranges in order, apart from each other; null for anywhere. */
-export type Windows = readonly number[] | null;
 
 /** Pattern index → where to look; patterns that are not in it cannot match. */
 export type Candidates = ReadonlyMap<number, Windows>;
@@ -56,21 +42,22 @@ export class Prefilter {
   /** of the others, for texts that are not all ASCII */
   readonly #beyond: Automaton;
   readonly #hits: Hits;
-  readonly #branches: readonly SoughtBranch[];
-  /** literal id → the branches it anchors */
-  readonly #anchored: readonly (readonly number[])[];
+  readonly #places: Places;
+  readonly #branches: Branches;
+  /** branch → the last text it was looked at for */
   readonly #seen: Int32Array;
-  #stamp = 0;
+  #text = 0;
 
   /** @param sources patterns, as RE2 takes them */
   constructor(sources: readonly string[]) {
     const literals = new LiteralTable();
+    const sets = new SetTable();
     const always: number[] = [];
     const onPages = new Map<number, ReadonlySet<number>>();
     const branches: SoughtBranch[] = [];
     sources.forEach((source, pattern) => {
       const required = requirementsOf(source);
-      const sought = soughtOf(required, pattern, literals);
+      const sought = soughtOf(required, pattern, literals, sets);
       if (sought !== null) {
         branches.push(...sought);
         return;
@@ -82,16 +69,12 @@ export class Prefilter {
     forgetParts();
     this.always = always;
     this.alwaysOnPages = onPages;
-    this.#branches = branches;
     const isAscii = (literal: Buffer) => literal.every((byte) => byte < 0x80);
     this.#ascii = createAutomaton(literals.bytes, isAscii);
     this.#beyond = createAutomaton(literals.bytes, (literal) => !isAscii(literal));
     this.#hits = new Hits(literals.bytes.length);
-    const anchored: number[][] = literals.bytes.map(() => []);
-    branches.forEach(({ anchor }, index) => {
-      for (const literal of anchor.literals) anchored[literal]?.push(index);
-    });
-    this.#anchored = anchored;
+    this.#places = new Places(sets.sets, this.#hits);
+    this.#branches = new Branches(branches, sets.sets, literals.bytes.length);
     this.#seen = new Int32Array(branches.length);
   }
 
@@ -99,9 +82,9 @@ export class Prefilter {
   get size(): { literals: number; states: number; branches: number; bytes: number } {
     const tables = [this.#ascii, this.#beyond];
     return {
-      literals: this.#anchored.length,
+      literals: this.#hits.first.length,
       states: tables.reduce((sum, { label }) => sum + label.length, 0),
-      branches: this.#branches.length,
+      branches: this.#seen.length,
       bytes: tables.reduce((sum, table) => sum + bytesOf(table), 0),
     };
   }
@@ -118,52 +101,67 @@ export class Prefilter {
     asked: (pattern: number) => boolean,
     within: () => Int32Array | null = () => null,
   ): Candidates {
-    const windows = new Map<number, number[] | null>();
     const folding = this.#folding;
     folding.fold(text);
     const hits = this.#hits;
     hits.clear();
-    const { bounds } = folding;
-    const isAscii = bounds.charBytes === 1;
+    const isAscii = folding.bounds.charBytes === 1;
     scan(this.#ascii, folding, hits);
-    if (!isAscii) scan(this.#beyond, folding, hits);
-    for (const pattern of this.always) if (asked(pattern)) windows.set(pattern, null);
+    if (!isAscii) scanBeyondAscii(this.#beyond, folding, hits);
+    const found = new Map<number, number[] | null>();
+    for (const pattern of this.always) if (asked(pattern)) found.set(pattern, null);
     if (!isAscii) {
       this.#pages.note(text);
       for (const [pattern, pages] of this.alwaysOnPages) {
-        if (this.#pages.touches(pages) && asked(pattern)) windows.set(pattern, null);
-      }
-    }
-    this.#stamp += 1;
-    const places = new Places(hits);
-    for (const literal of hits.literals) {
-      for (const index of this.#anchored[literal] ?? []) {
-        if (this.#seen[index] === this.#stamp) continue;
-        this.#seen[index] = this.#stamp;
-        const branch = this.#branches[index];
-        if (branch === undefined || !asked(branch.pattern)) continue;
-        const { pages } = branch;
-        if (pages !== null && (isAscii || !this.#pages.touches(pages))) continue;
-        const known = windows.get(branch.pattern);
-        if (known === null) continue;
-        const found = windowsOf(branch, places, bounds, text.length);
-        if (found === null) windows.set(branch.pattern, null);
-        else if (found.length > 0) {
-          if (known === undefined) windows.set(branch.pattern, found);
-          else known.push(...found);
-        }
+        if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
       }
     }
     let stretches: Int32Array | null | undefined;
-    for (const [pattern, found] of windows) {
-      if (found === null) continue;
-      const merged = merge(found, text);
+    const branches = this.#branches;
+    branches.enter(folding.bounds);
+    for (const branch of this.#possible(isAscii)) {
+      const pattern = branches.pattern[branch] as number;
+      const known = found.get(pattern);
+      if (known === null || !asked(pattern)) continue;
       stretches = stretches === undefined ? within() : stretches;
-      const those = stretches === null ? merged : touching(merged, stretches);
-      if (those?.length === 0) windows.delete(pattern);
-      else windows.set(pattern, those);
+      const those = known ?? [];
+      const isBounded = addWindows(those, branch, branches, this.#places, text.length, stretches);
+      if (!isBounded) found.set(pattern, null);
+      else if (known === undefined && those.length > 0) found.set(pattern, those);
+    }
+    const windows = new Map<number, Windows>();
+    for (const [pattern, those] of found) {
+      windows.set(pattern, those === null ? null : merge(those, text));
     }
     return windows;
+  }
+
+  /** The branches all of whose sets are present, on pages that the text touches. */
+  #possible(isAscii: boolean): number[] {
+    this.#text += 1;
+    this.#places.next();
+    const { anchored, anchoredAt } = this.#branches;
+    const possible: number[] = [];
+    for (const literal of this.#hits.literals) {
+      const end = anchoredAt[literal + 1] as number;
+      for (let at = anchoredAt[literal] as number; at < end; at += 1) {
+        const branch = anchored[at] as number;
+        if (this.#seen[branch] === this.#text) continue;
+        this.#seen[branch] = this.#text;
+        if (this.#isPossible(branch, isAscii)) possible.push(branch);
+      }
+    }
+    return possible;
+  }
+
+  #isPossible(branch: number, isAscii: boolean): boolean {
+    for (let which = 0; which < COMPANIONS_MAX; which += 1) {
+      const set = this.#branches.companion(branch, which);
+      if (set < 0) break;
+      if (!this.#places.has(set)) return false;
+    }
+    const pages = this.#branches.pagesOf(branch);
+    return pages === null || (!isAscii && this.#pages.touches(pages));
   }
 }
 
@@ -197,160 +195,33 @@ function soughtOf(
   branches: readonly Branch[] | null,
   pattern: number,
   literals: LiteralTable,
+  sets: SetTable,
 ): SoughtBranch[] | null {
   if (branches === null) return null;
   const sought: SoughtBranch[] = [];
   for (const { groups, pages } of branches) {
     const byCost = groups.toSorted((a, b) => a.cost - b.cost);
-    const found: Sought[] = [];
+    const found: { readonly group: Group; readonly set: number }[] = [];
     for (const group of byCost) {
       if (found.length > 0 && group.cost > COMPANION_COST_MAX) break;
       if (found.length > COMPANIONS_MAX) break;
       const ids = literals.idsOf(group.literals);
-      if (ids !== null) found.push({ group, literals: ids });
+      if (ids !== null) found.push({ group, set: sets.idOf(ids) });
     }
-    const [anchor, ...rest] = found;
-    if (anchor === undefined) return null;
-    const companions = rest.map((companion) => companionOf(anchor.group, companion));
-    sought.push({ pattern, pages, anchor, companions });
+    const [first, ...rest] = found;
+    if (first === undefined) return null;
+    const { before, after } = first.group;
+    const companions = rest.map(({ group, set }) => companionOf(first.group, group, set));
+    sought.push({ pattern, pages, set: first.set, before, after, companions });
   }
   return sought;
 }
 
 /** Where a companion stands, as narrowly as it is known. */
-function companionOf(anchor: Group, { group, literals }: Sought): Companion {
+function companionOf(anchor: Group, group: Group, set: number): Companion {
   const ahead = anchor.gaps.get(group.key);
-  if (ahead !== undefined) return { group, literals, back: null, ahead };
+  if (ahead !== undefined) return { set, back: NOWHERE, ahead };
   const back = group.gaps.get(anchor.key);
-  if (back !== undefined) return { group, literals, back, ahead: null };
-  return { group, literals, back: anchor.before, ahead: anchor.after };
-}
-
-/** The places of groups in one text, in order, each group's once. */
-class Places {
-  readonly #hits: Hits;
-  readonly #known = new Map<Int32Array, Int32Array>();
-
-  constructor(hits: Hits) {
-    this.#hits = hits;
-  }
-
-  has({ literals }: Sought): boolean {
-    const { first } = this.#hits;
-    for (let at = 0; at < literals.length; at += 1) {
-      if ((first[literals[at] as number] as number) !== -1) return true;
-    }
-    return false;
-  }
-
-  of({ literals }: Sought): Int32Array {
-    const known = this.#known.get(literals);
-    if (known !== undefined) return known;
-    const { first, following, places } = this.#hits;
-    const found: number[] = [];
-    let sources = 0;
-    for (const literal of literals) {
-      let hit = first[literal] as number;
-      if (hit !== -1) sources += 1;
-      for (; hit !== -1; hit = following[hit] as number) found.push(places[hit] as number);
-    }
-    const all = Int32Array.from(found);
-    if (sources > 1) all.sort();
-    this.#known.set(literals, all);
-    return all;
-  }
-}
-
-/** The windows of one branch: pairs of start and end; null for the whole text. */
-function windowsOf(
-  { anchor, companions }: SoughtBranch,
-  places: Places,
-  bounds: TextBounds,
-  length: number,
-): number[] | null {
-  for (const companion of companions) if (!places.has(companion)) return [];
-  const before = reachIn(anchor.group.before, bounds);
-  const after = reachIn(anchor.group.after, bounds);
-  const isAnywhere = before >= length && after >= length;
-  if (isAnywhere) return null;
-  const near = companions.map((companion) => ({
-    places: places.of(companion),
-    back: companion.back === null ? 0 : reachIn(companion.back, bounds),
-    ahead: companion.ahead === null ? 0 : reachIn(companion.ahead, bounds),
-  }));
-  const windows: number[] = [];
-  for (const place of places.of(anchor)) {
-    const isComplete = near.every((those) =>
-      hasWithin(those.places, place - those.back, place + those.ahead),
-    );
-    if (isComplete) windows.push(Math.max(0, place - before), Math.min(length, place + after));
-  }
-  return windows;
-}
-
-/** Is one of the sorted places in the range? */
-function hasWithin(places: Int32Array, from: number, to: number): boolean {
-  let low = 0;
-  let high = places.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((places[middle] as number) < from) low = middle + 1;
-    else high = middle;
-  }
-  return low < places.length && (places[low] as number) <= to;
-}
-
-/** A character on either side, so that `\b` and `^` see what is there. */
-const EDGE_BYTES = 4;
-
-/** Windows in order, those that touch as one, on character boundaries, with an edge. */
-function merge(found: number[], text: Buffer): number[] | null {
-  const pairs: [number, number][] = [];
-  for (let at = 0; at < found.length; at += 2) {
-    pairs.push([found[at] as number, found[at + 1] as number]);
-  }
-  pairs.sort((a, b) => a[0] - b[0]);
-  const merged: number[] = [];
-  let covered = 0;
-  for (const [from, to] of pairs) {
-    const start = boundaryBefore(text, from - EDGE_BYTES);
-    const end = boundaryAfter(text, to + EDGE_BYTES);
-    const last = merged.length - 1;
-    if (last > 0 && start <= (merged[last] as number)) {
-      if (end > (merged[last] as number)) {
-        covered += end - (merged[last] as number);
-        merged[last] = end;
-      }
-    } else {
-      merged.push(start, end);
-      covered += end - start;
-    }
-  }
-  return covered >= text.length ? null : merged;
-}
-
-/** The windows that touch one of the stretches. */
-function touching(windows: number[] | null, stretches: Int32Array): number[] | null {
-  if (windows === null) return null;
-  const touched: number[] = [];
-  let at = 0;
-  for (let window = 0; window < windows.length; window += 2) {
-    const from = windows[window] as number;
-    const to = windows[window + 1] as number;
-    while (at < stretches.length && (stretches[at + 1] as number) < from) at += 2;
-    if (at < stretches.length && (stretches[at] as number) <= to) touched.push(from, to);
-  }
-  return touched;
-}
-
-function boundaryBefore(text: Buffer, at: number): number {
-  let boundary = Math.max(0, at);
-  while (boundary > 0 && ((text[boundary] ?? 0) & 0xc0) === 0x80) boundary -= 1;
-  return boundary;
-}
-
-function boundaryAfter(text: Buffer, at: number): number {
-  let boundary = Math.min(text.length, at);
-  while (boundary < text.length && ((text[boundary] ?? 0) & 0xc0) === 0x80) boundary += 1;
-  return boundary;
+  if (back !== undefined) return { set, back, ahead: NOWHERE };
+  return { set, back: anchor.before, ahead: anchor.after };
 }

@@ -1,10 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAutomaton, Hits, scan } from '../../../src/engine/fast/automaton.ts';
+import {
+  createAutomaton,
+  Hits,
+  scan,
+  scanBeyondAscii,
+} from '../../../src/engine/fast/automaton.ts';
 import { Folding } from '../../../src/engine/fast/fold.ts';
 
 /** Where each literal begins in a text, by the automaton. */
-function placesIn(literals: readonly string[], text: string): number[][] {
+function placesIn(literals: readonly string[], text: string, walk = scan): number[][] {
   const automaton = createAutomaton(
     literals.map((literal) => Buffer.from(literal)),
     () => true,
@@ -12,7 +17,7 @@ function placesIn(literals: readonly string[], text: string): number[][] {
   const folding = new Folding();
   folding.fold(Buffer.from(text));
   const hits = new Hits(literals.length);
-  scan(automaton, folding, hits);
+  walk(automaton, folding, hits);
   return literals.map((_, literal) => {
     const places: number[] = [];
     for (let hit = hits.first[literal] ?? -1; hit !== -1; hit = hits.following[hit] ?? -1) {
@@ -66,5 +71,17 @@ describe('the automaton', () => {
     folding.fold(Buffer.from('ab'));
     scan(automaton, folding, hits);
     expect(hits.literals).toEqual([1]);
+  });
+
+  it('that has only literals beyond ASCII finds them though it walks only where they can be', () => {
+    const beyond = fc
+      .string({ unit: fc.constantFrom('a', 'b', 'é', '漢'), minLength: 1, maxLength: 4 })
+      .filter((literal) => /[é漢]/.test(literal));
+    const text = fc.string({ unit: fc.constantFrom('a', 'a', 'a', 'b', 'é', '漢'), maxLength: 80 });
+    fc.assert(
+      fc.property(fc.uniqueArray(beyond, { maxLength: 6 }), text, (literals, given) => {
+        expect(placesIn(literals, given, scanBeyondAscii)).toEqual(placesIn(literals, given));
+      }),
+    );
   });
 });
