@@ -7,11 +7,16 @@ import { Command, InvalidArgumentError } from 'commander';
 import { copyFormat } from './copy-format.ts';
 import { decodeBench, reportDecode } from './decode.ts';
 import { report } from './harness.ts';
+import { ingestMemory } from './ingest/memory.ts';
+import { reportIngest, reportMemory } from './ingest/report.ts';
+import type { IngestOptions } from './ingest/result.ts';
 import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
 import { matchBench, reportMatch } from './match.ts';
 import { type PassOptions, passBench } from './pass.ts';
 import { reportPass } from './pass-report.ts';
+import { reportStore } from './store/report.ts';
+import { storeBench } from './store.ts';
 
 function positive(text: string): number {
   if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('A whole number above 0.');
@@ -23,8 +28,37 @@ const program = new Command('bench').description(
 );
 program
   .command('ingest')
-  .description('spans per second, end to end, beside raw COPY of the same rows')
-  .action(async () => report(await ingest()));
+  .description('rows stored and acknowledged per second, beside raw COPY and Fastify + INSERT')
+  .option('--rounds <number>', 'rounds of everything that is measured in turn', positive, 5)
+  .option('--quick', 'a look of about a minute: one round, less of everything, nothing is written')
+  .addHelpText(
+    'after',
+    [
+      '',
+      'Takes about eight minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
+      'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
+      '',
+      'Examples:',
+      '  npm run bench -- ingest',
+      '  npm run bench -- ingest --quick',
+      '  HTTP_THREADS=2 npm run bench -- ingest --rounds 3',
+    ].join('\n'),
+  )
+  .action(async ({ rounds, quick = false }: Partial<IngestOptions> & { rounds: number }) =>
+    reportIngest(await ingest({ rounds: quick ? 1 : rounds, quick })),
+  );
+program
+  .command('ingest-memory')
+  .description('resident memory of the server over minutes at 80 % of what it can take')
+  .option('--memory-minutes <number>', 'how long', positive, 10)
+  .addHelpText(
+    'after',
+    '\nWrites bench/results/ingest-memory.json and its part of docs/performance.md.\n\n' +
+      'Example:\n  npm run bench -- ingest-memory --memory-minutes 2',
+  )
+  .action(async ({ memoryMinutes }: { memoryMinutes: number }) =>
+    reportMemory(await ingestMemory(memoryMinutes)),
+  );
 program
   .command('match')
   .description('megabytes of text per second, the fast matcher beside the plain one')
@@ -57,6 +91,11 @@ program
   .description('request bytes to COPY bytes, beside JSON.parse of the same body')
   .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
   .action(({ rounds }: { rounds: number }) => reportDecode(decodeBench(rounds)));
+program
+  .command('store')
+  .description('how rows are kept: compression, indexes, batches, connections, settings')
+  .option('--rounds <number>', 'rounds of every question', positive, 3)
+  .action(async ({ rounds }: { rounds: number }) => reportStore(await storeBench(rounds)));
 program
   .command('copy-format')
   .description('text or binary COPY, json or jsonb attributes')

@@ -11,6 +11,11 @@ import { TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 const DAY_MS = 86_400_000;
 /** today, and days ahead, so that a process that cannot reach its timer still finds a place */
 const DAYS_AHEAD = 2;
+/**
+ * Rows above it are compressed or lose documents to the TOAST table until they are below it: here two
+ * rows fill a page. PostgreSQL's own is a quarter of a page. A parent cannot have it.
+ */
+const TOAST_TARGET_BYTES = 4080;
 const LOCK_KEY = '0x736c756963652b31';
 /**
  * How long dropping may wait for a table that is being read; it is tried again at the next turn.
@@ -48,7 +53,11 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
     for (const table of TELEMETRY_TABLES) {
       const name = partitionName(table, day);
       if (await exists(connection, name)) continue;
-      await connection.query(`CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)`);
+      // How documents are kept stands at the parent (migration 0007), and is changed there.
+      await connection.query(
+        `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING STORAGE
+           INCLUDING COMPRESSION) WITH (toast_tuple_target = ${TOAST_TARGET_BYTES})`,
+      );
       await connection.query(
         `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${day}') TO ('${next}')`,
       );
