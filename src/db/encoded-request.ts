@@ -31,8 +31,13 @@ export interface EncodedRequest {
   readonly bytes: number;
 }
 
-/** What a request costs beside its rows: bookkeeping, resources, deltas. */
-const OVERHEAD_BYTES = 1024;
+/** Bookkeeping. */
+const OVERHEAD_BYTES = 512;
+/** A run's delta with its key. */
+const RUN_BYTES = 256;
+const CONTENT_BYTES = 256;
+/** A string takes up to two bytes per character. */
+const TEXT_BYTES_PER_UNIT = 2;
 
 const scratch = new BinaryCopyBuffer();
 
@@ -48,6 +53,29 @@ function encodeRows<Row>(
     scratch.clear();
   }
 }
+
+/** What a request holds in memory while it waits: its rows, and what is stored beside them. */
+export function heldBytes({
+  chunks,
+  resources,
+  metrics,
+  runs,
+}: Pick<EncodedRequest, 'chunks' | 'resources' | 'metrics' | 'runs'>): number {
+  let bytes = OVERHEAD_BYTES;
+  for (const { name } of runs) bytes += RUN_BYTES + textBytes(name?.length ?? 0);
+  for (const chunk of chunks.values()) bytes += chunk.length;
+  for (const row of resources) {
+    const resource = row.attributes.length + row.schemaUrl.length;
+    const scope = row.scopeAttributes.length + row.scopeSchemaUrl.length;
+    bytes += textBytes(resource + scope + row.scopeName.length + row.scopeVersion.length);
+  }
+  for (const { metadata, description, name, unit } of metrics) {
+    bytes += textBytes(metadata.length + description.length + name.length + unit.length);
+  }
+  return bytes;
+}
+
+const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
 
 /**
  * Encodes a request's rows.
@@ -71,17 +99,14 @@ export function encodeRequest(
   if (request.points.length > 0) {
     chunks.set('metric_points', encodeRows(request.points, writePoint, context));
   }
-  let bytes = OVERHEAD_BYTES;
-  for (const chunk of chunks.values()) bytes += chunk.length;
+  const { resources, metrics } = request;
+  const held = { chunks, resources, metrics, runs: runDeltas(request, workspaceId, runs) };
   return {
     workspaceId,
     arrivedAtMs,
-    chunks,
-    resources: request.resources,
-    metrics: request.metrics,
-    runs: runDeltas(request, workspaceId, runs),
+    ...held,
     sessionMarks: marks,
     rows: request.spans.length + request.logs.length + request.points.length,
-    bytes,
+    bytes: heldBytes(held),
   };
 }

@@ -1,11 +1,11 @@
 /**
  * Rows that are handed over one by one, as numbers and bytes, and become COPY bytes at once: the fast
- * counterpart of `encoded-request.ts`, byte for byte the same (`test/db/scanned-rows.test.ts`).
+ * counterpart of `encoded-request.ts`, byte for byte the same (`test/otlp/fast-decode.test.ts`).
  *
  * Where a row came from may be told after the row: its place is filled then.
  */
 import type { Hex16, MetricRow, ResourceRow } from '../model.ts';
-import type { EncodedRequest } from './encoded-request.ts';
+import { type EncodedRequest, heldBytes } from './encoded-request.ts';
 import { type BytesSource, RowBytes } from './row-bytes.ts';
 import type { LogSource, PointSource, SpanSource, TextRange, Texts } from './row-sources.ts';
 import type { RunDeltas } from './run-delta.ts';
@@ -19,7 +19,6 @@ interface Scope {
 
 /** Fixed fields of a row of either table, with room to spare. */
 const FIXED_BYTES = 320;
-const OVERHEAD_BYTES = 1024;
 const DAYS_1970_TO_2000 = 10_957;
 const DAY_MS = 86_400_000;
 const BILLION = 1_000_000_000;
@@ -182,16 +181,19 @@ export class ScannedRows {
     const rows = this.#originPlaces.length;
     const chunk = rowBytes.take();
     if (rows > 0) chunks.set(this.#table, chunk);
-    return {
-      workspaceId: this.#workspaceId,
-      arrivedAtMs: this.#arrivedAtMs,
+    const held = {
       chunks,
       resources: [...this.#resources.values()],
       metrics: [...this.#metrics.values()],
       runs: [...this.#runs.values()],
+    };
+    return {
+      workspaceId: this.#workspaceId,
+      arrivedAtMs: this.#arrivedAtMs,
+      ...held,
       sessionMarks: [],
       rows,
-      bytes: OVERHEAD_BYTES + chunk.length,
+      bytes: heldBytes(held),
     };
   }
 }

@@ -14,7 +14,7 @@ import type { ClaimedRun } from './evaluation-queue.ts';
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
   readonly stepsMax: number;
-  /** most bytes of attributes, events and bodies that one evaluation holds */
+  /** most bytes of names, messages, attributes, events and bodies that one evaluation holds */
   readonly bytesMax: number;
 }
 
@@ -126,9 +126,21 @@ const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time
 /** OTLP `SpanFlags`: it is known whether the parent is remote, and it is. */
 const REMOTE_PARENT = 0x300;
 
-/** A document's bytes in its table: never more than its text has, and known without reading it. */
-const stored = (column: string): string => `coalesce(pg_column_size(${column}) - 4, 0)`;
-const bytes = (column: string): string => `coalesce(octet_length(${column}::text), 0)`;
+/** What a step brings along in any length a sender likes. */
+const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
+const LOG_TEXTS = ['event_name', 'body', 'attributes'];
+/** Bytes in the table: never more than the texts have, and known without reading them. */
+const stored = (columns: readonly string[]): string =>
+  columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
+const bytes = (columns: readonly string[]): string =>
+  columns.map((column) => `coalesce(octet_length(${column}::text), 0)`).join(' + ');
+
+/**
+ * Most characters of a service's or scope's name. They are stored once and read with every step: a
+ * name of a megabyte would come twenty thousand times. Conventions are told by how names begin.
+ */
+const ORIGIN_CHARS_MAX = 256;
+const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
 
 /**
  * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
@@ -147,15 +159,15 @@ const READ_STEPS = `
   ), narrow AS (
     SELECT run.*, step.* FROM run CROSS JOIN LATERAL (
       SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
-             arrived_on, ctid AS place_stored, ${stored('attributes')} + ${stored('events')} AS stored
+             arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
         FROM spans WHERE ${ofRun('spans')}
       UNION ALL
       SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
-             ${stored('attributes')} + ${stored('body')}
+             ${stored(LOG_TEXTS)}
         FROM log_records AS log WHERE ${ofRun('log')}
       UNION ALL
       SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
-             ${stored('attributes')} + ${stored('body')}
+             ${stored(LOG_TEXTS)}
         FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
@@ -177,13 +189,13 @@ const READ_STEPS = `
                NULL::json AS body,
                coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
                coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
-               ${bytes('attributes')} + ${bytes('events')} AS bytes
+               ${bytes(SPAN_TEXTS)} AS bytes
           FROM spans
          WHERE kept.source = 'span' AND ${atPlace('spans')}
         UNION ALL
         SELECT NULL, event_name, 0, NULL, resource_id, attributes, NULL,
                body, coalesce(dropped_attributes, 0), false,
-               ${bytes('attributes')} + ${bytes('body')}
+               ${bytes(LOG_TEXTS)}
           FROM log_records AS log
          WHERE kept.source = 'log' AND ${atPlace('log')}
          LIMIT 1
@@ -195,7 +207,8 @@ const READ_STEPS = `
     SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
            encode(parent_span_id, 'hex') AS "parentSpanId", name, start, "end",
            status_code AS "statusCode", status_message AS "statusMessage",
-           scope_name AS "scopeName", service_name AS "serviceName", attributes, events, body,
+           ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
+           attributes, events, body,
            dropped::float8, remote AS "hasRemoteParent"
       FROM together LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources

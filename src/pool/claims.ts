@@ -128,9 +128,10 @@ export class Claims {
     await this.#settle(() => giveBackRuns(this.#deps.database, runs));
   }
 
-  /** Gives back everything that waits. */
-  async giveBackWaiting(): Promise<void> {
-    await this.giveBack(this.#waiting.splice(0).flatMap(({ runs }) => runs));
+  /** Gives back everything that waits, and the runs of `begun`, in one statement. */
+  async giveBackWaiting(begun: readonly ClaimedRun[] = []): Promise<void> {
+    const waiting = this.#waiting.splice(0).flatMap(({ runs }) => runs);
+    await this.giveBack([...begun, ...waiting]);
   }
 
   /** Gives a run back undecided; it has lost an attempt. */

@@ -126,10 +126,11 @@ export class Lane {
         await this.#settleFailure(task, outcome.why);
         return;
       case 'unreachable':
-        // The next runs would fare no better; the next turn may.
+        // The next runs would fare no better; the next turn may. None waits for it under a lease
+        // that nobody can renew.
         claims.close();
         claims.fail(new Error(outcome.why));
-        await claims.giveBack(task.runs);
+        await claims.giveBackWaiting(task.runs);
     }
   }
 

@@ -171,11 +171,11 @@ export class Pass {
 
   /** Waits for every lane to close, then gives back what none of them has begun. */
   async #drain(): Promise<void> {
-    while (this.#working.size > 0) {
+    do {
       await Promise.all(this.#working.values());
-      // May have found something, and opened lanes for it.
+      // A claim may be under way when no lane is, and opens lanes for what it finds.
       await this.#claims.settled();
-    }
+    } while (this.#working.size > 0);
     if (this.#renewals !== null) clearInterval(this.#renewals);
     this.#renewals = null;
     await this.#claims.giveBackWaiting();

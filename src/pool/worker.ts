@@ -1,5 +1,5 @@
 /**
- * What runs inside a worker thread: building the catalogue, and evaluating runs over database
+ * What runs inside a worker thread: checking the corpus, and evaluating runs over database
  * connections of its own. It never decides what becomes of a run that it could not evaluate: it says
  * why, and the pass settles it.
  */
@@ -7,7 +7,6 @@ import { setPriority } from 'node:os';
 import { workerData } from 'piscina';
 
 import { createDatabase } from '../db/database.ts';
-import { type Catalog, createCatalog } from '../engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
 import { evaluateTask, Turns, type Workshop } from './evaluate-task.ts';
@@ -47,11 +46,6 @@ function stepBack(): void {
   } catch {
     // Not allowed here: the threads share the cores as equals.
   }
-}
-
-/** Verifies the corpus and classifies its rules. */
-export function buildCatalog({ packageDir, manifestPath }: CatalogTask): Catalog {
-  return createCatalog(verifyCorpus(packageDir, loadManifest(manifestPath)));
 }
 
 /** Compares the files on disk with the manifest once more. */

@@ -4,10 +4,13 @@
  * Each thread is a pool of one, so that it is known which one has what. Piscina's abort signals are
  * not used: a thread with an abortable task gets no second one.
  */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 
 import type { Catalog } from '../engine/catalog.ts';
+import type { CatalogAnswer } from './catalog-process.ts';
 import {
   type CatalogTask,
   type EvaluateTask,
@@ -16,6 +19,7 @@ import {
   type WorkerSettings,
 } from './tasks.ts';
 
+const CATALOG_PROCESS = fileURLToPath(new URL('catalog-process.ts', import.meta.url));
 const FILENAME = fileURLToPath(new URL('worker-entry.js', import.meta.url));
 /** Nothing of the parent's: worker-entry.js brings its own loader. */
 const EXEC_ARGV: string[] = [];
@@ -47,19 +51,27 @@ export interface Workers {
 }
 
 /**
- * Builds the catalogue on a thread of its own, so that the caller's stays free.
+ * Builds the catalogue in a process of its own: the caller's thread stays free, and the memory it
+ * takes is given back.
  *
  * @throws what the engine throws: a tampered corpus, two files with one id
  */
 export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
-  const pool = new Piscina({ filename: FILENAME, execArgv: EXEC_ARGV, maxThreads: 1 });
-  // A thread that dies also rejects its task, which is where it is told.
-  pool.on('error', () => {});
-  try {
-    return (await pool.run(task, { name: 'buildCatalog' })) as Catalog;
-  } finally {
-    await pool.destroy();
-  }
+  const child = fork(CATALOG_PROCESS, {
+    execArgv: ['--import', import.meta.resolve('tsx')],
+    serialization: 'advanced',
+  });
+  const ended = new Promise<never>((_, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the process that builds the catalogue ended with ${signal ?? code}`)),
+    );
+  });
+  const answered = once(child, 'message') as Promise<[CatalogAnswer]>;
+  child.send(task);
+  const [answer] = await Promise.race([answered, ended]);
+  if (answer.ok) return answer.catalog;
+  throw answer.error;
 }
 
 /** One thread and, when that is ended, the next. */

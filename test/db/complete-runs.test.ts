@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { completeRuns, type Evaluation } from '../../src/db/complete-runs.ts';
-import { type ClaimedRun, claimRuns } from '../../src/db/evaluation-queue.ts';
+import { type ClaimedRun, claimRuns, giveBackRuns } from '../../src/db/evaluation-queue.ts';
 import { createWorkspace, setRedaction } from '../../src/db/workspaces.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';
@@ -99,6 +99,20 @@ test('a run that went to somebody else is left alone, its neighbours are stored'
   const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), '4.0.0');
   expect(stored).toEqual([null, ['high']]);
   expect(await scratch.rows('SELECT run_id FROM findings')).toEqual([{ run_id: hex16(2) }]);
+});
+
+test('who gave a run back and stores it all the same: its findings are stored once', async () => {
+  const before = await claimed(mine);
+  await giveBackRuns(scratch.database, before);
+  const again = await claimRuns(scratch.database, { settleMs: 0, timeoutMs: 0, limit: 100 });
+  expect(again.map(({ attempt }) => attempt)).toEqual([1]);
+  const found = { findings: [findingDraft({ ruleId: 'A' })] };
+  const both = [];
+  for (const run of [...before, ...again]) {
+    both.push(...(await completeRuns(scratch.database, evaluations([run], [found]), '4.0.0')));
+  }
+  expect(both).toEqual([['high'], null]);
+  expect(await scratch.rows('SELECT rule_id FROM findings')).toEqual([{ rule_id: 'A' }]);
 });
 
 test('all or none: what cannot be stored of one run keeps the others from it', async () => {

@@ -144,6 +144,16 @@ test('a batch ends at its size, and one request may be larger', async () => {
   expect(events.batches.map(({ requests }) => requests)).toEqual([2, 1, 1, 2]);
 });
 
+test('a batch may be made smaller, and still holds one request at least', async () => {
+  const sample = named('0');
+  const writer = createWriter({ ...ROOMY, lanes: 1, batchBytesMax: sample.bytes * 2 });
+  await Promise.all(['1', '2', '3', '4', '5'].map((name) => writer.offer(named(name))));
+  expect(events.batches.map(({ requests }) => requests)).toEqual([2, 2, 1]);
+  const narrow = createWriter({ ...ROOMY, lanes: 1, batchBytesMax: 1 });
+  await Promise.all([narrow.offer(named('6')), narrow.offer(named('7'))]);
+  expect(events.batches.slice(3).map(({ requests }) => requests)).toEqual([1, 1]);
+});
+
 test('past the limit it refuses, and what it refused it never took', async () => {
   const sample = named('sample');
   const writer = createWriter({ inflightBytesMax: sample.bytes * 2 });
@@ -229,11 +239,11 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
       () => named('bad', { resources: [resourceRow({ id: hex16(9), attributes: '{bad' })] }),
     ],
     [
-      'a resource with a missing name',
+      'a metric without a kind',
       '23502',
       () =>
         named('bad', {
-          metrics: [{ ...metricRow({ id: hex16(9) }), name: null as unknown as string }],
+          metrics: [{ ...metricRow({ id: hex16(9) }), kind: null as unknown as 'gauge' }],
         }),
     ],
     [

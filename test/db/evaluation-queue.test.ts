@@ -50,6 +50,34 @@ async function insertRun(
   );
 }
 
+/** Runs 1, 2, 3 … of workspace 1, whose last arrivals are so many seconds ago. */
+async function insertMany(count: number, state: RunState, ageSeconds: number): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+     SELECT 1, lpad(to_hex(n), 32, '0')::uuid, $2, 1, 0,
+            now() - make_interval(secs => $3 + n / 1000.0)
+       FROM generate_series(1, $1::int) AS n`,
+    [count, state, ageSeconds],
+  );
+}
+
+type Statement = (database: typeof scratch.database) => Promise<unknown>;
+
+/** How PostgreSQL carried a statement out; it uses indexes alone. */
+async function planOf(statement: Statement): Promise<string> {
+  let plan = '';
+  const explaining = {
+    query: async (text: string, values: unknown[] = []) => {
+      const { rows } = await scratch.database.query(`EXPLAIN ANALYZE ${text}`, values);
+      plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      return { rows: [], rowCount: 0 };
+    },
+  };
+  await statement(explaining as unknown as typeof scratch.database);
+  expect(plan).not.toContain('Seq Scan');
+  return plan;
+}
+
 async function claim(limit = SETTINGS.limit): Promise<ClaimedRun[]> {
   return await claimRuns(scratch.database, { ...SETTINGS, limit });
 }
@@ -163,37 +191,47 @@ describe('claiming', () => {
   });
 
   test('reads due runs only, however many are running', async () => {
-    await scratch.database.query(
-      `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
-       SELECT 1, lpad(to_hex(n), 32, '0')::uuid, 'running', 1, 0, now() - interval '2 minutes'
-         FROM generate_series(1, 20000) AS n`,
-    );
+    await insertMany(20_000, 'running', 120);
     await insertRun(hex16(0xfffff));
     await scratch.database.query('ANALYZE runs');
-    const read = async (work: (database: typeof scratch.database) => Promise<unknown>) => {
-      let plan = '';
-      const explaining = {
-        query: async (text: string, values: unknown[] = []) => {
-          const { rows } = await scratch.database.query(`EXPLAIN ANALYZE ${text}`, values);
-          plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-          return { rows: [], rowCount: 0 };
-        },
-      };
-      await work(explaining as unknown as typeof scratch.database);
-      expect(plan).not.toContain('Seq Scan');
-      return [...plan.matchAll(/using (runs_\w+) .*rows=(\d+)/g)].map(([, index, rows]) => [
-        index,
-        Number(rows),
-      ]);
-    };
-    const claiming = await read((database) => claimRuns(database, SETTINGS));
-    expect(claiming).toEqual(
+    const rowsRead = async (statement: Statement) =>
+      [...(await planOf(statement)).matchAll(/using (runs_\w+) .*rows=(\d+)/g)].map(
+        ([, index, rows]) => [index, Number(rows)],
+      );
+    expect(await rowsRead((database) => claimRuns(database, SETTINGS))).toEqual(
       expect.arrayContaining([
         ['runs_running', 0],
         ['runs_finished', 1],
       ]),
     );
-    expect(await read((database) => giveUpRuns(database))).toContainEqual(['runs_exhausted', 0]);
+    expect(await rowsRead((database) => giveUpRuns(database))).toContainEqual([
+      'runs_exhausted',
+      0,
+    ]);
+  });
+
+  test('reads a few of them, however many are due, for those claimed before too', async () => {
+    await insertMany(20_000, 'completed', 3600);
+    await scratch.database.query('ANALYZE runs');
+    const plan = await planOf((database) => claimRuns(database, { ...SETTINGS, limit: 10 }));
+    const read = [...plan.matchAll(/Rows Removed by Filter: (\d+)|actual .*?rows=(\d+)/g)].map(
+      ([, removed, rows]) => Number(removed ?? rows),
+    );
+    expect(Math.max(...read)).toBeLessThan(200);
+  });
+
+  test('finds those claimed before among the oldest; others wait their turn', async () => {
+    await insertMany(40, 'completed', 3600);
+    await insertRun(hex16(0xa1), 'completed', 4000);
+    await insertRun(hex16(0xa2), 'completed', 3000);
+    await scratch.database.query('UPDATE runs SET attempts = 1 WHERE run_id >= $1', [hex16(0xa1)]);
+    const runs = await claim(2);
+    expect(runs.map(({ attempt }) => attempt).sort()).toEqual([1, 2]);
+    expect(runs.map(({ runId }) => runId)).toContain(hex16(0xa1));
+    const others = [];
+    for (let round = 0; round < 20; round += 1) others.push(...(await claim(2)));
+    const place = others.findIndex(({ runId }) => runId === hex16(0xa2));
+    expect([others.length, place > 20, place < 30]).toEqual([40, true, true]);
   });
 
   test('passes over a run that another is just taking', async () => {

@@ -271,22 +271,33 @@ describe('limits', () => {
 
   test('the bytes of their texts, counted as UTF-8', async () => {
     await store(four(['{"k":"é"}', '{"k":"é"}', '{"k":"é"}', '{}']));
-    expect(await names({ stepsMax: 9, bytesMax: 30 })).toEqual(['0', '1', '2']);
-    expect(await names({ stepsMax: 9, bytesMax: 29 })).toEqual(['0', '1']);
-    expect((await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 29 })).unread).toBe(2);
+    expect(await names({ stepsMax: 9, bytesMax: 33 })).toEqual(['0', '1', '2']);
+    expect(await names({ stepsMax: 9, bytesMax: 32 })).toEqual(['0', '1']);
+    expect((await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 32 })).unread).toBe(2);
   });
 
-  test('events and bodies count too', async () => {
-    const events = '[{"name":"e"}]';
+  test('names, messages, events and bodies count too', async () => {
+    const texts = { name: 'name', statusMessage: 'broke', events: '[{"name":"e"}]' };
+    const log = { traceId: TRACE_ID, timeUnixNano: '3', eventName: 'event', body: '"0123456789"' };
     await store({
-      spans: [spanRow({ startUnixNano: '1', events }), spanRow({ startUnixNano: '2', events })],
-      logs: [logRow({ traceId: TRACE_ID, timeUnixNano: '3', body: '"0123456789"' })],
+      spans: ['1', '2'].map((startUnixNano) => spanRow({ startUnixNano, ...texts })),
+      logs: [logRow(log)],
     });
     const read = async (bytesMax: number): Promise<number> =>
       (await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax })).steps.length;
-    expect(await read(32)).toBe(2);
-    expect(await read(45)).toBe(2);
-    expect(await read(46)).toBe(3);
+    expect(await read(49)).toBe(1);
+    expect(await read(50)).toBe(2);
+    expect(await read(68)).toBe(2);
+    expect(await read(69)).toBe(3);
+  });
+
+  test('of a service’s and a scope’s name, which come with every step, the beginning is read', async () => {
+    const name = 'ł'.repeat(100_000);
+    const resource = resourceRow({ serviceName: name, scopeName: name });
+    await store({ resources: [resource], spans: [spanRow()] });
+    const { steps } = await readSteps(scratch.database, RUN);
+    const beginning = 'ł'.repeat(256);
+    expect(steps).toMatchObject([{ serviceName: beginning, scopeName: beginning }]);
   });
 
   test('a first step above the limit is read all the same, and the rest is counted', async () => {
@@ -342,12 +353,12 @@ describe('several runs at once', () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(92) });
     for (const number of [1, 2, 3]) await store({ spans: [span(number, `${number}`, attributes)] });
     const all = [run(1), run(2), run(3)];
-    expect(await namesOf(all, 300)).toEqual([
+    expect(await namesOf(all, 303)).toEqual([
       ['1', 0],
       ['2', 0],
       ['3', 0],
     ]);
-    expect(await namesOf(all, 299)).toEqual([
+    expect(await namesOf(all, 302)).toEqual([
       ['1', 0],
       ['2', 0],
     ]);

@@ -34,6 +34,7 @@ import { decodeLogs } from '../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../src/otlp/metrics.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
 import { accepted, SPAN_ID, TRACE_ID } from './bodies.ts';
+import { isTakenAlike } from './both-ways.ts';
 
 const RESOURCE = resourceFromAttributes({ 'service.name': 'agent', 'host.cpus': 8 });
 const PARENT = trace.setSpanContext(ROOT_CONTEXT, {
@@ -75,6 +76,7 @@ test('spans', async () => {
   const body = toBuffer(JsonTraceSerializer.serializeRequest(exporter.getFinishedSpans()));
   await provider.shutdown();
 
+  expect(isTakenAlike('traces', body)).toBe(true);
   const request = accepted(decodeTraces(body));
   expect(request.rejections).toEqual([]);
   expect(request.resources).toMatchObject([
@@ -134,6 +136,7 @@ test('log records', async () => {
   const body = toBuffer(JsonLogsSerializer.serializeRequest(exporter.getFinishedLogRecords()));
   await provider.shutdown();
 
+  expect(isTakenAlike('logs', body)).toBe(true);
   const request = accepted(decodeLogs(body));
   expect(request.rejections).toEqual([]);
   expect(request.logs).toEqual([
@@ -193,6 +196,8 @@ test('metrics', async () => {
   const body = toBuffer(JsonMetricsSerializer.serializeRequest(resourceMetrics));
   await provider.shutdown();
 
+  // It holds an exponential histogram.
+  expect(isTakenAlike('metrics', body)).toBe(false);
   const request = accepted(decodeMetrics(body));
   expect(request.rejections).toEqual([]);
   expect(

@@ -2,47 +2,21 @@
  * The fast way from bytes to rows gives what the plain way gives, byte for byte, or leaves the body to
  * it. Random exports in every way of writing JSON, tidy ones, broken ones.
  */
-import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { traceBody } from '../../bench/bodies.ts';
 import { logBody, metricBody } from '../../bench/signal-bodies.ts';
-import { LogRuns } from '../../src/db/log-runs.ts';
-import { decodePlainly, decodeRequest, scanOrNull } from '../../src/main/request-decoder.ts';
 import type { Signal } from '../../src/model.ts';
 import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
-import { NOON_MS } from '../support/rows.ts';
 import { SPAN_ID, TRACE_ID } from './bodies.ts';
+import { isTakenAlike as compare, scanned } from './both-ways.ts';
 import { dice, exportTree } from './export-trees.ts';
 import { type Habits, pick, TIDY, writeJson } from './json-writer.ts';
 
 const RUNS = 500;
 /** Properties take a second or two, and many times that where machines are shared. */
 const TIMEOUT_MS = 120_000;
-const WORKSPACE = 7;
 const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics'];
-
-const context = () => ({
-  workspaceId: WORKSPACE,
-  arrivedAtMs: NOON_MS,
-  logRuns: new LogRuns(),
-});
-
-/** Decodes both ways and compares; @returns whether the fast way took the body. */
-function compare(signal: Signal, body: Buffer): boolean {
-  const before = Buffer.from(body);
-  const plain = decodePlainly(signal, body, context());
-  const scanned = scanOrNull(signal, body, context());
-  if (scanned !== null && !isDeepStrictEqual(scanned, plain)) {
-    expect(scanned).toEqual(plain);
-    expect.unreachable('the two differ');
-  }
-  expect(body.equals(before)).toBe(true);
-  if (scanned === null) {
-    expect(isDeepStrictEqual(decodeRequest(signal, body, context()), plain)).toBe(true);
-  }
-  return scanned !== null;
-}
 
 const share: fc.Arbitrary<number> = fc.constantFrom(0, 0, 0.02, 0.3);
 const habits: fc.Arbitrary<Habits> = fc.record({
@@ -220,9 +194,8 @@ test('a large resource with many scopes is left to the plain way', () => {
 
 describe('requests one after the other', () => {
   const rowsOf = (body: Buffer): Buffer => {
-    const result = scanOrNull('traces', body, context());
-    const chunk = result?.ok ? result.request.encoded.chunks.get('spans') : undefined;
-    if (chunk === undefined) throw new Error('the body was left to the plain way');
+    const chunk = scanned('traces', body).encoded.chunks.get('spans');
+    if (chunk === undefined) throw new Error('the body holds no spans');
     return chunk;
   };
 

@@ -122,6 +122,7 @@ function passOf(
   threads = 2,
   database = scratch.database,
   timing: Partial<PassTiming> = {},
+  intervalMs = SETTINGS.intervalMs,
 ): Pass {
   const note =
     (what: string) =>
@@ -139,10 +140,11 @@ function passOf(
     findingsStored: (severity, count) => told.push(`${severity} ${count}`),
   };
   const workers = { threads: Array.from({ length: threads }, () => threadOf(answer)) };
-  return new Pass({ database, workers, snapshot: SNAPSHOT, rules: [], events }, SETTINGS, {
-    ...TIMING,
-    ...timing,
-  });
+  return new Pass(
+    { database, workers, snapshot: SNAPSHOT, rules: [], events },
+    { ...SETTINGS, intervalMs },
+    { ...TIMING, ...timing },
+  );
 }
 
 const states = (): Promise<Record<string, unknown>[]> =>
@@ -362,6 +364,82 @@ test('what cannot be told to the database is told once it is back', async () => 
   await pass.stop();
   expect(told).toEqual(['undecided: once', 'failed: away', 'failed: away']);
   expect(await states()).toMatchObject([{ evaluation: 'pending', attempts: 1 }]);
+});
+
+/** The database as the pass sees it: `before` is asked ahead of every statement, and may refuse. */
+const beforeEvery = (before: (text: string) => Promise<void>): typeof scratch.database =>
+  new Proxy(scratch.database, {
+    get: (target, key) =>
+      key !== 'query'
+        ? Reflect.get(target, key)
+        : async (text: string, values: unknown[]) => {
+            await before(text);
+            return await target.query(text, values);
+          },
+  });
+
+test('an outage, however long and however many runs were claimed, costs no attempt', async () => {
+  await insertRuns(150);
+  await scratch.database.query('UPDATE runs SET spans = 10000');
+  let isAway = false;
+  const database = beforeEvery(async () => {
+    if (isAway) throw new Error('away');
+  });
+  const pass = passOf(
+    async (run, signal) => {
+      isAway ||= told.length === 0;
+      return isAway ? { kind: 'unreachable', why: 'away' } : await evaluated()(run, signal);
+    },
+    1,
+    database,
+  );
+  pass.start();
+  await waitFor(() => told.length > 320, { ...SOON, what: 'many turns fail' });
+  isAway = false;
+  await waitFor(
+    async () => (await states()).every(({ evaluation }) => evaluation === 'evaluated'),
+    {
+      ...SOON,
+      what: 'all runs are evaluated',
+    },
+  );
+  await pass.stop();
+  expect(await states()).toEqual([{ ...EVALUATED, n: 150 }]);
+});
+
+test('stopping waits for a claim under way and gives back what it takes', async () => {
+  await insertRuns(3);
+  let claims = 0;
+  let goOn = (): void => {};
+  const held = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const database = beforeEvery(async (text) => {
+    if (!text.includes('SET lease_until = now()') || ++claims < 2) return;
+    await insertRuns(2, 1, 4);
+    await held;
+  });
+  const answer: Answer = async () => {
+    await waitFor(() => claims === 2, { ...SOON, what: 'the second claim begins' });
+    return { kind: 'unreachable', why: 'away' };
+  };
+  const pass = passOf(answer, 1, database, {}, 600_000);
+  pass.start();
+  await waitFor(async () => (await states()).some(({ leased, n }) => !leased && n === 4), {
+    ...SOON,
+    what: 'what was begun is given back',
+  });
+  // Asked later and answered later: by then the lane knows as well, and has closed.
+  await states();
+  let isOver = false;
+  const stopped = pass.stop().then(() => {
+    isOver = true;
+  });
+  for (let question = 0; question < 3; question += 1) await states();
+  expect(isOver).toBe(false);
+  goOn();
+  await stopped;
+  expect(await states()).toEqual([{ ...PENDING, n: 5 }]);
 });
 
 test('a database that is away fails the pass and its probe, and nothing else', async () => {

@@ -8,7 +8,18 @@ import { parseAnyValue, parseAttributes } from '../any-value.ts';
 import { Fault } from '../fault.ts';
 import { FieldTable } from './field-table.ts';
 import { copyDouble } from './number-scanner.ts';
-import { LEFT_TO_PLAIN, MINUS, OPEN_OBJECT, QUOTE, type Scanner } from './scanner.ts';
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  LEFT_TO_PLAIN,
+  MINUS,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  type Scanner,
+} from './scanner.ts';
 
 /** Deeper values are left to the plain decoder, which knows the limit. */
 const DEPTH_MAX = 60;
@@ -25,7 +36,6 @@ const DOLLAR = 0x24;
 
 const ENTRY = new FieldTable(['key', 'value']);
 const KEY = 0;
-const VALUE = 1;
 
 const ANY_VALUE = new FieldTable([
   'stringValue',
@@ -132,9 +142,9 @@ function copyEntries(scanner: Scanner, depth: number, nested: boolean): void {
   while (more) {
     copyEntry(scanner, depth, nested, firstKey);
     more = scanner.nextElement();
-    if (more) arena.byte(0x2c);
+    if (more) arena.byte(COMMA);
   }
-  arena.byte(0x7d);
+  arena.byte(CLOSE_OBJECT);
   keyCount = firstKey;
 }
 
@@ -158,12 +168,10 @@ function copyEntry(scanner: Scanner, depth: number, nested: boolean, firstKey: n
         return;
       }
       // The AnyValue or the entry has more members than this one.
-      if (scanner.nextMember()) throw NOT_ORDINARY;
-      if (scanner.nextMember()) skipRest(scanner);
+      if (scanner.nextMember() || scanner.nextField(ENTRY) >= 0) throw NOT_ORDINARY;
       return;
     }
-    if (scanner.nextMember()) copyRest(scanner, depth);
-    else scanner.arena.literal(NULL);
+    copyRest(scanner, depth);
     return;
   }
   copyOddEntry(scanner, depth, nested, firstKey);
@@ -188,36 +196,19 @@ function copyOddEntry(scanner: Scanner, depth: number, nested: boolean, firstKey
   if (scanner.field(ENTRY) !== KEY || scanner.peek() !== QUOTE) throw NOT_ORDINARY;
   scanner.at += 1;
   copyKey(scanner, nested, firstKey);
-  if (scanner.nextMember()) copyRest(scanner, depth);
-  else scanner.arena.literal(NULL);
+  copyRest(scanner, depth);
 }
 
 /** The entry's members behind its key. */
 function copyRest(scanner: Scanner, depth: number): void {
-  let hasValue = false;
-  let more = true;
-  while (more) {
-    const field = scanner.field(ENTRY);
-    if (field === KEY || (field === VALUE && hasValue)) throw NOT_ORDINARY;
-    if (field === VALUE) {
-      copyValue(scanner, depth);
-      hasValue = true;
-    } else {
-      scanner.skipValue();
-    }
-    more = scanner.nextMember();
+  const field = scanner.nextField(ENTRY);
+  if (field < 0) {
+    scanner.arena.literal(NULL);
+    return;
   }
-  if (!hasValue) scanner.arena.literal(NULL);
-}
-
-/** The entry's members behind its value. */
-function skipRest(scanner: Scanner): void {
-  let more = true;
-  while (more) {
-    if (scanner.field(ENTRY) >= 0) throw NOT_ORDINARY;
-    scanner.skipValue();
-    more = scanner.nextMember();
-  }
+  if (field === KEY) throw NOT_ORDINARY;
+  copyValue(scanner, depth);
+  if (scanner.nextField(ENTRY) >= 0) throw NOT_ORDINARY;
 }
 
 /** Writes the key, whose opening quote has been read, and the colon. */
@@ -229,7 +220,7 @@ function copyKey(scanner: Scanner, nested: boolean, firstKey: number): void {
   if (nested && arena.view.getUint8(start) === DOLLAR) throw NOT_ORDINARY;
   noteKey(arena.view, start, arena.end, firstKey);
   arena.byte(QUOTE);
-  arena.byte(0x3a);
+  arena.byte(COLON);
 }
 
 /**
@@ -272,18 +263,19 @@ function copyValue(scanner: Scanner, depth: number): void {
     return;
   }
   let written = -1;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(ANY_VALUE);
-    if (field < 0) {
-      scanner.skipValue();
-    } else if (scanner.isNull()) {
+  for (
+    let field = scanner.firstField(ANY_VALUE);
+    field >= 0;
+    field = scanner.nextField(ANY_VALUE)
+  ) {
+    if (scanner.isNull()) {
       if (field === written) throw NOT_ORDINARY;
-    } else {
-      // Which of several members stands is a rule of `../any-value.ts`.
-      if (written >= 0) throw NOT_ORDINARY;
-      copyMember(scanner, field, depth);
-      written = field;
+      continue;
     }
+    // Which of several members stands is a rule of `../any-value.ts`.
+    if (written >= 0) throw NOT_ORDINARY;
+    copyMember(scanner, field, depth);
+    written = field;
   }
   if (written < 0) arena.literal(NULL);
 }
@@ -337,20 +329,15 @@ function isNumberByte(byte: number): boolean {
 
 /** Finds the list in {"values": […]}; false when there is none. */
 function openValues(scanner: Scanner): boolean {
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const isList = scanner.field(VALUES) === 0;
-    if (isList && !scanner.isNull()) return true;
-    if (!isList) scanner.skipValue();
+  for (let field = scanner.firstField(VALUES); field >= 0; field = scanner.nextField(VALUES)) {
+    if (!scanner.isNull()) return true;
   }
   return false;
 }
 
 /** Goes past what {"values": […]} has behind its list. */
 function closeValues(scanner: Scanner): void {
-  while (scanner.nextMember()) {
-    if (scanner.field(VALUES) === 0) throw NOT_ORDINARY;
-    scanner.skipValue();
-  }
+  if (scanner.nextField(VALUES) >= 0) throw NOT_ORDINARY;
 }
 
 function copyArray(scanner: Scanner, depth: number): void {
@@ -359,14 +346,14 @@ function copyArray(scanner: Scanner, depth: number): void {
     arena.literal(EMPTY_LIST);
     return;
   }
-  arena.byte(0x5b);
+  arena.byte(OPEN_LIST);
   let more = scanner.openList();
   while (more) {
     copyValue(scanner, depth + 1);
     more = scanner.nextElement();
-    if (more) arena.byte(0x2c);
+    if (more) arena.byte(COMMA);
   }
-  arena.byte(0x5d);
+  arena.byte(CLOSE_LIST);
   closeValues(scanner);
 }
 

@@ -24,7 +24,7 @@ export interface Field {
 export class FieldTable {
   readonly #slots: (Field | null)[];
   readonly #shift: number;
-  /** the field that was read last; before the first one, and after unknown ones, none is expected */
+  /** the known field that was read last; before the first one none is expected */
   last: Field | null = null;
 
   /** @param names the names, whose places become their ids */

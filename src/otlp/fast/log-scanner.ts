@@ -30,12 +30,11 @@ export function scanLog(scanner: Scanner, log: ScannedLog): void {
   log.reset();
   reserveRow(scanner);
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(LOG_RECORD);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (
+    let field = scanner.firstField(LOG_RECORD);
+    field >= 0;
+    field = scanner.nextField(LOG_RECORD)
+  ) {
     seen = once(seen, field);
     scanField(scanner, log, field);
   }

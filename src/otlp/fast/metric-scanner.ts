@@ -51,15 +51,10 @@ export function scanMetric(
   const texts = ['', '', '', '', '', ''];
   let kind = -1;
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(METRIC);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (let field = scanner.firstField(METRIC); field >= 0; field = scanner.nextField(METRIC)) {
     seen = once(seen, field);
     if (field < NAMES.length) {
-      texts[field] = textOf(scanner);
+      texts[field] = scanner.textOfValue();
     } else if (!scanner.isNull()) {
       if (kind >= 0 || field - NAMES.length >= KINDS.length) throw LEFT_TO_PLAIN;
       kind = field - NAMES.length;
@@ -67,14 +62,6 @@ export function scanMetric(
     }
   }
   return metricOf(kind, texts);
-}
-
-/** The text of the next value, which is known to be valid afterwards. */
-function textOf(scanner: Scanner): string {
-  scanner.peek();
-  const start = scanner.at;
-  scanner.skipValue();
-  return scanner.slice(start, scanner.at);
 }
 
 function scanData(
@@ -85,15 +72,10 @@ function scanData(
   texts: string[],
 ): void {
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(DATA);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (let field = scanner.firstField(DATA); field >= 0; field = scanner.nextField(DATA)) {
     seen = once(seen, field);
     if (field > 0) {
-      texts[NAMES.length + field - 1] = textOf(scanner);
+      texts[NAMES.length + field - 1] = scanner.textOfValue();
     } else if (!scanner.isNull()) {
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         scanPoint(scanner, point, KINDS[kind] === 'histogram');

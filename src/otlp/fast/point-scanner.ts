@@ -55,12 +55,11 @@ export function scanPoint(scanner: Scanner, point: ScannedPoint, isHistogram: bo
 
 function scanNumber(scanner: Scanner, point: ScannedPoint): void {
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(NUMBER_POINT);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (
+    let field = scanner.firstField(NUMBER_POINT);
+    field >= 0;
+    field = scanner.nextField(NUMBER_POINT)
+  ) {
     seen = once(seen, field);
     if (field < SHARED.length) {
       scanShared(scanner, point, field);
@@ -131,12 +130,11 @@ function scanHistogram(scanner: Scanner, point: ScannedPoint): void {
   let bounds = 0;
   let boundsStart = 0;
   let boundsEnd = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(HISTOGRAM_POINT);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (
+    let field = scanner.firstField(HISTOGRAM_POINT);
+    field >= 0;
+    field = scanner.nextField(HISTOGRAM_POINT)
+  ) {
     seen = once(seen, field);
     switch (field) {
       case 5:

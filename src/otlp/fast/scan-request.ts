@@ -43,7 +43,6 @@ const ORIGIN_WORK_MAX = 4 * 1024 * 1024;
 
 const LIST = 0;
 const ORIGIN = 1;
-const SCHEMA_URL = 2;
 
 const frame = (resources: string, scopes: string, items: string): Frame => ({
   body: new FieldTable([resources]),
@@ -97,12 +96,9 @@ export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolea
 
 function scanBody(frame: Frame, signal: Signal, sink: RowSink): void {
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    if (scanner.field(frame.body) !== LIST) {
-      scanner.skipValue();
-      continue;
-    }
-    seen = once(seen, LIST);
+  const { body } = frame;
+  for (let field = scanner.firstField(body); field >= 0; field = scanner.nextField(body)) {
+    seen = once(seen, field);
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
       scanResource(frame, signal, sink);
@@ -115,9 +111,9 @@ function scanResource(frame: Frame, signal: Signal, sink: RowSink): void {
   const resource: Texts = { origin: '', schemaUrl: '' };
   const scopes: Scope[] = [];
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(frame.resource);
-    if (field >= 0) seen = once(seen, field);
+  const table = frame.resource;
+  for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
+    seen = once(seen, field);
     if (field !== LIST) {
       readText(resource, field);
       continue;
@@ -147,13 +143,11 @@ function leaveSessionProduct(resource: Texts, scope: Texts): void {
   if (isSessionProduct(origin)) throw LEFT_TO_PLAIN;
 }
 
-/** Notes the text of a resource, scope or schema URL; goes past other members. */
+/** Notes the text of a resource, scope or schema URL. */
 function readText(texts: Texts, field: number): void {
-  scanner.peek();
-  const start = scanner.at;
-  scanner.skipValue();
-  if (field === ORIGIN) texts.origin = scanner.slice(start, scanner.at);
-  else if (field === SCHEMA_URL) texts.schemaUrl = scanner.slice(start, scanner.at);
+  const text = scanner.textOfValue();
+  if (field === ORIGIN) texts.origin = text;
+  else texts.schemaUrl = text;
 }
 
 function scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink): Scope {
@@ -161,9 +155,9 @@ function scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink)
   let rows = 0;
   let withoutTrace = 0;
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(frame.scope);
-    if (field >= 0) seen = once(seen, field);
+  const table = frame.scope;
+  for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
+    seen = once(seen, field);
     if (field !== LIST) {
       readText(texts, field);
       continue;

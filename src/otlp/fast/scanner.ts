@@ -28,6 +28,7 @@ const BACKSLASH = 0x5c;
 const SPACE = 0x20;
 const ZERO = 0x30;
 const LETTER_U = 0x75;
+const NO_FIELD = -1;
 const NULL_WORD = 0x6c6c756e; // `null`, little-endian
 const TRUE_WORD = 0x65757274; // `true`
 const ALSE_WORD = 0x65736c61; // `alse`
@@ -128,6 +129,26 @@ export class Scanner {
     if (byte === COMMA) return true;
     if (byte === close) return false;
     throw LEFT_TO_PLAIN;
+  }
+
+  /** Opens an object and goes on to its first member that the table knows; −1 when it has none. */
+  firstField(table: FieldTable): number {
+    return this.openObject() ? this.#knownField(table) : NO_FIELD;
+  }
+
+  /** After a member's value: goes on to the next member that the table knows; −1 at the end. */
+  nextField(table: FieldTable): number {
+    return this.nextMember() ? this.#knownField(table) : NO_FIELD;
+  }
+
+  #knownField(table: FieldTable): number {
+    let field = this.field(table);
+    while (field === UNKNOWN_FIELD) {
+      this.skipValue();
+      if (!this.nextMember()) return NO_FIELD;
+      field = this.field(table);
+    }
+    return field;
   }
 
   /** Reads a member's name and the colon behind it; names that are not in the table are one. */
@@ -276,6 +297,14 @@ export class Scanner {
   /** The body's text between two places, which must stand on character boundaries. */
   slice(start: number, end: number): string {
     return this.body.toString(this.#encoding, start, end);
+  }
+
+  /** Goes past a value; @returns its text, which is known to be valid and storable. */
+  textOfValue(): string {
+    this.peek();
+    const start = this.at;
+    this.skipValue();
+    return this.slice(start, this.at);
   }
 
   /** The value between two places that `skipValue` has found. */

@@ -9,7 +9,15 @@ import { FieldTable } from './field-table.ts';
 import { scanId, scanTraceId } from './id-scanner.ts';
 import { scanTime, scanUint } from './number-scanner.ts';
 import type { ScannedSpan, TextRange } from './scanned-rows.ts';
-import { CLOSE_OBJECT, COMMA, LEFT_TO_PLAIN, QUOTE, type Scanner } from './scanner.ts';
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COMMA,
+  LEFT_TO_PLAIN,
+  OPEN_LIST,
+  QUOTE,
+  type Scanner,
+} from './scanner.ts';
 
 const KIND_MAX = 5;
 const STATUS_MAX = 2;
@@ -76,12 +84,7 @@ export function scanSpan(scanner: Scanner, span: ScannedSpan): void {
   let seen = 0;
   let hasTraceId = false;
   let hasSpanId = false;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(SPAN);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (let field = scanner.firstField(SPAN); field >= 0; field = scanner.nextField(SPAN)) {
     seen = once(seen, field);
     if (field === 0) hasTraceId = scanTraceId(scanner, span.ids);
     else if (field === 1) hasSpanId = scanId(scanner, span.ids, 16, 8);
@@ -153,12 +156,7 @@ function scanParent(scanner: Scanner, span: ScannedSpan): void {
 function scanStatus(scanner: Scanner, span: ScannedSpan): void {
   if (scanner.isNull()) return;
   let seen = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(STATUS);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (let field = scanner.firstField(STATUS); field >= 0; field = scanner.nextField(STATUS)) {
     seen = once(seen, field);
     if (field === 0) span.statusCode = scanUint(scanner, STATUS_MAX);
     else scanText(scanner, span.statusMessage);
@@ -170,7 +168,7 @@ function scanEvents(scanner: Scanner, span: ScannedSpan): void {
   if (scanner.isNull() || !scanner.openList()) return;
   const { lists, events } = span;
   events.start = lists.end;
-  let opening = 0x5b;
+  let opening = OPEN_LIST;
   do {
     lists.reserve(PARTS_BYTES);
     lists.byte(opening);
@@ -179,7 +177,7 @@ function scanEvents(scanner: Scanner, span: ScannedSpan): void {
     scanner.arena.end = end;
     opening = COMMA;
   } while (scanner.nextElement());
-  lists.byte(0x5d);
+  lists.byte(CLOSE_LIST);
   events.end = lists.end;
 }
 
@@ -193,12 +191,7 @@ function scanEvent(scanner: Scanner, lists: Arena): void {
   let attributesEnd = name;
   let time = '0';
   let dropped = 0;
-  for (let more = scanner.openObject(); more; more = scanner.nextMember()) {
-    const field = scanner.field(EVENT);
-    if (field < 0) {
-      scanner.skipValue();
-      continue;
-    }
+  for (let field = scanner.firstField(EVENT); field >= 0; field = scanner.nextField(EVENT)) {
     seen = once(seen, field);
     if (field === 0) {
       name = arena.end;

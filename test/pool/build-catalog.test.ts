@@ -1,0 +1,25 @@
+/** The catalogue, built in a process of its own: what it answers, and how it fails. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+
+import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
+import { buildCatalog } from '../../src/pool/workers.ts';
+
+test('tells every rule of the corpus with what it can do here', async () => {
+  const catalog = await buildCatalog({
+    packageDir: corpusPackageDir(),
+    manifestPath: MANIFEST_PATH,
+  });
+  expect(catalog.snapshot.version).toBe('4.0.0');
+  expect(catalog.rules.length).toBeGreaterThan(700);
+});
+
+test('a corpus whose files are missing is refused, in the words of the engine', async () => {
+  const packageDir = mkdtempSync(join(tmpdir(), 'sluice-corpus-'));
+  onTestFinished(() => rmSync(packageDir, { recursive: true }));
+  await expect(buildCatalog({ packageDir, manifestPath: MANIFEST_PATH })).rejects.toThrow(
+    /cannot be trusted/,
+  );
+});
