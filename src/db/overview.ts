@@ -1,104 +1,236 @@
 /**
- * What the dashboard's first page tells of a workspace. Every query reads a bounded stretch of time
- * through an index, so that it costs the same whatever is kept.
+ * What the dashboard's first page tells of a workspace: counts by the hour and by the day, and what
+ * waits for the pass.
+ *
+ * Each hour and day is a question of its own, answered through an index. What is over no longer
+ * changes and is remembered, so a view costs the hour and day under way whatever is kept. The first
+ * view of a workspace with very many runs counts as far back as its time allows, later ones go on.
  */
-import type { Severity } from '../model.ts';
+import type { Category, Severity } from '../model.ts';
 import type { Database } from './database.ts';
 
+const MS_PER_HOUR = 3_600_000;
+const MS_PER_DAY = 24 * MS_PER_HOUR;
 const HOURS = 24;
 const DAYS = 14;
+/** Runs that wait, of all workspaces: more are not counted. */
+export const WAITING_MAX = 10_000;
+/** What is over can still change this long: steps that come late, transactions that end late. */
+const CLOSING_MS = MS_PER_HOUR;
+/** After this long a view counts no further back; what it did not get to is null. */
+const BUDGET_MS = 1_000;
 
-export interface ArrivalSlot {
-  readonly atMs: number;
+/** Runs whose first step arrived in an hour. */
+export interface HourCounts {
+  readonly runs: number;
   readonly steps: number;
+  /** not evaluated yet: nothing below counts them */
+  readonly open: number;
+  readonly withoutText: number;
+  readonly failedEvaluations: number;
+  /** from the last step's arrival to the evaluation; null when none was evaluated */
+  readonly lagMs: { readonly mean: number; readonly most: number } | null;
 }
 
-export interface FindingSlot {
+/** Findings of one severity and category in a day. */
+export interface KindCount {
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly findings: number;
+}
+
+/** `counts` is null where nothing was counted yet. */
+export interface Slot<Counts> {
   readonly atMs: number;
-  readonly counts: Readonly<Partial<Record<Severity, number>>>;
+  readonly counts: Counts | null;
 }
 
 export interface WorkspaceOverview {
-  /** one per hour, oldest first, none left out */
-  readonly arrivals: readonly ArrivalSlot[];
-  /** one per day, oldest first, none left out */
-  readonly findings: readonly FindingSlot[];
-  readonly categories: readonly { readonly category: string; readonly findings: number }[];
+  /** the last 24 hours (UTC), oldest first, none left out */
+  readonly hours: readonly Slot<HourCounts>[];
+  /** the last 14 days (UTC), oldest first, none left out */
+  readonly days: readonly Slot<readonly KindCount[]>[];
   readonly runs: {
+    /** has anything arrived at all? */
     readonly any: boolean;
+    /** finished and waiting for the pass */
     readonly waiting: number;
+    /** more than `WAITING_MAX` wait, counting every workspace: `waiting` is at least that many */
+    readonly moreWait: boolean;
+    /** when the longest waiting one was last added to */
     readonly oldestWaitingMs: number | null;
-    readonly withoutText: number;
-    readonly failedEvaluations: number;
   };
 }
 
-const MS = (column: string): string => `(extract(epoch FROM ${column}) * 1000)::float8`;
+const at = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000)`;
+const MS = (interval: string): string => `(extract(epoch FROM ${interval}) * 1000)::float8`;
+/** None of a run that was not evaluated; of one that was added to since, nothing. */
+const LAG = `CASE WHEN evaluated_at IS NOT NULL
+                  THEN greatest(evaluated_at - last_arrival_at, interval '0') END`;
 
-async function arrivalsOf(database: Database, workspaceId: number): Promise<ArrivalSlot[]> {
-  const { rows } = await database.query<ArrivalSlot>(
-    `SELECT ${MS('hour')} AS "atMs", coalesce(sum(r.spans + r.log_records), 0)::float8 AS steps
-       FROM generate_series(date_trunc('hour', now()) - interval '${HOURS - 1} hours',
-                            date_trunc('hour', now()), interval '1 hour') AS hour
-       LEFT JOIN runs r ON r.workspace_id = $1 AND r.first_arrival_at >= hour
-                       AND r.first_arrival_at < hour + interval '1 hour'
-      GROUP BY hour ORDER BY hour`,
-    [workspaceId],
-  );
+interface HourRow extends Omit<HourCounts, 'lagMs'> {
+  readonly mean: number | null;
+  readonly most: number | null;
+}
+
+/** Index `runs_by_arrival`. */
+export const HOUR = `
+  SELECT count(*)::int AS runs, coalesce(sum(spans + log_records), 0)::float8 AS steps,
+         count(*) FILTER (WHERE evaluation = 'pending')::int AS open,
+         count(*) FILTER (WHERE texts = 0)::int AS "withoutText",
+         count(*) FILTER (WHERE evaluation = 'evaluation_failed')::int AS "failedEvaluations",
+         ${MS(`avg(${LAG})`)} AS mean, ${MS(`max(${LAG})`)} AS most
+    FROM runs
+   WHERE workspace_id = $1 AND first_arrival_at >= ${at('$2')} AND first_arrival_at < ${at('$3')}`;
+
+/** Index `findings_by_time`, which holds all of it. */
+export const DAY = `
+  SELECT severity, category, count(*)::int AS findings FROM findings
+   WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
+   GROUP BY severity, category ORDER BY severity, category`;
+
+/** Index `runs_finished`: the condition must be the index's own. */
+export const WAITING = `
+  SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
+         count(*) FILTER (WHERE workspace_id = $1)::int AS waiting,
+         count(*) > ${WAITING_MAX} AS "moreWait",
+         ${MS('min(last_arrival_at) FILTER (WHERE workspace_id = $1)')} AS "oldestWaitingMs"
+    FROM (SELECT workspace_id, last_arrival_at FROM runs
+           WHERE evaluation = 'pending' AND state <> 'running' AND attempts < 5
+           ORDER BY last_arrival_at LIMIT ${WAITING_MAX + 1}) AS waiting`;
+
+async function hourOf(database: Database, values: readonly number[]): Promise<HourCounts> {
+  const { rows } = await database.query<HourRow>(HOUR, [...values]);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the counts of an hour have no row');
+  const { mean, most, ...counts } = row;
+  return { ...counts, lagMs: mean === null || most === null ? null : { mean, most } };
+}
+
+async function dayOf(database: Database, values: readonly number[]): Promise<KindCount[]> {
+  const { rows } = await database.query<KindCount>(DAY, [...values]);
   return rows;
 }
 
-async function findingsOf(database: Database, workspaceId: number): Promise<FindingSlot[]> {
-  const { rows } = await database.query<FindingSlot>(
-    `SELECT ${MS('day')} AS "atMs",
-            coalesce(jsonb_object_agg(found.severity, found.count)
-                       FILTER (WHERE found.severity IS NOT NULL), '{}') AS counts
-       FROM generate_series(date_trunc('day', now(), 'UTC') - interval '${DAYS - 1} days',
-                            date_trunc('day', now(), 'UTC'), interval '1 day') AS day
-       LEFT JOIN LATERAL (
-         SELECT severity, count(*)::int AS count FROM findings f
-          WHERE f.workspace_id = $1 AND f.created_at >= day
-            AND f.created_at < day + interval '1 day' GROUP BY severity
-       ) AS found ON true
-      GROUP BY day ORDER BY day`,
-    [workspaceId],
-  );
-  return rows;
+async function waitingOf(
+  database: Database,
+  workspaceId: number,
+): Promise<WorkspaceOverview['runs']> {
+  const { rows } = await database.query<WorkspaceOverview['runs']>(WAITING, [workspaceId]);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the waiting runs have no row');
+  return row;
 }
 
-/**
- * Reads the overview of a workspace.
- *
- * Times are the database's. The counts are of different moments: nothing here has to add up.
- */
+/** What is known of a workspace's past, by the beginning of the slot. */
+interface Known {
+  readonly hours: Map<number, HourCounts>;
+  readonly days: Map<number, readonly KindCount[]>;
+}
+
+interface Slots<Counts> {
+  readonly known: Map<number, Counts>;
+  readonly lengthMs: number;
+  readonly count: number;
+  readonly read: (fromMs: number, toMs: number) => Promise<Counts>;
+  /** whether counts of what is over stay as they are */
+  readonly isFinal: (counts: Counts) => boolean;
+}
+
+/** Newest first, so that what does not fit into the time is the oldest. */
+async function fill<Counts>(slots: Slots<Counts>, nowMs: number): Promise<Slot<Counts>[]> {
+  const { known, lengthMs, count, read, isFinal } = slots;
+  const newest = Math.floor(nowMs / lengthMs) * lengthMs;
+  const begun = performance.now();
+  const filled: Slot<Counts>[] = [];
+  for (let atMs = newest; filled.length < count; atMs -= lengthMs) {
+    const before = known.get(atMs);
+    const isLate = filled.length > 0 && performance.now() - begun > BUDGET_MS;
+    const counts = before ?? (isLate ? null : await read(atMs, atMs + lengthMs));
+    if (counts !== null && nowMs >= atMs + lengthMs + CLOSING_MS && isFinal(counts)) {
+      known.set(atMs, counts);
+    }
+    filled.push({ atMs, counts });
+  }
+  const oldest = newest - (count - 1) * lengthMs;
+  for (const atMs of known.keys()) if (atMs < oldest) known.delete(atMs);
+  return filled.reverse();
+}
+
+/** Reads the overview of a workspace as of `nowMs`; `known` is added to. */
 export async function readOverview(
   database: Database,
   workspaceId: number,
+  nowMs: number,
+  known: Known = { hours: new Map(), days: new Map() },
 ): Promise<WorkspaceOverview> {
-  const [arrivals, findings, categories, runs] = await Promise.all([
-    arrivalsOf(database, workspaceId),
-    findingsOf(database, workspaceId),
-    database.query<{ category: string; findings: number }>(
-      `SELECT category, count(*)::int AS findings FROM findings
-        WHERE workspace_id = $1 AND created_at >= now() - interval '${DAYS} days'
-        GROUP BY category ORDER BY findings DESC, category`,
-      [workspaceId],
-    ),
-    database.query<WorkspaceOverview['runs']>(
-      `SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
-              waiting.count AS waiting, ${MS('waiting.oldest')} AS "oldestWaitingMs",
-              recent."withoutText", recent."failedEvaluations"
-         FROM (SELECT count(*)::int AS count, min(last_arrival_at) AS oldest FROM runs
-                WHERE workspace_id = $1 AND evaluation = 'pending' AND state <> 'running') AS waiting,
-              (SELECT count(*) FILTER (WHERE texts = 0)::int AS "withoutText",
-                      count(*) FILTER (WHERE evaluation = 'evaluation_failed')::int
-                        AS "failedEvaluations"
-                 FROM runs WHERE workspace_id = $1
-                  AND first_arrival_at >= now() - interval '${HOURS} hours') AS recent`,
-      [workspaceId],
-    ),
+  const hours: Slots<HourCounts> = {
+    known: known.hours,
+    lengthMs: MS_PER_HOUR,
+    count: HOURS,
+    read: (fromMs, toMs) => hourOf(database, [workspaceId, fromMs, toMs]),
+    isFinal: ({ open }) => open === 0,
+  };
+  const days: Slots<readonly KindCount[]> = {
+    known: known.days,
+    lengthMs: MS_PER_DAY,
+    count: DAYS,
+    read: (fromMs, toMs) => dayOf(database, [workspaceId, fromMs, toMs]),
+    isFinal: () => true,
+  };
+  const [hourSlots, daySlots, runs] = await Promise.all([
+    fill(hours, nowMs),
+    fill(days, nowMs),
+    waitingOf(database, workspaceId),
   ]);
-  const [counts] = runs.rows;
-  if (counts === undefined) throw new Error('the counts of a workspace have no row');
-  return { arrivals, findings, categories: categories.rows, runs: counts };
+  return { hours: hourSlots, days: daySlots, runs };
+}
+
+/** Counts need not be newer than this, however often a page is asked for. */
+const KEPT_MS = 5_000;
+/** … and reading them takes this part of the time at most, however much there is to count. */
+const SHARE = 20;
+const WORKSPACES_MAX = 1_000;
+
+interface Kept {
+  readonly known: Known;
+  readonly counts: Promise<WorkspaceOverview>;
+  /** by `performance.now()` */
+  staleAt: number;
+}
+
+/**
+ * Reads overviews for pages: who asks while the counts are fresh, or being read, gets the same.
+ *
+ * @returns rejects as the database does; a failure is not remembered
+ */
+export function createOverviewReader(
+  database: Database,
+): (workspaceId: number) => Promise<WorkspaceOverview> {
+  const kept = new Map<number, Kept>();
+  return (workspaceId) => {
+    const begun = performance.now();
+    const before = kept.get(workspaceId);
+    if (before !== undefined && begun < before.staleAt) return before.counts;
+    const known = before?.known ?? { hours: new Map(), days: new Map() };
+    const counts = readOverview(database, workspaceId, Date.now(), known);
+    const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
+    kept.delete(workspaceId);
+    // The one not looked at for longest goes.
+    for (const oldest of kept.size >= WORKSPACES_MAX ? kept.keys() : []) {
+      kept.delete(oldest);
+      break;
+    }
+    kept.set(workspaceId, now);
+    counts.then(
+      () => {
+        const ended = performance.now();
+        now.staleAt = ended + Math.max(KEPT_MS, SHARE * (ended - begun));
+      },
+      () => {
+        now.staleAt = 0;
+      },
+    );
+    return counts;
+  };
 }

@@ -7,6 +7,7 @@ import type { AccountDependencies } from './accounts.ts';
 import { type AuditDependencies, auditRoutes } from './audit-routes.ts';
 import { type DashboardPageDependencies, dashboardRoutes } from './dashboard-routes.ts';
 import { type FindingReader, listFindings, showFinding } from './finding-routes.ts';
+import { formRoutes } from './form-routes.ts';
 import { type KeyDependencies, keyRoutes } from './key-routes.ts';
 import { type MemberDependencies, memberRoutes } from './member-routes.ts';
 import type { FindingExporter } from './ocsf-export.ts';
@@ -28,7 +29,7 @@ export interface AppDependencies
   readonly runs: RunReader;
 }
 
-/** The routes under `/app`: pages, signing in, and what pages ask for under `/app/api`. */
+/** The routes under `/app`: pages and their forms, signing in, and what scripts ask for under `/app/api`. */
 export function appRoutes(deps: AppDependencies): Route[] {
   const { findings, runs } = deps;
   const readings = [
@@ -40,6 +41,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
   return [
     ...signInPages(deps),
     ...dashboardRoutes(deps),
+    ...formRoutes(deps),
     ...accountRoutes(deps),
     ...memberRoutes(deps),
     ...keyRoutes(deps),

@@ -5,9 +5,11 @@
 import { ERRORS, type SluiceError } from '../errors.ts';
 import { errorPage, type Look, type Viewer } from '../web/app/shell.ts';
 import type { Html } from '../web/html.ts';
-import type { Answer, Exchange, StreamedAnswer } from './exchange.ts';
+import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
+import { BadBody } from './json-body.ts';
 import { pageAnswer, redirect } from './page.ts';
 import { errorHeaders } from './problem.ts';
+import { BadQuery } from './query.ts';
 import type { Parameters, Route } from './router.ts';
 import {
   ADMINS,
@@ -35,7 +37,8 @@ export interface View {
 
 export type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
 
-function viewerOf({ session, workspace }: Request): Viewer {
+/** Who looks at a page, as the page tells it. */
+export function viewerOf({ session, workspace }: Request): Viewer {
   return {
     email: session.email,
     role: workspace.role,
@@ -50,11 +53,15 @@ function refusalPage(look: Look): RefusalForm {
   return (error: SluiceError, exchange: Exchange) => {
     if (error.code === 'not_signed_in') {
       const query = exchange.query === '' ? '' : `?${exchange.query}`;
-      const next = encodeURIComponent(`${exchange.path}${query}`);
-      return redirect(`/app/sign-in?next=${next}`);
+      // A form that came too late cannot be sent again by a link.
+      const asked = exchange.method === 'POST' ? '/app' : `${exchange.path}${query}`;
+      return redirect(`/app/sign-in?next=${encodeURIComponent(asked)}`);
     }
     const { status, title } = ERRORS[error.code];
-    return pageAnswer(errorPage(look, title, error.message).text, status, errorHeaders(error));
+    const isFaulty = error instanceof BadQuery || error instanceof BadBody;
+    const faults = isFaulty ? error.faults.map(({ path, message }) => `${path} ${message}`) : [];
+    const page = errorPage(look, { title, detail: error.message, faults });
+    return pageAnswer(page.text, status, errorHeaders(error));
   };
 }
 
@@ -75,6 +82,38 @@ export function pageRoute(
         const viewer = viewerOf(request);
         const made = await handler({ exchange, request, viewer, parameters, nowMs });
         return 'text' in made ? pageAnswer(made.text) : made;
+      },
+      deps,
+      refusalPage(deps.look),
+    ),
+  };
+}
+
+/** A form that was sent: by whom, and with which fields in the exchange's body. */
+export type SentForm = Pick<View, 'exchange' | 'request' | 'parameters'>;
+
+/** Where to go on, a path of this server; or a page of its own. */
+export type FormResult =
+  | string
+  | { readonly location: string; readonly headers: HeaderList }
+  | Answer;
+
+/** A form at a path, sent by a browser as it is. */
+export function formRoute(
+  path: string,
+  needs: Needs,
+  handler: (form: SentForm) => Promise<FormResult>,
+  deps: DashboardDependencies,
+): Route {
+  return {
+    method: 'POST',
+    path,
+    handler: signedIn(
+      needs,
+      async (exchange, request, parameters) => {
+        const result = await handler({ exchange, request, parameters });
+        if (typeof result === 'string') return redirect(result);
+        return 'location' in result ? redirect(result.location, result.headers) : result;
       },
       deps,
       refusalPage(deps.look),

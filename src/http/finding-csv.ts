@@ -3,7 +3,7 @@
  * export it never has their excerpts.
  */
 import type { FindingFilter, PageCursor } from '../model.ts';
-import type { FindingExporter } from './ocsf-export.ts';
+import type { ExportSlots, FindingExporter } from './ocsf-export.ts';
 import { findingCategory } from './schemas/finding.ts';
 
 const PAGE_FINDINGS = 200;
@@ -24,25 +24,51 @@ const COLUMNS = [
   'corpus_version',
 ];
 
+/** What a spreadsheet may take for the beginning of a formula; also in its full-width form. */
+const FORMULA = /^[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
+
 /**
  * A cell. One that a spreadsheet would take for a formula begins with an apostrophe, which makes it
  * text (OWASP, CSV Injection): names of steps are their senders'.
  */
 export function cell(value: string): string {
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const text = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 const row = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
 
-/** @yields the file, page by page */
+export interface CsvExport {
+  readonly exporter: FindingExporter;
+  /** counts it among the exports under way */
+  readonly slots: ExportSlots;
+  readonly titleOf: (ruleId: string) => string;
+}
+
+/**
+ * @yields the file, page by page
+ * @throws {SluiceError} `overloaded` when too many exports are under way
+ */
 export async function* csvOf(
+  { exporter, slots, titleOf }: CsvExport,
+  workspaceId: number,
+  filter: FindingFilter,
+): AsyncGenerator<Buffer> {
+  slots.take(workspaceId);
+  try {
+    yield Buffer.from(row(COLUMNS));
+    yield* rowsOf(exporter, workspaceId, filter, titleOf);
+  } finally {
+    slots.giveBack(workspaceId);
+  }
+}
+
+async function* rowsOf(
   exporter: FindingExporter,
   workspaceId: number,
   filter: FindingFilter,
-  titleOf: (ruleId: string) => string,
+  titleOf: CsvExport['titleOf'],
 ): AsyncGenerator<Buffer> {
-  yield Buffer.from(row(COLUMNS));
   const before = await exporter.settledBefore();
   let after: PageCursor | null = null;
   do {

@@ -2,13 +2,16 @@
 
 import { z } from 'zod';
 import { SluiceError } from '../errors.ts';
-import type { Finding, FindingFilter, PageCursor, Rule, RunSummary } from '../model.ts';
-import { findingPage, findingRows, findingsPage, type MarkedRange } from '../web/app/findings.ts';
+import type { FindingFilter, PageCursor, Rule, RunSummary } from '../model.ts';
+import { findingPage, type MarkedRange } from '../web/app/finding.ts';
+import { findingRows, findingsPage } from '../web/app/findings.ts';
 import { type DashboardDependencies, pageRoute, type View } from './dashboard.ts';
+import type { Answer } from './exchange.ts';
 import { csvOf } from './finding-csv.ts';
+import { marker } from './finding-mark.ts';
 import { type FindingReader, filterOf, filterQuery } from './finding-routes.ts';
 import type { OcsfSource } from './ocsf.ts';
-import { exportFindings, type FindingExporter } from './ocsf-export.ts';
+import { ExportSlots, exportFindings, type FindingExporter } from './ocsf-export.ts';
 import { pageAnswer } from './page.ts';
 import { HEX_16, pageCursor, parseQuery, toCursor } from './query.ts';
 import type { Route } from './router.ts';
@@ -26,10 +29,15 @@ export interface FindingPageDependencies extends DashboardDependencies {
 const PER_PAGE = 50;
 const SEARCH_CHARS_MAX = 200;
 
+const searchQuery = z.object({ q: z.string().max(SEARCH_CHARS_MAX).optional() });
 const pageQuery = filterQuery.extend({
-  q: z.string().max(SEARCH_CHARS_MAX).optional(),
+  ...searchQuery.shape,
   cursor: pageCursor.optional(),
+  newest: z.string().regex(HEX_16).optional(),
 });
+
+/** Answers the question for rows beyond those that are shown. */
+const NOTHING_NEW: Answer = pageAnswer('');
 
 /** Words people search for stand in rules: their ids, titles, categories. */
 function rulesMatching(rules: readonly Rule[], text: string): string[] {
@@ -45,12 +53,17 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const markOf = marker(rules.rules, deps.locate);
+
+  /** What is searched for, as a filter. */
+  const searched = (query: string): FindingFilter => {
+    const { q } = parseQuery(searchQuery, query);
+    return q === undefined ? {} : { ruleIds: rulesMatching(rules.rules, q) };
+  };
 
   const list = async ({ exchange, request, nowMs }: View) => {
     const query = parseQuery(pageQuery, exchange.query);
-    const { q } = query;
-    const ruleIds = q === undefined ? undefined : rulesMatching(rules.rules, q);
-    const filter: FindingFilter = { ...filterOf(query), ruleIds };
+    const filter: FindingFilter = { ...filterOf(query), ...searched(exchange.query) };
     const cursor: PageCursor | null = query.cursor ?? null;
     const { id } = request.workspace;
     const page = await findings.list(id, filter, cursor, PER_PAGE);
@@ -67,15 +80,9 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     return findingPage(look, viewer, { finding: found, title, run, mark: markOf(found), nowMs });
   };
 
-  const markOf = ({ ruleId, conditionIndex, excerpt }: Finding): MarkedRange | null => {
-    const rule = rules.rules.find(({ id }) => id === ruleId);
-    const condition = rule?.conditions.find(({ index }) => index === conditionIndex);
-    return condition === undefined || excerpt === null
-      ? null
-      : deps.locate(condition.pattern, excerpt);
-  };
-
-  const asOcsf = exportFindings(findings, deps.ocsf);
+  const slots = new ExportSlots();
+  const asCsv = { exporter: findings, slots, titleOf };
+  const asOcsf = exportFindings(findings, deps.ocsf, { slots, narrow: searched });
   const file = (name: string) =>
     [
       ['content-disposition', `attachment; filename="${name}"`],
@@ -91,7 +98,12 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     pageRoute(
       '/app/findings/rows',
       {},
-      async (view) => pageAnswer(findingRows(await list(view)).text),
+      async (view) => {
+        const { newest } = parseQuery(pageQuery, view.exchange.query);
+        const data = await list(view);
+        const isSame = newest !== undefined && data.findings[0]?.id === newest;
+        return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
+      },
       deps,
     ),
     pageRoute(
@@ -100,12 +112,10 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       async ({ exchange, request }) => ({
         contentType: 'text/csv; charset=utf-8',
         headers: file('findings.csv'),
-        chunks: csvOf(
-          findings,
-          request.workspace.id,
-          filterOf(parseQuery(filterQuery, exchange.query)),
-          titleOf,
-        ),
+        chunks: csvOf(asCsv, request.workspace.id, {
+          ...filterOf(parseQuery(filterQuery, exchange.query)),
+          ...searched(exchange.query),
+        }),
       }),
       deps,
     ),

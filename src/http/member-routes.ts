@@ -34,30 +34,22 @@ export type Accepting =
   | { readonly userId: number }
   | { readonly displayName: string; readonly password: string };
 
-/** What is asked of the rest about members. `by` is the role of who does it. */
+/** What is asked of the rest about members. Changes ask for the role of the actor once more. */
 export interface Members {
   readonly list: (workspaceId: number) => Promise<readonly Member[]>;
   readonly setRole: (
     workspaceId: number,
-    change: { readonly userId: number; readonly role: Role; readonly by: Role },
+    change: { readonly userId: number; readonly role: Role },
     actor: Actor,
   ) => Promise<void>;
-  readonly remove: (
-    workspaceId: number,
-    whom: { readonly userId: number; readonly by: Role },
-    actor: Actor,
-  ) => Promise<void>;
+  readonly remove: (workspaceId: number, userId: number, actor: Actor) => Promise<void>;
   readonly invitations: (workspaceId: number) => Promise<readonly Invitation[]>;
   readonly invite: (
     workspaceId: number,
-    whom: { readonly email: string; readonly role: Role; readonly by: Role },
+    whom: { readonly email: string; readonly role: Role },
     actor: Actor,
   ) => Promise<{ readonly invitation: Invitation; readonly token: string }>;
-  readonly uninvite: (
-    workspaceId: number,
-    which: { readonly id: number; readonly by: Role },
-    actor: Actor,
-  ) => Promise<void>;
+  readonly uninvite: (workspaceId: number, id: number, actor: Actor) => Promise<void>;
   readonly accept: (
     token: string,
     who: Accepting,
@@ -93,7 +85,7 @@ const toView = (one: Invitation) => ({
 });
 
 /** The link of an invitation, good once. It leads to a page that needs no script. */
-function linkOf(baseUrl: string, secret: string): string {
+export function invitationLink(baseUrl: string, secret: string): string {
   return `${baseUrl}/app/invitation/${secret}`;
 }
 
@@ -121,8 +113,7 @@ function memberRoutesOf(deps: MemberDependencies): Route[] {
     async (exchange, { workspace, actor }, { userId }) => {
       const id = idOf(userId);
       const body = await readJson(exchange, roleBody);
-      const change = { userId: id, role: body.role, by: workspace.role };
-      await members.setRole(workspace.id, change, actor);
+      await members.setRole(workspace.id, { userId: id, role: body.role }, actor);
       return json({ user_id: id, role: body.role });
     },
     deps,
@@ -131,7 +122,7 @@ function memberRoutesOf(deps: MemberDependencies): Route[] {
     { roles: ADMINS },
     async (_exchange, { workspace, actor }, { userId }) => {
       const id = idOf(userId);
-      await members.remove(workspace.id, { userId: id, by: workspace.role }, actor);
+      await members.remove(workspace.id, id, actor);
       return json({ user_id: id, removed: true });
     },
     deps,
@@ -157,10 +148,13 @@ function invitationRoutes(deps: MemberDependencies): Route[] {
     { roles: ADMINS },
     async (exchange, { workspace, actor }) => {
       const body = await readJson(exchange, inviteBody);
-      const whom = { ...body, by: workspace.role };
-      const made = await members.invite(workspace.id, whom, actor);
+      const made = await members.invite(workspace.id, body, actor);
       return json(
-        { ...toView(made.invitation), token: made.token, link: linkOf(deps.baseUrl, made.token) },
+        {
+          ...toView(made.invitation),
+          token: made.token,
+          link: invitationLink(deps.baseUrl, made.token),
+        },
         201,
       );
     },
@@ -170,7 +164,7 @@ function invitationRoutes(deps: MemberDependencies): Route[] {
     { roles: ADMINS },
     async (_exchange, { workspace, actor }, { invitationId }) => {
       const id = idOf(invitationId);
-      await members.uninvite(workspace.id, { id, by: workspace.role }, actor);
+      await members.uninvite(workspace.id, id, actor);
       return json({ id, revoked: true });
     },
     deps,
@@ -201,7 +195,7 @@ function acceptance(deps: MemberDependencies) {
     await deps.signInLimiter.admit(null, visit.address);
     const who = await accepting(visit, body, deps);
     const { id, workspaceSlug } = await deps.members.accept(body.token, who, visit.address);
-    return await begun(visit, id, workspaceSlug, deps);
+    return await begun(visit, { id }, workspaceSlug, deps);
   }, deps);
 }
 

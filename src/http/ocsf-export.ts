@@ -48,7 +48,7 @@ export const exportQuery = filterQuery.extend({
 });
 
 /** Counts the exports under way. */
-class ExportSlots {
+export class ExportSlots {
   readonly #byWorkspace = new Map<number, number>();
   #all = 0;
 
@@ -70,13 +70,18 @@ class ExportSlots {
   }
 }
 
+/** What an export shares with others, and what more its query may choose by. */
+export interface ExportTerms {
+  readonly slots?: ExportSlots;
+  readonly narrow?: (query: string) => FindingFilter;
+}
+
 /** The handler of the route; its exports are counted together. */
 export function exportFindings(
   exporter: FindingExporter,
   source: OcsfSource,
+  { slots = new ExportSlots(), narrow = () => ({}) }: ExportTerms = {},
 ): AuthorizedHandler<StreamedAnswer> {
-  const slots = new ExportSlots();
-
   async function* linesOf(
     workspaceId: number,
     filter: FindingFilter,
@@ -104,6 +109,7 @@ export function exportFindings(
     if (query.after !== undefined && start === null) {
       throw new BadQuery([{ path: 'after', message: 'must be a finding of this workspace' }]);
     }
-    return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filterOf(query), start) };
+    const filter = { ...filterOf(query), ...narrow(exchange.query) };
+    return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };
   };
 }

@@ -1,8 +1,11 @@
 /** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
 import { SluiceError } from '../errors.ts';
 import type { Hex16, RunSummary } from '../model.ts';
-import { runPage, runsPage, type ShownStep } from '../web/app/runs.ts';
+import type { MarkedRange } from '../web/app/finding.ts';
+import { runPage, type ShownStep } from '../web/app/run.ts';
+import { runsPage } from '../web/app/runs.ts';
 import { type DashboardDependencies, pageRoute } from './dashboard.ts';
+import { marker } from './finding-mark.ts';
 import type { FindingReader } from './finding-routes.ts';
 import type { FindingExporter } from './ocsf-export.ts';
 import { HEX_16, parseQuery, toCursor } from './query.ts';
@@ -14,6 +17,8 @@ export interface RunPageDependencies extends DashboardDependencies {
   readonly runs: RunReader;
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
+  /** where a pattern hits in an excerpt */
+  readonly locate: (pattern: string, excerpt: string) => MarkedRange | null;
   /** the first steps of a run with their texts; null when the workspace has no such run */
   readonly findSteps: (
     workspaceId: number,
@@ -33,6 +38,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
   const { runs, findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const markOf = marker(rules.rules, deps.locate);
   return [
     pageRoute(
       '/app/runs',
@@ -45,6 +51,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
           runs: page.runs,
           query: exchange.query,
           next: toCursor(page.next),
+          endedEarly: page.next !== null && page.runs.length < PER_PAGE,
           nowMs,
         });
       },
@@ -66,6 +73,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
           stepsLeftOut,
           findings: own.findings,
           titleOf,
+          markOf,
           isRedacted: redactExcerpts,
           nowMs,
         });

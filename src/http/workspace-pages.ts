@@ -1,13 +1,18 @@
 /** The dashboard's pages about rules, keys, members, the ledger and settings. */
 import { SluiceError } from '../errors.ts';
 import type { Rule, RuleSettings } from '../model.ts';
-import { type DecidedRule, rulePage, rulesPage, upgradePage } from '../web/app/rules.ts';
-import { auditPage, keysPage, membersPage, settingsPage } from '../web/app/workspace.ts';
+import { auditPage } from '../web/app/audit.ts';
+import { keysPage } from '../web/app/keys.ts';
+import { membersPage } from '../web/app/members.ts';
+import { rulePage } from '../web/app/rule.ts';
+import { type DecidedRule, rulesPage, upgradePage } from '../web/app/rules.ts';
+import { settingsPage } from '../web/app/settings.ts';
 import type { Accounts } from './accounts.ts';
 import { type AuditReader, auditQuery } from './audit-routes.ts';
 import { type DashboardDependencies, pageRoute } from './dashboard.ts';
 import type { Keys } from './key-routes.ts';
 import type { Members } from './member-routes.ts';
+import { PASSWORD_CHARS_MIN } from './person-fields.ts';
 import { parseQuery } from './query.ts';
 import type { Route } from './router.ts';
 import { type RuleReader, rulesQuery, toRulePage } from './rule-routes.ts';
@@ -112,11 +117,16 @@ export function workspacePages(deps: WorkspacePageDependencies): Route[] {
       {},
       async ({ request, viewer, nowMs }) => {
         const { session, workspace } = request;
-        const sessions = await accounts.sessionsOf(session.userId);
+        const [sessions, workspaces] = await Promise.all([
+          accounts.sessionsOf(session.userId),
+          accounts.workspacesOf(session.userId),
+        ]);
         return settingsPage(look, viewer, {
           slug: workspace.slug,
           redactExcerpts: workspace.redactExcerpts,
           sessions: sessions.map((one) => ({ ...one, isThis: one.id === session.id })),
+          workspaces,
+          passwordCharsMin: PASSWORD_CHARS_MIN,
           nowMs,
         });
       },

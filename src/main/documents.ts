@@ -55,12 +55,16 @@ export function documentFiles(): SourceFile[] {
   return [...slugs].map(([path, slug]) => ({ path, slug, markdown: read(path) }));
 }
 
+/** Sent as one: later ones count more. */
+const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'narrow.css'];
+
 /** The files that pages refer to: style, script, icon, and the documents' images. */
 export function pageAssets(): Asset[] {
-  const own = ['style.css', 'app.js', 'icon.svg'].map((name) => ({
-    name,
-    content: read(`${ASSETS}/${name}`),
-  }));
+  const asset = (name: string): string => read(`${ASSETS}/${name}`);
+  const own = [
+    { name: 'style.css', content: STYLES.map(asset).join('') },
+    ...['app.js', 'icon.svg'].map((name) => ({ name, content: asset(name) })),
+  ];
   const images = readdirSync(`${ROOT}${IMAGES}`).sort();
   return [
     ...own,

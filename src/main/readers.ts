@@ -7,7 +7,7 @@ import {
   listFindings,
   settledBefore,
 } from '../db/findings-read.ts';
-import { type WorkspaceOverview as Overview, readOverview } from '../db/overview.ts';
+import { createOverviewReader } from '../db/overview.ts';
 import { findRun, listRuns } from '../db/runs-read.ts';
 import { readSteps } from '../db/steps.ts';
 import { outlineOf, stepsWithTexts } from '../engine/run-outline.ts';
@@ -19,10 +19,6 @@ import type { ReadDependencies } from '../http/read-routes.ts';
  * up the others.
  */
 const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024 };
-
-/** Counts over days need not be newer than this, however often the page is asked for. */
-const OVERVIEW_KEPT_MS = 5_000;
-const OVERVIEWS_MAX = 1_000;
 
 export function findingReader(database: Database): ReadDependencies['findings'] {
   return {
@@ -51,7 +47,6 @@ export function runReader(database: Database): ReadDependencies['runs'] {
 export function dashboardReader(
   database: Database,
 ): Pick<DashboardPageDependencies, 'findRun' | 'findSteps' | 'overview'> {
-  const known = new Map<number, { readonly atMs: number; readonly counts: Promise<Overview> }>();
   return {
     findRun: async (workspaceId, runId) =>
       (await findRun(database, workspaceId, runId))?.run ?? null,
@@ -62,16 +57,6 @@ export function dashboardReader(
       const { steps, unread } = await readSteps(database, ref, OUTLINE_LIMITS);
       return { run: found.run, steps: stepsWithTexts(steps), stepsLeftOut: unread };
     },
-    overview: (workspaceId) => {
-      const before = known.get(workspaceId);
-      const nowMs = Date.now();
-      if (before !== undefined && nowMs - before.atMs < OVERVIEW_KEPT_MS) return before.counts;
-      if (known.size >= OVERVIEWS_MAX) known.clear();
-      const counts = readOverview(database, workspaceId);
-      known.set(workspaceId, { atMs: nowMs, counts });
-      // One that failed is not shown to the next who asks.
-      counts.catch(() => known.delete(workspaceId));
-      return counts;
-    },
+    overview: createOverviewReader(database),
   };
 }

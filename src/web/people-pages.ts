@@ -15,7 +15,7 @@ interface Parts {
 }
 
 function sheet({ brand, assets }: PeopleShell, parts: Parts): string {
-  const main = html`<h1>${parts.title}</h1>${parts.main}`;
+  const main = html`<div class="narrow panel"><h1>${parts.title}</h1>${parts.main}</div>`;
   return page({ title: parts.title, brand, assets, navigation: [], head: parts.head, main }).text;
 }
 
@@ -34,7 +34,7 @@ export interface SignInView {
 
 function providerLink(provider: string, next: string): Html {
   const href = `/app/sign-in/${encodeURIComponent(provider)}?next=${encodeURIComponent(next)}`;
-  return html`<li><a href="${href}">Sign in with ${provider}</a></li>`;
+  return html`<li><a class="button quiet" href="${href}">Sign in with ${provider}</a></li>`;
 }
 
 /** A form that needs no script; the providers beside it. */
@@ -51,7 +51,10 @@ export function signInPage(shell: PeopleShell, view: SignInView): string {
 <input id="password" name="password" type="password" autocomplete="current-password" required></p>
 <p><button type="submit">Sign in</button></p>
 </form>
-${providers.length > 0 && html`<ul>${providers.map((one) => providerLink(one, next))}</ul>`}`,
+${
+  providers.length > 0 &&
+  html`<ul class="providers">${providers.map((one) => providerLink(one, next))}</ul>`
+}`,
   });
 }
 

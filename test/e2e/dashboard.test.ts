@@ -18,6 +18,8 @@ let browser: TestBrowser;
 let page: Page;
 const complaints: string[] = [];
 
+const FOUND_WITHIN_MS = 60_000;
+
 async function evaluatedRuns(count: number): Promise<void> {
   await waitFor(
     async () => {
@@ -26,7 +28,7 @@ async function evaluatedRuns(count: number): Promise<void> {
       );
       return rows[0]?.count === count;
     },
-    { withinMs: 60_000, what: `${count} runs are evaluated` },
+    { withinMs: FOUND_WITHIN_MS, what: `${count} runs are evaluated` },
   );
 }
 
@@ -50,6 +52,20 @@ async function list(query: string): Promise<number> {
 }
 
 const heading = () => page.locator('h1').innerText();
+
+/** Pages that a telephone shows without scrolling sideways. */
+const NARROW = [
+  '/app',
+  '/app/findings',
+  '/app/runs',
+  '/app/rules',
+  '/app/rules/ATR-2026-00021',
+  '/app/keys',
+  '/app/members',
+  '/app/audit',
+  '/app/settings',
+  '/docs/errors',
+];
 
 /** What an accessibility checker finds wrong with the page (axe-core, WCAG 2 A and AA). */
 async function accessibilityFaults(): Promise<string[]> {
@@ -82,6 +98,10 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   test('asks who is not signed in to sign in, and goes on to what was asked for', async () => {
     await open('/app/runs?state=failed');
     expect(new URL(page.url()).pathname).toBe('/app/sign-in');
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      expect(await accessibilityFaults()).toEqual([]);
+    }
     await page.getByLabel('E-mail address').fill(gateway.owner.email);
     await page.getByLabel('Password').fill('not the password');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -102,17 +122,52 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   });
 
   test('shows findings as they are found, without being asked again', async () => {
-    await send('poisoned page, stolen key');
-    await evaluatedRuns(1);
-    // The first of them ends the empty state; from then on the list is alive.
-    await open('/app/findings');
     const rows = page.locator('table[aria-label=Findings] tbody tr');
-    expect(await rows.count()).toBe(2);
+    await send('poisoned page, stolen key');
+    // The first of them end the empty state by themselves.
+    await rows.nth(1).waitFor({ timeout: FOUND_WITHIN_MS });
+    expect(await page.getByText('No findings yet').count()).toBe(0);
+    const first = rows.first().getByRole('link').first();
+    await first.focus();
+    const focused = await page.evaluate('document.activeElement.href');
     await send('injection by the user');
-    await evaluatedRuns(2);
-    await rows.nth(3).waitFor();
+    await rows.nth(3).waitFor({ timeout: FOUND_WITHIN_MS });
     expect(await rows.count()).toBe(4);
-    expect(await page.locator('tr.fresh').count()).toBe(2);
+    // Whoever reads one by the keyboard is still on it, and is told.
+    expect(await page.evaluate('document.activeElement.href')).toBe(focused);
+    expect(await page.getByRole('status').innerText()).toBe('2 new findings.');
+    await evaluatedRuns(2);
+  });
+
+  test('asks for nothing while nobody looks, and gives up when signed out', async () => {
+    const tab = await browser.context.newPage();
+    await tab.goto(`${gateway.server.baseUrl}/app/findings`);
+    const asked: string[] = [];
+    tab.on('request', (one) => {
+      if (one.url().includes('/app/findings/rows')) asked.push(one.url());
+    });
+    // What a browser says of a tab that is not shown.
+    const setHidden = (hidden: boolean) =>
+      tab.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, value: ${hidden} });
+        document.dispatchEvent(new Event('visibilitychange'));`);
+    await tab.clock.install();
+    await setHidden(true);
+    await tab.clock.fastForward(600_000);
+    expect(asked).toEqual([]);
+    const answered = tab.waitForResponse(/findings\/rows/);
+    await setHidden(false);
+    expect((await (await answered).body()).byteLength).toBe(0);
+    expect(new URL(asked[0] ?? '').searchParams.get('newest')).toMatch(/^[0-9a-f]{32}$/);
+    // Only this tab's next question goes without a session.
+    await tab.route(/findings\/rows/, (route) => {
+      return route.fulfill({ status: 303, headers: { location: '/app/sign-in' } });
+    });
+    await tab.clock.fastForward(6_000);
+    await tab.getByText('You are signed out.').waitFor();
+    const before = asked.length;
+    await tab.clock.fastForward(600_000);
+    expect(asked).toHaveLength(before);
+    await tab.close();
   });
 
   test('leads from a finding, its hit marked, to the step of its run', async () => {
@@ -131,15 +186,21 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
       .click();
     const step = page.locator('.step:target');
     expect(await step.count()).toBe(1);
-    expect(await step.locator('.notice').innerText()).not.toBe('');
+    expect(await step.locator('.hit').first().innerText()).not.toBe('');
     // What was found stands open beneath it.
-    expect(await step.locator('details[open] pre').innerText()).toContain(mark);
+    expect(await step.locator('details[open] pre mark').allInnerTexts()).toContain(mark);
   });
 
   test('draws what arrived and what was found', async () => {
     await open('/app');
     await page.reload();
-    expect(await page.locator('svg.chart').count()).toBe(2);
+    const charts = page.locator('svg.chart');
+    expect(await charts.count()).toBe(3);
+    for (const chart of await charts.all()) {
+      expect(await chart.getAttribute('aria-label')).toMatch(/most at once/);
+    }
+    await page.getByText('Numbers').first().click();
+    expect(await page.locator('details.numbers[open] tbody tr').count()).toBe(14);
     expect(await page.locator('svg.chart rect').count()).toBeGreaterThan(0);
     expect(await page.locator('table.bars tr').count()).toBeGreaterThan(0);
     expect(await page.locator('main').innerText()).not.toContain('NaN');
@@ -188,10 +249,10 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   });
 
   test('switches a rule and the tier, and records both in the ledger', async () => {
-    const one = page.getByLabel('Switch ATR-2026-00021');
-    await one.selectOption('off');
+    const one = page.getByRole('group', { name: 'Switch ATR-2026-00021' });
+    await one.getByRole('button', { name: 'off' }).click();
     await page.getByText('by this workspace').waitFor();
-    await page.getByRole('button', { name: 'Switch on' }).click();
+    await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
     await page.getByText('Experimental rules run, too.').waitFor();
     await open('/app/audit');
     const ledger = await page.locator('table[aria-label="Audit ledger"]').innerText();
@@ -204,7 +265,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
 
   test('makes a key that works at once, and takes it back within seconds', async () => {
     await open('/app/keys');
-    await page.getByLabel('Name').fill('a collector');
+    await page.getByLabel('Name', { exact: true }).fill('a collector');
     await page.getByRole('button', { name: 'Make key' }).click();
     const secret = await page.locator('.secret').innerText();
     expect(secret).toMatch(/^sluice_live_/);
@@ -213,9 +274,9 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect((await ingest()).status).toBe(200);
     await page.reload();
     expect(await page.locator('main').innerText()).not.toContain(secret);
-    page.once('dialog', (dialog) => void dialog.accept());
     const row = page.locator('tr', { hasText: 'a collector' });
-    await row.getByRole('button', { name: 'Revoke' }).click();
+    await row.locator('summary').click();
+    await row.getByRole('button', { name: 'Revoke a collector' }).click();
     await row.getByText('revoked').waitFor();
     await waitFor(async () => (await ingest()).status === 401, {
       withinMs: 5_000,
@@ -225,7 +286,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
 
   test('invites somebody by a link that leads to a page', async () => {
     await open('/app/members');
-    await page.getByLabel('E-mail').fill('new@example.com');
+    await page.getByLabel('E-mail', { exact: true }).fill('new@example.com');
     await page.getByRole('button', { name: 'Invite' }).click();
     const link = await page.locator('.secret').innerText();
     const { pathname } = new URL(link);
@@ -235,8 +296,10 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   test.each([
     '/app',
     '/app/findings',
+    '/app/findings?severity=low',
     '/app/runs',
     '/app/rules',
+    '/app/rules/ATR-2026-00021',
     '/app/keys',
     '/app/members',
     '/app/audit',
@@ -251,6 +314,19 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await accessibilityFaults()).toEqual([]);
   });
 
+  test.each(['/app/findings', '/app/runs'])(
+    'what is listed under %s has nothing against it either',
+    async (path) => {
+      await open(path);
+      await page.locator(`tbody a[href^="${path}/"]`).first().click();
+      await page.locator('.crumb').waitFor();
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect(await accessibilityFaults()).toEqual([]);
+      }
+    },
+  );
+
   test('is dark for who likes it dark, and fits a narrow screen', async () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     await open('/app/findings');
@@ -259,7 +335,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.emulateMedia({ colorScheme: 'light' });
     expect(await ground()).toBe('rgb(251, 251, 250)');
     await page.setViewportSize({ width: 360, height: 740 });
-    for (const path of ['/app', '/app/findings', '/app/runs', '/app/keys', '/docs/errors']) {
+    for (const path of NARROW) {
       await open(path);
       const overflow = await page.evaluate<number>(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
@@ -269,12 +345,24 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
-  test('can be used by the keyboard alone', async () => {
-    await open('/app/findings');
+  test('can be used by the keyboard alone, up to the switch of a rule', async () => {
+    await open('/app/rules?q=ATR-2026-00021');
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement?.textContent')).toBe('Skip to content');
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement?.id')).toBe('main');
+    const pressed = () =>
+      page.evaluate(`[document.activeElement.textContent, document.activeElement.ariaPressed,
+        getComputedStyle(document.activeElement).outlineStyle]`);
+    for (let tab = 0; tab < 60; tab += 1) {
+      await page.keyboard.press('Tab');
+      const [text] = (await pressed()) as string[];
+      if (text === 'on') break;
+    }
+    expect(await pressed()).toEqual(['on', 'false', 'solid']);
+    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
+    // The page was made anew, and whoever pressed the button is still on it.
+    expect(await pressed()).toEqual(['on', 'true', expect.any(String)]);
   });
 
   test('exports findings without their excerpts', async () => {
@@ -288,6 +376,10 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(lines[0]).toMatch(/^created_at,severity,/);
     expect(lines.length).toBeGreaterThan(4);
     expect(lines.join('\n')).not.toContain('previous instructions');
+    const searched = await (await get('/app/findings.csv?q=ATR-2026-00021')).text();
+    expect(searched.trim().split('\r\n')).toHaveLength(2);
+    const found = await (await get('/app/findings.ocsf?q=ATR-2026-00021')).text();
+    expect(found.trim().split('\n')).toHaveLength(1);
     const ocsf = (await (await get('/app/findings.ocsf')).text()).trim().split('\n');
     expect(ocsf).toHaveLength(lines.length - 1);
     expect(JSON.parse(ocsf[0] ?? '')).toMatchObject({ class_uid: 2004 });

@@ -9,14 +9,17 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
+import { createDatabase } from '../../src/db/database.ts';
+import { startEmbedded } from '../../src/db/embedded.ts';
 import { openBrowser } from './chromium.ts';
 import { startServer } from './server.ts';
 import { waitFor } from './wait-for.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs/images/', import.meta.url));
 /** How often each of the demo's conversations is sent, so that there is something to see. */
-const TIMES = 5;
+const TIMES = 12;
 const FOUND_WITHIN_MS = 120_000;
+const SIZE = { width: 1200, height: 860 };
 
 async function sendDemo(observeUrl: string, agentKey: string): Promise<void> {
   for (let turn = 0; turn < TIMES; turn += 1) {
@@ -37,24 +40,64 @@ async function countFindings(baseUrl: string, key: string): Promise<number> {
   return findings.length;
 }
 
-async function take(page: Page, name: string): Promise<void> {
-  const path = join(FOLDER, `${name}.png`);
-  await page.screenshot({ path, clip: { x: 0, y: 0, width: 1200, height: 760 } });
-  process.stdout.write(`${path}\n`);
+/**
+ * Moves the runs and their findings back, the newest not at all, so that there is a past to draw:
+ * some of the last day, the others of two weeks.
+ */
+async function spread(dataDir: string): Promise<void> {
+  const silent = { info: () => {}, warn: () => {} };
+  const embedded = await startEmbedded({ dataDir, log: silent, connectionsMax: 100 });
+  const database = createDatabase(embedded.url, 1, { connectionLost: () => {} });
+  try {
+    await database.query(
+      `CREATE TEMPORARY TABLE back AS
+         SELECT run_id, n * n * interval '16 minutes' AS by
+           FROM (SELECT run_id, row_number() OVER (ORDER BY first_arrival_at DESC) - 1 AS n
+                   FROM runs) AS numbered`,
+    );
+    await database.query(
+      `UPDATE runs SET first_arrival_at = first_arrival_at - by,
+              last_arrival_at = last_arrival_at - by, evaluated_at = evaluated_at - by
+         FROM back WHERE back.run_id = runs.run_id`,
+    );
+    await database.query(
+      `UPDATE findings SET created_at = created_at - by FROM back
+        WHERE back.run_id = findings.run_id`,
+    );
+  } finally {
+    await database.end();
+    await embedded.stop();
+  }
 }
 
+/**
+ * The top of a page, light and dark.
+ * @param name of the file; the dark one ends in `-dark`
+ * @param height of the picture, in pixels
+ */
+async function take(page: Page, name: string, height: number): Promise<void> {
+  for (const colorScheme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    const path = join(FOLDER, `${name}${colorScheme === 'dark' ? '-dark' : ''}.png`);
+    const clip = { x: 0, y: 0, width: SIZE.width, height };
+    await page.screenshot({ path, fullPage: true, clip });
+    process.stdout.write(`${path}\n`);
+  }
+}
+
+/** The overview, the findings, one whose rule is a secret's, and that one's run. */
 async function walk(page: Page, baseUrl: string): Promise<void> {
   await page.goto(`${baseUrl}/app`);
-  await take(page, 'overview');
+  await take(page, 'overview', 1060);
   await page.goto(`${baseUrl}/app/findings`);
-  await take(page, 'findings');
-  await page.getByRole('link', { name: /\S/ }).locator('visible=true').nth(0).waitFor();
+  await take(page, 'findings', 860);
+  await page.goto(`${baseUrl}/app/findings?q=credential`);
   await page.locator('table[aria-label=Findings] tbody a[href^="/app/findings/"]').first().click();
-  await page.locator('pre.excerpt').waitFor();
+  await page.locator('pre.excerpt mark').waitFor();
+  await take(page, 'finding', 860);
   await page.locator('dl.facts a[href^="/app/runs/"]').click();
   await page.locator('ol.steps').waitFor();
-  await page.emulateMedia({ colorScheme: 'dark' });
-  await take(page, 'run-dark');
+  await take(page, 'run', 1240);
 }
 
 const dataDir = await mkdtemp(join(tmpdir(), 'sluice-pictures-'));
@@ -67,8 +110,9 @@ try {
     withinMs: FOUND_WITHIN_MS,
     what: `${FINDINGS} findings`,
   });
+  await spread(dataDir);
   await mkdir(FOLDER, { recursive: true });
-  const browser = await openBrowser({ viewport: { width: 1200, height: 900 } });
+  const browser = await openBrowser({ viewport: SIZE });
   try {
     const page = await browser.context.newPage();
     await page.goto(`${baseUrl}/app`);

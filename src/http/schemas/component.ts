@@ -51,4 +51,7 @@ export const count = (description: string) => z.int().min(0).describe(descriptio
 export const nextCursor = z
   .string()
   .nullable()
-  .describe('Send it back as `cursor` for the next page; null at the end of the list.');
+  .describe(
+    'Send it back as `cursor` for the next page; null at the end of the list. A page with a filter ' +
+      'that fits little may hold fewer than `limit`, even none, and still not be the last.',
+  );

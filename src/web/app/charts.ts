@@ -1,96 +1,176 @@
 /**
- * Charts as SVG that needs no script: bars stacked by severity, a line over time, bars of counts.
- * Positions are attributes, never styles, which the pages' security policy would not let through.
+ * Charts as SVG that needs no script: bars over time, small ones beside words, shares of a whole.
+ * Each says in words what it shows and has its numbers in a table below. Positions are attributes,
+ * never styles, which the pages' security policy would not let through; words stand in HTML beside
+ * the drawing, which is stretched to the width it gets.
  */
-import { SEVERITIES, type Severity } from '../../model.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { count } from './format.ts';
 
-const WIDTH = 560;
-const HEIGHT = 150;
-/** Room for the axis' words below, and for the greatest value above. */
-const BELOW = 20;
-const ABOVE = 16;
+const HEIGHT = 120;
+/** Units of the drawing that a slot is wide, and the gap beside it. */
+const SLOT = 20;
+const GAP = 3;
+/** Words below the axis: more do not fit a telephone. */
+const LABELS = 4;
+/** What is there is seen, however little it is. */
+const HEIGHT_MIN = 2;
 
-/** One place on the axis. */
-export interface Slot {
-  /** written below it, where there is room */
-  readonly label: string;
+/** One of the things a slot counts. */
+export interface Series {
+  readonly name: string;
+  /** class of its bars and of its mark in the legend */
+  readonly look: string;
+  /** per slot; null where it is not known */
+  readonly values: readonly (number | null)[];
 }
 
-export interface SeveritySlot extends Slot {
-  readonly counts: Readonly<Partial<Record<Severity, number>>>;
+export interface BarChart {
+  readonly title: string;
+  /** what a slot is: `Day`, `Hour (UTC)` */
+  readonly slot: string;
+  readonly labels: readonly string[];
+  readonly series: readonly Series[];
+  /** on top of each other; else from the axis, the first one behind */
+  readonly isStacked: boolean;
+  /** how a value is written; as a count when left out */
+  readonly format?: (value: number) => string;
+  /** a sentence below: what exactly is counted */
+  readonly note?: HtmlValue;
 }
 
-export interface ValueSlot extends Slot {
-  readonly value: number;
+const valueAt = ({ values }: Series, index: number): number => values[index] ?? 0;
+
+function mostOf({ labels, series, isStacked }: BarChart): number {
+  const heights = labels.map((_, index) => {
+    const values = series.map((one) => valueAt(one, index));
+    return isStacked ? values.reduce((sum, value) => sum + value, 0) : Math.max(0, ...values);
+  });
+  return Math.max(0, ...heights);
 }
 
-const inner = HEIGHT - BELOW - ABOVE;
+/** `12 high, 3 low`; what is nothing is left out. */
+function told({ series, format = count }: BarChart, index: number): string {
+  const parts = series.flatMap((one) => {
+    const value = valueAt(one, index);
+    return value === 0 ? [] : [series.length > 1 ? `${format(value)} ${one.name}` : format(value)];
+  });
+  if (series.every(({ values }) => (values[index] ?? null) === null)) return 'not known';
+  return parts.length === 0 ? 'none' : parts.join(', ');
+}
 
-/** About five words fit. */
-function labels(slots: readonly Slot[], width: number): Html[] {
-  const every = Math.max(1, Math.ceil(slots.length / 5));
-  return slots.flatMap(({ label }, index) =>
-    index % every === 0
-      ? [html`<text x="${(index * width).toFixed(1)}" y="${HEIGHT - 4}">${label}</text>`]
-      : [],
+function slotBars(chart: BarChart, index: number, most: number): Html {
+  let base = HEIGHT;
+  const rects = chart.series.flatMap((one) => {
+    const value = valueAt(one, index);
+    if (value <= 0) return [];
+    const height = Math.max(HEIGHT_MIN, (value / most) * HEIGHT);
+    const y = (chart.isStacked ? base : HEIGHT) - height;
+    if (chart.isStacked) base = y;
+    return [
+      html`<rect class="${one.look}" x="${index * SLOT + GAP / 2}" y="${Math.max(0, y).toFixed(1)}" width="${SLOT - GAP}" height="${height.toFixed(1)}"/>`,
+    ];
+  });
+  return html`<g><title>${chart.labels[index]}: ${told(chart, index)}</title><rect class="reach" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"/>${rects}</g>`;
+}
+
+function legend({ series }: BarChart): HtmlValue {
+  return (
+    series.length > 1 &&
+    html`<ul class="legend">${series.map(
+      ({ name, look }) =>
+        html`<li><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><rect class="${look}" width="10" height="10"/></svg>${name}</li>`,
+    )}</ul>`
   );
 }
 
-function frame(title: string, most: number, content: readonly Html[]): Html {
-  return html`<svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${title}">
-<line class="axis" x1="0" x2="${WIDTH}" y1="${HEIGHT - BELOW}" y2="${HEIGHT - BELOW}"/>
-<text x="${WIDTH}" y="11" text-anchor="end">${count(most)}</text>
-${content}</svg>`;
+/** The first, the last, and some between. */
+function axis(labels: readonly string[]): Html {
+  const last = labels.length - 1;
+  const shown = Array.from({ length: LABELS }, (_, index) =>
+    Math.round((index * last) / (LABELS - 1)),
+  );
+  return html`<div class="axis" aria-hidden="true">${[...new Set(shown)].map((index) => html`<span>${labels[index]}</span>`)}</div>`;
 }
 
-/** Bars, each stacked by severity, the gravest at the bottom. */
-export function severityBars(title: string, slots: readonly SeveritySlot[]): Html {
-  const total = (slot: SeveritySlot) =>
-    SEVERITIES.reduce((sum, severity) => sum + (slot.counts[severity] ?? 0), 0);
-  const most = Math.max(1, ...slots.map(total));
-  const width = WIDTH / Math.max(1, slots.length);
-  const bars = slots.flatMap((slot, index) => {
-    let from = HEIGHT - BELOW;
-    return SEVERITIES.flatMap((severity) => {
-      const value = slot.counts[severity] ?? 0;
-      if (value === 0) return [];
-      const height = (value / most) * inner;
-      from -= height;
-      return [
-        html`<rect class="bar-${severity}" x="${(index * width + 1).toFixed(1)}" y="${from.toFixed(1)}" width="${Math.max(1, width - 2).toFixed(1)}" height="${height.toFixed(1)}"><title>${slot.label}: ${value} ${severity}</title></rect>`,
-      ];
-    });
-  });
-  return frame(title, most, [...bars, ...labels(slots, width)]);
+function numbers(chart: BarChart): Html {
+  const { labels, series, slot, format = count } = chart;
+  const write = (value: number | null | undefined) =>
+    value === null || value === undefined ? '–' : format(value);
+  return html`<details class="numbers"><summary>Numbers</summary><div class="scroll" tabindex="0" role="region" aria-label="${chart.title}, numbers"><table>
+<thead><tr><th scope="col">${slot}</th>${series.map(({ name }) => html`<th scope="col" class="number">${name}</th>`)}</tr></thead>
+<tbody>${labels.map((label, index) => html`<tr><th scope="row">${label}</th>${series.map(({ values }) => html`<td class="number">${write(values[index])}</td>`)}</tr>`)}</tbody></table></div></details>`;
 }
 
-/** A line with the area below it. */
-export function line(title: string, slots: readonly ValueSlot[]): Html {
-  const most = Math.max(1, ...slots.map(({ value }) => value));
-  const width = WIDTH / Math.max(1, slots.length - 1);
-  const points = slots.map(({ value }, index) => {
-    const y = HEIGHT - BELOW - (value / most) * inner;
-    return `${(index * width).toFixed(1)},${y.toFixed(1)}`;
-  });
-  const bottom = HEIGHT - BELOW;
-  const area = `0,${bottom} ${points.join(' ')} ${WIDTH},${bottom}`;
-  return frame(title, most, [
-    html`<polygon class="area" points="${area}"/><polyline class="line" points="${points.join(' ')}"/>`,
-    ...labels(slots, width),
-  ]);
+/** Bars over time. */
+export function barChart(chart: BarChart): Html {
+  const { title, labels, format = count } = chart;
+  const most = mostOf(chart);
+  const bars = labels.map((_, index) => slotBars(chart, index, most));
+  const width = labels.length * SLOT;
+  const summary =
+    most === 0
+      ? `${title}: nothing from ${labels[0]} to ${labels.at(-1)}`
+      : `${title}, from ${labels[0]} to ${labels.at(-1)}; most at once ${format(most)}`;
+  return html`<figure class="chart"><figcaption><h2>${title}</h2>${legend(chart)}</figcaption>
+<p class="scale soft" aria-hidden="true">${most === 0 ? 'nothing' : format(most)}</p>
+<svg class="chart" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${summary}">${bars}</svg>
+${axis(labels)}
+${chart.note !== undefined && html`<p class="soft note">${chart.note}</p>`}${numbers(chart)}</figure>`;
 }
 
-/** Counts beside each other, the greatest first: a table whose bars show at a glance. */
-export function countBars(
-  title: string,
-  rows: readonly { readonly label: string; readonly href: string; readonly value: number }[],
+/** A row of a table of counts: a name that leads somewhere, its course over time, its sum. */
+export interface CourseRow {
+  readonly label: string;
+  readonly href: string;
+  /** per slot */
+  readonly values: readonly number[];
+}
+
+const COURSE_HEIGHT = 24;
+
+/** What some things came to over time, each as small bars on one common scale. */
+export function courses(
+  caption: string,
+  what: string,
+  labels: readonly string[],
+  rows: readonly CourseRow[],
 ): Html {
-  const most = Math.max(1, ...rows.map(({ value }) => value));
-  return html`<table class="bars"><caption class="soft">${title}</caption><tbody>${rows.map(
+  const most = Math.max(1, ...rows.flatMap(({ values }) => values));
+  const bars = (values: readonly number[]) =>
+    values.map((value, index) => {
+      const height = value === 0 ? 0 : Math.max(HEIGHT_MIN, (value / most) * COURSE_HEIGHT);
+      return html`<g><title>${labels[index]}: ${count(value)}</title><rect class="reach" x="${index * SLOT}" width="${SLOT}" height="${COURSE_HEIGHT}"/>
+<rect class="share" x="${index * SLOT + GAP / 2}" y="${(COURSE_HEIGHT - height).toFixed(1)}" width="${SLOT - GAP}" height="${height.toFixed(1)}"/></g>`;
+    });
+  return html`<table class="bars"><caption class="hidden">${caption}</caption>
+<thead><tr><th scope="col">${what}</th><th scope="col">${labels[0]} to ${labels.at(-1)}</th><th scope="col" class="number">Sum</th></tr></thead>
+<tbody>${rows.map(
+    ({ label, href, values }) => html`<tr><th scope="row"><a href="${href}">${label}</a></th>
+<td><svg class="course" viewBox="0 0 ${values.length * SLOT} ${COURSE_HEIGHT}" preserveAspectRatio="none" role="img" aria-label="per day: ${values.map(count).join(', ')}">${bars(values)}</svg></td>
+<td class="number">${count(values.reduce((sum, value) => sum + value, 0))}</td></tr>`,
+  )}</tbody></table>`;
+}
+
+/** A part of a whole. */
+export interface ShareRow {
+  readonly label: string;
+  readonly href: string;
+  readonly value: number;
+}
+
+/** Parts beside each other, each as a bar of its share. */
+export function shares(
+  caption: string,
+  what: string,
+  whole: number,
+  rows: readonly ShareRow[],
+): Html {
+  return html`<table class="bars"><caption class="hidden">${caption}</caption>
+<thead class="hidden"><tr><th scope="col">${what}</th><th scope="col">Share</th><th scope="col">Number</th></tr></thead>
+<tbody>${rows.map(
     ({ label, href, value }) => html`<tr><th scope="row"><a href="${href}">${label}</a></th>
-<td><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${((100 * value) / most).toFixed(1)}" height="8"/></svg></td>
+<td><svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="8"/><rect class="share" width="${((100 * value) / Math.max(1, whole)).toFixed(1)}" height="8"/></svg></td>
 <td class="number">${count(value)}</td></tr>`,
   )}</tbody></table>`;
 }

@@ -24,11 +24,12 @@ export function ago(atMs: number, nowMs: number): string {
   return 'just now';
 }
 
-/** A time element: how long ago, the exact time beside the pointer. */
+/** A time element: how long ago, kept up to date; the exact time beside the pointer. */
 export function time(at: Moment | null, nowMs: number): Html {
   if (at === null) return html`<span class="soft">–</span>`;
   const iso = at.toISOString();
-  return html`<time datetime="${iso}" title="${iso}">${ago(at.getTime(), nowMs)}</time>`;
+  const seconds = Math.max(0, Math.floor((nowMs - at.getTime()) / MS_PER_SECOND));
+  return html`<time datetime="${iso}" title="${iso}" data-ago="${seconds}">${ago(at.getTime(), nowMs)}</time>`;
 }
 
 /** `1,234,567` */
@@ -49,13 +50,30 @@ export function size(bytes: number): string {
   return `${unit === 0 ? value : value.toFixed(1)} ${SIZES[unit]}`;
 }
 
-/** Milliseconds as `850 ms`, `1.2 s`, `3 min 4 s`. */
+/** Milliseconds as `850 ms`, `1.2 s`, `3 min 4 s`, `2 h 5 min`, `3 days 4 h`. */
 export function duration(ms: number): string {
   if (ms < MS_PER_SECOND) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / MS_PER_SECOND;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const whole = Math.floor(seconds);
-  return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  if (seconds < 59.95) return `${seconds.toFixed(1)} s`;
+  const whole = Math.round(seconds);
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return `${minutes} min ${whole % 60} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 24) return `${hours} h ${minutes % 60} min`;
+  const days = Math.floor(hours / 24);
+  return `${days} ${days === 1 ? 'day' : 'days'} ${hours % 24} h`;
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `2026-11-08T…` → `8 Nov` */
+export function dayLabel(iso: string): string {
+  return `${Number(iso.slice(8, 10))} ${MONTHS[Number(iso.slice(5, 7)) - 1] ?? ''}`;
+}
+
+/** `2026-11-08T14:05:…` → `14:05` */
+export function hourLabel(iso: string): string {
+  return iso.slice(11, 16);
 }
 
 /** `prompt-injection` → `prompt injection` */

@@ -1,31 +1,45 @@
 /** The first page: what arrives, what was found, how far the pass is behind, which rules run. */
-import { SEVERITIES, type Severity, type SupportCounts } from '../../model.ts';
-import { type Html, html } from '../html.ts';
-import { countBars, line, severityBars } from './charts.ts';
-import { ago, count, duration, words } from './format.ts';
+
+import type { SupportCounts } from '../../model.ts';
+import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { barChart, courses, shares } from './charts.ts';
+import { count, dayLabel, duration, hourLabel, words } from './format.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
 
-/** Counts of a workspace, as the database has them. */
+/** Counts of a workspace, as the database has them; null where nothing was counted yet. */
 export interface Overview {
-  /** per hour of the last day, oldest first: steps that arrived */
-  readonly arrivals: readonly { readonly atMs: number; readonly steps: number }[];
-  /** per day of the last two weeks, oldest first */
-  readonly findings: readonly {
+  /** of runs that began to arrive in an hour of the last day, oldest first */
+  readonly hours: readonly {
     readonly atMs: number;
-    readonly counts: Readonly<Partial<Record<Severity, number>>>;
+    readonly counts: {
+      readonly runs: number;
+      readonly steps: number;
+      readonly withoutText: number;
+      readonly failedEvaluations: number;
+      readonly lagMs: { readonly mean: number; readonly most: number } | null;
+    } | null;
   }[];
-  /** of the last two weeks, the most frequent first */
-  readonly categories: readonly { readonly category: string; readonly findings: number }[];
+  /** per day of the last two weeks, oldest first */
+  readonly days: readonly {
+    readonly atMs: number;
+    readonly counts:
+      | readonly {
+          readonly severity: Severity;
+          readonly category: Category;
+          readonly findings: number;
+        }[]
+      | null;
+  }[];
   readonly runs: {
     /** has anything arrived at all? */
     readonly any: boolean;
     /** finished and waiting for the pass */
     readonly waiting: number;
+    /** `waiting` is that many at least */
+    readonly moreWait: boolean;
     /** when the longest waiting one was last added to */
     readonly oldestWaitingMs: number | null;
-    /** of the last day */
-    readonly withoutText: number;
-    readonly failedEvaluations: number;
   };
 }
 
@@ -35,9 +49,6 @@ export interface RuleCounts {
   readonly experimental: boolean;
   readonly version: string;
 }
-
-const hour = (atMs: number, iso: (ms: number) => string) => iso(atMs).slice(11, 16);
-const day = (atMs: number, iso: (ms: number) => string) => iso(atMs).slice(5, 10);
 
 export interface OverviewPage {
   readonly overview: Overview;
@@ -49,7 +60,7 @@ export interface OverviewPage {
 }
 
 export function overviewPage(look: Look, viewer: Viewer, data: OverviewPage): Html {
-  const main = !data.overview.runs.any ? firstSteps(data.observeUrl) : figures(data);
+  const main = !data.overview.runs.any ? firstSteps(viewer, data.observeUrl) : figures(data);
   return appPage(look, viewer, {
     title: 'Overview',
     current: '/app',
@@ -59,79 +70,184 @@ ${main}`,
   });
 }
 
-function firstSteps(observeUrl: string): Html {
+function firstSteps(viewer: Viewer, observeUrl: string): Html {
+  const key = viewer.isAdmin
+    ? html`Make an <a href="/app/keys">agent key</a>`
+    : html`Ask an admin for an agent key`;
   return empty(
     'Nothing has arrived yet',
-    html`<p>Make an <a href="/app/keys">agent key</a> and point an exporter here:</p>
-<pre><code>OTEL_EXPORTER_OTLP_ENDPOINT=${observeUrl}
+    html`<ol class="first"><li><p>${key}, and point an exporter here:</p>
+<pre tabindex="0"><code>OTEL_EXPORTER_OTLP_ENDPOINT=${observeUrl}
 OTEL_EXPORTER_OTLP_PROTOCOL=http/json
-OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer &lt;agent key&gt;</code></pre>
-<p>Most instrumentations leave prompts out until they are told otherwise:
-<a href="/docs/instrumentations">what to switch on</a>. To see it work at once, run <code>npm run demo</code>.</p>`,
+OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20&lt;agent key&gt;</code></pre></li>
+<li><p>Most instrumentations leave prompts out until they are told otherwise:
+<a href="/docs/instrumentations">what to switch on</a>.</p></li>
+<li><p>A run is evaluated about a minute after its last step arrived. What the rules find is listed under
+<a href="/app/findings">findings</a>.</p></li></ol>
+<p>To see it work at once, run <code>npm run demo</code> beside the server.</p>`,
   );
 }
 
 /** Small rates keep a digit behind the point. */
-const perMinute = (rate: number): string => (rate < 10 ? rate.toFixed(1) : count(rate));
+const perMinute = (rate: number): string =>
+  rate > 0 && rate < 0.1 ? 'less than 0.1' : rate < 10 ? rate.toFixed(1) : count(rate);
 
-function figures({ overview, rules, nowMs, iso }: OverviewPage): Html {
-  const { runs, arrivals, findings, categories } = overview;
-  const steps = arrivals.reduce((sum, slot) => sum + slot.steps, 0);
-  const found = findings.flatMap((slot) => Object.values(slot.counts));
-  const total = found.reduce((sum, value) => sum + value, 0);
-  return html`<div class="grid">
-<div class="panel"><h2>Findings, 14 days</h2><p class="figure"><a href="/app/findings">${count(total)}</a></p>
-<p class="soft">${SEVERITIES.map((severity) => {
-    const value = findings.reduce((sum, slot) => sum + (slot.counts[severity] ?? 0), 0);
-    return value > 0 && html`<span class="${severity}">${count(value)} ${severity}</span> `;
-  })}</p></div>
-<div class="panel"><h2>Steps, 24 hours</h2><p class="figure">${count(steps)}</p>
-<p class="soft">${perMinute(steps / 1440)} a minute on average</p></div>
-<div class="panel"><h2>The pass</h2><p class="figure">${count(runs.waiting)} waiting</p>
+const MINUTES_PER_DAY = 1440;
+
+type Days = Overview['days'];
+
+/** Findings of a day that fit. */
+function foundOn(
+  { counts }: Days[number],
+  fits: (kind: { readonly severity: Severity; readonly category: Category }) => boolean,
+): number | null {
+  if (counts === null) return null;
+  return counts.reduce((sum, kind) => sum + (fits(kind) ? kind.findings : 0), 0);
+}
+
+const sum = (values: readonly (number | null)[]): number =>
+  values.reduce<number>((all, value) => all + (value ?? 0), 0);
+
+function figures(data: OverviewPage): Html {
+  return html`${cards(data)}${notices(data.overview)}
+<div class="grid wide">
+<section class="panel">${severityChart(data)}</section>
+<section class="panel">${categoryCourses(data)}</section>
+<section class="panel">${arrivalChart(data)}</section>
+<section class="panel">${lagChart(data)}</section>
+</div>
+<p class="soft">Counted at <time datetime="${data.iso(data.nowMs)}">${hourLabel(data.iso(data.nowMs))}</time>; times are UTC.
+${hasGaps(data.overview) && 'What is further back is still being counted.'}</p>`;
+}
+
+const hasGaps = ({ hours, days }: Overview): boolean =>
+  [...hours, ...days].some(({ counts }) => counts === null);
+
+function cards({ overview, rules, nowMs }: OverviewPage): Html {
+  const { runs, hours, days } = overview;
+  const steps = sum(hours.map(({ counts }) => counts?.steps ?? 0));
+  const severities = SEVERITIES.map((severity) => ({
+    severity,
+    findings: sum(days.map((day) => foundOn(day, (kind) => kind.severity === severity))),
+  })).filter(({ findings }) => findings > 0);
+  const total = sum(severities.map(({ findings }) => findings));
+  return html`<div class="grid cards">
+<section class="panel"><h2>Findings, 14 days</h2><p class="figure"><a href="/app/findings">${count(total)}</a></p>
+<p class="soft">${
+    severities.length === 0
+      ? 'the rules found nothing'
+      : html`<span class="row">${severities.map(
+          ({ severity, findings }) =>
+            html`<a class="${severity}" href="/app/findings?severity=${severity}">${count(findings)} ${severity}</a> `,
+        )}</span>`
+  }</p></section>
+<section class="panel"><h2>Steps, 24 hours</h2><p class="figure">${count(steps)}</p>
+<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} a minute on average, of ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a></p></section>
+<section class="panel"><h2>The pass</h2><p class="figure">${count(runs.waiting)}${runs.moreWait && ' or more'} waiting</p>
 <p class="soft">${
     runs.oldestWaitingMs === null
-      ? 'nothing is due'
+      ? 'every finished run is evaluated'
       : `the longest for ${duration(nowMs - runs.oldestWaitingMs)}`
-  }</p></div>
-<div class="panel"><h2>Rules</h2><p class="figure"><a href="/app/rules">${count(rules.enabled)} run</a></p>
-<p class="soft">${count(rules.counts.as_written)} as written, ${count(rules.counts.degraded)} degraded,
-${count(rules.counts.unsupported)} cannot, ${count(rules.counts.fails_own_examples)} fail their own examples;
-corpus ${rules.version}${rules.experimental ? ', experimental tier on' : ''}</p></div>
-</div>
-${
-  runs.failedEvaluations > 0 &&
-  html`<p class="notice error">${count(runs.failedEvaluations)} runs could not be evaluated in the last day:
+  }</p></section>
+${ruleCard(rules)}
+</div>`;
+}
+
+function ruleCard({ counts, enabled, experimental, version }: RuleCounts): Html {
+  const whole = Object.values(counts).reduce((all, value) => all + value, 0);
+  const row = (label: string, query: string, value: number) => {
+    return { label, href: `/app/rules?${query}`, value };
+  };
+  return html`<section class="panel rules"><h2>Rules</h2><p class="figure"><a href="/app/rules?enabled=true">${count(enabled)} run</a></p>
+${shares('What the engine makes of the rules', 'Support', whole, [
+  row('as written', 'support=as_written', counts.as_written),
+  row('degraded', 'support=degraded', counts.degraded),
+  row('cannot run', 'support=unsupported', counts.unsupported),
+  row('fail own examples', 'support=fails_own_examples', counts.fails_own_examples),
+])}
+<p class="soft">of ${count(whole)} in corpus ${version}; the experimental tier is ${experimental ? 'on' : 'off'}</p></section>`;
+}
+
+function notices({ hours }: Overview): HtmlValue {
+  const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
+  const silent = sum(hours.map(({ counts }) => counts?.withoutText ?? 0));
+  const runs = (value: number) => `${count(value)} ${value === 1 ? 'run' : 'runs'}`;
+  return html`${
+    failed > 0 &&
+    html`<p class="notice error">${runs(failed)} of the last day could not be evaluated:
 <a href="/app/runs?evaluation=evaluation_failed">look at them</a>.</p>`
+  }${
+    silent > 0 &&
+    html`<p class="notice">${runs(silent)} of the last day told no text a rule could look at:
+<a href="/docs/instrumentations">what to switch on</a>.</p>`
+  }`;
 }
-${
-  runs.withoutText > 0 &&
-  html`<p class="notice">${count(runs.withoutText)} runs of the last day told no text a rule could look at.
-<a href="/docs/instrumentations">What to switch on</a>.</p>`
+
+const dayLabels = ({ overview, iso }: OverviewPage): string[] =>
+  overview.days.map(({ atMs }) => dayLabel(iso(atMs)));
+const hourLabels = ({ overview, iso }: OverviewPage): string[] =>
+  overview.hours.map(({ atMs }) => hourLabel(iso(atMs)));
+
+function severityChart(data: OverviewPage): Html {
+  const { days } = data.overview;
+  const series = SEVERITIES.map((severity) => ({
+    name: severity,
+    look: `bar-${severity}`,
+    values: days.map((day) => foundOn(day, (kind) => kind.severity === severity)),
+  }));
+  const seen = series.filter(({ values }) => sum(values) > 0);
+  return barChart({
+    title: 'Findings by day and severity',
+    slot: 'Day (UTC)',
+    labels: dayLabels(data),
+    series: seen.length === 0 ? series.slice(0, 1) : seen,
+    isStacked: true,
+  });
 }
-<div class="grid wide">
-<section class="panel"><h2>Findings by day</h2>
-${severityBars(
-  'Findings by day and severity',
-  findings.map(({ atMs, counts }) => ({ label: day(atMs, iso), counts })),
-)}</section>
-<section class="panel"><h2>Steps by hour</h2>
-${line(
-  'Steps that arrived, by hour',
-  arrivals.map(({ atMs, steps: value }) => ({ label: hour(atMs, iso), value })),
-)}</section>
-<section class="panel"><h2>By category</h2>
-${
-  categories.length === 0
-    ? html`<p class="soft">No findings in two weeks.</p>`
-    : countBars(
-        'Findings of two weeks',
-        categories.map(({ category, findings: value }) => ({
-          label: words(category),
-          href: `/app/findings?category=atr_${category.replaceAll('-', '_')}`,
-          value,
-        })),
-      )
-}</section>
-</div>
-<p class="soft">As of ${ago(nowMs, nowMs)}; times are UTC.</p>`;
+
+function categoryCourses(data: OverviewPage): Html {
+  const { days } = data.overview;
+  const rows = CATEGORIES.map((category) => ({
+    label: words(category),
+    href: `/app/findings?category=atr_${category.replaceAll('-', '_')}`,
+    values: days.map((day) => foundOn(day, (kind) => kind.category === category) ?? 0),
+  })).filter(({ values }) => sum(values) > 0);
+  rows.sort((a, b) => sum(b.values) - sum(a.values));
+  const title = html`<h2>Findings by day and category</h2>`;
+  if (rows.length === 0) return html`${title}<p class="soft">None in two weeks.</p>`;
+  return html`${title}${courses('Findings by day and category', 'Category', dayLabels(data), rows)}`;
+}
+
+function arrivalChart(data: OverviewPage): Html {
+  return barChart({
+    title: 'Steps by hour',
+    slot: 'Hour (UTC)',
+    labels: hourLabels(data),
+    series: [
+      {
+        name: 'steps',
+        look: 'bar-accent',
+        values: data.overview.hours.map(({ counts }) => counts?.steps ?? null),
+      },
+    ],
+    isStacked: true,
+    note: 'A run’s steps count in the hour in which its first one arrived.',
+  });
+}
+
+function lagChart(data: OverviewPage): Html {
+  const { hours } = data.overview;
+  const of = (pick: 'mean' | 'most') => hours.map(({ counts }) => counts?.lagMs?.[pick] ?? null);
+  return barChart({
+    title: 'Lag of the pass by hour',
+    slot: 'Hour (UTC)',
+    labels: hourLabels(data),
+    series: [
+      { name: 'slowest run', look: 'bar-soft', values: of('most') },
+      { name: 'mean', look: 'bar-accent', values: of('mean') },
+    ],
+    isStacked: false,
+    format: duration,
+    note: 'From the arrival of a run’s last step to its evaluation, which waits until the run has settled.',
+  });
 }

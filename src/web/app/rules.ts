@@ -10,7 +10,16 @@ import {
 } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, words } from './format.ts';
-import { appPage, choice, facts, field, type Look, severityBadge, type Viewer } from './shell.ts';
+import {
+  appPage,
+  choice,
+  empty,
+  field,
+  type Look,
+  scrolling,
+  severityBadge,
+  type Viewer,
+} from './shell.ts';
 
 const PATH = '/app/rules';
 
@@ -44,7 +53,7 @@ export function upgradePage(look: Look, viewer: Viewer): Html {
 <a href="/app/findings">findings</a> are all here.</p>
 <p>With Team you see every rule here, switch the experimental tier on, and switch single rules on and off. Over the API
 the rules can be read on every plan: <a href="/docs/api">GET /platform/v1/atr/rules</a>.</p>
-<p class="soft">Whoever runs this server changes the plan: <code>sluice workspace plan ${viewer.workspaceName} team</code></p></section>`,
+<p class="soft">Whoever runs this server changes the plan, with <code>sluice workspace plan</code>.</p></section>`,
   });
 }
 
@@ -55,11 +64,12 @@ const DECIDED: Readonly<Record<DecidedBy, string>> = {
   override: 'by this workspace',
 };
 
-function state({ enabled, decidedBy }: DecidedRule): Html {
+/** Whether a rule runs, and what decided so. */
+export function state({ enabled, decidedBy }: DecidedRule): Html {
   const word = enabled
     ? html`<strong class="low">runs</strong>`
     : html`<span class="soft">off</span>`;
-  return html`${word}<br><span class="soft">${DECIDED[decidedBy]}</span>`;
+  return html`${word} <span class="soft below">${DECIDED[decidedBy]}</span>`;
 }
 
 /** A rule that the corpus or the engine refuses has no switch. */
@@ -67,18 +77,24 @@ const canBeSwitched = ({ rule }: DecidedRule): boolean =>
   (rule.support === 'as_written' || rule.support === 'degraded') &&
   (rule.status === 'stable' || rule.status === 'experimental');
 
-function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
+const CHOICES = [
+  { value: 'null', label: 'by tier', override: null },
+  { value: 'true', label: 'on', override: true },
+  { value: 'false', label: 'off', override: false },
+] as const;
+
+/** What an admin decides about a rule: three buttons, the one that counts pressed. */
+export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
   if (!canBeSwitched(one)) return html`<span class="soft">cannot be switched</span>`;
-  if (!viewer.isAdmin) return one.override === null ? null : one.override ? 'on' : 'off';
-  const chosen = one.override === null ? 'null' : String(one.override);
-  const choiceOf = (value: string, label: string) =>
-    value === chosen
-      ? html`<option value="${value}" selected>${label}</option>`
-      : html`<option value="${value}">${label}</option>`;
-  return html`<form data-api="PUT /app/api/atr/rules/${one.rule.id}" data-then="reload" data-on-change>
-<label><span class="hidden">Switch ${one.rule.id}</span><select name="enabled" data-type="json">
-${choiceOf('null', 'by tier')}${choiceOf('true', 'on')}${choiceOf('false', 'off')}</select></label>
-<p role="alert"></p></form>`;
+  if (!viewer.isAdmin) {
+    return html`<span class="soft">${CHOICES.find(({ override }) => override === one.override)?.label}</span>`;
+  }
+  const { id } = one.rule;
+  return html`<form class="switch" method="post" action="${PATH}/${id}" data-api="PUT /app/api/atr/rules/${id}" data-then="reload">
+<div role="group" aria-label="Switch ${id}">${CHOICES.map(
+    ({ value, label, override }) =>
+      html`<button name="enabled" value="${value}" data-type="json" aria-pressed="${String(override === one.override)}">${label}</button>`,
+  )}</div><p role="alert"></p></form>`;
 }
 
 function tierSwitch(experimental: boolean, viewer: Viewer): Html {
@@ -89,23 +105,23 @@ function tierSwitch(experimental: boolean, viewer: Viewer): Html {
 <span class="soft">A change takes effect from the next pass; runs already evaluated are not looked at again.</span></p>
 ${
   viewer.isAdmin &&
-  html`<form data-api="PUT /app/api/atr/settings" data-then="reload">
+  html`<form method="post" action="${PATH}" data-api="PUT /app/api/atr/settings" data-then="reload">
 <input type="hidden" name="experimental" data-type="json" value="${String(!experimental)}">
-<button>${experimental ? 'Switch off' : 'Switch on'}</button><p role="alert"></p></form>`
+<button>Switch the experimental tier ${experimental ? 'off' : 'on'}</button><p role="alert"></p></form>`
 }</section>`;
 }
 
 function countCards(counts: SupportCounts): Html {
   const card = (support: keyof SupportCounts, label: string) =>
     html`<div class="panel"><p class="figure"><a href="${PATH}?support=${support}">${count(counts[support])}</a></p><p class="soft">${label}</p></div>`;
-  return html`<div class="grid">${card('as_written', 'run as written')}${card('degraded', 'run degraded: some conditions need what RE2 has not')}
+  return html`<div class="grid cards">${card('as_written', 'run as written')}${card('degraded', 'run degraded: some conditions need what RE2 has not')}
 ${card('unsupported', 'cannot run here')}${card('fails_own_examples', 'fail their own examples, and never run')}</div>`;
 }
 
 function filters(query: string): Html {
   const given = new URLSearchParams(query);
-  return html`<form class="filters" method="get" action="${PATH}" role="search">
-${field('q', 'Search', given.get('q'), 'search')}
+  return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Rules">
+${field('q', 'Search', given.get('q'), { type: 'search', hint: 'title, id, description' })}
 ${choice('status', 'Status', RULE_STATUSES, given.get('status'))}
 ${choice('support', 'Support', SUPPORTS, given.get('support'))}
 ${choice('category', 'Category', CATEGORIES, given.get('category'))}
@@ -118,7 +134,7 @@ ${choice(
   ],
   given.get('enabled'),
 )}
-<button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></form>`;
+<div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div></form>`;
 }
 
 function pages({ query, page, pages: last }: RulesPage): Html {
@@ -129,6 +145,25 @@ function pages({ query, page, pages: last }: RulesPage): Html {
   };
   return html`<nav class="pager" aria-label="Pages">${page > 1 && link(page - 1, 'Previous')}
 <span class="soft">page ${page} of ${Math.max(1, last)}</span>${page < last && link(page + 1, 'Next')}</nav>`;
+}
+
+function ruleRow(one: DecidedRule, viewer: Viewer): Html {
+  const { rule } = one;
+  return html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
+<td data-label="Rule"><a href="${PATH}/${rule.id}">${rule.title}</a> <span class="soft below">${rule.id}</span></td>
+<td data-label="Category">${words(rule.category)}</td><td data-label="Status">${rule.status}</td>
+<td data-label="Support">${words(rule.support)}</td><td data-label="State">${state(one)}</td>
+<td data-label="Switch">${overrideSwitch(one, viewer)}</td></tr>
+`;
+}
+
+function table(rules: readonly DecidedRule[], viewer: Viewer): Html {
+  return scrolling(
+    'Rules',
+    html`<table class="stack" aria-label="Rules"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
+<th scope="col">Category</th><th scope="col">Status</th><th scope="col">Support</th><th scope="col">State</th>
+<th scope="col">Switch</th></tr></thead><tbody>${rules.map((one) => ruleRow(one, viewer))}</tbody></table>`,
+  );
 }
 
 export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
@@ -142,59 +177,11 @@ against a manifest. <a href="/docs/rules-coverage">What runs and what does not</
 ${countCards(data.counts)}
 ${tierSwitch(data.experimental, viewer)}
 ${filters(data.query)}
-<p class="soft">${count(total)} rules</p>
-<div class="scroll"><table aria-label="Rules"><thead><tr><th>Severity</th><th>Rule</th><th>Category</th><th>Status</th>
-<th>Support</th><th>State</th><th>Switch</th></tr></thead><tbody>${rules.map(
-      (one) => html`<tr><td>${severityBadge(one.rule.severity)}</td>
-<td><a href="${PATH}/${one.rule.id}">${one.rule.title}</a><br><span class="soft">${one.rule.id}</span></td>
-<td>${words(one.rule.category)}</td><td>${one.rule.status}</td><td>${words(one.rule.support)}</td>
-<td>${state(one)}</td><td>${overrideSwitch(one, viewer)}</td></tr>`,
-    )}</tbody></table></div>${pages(data)}`,
-  });
-}
-
-export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
-  const { rule } = one;
-  const { failed, truePositives, trueNegatives } = rule.ownExamples;
-  return appPage(look, viewer, {
-    title: rule.title,
-    current: PATH,
-    main: html`<p><a href="${PATH}">Rules</a></p><h1>${rule.title}</h1>
-<p class="lead">${severityBadge(rule.severity)} ${rule.id} · ${words(rule.category)}</p>
-<div class="grid wide">
-<section class="panel"><h2>State</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}</section>
-<section class="panel"><h2>About</h2>${facts([
-      ['Status', rule.status],
-      ['Support', words(rule.support)],
-      ['Version', rule.version],
-      ['Author', rule.author],
-      ['Date', rule.date],
-      ['Subcategory', rule.subcategory === null ? null : words(rule.subcategory)],
-      ['Own examples', `${truePositives} to match, ${trueNegatives} not to; ${failed.length} fail`],
-      ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Show them</a>`],
-    ])}</section></div>
-<p>${rule.description}</p>
+<p class="soft">${count(total)} ${total === 1 ? 'rule' : 'rules'}</p>
 ${
-  rule.unsupportedReasons.length > 0 &&
-  html`<section class="notice"><p>Why it does not run as written:</p><ul>${rule.unsupportedReasons.map(
-    ({ message }) => html`<li>${message}</li>`,
-  )}</ul></section>`
-}
-<h2>Conditions <span class="soft">(${rule.condition === 'any' ? 'any one is enough' : 'all within one step'})</span></h2>
-<div class="scroll"><table><thead><tr><th>Field</th><th>Description</th><th>Pattern</th><th>Runs</th></tr></thead><tbody>
-${rule.conditions.map(
-  (
-    condition,
-  ) => html`<tr><td>${condition.field}<br><span class="soft">${condition.surfaces.map(words).join(', ')}</span></td>
-<td>${condition.description}</td><td><code>${condition.pattern}</code></td>
-<td>${condition.supported ? 'yes' : html`<span class="medium">${condition.reason?.message}</span>`}</td></tr>`,
-)}</tbody></table></div>
-${
-  failed.length > 0 &&
-  html`<h2>Own examples that fail</h2><ul>${failed.map(
-    ({ kind, index, why }) => html`<li>${words(kind)} ${index + 1}: ${why}</li>`,
-  )}</ul>`
-}
-<h2>Recommended actions</h2><ul>${rule.recommendedActions.map((action) => html`<li>${words(action)}</li>`)}</ul>`,
+  rules.length === 0
+    ? empty('No rule fits this filter', html`<p><a href="${PATH}">Show all rules</a></p>`)
+    : html`${table(rules, viewer)}${pages(data)}`
+}`,
   });
 }

@@ -59,17 +59,57 @@ export function plainPage(look: Look, title: string, main: HtmlValue): Html {
   return page({ ...look, title, navigation: [], main: html`<div class="narrow">${main}</div>` });
 }
 
+export interface ErrorView {
+  readonly title: string;
+  readonly detail: string;
+  /** what exactly is wrong, one by one */
+  readonly faults: readonly string[];
+}
+
 /** What went wrong, in words, and where to go from here. */
-export function errorPage(look: Look, title: string, detail: string): Html {
+export function errorPage(look: Look, { title, detail, faults }: ErrorView): Html {
   return plainPage(
     look,
     title,
-    html`<h1>${title}</h1><p>${detail}</p><p><a href="/app">Back to the overview</a></p>`,
+    html`<h1>${title}</h1><p>${detail}</p>
+${faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${fault}</li>`)}</ul>`}
+<p><a class="button" href="/app">Back to the overview</a></p>`,
   );
+}
+
+/** Something that is told once, after a form: a key, a link. */
+export function shownOncePage(
+  look: Look,
+  viewer: Viewer,
+  shown: { readonly title: string; readonly current: string; readonly secret: string },
+): Html {
+  return appPage(look, viewer, {
+    title: shown.title,
+    current: shown.current,
+    main: html`<h1>${shown.title}</h1>
+<p class="lead">Copy it now: it is not shown again.</p>
+<p><code class="secret">${shown.secret}</code></p>
+<p><a class="button" href="${shown.current}">Done</a></p>`,
+  });
 }
 
 export function severityBadge(severity: Severity): Html {
   return html`<span class="badge ${severity}">${severity}</span>`;
+}
+
+/** The way back to the list that a page belongs to. */
+export function crumb(href: string, label: string): Html {
+  return html`<nav class="crumb" aria-label="Breadcrumb"><a href="${href}">${label}</a></nav>`;
+}
+
+/** Something that cannot be undone: told before it is done, without a script. */
+export function lastWord(label: HtmlValue, warning: HtmlValue, form: Html): Html {
+  return html`<details class="last-word"><summary>${label}</summary><div><p>${warning}</p>${form}</div></details>`;
+}
+
+/** A table that scrolls by itself where the screen is too narrow, by the keyboard too. */
+export function scrolling(label: string, table: Html): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table}</div>`;
 }
 
 /** An empty state: what is not there, and what to do so that it is. */
@@ -77,10 +117,12 @@ export function empty(title: string, what: HtmlValue): Html {
   return html`<div class="empty"><h2>${title}</h2>${what}</div>`;
 }
 
-/** Links to the pages of a list. @param path with its query */
-export function pager(path: string, query: string, next: string | null): Html {
-  const parameters = new URLSearchParams(query);
-  const isFirst = parameters.get('cursor') === null;
+/**
+ * Links to the pages of a list; the filter goes with them.
+ * @param older what the link to the next page says
+ */
+export function pager(path: string, query: string, next: string | null, older = 'Older'): Html {
+  const isFirst = new URLSearchParams(query).get('cursor') === null;
   const link = (cursor: string | null): string => {
     const own = new URLSearchParams(query);
     own.delete('cursor');
@@ -90,7 +132,7 @@ export function pager(path: string, query: string, next: string | null): Html {
   if (isFirst && next === null) return html``;
   return html`<nav class="pager" aria-label="Pages">
 ${!isFirst && html`<a class="button quiet" href="${link(null)}">Newest</a>`}
-${next !== null && html`<a class="button quiet" href="${link(next)}" rel="next">Older</a>`}
+${next !== null && html`<a class="button quiet" href="${link(next)}" rel="next">${older}</a>`}
 </nav>`;
 }
 
@@ -116,9 +158,14 @@ export function choice(
   return html`<label>${label}<select name="${name}">${option('', 'any', chosen)}${options}</select></label>`;
 }
 
-/** A field of a filter. */
-export function field(name: string, label: string, value: string | null, type = 'text'): Html {
-  return html`<label>${label}<input type="${type}" name="${name}" value="${value}"></label>`;
+/** A field of a filter. @param look.hint an example, shown while it is empty */
+export function field(
+  name: string,
+  label: string,
+  value: string | null,
+  { type = 'text', hint }: { readonly type?: string; readonly hint?: string } = {},
+): Html {
+  return html`<label>${label}<input type="${type}" name="${name}" value="${value}"${hint !== undefined && html` placeholder="${hint}"`}></label>`;
 }
 
 /** A list of facts. */

@@ -1,0 +1,67 @@
+/** The audit ledger: who changed what, from where. */
+import type { JsonObject, JsonValue } from '../../model.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Moment, time } from './format.ts';
+import { appPage, empty, type Look, pager, scrolling, type Viewer } from './shell.ts';
+
+export interface ShownEntry {
+  readonly seq: string;
+  readonly at: Moment;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly before: JsonObject | null;
+  readonly after: JsonObject | null;
+  /** in hexadecimal digits */
+  readonly hash: string;
+}
+
+export interface AuditPage {
+  readonly entries: readonly ShownEntry[];
+  readonly query: string;
+  readonly next: string | null;
+  readonly nowMs: number;
+}
+
+/** What changed only: the rest of both sides is the same. */
+function change({ before, after }: ShownEntry): HtmlValue {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const write = (value: JsonValue | undefined) =>
+    value === undefined ? 'nothing' : JSON.stringify(value);
+  return names
+    .map((name) => ({ name, from: write(before?.[name]), to: write(after?.[name]) }))
+    .filter(({ from, to }) => from !== to)
+    .map(({ name, from, to }) => html`<div><code>${name}</code>: ${from} → ${to}</div>`);
+}
+
+function row(entry: ShownEntry, nowMs: number): Html {
+  return html`<tr><td data-label="No." class="number">${entry.seq}</td><td data-label="When">${time(entry.at, nowMs)}</td>
+<td data-label="Who">${entry.actor}</td><td data-label="From">${entry.origin}</td>
+<td data-label="What">${entry.action} <span class="soft below">${entry.subject}</span></td>
+<td data-label="Change"><div>${change(entry)}</div></td>
+<td data-label="Seal"><code title="${entry.hash}">${entry.hash.slice(0, 10)}</code></td></tr>
+`;
+}
+
+export function auditPage(look: Look, viewer: Viewer, data: AuditPage): Html {
+  const { entries, query, next, nowMs } = data;
+  const table = html`<table class="stack" aria-label="Audit ledger"><thead><tr><th scope="col" class="number">No.</th><th scope="col">When</th>
+<th scope="col">Who</th><th scope="col">From</th><th scope="col">What</th><th scope="col">Change</th><th scope="col">Seal</th></tr></thead>
+<tbody>${entries.map((entry) => row(entry, nowMs))}</tbody></table>`;
+  return appPage(look, viewer, {
+    title: 'Audit',
+    current: '/app/audit',
+    main: html`<h1>Audit ledger</h1>
+<p class="lead">Who changed what, from where. Entries are only ever added, each sealed with the one before it:
+<code>sluice audit verify</code> checks the chain.</p>
+${
+  entries.length === 0
+    ? empty(
+        'Nothing has been changed yet',
+        html`<p>Switches of rules, keys, members and settings are recorded here.</p>`,
+      )
+    : html`${scrolling('Audit ledger', table)}${pager('/app/audit', query, next)}`
+}`,
+  });
+}

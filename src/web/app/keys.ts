@@ -1,0 +1,76 @@
+/** The keys of a workspace: listed by their beginning, made and revoked by admins. */
+import type { KeyKind } from '../../model.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { count, type Moment, time } from './format.ts';
+import { appPage, empty, type Look, lastWord, scrolling, type Viewer } from './shell.ts';
+
+export interface ShownKey {
+  readonly id: number;
+  readonly kind: KeyKind;
+  readonly name: string;
+  readonly prefix: string;
+  readonly rateLimitPerMinute: number;
+  readonly createdAt: Moment;
+  readonly lastUsedAt: Moment | null;
+  readonly revokedAt: Moment | null;
+}
+
+const PATH = '/app/keys';
+const NAME_CHARS_MAX = 100;
+
+function revocation({ id, name, revokedAt }: ShownKey, viewer: Viewer, nowMs: number): HtmlValue {
+  if (revokedAt !== null) return html`<span class="soft">revoked ${time(revokedAt, nowMs)}</span>`;
+  if (!viewer.isAdmin) return html`<span class="soft">in use</span>`;
+  return lastWord(
+    html`Revoke<span class="hidden"> ${name}</span>`,
+    'Whoever uses it is refused within seconds. It cannot be brought back.',
+    html`<form method="post" action="${PATH}/${id}/revoke" data-api="DELETE /app/api/keys/${id}" data-then="reload"><button class="danger">Revoke ${name}</button><p role="alert"></p></form>`,
+  );
+}
+
+function row(key: ShownKey, viewer: Viewer, nowMs: number): Html {
+  return html`<tr><td data-label="Name">${key.name}</td><td data-label="Kind">${key.kind}</td>
+<td data-label="Begins with"><code>${key.prefix}…</code></td>
+<td data-label="A minute" class="number">${count(key.rateLimitPerMinute)}</td>
+<td data-label="Made">${time(key.createdAt, nowMs)}</td>
+<td data-label="Last used">${time(key.lastUsedAt, nowMs)}</td>
+<td data-label="State">${revocation(key, viewer, nowMs)}</td></tr>
+`;
+}
+
+function makeForm(brand: string): Html {
+  return html`<section class="panel"><h2>Make a key</h2>
+<form class="filters" method="post" action="${PATH}" data-api="POST /app/api/keys" data-show="key" data-show-label="Copy it now: it is not shown again.">
+<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
+<label>Kind<select name="kind"><option value="agent">agent: sends telemetry</option><option value="workspace">workspace: reads the API</option></select></label>
+<label>An agent key begins with<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
+<label>Requests a minute<input name="rate_limit_per_minute" type="number" data-type="json" min="1" max="100000" value="1000" required></label>
+<div class="buttons"><button>Make key</button></div><p role="alert"></p><output></output></form></section>`;
+}
+
+export function keysPage(
+  look: Look,
+  viewer: Viewer,
+  { keys, nowMs }: { readonly keys: readonly ShownKey[]; readonly nowMs: number },
+): Html {
+  const table = html`<table class="stack" aria-label="Keys"><thead><tr><th scope="col">Name</th><th scope="col">Kind</th>
+<th scope="col">Begins with</th><th scope="col" class="number">A minute</th><th scope="col">Made</th><th scope="col">Last used</th>
+<th scope="col">State</th></tr></thead><tbody>${keys.map((key) => row(key, viewer, nowMs))}</tbody></table>`;
+  return appPage(look, viewer, {
+    title: 'Keys',
+    current: PATH,
+    main: html`<h1>Keys</h1>
+<p class="lead">Agent keys send telemetry, workspace keys read over the API. No key can change anything.</p>
+${viewer.isAdmin && makeForm(look.brand)}
+${
+  keys.length === 0
+    ? empty(
+        'No keys',
+        viewer.isAdmin
+          ? html`<p>Without an agent key nothing can send: make one above.</p>`
+          : html`<p>Without an agent key nothing can send: ask an admin of the workspace for one.</p>`,
+      )
+    : scrolling('Keys', table)
+}`,
+  });
+}

@@ -1,0 +1,104 @@
+/** Who belongs to a workspace, and who is invited. */
+import { ROLES, type Role } from '../../model.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Moment, time } from './format.ts';
+import { appPage, type Look, lastWord, option, scrolling, type Viewer } from './shell.ts';
+
+export interface ShownMember {
+  readonly userId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly role: Role;
+  readonly lastSeenAt: Moment | null;
+}
+
+export interface ShownInvitation {
+  readonly id: number;
+  readonly email: string;
+  readonly role: Role;
+  readonly expiresAt: Moment;
+}
+
+export interface MembersPage {
+  readonly members: readonly ShownMember[];
+  readonly invitations: readonly ShownInvitation[];
+  readonly nowMs: number;
+}
+
+const PATH = '/app/members';
+
+/** Only owners deal with owners. */
+const rolesFor = ({ role }: Viewer): readonly Role[] =>
+  role === 'owner' ? ROLES : ROLES.filter((one) => one !== 'owner');
+const mayChange = ({ role }: { readonly role: Role }, viewer: Viewer): boolean =>
+  viewer.isAdmin && (role !== 'owner' || viewer.role === 'owner');
+
+function roleOf(member: ShownMember, viewer: Viewer): HtmlValue {
+  if (!mayChange(member, viewer)) return member.role;
+  return html`<form class="inline" method="post" action="${PATH}/${member.userId}" data-api="PUT /app/api/members/${member.userId}" data-then="reload">
+<label><span class="hidden">Role of ${member.email}</span><select name="role">${rolesFor(viewer).map((one) => option(one, one, member.role))}</select></label>
+<button class="quiet">Change<span class="hidden"> the role of ${member.email}</span></button><p role="alert"></p></form>`;
+}
+
+function removal({ userId, email }: ShownMember): Html {
+  return lastWord(
+    html`Remove<span class="hidden"> ${email}</span>`,
+    'They see nothing of this workspace from then on.',
+    html`<form method="post" action="${PATH}/${userId}/remove" data-api="DELETE /app/api/members/${userId}" data-then="reload"><button class="danger">Remove ${email}</button><p role="alert"></p></form>`,
+  );
+}
+
+function memberRow(member: ShownMember, viewer: Viewer, nowMs: number): Html {
+  return html`<tr><td data-label="Name">${member.displayName}</td><td data-label="E-mail">${member.email}</td>
+<td data-label="Role">${roleOf(member, viewer)}</td><td data-label="Last seen">${time(member.lastSeenAt, nowMs)}</td>
+${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer) && removal(member)}</td>`}</tr>
+`;
+}
+
+function inviteForm(viewer: Viewer): Html {
+  return html`<form class="filters" method="post" action="/app/invitations" data-api="POST /app/api/invitations" data-show="link" data-show-label="Give them this link; it works once.">
+<label>E-mail<input name="email" type="email" required maxlength="254"></label>
+<label>Role<select name="role">${rolesFor(viewer)
+    .toReversed()
+    .map((one) => option(one, one, 'member'))}</select></label>
+<div class="buttons"><button>Invite</button></div><p role="alert"></p><output></output></form>`;
+}
+
+function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValue {
+  const withdrawal = ({ id, email }: ShownInvitation) =>
+    html`<form method="post" action="/app/invitations/${id}/withdraw" data-api="DELETE /app/api/invitations/${id}" data-then="reload"><button class="danger">Withdraw<span class="hidden"> the invitation of ${email}</span></button><p role="alert"></p></form>`;
+  const row = (one: ShownInvitation) => {
+    const ends = one.expiresAt.toISOString();
+    return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>
+<td data-label="Ends"><time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time></td>
+<td data-label="Invitation">${mayChange(one, viewer) && withdrawal(one)}</td></tr>`;
+  };
+  return (
+    invitations.length > 0 &&
+    scrolling(
+      'Invitations',
+      html`<table class="stack" aria-label="Invitations"><thead><tr><th scope="col">E-mail</th><th scope="col">Role</th>
+<th scope="col">Ends</th><th scope="col">Invitation</th></tr></thead><tbody>${invitations.map(row)}</tbody></table>`,
+    )
+  );
+}
+
+export function membersPage(look: Look, viewer: Viewer, data: MembersPage): Html {
+  const { members, nowMs } = data;
+  return appPage(look, viewer, {
+    title: 'Members',
+    current: PATH,
+    main: html`<h1>Members</h1>
+<p class="lead">Members read. Admins and owners also switch rules, make keys and invite.</p>
+${scrolling(
+  'Members',
+  html`<table class="stack" aria-label="Members"><thead><tr><th scope="col">Name</th><th scope="col">E-mail</th><th scope="col">Role</th>
+<th scope="col">Last seen</th>${viewer.isAdmin && html`<th scope="col">Membership</th>`}</tr></thead>
+<tbody>${members.map((member) => memberRow(member, viewer, nowMs))}</tbody></table>`,
+)}
+${
+  viewer.isAdmin &&
+  html`<section class="panel"><h2>Invite somebody</h2>${inviteForm(viewer)}${invitationTable(data, viewer)}</section>`
+}`,
+  });
+}

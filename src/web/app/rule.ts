@@ -1,0 +1,88 @@
+/** One rule: what it looks for, whether it runs here and why, and the switch. */
+import type { Rule } from '../../model.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { words } from './format.ts';
+import { type DecidedRule, overrideSwitch, state } from './rules.ts';
+import {
+  appPage,
+  crumb,
+  facts,
+  type Look,
+  scrolling,
+  severityBadge,
+  type Viewer,
+} from './shell.ts';
+
+function about(rule: Rule): Html {
+  const { failed, truePositives, trueNegatives } = rule.ownExamples;
+  const fail = failed.length === 0 ? 'none fails' : `${failed.length} fail`;
+  return facts([
+    ['Status', rule.status],
+    ['Support', words(rule.support)],
+    ['Version', rule.version],
+    ['Author', rule.author],
+    ['Date', rule.date],
+    ['Subcategory', rule.subcategory === null ? null : words(rule.subcategory)],
+    ['Own examples', `${truePositives} to match, ${trueNegatives} not to; ${fail}`],
+    ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
+  ]);
+}
+
+function whyNot({ unsupportedReasons, support }: Rule): HtmlValue {
+  if (unsupportedReasons.length === 0) return null;
+  const what = support === 'degraded' ? 'Why it runs degraded' : 'Why it does not run as written';
+  return html`<section class="notice"><h2>${what}</h2><ul>${unsupportedReasons.map(
+    ({ message }) => html`<li>${message}</li>`,
+  )}</ul></section>`;
+}
+
+function conditions({ condition, conditions: all }: Rule): Html {
+  return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one is enough' : 'all within one step'})</span></h2>
+${scrolling(
+  'Conditions',
+  html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field</th><th scope="col">Description</th>
+<th scope="col">Pattern</th><th scope="col">Runs</th></tr></thead><tbody>${all.map(
+    (
+      one,
+    ) => html`<tr><td data-label="Field"><code>${one.field}</code> <span class="soft below">${one.surfaces.map(words).join(', ')}</span></td>
+<td data-label="Description">${one.description}</td><td data-label="Pattern"><code class="pattern">${one.pattern}</code></td>
+<td data-label="Runs">${one.supported ? 'yes' : html`<span class="medium">${one.reason?.message ?? 'no'}</span>`}</td></tr>
+`,
+  )}</tbody></table>`,
+)}`;
+}
+
+function failures({ ownExamples: { failed } }: Rule): HtmlValue {
+  return (
+    failed.length > 0 &&
+    html`<h2>Own examples that fail</h2><ul>${failed.map(
+      ({ kind, index, why }) => html`<li>${words(kind)} ${index + 1}: ${why}</li>`,
+    )}</ul>`
+  );
+}
+
+export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
+  const { rule } = one;
+  return appPage(look, viewer, {
+    title: rule.title,
+    current: '/app/rules',
+    main: html`${crumb('/app/rules', 'Rules')}<h1>${rule.title}</h1>
+<p class="lead">${severityBadge(rule.severity)} ${rule.id} · ${words(rule.category)}</p>
+<div class="grid wide">
+<section class="panel"><h2>State</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
+<p class="soft">A change takes effect from the next pass; runs already evaluated are not looked at again.</p></section>
+<section class="panel"><h2>About</h2>${about(rule)}</section></div>
+<h2>What it looks for</h2>
+<p class="description">${rule.description}</p>
+${whyNot(rule)}
+${conditions(rule)}
+${failures(rule)}
+<h2>What its author recommends</h2>
+${
+  rule.recommendedActions.length === 0
+    ? html`<p>Nothing in particular.</p>`
+    : html`<ul>${rule.recommendedActions.map((action) => html`<li>${words(action)}</li>`)}</ul>`
+}
+<p class="soft">Recorded for reading: nothing is blocked, and Sluice never acts on its own.</p>`,
+  });
+}

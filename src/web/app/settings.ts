@@ -1,0 +1,109 @@
+/** What people decide for a workspace and for themselves: its name, redaction; sessions, password. */
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { type Moment, time } from './format.ts';
+import { appPage, facts, type Look, lastWord, option, scrolling, type Viewer } from './shell.ts';
+
+export interface ShownSession {
+  readonly id: string;
+  readonly isThis: boolean;
+  readonly createdAt: Moment;
+  readonly lastSeenAt: Moment;
+  readonly userAgent: string;
+  readonly address: string;
+}
+
+export interface SettingsPage {
+  readonly slug: string;
+  readonly redactExcerpts: boolean;
+  readonly sessions: readonly ShownSession[];
+  /** those that whoever looks belongs to */
+  readonly workspaces: readonly { readonly slug: string; readonly name: string }[];
+  readonly passwordCharsMin: number;
+  readonly nowMs: number;
+}
+
+const PATH = '/app/settings';
+const NAME_CHARS_MAX = 100;
+
+function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
+  const rename = html`<form class="stacked" method="post" action="${PATH}" data-api="PUT /app/api/settings" data-then="reload">
+<label>Name<input name="name" value="${viewer.workspaceName}" required maxlength="${NAME_CHARS_MAX}"></label>
+<div><button>Rename</button></div><p role="alert"></p></form>`;
+  const turn = html`<form class="inline" method="post" action="/app/workspace" data-api="PUT /app/api/session" data-then="/app">
+<label>Look at another workspace<select name="workspace">${workspaces.map((one) => option(one.slug, one.name, slug))}</select></label>
+<button class="quiet">Go there</button><p role="alert"></p></form>`;
+  return html`<section class="panel"><h2>Workspace</h2>${facts([
+    ['Name', viewer.workspaceName],
+    ['Slug', html`<code>${slug}</code>`],
+    ['Plan', viewer.plan],
+    ['Your role', viewer.role],
+  ])}${viewer.isAdmin && rename}${workspaces.length > 1 && turn}</section>`;
+}
+
+/** Switching it on removes what is stored: told before it is done. */
+function redaction({ redactExcerpts }: SettingsPage): Html {
+  const form = (label: string, look: string) =>
+    html`<form method="post" action="${PATH}" data-api="PUT /app/api/settings" data-then="reload">
+<input type="hidden" name="redact_excerpts" data-type="json" value="${String(!redactExcerpts)}">
+<button class="${look}">${label}</button><p role="alert"></p></form>`;
+  return redactExcerpts
+    ? form('Stop redacting', 'quiet')
+    : lastWord(
+        'Redact excerpts',
+        'From then on none is stored, and those that are stored are removed. They cannot be brought back.',
+        form('Redact, and remove what is stored', 'danger'),
+      );
+}
+
+function excerpts(data: SettingsPage, viewer: Viewer): Html {
+  return html`<section class="panel"><h2>Excerpts</h2>
+<p>${
+    data.redactExcerpts
+      ? 'This workspace redacts: findings say where, not what, and the texts of runs are not shown.'
+      : 'Findings keep a short excerpt of the text around the hit. It is shown here and over the API, never in an export.'
+  }</p>
+${viewer.isAdmin && redaction(data)}</section>`;
+}
+
+function sessionRow(session: ShownSession, nowMs: number): Html {
+  const end: HtmlValue = session.isThis
+    ? html`<span class="soft">this one</span>`
+    : html`<form method="post" action="/app/sessions/${session.id}/end" data-api="DELETE /app/api/sessions/${session.id}" data-then="reload"><button class="danger">End<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button><p role="alert"></p></form>`;
+  return html`<tr><td data-label="Program">${session.userAgent}</td><td data-label="From">${session.address}</td>
+<td data-label="Since">${time(session.createdAt, nowMs)}</td><td data-label="Last seen">${time(session.lastSeenAt, nowMs)}</td>
+<td data-label="Session">${end}</td></tr>
+`;
+}
+
+function sessions({ sessions: all, nowMs }: SettingsPage): Html {
+  const table = html`<table class="stack" aria-label="Sessions"><thead><tr><th scope="col">Program</th><th scope="col">From</th>
+<th scope="col">Since</th><th scope="col">Last seen</th><th scope="col">Session</th></tr></thead>
+<tbody>${all.map((session) => sessionRow(session, nowMs))}</tbody></table>`;
+  return html`<section class="panel"><h2>Your sessions</h2>${scrolling('Sessions', table)}
+${
+  all.length > 1 &&
+  html`<form method="post" action="/app/sessions/end-others" data-api="DELETE /app/api/sessions" data-then="reload"><button class="quiet">End all others</button><p role="alert"></p></form>`
+}</section>`;
+}
+
+function password({ passwordCharsMin }: SettingsPage, viewer: Viewer): Html {
+  return html`<section class="panel"><h2>Your password</h2>
+<form class="stacked" method="post" action="/app/password" data-api="PUT /app/api/password" data-then="reload">
+<input type="hidden" name="username" autocomplete="username" value="${viewer.email}" data-type="skip">
+<label>Present password<input name="current_password" type="password" autocomplete="current-password" required maxlength="200"></label>
+<label>New password, ${passwordCharsMin} characters or more<input name="new_password" type="password" autocomplete="new-password" required minlength="${passwordCharsMin}" maxlength="200"></label>
+<div><button>Change password</button></div><p role="alert"></p></form>
+<p class="soft">All your other sessions end. Whoever signs in through a provider has none here.</p></section>`;
+}
+
+export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Html {
+  return appPage(look, viewer, {
+    title: 'Settings',
+    current: PATH,
+    main: html`<h1>Settings</h1>
+<p class="lead">Of the workspace, and your own: you are signed in as ${viewer.email}.</p>
+<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}</div>
+${sessions(data)}
+${password(data, viewer)}`,
+  });
+}

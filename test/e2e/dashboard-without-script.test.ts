@@ -1,0 +1,229 @@
+/**
+ * The dashboard in a browser with JavaScript switched off: everything that can be changed is changed
+ * by a plain form, under the same checks as over `/app/api`.
+ */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { chromiumPath, openBrowser, type TestBrowser } from '../support/chromium.ts';
+import { addPerson } from '../support/people.ts';
+import { Browser } from './browser.ts';
+import { type Gateway, openGateway } from './gateway.ts';
+
+const RULE = 'ATR-2026-00021';
+
+let gateway: Gateway;
+beforeAll(async () => {
+  gateway = await openGateway();
+  await gateway.database.query("UPDATE workspaces SET plan = 'team' WHERE slug = 'default'");
+});
+afterAll(() => gateway.close());
+
+describe.skipIf(chromiumPath === null)('without a script', () => {
+  let browser: TestBrowser;
+  let page: Page;
+  beforeAll(async () => {
+    browser = await openBrowser({
+      javaScriptEnabled: false,
+      viewport: { width: 1280, height: 900 },
+    });
+    page = await browser.context.newPage();
+    await open('/app');
+    await page.getByLabel('E-mail address').fill(gateway.owner.email);
+    await page.getByLabel('Password').fill(gateway.owner.password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  });
+  afterAll(() => browser.close());
+
+  const open = (path: string) => page.goto(`${gateway.server.baseUrl}${path}`);
+  const path = () => new URL(page.url()).pathname;
+  const main = () => page.locator('main').innerText();
+
+  test('a rule is switched off, and left to its tier again', async () => {
+    await open(`/app/rules?q=${RULE}`);
+    const group = page.getByRole('group', { name: `Switch ${RULE}` });
+    await group.getByRole('button', { name: 'off' }).click();
+    expect(path()).toBe(`/app/rules/${RULE}`);
+    expect(await main()).toContain('by this workspace');
+    await group.getByRole('button', { name: 'by tier' }).click();
+    expect(await main()).toContain('by its tier');
+  });
+
+  test('the experimental tier is switched on', async () => {
+    await open('/app/rules');
+    await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
+    expect(await main()).toContain('Experimental rules run, too.');
+  });
+
+  test('a key is made, shown once, and revoked after a word of warning', async () => {
+    await open('/app/keys');
+    await page.getByLabel('Name', { exact: true }).fill('a collector');
+    await page.getByRole('button', { name: 'Make key' }).click();
+    expect(await page.locator('.secret').innerText()).toMatch(/^sluice_live_/);
+    await page.getByRole('link', { name: 'Done' }).click();
+    const row = page.locator('tr', { hasText: 'a collector' });
+    const button = row.getByRole('button', { name: 'Revoke a collector' });
+    expect(await button.isVisible()).toBe(false);
+    await row.locator('summary').click();
+    await button.click();
+    expect(path()).toBe('/app/keys');
+    expect(await row.innerText()).toContain('revoked');
+  });
+
+  test('somebody is invited, and the invitation withdrawn', async () => {
+    await open('/app/members');
+    await page.getByLabel('E-mail', { exact: true }).fill('new@people.test');
+    await page.getByRole('button', { name: 'Invite' }).click();
+    expect(await page.locator('.secret').innerText()).toContain('/app/invitation/');
+    await open('/app/members');
+    await page.getByRole('button', { name: /^Withdraw/ }).click();
+    expect(await page.getByRole('button', { name: /^Withdraw/ }).count()).toBe(0);
+  });
+
+  test('the workspace is renamed, and a name of nothing is refused in words', async () => {
+    await open('/app/settings');
+    await page.getByLabel('Name', { exact: true }).fill('Crew & Co');
+    await page.getByRole('button', { name: 'Rename' }).click();
+    expect(await page.locator('.bar').innerText()).toContain('Crew & Co');
+    await page.getByLabel('Name', { exact: true }).fill(' ');
+    await page.getByRole('button', { name: 'Rename' }).click();
+    expect(await page.locator('h1').innerText()).not.toBe('Settings');
+    await page.getByRole('link', { name: 'Back to the overview' }).click();
+    expect(path()).toBe('/app');
+  });
+
+  test('excerpts are redacted, and no longer', async () => {
+    await open('/app/settings');
+    await page.getByText('Redact excerpts').click();
+    await page.getByRole('button', { name: 'Redact, and remove what is stored' }).click();
+    expect(await main()).toContain('This workspace redacts');
+    await page.getByRole('button', { name: 'Stop redacting' }).click();
+    expect(await main()).toContain('Findings keep a short excerpt');
+  });
+
+  test('all of it stands in the ledger', async () => {
+    await open('/app/audit');
+    const ledger = await page.locator('table[aria-label="Audit ledger"]').innerText();
+    for (const action of [
+      'rules.override',
+      'key.created',
+      'key.revoked',
+      'workspace.name',
+      'workspace.redact_excerpts',
+    ]) {
+      expect(ledger).toContain(action);
+    }
+  });
+});
+
+describe('a form', () => {
+  const FIELDS = { 'content-type': 'application/x-www-form-urlencoded' };
+  const send = (browser: Browser, path: string, body: string, headers = {}) =>
+    browser.send('POST', path, { body, headers: { ...FIELDS, ...headers } });
+  const FORMS: readonly (readonly [string, string])[] = [
+    [`/app/rules/${RULE}`, 'enabled=false'],
+    ['/app/rules', 'experimental=false'],
+    ['/app/keys', 'name=x&kind=agent&rate_limit_per_minute=1'],
+    ['/app/keys/1/revoke', ''],
+    ['/app/members/1', 'role=member'],
+    ['/app/members/1/remove', ''],
+    ['/app/invitations', 'email=x@people.test&role=member'],
+    ['/app/invitations/1/withdraw', ''],
+    ['/app/settings', 'name=x'],
+  ];
+  const OWN = ['/app/workspace', '/app/password', '/app/sessions/end-others'];
+
+  async function visitor(role: 'owner' | 'member'): Promise<Browser> {
+    const { rows } = await gateway.database.query<{ id: number }>(
+      "SELECT id FROM workspaces WHERE slug = 'default'",
+    );
+    const person = await addPerson(gateway.database, rows[0]?.id ?? 0, role);
+    return new Browser(gateway.server.baseUrl, person.token);
+  }
+  const ledger = async (): Promise<string> => {
+    const { rows } = await gateway.database.query<{ entries: string }>(
+      'SELECT count(*)::text AS entries FROM audit_ledger',
+    );
+    return rows[0]?.entries ?? '';
+  };
+
+  test('of another site changes nothing', async () => {
+    const owner = await visitor('owner');
+    const before = await ledger();
+    for (const [path, body] of [...FORMS, ...OWN.map((one) => [one, ''] as const)]) {
+      const answer = await send(owner, path, body, { origin: 'https://evil.test' });
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+    expect(await ledger()).toBe(before);
+  });
+
+  test('of a member changes nothing of the workspace', async () => {
+    const member = await visitor('member');
+    const before = await ledger();
+    for (const [path, body] of FORMS) {
+      const answer = await send(member, path, body);
+      expect([path, answer.status]).toEqual([path, 403]);
+    }
+    expect(await ledger()).toBe(before);
+  });
+
+  test('without a session leads to the sign-in, and not back to where a form went', async () => {
+    const nobody = new Browser(gateway.server.baseUrl);
+    for (const [path, body] of FORMS) {
+      const answer = await send(nobody, path, body);
+      expect([answer.status, answer.headers.get('location')]).toEqual([
+        303,
+        '/app/sign-in?next=%2Fapp',
+      ]);
+    }
+  });
+
+  test('with an API key is refused', async () => {
+    const owner = await visitor('owner');
+    const headers = { authorization: `Bearer ${gateway.keys.workspace}` };
+    for (const [path, body] of FORMS) {
+      expect((await send(owner, path, body, headers)).status).toBe(403);
+    }
+  });
+
+  test('takes a form and nothing else, and tells what does not fit', async () => {
+    const owner = await visitor('owner');
+    const json = { 'content-type': 'application/json' };
+    expect((await send(owner, '/app/settings', '{"name":"x"}', json)).status).toBe(415);
+    const answer = await send(owner, '/app/keys', 'name=x&kind=agent&rate_limit_per_minute=0');
+    expect(answer.status).toBe(400);
+    expect(answer.text).toContain('rate_limit_per_minute');
+  });
+
+  test('switches no rule that the engine or the corpus refuses', async () => {
+    const owner = await visitor('owner');
+    const { rules } = await owner.read<{ rules: { id: string }[] }>(
+      '/app/api/atr/rules?support=unsupported&per_page=1',
+    );
+    const answer = await send(owner, `/app/rules/${rules[0]?.id}`, 'enabled=true');
+    expect(answer.status).toBe(409);
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  });
+
+  test('changes a password, ends all sessions, and begins a new one', async () => {
+    const { rows } = await gateway.database.query<{ id: number }>(
+      "SELECT id FROM workspaces WHERE slug = 'default'",
+    );
+    const former = 'the former password';
+    const person = await addPerson(gateway.database, rows[0]?.id ?? 0, 'member', {
+      password: former,
+    });
+    const browser = new Browser(gateway.server.baseUrl, person.token);
+    const fields = new URLSearchParams({
+      username: person.email,
+      current_password: former,
+      new_password: 'another long password',
+    });
+    const answer = await send(browser, '/app/password', fields.toString());
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/app/settings']);
+    expect(browser.token).not.toBe(person.token);
+    expect((await browser.get('/app/settings')).status).toBe(200);
+    const stale = new Browser(gateway.server.baseUrl, person.token);
+    expect((await stale.get('/app/settings')).status).toBe(303);
+  });
+});

@@ -1,0 +1,124 @@
+/** Plain things for pages to show: every field set, the interesting ones overridden. */
+import type { Finding, Rule, RunSummary, StepOutline } from '../../../src/model.ts';
+import type { Look, Viewer } from '../../../src/web/app/shell.ts';
+import { findingDraft, hex8, hex16 } from '../../support/rows.ts';
+
+export const LOOK: Look = {
+  brand: 'sluice',
+  assets: { style: '/assets/style.css', script: '/assets/app.js', icon: '/assets/icon.svg' },
+};
+
+/** What somebody hostile would like to see run. */
+export const HOSTILE = `"><img src=x onerror=alert(1)>'<script>alert(2)</script>&`;
+const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;&lt;script&gt;';
+
+/** Whether the hostile text stands in a page, and only as text. */
+export function holdsAsText(page: string): boolean {
+  return page.includes(ESCAPED) && !page.includes('<img') && !page.includes('<script>alert');
+}
+
+export const NOW_MS = Date.UTC(2026, 10, 21, 12);
+
+export function viewer(fields: Partial<Viewer> = {}): Viewer {
+  return {
+    email: 'ada@people.test',
+    role: 'owner',
+    workspaceName: 'Crew',
+    plan: 'team',
+    isAdmin: true,
+    ...fields,
+  };
+}
+
+export const MEMBER = viewer({ role: 'member', isAdmin: false });
+
+export function finding(fields: Partial<Finding> = {}): Finding {
+  return {
+    ...findingDraft(),
+    id: hex16(0xf1),
+    createdAt: new Date(NOW_MS - 5 * 60_000),
+    runId: hex16(0xc1),
+    corpusVersion: '4.0.0',
+    ...fields,
+  };
+}
+
+export function run(fields: Partial<RunSummary> = {}): RunSummary {
+  return {
+    runId: hex16(0xc1),
+    state: 'completed',
+    evaluation: 'evaluated',
+    name: 'invoke_agent shop',
+    serviceName: 'shop',
+    agentName: 'shopper',
+    model: 'model-1',
+    sessionId: 'session 1/2',
+    userId: 'user-1',
+    startUnixNano: '1763640000000000000',
+    endUnixNano: '1763640002000000000',
+    firstArrivalAt: new Date(NOW_MS - 3_600_000),
+    lastArrivalAt: new Date(NOW_MS - 3_590_000),
+    spans: 4,
+    logRecords: 1,
+    evaluatedAt: new Date(NOW_MS - 3_500_000),
+    evaluatedSteps: 5,
+    unreadSteps: 0,
+    texts: 6,
+    truncatedTexts: 0,
+    textGaps: [],
+    corpusVersion: '4.0.0',
+    severities: [],
+    ...fields,
+  };
+}
+
+export function outline(fields: Partial<StepOutline> = {}): StepOutline {
+  return {
+    source: 'span',
+    name: 'execute_tool',
+    kind: 'tool',
+    spanId: hex8(1),
+    parentSpanId: null,
+    serviceName: 'shop',
+    startUnixNano: '1763640000000000000',
+    endUnixNano: '1763640001000000000',
+    statusCode: 0,
+    surfaces: [],
+    ...fields,
+  };
+}
+
+export function rule(fields: Partial<Rule> = {}): Rule {
+  return {
+    id: 'ATR-2026-00001',
+    title: 'Asks to ignore instructions',
+    version: '1.0.0',
+    status: 'stable',
+    severity: 'high',
+    category: 'prompt-injection',
+    subcategory: 'direct',
+    description: 'An invented rule.',
+    author: 'nobody',
+    date: '2026-01-01',
+    references: {},
+    condition: 'any',
+    conditions: [
+      {
+        index: 0,
+        field: 'user_input',
+        surfaces: ['step_input', 'tool_args'],
+        operator: 'regex',
+        pattern: 'ignore all',
+        description: 'says so',
+        supported: true,
+        reason: null,
+      },
+    ],
+    support: 'as_written',
+    unsupportedReasons: [],
+    ownExamples: { truePositives: 3, trueNegatives: 4, failed: [] },
+    recommendedActions: ['block_input', 'alert'],
+    file: 'rules/one.yaml',
+    ...fields,
+  };
+}

@@ -1,0 +1,144 @@
+/** The first page: its sums, what its charts say in words, and what it says while nothing is there. */
+import { describe, expect, test } from 'vitest';
+
+import { type Overview, type OverviewPage, overviewPage } from '../../../src/web/app/overview.ts';
+import { LOOK, MEMBER, NOW_MS, viewer } from './fixtures.ts';
+
+const HOUR_MS = 3_600_000;
+const hour = {
+  runs: 2,
+  steps: 10,
+  withoutText: 0,
+  failedEvaluations: 0,
+  lagMs: { mean: 70_000, most: 90_000 },
+};
+const OVERVIEW: Overview = {
+  hours: [
+    { atMs: NOW_MS - HOUR_MS, counts: hour },
+    { atMs: NOW_MS, counts: { ...hour, steps: 1430, lagMs: null } },
+  ],
+  days: [
+    { atMs: Date.UTC(2026, 10, 20), counts: [] },
+    {
+      atMs: Date.UTC(2026, 10, 21),
+      counts: [
+        { severity: 'critical', category: 'tool-poisoning', findings: 3 },
+        { severity: 'high', category: 'tool-poisoning', findings: 1200 },
+        { severity: 'high', category: 'prompt-injection', findings: 4 },
+      ],
+    },
+  ],
+  runs: { any: true, waiting: 0, moreWait: false, oldestWaitingMs: null },
+};
+
+function data(overview: Partial<Overview> = {}): OverviewPage {
+  return {
+    overview: { ...OVERVIEW, ...overview },
+    rules: {
+      counts: { as_written: 657, degraded: 10, unsupported: 53, fails_own_examples: 65 },
+      enabled: 51,
+      experimental: false,
+      version: '4.0.0',
+    },
+    observeUrl: 'https://observe.test',
+    nowMs: NOW_MS,
+    iso: (ms) => new Date(ms).toISOString(),
+  };
+}
+
+const page = (overview: Partial<Overview> = {}, who = viewer()): string =>
+  overviewPage(LOOK, who, data(overview)).text;
+const flat = (text: string): string => text.replaceAll(/\s+/g, ' ');
+
+describe('figures', () => {
+  test('add up what was counted', () => {
+    const text = page();
+    expect(text).toContain('<a href="/app/findings">1,207</a>');
+    expect(text).toContain('href="/app/findings?severity=high">1,204 high</a>');
+    expect(text).toContain('href="/app/findings?severity=critical">3 critical</a>');
+    expect(text).toContain('<p class="figure">1,440</p>');
+    expect(text).toContain('1.0 a minute on average, of 4 ');
+    expect(text).toContain('<a href="/app/rules?enabled=true">51 run</a>');
+  });
+
+  test('tell what waits for the pass, and that there may be more', () => {
+    const waiting = { any: true, waiting: 10_000, moreWait: true };
+    const text = flat(page({ runs: { ...waiting, oldestWaitingMs: NOW_MS - 3 * HOUR_MS } }));
+    expect(text).toContain('10,000 or more waiting');
+    expect(text).toContain('the longest for 3 h 0 min');
+    expect(page()).toContain('every finished run is evaluated');
+  });
+
+  test('say what went wrong, one or many', () => {
+    const bad = { ...hour, withoutText: 1, failedEvaluations: 2 };
+    const text = flat(page({ hours: [{ atMs: NOW_MS, counts: bad }] }));
+    expect(text).toContain('2 runs of the last day could not be evaluated');
+    expect(text).toContain('1 run of the last day told no text');
+    expect(page()).not.toContain('class="notice');
+  });
+});
+
+describe('charts', () => {
+  test('say in words what they show, and have their numbers in a table', () => {
+    const text = page();
+    for (const label of [
+      'Findings by day and severity, from 20 Nov to 21 Nov; most at once 1,207',
+      'Steps by hour, from 11:00 to 12:00; most at once 1,430',
+      'Lag of the pass by hour, from 11:00 to 12:00; most at once 1 min 30 s',
+    ]) {
+      expect(text).toContain(`role="img" aria-label="${label}"`);
+    }
+    expect(text).toContain('<title>21 Nov: 3 critical, 1,204 high</title>');
+    expect(text).toContain('<th scope="row">11:00</th><td class="number">1 min 30 s</td>');
+    expect(text).toContain('<th scope="row">12:00</th><td class="number">–</td>');
+  });
+
+  test('show each category over time, the most frequent first', () => {
+    const text = page();
+    const [first, second] = ['tool poisoning', 'prompt injection'].map((name) =>
+      text.indexOf(`">${name}</a></th>`),
+    );
+    expect(first).toBeGreaterThan(0);
+    expect(second).toBeGreaterThan(first ?? 0);
+    expect(text).toContain('aria-label="per day: 0, 1,203"');
+    expect(text).toContain('href="/app/findings?category=atr_tool_poisoning"');
+  });
+
+  test('have no style of their own, which the pages’ policy would refuse', () => {
+    expect(page()).not.toMatch(/ style=|<style/);
+  });
+
+  test('of nothing are empty and say so', () => {
+    const nothing = [{ atMs: NOW_MS, counts: [] }];
+    const text = page({
+      days: nothing,
+      hours: [{ atMs: NOW_MS, counts: { ...hour, runs: 0, steps: 0, lagMs: null } }],
+    });
+    expect(text).toContain('None in two weeks.');
+    expect(text).toContain('Steps by hour: nothing from 12:00 to 12:00');
+    expect(text).not.toMatch(/NaN|Infinity|undefined/);
+  });
+
+  test('leave open what was not counted yet', () => {
+    const text = page({ hours: [{ atMs: NOW_MS - HOUR_MS, counts: null }, ...OVERVIEW.hours] });
+    expect(text).toContain('still being counted');
+    expect(text).toContain('<title>11:00: not known</title>');
+    expect(page()).not.toContain('still being counted');
+  });
+});
+
+describe('before anything has arrived', () => {
+  const none = { any: false, waiting: 0, moreWait: false, oldestWaitingMs: null };
+
+  test('it says where to send, with which key, and what to switch on', () => {
+    const text = page({ runs: none });
+    expect(text).toContain('OTEL_EXPORTER_OTLP_ENDPOINT=https://observe.test\n');
+    expect(text).toContain('<a href="/app/keys">agent key</a>');
+    expect(text).toContain('href="/docs/instrumentations"');
+    expect(text).not.toContain('<svg');
+  });
+
+  test('a member, who makes no keys, is told to ask', () => {
+    expect(page({ runs: none }, MEMBER)).toContain('Ask an admin for an agent key');
+  });
+});

@@ -1,0 +1,87 @@
+/** The list of runs: what a row says of each state, filters that go along, pages that end early. */
+import { describe, expect, test } from 'vitest';
+
+import { type RunsPage, runsPage } from '../../../src/web/app/runs.ts';
+import { HOSTILE, holdsAsText, LOOK, NOW_MS, run, viewer } from './fixtures.ts';
+
+const page = (fields: Partial<RunsPage> = {}): string =>
+  runsPage(LOOK, viewer(), {
+    runs: [run()],
+    query: '',
+    next: null,
+    endedEarly: false,
+    nowMs: NOW_MS,
+    ...fields,
+  }).text;
+
+describe('a row', () => {
+  test('counts spans and log records as steps, and tells how long it took', () => {
+    expect(page()).toContain('<td data-label="Steps" class="number">5</td>');
+    expect(page()).toContain('<td data-label="Took" class="number">2.0 s</td>');
+  });
+
+  test.each([
+    ['its agent', run(), 'shopper'],
+    ['its root span', run({ agentName: null }), 'invoke_agent shop'],
+    ['its service', run({ agentName: null, name: null }), 'shop'],
+    ['its id', run({ agentName: null, name: null, serviceName: null }), '00000000'],
+  ])('is called after %s', (_what, one, name) => {
+    expect(page({ runs: [one] })).toMatch(new RegExp(`<a href="/app/runs/\\w+">${name}</a>`));
+  });
+
+  test('shows the gravest of its findings, and how many there are', () => {
+    const text = page({ runs: [run({ severities: ['low', 'critical', 'high'] })] });
+    expect(text).toContain('<span class="badge critical">critical</span>');
+    expect(text).toContain('of 3');
+    expect(text).not.toContain('badge low');
+  });
+
+  test.each([
+    ['waiting', run({ texts: null, evaluation: 'pending' })],
+    ['not evaluated', run({ texts: null, evaluation: 'evaluation_failed' })],
+    ['<span class="medium">none</span>', run({ texts: 0 })],
+    ['title="dropped by sender"', run({ textGaps: ['dropped_by_sender'] })],
+  ])('says %s', (text, one) => {
+    expect(page({ runs: [one] })).toContain(text);
+  });
+
+  test('has no length when an end did not arrive', () => {
+    expect(page({ runs: [run({ endUnixNano: null })] })).toContain(
+      '<td data-label="Took" class="number"></td>',
+    );
+  });
+
+  test('shows what a sender wrote as text', () => {
+    const hostile = run({ agentName: HOSTILE, serviceName: HOSTILE, model: HOSTILE });
+    expect(holdsAsText(page({ runs: [hostile] }))).toBe(true);
+  });
+});
+
+describe('pages', () => {
+  test('take their filter along', () => {
+    const text = page({ query: 'state=failed&agent=a%26b', next: 'older' });
+    expect(text).toContain('href="/app/runs?state=failed&amp;agent=a%26b&amp;cursor=older"');
+    expect(text).toContain('name="agent" value="a&amp;b"');
+    expect(text).toContain('<option value="failed" selected>');
+  });
+
+  test('that end early say so, and lead further', () => {
+    const text = page({ runs: [], query: 'agent=rare', next: 'older', endedEarly: true });
+    expect(text).toContain('None of these runs fits');
+    expect(text).toContain('rel="next">Look further</a>');
+    expect(page({ next: 'older' })).toContain('rel="next">Older</a>');
+  });
+});
+
+describe('an empty list', () => {
+  test('says how to send the first run', () => {
+    expect(page({ runs: [] })).toContain('<a href="/app">How to send the first one</a>');
+    expect(page({ runs: [], query: 'state=&agent=' })).toContain('No runs yet');
+  });
+
+  test('leads back from a filter that fits nothing', () => {
+    expect(page({ runs: [], query: 'state=failed' })).toContain(
+      '<a href="/app/runs">Show all runs</a>',
+    );
+  });
+});

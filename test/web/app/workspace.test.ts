@@ -1,0 +1,196 @@
+/** Keys, members, ledger, settings: what each role may do, and that everything is a plain form. */
+import { describe, expect, test } from 'vitest';
+
+import { auditPage, type ShownEntry } from '../../../src/web/app/audit.ts';
+import { keysPage, type ShownKey } from '../../../src/web/app/keys.ts';
+import { type MembersPage, membersPage } from '../../../src/web/app/members.ts';
+import { type SettingsPage, settingsPage } from '../../../src/web/app/settings.ts';
+import type { Viewer } from '../../../src/web/app/shell.ts';
+import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, viewer } from './fixtures.ts';
+
+const at = (msAgo: number) => new Date(NOW_MS - msAgo);
+
+/** Every form can be sent without a script: a method, an address, and a button. */
+function expectPlainForms(page: string): void {
+  const forms = page.match(/<form[\s\S]*?<\/form>/g) ?? [];
+  expect(forms.length).toBeGreaterThan(1);
+  for (const form of forms) {
+    expect(form).toMatch(/^<form[^>]* method="(post|get)" action="\/app\//);
+    expect(form).toContain('<button');
+  }
+}
+
+function key(fields: Partial<ShownKey> = {}): ShownKey {
+  return {
+    id: 7,
+    kind: 'agent',
+    name: 'collector',
+    prefix: 'sluice_live_abcdef',
+    rateLimitPerMinute: 100_000,
+    createdAt: at(86_400_000),
+    lastUsedAt: null,
+    revokedAt: null,
+    ...fields,
+  };
+}
+
+describe('keys', () => {
+  const page = (keys: readonly ShownKey[], who: Viewer = viewer()): string =>
+    keysPage(LOOK, who, { keys, nowMs: NOW_MS }).text;
+
+  test('are shown by their beginning, with their limit and use', () => {
+    const text = page([key()]);
+    expect(text).toContain('<code>sluice_live_abcdef…</code>');
+    expect(text).toContain('100,000');
+    expect(text).toContain('1 day ago');
+    expectPlainForms(text);
+  });
+
+  test('are revoked only after a word of warning; a revoked one not again', () => {
+    const text = page([key()]);
+    expect(text).toMatch(/<summary>Revoke[\s\S]*cannot be brought back[\s\S]*keys\/7\/revoke"/);
+    expect(page([key({ revokedAt: at(60_000) })])).not.toContain('/revoke"');
+  });
+
+  test('are made and revoked by admins alone', () => {
+    const text = page([key()], MEMBER);
+    expect(text).not.toMatch(/data-api|Make a key|\/revoke"/);
+    expect(page([], MEMBER)).toContain('ask an admin');
+  });
+
+  test('have names that stay text', () => {
+    expect(holdsAsText(page([key({ name: HOSTILE })]))).toBe(true);
+  });
+});
+
+describe('members', () => {
+  const ada = {
+    userId: 1,
+    email: 'ada@people.test',
+    displayName: 'Ada',
+    role: 'owner',
+    lastSeenAt: at(1000),
+  } as const;
+  const bob = {
+    ...ada,
+    userId: 2,
+    email: 'bob@people.test',
+    displayName: 'Bob',
+    role: 'member',
+  } as const;
+  const data: MembersPage = {
+    members: [ada, bob],
+    invitations: [{ id: 5, email: 'new@people.test', role: 'member', expiresAt: at(-86_400_000) }],
+    nowMs: NOW_MS,
+  };
+  const page = (who: Viewer, fields: Partial<MembersPage> = {}): string =>
+    membersPage(LOOK, who, { ...data, ...fields }).text;
+
+  test('owners change everybody', () => {
+    const text = page(viewer());
+    expect(text).toContain('action="/app/members/1"');
+    expect(text).toContain('action="/app/members/2/remove"');
+    expect(text).toContain('action="/app/invitations/5/withdraw"');
+    expectPlainForms(text);
+  });
+
+  test('admins change no owner, and make none', () => {
+    const text = page(viewer({ role: 'admin' }));
+    expect(text).not.toContain('action="/app/members/1"');
+    expect(text).toContain('action="/app/members/2"');
+    expect(text).not.toContain('<option value="owner"');
+  });
+
+  test('members change nobody, and are not shown invitations', () => {
+    const text = page(MEMBER, { invitations: [] });
+    expect(text).not.toMatch(/data-api|Invite somebody/);
+  });
+
+  test('have names that stay text', () => {
+    const hostile = { ...bob, email: HOSTILE, displayName: HOSTILE };
+    expect(holdsAsText(page(viewer(), { members: [hostile] }))).toBe(true);
+  });
+});
+
+describe('the ledger', () => {
+  const entry: ShownEntry = {
+    seq: '12',
+    at: at(60_000),
+    actor: 'ada@people.test',
+    origin: '127.0.0.1',
+    action: 'rule.override',
+    subject: 'ATR-2026-00001',
+    before: { enabled: null, same: 1 },
+    after: { enabled: false, same: 1 },
+    hash: 'ab'.repeat(32),
+  };
+  const page = (entries: readonly ShownEntry[], next: string | null = null): string =>
+    auditPage(LOOK, viewer(), { entries, query: '', next, nowMs: NOW_MS }).text;
+
+  test('tells what changed, and not what stayed', () => {
+    const text = page([entry], '11');
+    expect(text).toContain('<code>enabled</code>: null → false');
+    expect(text).not.toContain('<code>same</code>');
+    expect(text).toContain(`<code title="${entry.hash}">ababababab</code>`);
+    expect(text).toContain('href="/app/audit?cursor=11"');
+  });
+
+  test('says what will stand there', () => {
+    expect(page([])).toContain('Nothing has been changed yet');
+  });
+
+  test('is text', () => {
+    const hostile = { ...entry, actor: HOSTILE, subject: HOSTILE, after: { [HOSTILE]: HOSTILE } };
+    expect(holdsAsText(page([hostile]))).toBe(true);
+  });
+});
+
+describe('settings', () => {
+  const session = {
+    id: 'a'.repeat(32),
+    isThis: true,
+    createdAt: at(1000),
+    lastSeenAt: at(1000),
+    userAgent: 'a browser',
+    address: '127.0.0.0/24',
+  };
+  const data: SettingsPage = {
+    slug: 'crew',
+    redactExcerpts: false,
+    sessions: [session, { ...session, id: 'b'.repeat(32), isThis: false }],
+    workspaces: [{ slug: 'crew', name: 'Crew' }],
+    passwordCharsMin: 12,
+    nowMs: NOW_MS,
+  };
+  const page = (fields: Partial<SettingsPage> = {}, who: Viewer = viewer()): string =>
+    settingsPage(LOOK, who, { ...data, ...fields }).text;
+
+  test('everything is a plain form', () => {
+    expectPlainForms(page());
+  });
+
+  test('redaction is told to be final before it is switched on', () => {
+    expect(page()).toMatch(/cannot be brought back[\s\S]*name="redact_excerpts"[^>]*value="true"/);
+    expect(page({ redactExcerpts: true })).toMatch(/name="redact_excerpts"[^>]*value="false"/);
+  });
+
+  test('members have their sessions and their password, and nothing of the workspace', () => {
+    const text = page({}, MEMBER);
+    expect(text).not.toMatch(/name="redact_excerpts"|name="name"/);
+    expect(text).toContain('action="/app/password"');
+    expect(text).toContain(`action="/app/sessions/${'b'.repeat(32)}/end"`);
+  });
+
+  test('one’s own session is not ended here, and of one alone no others are', () => {
+    expect(page()).not.toContain(`/app/sessions/${'a'.repeat(32)}/end`);
+    expect(page({ sessions: [session] })).not.toContain('end-others');
+  });
+
+  test('who belongs to several workspaces can go to another', () => {
+    expect(page()).not.toContain('action="/app/workspace"');
+    const several = [...data.workspaces, { slug: 'other', name: HOSTILE }];
+    const text = page({ workspaces: several });
+    expect(text).toContain('<option value="crew" selected>Crew</option>');
+    expect(holdsAsText(text)).toBe(true);
+  });
+});
