@@ -1,7 +1,8 @@
 /** `sluice audit …`. */
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 
 import { type LedgerCheck, verifyAudit } from '../db/audit.ts';
+import type { ChainHead } from '../db/audit-chain.ts';
 import { findWorkspace, listWorkspaces, type Workspace } from '../db/workspaces.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { paint } from './paint.ts';
@@ -12,15 +13,28 @@ Every entry carries a hash of its content and of the entry before it. The comman
 anew; at the first one that does not hold it names the entry and ends with exit code 1.
 
 What is cut off at the end of a ledger leaves no trace in it. Keep the line that the command prints,
-entry and hash, somewhere else: as long as a later ledger still has that entry with that hash,
-nothing up to it has been changed or taken out.
+entry and hash, somewhere else, and give it back with --known: a ledger that does not have that entry
+with that hash any more was cut off, or written anew.
 
 Examples:
   sluice audit verify
+  sluice audit verify --workspace default --known 12:<64 hexadecimal digits>
   sluice audit verify --workspace default --json`;
 
 interface VerifyOptions extends OutputOptions {
   readonly workspace?: string;
+  readonly known?: ChainHead;
+}
+
+/** `12:ab…`, or with a space as the command prints it. */
+function entryAndHash(text: string): ChainHead {
+  const [, seq, hash] = /^([1-9]\d{0,17})[: ]([0-9a-f]{64})$/.exec(text) ?? [];
+  if (seq === undefined || hash === undefined) {
+    throw new InvalidArgumentError(
+      'an entry and its hash are needed, as 12:<64 hexadecimal digits>',
+    );
+  }
+  return { seq, hash: Buffer.from(hash, 'hex') };
 }
 
 function lineOf({ slug }: Workspace, { head, broken }: LedgerCheck): string {
@@ -32,12 +46,12 @@ function lineOf({ slug }: Workspace, { head, broken }: LedgerCheck): string {
 async function verify(options: VerifyOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const workspaces =
-      options.workspace === undefined
+      options.workspace === undefined && options.known === undefined
         ? await listWorkspaces(database)
-        : [await findWorkspace(database, options.workspace)];
+        : [await findWorkspace(database, options.workspace ?? null)];
     const checks: { workspace: Workspace; check: LedgerCheck }[] = [];
     for (const workspace of workspaces) {
-      checks.push({ workspace, check: await verifyAudit(database, workspace.id) });
+      checks.push({ workspace, check: await verifyAudit(database, workspace.id, options.known) });
     }
     if (checks.some(({ check }) => check.broken !== null)) process.exitCode = 1;
     const records = checks.map(({ workspace, check: { head, broken } }) => ({
@@ -59,6 +73,7 @@ export function addAuditCommands(program: Command): void {
     .command('verify')
     .description('walk the chain of every entry; exit code 1 when one does not hold')
     .option('--workspace <slug>', 'only this one; all when left out')
+    .option('--known <entry>', 'one that was there once, as entry:hash', entryAndHash)
     .option('--json', 'answer as JSON')
     .addHelpText('after', VERIFY_HELP)
     .action(verify);

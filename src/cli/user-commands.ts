@@ -7,6 +7,7 @@ import { createMember, resetPassword } from '../db/user-writes.ts';
 import { listUsers } from '../db/users.ts';
 import { findWorkspace } from '../db/workspaces.ts';
 import { OperatorError, SluiceError } from '../errors.ts';
+import { email as address } from '../http/person-fields.ts';
 import { ROLES, type Role } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { paint } from './paint.ts';
@@ -24,10 +25,9 @@ interface ListOptions extends OutputOptions {
 }
 
 function emailAddress(text: string): string {
-  if (!/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]{1,180}$/u.test(text)) {
-    throw new InvalidArgumentError('an e-mail address is needed');
-  }
-  return text;
+  const parsed = address.safeParse(text);
+  if (!parsed.success) throw new InvalidArgumentError('an e-mail address is needed');
+  return parsed.data;
 }
 
 async function create(email: string, options: CreateOptions): Promise<void> {

@@ -2,8 +2,8 @@
 import { Argument, type Command } from 'commander';
 
 import { COMMAND_LINE } from '../db/audit.ts';
-import { setPlan, switchRedaction } from '../db/workspace-writes.ts';
-import { createWorkspace, findWorkspace, listWorkspaces } from '../db/workspaces.ts';
+import { makeWorkspace, setPlan, switchRedaction } from '../db/workspace-writes.ts';
+import { findWorkspace, listWorkspaces } from '../db/workspaces.ts';
 import { PLANS, type Plan } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { renderTable } from './table.ts';
@@ -31,7 +31,7 @@ interface OneOptions extends OutputOptions {
 
 async function create(slug: string, options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    const made = await createWorkspace(database, slug, options.name ?? slug);
+    const made = await makeWorkspace(database, slug, options.name ?? slug, COMMAND_LINE);
     answer(options, made, () => `Workspace "${made.slug}" is there.`);
   });
 }

@@ -78,3 +78,9 @@ export function faultOf(entry: ChainedEntry, head: ChainHead): string | null {
   if (!entry.hash.equals(hashEntry(entry))) return 'its content is not what its hash was made of';
   return null;
 }
+
+/** What is wrong with an entry beside one that is known to have been there; null when nothing is. */
+export function faultBeside(entry: ChainHead, known: ChainHead): string | null {
+  if (entry.seq !== known.seq || entry.hash.equals(known.hash)) return null;
+  return 'it is another than the one that was there once';
+}

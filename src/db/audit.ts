@@ -2,12 +2,13 @@
  * The audit ledger: who changed what, when, from where. Entries are only ever added, in the
  * transaction of the change they record, one writer per workspace at a time.
  */
-import type { Int64, JsonObject } from '../model.ts';
+import type { Hex16, Int64, JsonObject } from '../model.ts';
 import {
   CHAIN_START,
   type ChainedEntry,
   type ChainHead,
   FIRST_PREV_HASH,
+  faultBeside,
   faultOf,
   hashEntry,
 } from './audit-chain.ts';
@@ -26,6 +27,8 @@ export interface Actor {
   readonly name: string;
   /** address, or `command line` */
   readonly origin: string;
+  /** of the session that acts; it must be open still when the change is made (authority.ts) */
+  readonly sessionId?: Hex16;
 }
 
 /** Somebody who runs a command beside the database. */
@@ -164,8 +167,22 @@ export interface LedgerCheck {
   readonly broken: { readonly seq: Int64; readonly why: string } | null;
 }
 
-/** Walks a workspace's whole ledger, oldest first, up to the first entry that does not hold. */
-export async function verifyAudit(database: Queryable, workspaceId: number): Promise<LedgerCheck> {
+function isCutOff(head: ChainHead, known: ChainHead): LedgerCheck['broken'] {
+  if (BigInt(head.seq) >= BigInt(known.seq)) return null;
+  return { seq: known.seq, why: 'it was there once, and the ledger ends before it' };
+}
+
+/**
+ * Walks a workspace's whole ledger, oldest first, up to the first entry that does not hold.
+ *
+ * @param known an entry that was there once, as an earlier walk told it and somebody kept elsewhere:
+ *   a ledger that ends before it was cut off, one that has another in its place was written anew
+ */
+export async function verifyAudit(
+  database: Queryable,
+  workspaceId: number,
+  known: ChainHead = CHAIN_START,
+): Promise<LedgerCheck> {
   let head: ChainHead = CHAIN_START;
   for (;;) {
     const { rows } = await database.query<ChainedEntry>(
@@ -174,10 +191,10 @@ export async function verifyAudit(database: Queryable, workspaceId: number): Pro
       [workspaceId, head.seq],
     );
     for (const entry of rows) {
-      const why = faultOf(entry, head);
+      const why = faultOf(entry, head) ?? faultBeside(entry, known);
       if (why !== null) return { head, broken: { seq: entry.seq, why } };
       head = { seq: entry.seq, hash: entry.hash };
     }
-    if (rows.length < WALK_ROWS) return { head, broken: null };
+    if (rows.length < WALK_ROWS) return { head, broken: isCutOff(head, known) };
   }
 }

@@ -1,10 +1,11 @@
 /** What a fresh database gets: one workspace, its owner, and a key of each kind. */
 import { appendAudit, lockLedger } from './audit.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
-import { createKey, RATE_LIMIT_DEFAULT } from './keys.ts';
+import { createKey, type NewKey, RATE_LIMIT_DEFAULT } from './keys.ts';
 import { addMember } from './memberships.ts';
 import { generatePassword, hashPassword } from './passwords.ts';
 import { createUser } from './users.ts';
+import { keyCreated, workspaceCreated } from './workspace-writes.ts';
 import { createWorkspace, listWorkspaces } from './workspaces.ts';
 
 const LOCK_KEY = '0x736c756963652b32';
@@ -19,7 +20,14 @@ export interface FirstKeys {
   readonly owner: { readonly email: string; readonly password: string };
 }
 
-/** Makes the owner's account. */
+/** Makes a key, and tells the ledger. */
+async function makeFirstKey(connection: Connection, key: NewKey): Promise<string> {
+  const made = await createKey(connection, key);
+  await appendAudit(connection, key.workspaceId, FIRST_START, keyCreated(made.id, key));
+  return made.key;
+}
+
+/** Makes the owner's account, and tells the ledger. */
 async function makeOwner(
   connection: Connection,
   workspaceId: number,
@@ -29,7 +37,6 @@ async function makeOwner(
   const passwordHash = await hashPassword(password);
   const user = await createUser(connection, { email, displayName: 'Owner', passwordHash });
   await addMember(connection, workspaceId, user.id, 'owner');
-  await lockLedger(connection, workspaceId);
   await appendAudit(connection, workspaceId, FIRST_START, {
     action: 'member.joined',
     subject: email,
@@ -51,19 +58,16 @@ export async function ensureFirstWorkspace(
   return await inTransaction(database, async (connection) => {
     await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
     if ((await listWorkspaces(connection)).length > 0) return null;
-    const { id: workspaceId, slug } = await createWorkspace(connection, FIRST_SLUG, 'Default');
+    const workspace = await createWorkspace(connection, FIRST_SLUG, 'Default');
+    const { id: workspaceId, slug } = workspace;
+    await lockLedger(connection, workspaceId);
+    await appendAudit(connection, workspaceId, FIRST_START, workspaceCreated(workspace));
     const shared = { workspaceId, brand, rateLimitPerMinute: RATE_LIMIT_DEFAULT };
-    const agent = await createKey(connection, {
-      ...shared,
-      kind: 'agent',
-      name: 'first agent key',
-    });
-    const reader = await createKey(connection, {
-      ...shared,
-      kind: 'workspace',
-      name: 'first workspace key',
-    });
+    const agent = { ...shared, kind: 'agent', name: 'first agent key' } as const;
+    const reader = { ...shared, kind: 'workspace', name: 'first workspace key' } as const;
+    const agentKey = await makeFirstKey(connection, agent);
+    const workspaceKey = await makeFirstKey(connection, reader);
     const owner = await makeOwner(connection, workspaceId, ownerEmail);
-    return { workspace: slug, agentKey: agent.key, workspaceKey: reader.key, owner };
+    return { workspace: slug, agentKey, workspaceKey, owner };
   });
 }

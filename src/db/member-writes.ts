@@ -4,7 +4,8 @@
  */
 import { SluiceError } from '../errors.ts';
 import type { Role } from '../model.ts';
-import { type Actor, appendAudit, lockLedger, recorded } from './audit.ts';
+import { type Actor, appendAudit, lockLedger } from './audit.ts';
+import { recordedByAdmin } from './authority.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import {
   createInvitation,
@@ -25,16 +26,15 @@ function ownersOnly(by: Role, ...concerned: Role[]): void {
 /**
  * Gives a member another role.
  *
- * @param by the role of who does it
  * @throws {SluiceError} `not_found`, `role_required`, `conflict`
  */
 export async function changeRole(
   database: Database,
   workspaceId: number,
-  { userId, role, by }: { userId: number; role: Role; by: Role },
+  { userId, role }: { userId: number; role: Role },
   actor: Actor,
 ): Promise<void> {
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
     const member = await findMember(connection, workspaceId, userId);
     ownersOnly(by, member.role, role);
     if (member.role === role) return { result: undefined, change: null };
@@ -57,10 +57,10 @@ export async function changeRole(
 export async function dropMember(
   database: Database,
   workspaceId: number,
-  { userId, by }: { userId: number; by: Role },
+  userId: number,
   actor: Actor,
 ): Promise<void> {
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
     const member = await findMember(connection, workspaceId, userId);
     ownersOnly(by, member.role);
     await removeMember(connection, workspaceId, userId);
@@ -81,11 +81,11 @@ export async function dropMember(
 export async function invite(
   database: Database,
   workspaceId: number,
-  { email, role, by }: { email: string; role: Role; by: Role },
+  { email, role }: { email: string; role: Role },
   actor: Actor,
 ): Promise<{ invitation: Invitation; token: string }> {
-  ownersOnly(by, role);
-  return await recorded(database, workspaceId, actor, async (connection) => {
+  return await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
+    ownersOnly(by, role);
     const made = await createInvitation(connection, workspaceId, {
       email,
       role,
@@ -107,10 +107,10 @@ export async function invite(
 export async function uninvite(
   database: Database,
   workspaceId: number,
-  { id, by }: { id: number; by: Role },
+  id: number,
   actor: Actor,
 ): Promise<void> {
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
     const { email, role } = await findInvitation(connection, workspaceId, id);
     ownersOnly(by, role);
     await revokeInvitation(connection, workspaceId, id);

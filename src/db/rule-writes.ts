@@ -3,7 +3,8 @@
  * the next pass: it reads the settings anew with the runs it claims. Whether a rule may run at all
  * is the engine's to say, before this is called.
  */
-import { type Actor, recorded } from './audit.ts';
+import type { Actor } from './audit.ts';
+import { recordedByAdmin } from './authority.ts';
 import type { Connection, Database } from './database.ts';
 
 async function experimentalOf(connection: Connection, workspaceId: number): Promise<boolean> {
@@ -21,7 +22,7 @@ export async function setExperimental(
   experimental: boolean,
   actor: Actor,
 ): Promise<void> {
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
     const before = await experimentalOf(connection, workspaceId);
     if (before === experimental) return { result: undefined, change: null };
     await connection.query('UPDATE workspaces SET experimental = $2 WHERE id = $1', [
@@ -62,7 +63,7 @@ export async function setOverride(
   enabled: boolean | null,
   actor: Actor,
 ): Promise<void> {
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
     const before = await overrideOf(connection, workspaceId, ruleId);
     if (before === enabled) return { result: undefined, change: null };
     if (enabled === null) {

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 
+import { SluiceError } from '../errors.ts';
 import type { Hex16, Plan, Role } from '../model.ts';
 import type { Queryable } from './database.ts';
 import { digestKey } from './keys.ts';
@@ -31,6 +32,8 @@ export interface NewSession {
   readonly userAgent: string;
   /** network of the client */
   readonly address: string;
+  /** the hash that the password was checked against; left out when it was no password */
+  readonly proof?: string;
 }
 
 /** A session as requests need it. */
@@ -62,14 +65,29 @@ export interface ListedSession {
 }
 
 /**
- * Begins a session, and ends the user's oldest where it has too many.
+ * Holds the password that was checked in its place until the transaction ends: whoever changes it
+ * meanwhile waits, and then ends the session that began here.
+ */
+async function holdPassword(connection: Queryable, userId: number, proof: string): Promise<void> {
+  const { rowCount } = await connection.query(
+    'SELECT FROM users WHERE id = $1 AND password_hash = $2 FOR SHARE',
+    [userId, proof],
+  );
+  if (rowCount === 1) return;
+  throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
+}
+
+/**
+ * Begins a session, and ends the user's oldest where it has too many. In a transaction.
  *
  * @returns the token, which cannot be read again; null when the user is not in the workspace named
+ * @throws {SluiceError} `sign_in_failed` when the password that was checked is no longer the one
  */
 export async function createSession(
   database: Queryable,
-  { userId, workspaceSlug, userAgent, address }: NewSession,
+  { userId, workspaceSlug, userAgent, address, proof }: NewSession,
 ): Promise<{ token: string; expiresAt: Date } | null> {
+  if (proof !== undefined) await holdPassword(database, userId, proof);
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rows } = await database.query<{ expiresAt: Date }>(
     `WITH place AS (

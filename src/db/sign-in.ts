@@ -1,15 +1,20 @@
 /** Who somebody is, by a password or by what a provider says. */
-import { type Database, inTransaction } from './database.ts';
+import { type Connection, type Database, inTransaction } from './database.ts';
 import { findInvitationsByEmail } from './invitations.ts';
 import { joinByInvitation } from './member-writes.ts';
 import { hashPassword, isOutdated, verifyPassword } from './passwords.ts';
+import { revokeSessions } from './sessions.ts';
+import { recordOfUser } from './user-writes.ts';
 import {
   addIdentity,
   createUser,
   findAccount,
   findIdentity,
+  holdForLinking,
   type Identity,
-  setPassword,
+  type Proven,
+  removePassword,
+  replacePassword,
   type User,
 } from './users.ts';
 
@@ -23,13 +28,16 @@ export async function signInByPassword(
   database: Database,
   email: string,
   password: string,
-): Promise<User | null> {
+): Promise<Proven | null> {
   const account = await findAccount(database, email);
   const stored = account?.passwordHash ?? null;
   const fits = await verifyPassword(password, stored);
   if (account === null || stored === null || !fits) return null;
-  if (isOutdated(stored)) await setPassword(database, account.id, await hashPassword(password));
-  return account;
+  const { passwordHash: proof, ...user } = { ...account, passwordHash: stored };
+  if (!isOutdated(stored)) return { ...user, proof };
+  const renewed = await hashPassword(password);
+  const isRenewed = await replacePassword(database, user.id, stored, renewed);
+  return { ...user, proof: isRenewed ? renewed : stored };
 }
 
 /** What a provider says of somebody who signed in there. */
@@ -37,6 +45,37 @@ export interface ProviderAccount extends Identity {
   /** null unless the provider says that it is verified */
   readonly verifiedEmail: string | null;
   readonly displayName: string | null;
+}
+
+/**
+ * Links an account here to one at a provider that has verified its address.
+ *
+ * Whoever follows an invitation's link chooses a password without showing that the address is theirs;
+ * who invited may have done it. So the first proof of the address takes the place of that password,
+ * and ends the sessions begun with it.
+ *
+ * @returns null when another account of this issuer has it: the address has been given to somebody else
+ */
+async function linkAccount(
+  connection: Connection,
+  user: User,
+  account: ProviderAccount,
+  origin: string,
+): Promise<User | null> {
+  const { isTaken, isUnproven } = await holdForLinking(connection, user.id, account.issuer);
+  if (isTaken || !(await addIdentity(connection, user.id, account))) {
+    const now = await findIdentity(connection, account.issuer, account.subject);
+    return now?.id === user.id ? now : null;
+  }
+  if (isUnproven) {
+    await removePassword(connection, user.id);
+    await revokeSessions(connection, user.id, null);
+  }
+  const { provider, issuer } = account;
+  const actor = { userId: user.id, name: user.email, origin };
+  const after = { provider, issuer, password_removed: isUnproven };
+  await recordOfUser(connection, user, actor, { action: 'user.provider_linked', after });
+  return user;
 }
 
 /**
@@ -58,10 +97,7 @@ export async function signInByProvider(
     const email = account.verifiedEmail;
     if (email === null) return null;
     const existing = await findAccount(connection, email);
-    if (existing !== null) {
-      await addIdentity(connection, existing.id, account);
-      return existing;
-    }
+    if (existing !== null) return await linkAccount(connection, existing, account, origin);
     const invitations = await findInvitationsByEmail(connection, email);
     if (invitations.length === 0) return null;
     const displayName = account.displayName ?? email;

@@ -1,12 +1,19 @@
-/** What an operator does about people from the command line, each with its ledger entries. */
-import { OperatorError } from '../errors.ts';
+/** What is done about a person's account, by an operator or its owner, each with its ledger entries. */
+import { OperatorError, SluiceError } from '../errors.ts';
 import type { Role } from '../model.ts';
-import { type Actor, appendAudit, lockLedger } from './audit.ts';
-import { type Database, inTransaction } from './database.ts';
+import { type Actor, appendAudit, type Change, lockLedger } from './audit.ts';
+import { type Connection, type Database, inTransaction } from './database.ts';
 import { addMember } from './memberships.ts';
 import { hashPassword } from './passwords.ts';
 import { revokeSessions } from './sessions.ts';
-import { createUser, findAccount, setPassword, type User } from './users.ts';
+import {
+  createUser,
+  findAccount,
+  type Proven,
+  replacePassword,
+  setPassword,
+  type User,
+} from './users.ts';
 
 export interface NewMember {
   readonly workspaceId: number;
@@ -45,6 +52,24 @@ export async function createMember(
   });
 }
 
+/** Records a change of a user in every workspace it belongs to. */
+export async function recordOfUser(
+  connection: Connection,
+  user: Pick<User, 'id' | 'email'>,
+  actor: Actor,
+  change: Pick<Change, 'action' | 'after'>,
+): Promise<void> {
+  // In one order, so that two who lock several ledgers do not wait for each other.
+  const { rows } = await connection.query<{ id: number }>(
+    'SELECT workspace_id AS id FROM memberships WHERE user_id = $1 ORDER BY workspace_id',
+    [user.id],
+  );
+  for (const { id } of rows) {
+    await lockLedger(connection, id);
+    await appendAudit(connection, id, actor, { ...change, subject: user.email, before: null });
+  }
+}
+
 /**
  * Gives a user another password and ends all its sessions. Every workspace of the user records it.
  *
@@ -62,15 +87,33 @@ export async function resetPassword(
     const user = await findAccount(connection, email);
     if (user === null) throw new OperatorError(`There is no account of ${email}: sluice user list`);
     await setPassword(connection, user.id, passwordHash);
-    const { rows } = await connection.query<{ id: number }>(
-      'SELECT workspace_id AS id FROM memberships WHERE user_id = $1 ORDER BY workspace_id',
-      [user.id],
-    );
-    for (const { id } of rows) {
-      await lockLedger(connection, id);
-      const change = { action: 'user.password_reset', subject: user.email };
-      await appendAudit(connection, id, actor, { ...change, before: null, after: null });
-    }
+    await recordOfUser(connection, user, actor, { action: 'user.password_reset', after: null });
     return await revokeSessions(connection, user.id, null);
+  });
+}
+
+/**
+ * Changes the password of somebody who has just shown the present one, and ends all its sessions, all
+ * or nothing. Every workspace of the user records it.
+ *
+ * @param origin address of the client
+ * @returns the proof of the new one
+ * @throws {SluiceError} `sign_in_failed` when it was changed meanwhile; `overloaded`
+ */
+export async function changePassword(
+  database: Database,
+  user: Pick<Proven, 'id' | 'email' | 'proof'>,
+  password: string,
+  origin: string,
+): Promise<string> {
+  const passwordHash = await hashPassword(password);
+  return await inTransaction(database, async (connection) => {
+    if (!(await replacePassword(connection, user.id, user.proof, passwordHash))) {
+      throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
+    }
+    const actor = { userId: user.id, name: user.email, origin };
+    await recordOfUser(connection, user, actor, { action: 'user.password_changed', after: null });
+    await revokeSessions(connection, user.id, null);
+    return passwordHash;
   });
 }

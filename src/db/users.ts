@@ -1,6 +1,6 @@
 /** Users: people with an e-mail address, whatever its capitals, and the ways they sign in. */
 import { SluiceError } from '../errors.ts';
-import type { Queryable } from './database.ts';
+import type { Connection, Queryable } from './database.ts';
 
 export interface User {
   readonly id: number;
@@ -12,6 +12,12 @@ export interface User {
 export interface Account extends User {
   /** null: signs in through a provider only */
   readonly passwordHash: string | null;
+}
+
+/** Somebody whose password fits. */
+export interface Proven extends User {
+  /** the hash it was checked against: nothing is done on its word once another is stored */
+  readonly proof: string;
 }
 
 /** A user with the workspaces it belongs to, as `slug (role)`. */
@@ -50,6 +56,26 @@ export async function findAccount(database: Queryable, email: string): Promise<A
   return rows[0] ?? null;
 }
 
+/**
+ * Gives a user another password in place of one that is known to have been there: of two who change
+ * it at once, one does.
+ *
+ * @param former the hash that is replaced
+ * @returns false when it is not there any more; nothing changes
+ */
+export async function replacePassword(
+  database: Queryable,
+  userId: number,
+  former: string,
+  passwordHash: string,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    'UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2',
+    [userId, former, passwordHash],
+  );
+  return rowCount === 1;
+}
+
 /** Gives a user another password. Its sessions are another matter (`revokeSessions`). */
 export async function setPassword(
   database: Queryable,
@@ -81,17 +107,55 @@ export interface Identity {
   readonly subject: string;
 }
 
-/** From here on this account at a provider signs in as this user. */
+/**
+ * From here on this account at a provider signs in as this user.
+ *
+ * @returns false when somebody has it already; nothing changes
+ */
 export async function addIdentity(
   database: Queryable,
   userId: number,
   { provider, issuer, subject }: Identity,
-): Promise<void> {
-  await database.query(
+): Promise<boolean> {
+  const { rowCount } = await database.query(
     `INSERT INTO identities (issuer, subject, provider, user_id) VALUES ($1, $2, $3, $4)
      ON CONFLICT (issuer, subject) DO NOTHING`,
     [issuer, subject, provider, userId],
   );
+  return rowCount === 1;
+}
+
+/** What has to be known before an account is linked. */
+export interface LinkFacts {
+  /** it is linked to another account at this issuer */
+  readonly isTaken: boolean;
+  /** it has a password of somebody who followed a link, and nothing yet has shown whose address it is */
+  readonly isUnproven: boolean;
+}
+
+/** Looks, and keeps others from linking the same user until the transaction ends. */
+export async function holdForLinking(
+  connection: Connection,
+  userId: number,
+  issuer: string,
+): Promise<LinkFacts> {
+  await connection.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+  // An account made by an invitation is as old as the invitation's use: one transaction, one now().
+  const { rows } = await connection.query<LinkFacts>(
+    `SELECT EXISTS (SELECT FROM identities WHERE user_id = u.id AND issuer = $2) AS "isTaken",
+            u.password_hash IS NOT NULL
+              AND NOT EXISTS (SELECT FROM identities WHERE user_id = u.id)
+              AND EXISTS (SELECT FROM invitations i WHERE lower(i.email) = lower(u.email)
+                             AND i.accepted_at = u.created_at) AS "isUnproven"
+       FROM users u WHERE u.id = $1`,
+    [userId, issuer],
+  );
+  return rows[0] ?? { isTaken: true, isUnproven: false };
+}
+
+/** Leaves a user without a password: only providers sign it in. */
+export async function removePassword(database: Queryable, userId: number): Promise<void> {
+  await database.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
 }
 
 /** All users, or those of one workspace, oldest first. */

@@ -1,10 +1,11 @@
 /** What is changed about a workspace itself and its keys, each with its ledger entry. */
 import { OperatorError, SluiceError } from '../errors.ts';
 import type { Plan } from '../model.ts';
-import { type Actor, recorded } from './audit.ts';
-import type { Connection, Database } from './database.ts';
+import { type Actor, appendAudit, type Change, lockLedger } from './audit.ts';
+import { recordedByAdmin } from './authority.ts';
+import { type Connection, type Database, inTransaction } from './database.ts';
 import { createKey, type NewKey, revokeKey } from './keys.ts';
-import { setRedaction } from './workspaces.ts';
+import { createWorkspace, removeExcerpts, type Workspace } from './workspaces.ts';
 
 /** Keys of one workspace that are not revoked. */
 const KEYS_MAX = 1000;
@@ -17,6 +18,35 @@ interface Attributes {
 
 const COLUMNS = { name: 'name', plan: 'plan', redactExcerpts: 'redact_excerpts' } as const;
 
+/** A workspace as the ledger's first entry tells it. */
+export function workspaceCreated({ slug, name, plan }: Workspace): Change {
+  return {
+    action: 'workspace.created',
+    subject: 'workspace',
+    before: null,
+    after: { slug, name, plan },
+  };
+}
+
+/**
+ * Makes a workspace and records it.
+ *
+ * @throws as `createWorkspace`
+ */
+export async function makeWorkspace(
+  database: Database,
+  slug: string,
+  name: string,
+  actor: Actor,
+): Promise<Workspace> {
+  return await inTransaction(database, async (connection) => {
+    const workspace = await createWorkspace(connection, slug, name);
+    await lockLedger(connection, workspace.id);
+    await appendAudit(connection, workspace.id, actor, workspaceCreated(workspace));
+    return workspace;
+  });
+}
+
 /** Changes one attribute, and records it when it is another than before. */
 async function change<Name extends keyof Attributes>(
   database: Database,
@@ -26,7 +56,7 @@ async function change<Name extends keyof Attributes>(
   actor: Actor,
 ): Promise<void> {
   const column = COLUMNS[name];
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
     const { rows } = await connection.query<{ before: Attributes[Name] }>(
       `SELECT ${column} AS before FROM workspaces WHERE id = $1`,
       [workspaceId],
@@ -67,9 +97,12 @@ export async function setPlan(
 }
 
 /**
- * Switches redaction and records it; then removes what is stored, as `setRedaction` says.
+ * Switches redaction and records it, in one transaction; then removes what is stored. The same as
+ * `setRedaction` (workspaces.ts) with its ledger entry: the setting is written once, so the last
+ * entry tells what holds, whoever else switches at the same time.
  *
  * @returns how many excerpts were removed
+ * @throws {OperatorError} when somebody switched it off again before all were removed
  */
 export async function switchRedaction(
   database: Database,
@@ -78,7 +111,7 @@ export async function switchRedaction(
   actor: Actor,
 ): Promise<number> {
   await change(database, workspaceId, 'redactExcerpts', on, actor);
-  return await setRedaction(database, workspaceId, on);
+  return on ? await removeExcerpts(database, workspaceId) : 0;
 }
 
 async function openKeys(connection: Connection, workspaceId: number): Promise<number> {
@@ -87,6 +120,12 @@ async function openKeys(connection: Connection, workspaceId: number): Promise<nu
     [workspaceId],
   );
   return rows[0]?.keys ?? 0;
+}
+
+/** A new key as the ledger tells it: never the key itself. */
+export function keyCreated(id: number, { kind, name, rateLimitPerMinute }: NewKey): Change {
+  const after = { kind, name, rate_limit_per_minute: rateLimitPerMinute };
+  return { action: 'key.created', subject: `key ${id}`, before: null, after };
 }
 
 /**
@@ -100,20 +139,12 @@ export async function makeKey(
   key: NewKey,
   actor: Actor,
 ): Promise<{ id: number; key: string }> {
-  return await recorded(database, key.workspaceId, actor, async (connection) => {
+  return await recordedByAdmin(database, key.workspaceId, actor, async (connection) => {
     if ((await openKeys(connection, key.workspaceId)) >= KEYS_MAX) {
       throw new SluiceError('conflict', `A workspace has ${KEYS_MAX} valid keys at most.`);
     }
     const made = await createKey(connection, key);
-    const after = {
-      kind: key.kind,
-      name: key.name,
-      rate_limit_per_minute: key.rateLimitPerMinute,
-    };
-    return {
-      result: made,
-      change: { action: 'key.created', subject: `key ${made.id}`, before: null, after },
-    };
+    return { result: made, change: keyCreated(made.id, key) };
   });
 }
 
@@ -128,7 +159,7 @@ export async function endKey(
   id: number,
   actor: Actor,
 ): Promise<void> {
-  await recorded(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
     const { rows } = await connection.query<{ name: string; kind: string; revoked: boolean }>(
       `SELECT name, kind, revoked_at IS NOT NULL AS revoked FROM api_keys
         WHERE id = $1 AND workspace_id = $2 FOR UPDATE`,

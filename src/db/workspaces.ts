@@ -113,7 +113,13 @@ const REMOVE = `
          (SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM oldest) AS "atMicros",
          (SELECT id FROM oldest) AS id`;
 
-async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
+/**
+ * Removes the stored excerpts of a workspace that redacts, as `setRedaction` says.
+ *
+ * @returns how many there were
+ * @throws {OperatorError} when it does not redact (any more)
+ */
+export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
   let removed = 0;
   let after: Pick<Removal, 'atMicros' | 'id'> = { atMicros: null, id: null };
   for (;;) {

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
-import { type AccountDependencies, beginSession, checkSignIn } from './accounts.ts';
+import { type AccountDependencies, beginSession, changePassword, checkSignIn } from './accounts.ts';
 import type { Answer, HeaderList } from './exchange.ts';
 import { readJson } from './json-body.ts';
 import { email, newPassword, password, slug } from './person-fields.ts';
@@ -38,11 +38,11 @@ async function sessionView(session: Session, { accounts }: AccountDependencies):
 /** The session a token has begun, as its owner sees it, with the cookie that carries it. */
 export async function begun(
   visit: Visit,
-  userId: number,
+  user: Parameters<typeof beginSession>[1],
   workspaceSlug: string | null,
   deps: AccountDependencies,
 ): Promise<Answer> {
-  const opened = await beginSession(visit, userId, workspaceSlug, deps);
+  const opened = await beginSession(visit, user, workspaceSlug, deps);
   const session = opened === null ? null : await deps.findSession(opened.token);
   if (opened === null || session === null) {
     throw new SluiceError('role_required', 'This account does not belong to that workspace.');
@@ -105,26 +105,24 @@ export function accountRoutes(deps: AccountDependencies): Route[] {
   const { accounts, cookies } = deps;
   const signIn = visited(async (exchange, visit) => {
     const given = await readJson(exchange, signInBody);
-    const { id } = await checkSignIn(visit, given, deps);
-    return await begun(visit, id, given.workspace ?? null, deps);
+    const user = await checkSignIn(visit, given, deps);
+    return await begun(visit, user, given.workspace ?? null, deps);
   }, deps);
   const signOut = visited(async (_exchange, { head }) => {
     const token = cookies.readSession(head.cookie);
     if (token !== null) await accounts.endToken(token);
     return { ...json({}), headers: [['set-cookie', cookies.clearSession()]] };
   }, deps);
-  const changePassword = withSession(async (exchange, { session, ...visit }) => {
+  const setPassword = withSession(async (exchange, { session, ...visit }) => {
     const body = await readJson(exchange, passwordBody);
-    const given = { email: session.email, password: body.current_password };
-    const { id } = await checkSignIn(visit, given, deps);
-    await accounts.setPassword(id, body.new_password);
-    await accounts.endSessions(id, null);
-    return await begun(visit, id, session.workspace?.slug ?? null, deps);
+    const given = { current: body.current_password, next: body.new_password };
+    const user = await changePassword(visit, session, given, deps);
+    return await begun(visit, user, session.workspace?.slug ?? null, deps);
   }, deps);
   return [
     { method: 'POST', path: '/app/api/sign-in', handler: signIn },
     { method: 'POST', path: '/app/api/sign-out', handler: signOut },
-    { method: 'PUT', path: '/app/api/password', handler: changePassword },
+    { method: 'PUT', path: '/app/api/password', handler: setPassword },
     ...sessionRoutes(deps),
   ];
 }

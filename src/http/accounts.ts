@@ -7,19 +7,29 @@ import type { Hex16, Role } from '../model.ts';
 import { abridgeUserAgent, networkOf } from './browser-head.ts';
 import type { HeaderList } from './exchange.ts';
 import type { SignInLimiter } from './sign-in-limiter.ts';
-import type { SessionDependencies, Visit } from './signed-in.ts';
+import type { Session, SessionDependencies, Visit } from './signed-in.ts';
 
 /** What is asked of the rest about accounts. */
 export interface Accounts {
   /** null when they do not fit */
-  readonly checkPassword: (email: string, password: string) => Promise<{ id: number } | null>;
-  readonly setPassword: (userId: number, password: string) => Promise<void>;
-  /** null when the user is not in the workspace that is named */
+  readonly checkPassword: (email: string, password: string) => Promise<ProvenUser | null>;
+  /**
+   * Ends every session of the user; tells the new password's proof.
+   *
+   * @throws {SluiceError} `sign_in_failed` when the one that was proven is no longer the one
+   */
+  readonly changePassword: (user: ProvenUser, next: string, origin: string) => Promise<string>;
+  /**
+   * null when the user is not in the workspace that is named
+   *
+   * @throws {SluiceError} `sign_in_failed` as above
+   */
   readonly openSession: (session: {
     readonly userId: number;
     readonly workspaceSlug: string | null;
     readonly userAgent: string;
     readonly address: string;
+    readonly proof?: string;
   }) => Promise<{ readonly token: string; readonly expiresAt: Date } | null>;
   readonly endToken: (token: string) => Promise<void>;
   readonly workspacesOf: (userId: number) => Promise<readonly Membership[]>;
@@ -28,6 +38,13 @@ export interface Accounts {
   readonly endSession: (userId: number, sessionId: Hex16) => Promise<boolean>;
   /** all but `keepId`; tells how many */
   readonly endSessions: (userId: number, keepId: Hex16 | null) => Promise<number>;
+}
+
+/** Somebody who has shown a password, and what it was checked against. */
+export interface ProvenUser {
+  readonly id: number;
+  readonly email: string;
+  readonly proof: string;
 }
 
 interface Membership {
@@ -53,11 +70,12 @@ export interface AccountDependencies extends SessionDependencies {
 /**
  * Begins a session under a new token, whatever token the browser came with: that one ends.
  *
+ * @param user with its proof when it has shown a password
  * @returns the headers that give it to the browser; null when the user is not in that workspace
  */
 export async function beginSession(
   { head, address }: Visit,
-  userId: number,
+  { id: userId, proof }: Pick<ProvenUser, 'id'> & Partial<Pick<ProvenUser, 'proof'>>,
   workspaceSlug: string | null,
   { accounts, cookies }: Pick<AccountDependencies, 'accounts' | 'cookies'>,
 ): Promise<{ readonly token: string; readonly headers: HeaderList } | null> {
@@ -66,6 +84,7 @@ export async function beginSession(
     workspaceSlug,
     userAgent: abridgeUserAgent(head.userAgent),
     address: networkOf(address, 3, 3),
+    ...(proof === undefined ? {} : { proof }),
   });
   if (opened === null) return null;
   const former = cookies.readSession(head.cookie);
@@ -111,7 +130,7 @@ export async function checkSignIn(
   { address }: Visit,
   given: { readonly email: string; readonly password: string },
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
-): Promise<{ id: number }> {
+): Promise<ProvenUser> {
   return await told('password', () => checkPassword(address, given, deps), deps);
 }
 
@@ -119,9 +138,25 @@ async function checkPassword(
   address: string,
   given: { readonly email: string; readonly password: string },
   { accounts, signInLimiter }: Pick<AccountDependencies, 'accounts' | 'signInLimiter'>,
-): Promise<{ id: number }> {
+): Promise<ProvenUser> {
   await signInLimiter.admit(given.email, address);
   const user = await accounts.checkPassword(given.email, given.password);
   if (user !== null) return user;
   throw new SluiceError('sign_in_failed', 'E-mail address and password do not fit together.');
+}
+
+/**
+ * Changes the password of whoever is signed in, who shows the present one. Every session ends.
+ *
+ * @returns the user, to begin a session anew with
+ * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
+ */
+export async function changePassword(
+  visit: Visit,
+  { email }: Pick<Session, 'email'>,
+  given: { readonly current: string; readonly next: string },
+  deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
+): Promise<ProvenUser> {
+  const user = await checkSignIn(visit, { email, password: given.current }, deps);
+  return { ...user, proof: await deps.accounts.changePassword(user, given.next, visit.address) };
 }

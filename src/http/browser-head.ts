@@ -19,6 +19,19 @@ export interface BrowserHead {
   readonly peerAddress: string;
 }
 
+/**
+ * All lines of X-Forwarded-For as one. Some proxies add a line of their own instead of adding to the
+ * one that came, so the first line alone may be what a client made up; and what is too long is cut on
+ * the left, where the client's own words stand.
+ */
+function forwardedForOf(request: HttpRequest): string {
+  const lines: string[] = [];
+  request.forEach((name, value) => {
+    if (name === 'x-forwarded-for') lines.push(value);
+  });
+  return lines.join(',').slice(-TEXT_CHARS_MAX);
+}
+
 /** @returns null for paths that are not for browsers */
 export function readBrowserHead(
   request: HttpRequest,
@@ -28,11 +41,12 @@ export function readBrowserHead(
   if (!BROWSER_PATH.test(path)) return null;
   const header = (name: string): string => request.getHeader(name).slice(0, TEXT_CHARS_MAX);
   return {
-    cookie: header('cookie'),
+    // Whole: what is cut off might be the second of two sessions, of which neither may count.
+    cookie: request.getHeader('cookie'),
     origin: header('origin'),
     fetchSite: header('sec-fetch-site'),
     userAgent: header('user-agent'),
-    forwardedFor: header('x-forwarded-for'),
+    forwardedFor: forwardedForOf(request),
     peerAddress: Buffer.from(response.getRemoteAddressAsText()).toString('latin1'),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Providers that people sign in through: OpenID Connect where there is an issuer, GitHub by its own
- * interface. The only file that knows `openid-client`.
+ * A provider that people sign in through, what is the same for all of them, and what is taken from
+ * what they say.
  *
  *   begin ─► address at the provider, with PKCE, state and nonce ─► … ─► finish ─► who it is
  *
@@ -10,15 +10,11 @@
 import * as client from 'openid-client';
 
 import { SluiceError } from '../errors.ts';
+import { email, name } from './person-fields.ts';
 
-const TIMEOUT_SECONDS = 10;
+/** How long a provider may take over an answer. */
+export const TIMEOUT_SECONDS = 10;
 const NAME_CHARS_MAX = 100;
-
-/** Issuers of providers that people know by name. */
-const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
-  google: 'https://accounts.google.com',
-  gitlab: 'https://gitlab.com',
-};
 
 /** What is set for a provider. */
 export interface ProviderSettings {
@@ -59,13 +55,22 @@ export interface IdentityProvider {
   readonly finish: (cameBack: URL, flow: Flow) => Promise<ProviderAccount>;
 }
 
-type Connect = () => Promise<client.Configuration>;
+/** Where a provider's addresses and our client's settings come from. */
+export type Connect = () => Promise<client.Configuration>;
 
-function failed(name: string, cause: unknown): SluiceError {
-  return new SluiceError('sign_in_failed', `Signing in with ${name} did not succeed.`, { cause });
+/** Whatever went wrong there: people are told that it did not succeed, the log nothing of theirs. */
+export function failed(provider: string, cause: unknown): SluiceError {
+  return new SluiceError('sign_in_failed', `Signing in with ${provider} did not succeed.`, {
+    cause,
+  });
 }
 
-function begins(name: string, scope: string, connect: Connect): IdentityProvider['begin'] {
+/** Leaving for the provider. */
+export function begins(
+  provider: string,
+  scope: string,
+  connect: Connect,
+): IdentityProvider['begin'] {
   return async (redirectUri) => {
     const flow = {
       state: client.randomState(),
@@ -73,7 +78,7 @@ function begins(name: string, scope: string, connect: Connect): IdentityProvider
       verifier: client.randomPKCECodeVerifier(),
     };
     const configuration = await connect().catch((cause: unknown) => {
-      throw new SluiceError('store_unavailable', `${name} could not be reached.`, { cause });
+      throw new SluiceError('store_unavailable', `${provider} could not be reached.`, { cause });
     });
     const url = client.buildAuthorizationUrl(configuration, {
       redirect_uri: redirectUri,
@@ -90,163 +95,22 @@ function begins(name: string, scope: string, connect: Connect): IdentityProvider
 const textOf = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 
-/** Only what the provider says is verified, in so many words. */
-function verifiedEmailOf(claims: Readonly<Record<string, unknown>>): string | null {
-  return claims.email_verified === true ? textOf(claims.email) : null;
+/** An address of the form that is taken here. */
+export function emailOf(value: unknown): string | null {
+  const parsed = email.safeParse(value);
+  return parsed.success ? parsed.data : null;
 }
 
-const nameOf = (value: unknown): string | null => textOf(value)?.slice(0, NAME_CHARS_MAX) ?? null;
+/** What people chose at the provider, if it is fit to be shown here; cut where it is too long. */
+export function nameOf(value: unknown): string | null {
+  const cut = textOf(value)
+    ?.slice(0, NAME_CHARS_MAX)
+    .replace(/\p{Cs}$/u, '');
+  const parsed = name.safeParse(cut);
+  return parsed.success ? parsed.data : null;
+}
 
-function isPlainHttp(address: string): boolean {
+/** The settings allow it on this machine only. */
+export function isPlainHttp(address: string): boolean {
   return new URL(address).protocol === 'http:';
-}
-
-/** Asked once; an answer that did not come is asked for again the next time. */
-function once(make: Connect): Connect {
-  let made: Promise<client.Configuration> | null = null;
-  return () => {
-    made ??= make().catch((error: unknown) => {
-      made = null;
-      throw error;
-    });
-    return made;
-  };
-}
-
-/** A provider of OpenID Connect, found by its issuer. */
-export function createOidcProvider(settings: ProviderSettings, issuer: string): IdentityProvider {
-  const { provider, clientId, clientSecret } = settings;
-  const connect = once(() =>
-    client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
-      timeout: TIMEOUT_SECONDS,
-      // The settings allow it on this machine only.
-      execute: isPlainHttp(issuer) ? [client.allowInsecureRequests] : [],
-    }),
-  );
-  return {
-    name: provider,
-    secret: clientSecret,
-    begin: begins(provider, 'openid email profile', connect),
-    finish: async (cameBack, flow) => {
-      try {
-        const configuration = await connect();
-        const tokens = await client.authorizationCodeGrant(configuration, cameBack, {
-          pkceCodeVerifier: flow.verifier,
-          expectedState: flow.state,
-          expectedNonce: flow.nonce,
-          idTokenExpected: true,
-        });
-        const claims = tokens.claims();
-        if (claims === undefined) throw new Error('no ID token');
-        const all =
-          verifiedEmailOf(claims) === null &&
-          configuration.serverMetadata().userinfo_endpoint !== undefined
-            ? {
-                ...claims,
-                ...(await client.fetchUserInfo(configuration, tokens.access_token, claims.sub)),
-              }
-            : claims;
-        return {
-          provider,
-          issuer: claims.iss,
-          subject: claims.sub,
-          verifiedEmail: verifiedEmailOf(all),
-          displayName: nameOf(all.name),
-        };
-      } catch (cause) {
-        throw failed(provider, cause);
-      }
-    },
-  };
-}
-
-/** Where GitHub is. */
-export interface GithubAddresses {
-  /** pages: `/login/oauth/…` */
-  readonly site: string;
-  readonly api: string;
-}
-
-const GITHUB: GithubAddresses = { site: 'https://github.com', api: 'https://api.github.com' };
-
-interface GithubEmail {
-  readonly email: string;
-  readonly primary: boolean;
-  readonly verified: boolean;
-}
-
-function isGithubEmail(value: unknown): value is GithubEmail {
-  if (typeof value !== 'object' || value === null) return false;
-  const { email, primary, verified } = value as Partial<Record<keyof GithubEmail, unknown>>;
-  return typeof email === 'string' && typeof primary === 'boolean' && typeof verified === 'boolean';
-}
-
-/** GitHub signs people in by OAuth 2 and tells who they are over its API. */
-export function createGithubProvider(
-  { provider, clientId, clientSecret }: ProviderSettings,
-  { site, api }: GithubAddresses = GITHUB,
-): IdentityProvider {
-  const issuer = `${site}/login/oauth`;
-  const configuration = new client.Configuration(
-    {
-      issuer,
-      authorization_endpoint: `${issuer}/authorize`,
-      token_endpoint: `${issuer}/access_token`,
-    },
-    clientId,
-    clientSecret,
-  );
-  configuration.timeout = TIMEOUT_SECONDS;
-  if (isPlainHttp(site)) client.allowInsecureRequests(configuration);
-  const ask = async (token: string, path: string): Promise<unknown> => {
-    const headers = new Headers({ accept: 'application/json', 'user-agent': 'sluice' });
-    const url = new URL(`${api}${path}`);
-    const answer = await client.fetchProtectedResource(
-      configuration,
-      token,
-      url,
-      'GET',
-      null,
-      headers,
-    );
-    if (!answer.ok) throw new Error(`GitHub answered ${answer.status} for ${path}`);
-    return await answer.json();
-  };
-  return {
-    name: provider,
-    secret: clientSecret,
-    begin: begins(provider, 'read:user user:email', async () => configuration),
-    finish: async (cameBack, flow) => {
-      try {
-        const tokens = await client.authorizationCodeGrant(configuration, cameBack, {
-          pkceCodeVerifier: flow.verifier,
-          expectedState: flow.state,
-        });
-        const user = (await ask(tokens.access_token, '/user')) as Record<string, unknown>;
-        if (typeof user.id !== 'number') throw new Error('GitHub told no user');
-        const emails = await ask(tokens.access_token, '/user/emails');
-        const primary = (Array.isArray(emails) ? emails : [])
-          .filter(isGithubEmail)
-          .find((one) => one.primary && one.verified);
-        return {
-          provider,
-          issuer,
-          subject: String(user.id),
-          verifiedEmail: primary?.email ?? null,
-          displayName: nameOf(user.name) ?? nameOf(user.login),
-        };
-      } catch (cause) {
-        throw failed(provider, cause);
-      }
-    },
-  };
-}
-
-/** The providers that people can sign in through; those nobody knows the issuer of are left out. */
-export function createProviders(settings: readonly ProviderSettings[]): IdentityProvider[] {
-  return settings.flatMap((one) => {
-    const issuer = one.issuer ?? KNOWN_ISSUERS[one.provider];
-    if (issuer !== undefined) return [createOidcProvider(one, issuer)];
-    return one.provider === 'github' ? [createGithubProvider(one)] : [];
-  });
 }

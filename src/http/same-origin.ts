@@ -19,7 +19,12 @@ export function isSameOrigin(
   if (!URL.canParse(origin)) return false;
   const asked = new URL(origin);
   if (asked.origin !== origin) return false;
-  return asked.origin === new URL(baseUrl).origin || asked.host === host.toLowerCase();
+  const own = new URL(baseUrl);
+  if (asked.origin === own.origin) return true;
+  // A page of this host that came without TLS is anybody's who sits on the way.
+  return (
+    asked.host === host.toLowerCase() && !(own.protocol === 'https:' && asked.protocol !== 'https:')
+  );
 }
 
 /**

@@ -4,6 +4,7 @@
  * right. An account is never locked as a whole, so nobody can keep its owner out.
  */
 import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
 
 import { SluiceError } from '../errors.ts';
 import { networkOf } from './browser-head.ts';
@@ -14,10 +15,12 @@ export interface SignInLimits {
   readonly account: number;
   /** attempts per minute from one network */
   readonly network: number;
+  /** attempts per minute from a /48 of IPv6: one customer has hundreds of networks of it, or all */
+  readonly site: number;
 }
 
 /** People mistype a few times; an office behind one address signs in within the same minute. */
-export const SIGN_IN_LIMITS: SignInLimits = { account: 5, network: 60 };
+export const SIGN_IN_LIMITS: SignInLimits = { account: 5, network: 60, site: 240 };
 
 export interface SignInLimiter {
   /**
@@ -47,6 +50,7 @@ export function createSignInLimiter(
       // A household has a whole /64 of IPv6 to itself.
       const network = networkOf(address, 4, 4);
       await count(`sign-in:${network}`, limits.network);
+      if (isIPv6(address)) await count(`sign-in:${networkOf(address, 4, 3)}`, limits.site);
       if (account === null) return;
       // Of any length and everybody's; as a digest it is neither.
       const digest = createHash('sha256').update(`${network} ${account.toLowerCase()}`);

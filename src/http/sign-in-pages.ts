@@ -90,8 +90,8 @@ function passwordRoutes(deps: SignInPageDependencies): Route[] {
     const form = await readForm(exchange, signInForm);
     const next = ownPath(form.next);
     try {
-      const { id } = await checkSignIn(visit, form, deps);
-      return redirect(next, (await beginSession(visit, id, null, deps))?.headers);
+      const user = await checkSignIn(visit, form, deps);
+      return redirect(next, (await beginSession(visit, user, null, deps))?.headers);
     } catch (error) {
       const shown = ['sign_in_failed', 'too_many_attempts'];
       if (!(error instanceof SluiceError) || !shown.includes(error.code)) throw error;
@@ -139,7 +139,7 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
         ? { displayName: form.display_name, password: form.password }
         : { userId: (await sessionOf(visit.head, deps)).userId };
     const joined = await deps.members.accept(secret, who, visit.address);
-    const begun = await beginSession(visit, joined.id, joined.workspaceSlug, deps);
+    const begun = await beginSession(visit, joined, joined.workspaceSlug, deps);
     return redirect('/app', begun?.headers);
   }, deps);
   return [
@@ -187,7 +187,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
     const there = providerOf(provider);
     const attempt = () => whoCameBack(there, exchange.query, visit);
     const { id, next } = await told(there.name, attempt, deps);
-    const begun = await beginSession(visit, id, null, deps);
+    const begun = await beginSession(visit, { id }, null, deps);
     const headers = [...(begun?.headers ?? []), ['set-cookie', cookies.clearFlow()] as const];
     return pageAnswer(onwardPage(shell, next), 200, headers);
   }, deps);

@@ -44,6 +44,7 @@ export interface Actor {
   readonly userId: number | null;
   readonly name: string;
   readonly origin: string;
+  readonly sessionId: Hex16;
 }
 
 export interface SessionDependencies {
@@ -232,7 +233,12 @@ export function signedIn(
         throw new SluiceError('role_required', 'This account belongs to no workspace.');
       }
       checkNeeds(workspace, needs);
-      const actor = { userId: session.userId, name: session.email, origin: visit.address };
+      const actor = {
+        userId: session.userId,
+        name: session.email,
+        origin: visit.address,
+        sessionId: session.id,
+      };
       return await handler(exchange, { ...visit, session, workspace, actor }, parameters);
     },
     deps,

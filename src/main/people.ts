@@ -18,13 +18,13 @@ import {
   turnSession,
 } from '../db/sessions.ts';
 import { signInByPassword, signInByProvider } from '../db/sign-in.ts';
-import { setPassword } from '../db/users.ts';
+import { changePassword } from '../db/user-writes.ts';
 import { endKey, makeKey, renameWorkspace, switchRedaction } from '../db/workspace-writes.ts';
 import { listWorkspaces, type Workspace } from '../db/workspaces.ts';
 import { refusal } from '../engine/effective-set.ts';
 import { locateHit } from '../engine/locate-hit.ts';
 import type { AppDependencies } from '../http/app-routes.ts';
-import { createProviders } from '../http/identity-provider.ts';
+import { createProviders } from '../http/configured-providers.ts';
 import { createCookieJar } from '../http/session-cookie.ts';
 import type { SessionLimiter } from '../http/session-limiter.ts';
 import type { SignInLimiter } from '../http/sign-in-limiter.ts';
@@ -39,9 +39,7 @@ async function workspaceOf(database: Database, id: number): Promise<Workspace | 
 function accountsOf(database: Database): Accounts {
   return {
     checkPassword: (email, password) => signInByPassword(database, email, password),
-    setPassword: async (userId, password) => {
-      await setPassword(database, userId, await hashPassword(password));
-    },
+    changePassword: (...change) => changePassword(database, ...change),
     openSession: (session) =>
       inTransaction(database, (connection) => createSession(connection, session)),
     endToken: (token) => revokeToken(database, token),

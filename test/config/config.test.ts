@@ -1,6 +1,6 @@
 /** The environment becomes one frozen object, or every problem at once and no secret among them. */
 import { resolve } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { ConfigError, INTEGER_SETTINGS, readConfig } from '../../src/config.ts';
 import { OperatorError } from '../../src/errors.ts';
 
@@ -16,6 +16,8 @@ function problemsOf(env: Environment): readonly string[] {
   return [];
 }
 
+/** Elsewhere connections are not spread over threads. */
+const isLinux = process.platform === 'linux';
 const INTEGER_NAMES = Object.keys(INTEGER_SETTINGS) as (keyof typeof INTEGER_SETTINGS)[];
 
 describe('without any setting', () => {
@@ -31,6 +33,7 @@ describe('without any setting', () => {
       databaseUrl: null,
       dataDir: resolve('data'),
       redisUrl: null,
+      httpThreads: 1,
       matchThreads: INTEGER_SETTINGS.MATCH_THREADS.fallback,
       maxBodyBytes: 20 * 1024 * 1024,
       maxDecodedBodyBytes: 64 * 1024 * 1024,
@@ -77,6 +80,7 @@ test('every setting is taken', () => {
     DATABASE_URL: 'postgresql://me:pw@db.test:5433/sluice?sslmode=require',
     DATA_DIR: '/var/lib/acme',
     REDIS_URL: 'rediss://redis.test',
+    HTTP_THREADS: isLinux ? '8' : '1',
     MATCH_THREADS: '4',
     MAX_BODY_BYTES: '1024',
     MAX_DECODED_BODY_BYTES: '2048',
@@ -103,6 +107,7 @@ test('every setting is taken', () => {
     databaseUrl: 'postgresql://me:pw@db.test:5433/sluice?sslmode=require',
     dataDir: '/var/lib/acme',
     redisUrl: 'rediss://redis.test',
+    httpThreads: isLinux ? 8 : 1,
     matchThreads: 4,
     maxBodyBytes: 1024,
     maxDecodedBodyBytes: 2048,
@@ -137,7 +142,23 @@ describe('whole numbers', () => {
   });
 });
 
+test.each(['nobody', 'a@b@c', 'a b@c', 'ann\u00e9@base.test', '\u212aate@base.test'])(
+  'OWNER_EMAIL "%s" is no address that anybody could sign in with',
+  (address) => {
+    expect(problemsOf({ OWNER_EMAIL: address })).toEqual(['OWNER_EMAIL must be an e-mail address']);
+  },
+);
+
 describe('problems', () => {
+  test.each(['darwin', 'win32'])('more than one thread on %s', (platform) => {
+    vi.stubGlobal('process', { ...process, platform });
+    expect(problemsOf({ HTTP_THREADS: '1' })).toEqual([]);
+    expect(problemsOf({ HTTP_THREADS: '2' })).toEqual([
+      'HTTP_THREADS above 1 needs Linux, which spreads connections over threads',
+    ]);
+    vi.unstubAllGlobals();
+  });
+
   test('are told all at once, in one error for the operator', () => {
     const env = {
       PORT: 'http',

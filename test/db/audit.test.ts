@@ -228,6 +228,30 @@ test('a row taken out, or one hashed anew without the ones after it, is found', 
   });
 });
 
+test('an end that was cut off is found by an entry that somebody kept', async () => {
+  const workspaceId = await addWorkspace();
+  for (let entry = 0; entry < 4; entry += 1) await append(workspaceId);
+  const { head: known } = await verifyAudit(scratch.database, workspaceId);
+  const check = async () => (await verifyAudit(scratch.database, workspaceId, known)).broken;
+  await append(workspaceId);
+  expect(await check()).toBeNull();
+  await tamper('DELETE FROM audit_ledger WHERE workspace_id = $1 AND seq > 3', [workspaceId]);
+  expect((await verifyAudit(scratch.database, workspaceId)).broken).toBeNull();
+  expect(await check()).toEqual({
+    seq: '4',
+    why: 'it was there once, and the ledger ends before it',
+  });
+  // Others in its place make a whole chain again.
+  for (let entry = 0; entry < 3; entry += 1) await append(workspaceId, { subject: 'another' });
+  expect((await verifyAudit(scratch.database, workspaceId)).broken).toBeNull();
+  expect(await check()).toEqual({
+    seq: '4',
+    why: 'it is another than the one that was there once',
+  });
+  await tamper('DELETE FROM audit_ledger WHERE workspace_id = $1', [workspaceId]);
+  expect((await check())?.seq).toBe('4');
+});
+
 test('a walk goes past its page', async () => {
   const workspaceId = await addWorkspace();
   await inTransaction(scratch.database, async (connection) => {

@@ -1,7 +1,8 @@
 /** Accounts, sessions and invitations as the database keeps them. */
 import { randomUUID, scryptSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { COMMAND_LINE, listAudit } from '../../src/db/audit.ts';
+import { type Actor, COMMAND_LINE, listAudit } from '../../src/db/audit.ts';
+import { inTransaction } from '../../src/db/database.ts';
 import { findInvitationByToken, listInvitations } from '../../src/db/invitations.ts';
 import {
   acceptInvitation,
@@ -10,19 +11,28 @@ import {
   invite,
   uninvite,
 } from '../../src/db/member-writes.ts';
-import { listMembers } from '../../src/db/memberships.ts';
+import { addMember, listMembers } from '../../src/db/memberships.ts';
 import {
   generatePassword,
   hashPassword,
   isOutdated,
   verifyPassword,
 } from '../../src/db/passwords.ts';
+import { setExperimental, setOverride } from '../../src/db/rule-writes.ts';
 import { createSession, findSession, listSessions } from '../../src/db/sessions.ts';
 import { signInByPassword, signInByProvider } from '../../src/db/sign-in.ts';
-import { createUser, findAccount, setPassword } from '../../src/db/users.ts';
+import { changePassword, resetPassword } from '../../src/db/user-writes.ts';
+import { createUser, findAccount, type Proven, setPassword } from '../../src/db/users.ts';
+import {
+  endKey,
+  makeKey,
+  renameWorkspace,
+  switchRedaction,
+} from '../../src/db/workspace-writes.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { addPerson } from '../support/people.ts';
+import { addPerson, type Person } from '../support/people.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** scrypt with the least cost: the same form, and quick. */
 const QUICK_HASH = '$scrypt$ln=1,r=1,p=1$c2FsdHNhbHQ$XlgzAIJW0iwADbMb7dHCsZ1PmsfmMIxF9GZrkBZ8OBo';
@@ -43,6 +53,13 @@ async function actionsOf(workspaceId: number): Promise<string[]> {
   const { entries } = await listAudit(scratch.database, workspaceId, null, 100);
   return entries.map(({ action, subject }) => `${action} ${subject}`).reverse();
 }
+
+/** Somebody who acts in the dashboard. */
+const actorOf = ({ id, email }: Person): Actor => ({
+  userId: id,
+  name: email,
+  origin: '203.0.113.1',
+});
 
 describe('passwords', () => {
   test('are kept with their parameters and a salt of their own', async () => {
@@ -104,6 +121,87 @@ describe('passwords', () => {
   });
 });
 
+describe('a password that changes while somebody signs in with it', () => {
+  const PASSWORD = 'the password of before';
+
+  async function addWithPassword(): Promise<Person & { readonly workspaces: readonly number[] }> {
+    const ids = [await addWorkspace(), await addWorkspace()];
+    const [first = 0, second = 0] = ids;
+    const person = await addPerson(scratch.database, first, 'owner', { password: PASSWORD });
+    await addMember(scratch.database, second, person.id, 'member');
+    return { ...person, workspaces: ids };
+  }
+  const prove = async (email: string): Promise<Proven> => {
+    const proven = await signInByPassword(scratch.database, email, PASSWORD);
+    if (proven === null) throw new Error('the password does not fit');
+    return proven;
+  };
+  const begin = ({ id: userId, proof }: Proven) =>
+    inTransaction(scratch.database, (connection) =>
+      createSession(connection, {
+        userId,
+        proof,
+        workspaceSlug: null,
+        userAgent: 'a test',
+        address: 'here',
+      }),
+    );
+
+  test('what was checked against the old one begins no session and changes nothing', async () => {
+    const person = await addWithPassword();
+    const proven = await prove(person.email);
+    expect(await begin(proven)).not.toBeNull();
+    const next = 'another, longer password';
+    await changePassword(scratch.database, proven, next, '203.0.113.1');
+    expect(await listSessions(scratch.database, person.id)).toEqual([]);
+    const late = { code: 'sign_in_failed' };
+    await expect(begin(proven)).rejects.toMatchObject(late);
+    const again = changePassword(scratch.database, proven, 'of a thief, as long', '203.0.113.2');
+    await expect(again).rejects.toMatchObject(late);
+    expect(await signInByPassword(scratch.database, person.email, next)).not.toBeNull();
+    for (const id of person.workspaces) {
+      expect(await actionsOf(id)).toEqual([`user.password_changed ${person.email}`]);
+    }
+  });
+
+  test('a session that begins at that moment ends with the others', async () => {
+    const person = await addWithPassword();
+    const proven = await prove(person.email);
+    let reset: Promise<number> = Promise.resolve(0);
+    await inTransaction(scratch.database, async (connection) => {
+      const session = { userId: person.id, workspaceSlug: null, userAgent: '', address: '' };
+      await createSession(connection, { ...session, proof: proven.proof });
+      reset = resetPassword(scratch.database, person.email, 'set by the operator', COMMAND_LINE);
+      await waitFor(
+        async () => {
+          const waiting = await scratch.rows(
+            `SELECT pid FROM pg_stat_activity
+              WHERE datname = current_database() AND wait_event_type = 'Lock'
+                AND query LIKE 'UPDATE users%'`,
+          );
+          return waiting.length === 1;
+        },
+        { withinMs: 20_000, what: 'the reset to wait for the sign-in' },
+      );
+    });
+    expect(await reset).toBe(2);
+    expect(await listSessions(scratch.database, person.id)).toEqual([]);
+  });
+
+  test('an old hash made anew at a sign-in does not bring an old password back', async () => {
+    const person = await addWithPassword();
+    const hash = scryptSync(PASSWORD, 'saltsalt', 32, { N: 2, r: 1, p: 1 });
+    const stored = `$scrypt$ln=1,r=1,p=1$c2FsdHNhbHQ$${hash.toString('base64').replace('=', '')}`;
+    await setPassword(scratch.database, person.id, stored);
+    const signingIn = signInByPassword(scratch.database, person.email, PASSWORD);
+    // Hashing takes a while: the password is changed in the midst of it.
+    await setPassword(scratch.database, person.id, QUICK_HASH);
+    await signingIn;
+    const account = await findAccount(scratch.database, person.email);
+    expect(account?.passwordHash).toBe(QUICK_HASH);
+  });
+});
+
 test('an e-mail address has one account, whatever its capitals', async () => {
   const user = { email: 'Ana@People.test', displayName: 'Ana', passwordHash: null };
   await createUser(scratch.database, user);
@@ -128,10 +226,10 @@ describe('sessions', () => {
     const { id, token } = await addPerson(scratch.database, workspaceId, 'member');
     const role = async () => (await findSession(scratch.database, token))?.workspace?.role;
     expect(await role()).toBe('member');
-    const change = { userId: id, role: 'admin', by: 'owner' } as const;
+    const change = { userId: id, role: 'admin' } as const;
     await changeRole(scratch.database, workspaceId, change, COMMAND_LINE);
     expect(await role()).toBe('admin');
-    await dropMember(scratch.database, workspaceId, { userId: id, by: 'owner' }, COMMAND_LINE);
+    await dropMember(scratch.database, workspaceId, id, COMMAND_LINE);
     expect(await findSession(scratch.database, token)).toMatchObject({ workspace: null });
   });
 
@@ -149,15 +247,14 @@ describe('members', () => {
     const workspaceId = await addWorkspace();
     const owner = await addPerson(scratch.database, workspaceId, 'owner');
     const admin = await addPerson(scratch.database, workspaceId, 'admin');
-    const demotion = { userId: owner.id, role: 'admin', by: 'owner' } as const;
+    const demotion = { userId: owner.id, role: 'admin' } as const;
     await expect(
       changeRole(scratch.database, workspaceId, demotion, COMMAND_LINE),
     ).rejects.toMatchObject({ code: 'conflict' });
-    const removal = { userId: owner.id, by: 'owner' } as const;
     await expect(
-      dropMember(scratch.database, workspaceId, removal, COMMAND_LINE),
+      dropMember(scratch.database, workspaceId, owner.id, COMMAND_LINE),
     ).rejects.toMatchObject({ code: 'conflict' });
-    const promotion = { userId: admin.id, role: 'owner', by: 'owner' } as const;
+    const promotion = { userId: admin.id, role: 'owner' } as const;
     await changeRole(scratch.database, workspaceId, promotion, COMMAND_LINE);
     await changeRole(scratch.database, workspaceId, demotion, COMMAND_LINE);
     const roles = (await listMembers(scratch.database, workspaceId)).map(({ role }) => role);
@@ -168,51 +265,98 @@ describe('members', () => {
     ]);
   });
 
-  test('two owners who remove each other at once: one stays', async () => {
+  test('two owners who remove each other at once: one stays, and the other has done nothing', async () => {
     const workspaceId = await addWorkspace();
-    const owners = [
+    const [one, other] = [
       await addPerson(scratch.database, workspaceId, 'owner'),
       await addPerson(scratch.database, workspaceId, 'owner'),
     ];
-    const removals = owners.map(({ id: userId }) =>
-      dropMember(scratch.database, workspaceId, { userId, by: 'owner' }, COMMAND_LINE),
-    );
-    const outcomes = await Promise.allSettled(removals);
+    // A third owner: not keeping the last one is what lets the second removal fail.
+    await addPerson(scratch.database, workspaceId, 'owner');
+    const outcomes = await Promise.allSettled([
+      dropMember(scratch.database, workspaceId, other.id, actorOf(one)),
+      dropMember(scratch.database, workspaceId, one.id, actorOf(other)),
+    ]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-    expect(await listMembers(scratch.database, workspaceId)).toHaveLength(1);
+    expect(outcomes).toContainEqual(
+      expect.objectContaining({ reason: expect.objectContaining({ code: 'role_required' }) }),
+    );
+    expect(await listMembers(scratch.database, workspaceId)).toHaveLength(2);
+    expect(await actionsOf(workspaceId)).toHaveLength(1);
   });
 
   test('an admin deals with no owner', async () => {
     const workspaceId = await addWorkspace();
     const owner = await addPerson(scratch.database, workspaceId, 'owner');
     const admin = await addPerson(scratch.database, workspaceId, 'admin');
-    const by = 'admin' as const;
+    const actor = actorOf(admin);
+    const { database } = scratch;
     const attempts = [
-      changeRole(
-        scratch.database,
-        workspaceId,
-        { userId: admin.id, role: 'owner', by },
-        COMMAND_LINE,
-      ),
-      changeRole(
-        scratch.database,
-        workspaceId,
-        { userId: owner.id, role: 'member', by },
-        COMMAND_LINE,
-      ),
-      dropMember(scratch.database, workspaceId, { userId: owner.id, by }, COMMAND_LINE),
-      invite(scratch.database, workspaceId, { email: 'a@b.test', role: 'owner', by }, COMMAND_LINE),
+      changeRole(database, workspaceId, { userId: admin.id, role: 'owner' }, actor),
+      changeRole(database, workspaceId, { userId: owner.id, role: 'member' }, actor),
+      dropMember(database, workspaceId, owner.id, actor),
+      invite(database, workspaceId, { email: 'a@b.test', role: 'owner' }, actor),
     ];
     for (const outcome of await Promise.allSettled(attempts)) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'role_required' } });
     }
     expect(await actionsOf(workspaceId)).toEqual([]);
   });
+
+  test('who has lost the role or the session since the request came changes nothing', async () => {
+    const workspaceId = await addWorkspace();
+    await addPerson(scratch.database, workspaceId, 'owner');
+    const { database } = scratch;
+    const writes = (actor: Actor): Promise<unknown>[] => [
+      setExperimental(database, workspaceId, true, actor),
+      setOverride(database, workspaceId, 'ATR-2026-00001', false, actor),
+      renameWorkspace(database, workspaceId, 'Taken over', actor),
+      switchRedaction(database, workspaceId, true, actor),
+      makeKey(
+        database,
+        { workspaceId, kind: 'agent', name: 'x', rateLimitPerMinute: 1, brand: 'b' },
+        actor,
+      ),
+      endKey(database, workspaceId, 1, actor),
+      invite(database, workspaceId, { email: 'a@b.test', role: 'member' }, actor),
+      uninvite(database, workspaceId, 1, actor),
+    ];
+    const refusals = async (person: Person): Promise<unknown[]> => {
+      const session = await findSession(database, person.token);
+      const actor = { ...actorOf(person), sessionId: session?.id ?? '' };
+      await scratch.rows(person.role === 'admin' ? REVOKE : DEMOTE, [person.id]);
+      const outcomes = await Promise.allSettled(writes(actor));
+      return outcomes.map((one) => (one.status === 'rejected' ? one.reason.code : one.status));
+    };
+    const DEMOTE = "UPDATE memberships SET role = 'member' WHERE user_id = $1";
+    const REVOKE = 'UPDATE sessions SET revoked_at = now() WHERE user_id = $1';
+    const former = await addPerson(database, workspaceId, 'owner');
+    expect(await refusals(former)).toEqual(Array(8).fill('role_required'));
+    const signedOut = await addPerson(database, workspaceId, 'admin');
+    expect(await refusals(signedOut)).toEqual(Array(8).fill('not_signed_in'));
+    expect(await actionsOf(workspaceId)).toEqual([]);
+  });
+});
+
+test('redaction is what the ledger says last, however many switch it at once', async () => {
+  const workspaceId = await addWorkspace();
+  const { database } = scratch;
+  for (let round = 0; round < 10; round += 1) {
+    const switches = [true, false, true].map((on) =>
+      switchRedaction(database, workspaceId, on, COMMAND_LINE),
+    );
+    await Promise.allSettled(switches);
+    const { entries } = await listAudit(database, workspaceId, null, 1);
+    const rows = await scratch.rows('SELECT redact_excerpts FROM workspaces WHERE id = $1', [
+      workspaceId,
+    ]);
+    expect(rows).toEqual([entries[0]?.after]);
+  }
 });
 
 describe('invitations', () => {
   const inviting = (workspaceId: number, email: string) =>
-    invite(scratch.database, workspaceId, { email, role: 'member', by: 'owner' }, COMMAND_LINE);
+    invite(scratch.database, workspaceId, { email, role: 'member' }, COMMAND_LINE);
   const newcomer = { displayName: 'New', passwordHash: QUICK_HASH };
   const accept = (token: string, who: Parameters<typeof acceptInvitation>[2] = newcomer) =>
     acceptInvitation(scratch.database, token, who, '203.0.113.1');
@@ -252,7 +396,7 @@ describe('invitations', () => {
     const revoked = await inviting(workspaceId, email);
     expect(await listInvitations(scratch.database, workspaceId)).toHaveLength(1);
     const { id } = revoked.invitation;
-    await uninvite(scratch.database, workspaceId, { id, by: 'owner' }, COMMAND_LINE);
+    await uninvite(scratch.database, workspaceId, id, COMMAND_LINE);
     const expired = await inviting(workspaceId, email);
     await scratch.rows(
       `UPDATE invitations SET expires_at = now() - interval '1 second'
@@ -274,7 +418,7 @@ describe('invitations', () => {
     await expect(inviting(mine, member.email)).rejects.toMatchObject({ code: 'conflict' });
     const { invitation } = await inviting(theirs, 'x@people.test');
     await expect(
-      uninvite(scratch.database, mine, { id: invitation.id, by: 'owner' }, COMMAND_LINE),
+      uninvite(scratch.database, mine, invitation.id, COMMAND_LINE),
     ).rejects.toMatchObject({ code: 'not_found' });
   });
 });
@@ -296,6 +440,54 @@ describe('an account at a provider', () => {
     expect(await arrive(null, 'unlinked')).toBeNull();
   });
 
+  test('of somebody else, who has been given the address, does not get into the account', async () => {
+    const workspaceId = await addWorkspace();
+    const { email, id } = await addPerson(scratch.database, workspaceId, 'member');
+    expect(await arrive(email, 'who left')).toMatchObject({ id });
+    expect(await arrive(email, 'who came')).toBeNull();
+    expect(await arrive(email, 'who left')).toMatchObject({ id });
+    expect(await actionsOf(workspaceId)).toEqual([`user.provider_linked ${email}`]);
+  });
+
+  test('of two that arrive at once with one address, one is linked', async () => {
+    const workspaceId = await addWorkspace();
+    const { email, id } = await addPerson(scratch.database, workspaceId, 'member');
+    const arrivals = await Promise.all([arrive(email), arrive(email), arrive(email)]);
+    expect(arrivals.filter((user) => user !== null)).toMatchObject([{ id }]);
+  });
+
+  test('proves the address: a password chosen by whoever held the link is gone, and its sessions', async () => {
+    const workspaceId = await addWorkspace();
+    const email = 'victim@people.test';
+    const whom = { email, role: 'member' } as const;
+    const { token } = await invite(scratch.database, workspaceId, whom, COMMAND_LINE);
+    const who = { displayName: 'Eve', passwordHash: QUICK_HASH };
+    const eve = await acceptInvitation(scratch.database, token, who, '203.0.113.66');
+    const session = { userId: eve.id, workspaceSlug: null, userAgent: '', address: '' };
+    await createSession(scratch.database, session);
+    expect(await arrive(email)).toMatchObject({ id: eve.id });
+    expect(await findAccount(scratch.database, email)).toMatchObject({ passwordHash: null });
+    expect(await listSessions(scratch.database, eve.id)).toEqual([]);
+    const { entries } = await listAudit(scratch.database, workspaceId, null, 1);
+    expect(entries).toMatchObject([
+      {
+        action: 'user.provider_linked',
+        subject: email,
+        origin: '203.0.113.1',
+        after: { provider: 'acme', issuer: 'https://id.test', password_removed: true },
+      },
+    ]);
+  });
+
+  test('leaves the password of an account that an operator made', async () => {
+    const workspaceId = await addWorkspace();
+    const { email } = await addPerson(scratch.database, workspaceId, 'member', {
+      password: 'given by the operator',
+    });
+    await arrive(email);
+    expect((await findAccount(scratch.database, email))?.passwordHash).toMatch(/^\$scrypt/);
+  });
+
   test('without an address, or with one nobody knows, is nobody', async () => {
     expect(await arrive(null)).toBeNull();
     expect(await arrive('stranger@people.test')).toBeNull();
@@ -306,7 +498,7 @@ describe('an account at a provider', () => {
     const [first, second] = [await addWorkspace(), await addWorkspace()];
     const email = 'invited@people.test';
     for (const id of [second, first]) {
-      const whom = { email, role: 'admin', by: 'owner' } as const;
+      const whom = { email, role: 'admin' } as const;
       await invite(scratch.database, id, whom, COMMAND_LINE);
     }
     const user = await arrive(email);

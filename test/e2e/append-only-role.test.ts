@@ -67,7 +67,7 @@ test('takes telemetry in, and records what people change', async () => {
   const changed = await browser.write('PUT', '/app/api/atr/settings', { experimental: true });
   expect(changed.status, changed.text).toBe(200);
   expect(await verifyAudit(asServer, workspaceId)).toMatchObject({
-    head: { seq: '2' },
+    head: { seq: '5' },
     broken: null,
   });
 });

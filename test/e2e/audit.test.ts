@@ -89,6 +89,42 @@ describe('sluice user', () => {
   );
 });
 
+test('what commands do is in the ledger: who, from where, and no secret', async () => {
+  await answered('workspace', 'create', 'recorded');
+  const place = ['--workspace', 'recorded'];
+  const key = await answered<{ id: number; key: string }>(
+    ...['key', 'create', '--kind', 'agent', '--name', 'made by command', ...place],
+  );
+  await answered('key', 'revoke', String(key.id));
+  const made = await answered<{ password: string }>(
+    ...['user', 'create', 'cleo@people.test', '--role', 'owner', ...place],
+  );
+  const reset = await answered<{ password: string }>('user', 'reset-password', 'cleo@people.test');
+  const browser = visitor();
+  await browser.signIn('cleo@people.test', reset.password);
+  const change = { current_password: reset.password, new_password: 'a password of her own' };
+  expect((await browser.write('PUT', '/app/api/password', change)).status).toBe(200);
+  const ledger = await browser.get('/app/api/audit');
+  for (const secret of [key.key, made.password, reset.password, change.new_password]) {
+    expect(ledger.text).not.toContain(secret);
+  }
+  const operator = { actor: { user_id: null, name: 'operator' }, origin: 'command line' };
+  const { entries } = bodyOf<{ entries: object[] }>(ledger);
+  expect(entries.reverse()).toMatchObject([
+    { ...operator, action: 'workspace.created', after: { slug: 'recorded' } },
+    { ...operator, action: 'key.created', after: { name: 'made by command' } },
+    { ...operator, action: 'key.revoked', subject: `key ${key.id}` },
+    { ...operator, action: 'member.joined', subject: 'cleo@people.test' },
+    { ...operator, action: 'user.password_reset', subject: 'cleo@people.test' },
+    {
+      actor: { user_id: expect.any(Number), name: 'cleo@people.test' },
+      origin: '127.0.0.1',
+      action: 'user.password_changed',
+      subject: 'cleo@people.test',
+    },
+  ]);
+});
+
 test('sluice workspace plan opens the rules to the owner, and is recorded', async () => {
   const browser = visitor();
   const { email, password } = gateway.owner;
@@ -110,7 +146,7 @@ test('sluice workspace plan opens the rules to the owner, and is recorded', asyn
 });
 
 describe('sluice audit verify', () => {
-  test('walks every ledger; the first entry is the owner’s', async () => {
+  test('walks every ledger; the first entries are those of the first start', async () => {
     const browser = visitor();
     const { email, password } = gateway.owner;
     await browser.signIn(email, password);
@@ -118,7 +154,13 @@ describe('sluice audit verify', () => {
       '/app/api/audit',
     );
     const [latest] = entries;
-    expect(entries.at(-1)).toMatchObject({ seq: 1, action: 'member.joined', subject: email });
+    const actor = { user_id: null, name: 'first start' };
+    expect(entries.slice(-4).reverse()).toMatchObject([
+      { seq: 1, actor, action: 'workspace.created', after: { slug: 'default', plan: 'free' } },
+      { seq: 2, actor, action: 'key.created', after: { kind: 'agent' } },
+      { seq: 3, actor, action: 'key.created', after: { kind: 'workspace' } },
+      { seq: 4, actor, action: 'member.joined', subject: email, after: { role: 'owner' } },
+    ]);
     const result = await sluice('audit', 'verify');
     expect(result.code, result.stderr).toBe(0);
     expect(lines(result.stdout)).toContain(`whole   default  ${latest?.seq} ${latest?.hash}`);
@@ -129,6 +171,25 @@ describe('sluice audit verify', () => {
       last_whole: { seq: latest?.seq, hash: latest?.hash },
       broken: null,
     });
+  });
+
+  test('with an entry that was kept: a ledger cut off before it ends with 1', async () => {
+    const place = ['--workspace', 'third'];
+    const { stdout } = await sluice('audit', 'verify', ...place);
+    const [, seq = '', hash = ''] = /third +(\d+) ([0-9a-f]{64})/.exec(stdout) ?? [];
+    expect((await sluice('audit', 'verify', ...place, '--known', `${seq}:${hash}`)).code).toBe(0);
+    const later = await sluice(
+      'audit',
+      'verify',
+      ...place,
+      '--known',
+      `${Number(seq) + 1} ${hash}`,
+    );
+    expect(later.code).toBe(1);
+    expect(later.stdout).toContain('it was there once, and the ledger ends before it');
+    const senseless = await sluice('audit', 'verify', ...place, '--known', '12');
+    expect(senseless.code).toBe(1);
+    expect(senseless.stderr).toContain('an entry and its hash are needed');
   });
 
   test('names the first entry that was tampered with, and ends with 1', async () => {

@@ -12,7 +12,7 @@ import { decide, supportCounts } from '../../src/engine/effective-set.ts';
 import { createApiDocument } from '../../src/http/openapi.ts';
 import type { Route } from '../../src/http/router.ts';
 import { loadDocumentation, pageAssets } from '../../src/main/documents.ts';
-import { listenersOf, type SiteDependencies } from '../../src/main/sites.ts';
+import { adminListener, publicListeners, type SiteDependencies } from '../../src/main/sites.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
@@ -134,7 +134,7 @@ function questionOf(route: string): Ask {
 /** The routes as the server opens them. Their handlers are not called: only the table is read. */
 function routesOf(name: string): readonly Route[] {
   const nothing = { rules: { rules: [] }, paths: {} } as unknown;
-  const parts = ['ingest', 'read', 'app', 'metrics', 'apiDocument'].map((part) => [part, nothing]);
+  const parts = ['ingest', 'read', 'app', 'apiDocument'].map((part) => [part, nothing]);
   const probes = { probes: new Map(), aids: new Map() };
   const paths = { style: '', script: '', icon: '' };
   const shell = { brand: 'sluice', baseUrl: '', version: '', assets: paths };
@@ -142,8 +142,12 @@ function routesOf(name: string): readonly Route[] {
   const book = { snapshot, rules: [], counts: supportCounts([]), decide };
   const api = createApiDocument({ ...readConfig({}), version: '', book });
   const pages = { documentation: loadDocumentation(shell, api, []), assets: pageAssets() };
-  const deps = { ...Object.fromEntries(parts), ...probes, ...pages, metrics: { registry: {} } };
-  const listeners = listenersOf(readConfig({}), deps as SiteDependencies);
+  const deps = { ...Object.fromEntries(parts), ...probes, ...pages } as SiteDependencies;
+  const metrics = { contentType: '', text: async () => '' };
+  const listeners = [
+    ...publicListeners(readConfig({}), deps),
+    adminListener(readConfig({}), metrics, deps),
+  ];
   const listener = listeners.find(({ setting }) => setting === name);
   return [...(listener?.sites.values() ?? [])].flat();
 }

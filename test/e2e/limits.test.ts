@@ -11,9 +11,11 @@ import { createKey, listKeys, revokeKey } from '../../src/db/keys.ts';
 import { findWorkspace } from '../../src/db/workspaces.ts';
 import { KEY_TTL_MS } from '../../src/http/authentication.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { addPerson } from '../support/people.ts';
 import { canStartRedis, demandRedis, startRedis, type TestRedis } from '../support/redis.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { Browser } from './browser.ts';
 import { openEyes, request } from './gateway.ts';
 
 const SETTLES_WITHIN_MS = 60_000;
@@ -177,6 +179,29 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
       expect(await metric(server, 'sluice_limits_counted_here_total')).toBe(0);
       expect(await metric(server, 'sluice_limits_shared')).toBe(1);
     }
+  });
+
+  test('attempts to sign in are counted once, whichever server they go to', async () => {
+    const { servers, database } = pair;
+    const { id } = await findWorkspace(database, 'default');
+    const password = 'the right password';
+    const { email } = await addPerson(database, id, 'member', { password });
+    const attempts: number[] = [];
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      const server = servers[attempt % 2] ?? servers[0];
+      const { status } = await new Browser(server.baseUrl).signIn(email, `guess ${attempt}`);
+      attempts.push(status);
+    }
+    expect(attempts).toEqual([401, 401, 401, 401, 401]);
+    for (const server of servers) {
+      const refused = await new Browser(server.baseUrl).signIn(email.toUpperCase(), password);
+      expect(refused.status).toBe(429);
+      expect(refused.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
+    }
+    // Neither address nor password stands in Redis: a digest does, and the network.
+    const names = await eyes.keys('sluice:sign-in:*');
+    expect(names).toHaveLength(2);
+    expect(names.join()).not.toContain('@');
   });
 
   test('Redis killed and started again under load: every request is admitted, in time', async () => {

@@ -1,9 +1,12 @@
 /** Members and invitations of a running server: from the link to the first sign-in, and back out. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { lockLedger } from '../../src/db/audit.ts';
+import { inTransaction } from '../../src/db/database.ts';
 import { addPerson } from '../support/people.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf } from './browser.ts';
-import { type Gateway, openGateway } from './gateway.ts';
+import { type Answer, type Gateway, openGateway } from './gateway.ts';
 
 interface Invited {
   readonly id: number;
@@ -107,6 +110,32 @@ test('a role changed or taken away counts from the next request on', async () =>
   }
   expect(await browser.read('/app/api/session')).toMatchObject({ role: null, workspace: null });
   expect((await owner.write('DELETE', path)).status).toBe(404);
+});
+
+test('a session that ends while its write waits for its turn changes nothing', async () => {
+  const person = await addPerson(gateway.database, workspaceId, 'admin');
+  const { name } = await owner.read<{ name: string }>('/app/api/settings');
+  let waiting: Promise<Answer> = Promise.reject(new Error('nothing was sent'));
+  waiting.catch(() => undefined);
+  await inTransaction(gateway.database, async (connection) => {
+    await lockLedger(connection, workspaceId);
+    waiting = visitor(person.token).write('PUT', '/app/api/settings', { name: 'Too late' });
+    await waitFor(
+      async () => {
+        const { rows } = await gateway.database.query(
+          `SELECT pid FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event = 'advisory'`,
+        );
+        return rows.length === 1;
+      },
+      { withinMs: 60_000, what: 'the write to wait for the ledger' },
+    );
+    await gateway.database.query('UPDATE sessions SET revoked_at = now() WHERE user_id = $1', [
+      person.id,
+    ]);
+  });
+  expect((await waiting).status).toBe(401);
+  expect(await owner.read('/app/api/settings')).toMatchObject({ name });
 });
 
 test('an admin makes no owner, and nobody takes the last owner away', async () => {

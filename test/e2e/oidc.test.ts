@@ -19,6 +19,8 @@ let workspaceId: number;
 let baseUrl: string;
 /** what the provider says of whoever signs in */
 let person: Record<string, unknown>;
+/** what it says of them at its userinfo endpoint, beside the subject */
+let told: Record<string, unknown>;
 
 beforeAll(async () => {
   provider = new OAuth2Server();
@@ -30,7 +32,7 @@ beforeAll(async () => {
     Object.assign(token.payload, person);
   });
   provider.service.on('beforeUserinfo', (answer: { body: unknown }) => {
-    answer.body = { sub: person.sub };
+    answer.body = { sub: person.sub, ...told };
   });
   const port = await findFreePort();
   baseUrl = `http://127.0.0.1:${port}`;
@@ -54,6 +56,7 @@ let subjects = 0;
 beforeEach(() => {
   subjects += 1;
   person = { sub: `subject-${subjects}`, name: 'Pat', email_verified: true };
+  told = {};
 });
 
 const visitor = () => new Browser(baseUrl);
@@ -141,6 +144,25 @@ describe('somebody without', () => {
     expect(entries).toMatchObject([
       { action: 'member.joined', subject: 'Invited@crew.test', origin: '127.0.0.1' },
     ]);
+  });
+
+  test('is nobody either when address and verification come from two answers', async () => {
+    const { email } = await addPerson(gateway.database, workspaceId, 'owner');
+    told = { email };
+    expect((await signIn(visitor())).status).toBe(403);
+    person = { ...person, email, email_verified: undefined };
+    told = { email_verified: true };
+    expect((await signIn(visitor())).status).toBe(403);
+    told = { email, email_verified: true };
+    expect((await signIn(visitor())).status).toBe(200);
+  });
+
+  test('with a subject that is none is not signed in', async () => {
+    const { email } = await addPerson(gateway.database, workspaceId, 'owner');
+    for (const sub of ['a\u0000b', 'x'.repeat(256)]) {
+      person = { ...person, email, sub };
+      expect((await signIn(visitor())).status).toBe(401);
+    }
   });
 
   test.each([

@@ -29,7 +29,11 @@ let here: string;
 beforeAll(async () => {
   const port = await findFreePort();
   here = `http://127.0.0.1:${port}`;
-  gateway = await openGateway({ PORT: String(port), BASE_URL: 'http://sluice.test' });
+  gateway = await openGateway({
+    PORT: String(port),
+    BASE_URL: 'http://sluice.test',
+    LOG_LEVEL: 'debug',
+  });
   const { rows } = await gateway.database.query<{ id: number }>('SELECT id FROM workspaces');
   workspaceId = rows[0]?.id ?? 0;
 });
@@ -250,6 +254,36 @@ test('another password ends every session, this one goes on under a new token', 
   expect((await browser.get('/app/api/session')).status).toBe(200);
   expect((await visitor().signIn(person.email, 'another horse entirely')).status).toBe(200);
 });
+
+test('the log holds no password, no token, no address', async () => {
+  const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
+  const browser = visitor();
+  const wrong = 'a password that was mistyped';
+  expect((await browser.signIn(person.email, wrong)).status).toBe(401);
+  expect((await browser.signIn(person.email, PASSWORD)).status).toBe(200);
+  const first = browser.token ?? '';
+  const next = 'the password that comes after';
+  const change = { current_password: PASSWORD, new_password: next };
+  expect((await browser.write('PUT', '/app/api/password', change)).status).toBe(200);
+  const log = gateway.server.stderr();
+  expect(log).toContain('somebody was not signed in');
+  const secrets = [wrong, PASSWORD, next, first, browser.token ?? '', person.token, person.email];
+  for (const secret of [...secrets, gateway.owner.password, gateway.keys.agent]) {
+    expect(secret).not.toBe('');
+    expect(log.includes(secret), secret).toBe(false);
+  }
+});
+
+test.each(['a\u0000', 'x'.repeat(64), "default'--"])(
+  'a workspace "%s" is none, and no fault of the server',
+  async (slug) => {
+    const { token } = await addPerson(gateway.database, workspaceId, 'member');
+    const turned = await visitor(token).write('PUT', '/app/api/session', { workspace: slug });
+    expect(turned.status).toBe(400);
+    const body = { email: 'a@b.test', password: 'x', workspace: slug };
+    expect((await visitor().write('POST', '/app/api/sign-in', body)).status).toBe(400);
+  },
+);
 
 test('bodies are small JSON objects, and every fault is named', async () => {
   const send = (body: string) => visitor().send('POST', '/app/api/sign-in', { body });

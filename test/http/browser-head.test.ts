@@ -1,11 +1,16 @@
 /** Where a request comes from, and how little of it is kept. */
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   abridgeUserAgent,
   type BrowserHead,
   clientAddress,
   networkOf,
 } from '../../src/http/browser-head.ts';
+import type { Exchange } from '../../src/http/exchange.ts';
+import { json } from '../../src/http/problem.ts';
+import { type Listener, openListener } from '../../src/http/server.ts';
+import { createCookieJar } from '../../src/http/session-cookie.ts';
+import { openSocket, type RawSocket } from '../support/raw-socket.ts';
 
 const head = (peerAddress: string, forwardedFor = ''): BrowserHead => ({
   cookie: '',
@@ -34,6 +39,59 @@ describe('the client’s address', () => {
     ['', '', 0, 'unknown'],
   ])('peer %s, header "%s", %d of ours: %s', (peer, forwardedFor, hops, expected) => {
     expect(clientAddress(head(peer, forwardedFor), hops)).toBe(expected);
+  });
+});
+
+describe('as it comes', () => {
+  let listener: Listener | null = null;
+  let socket: RawSocket | null = null;
+  afterEach(async () => {
+    socket?.socket.destroy();
+    await listener?.close();
+  });
+
+  /** What is told of a request with these header lines. */
+  async function told(lines: string[], tell: (head: BrowserHead) => string): Promise<string> {
+    const handler = (exchange: Exchange): void => {
+      if (exchange.browser === null) throw new Error('no path for browsers');
+      exchange.answer(json(`<${tell(exchange.browser)}>`));
+    };
+    const sites = new Map([['', [{ method: 'GET', path: '/app', handler }] as const]]);
+    const settings = { setting: 'PORT', host: '127.0.0.1', port: 0, sites };
+    listener = await openListener(settings, { requestFailed: () => {} });
+    socket = await openSocket(listener.port);
+    const headers = lines.map((line) => `${line}\r\n`).join('');
+    await socket.send(`GET /app HTTP/1.1\r\nhost: a\r\n${headers}\r\n`);
+    return /<(.*)>/.exec(await socket.until('>'))?.[1] ?? '';
+  }
+
+  /** The address of a request that came through one proxy of ours with these lines. */
+  const addressOf = (...lines: string[]): Promise<string> =>
+    told(
+      lines.map((line) => `X-Forwarded-For: ${line}`),
+      (one) => clientAddress(one, 1),
+    );
+
+  test('a planted session in front of many cookies does not hide the one behind them', async () => {
+    const [planted, own] = ['A'.repeat(43), 'B'.repeat(43)];
+    const padding = `x=${'x'.repeat(5000)}`;
+    const line = `Cookie: sluice_session=${planted}; ${padding}; sluice_session=${own}`;
+    const cookies = createCookieJar('sluice', false);
+    expect(await told([line], ({ cookie }) => String(cookies.readSession(cookie)))).toBe('null');
+    await listener?.close();
+    const honest = `Cookie: ${padding}; sluice_session=${own}`;
+    expect(await told([honest], ({ cookie }) => String(cookies.readSession(cookie)))).toBe(own);
+  });
+
+  test('a proxy that adds a line of its own counts, not the line a client wrote', async () => {
+    expect(await addressOf('6.6.6.6', '198.51.100.1')).toBe('198.51.100.1');
+    expect(await addressOf('6.6.6.6', '7.7.7.7, 198.51.100.1')).toBe('198.51.100.1');
+  });
+
+  test('however long the line is, what the proxy added at its end is read', async () => {
+    // Cut at its first 4,096 characters, it would end with an address the client chose.
+    const padding = 'x'.repeat(4096 - ', 6.6.6.6'.length);
+    expect(await addressOf(`${padding}, 6.6.6.6, 198.51.100.1`)).toBe('198.51.100.1');
   });
 });
 

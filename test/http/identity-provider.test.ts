@@ -1,11 +1,9 @@
 /** GitHub, which tells who somebody is in a way of its own: over an HTTP server that answers as it does. */
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import {
-  createGithubProvider,
-  createProviders,
-  type IdentityProvider,
-} from '../../src/http/identity-provider.ts';
+import { createProviders } from '../../src/http/configured-providers.ts';
+import { createGithubProvider } from '../../src/http/github-provider.ts';
+import type { IdentityProvider } from '../../src/http/identity-provider.ts';
 
 const SETTINGS = { provider: 'github', clientId: 'id', clientSecret: 'secret', issuer: null };
 const CALLBACK = 'https://sluice.test/app/sign-in/github/callback';
@@ -79,6 +77,8 @@ test.each([
   [[{ ...VERIFIED, verified: false }]],
   [[{ ...VERIFIED, primary: false }]],
   [[{ email: 'a@b.test', primary: true, verified: 'true' }]],
+  [[{ ...VERIFIED, email: '\u212aate@people.test' }]],
+  [[{ ...VERIFIED, email: 'a\0@people.test' }]],
   [[]],
   ['none'],
 ])('%o is no verified address', async (emails) => {
@@ -93,6 +93,21 @@ test.each(['/login/oauth/access_token', '/api/user', '/api/user/emails'])(
     await expect(signIn()).rejects.toMatchObject({ code: 'sign_in_failed' });
   },
 );
+
+test.each([
+  ['  Ana  ', 'Ana'],
+  ['x'.repeat(150), 'x'.repeat(100)],
+  [`${'x'.repeat(99)}\u{1F511}`, 'x'.repeat(99)],
+  // What is not fit to be shown, here and in a terminal: then the name GitHub knows them by.
+  ['An\u0000a', 'ana'],
+  ['\u001b[2JAna', 'ana'],
+  ['\u202eanA', 'ana'],
+  ['\u200b', 'ana'],
+  [42, 'ana'],
+])('somebody who is called %j there is called %j here', async (called, displayName) => {
+  answers['/api/user'] = { id: 42, login: 'ana', name: called };
+  expect((await signIn()).account.displayName).toBe(displayName);
+});
 
 test('another state is no way back', async () => {
   const { flow } = await github.begin(CALLBACK);

@@ -8,8 +8,11 @@ test.each([
   ['https://sluice.test', '', 'internal:8080', true],
   ['https://sluice.test', 'same-origin', 'sluice.test', true],
   ['', 'same-origin', 'sluice.test', true],
-  ['http://localhost:8080', 'same-origin', 'localhost:8080', true],
-  ['http://LOCALHOST:8080', '', 'localhost:8080', false],
+  ['https://localhost:8080', 'same-origin', 'localhost:8080', true],
+  ['https://LOCALHOST:8080', '', 'localhost:8080', false],
+  // Where people come over TLS, a page of the same host without it is none of ours.
+  ['http://sluice.test', '', 'sluice.test', false],
+  ['http://sluice.test', 'same-origin', 'sluice.test', false],
   ['', '', 'sluice.test', false],
   ['', 'none', 'sluice.test', false],
   ['https://sluice.test', 'cross-site', 'sluice.test', false],
@@ -24,6 +27,15 @@ test.each([
   ['https://', '', '', false],
 ])('Origin "%s", Sec-Fetch-Site "%s", Host "%s": %s', (origin, fetchSite, host, expected) => {
   expect(isSameOrigin({ origin, fetchSite }, host, BASE)).toBe(expected);
+});
+
+test.each([
+  ['http://localhost:8080', 'localhost:8080', true],
+  // TLS ends at a proxy that BASE_URL does not know of.
+  ['https://sluice.test', 'sluice.test', true],
+  ['http://evil.test', 'localhost:8080', false],
+])('without TLS: Origin "%s", Host "%s": %s', (origin, host, expected) => {
+  expect(isSameOrigin({ origin, fetchSite: '' }, host, 'http://127.0.0.1:8080')).toBe(expected);
 });
 
 test.each([

@@ -5,7 +5,7 @@ import { createSignInLimiter } from '../../src/http/sign-in-limiter.ts';
 
 const events = { limiterUnavailable() {}, limiterAnswered() {}, countedHere() {} };
 const limiter = () =>
-  createSignInLimiter(createMinuteCounts(null, events), { account: 3, network: 5 });
+  createSignInLimiter(createMinuteCounts(null, events), { account: 3, network: 5, site: 7 });
 
 /** How many of `attempts` were admitted. */
 async function admitted(attempts: readonly (readonly [string | null, string])[]): Promise<number> {
@@ -49,4 +49,11 @@ test('a network, whatever the account: five', async () => {
 test('all addresses of a household’s IPv6 are one', async () => {
   const addresses = Array.from({ length: 9 }, (_, at) => [null, `2001:db8:1:2::${at}`] as const);
   expect(await admitted(addresses)).toBe(5);
+});
+
+test('whoever has many networks of IPv6 has seven attempts over all of them', async () => {
+  const addresses = Array.from({ length: 20 }, (_, at) => [null, `2001:db8:1:${at}::1`] as const);
+  expect(await admitted([...addresses, [null, '2001:db8:2::1']])).toBe(8);
+  const v4 = Array.from({ length: 20 }, (_, at) => [null, `203.0.113.${at}`] as const);
+  expect(await admitted(v4)).toBe(20);
 });

@@ -1,0 +1,86 @@
+/** Providers of OpenID Connect, found by their issuer. */
+import * as client from 'openid-client';
+
+import {
+  begins,
+  type Connect,
+  emailOf,
+  failed,
+  type IdentityProvider,
+  isPlainHttp,
+  nameOf,
+  type ProviderSettings,
+  TIMEOUT_SECONDS,
+} from './identity-provider.ts';
+
+/** OpenID Connect Core 1.0, 2: 255 characters of ASCII at most. */
+const SUBJECT = /^[!-~]{1,255}$/;
+
+/** Only what the provider says is verified, in so many words and together with the address. */
+function verifiedEmailOf(claims: Readonly<Record<string, unknown>>): string | null {
+  return claims.email_verified === true ? emailOf(claims.email) : null;
+}
+
+function subjectOf(value: string): string {
+  if (!SUBJECT.test(value)) throw new Error('the subject is not of the form that is taken here');
+  return value;
+}
+
+/** Asked once; an answer that did not come is asked for again the next time. */
+function once(make: Connect): Connect {
+  let made: Promise<client.Configuration> | null = null;
+  return () => {
+    made ??= make().catch((error: unknown) => {
+      made = null;
+      throw error;
+    });
+    return made;
+  };
+}
+
+/** A provider of OpenID Connect, found by its issuer. */
+export function createOidcProvider(settings: ProviderSettings, issuer: string): IdentityProvider {
+  const { provider, clientId, clientSecret } = settings;
+  const connect = once(() =>
+    client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
+      timeout: TIMEOUT_SECONDS,
+      // The settings allow it on this machine only.
+      execute: isPlainHttp(issuer) ? [client.allowInsecureRequests] : [],
+    }),
+  );
+  return {
+    name: provider,
+    secret: clientSecret,
+    begin: begins(provider, 'openid email profile', connect),
+    finish: async (cameBack, flow) => {
+      try {
+        const configuration = await connect();
+        const tokens = await client.authorizationCodeGrant(configuration, cameBack, {
+          pkceCodeVerifier: flow.verifier,
+          expectedState: flow.state,
+          expectedNonce: flow.nonce,
+          idTokenExpected: true,
+        });
+        const claims = tokens.claims();
+        if (claims === undefined) throw new Error('no ID token');
+        const subject = subjectOf(claims.sub);
+        const isAsked =
+          verifiedEmailOf(claims) === null &&
+          configuration.serverMetadata().userinfo_endpoint !== undefined;
+        const more = isAsked
+          ? await client.fetchUserInfo(configuration, tokens.access_token, subject)
+          : claims;
+        return {
+          provider,
+          issuer: claims.iss,
+          subject,
+          // Each by itself: what one answer says is verified is not the address of the other.
+          verifiedEmail: verifiedEmailOf(claims) ?? verifiedEmailOf(more),
+          displayName: nameOf(more.name) ?? nameOf(claims.name),
+        };
+      } catch (cause) {
+        throw failed(provider, cause);
+      }
+    },
+  };
+}
