@@ -1,113 +1,70 @@
 /**
- * How fast is ingest beside raw COPY? Sluice end to end (100-span bodies over 16 connections,
- * answered after the commit) against COPY of the very same rows into the very same table, one
- * connection, no server.
+ * How fast is ingest, beside raw COPY of the same rows and beside the server one would build instead;
+ * what does it cost, how long does an acknowledgement take, does anything else suffer? One run, on one
+ * machine, everything in turn; the load generator shares the cores with what it measures.
  */
-import pg from 'pg';
 
-import { traceBody } from './bodies.ts';
-import { compare, median, type Result, VoidRun } from './harness.ts';
-import { sendAll } from './load.ts';
-import { type CopyForm, copyIn, copyOut } from './raw-copy.ts';
-import { type ServerUnderTest, startServer } from './server-under-test.ts';
+import { medianOf, seriesOf } from './ingest/measured.ts';
+import { measurePaced, measureProbes } from './ingest/paced.ts';
+import { bodyOf } from './ingest/requests.ts';
+import { type IngestOptions, type IngestResult, NAMES, type Paced } from './ingest/result.ts';
+import { tell } from './ingest/series.ts';
+import { onStage, type Stage } from './ingest/stage.ts';
+import {
+  measureBodies,
+  measureConnections,
+  measureThroughput,
+  SPANS_PER_BODY,
+} from './ingest/throughput.ts';
+import { machineFacts } from './machine.ts';
 
-const SPANS_PER_BODY = 100;
-const BODIES = 300;
-const CONNECTIONS = 16;
-const ROUNDS = 5;
-const SPANS = BODIES * SPANS_PER_BODY;
+/** The rate whose cost is told apart, spans per second. */
+export const STEADY_RATE = 10_000;
 
-async function countSpans(client: pg.Client): Promise<number> {
-  const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM spans');
-  return Number(rows[0]?.count);
+async function measurePaces(stage: Stage, peak: number, seconds: number): Promise<Paced[]> {
+  return [
+    await measurePaced(stage, '10,000 spans/s', STEADY_RATE, seconds),
+    await measurePaced(stage, '50 % of peak', peak * 0.5, seconds),
+    await measurePaced(stage, '80 % of peak', peak * 0.8, seconds),
+  ];
 }
 
-async function clear(client: pg.Client): Promise<void> {
-  await client.query('TRUNCATE spans, runs');
-  await client.query('CHECKPOINT');
-}
-
-async function measureServer(
-  server: ServerUnderTest,
-  client: pg.Client,
-  bodies: readonly Buffer[],
-  latencies: number[],
-): Promise<number> {
-  const url = new URL('/v1/traces', server.observeUrl);
-  const { acknowledged, seconds, latenciesMs } = await sendAll(
-    url,
-    server.agentKey,
+async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestResult> {
+  const { quick, rounds } = options;
+  const machine = machineFacts();
+  const throughput = await measureThroughput(
+    stage,
+    quick ? { rounds, bodies: 200, slowBodies: 50 } : { rounds, bodies: 600, slowBodies: 150 },
+  );
+  const peak = medianOf(seriesOf(throughput, NAMES.sluice)).rowsPerSecond;
+  const share = quick ? 0.2 : 1;
+  tell('bodies of every size and kind');
+  const bodies = await measureBodies(stage, Math.min(rounds, 3), share);
+  tell('few and many connections');
+  const connections = await measureConnections(stage, Math.min(rounds, 3), share);
+  tell('fixed rates');
+  const paced = await measurePaces(stage, peak, quick ? 3 : 15);
+  tell('probes at full load');
+  const probes = await measureProbes(stage, quick ? 2 : 8);
+  const bytesPer = (signal: 'traces' | 'logs'): number =>
+    Math.round(bodyOf({ signal, rows: 1000, gzip: false }, 1).length / 1000);
+  return {
+    name: 'ingest',
+    machine,
+    ...options,
+    httpThreads: process.env.HTTP_THREADS ?? 'default',
+    spansPerBody: SPANS_PER_BODY,
+    bytesPerSpan: bytesPer('traces'),
+    bytesPerLogRecord: bytesPer('logs'),
+    throughput,
     bodies,
-    CONNECTIONS,
-  );
-  const stored = await countSpans(client);
-  if (stored !== acknowledged * SPANS_PER_BODY) {
-    throw new VoidRun(`${stored} spans stored, ${acknowledged * SPANS_PER_BODY} acknowledged`);
-  }
-  latencies.push(...latenciesMs);
-  return stored / seconds;
-}
-
-async function measureCopy(
-  client: pg.Client,
-  chunks: readonly Buffer[],
-  form: CopyForm,
-): Promise<number> {
-  const seconds = await copyIn(client, 'spans', chunks, form);
-  const stored = await countSpans(client);
-  if (stored !== SPANS) throw new VoidRun(`${stored} spans stored, ${SPANS} copied`);
-  return SPANS / seconds;
-}
-
-function percentiles(latenciesMs: readonly number[]): string {
-  const sorted = [...latenciesMs].sort((a, b) => a - b);
-  const at = (share: number) => (sorted[Math.floor(share * (sorted.length - 1))] ?? 0).toFixed(0);
-  return `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, p99 ${at(0.99)} ms`;
-}
-
-async function compareAll(server: ServerUnderTest, client: pg.Client): Promise<Result> {
-  const bodies = Array.from({ length: BODIES }, (_, index) => traceBody(index + 1, SPANS_PER_BODY));
-  const kilobytes = Math.round(median(bodies.map(({ length }) => length)) / 1000);
-  process.stderr.write(`${BODIES} bodies of ${SPANS_PER_BODY} spans, ${kilobytes} KB each\n`);
-  // Warm-up, and the rows that raw COPY then sends.
-  await sendAll(new URL('/v1/traces', server.observeUrl), server.agentKey, bodies, CONNECTIONS);
-  const text = await copyOut(client, 'SELECT * FROM spans', 'text');
-  const binary = await copyOut(client, 'SELECT * FROM spans', 'binary');
-  const latencies: number[] = [];
-  const fresh = (measure: () => Promise<number>) => async () => {
-    await clear(client);
-    return await measure();
+    connections,
+    paced,
+    probes,
   };
-  const result = await compare(
-    {
-      name: 'ingest',
-      question: 'Spans stored per second: Sluice end to end beside raw COPY of the same rows',
-      unit: 'spans/s',
-      yardstick: 'raw COPY, text',
-      rounds: ROUNDS,
-    },
-    [
-      {
-        name: 'Sluice, 16 connections',
-        measure: fresh(() => measureServer(server, client, bodies, latencies)),
-      },
-      { name: 'raw COPY, text', measure: fresh(() => measureCopy(client, text, 'text')) },
-      { name: 'raw COPY, binary', measure: fresh(() => measureCopy(client, binary, 'binary')) },
-    ],
-  );
-  process.stderr.write(`time to acknowledgement: ${percentiles(latencies)}\n`);
-  return result;
 }
 
 /** Runs the benchmark. */
-export async function ingest(): Promise<Result> {
-  const server = await startServer();
-  const client = new pg.Client({ connectionString: server.databaseUrl });
-  try {
-    await client.connect();
-    return await compareAll(server, client);
-  } finally {
-    await client.end();
-    await server.close();
-  }
+export async function ingest(options: IngestOptions): Promise<IngestResult> {
+  return await onStage(true, (stage) => measureAll(stage, options));
 }

@@ -117,15 +117,15 @@ async function decodeWith<T>(
   decoder: Decoder,
   body: Buffer,
   limits: DecodingLimits,
-  use: (decoded: Buffer) => T,
+  use: (decoded: Buffer) => T | Promise<T>,
 ): Promise<T> {
   const keepMax = Math.max(CHUNK_BYTES, body.length * HONEST_GROWTH);
   const decoded = await inflate(body, decoder, limits, keepMax);
-  if (decoded !== null) return use(decoded);
+  if (decoded !== null) return await use(decoded);
   return await inDenseTurn(async () => {
     const whole = await inflate(body, decoder, limits, limits.bytesMax);
     if (whole === null) throw bodyTooLarge(limits.bytesMax);
-    return use(whole);
+    return await use(whole);
   });
 }
 
@@ -133,7 +133,7 @@ async function decodeWith<T>(
  * Decodes a body and hands it on.
  *
  * @param encoding a Content-Encoding that `checkEncoding` has passed
- * @param use takes what it needs out of the decoded body, which is gone afterwards
+ * @param use takes what it needs out of the decoded body, which is gone once it resolves
  * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` when the bytes are not
  *   what the header says; and whatever `use` throws
  */
@@ -141,11 +141,11 @@ export async function withDecodedBody<T>(
   body: Buffer,
   encoding: string,
   limits: DecodingLimits,
-  use: (decoded: Buffer) => T,
+  use: (decoded: Buffer) => T | Promise<T>,
 ): Promise<T> {
   const name = nameOf(encoding);
   const decoder = DECODERS.get(name);
-  if (decoder === undefined) return use(body);
+  if (decoder === undefined) return await use(body);
   try {
     return await decodeWith(decoder, body, limits, use);
   } catch (error) {

@@ -16,6 +16,7 @@ import { errorHeaders, JSON_TYPE, toSluiceError } from './problem.ts';
 import type { Handler, Route } from './router.ts';
 import type { BodyOf } from './schemas/component.ts';
 import type { gone } from './schemas/error.ts';
+import { Turns } from './turns.ts';
 
 /** From head to last byte; OTLP exporters give up after 10 s by default. */
 const BODY_DEADLINE_MS = 30_000;
@@ -116,6 +117,9 @@ interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
   readonly request: IngestRequest;
 }
 
+/** Of this thread: bodies that are complete at once are decoded a few at a time. */
+const turns = new Turns();
+
 async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
@@ -131,20 +135,22 @@ async function readAndDecode(
   });
   if (wire === null) return null;
   const limits = { bytesMax: maxDecodedBodyBytes, reserve };
-  return await withDecodedBody(wire, exchange.contentEncoding, limits, (body) => {
-    if (holdsTooManyStructures(body)) {
-      throw new SluiceError(
-        'body_too_large',
-        `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
-      );
-    }
-    const result = decode(signal, body, workspaceId);
-    if (!result.ok) throw new UndecodableBody(result.message, result.path);
-    // A copy of the beginning, so that a large body does not stay until the commit.
-    const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
-    const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
-    return { request: result.request, body: kept, bodyBytes: body.length };
-  });
+  return await withDecodedBody(wire, exchange.contentEncoding, limits, (body) =>
+    turns.take(() => {
+      if (holdsTooManyStructures(body)) {
+        throw new SluiceError(
+          'body_too_large',
+          `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+        );
+      }
+      const result = decode(signal, body, workspaceId);
+      if (!result.ok) throw new UndecodableBody(result.message, result.path);
+      // A copy of the beginning, so that a large body does not stay until the commit.
+      const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
+      const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
+      return { request: result.request, body: kept, bodyBytes: body.length };
+    }),
+  );
 }
 
 /** Stores the rows; a request that PostgreSQL refuses for its data is kept for the operator. */

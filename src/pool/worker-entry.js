@@ -8,6 +8,5 @@ import { register } from 'tsx/esm/api';
 register();
 const worker = await import('./worker.ts');
 
-export const buildCatalog = worker.buildCatalog;
 export const checkCorpus = worker.checkCorpus;
 export const evaluate = worker.evaluate;

@@ -1,0 +1,65 @@
+/**
+ * What processes have cost so far, from Linux's `/proc`: CPU seconds, in steps of 10 ms, over all of a
+ * process's threads; for PostgreSQL over the whole cluster, with the children that have ended.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** USER_HZ, which Linux fixes at 100 for all that /proc shows. */
+const TICKS_PER_SECOND = 100;
+const KIB_PER_MB = 1000 / 1.024;
+
+interface Stat {
+  readonly parent: number;
+  readonly own: number;
+  /** of children that have ended and were waited for */
+  readonly ended: number;
+}
+
+/** null when the process has ended. */
+function statOf(pid: number): Stat | null {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return null;
+  }
+  // The name, in brackets, may hold blanks and brackets; fields are counted from behind it.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const field = (number: number): number => Number(fields[number - 3]);
+  return {
+    parent: field(4),
+    own: (field(14) + field(15)) / TICKS_PER_SECOND,
+    ended: (field(16) + field(17)) / TICKS_PER_SECOND,
+  };
+}
+
+/** CPU seconds of a process that runs. */
+export function cpuSeconds(pid: number): number {
+  const stat = statOf(pid);
+  if (stat === null) throw new Error(`process ${pid} has ended`);
+  return stat.own;
+}
+
+/** The parent of a process that runs. */
+export function parentOf(pid: number): number {
+  const stat = statOf(pid);
+  if (stat === null) throw new Error(`process ${pid} has ended`);
+  return stat.parent;
+}
+
+/** CPU seconds of a process and all its children, ended ones too. */
+export function familyCpuSeconds(pid: number): number {
+  let seconds = cpuSeconds(pid) + (statOf(pid)?.ended ?? 0);
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const stat = statOf(Number(name));
+    if (stat?.parent === pid) seconds += stat.own;
+  }
+  return seconds;
+}
+
+/** Resident memory of a process, megabytes. */
+export function residentMb(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Math.round(Number(kib) / KIB_PER_MB);
+}

@@ -1,0 +1,208 @@
+/**
+ * The load generator, a process of its own, so that what it costs is known and its pauses are not the
+ * bench's. Everything is made and connected before it says `ready`; on `go` it sends.
+ */
+import { latencyOf } from './latency.ts';
+import type { FromGenerator, LoadPlan, LoadResult, ToGenerator } from './load-plan.ts';
+import { type PreparedRequest, prepareRequest, stamp } from './requests.ts';
+import { Sender } from './sender.ts';
+
+/** Bodies made lately, so that the same load in the next round need not be made again. */
+const KEPT_LOADS = 6;
+const kept = new Map<string, PreparedRequest[]>();
+/** Requests of this process that were stamped: no number is given twice. */
+let stamped = 0;
+
+function requestsOf({ kind, url, key, connections, pace }: LoadPlan): PreparedRequest[] {
+  const count = pace.type === 'once' ? pace.bodies : connections;
+  const name = JSON.stringify([kind, url, key, count]);
+  const found = kept.get(name);
+  if (found !== undefined) return found;
+  const target = new URL(url);
+  const made = Array.from({ length: count }, (_, index) =>
+    prepareRequest(kind, index + 1, target, key),
+  );
+  const [oldest] = kept.keys();
+  if (kept.size >= KEPT_LOADS && oldest !== undefined) kept.delete(oldest);
+  kept.set(name, made);
+  return made;
+}
+
+interface Run {
+  readonly plan: LoadPlan;
+  readonly requests: readonly PreparedRequest[];
+  readonly senders: readonly Sender[];
+}
+
+/** Counts answers; one that is not 200 fails the run, for a load that is refused measures nothing. */
+class Tally {
+  readonly #rowsPerBody: number;
+  readonly #latencies: number[] = [];
+  readonly #startedAt = performance.now();
+  #bytes = 0;
+
+  constructor(rowsPerBody: number) {
+    this.#rowsPerBody = rowsPerBody;
+  }
+
+  get startedAt(): number {
+    return this.#startedAt;
+  }
+
+  add(status: number, sentAt: number, { bodyBytes }: PreparedRequest): void {
+    if (status !== 200) throw new Error(`a request was answered ${status}`);
+    this.#latencies.push(performance.now() - sentAt);
+    this.#bytes += bodyBytes;
+  }
+
+  result(): LoadResult {
+    const acknowledged = this.#latencies.length;
+    return {
+      acknowledged,
+      rows: acknowledged * this.#rowsPerBody,
+      bytes: this.#bytes,
+      seconds: (performance.now() - this.#startedAt) / 1000,
+      latency: latencyOf(this.#latencies),
+    };
+  }
+}
+
+/**
+ * Every connection sends its next request when the one before is answered.
+ *
+ * @param next the request for a connection, null when there is none left
+ */
+function closedLoop(
+  { plan, senders }: Run,
+  next: (connection: number) => PreparedRequest | null,
+): Promise<LoadResult> {
+  return new Promise((resolve, reject) => {
+    const tally = new Tally(plan.kind.rows);
+    let open = senders.length;
+    const turn = (sender: Sender, connection: number): void => {
+      const request = next(connection);
+      if (request === null) {
+        open -= 1;
+        if (open === 0) resolve(tally.result());
+        return;
+      }
+      const sentAt = performance.now();
+      sender.send(request.bytes, (status) => {
+        try {
+          tally.add(status, sentAt, request);
+          turn(sender, connection);
+        } catch (error) {
+          reject(error);
+        }
+      });
+    };
+    for (const [connection, sender] of senders.entries()) turn(sender, connection);
+  });
+}
+
+function fresh(requests: readonly PreparedRequest[], connection: number): PreparedRequest | null {
+  const request = requests[connection] ?? null;
+  if (request !== null) stamp(request, ++stamped);
+  return request;
+}
+
+/**
+ * Requests become due at a fixed rate. One for which no connection is free waits, and its time counts
+ * from when it was due: a server that falls behind is not spared the requests it holds up.
+ */
+function openLoop({ plan, requests, senders }: Run, perSecond: number, seconds: number) {
+  return new Promise<LoadResult>((resolve, reject) => {
+    const tally = new Tally(plan.kind.rows);
+    const total = Math.round(perSecond * seconds);
+    const dueAt = (number: number): number => tally.startedAt + (number * 1000) / perSecond;
+    const free = senders.map((_, connection) => connection);
+    let sent = 0;
+    let answered = 0;
+    const send = (connection: number): void => {
+      const request = fresh(requests, connection);
+      const sender = senders[connection];
+      if (request === null || sender === undefined) throw new Error('a connection without request');
+      const due = dueAt(sent);
+      sent += 1;
+      sender.send(request.bytes, (status) => {
+        try {
+          tally.add(status, due, request);
+          answered += 1;
+          free.push(connection);
+          if (answered === total) resolve(tally.result());
+          else sendDue();
+        } catch (error) {
+          reject(error);
+        }
+      });
+    };
+    const sendDue = (): void => {
+      const now = performance.now();
+      while (sent < total && dueAt(sent) <= now) {
+        // In turn: a connection that has nothing to do for ten seconds is closed by the server.
+        const connection = free.shift();
+        if (connection === undefined) return;
+        send(connection);
+      }
+    };
+    const tick = (): void => {
+      sendDue();
+      if (sent < total) setTimeout(tick, Math.max(1, dueAt(sent) - performance.now()));
+    };
+    tick();
+  });
+}
+
+async function measure(run: Run): Promise<LoadResult> {
+  const { pace } = run.plan;
+  switch (pace.type) {
+    case 'once': {
+      let place = 0;
+      return await closedLoop(run, () => run.requests[place++] ?? null);
+    }
+    case 'while': {
+      const endsAt = performance.now() + pace.seconds * 1000;
+      return await closedLoop(run, (connection) =>
+        performance.now() < endsAt ? fresh(run.requests, connection) : null,
+      );
+    }
+    case 'paced':
+      return await openLoop(run, pace.perSecond, pace.seconds);
+  }
+}
+
+function tell(message: FromGenerator): void {
+  if (process.connected) process.send?.(message);
+}
+
+let run: Run | null = null;
+
+async function prepare(plan: LoadPlan): Promise<void> {
+  if (plan.kind.gzip && plan.pace.type !== 'once') throw new Error('compressed bodies go once');
+  const onFailure = (error: Error): void => tell({ type: 'failed', message: error.message });
+  const requests = requestsOf(plan);
+  const url = new URL(plan.url);
+  const senders = await Promise.all(
+    Array.from({ length: plan.connections }, () => Sender.open(url, onFailure)),
+  );
+  run = { plan, requests, senders };
+  tell({ type: 'ready' });
+}
+
+async function go(): Promise<void> {
+  if (run === null) throw new Error('nothing was prepared');
+  try {
+    tell({ type: 'done', result: await measure(run) });
+  } finally {
+    for (const sender of run.senders) sender.close();
+    run = null;
+  }
+}
+
+process.on('message', (message: ToGenerator) => {
+  const work = message.type === 'prepare' ? prepare(message.plan) : go();
+  work.catch((error: unknown) =>
+    tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,157 @@
+/** The figures of a run as Markdown, by the place of docs/performance.md they go to. Pure. */
+import type { MachineFacts } from '../machine.ts';
+import { markdownTable } from './markdown.ts';
+import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
+import { type IngestResult, type MemoryResult, NAMES, type Paced } from './result.ts';
+import { memoryVerdict, type Verdict, verdictsOf, whole } from './targets.ts';
+
+const ms = (value: number | undefined): string => {
+  if (value === undefined) return '–';
+  return value < 10 ? value.toFixed(1) : value.toFixed(0);
+};
+
+function machineOf(machine: MachineFacts, httpThreads: string): string {
+  return (
+    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGib} GiB, ` +
+    `Linux ${machine.kernel}, Node ${machine.node}, load before ${machine.loadBefore}; ` +
+    `HTTP_THREADS: ${httpThreads}`
+  );
+}
+
+function verdictTable(verdicts: readonly Verdict[]): string {
+  return markdownTable(
+    ['target', 'measured', ''],
+    verdicts.map(({ target, measured, reached }) => [
+      target,
+      measured,
+      reached ? 'reached' : '**missed**',
+    ]),
+  );
+}
+
+function throughputTable({ throughput }: IngestResult): string {
+  const rows = throughput.map((series) => {
+    const { rowsPerSecond, megabytesPerSecond, latency } = medianOf(series);
+    const isLogs = series.name === NAMES.logs || series.name === NAMES.rawLogs;
+    const yardstick = seriesOf(throughput, isLogs ? NAMES.rawLogs : NAMES.rawOne);
+    return [
+      series.name,
+      whole(rowsPerSecond),
+      ratioOf(series, yardstick).toFixed(2),
+      megabytesPerSecond.toFixed(1),
+      ...[latency?.p50, latency?.p95, latency?.p99].map(ms),
+      series.raw.map((one) => whole(one.rowsPerSecond)).join(' '),
+    ];
+  });
+  const titles = ['', 'rows/s', 'to raw COPY', 'MB/s', 'p50 ms', 'p95 ms', 'p99 ms', 'all rows/s'];
+  return markdownTable(titles, rows);
+}
+
+function cpuTable({ throughput }: IngestResult): string {
+  const rows = throughput.map((series) => {
+    const { server, postgres, client } = medianOf(series).cpu;
+    const all = server + postgres + client;
+    return [
+      series.name,
+      ...[server, postgres, client, all].map((one) => one.toFixed(1)),
+      `${((client / all) * 100).toFixed(0)} %`,
+    ];
+  });
+  return markdownTable(['', 'server', 'PostgreSQL', 'client', 'together', "client's share"], rows);
+}
+
+function loadTable(all: readonly Series[]): string {
+  const rows = all.map((series) => {
+    const { rowsPerSecond, megabytesPerSecond, latency, cpu } = medianOf(series);
+    return [
+      series.name,
+      whole(rowsPerSecond),
+      megabytesPerSecond.toFixed(1),
+      ...[latency?.p50, latency?.p95, latency?.p99].map(ms),
+      cpu.server.toFixed(1),
+      cpu.postgres.toFixed(1),
+    ];
+  });
+  const titles = [
+    '',
+    'rows/s',
+    'MB/s',
+    'p50 ms',
+    'p95 ms',
+    'p99 ms',
+    'server CPU',
+    'PostgreSQL CPU',
+  ];
+  return markdownTable(titles, rows);
+}
+
+function pacedTable(all: readonly Paced[]): string {
+  const rows = all.map(({ name, offered, measured, serverCores, postgresCores }) => {
+    const { rowsPerSecond, latency, residentMb } = measured;
+    return [
+      name,
+      whole(offered),
+      whole(rowsPerSecond),
+      ...[latency?.p50, latency?.p95, latency?.p99, latency?.max].map(ms),
+      `${(serverCores * 100).toFixed(0)} %`,
+      `${(postgresCores * 100).toFixed(0)} %`,
+      String(residentMb),
+    ];
+  });
+  const titles = [
+    '',
+    'offered/s',
+    'stored/s',
+    'p50 ms',
+    'p95 ms',
+    'p99 ms',
+    'max ms',
+    'server, of a core',
+    'PostgreSQL, of a core',
+    'server MB',
+  ];
+  return markdownTable(titles, rows);
+}
+
+function probeTable({ probes }: IngestResult): string {
+  const rows = probes.map(({ name, bodyBytes, rowsPerSecond, latency }) => [
+    name === 'nothing' ? name : `bodies of ${name}`,
+    bodyBytes === 0 ? '–' : `${(bodyBytes / 1000).toFixed(0)} KB`,
+    whole(rowsPerSecond),
+    ...[latency.p50, latency.p95, latency.p99, latency.max].map(ms),
+    String(latency.count),
+  ]);
+  return markdownTable(
+    ['beside', 'a body', 'rows/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms', 'probes'],
+    rows,
+  );
+}
+
+/** Every place that `ingest` writes, and what goes there. */
+export function ingestPlaces(result: IngestResult): Map<string, string> {
+  const { machine, httpThreads, rounds, spansPerBody, bytesPerSpan, bytesPerLogRecord } = result;
+  const facts =
+    `${machineOf(machine, httpThreads)}; ${rounds} ${rounds === 1 ? 'round' : 'rounds'}, ` +
+    `${spansPerBody} rows per body, ${whole(bytesPerSpan)} bytes of JSON per span, ` +
+    `${whole(bytesPerLogRecord)} per log record.`;
+  return new Map([
+    ['facts', facts],
+    ['targets', verdictTable(verdictsOf(result))],
+    ['throughput', throughputTable(result)],
+    ['cpu', cpuTable(result)],
+    ['bodies', loadTable(result.bodies)],
+    ['connections', loadTable(result.connections)],
+    ['paced', pacedTable(result.paced)],
+    ['probes', probeTable(result)],
+  ]);
+}
+
+/** The place that `ingest-memory` writes. */
+export function memoryPlaces(result: MemoryResult): Map<string, string> {
+  const { machine, httpThreads, minutes, offered, peakRowsPerSecond, rows } = result;
+  const facts =
+    `${machineOf(machine, httpThreads)}; ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} of ` +
+    `${whole(offered)} spans/s, ${((offered / peakRowsPerSecond) * 100).toFixed(0)} % of a peak of ` +
+    `${whole(peakRowsPerSecond)}; ${whole(rows)} spans stored, as many as acknowledged.`;
+  return new Map([['memory', `${facts}\n\n${verdictTable([memoryVerdict(result)])}`]]);
+}

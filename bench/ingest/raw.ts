@@ -1,0 +1,107 @@
+/**
+ * The yardstick: the very rows that Sluice stored for a load, copied in again by a bare client, in
+ * binary form, with the statement that Sluice uses, into the same tables. Each connection copies its
+ * rows and the rows of their runs in one transaction.
+ *
+ * What this does not do: listen, read HTTP, inflate, decode, check keys and limits, store resources and
+ * metrics, join runs to those that are there (it inserts them), commit more than once, acknowledge
+ * anything before all of it is stored.
+ */
+
+import { pipeline } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+
+import { COPY_COLUMNS, copyStatement } from '../../src/db/table-layouts.ts';
+import type { Signal } from '../../src/model.ts';
+import { VoidRun } from '../harness.ts';
+import { copyOut } from '../raw-copy.ts';
+import type { Measured } from './measured.ts';
+import { type Contents, clear, contentsOf, measureWork, type Stage, TABLES } from './stage.ts';
+
+/** Larger than what a socket takes at once: the client is not what is measured. */
+const CHUNK_BYTES = 256 * 1024;
+
+interface Part {
+  readonly statement: string;
+  readonly chunks: readonly Buffer[];
+}
+
+/** Rows in COPY form, by how many connections they are split over: `parts[n]` is for one of them. */
+export interface RawRows {
+  readonly signal: Signal;
+  readonly contents: Contents;
+  readonly bytes: number;
+  readonly parts: readonly (readonly Part[])[];
+}
+
+function rechunk(small: readonly Buffer[]): Buffer[] {
+  const all = Buffer.concat(small);
+  const count = Math.ceil(all.length / CHUNK_BYTES);
+  return Array.from({ length: count }, (_, index) =>
+    all.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
+  );
+}
+
+/** Takes what is stored into memory, whole runs to each of so many connections. */
+export async function captureRows(
+  stage: Stage,
+  signal: Signal,
+  connections: number,
+): Promise<RawRows> {
+  const table = TABLES[signal];
+  const parts: Part[][] = [];
+  let bytes = 0;
+  for (let part = 0; part < connections; part += 1) {
+    const only = (id: string): string =>
+      connections === 1 ? '' : ` WHERE abs(hashtext(${id}::text)) % ${connections} = ${part}`;
+    const rows = `SELECT ${COPY_COLUMNS[table].join(', ')} FROM ${table}${only('trace_id')}`;
+    const runs = `SELECT * FROM runs${only('run_id')}`;
+    const made = [
+      {
+        statement: copyStatement(table),
+        chunks: rechunk(await copyOut(stage.client, rows, 'binary')),
+      },
+      {
+        statement: 'COPY runs FROM STDIN (FORMAT binary)',
+        chunks: rechunk(await copyOut(stage.client, runs, 'binary')),
+      },
+    ];
+    for (const { chunks } of made) for (const { length } of chunks) bytes += length;
+    parts.push(made);
+  }
+  return { signal, contents: await contentsOf(stage, signal), bytes, parts };
+}
+
+async function copyPart(client: pg.Client, parts: readonly Part[]): Promise<void> {
+  await client.query('BEGIN');
+  for (const { statement, chunks } of parts) {
+    await pipeline(chunks, client.query(copyFrom(statement)));
+  }
+  await client.query('COMMIT');
+}
+
+/** Copies the rows into empty tables. @throws {VoidRun} when other rows are stored */
+export async function measureRaw(stage: Stage, raw: RawRows): Promise<Measured> {
+  await clear(stage);
+  const clients = raw.parts.map(
+    () => new pg.Client({ connectionString: stage.server.databaseUrl }),
+  );
+  try {
+    for (const client of clients) await client.connect();
+    const pids = { serverPid: null, clientPid: process.pid };
+    const measured = await measureWork(stage, pids, async () => {
+      const startedAt = performance.now();
+      await Promise.all(clients.map((client, place) => copyPart(client, raw.parts[place] ?? [])));
+      const seconds = (performance.now() - startedAt) / 1000;
+      return { rows: raw.contents.rows, bytes: raw.bytes, seconds };
+    });
+    const stored = await contentsOf(stage, raw.signal);
+    if (stored.rows !== raw.contents.rows || stored.sum !== raw.contents.sum) {
+      throw new VoidRun(`${stored.rows} rows stored, ${raw.contents.rows} copied, or others`);
+    }
+    return measured;
+  } finally {
+    await Promise.all(clients.map((client) => client.end()));
+  }
+}

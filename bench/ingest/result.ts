@@ -1,0 +1,76 @@
+/** What `npm run bench -- ingest` and `ingest-memory` find out. */
+import type { MachineFacts } from '../machine.ts';
+import type { Latency } from './latency.ts';
+import type { Measured, Series } from './measured.ts';
+
+/** The names that loads are measured under. */
+export const NAMES = {
+  sluice: 'Sluice',
+  gzip: 'Sluice, gzip',
+  rawOne: 'raw COPY, 1 connection',
+  rawTwo: 'raw COPY, 2 connections',
+  perRequest: 'Fastify + INSERT',
+  batched: 'Fastify + INSERT, batches of 10 ms',
+  logs: 'Sluice, logs',
+  rawLogs: 'raw COPY of logs, 1 connection',
+} as const;
+
+export interface IngestOptions {
+  readonly rounds: number;
+  /** a look of a minute; nothing is written */
+  readonly quick: boolean;
+}
+
+/** A load that came at a fixed rate. */
+export interface Paced {
+  readonly name: string;
+  /** rows per second that were offered */
+  readonly offered: number;
+  readonly measured: Measured;
+  /** CPU seconds per second: 1 is a core */
+  readonly serverCores: number;
+  readonly postgresCores: number;
+}
+
+/** Probes while something went on. */
+export interface Probed {
+  readonly name: string;
+  /** bytes of one body; 0 when nothing was sent */
+  readonly bodyBytes: number;
+  readonly rowsPerSecond: number;
+  readonly latency: Latency;
+}
+
+export interface IngestResult extends IngestOptions {
+  readonly name: 'ingest';
+  readonly machine: MachineFacts;
+  /** HTTP_THREADS as it was set */
+  readonly httpThreads: string;
+  readonly spansPerBody: number;
+  readonly bytesPerSpan: number;
+  readonly bytesPerLogRecord: number;
+  readonly throughput: readonly Series[];
+  /** by kind and size of the bodies */
+  readonly bodies: readonly Series[];
+  /** by number of connections */
+  readonly connections: readonly Series[];
+  readonly paced: readonly Paced[];
+  readonly probes: readonly Probed[];
+}
+
+/** Resident memory of the server at a moment. */
+export interface MemorySample {
+  readonly minutes: number;
+  readonly residentMb: number;
+}
+
+export interface MemoryResult {
+  readonly name: 'ingest-memory';
+  readonly machine: MachineFacts;
+  readonly httpThreads: string;
+  readonly minutes: number;
+  readonly peakRowsPerSecond: number;
+  readonly offered: number;
+  readonly rows: number;
+  readonly samples: readonly MemorySample[];
+}

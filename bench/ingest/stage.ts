@@ -1,0 +1,235 @@
+/**
+ * All that takes part: Sluice on a database of its own, two of the servers one would build instead on
+ * the same database, the load generator; each a process of its own. And how one load is measured:
+ *
+ *   clear ──► prepare ──► processes' CPU ──► go … done ──► processes' CPU ──► rows counted, compared
+ *
+ * Rows that differ from what was acknowledged, in number or content, make the run void.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+
+import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/table-layouts.ts';
+import type { Signal } from '../../src/model.ts';
+import { VoidRun } from '../harness.ts';
+import { type ServerUnderTest, startServer } from '../server-under-test.ts';
+import { cpuSeconds, familyCpuSeconds, parentOf, residentMb } from './cpu.ts';
+import { Generator } from './generator.ts';
+import type { LoadPlan, LoadResult } from './load-plan.ts';
+import type { Measured } from './measured.ts';
+import type { BodyKind } from './requests.ts';
+
+const INSERT_SERVER = fileURLToPath(new URL('../insert-server.ts', import.meta.url));
+const RESIDENT_EVERY_MS = 100;
+
+export const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
+  traces: 'spans',
+  logs: 'log_records',
+  metrics: 'metric_points',
+};
+/** Of Sluice's listener for agents; the other servers have the first of them. */
+const PATHS: Readonly<Record<Signal, string>> = {
+  traces: '/v1/traces',
+  logs: '/v1/logs',
+  metrics: '/v1/metrics',
+};
+/** What depends on the day, or which each server makes in its own way. */
+const NOT_COMPARED = ['arrived_on', 'resource_id', 'metric_id'];
+
+/** A server that loads can be sent to. */
+export interface Target {
+  readonly pid: number;
+  readonly url: string;
+}
+
+export interface Stage {
+  readonly sluice: Target;
+  /** Fastify and one INSERT per request, and per ten milliseconds; null where they are not needed */
+  readonly insert: { readonly perRequest: Target; readonly batched: Target } | null;
+  readonly server: ServerUnderTest;
+  readonly generator: Generator;
+  readonly client: pg.Client;
+  /** PostgreSQL's first process, the parent of all others */
+  readonly postmasterPid: number;
+}
+
+async function startInsertServer(
+  databaseUrl: string,
+  batchMs: number,
+  children: ChildProcess[],
+): Promise<Target> {
+  const child = fork(INSERT_SERVER, {
+    execArgv: ['--import', 'tsx'],
+    env: { ...process.env, DATABASE_URL: databaseUrl, INSERT_BATCH_MS: String(batchMs) },
+  });
+  children.push(child);
+  const [url] = (await once(child, 'message')) as [string];
+  return { pid: child.pid ?? 0, url };
+}
+
+/**
+ * Starts everything, hands it to `work`, and stops it again, whatever comes.
+ *
+ * @param hasInsertServers whether the servers one would build instead are needed
+ */
+export async function onStage<T>(
+  hasInsertServers: boolean,
+  work: (stage: Stage) => Promise<T>,
+): Promise<T> {
+  const server = await startServer();
+  const client = new pg.Client({ connectionString: server.databaseUrl });
+  const generator = new Generator();
+  const children: ChildProcess[] = [];
+  try {
+    await client.connect();
+    const start = (batchMs: number) => startInsertServer(server.databaseUrl, batchMs, children);
+    const insert = hasInsertServers
+      ? { perRequest: await start(0), batched: await start(10) }
+      : null;
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return await work({
+      sluice: { pid: server.pid, url: server.observeUrl },
+      insert,
+      server,
+      generator,
+      client,
+      postmasterPid: parentOf(rows[0]?.pid ?? 0),
+    });
+  } finally {
+    await generator.close();
+    for (const child of children) {
+      if (child.exitCode !== null) continue;
+      const ended = once(child, 'exit');
+      child.disconnect();
+      await ended;
+    }
+    await client.end();
+    await server.close();
+  }
+}
+
+/** Empties what loads fill, and leaves no work behind that would run beside the next. */
+export async function clear({ client }: Stage): Promise<void> {
+  await client.query(`TRUNCATE ${Object.values(TABLES).join(', ')}, runs`);
+  await client.query('CHECKPOINT');
+}
+
+/** How many rows a table holds, and a sum over their contents in any order. */
+export interface Contents {
+  readonly rows: number;
+  readonly sum: string;
+}
+
+export async function contentsOf({ client }: Stage, signal: Signal): Promise<Contents> {
+  const table = TABLES[signal];
+  const columns = COPY_COLUMNS[table].filter((name) => !NOT_COMPARED.includes(name));
+  const { rows } = await client.query<Contents>(
+    `SELECT count(*)::int AS rows,
+            coalesce(sum(hashtextextended(ROW(${columns.join(', ')})::text, 0)), 0)::text AS sum
+       FROM ${table}`,
+  );
+  return rows[0] ?? { rows: 0, sum: '' };
+}
+
+/** @throws {VoidRun} when more, fewer or other rows are stored than were acknowledged */
+async function verify(
+  stage: Stage,
+  { signal }: BodyKind,
+  acknowledged: number,
+  expected: Contents | null,
+): Promise<void> {
+  if (expected === null) {
+    const query = `SELECT count(*)::int AS rows FROM ${TABLES[signal]}`;
+    const { rows } = await stage.client.query<{ rows: number }>(query);
+    if (rows[0]?.rows === acknowledged) return;
+    throw new VoidRun(`${rows[0]?.rows} rows stored, ${acknowledged} acknowledged`);
+  }
+  const stored = await contentsOf(stage, signal);
+  if (stored.rows !== acknowledged || stored.rows !== expected.rows) {
+    throw new VoidRun(
+      `${stored.rows} rows stored, ${acknowledged} acknowledged, ${expected.rows} expected`,
+    );
+  }
+  if (stored.sum !== expected.sum) throw new VoidRun('rows of another content are stored');
+}
+
+/** CPU seconds so far of the server, of PostgreSQL and of the client. */
+function costsSoFar(
+  { postmasterPid }: Stage,
+  serverPid: number | null,
+  clientPid: number,
+): readonly [server: number, postgres: number, client: number] {
+  return [
+    serverPid === null ? 0 : cpuSeconds(serverPid),
+    familyCpuSeconds(postmasterPid),
+    cpuSeconds(clientPid),
+  ];
+}
+
+const rounded = (value: number, decimals: number): number => Number(value.toFixed(decimals));
+
+/**
+ * Does some work and tells what it cost.
+ *
+ * @param serverPid null where no server takes part
+ */
+export async function measureWork(
+  stage: Stage,
+  { serverPid, clientPid }: { readonly serverPid: number | null; readonly clientPid: number },
+  work: () => Promise<Pick<LoadResult, 'rows' | 'bytes' | 'seconds'> & Partial<LoadResult>>,
+): Promise<Measured> {
+  let resident = 0;
+  const watch = setInterval(() => {
+    if (serverPid !== null) resident = Math.max(resident, residentMb(serverPid));
+  }, RESIDENT_EVERY_MS);
+  try {
+    const before = costsSoFar(stage, serverPid, clientPid);
+    const { rows, bytes, seconds, latency } = await work();
+    const after = costsSoFar(stage, serverPid, clientPid);
+    const perMillion = (place: 0 | 1 | 2): number =>
+      rounded(((after[place] - before[place]) / rows) * 1e6, 2);
+    return {
+      rows,
+      seconds: rounded(seconds, 3),
+      rowsPerSecond: Math.round(rows / seconds),
+      megabytesPerSecond: rounded(bytes / seconds / 1e6, 1),
+      cpu: { server: perMillion(0), postgres: perMillion(1), client: perMillion(2) },
+      latency: latency ?? null,
+      residentMb: resident,
+    };
+  } finally {
+    clearInterval(watch);
+  }
+}
+
+export interface Load extends Pick<LoadPlan, 'kind' | 'connections' | 'pace'> {
+  /** what must be stored afterwards; null where only the number of rows is known */
+  readonly expected: Contents | null;
+}
+
+/**
+ * Sends a load to a server whose tables are empty, and checks what is stored.
+ *
+ * @param beside runs meanwhile, and is waited for
+ */
+export async function measureLoad(
+  stage: Stage,
+  target: Target,
+  { kind, connections, pace, expected }: Load,
+  beside: (ended: Promise<unknown>) => Promise<void> = async () => {},
+): Promise<Measured> {
+  await clear(stage);
+  const url = new URL(PATHS[kind.signal], target.url).href;
+  const { generator, server } = stage;
+  await generator.prepare({ kind, connections, pace, url, key: server.agentKey });
+  const pids = { serverPid: target.pid, clientPid: generator.pid };
+  const measured = await measureWork(stage, pids, async () => {
+    const load = generator.go();
+    const [result] = await Promise.all([load, beside(load.catch(() => {}))]);
+    return result;
+  });
+  await verify(stage, kind, measured.rows, expected);
+  return measured;
+}

@@ -1,0 +1,150 @@
+/**
+ * The closed loops: how many rows per second are stored, what that costs, how long an acknowledgement
+ * takes while everything is asked of the server at once.
+ */
+import type { Signal } from '../../src/model.ts';
+import { VoidRun } from '../harness.ts';
+import type { Series } from './measured.ts';
+import { captureRows, measureRaw, type RawRows } from './raw.ts';
+import type { BodyKind } from './requests.ts';
+import { NAMES } from './result.ts';
+import { inTurn, tell, type Variant } from './series.ts';
+import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
+
+export const SPANS_PER_BODY = 100;
+const CONNECTIONS = 16;
+
+export interface ThroughputSettings {
+  readonly rounds: number;
+  /** bodies of a hundred rows, for what is fast and for what is slow */
+  readonly bodies: number;
+  readonly slowBodies: number;
+}
+
+const kindOf = (signal: Signal, rows = SPANS_PER_BODY, gzip = false): BodyKind => ({
+  signal,
+  rows,
+  gzip,
+});
+
+/** A load of different bodies to one server. */
+function loadOf(
+  stage: Stage,
+  name: string,
+  target: Target,
+  kind: BodyKind,
+  bodies: number,
+  expected: Contents | null = null,
+  connections = CONNECTIONS,
+): Variant {
+  const pace = { type: 'once', bodies } as const;
+  return { name, measure: () => measureLoad(stage, target, { kind, connections, pace, expected }) };
+}
+
+/** Sends so many bodies through Sluice, so that what it stores is there. */
+async function fill(stage: Stage, signal: Signal, bodies: number): Promise<Contents> {
+  await loadOf(stage, '', stage.sluice, kindOf(signal), bodies).measure();
+  return await contentsOf(stage, signal);
+}
+
+interface Yardsticks {
+  readonly one: RawRows;
+  readonly two: RawRows;
+  readonly logs: RawRows;
+  readonly slow: Contents;
+}
+
+/** Warms everything up, and takes the rows that raw COPY then copies. */
+async function prepare(
+  stage: Stage,
+  { bodies, slowBodies }: ThroughputSettings,
+): Promise<Yardsticks> {
+  await fill(stage, 'traces', bodies);
+  const slow = await fill(stage, 'traces', slowBodies);
+  const spans = await fill(stage, 'traces', bodies);
+  const one = await captureRows(stage, 'traces', 1);
+  const two = await captureRows(stage, 'traces', 2);
+  if (one.contents.sum !== spans.sum) throw new VoidRun('rows changed while nothing was sent');
+  await fill(stage, 'logs', bodies);
+  const logs = await captureRows(stage, 'logs', 1);
+  return { one, two, logs, slow };
+}
+
+/** Sluice, raw COPY and the servers one would build instead, in turn. */
+export async function measureThroughput(
+  stage: Stage,
+  settings: ThroughputSettings,
+): Promise<Series[]> {
+  const { sluice, insert } = stage;
+  if (insert === null) throw new Error('the other servers are not there');
+  tell('warm-up, and the rows that raw COPY copies');
+  const { one, two, logs, slow } = await prepare(stage, settings);
+  const { bodies, slowBodies, rounds } = settings;
+  const spans = kindOf('traces');
+  const gzipped = kindOf('traces', SPANS_PER_BODY, true);
+  const variants: Variant[] = [
+    loadOf(stage, NAMES.sluice, sluice, spans, bodies, one.contents),
+    { name: NAMES.rawOne, measure: () => measureRaw(stage, one) },
+    { name: NAMES.rawTwo, measure: () => measureRaw(stage, two) },
+    loadOf(stage, NAMES.gzip, sluice, gzipped, bodies, one.contents),
+    loadOf(stage, NAMES.perRequest, insert.perRequest, spans, slowBodies, slow),
+    loadOf(stage, NAMES.batched, insert.batched, spans, slowBodies, slow),
+    loadOf(stage, NAMES.logs, sluice, kindOf('logs'), bodies, logs.contents),
+    { name: NAMES.rawLogs, measure: () => measureRaw(stage, logs) },
+  ];
+  // Once without counting, in which the other servers warm up and nothing is told.
+  for (const { measure } of variants.slice(3, 6)) await measure();
+  const measured = await inTurn(variants, rounds);
+  await clear(stage);
+  return measured;
+}
+
+const NOUNS: Readonly<Record<Signal, readonly [one: string, many: string]>> = {
+  traces: ['span', 'spans'],
+  logs: ['log record', 'log records'],
+  metrics: ['data point', 'data points'],
+};
+
+/** `100 spans, gzip` */
+export function nameOfBody({ signal, rows, gzip }: BodyKind): string {
+  const [one, many] = NOUNS[signal];
+  return `${rows.toLocaleString('en')} ${rows === 1 ? one : many}${gzip ? ', gzip' : ''}`;
+}
+
+/** Bodies of every size and kind, as they are and compressed. @param share of the usual load */
+export async function measureBodies(
+  stage: Stage,
+  rounds: number,
+  share: number,
+): Promise<Series[]> {
+  const sizes: readonly (readonly [kind: BodyKind, bodies: number])[] = [
+    [kindOf('traces', 1), 3000],
+    [kindOf('traces', 10), 1600],
+    [kindOf('traces', 100), 400],
+    [kindOf('traces', 1000), 48],
+    [kindOf('logs'), 400],
+    [kindOf('metrics'), 400],
+  ];
+  const variants = sizes.flatMap(([kind, bodies]) =>
+    [false, true].map((gzip) => {
+      const count = Math.ceil(bodies * share);
+      const one = { ...kind, gzip };
+      return loadOf(stage, nameOfBody(one), stage.sluice, one, count);
+    }),
+  );
+  return await inTurn(variants, rounds);
+}
+
+/** The usual bodies over few and many connections. */
+export async function measureConnections(
+  stage: Stage,
+  rounds: number,
+  share: number,
+): Promise<Series[]> {
+  const variants = [1, 4, 16, 64].map((connections) => {
+    const bodies = Math.ceil((connections === 1 ? 200 : 400) * share);
+    const name = connections === 1 ? '1 connection' : `${connections} connections`;
+    return loadOf(stage, name, stage.sluice, kindOf('traces'), bodies, null, connections);
+  });
+  return await inTurn(variants, rounds);
+}
