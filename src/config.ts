@@ -34,6 +34,8 @@ export interface Config {
   readonly dataDir: string;
   /** null: limits are counted in this process */
   readonly redisUrl: string | null;
+  /** threads that take requests; 1 is the main thread */
+  readonly httpThreads: number;
   readonly matchThreads: number;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
@@ -73,6 +75,8 @@ export const INTEGER_SETTINGS = {
   /** 4318 is OTLP/HTTP's own port, so that an exporter keeps its default */
   OBSERVE_PORT: { fallback: 4318, min: 0, max: 65_535 },
   ADMIN_PORT: { fallback: 9464, min: 0, max: 65_535 },
+  /** more cost memory, connections and counts per thread, so nobody gets them unasked (docs/decisions) */
+  HTTP_THREADS: { fallback: 1, min: 1, max: 64 },
   /** one core stays free for the thread that takes requests in */
   MATCH_THREADS: { fallback: Math.max(1, availableParallelism() - 1), min: 1, max: 256 },
   MAX_BODY_BYTES: { fallback: 20 * MIB, min: KIB, max: 256 * MIB },
@@ -222,6 +226,9 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
       'MAX_BODY_BYTES and MAX_DECODED_BODY_BYTES together must not exceed MAX_INFLIGHT_BYTES',
     );
   }
+  if (config.httpThreads > 1 && process.platform !== 'linux') {
+    problems.push('HTTP_THREADS above 1 needs Linux, which spreads connections over threads');
+  }
   if (config.runSettleMs > config.runTimeoutMs) {
     problems.push('RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS');
   }
@@ -240,7 +247,7 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   if (config.adminPort !== 0 && ports.indexOf(config.adminPort, 1) !== -1) {
     problems.push('ADMIN_PORT must differ from PORT and OBSERVE_PORT');
   }
-  if (!/^[^\s@]{1,64}@[^\s@]{1,180}$/.test(config.ownerEmail)) {
+  if (!/^[!-?A-~]{1,64}@[!-?A-~]{1,180}$/.test(config.ownerEmail)) {
     problems.push('OWNER_EMAIL must be an e-mail address');
   }
   if (!/^[a-z][a-z0-9]{0,31}$/.test(config.brand)) {
@@ -277,6 +284,7 @@ export function readConfig(env: Environment): Config {
     databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:'], problems),
     dataDir: resolve(text(env, 'DATA_DIR') ?? TEXT_SETTINGS.DATA_DIR),
     redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems),
+    httpThreads: integer(env, 'HTTP_THREADS', problems),
     matchThreads: integer(env, 'MATCH_THREADS', problems),
     maxBodyBytes: integer(env, 'MAX_BODY_BYTES', problems),
     maxDecodedBodyBytes: integer(env, 'MAX_DECODED_BODY_BYTES', problems),

@@ -15,7 +15,10 @@ import { type Database, withConnection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { ensureDay, utcDay } from './partitions.ts';
 
-/** Big enough that the cost of a transaction vanishes, small enough to answer within a second. */
+/**
+ * Big enough that the cost of a transaction vanishes, small enough to answer within a second
+ * (measured: docs/decisions/0010-storage.md).
+ */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more fight for the same two cores. */
 const LANES = 2;
@@ -29,10 +32,21 @@ interface Waiting {
   readonly reject: (error: SluiceError) => void;
 }
 
+/** Bytes accepted but not yet committed, by all writers that share the count. */
+export interface InflightCount {
+  /** False when the total would pass `totalMax`; nothing is added then. */
+  tryAdd(bytes: number, totalMax: number): boolean;
+  subtract(bytes: number): void;
+}
+
 export interface CopyWriterSettings {
   /** bytes accepted but not yet committed; more are refused */
   readonly inflightBytesMax: number;
+  /** where the bytes of several writers are counted together; without it this one counts alone */
+  readonly inflight?: InflightCount;
   readonly lanes?: number;
+  /** a batch takes one more request only up to here */
+  readonly batchBytesMax?: number;
   /** a transaction that takes longer is given up, and its connection with it */
   readonly batchTimeoutMs?: number;
 }
@@ -46,7 +60,9 @@ export class CopyWriter {
   readonly #database: Database;
   readonly #events: WriterEvents;
   readonly #inflightBytesMax: number;
+  readonly #inflight: InflightCount | null;
   readonly #lanes: number;
+  readonly #batchBytesMax: number;
   readonly #batchTimeoutMs: number;
   readonly #known = new KnownContents();
   readonly #ensuredDays = new Set<string>();
@@ -60,7 +76,9 @@ export class CopyWriter {
     this.#database = database;
     this.#events = events;
     this.#inflightBytesMax = settings.inflightBytesMax;
+    this.#inflight = settings.inflight ?? null;
     this.#lanes = settings.lanes ?? LANES;
+    this.#batchBytesMax = settings.batchBytesMax ?? BATCH_BYTES_MAX;
     this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
   }
 
@@ -80,14 +98,13 @@ export class CopyWriter {
     if (this.#closed) {
       return Promise.reject(new SluiceError('shutting_down', 'The server is shutting down.'));
     }
-    if (this.#inflightBytes > 0 && this.#inflightBytes + request.bytes > this.#inflightBytesMax) {
+    if (!this.#take(request.bytes)) {
       return Promise.reject(
         new SluiceError('overloaded', 'More is waiting to be stored than MAX_INFLIGHT_BYTES.', {
           retryAfterSeconds: RETRY_AFTER_SECONDS,
         }),
       );
     }
-    this.#count(request.bytes);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
       this.#wake();
@@ -101,8 +118,24 @@ export class CopyWriter {
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  #count(bytes: number): void {
-    this.#inflightBytes += bytes;
+  /** Takes room; a request that is larger than the whole of it gets it when it is empty. */
+  #take(bytes: number): boolean {
+    const totalMax = Math.max(this.#inflightBytesMax, bytes);
+    const isTaken =
+      this.#inflight === null
+        ? this.#inflightBytes + bytes <= totalMax
+        : this.#inflight.tryAdd(bytes, totalMax);
+    if (isTaken) this.#note(bytes);
+    return isTaken;
+  }
+
+  #giveBack(bytes: number): void {
+    this.#inflight?.subtract(bytes);
+    this.#note(-bytes);
+  }
+
+  #note(change: number): void {
+    this.#inflightBytes += change;
     this.#events.inflightChanged(this.#inflightBytes);
   }
 
@@ -127,7 +160,7 @@ export class CopyWriter {
     let bytes = 0;
     let count = 0;
     for (const { request } of this.#waiting) {
-      if (count > 0 && bytes + request.bytes > BATCH_BYTES_MAX) break;
+      if (count > 0 && bytes + request.bytes > this.#batchBytesMax) break;
       bytes += request.bytes;
       count += 1;
     }
@@ -149,7 +182,7 @@ export class CopyWriter {
       bytes,
       elapsedMs: performance.now() - startedAt,
     });
-    this.#count(-bytes);
+    this.#giveBack(bytes);
     for (const { resolve } of batch) resolve();
   }
 
@@ -176,7 +209,7 @@ export class CopyWriter {
       await this.#store(batch.slice(middle));
       return;
     }
-    for (const { request } of batch) this.#count(-request.bytes);
+    for (const { request } of batch) this.#giveBack(request.bytes);
     if (isDataError(error)) {
       this.#events.requestUnstorable(error);
       first?.reject(

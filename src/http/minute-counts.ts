@@ -3,11 +3,14 @@
  * shares it shares the counts; else in this process. A window opens with the first request of a name
  * and lasts a minute.
  *
- * A request is admitted without waiting for its own count while the name is far from its limit: what
- * Redis said of it less than `FRESH_MS` ago, and what this process took since, is less than half. So
- * a count is exact as long as all processes together take less than half a limit in `FRESH_MS`; past
- * half, and under small limits, every request waits. Only what came is ever counted, so nobody is
- * refused too early.
+ * Under limits below `EAGER_LIMIT_MIN` every request waits for its own count, so exactly the limit is
+ * admitted, whatever the processes do at once. Under larger ones a request is admitted without waiting
+ * while the name is far from its limit: what Redis said of it less than `FRESH_MS` ago, and what this
+ * process took since, is less than half, and at most a hundredth of the limit is under way uncounted.
+ * That is exact too, unless half the limit is counted elsewhere while those are under way, as when
+ * this process pauses between admitting and counting; then what is under way is too much: a hundredth
+ * of the limit for each process, never more. Only what came is ever counted, so nobody is refused
+ * too early.
  *
  * An outage of Redis must neither stop ingest nor invent a 429, so the two counts are never added:
  * - When Redis goes away, a name goes on here from the last count that Redis told this process, to
@@ -26,19 +29,22 @@ import {
   countOf,
   createRedisCounts,
   isOpen,
+  isSurelyOpen,
   type RedisCounts,
   type ToldCount,
 } from './redis-counts.ts';
 
 const WINDOW_SECONDS = 60;
 const MS_PER_SECOND = 1000;
-/**
- * How old the last count may be by which a request is admitted at once. Half of the default limit in
- * that time would be 12,500 requests a second with one key.
- */
+/** How old the last count may be by which a request is admitted at once. */
 const FRESH_MS = 40;
-/** Smaller limits are counted one by one: half of them may come at once. */
-const EAGER_LIMIT_MIN = 500;
+/**
+ * Smaller limits are counted one by one. A key of less takes 166 requests a second at most over its
+ * minute, for which the round trips are cheap.
+ */
+const EAGER_LIMIT_MIN = 10_000;
+/** Requests under way uncounted, as a part of the limit; more wait for their count. */
+const UNCOUNTED_PART_MAX = 0.01;
 /** Names whose last count in Redis is remembered; past that it is forgotten, at no harm. */
 const TOLD_MAX = 10_000;
 /** Limits differ by name, so they are compared here; the library only counts. */
@@ -79,8 +85,8 @@ function decide(count: Count, limit: number): CountDecision {
   return count.count <= limit ? ADMITTED : refusal(count);
 }
 
-/** The counts of this process. */
-function createLocal() {
+/** Counts in this process's memory. */
+export function createLocalCounts() {
   const limiter = new RateLimiterMemory({ points: NO_LIMIT, duration: WINDOW_SECONDS });
   return {
     add: async (name: string): Promise<Count> => countOf(await limiter.consume(name)),
@@ -104,23 +110,29 @@ function createTold() {
   };
 }
 
-/** Counts in Redis while it answers, else here. */
+/** Where several threads or processes count together; null when it did not answer in time. */
+export type CountStore = Pick<RedisCounts, 'add'>;
+
+/** Counts in a store while it answers, else here. */
 class SharedCounts {
-  readonly #store: RedisCounts;
+  readonly #store: CountStore;
   readonly #events: Pick<Events, 'countedHere'>;
-  readonly #local = createLocal();
+  readonly #eagerLimitMin: number;
+  readonly #local = createLocalCounts();
   readonly #told = createTold();
   /** requests by name whose count is not known yet */
   readonly #underWay = new Map<string, number>();
 
-  constructor(store: RedisCounts, events: Pick<Events, 'countedHere'>) {
+  /** @param eagerLimitMin smaller limits are counted one by one */
+  constructor(store: CountStore, events: Pick<Events, 'countedHere'>, eagerLimitMin: number) {
     this.#store = store;
     this.#events = events;
+    this.#eagerLimitMin = eagerLimitMin;
   }
 
   async consume(name: string, limit: number): Promise<CountDecision> {
     const last = this.#told.get(name);
-    if (last !== undefined && isOpen(last)) {
+    if (last !== undefined && isSurelyOpen(last)) {
       // Used up: Redis could say nothing else, so it is not asked before the window's end.
       if (last.count > limit) return refusal(last);
       if (this.#isFar(name, last, limit)) {
@@ -132,9 +144,9 @@ class SharedCounts {
   }
 
   #isFar(name: string, { count, askedAtMs }: ToldCount, limit: number): boolean {
-    const reached = count + (this.#underWay.get(name) ?? 0);
-    const isFresh = performance.now() - askedAtMs < FRESH_MS;
-    return limit >= EAGER_LIMIT_MIN && 2 * reached < limit && isFresh;
+    if (limit < this.#eagerLimitMin || performance.now() - askedAtMs >= FRESH_MS) return false;
+    const uncounted = this.#underWay.get(name) ?? 0;
+    return uncounted < UNCOUNTED_PART_MAX * limit && 2 * (count + uncounted) < limit;
   }
 
   /** Counts one request; never rejects. */
@@ -160,6 +172,20 @@ class SharedCounts {
 }
 
 /**
+ * Counts in a store that is near and cheap to ask: every request waits for its own count, so limits
+ * are exact.
+ *
+ * @param events told of every request that was counted here because the store did not answer
+ */
+export function createExactCounts(
+  store: CountStore,
+  events: Pick<Events, 'countedHere'>,
+): Pick<MinuteCounts, 'consume'> {
+  const shared = new SharedCounts(store, events, Number.POSITIVE_INFINITY);
+  return { consume: (name, limit) => shared.consume(name, limit) };
+}
+
+/**
  * Begins counting; the connection to Redis is opened in the background and kept up.
  *
  * @param redisUrl null to count in this process
@@ -171,7 +197,7 @@ export function createMinuteCounts(
   events: MinuteCountEvents,
 ): MinuteCounts {
   if (redisUrl === null) {
-    const local = createLocal();
+    const local = createLocalCounts();
     return {
       consume: async (name, limit) => decide(await local.add(name), limit),
       ping: null,
@@ -179,7 +205,7 @@ export function createMinuteCounts(
     };
   }
   const store = createRedisCounts(redisUrl, events);
-  const shared = new SharedCounts(store, events);
+  const shared = new SharedCounts(store, events, EAGER_LIMIT_MIN);
   return {
     consume: (name, limit) => shared.consume(name, limit),
     ping: store.ping,

@@ -43,10 +43,19 @@ export interface Count {
 export interface ToldCount extends Count {
   /** by `performance.now()`: what was counted anywhere before that is in it */
   readonly askedAtMs: number;
+  /**
+   * Till when the window is open for certain, by `performance.now()`: what Redis said was left of it,
+   * from when it was asked. `endsAtMs` is later by the way of the answer.
+   */
+  readonly openUntilMs: number;
 }
 
-/** Not over yet. */
+/** Not over yet, as far as can be told. */
 export const isOpen = ({ endsAtMs }: Count): boolean => endsAtMs > performance.now();
+
+/** Not over yet for certain: nobody may be refused by a count of a window that is over in Redis. */
+export const isSurelyOpen = ({ openUntilMs }: ToldCount): boolean =>
+  openUntilMs > performance.now();
 
 /** What the library answers, as a count. */
 export function countOf(answer: { consumedPoints: number; msBeforeNext: number }): Count {
@@ -198,9 +207,9 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
     health.beginTrial();
     const askedAtMs = performance.now();
     try {
-      const count = countOf(await limiter.consume(name, requests));
+      const answer = await limiter.consume(name, requests);
       health.noteAnswer();
-      return { ...count, askedAtMs };
+      return { ...countOf(answer), askedAtMs, openUntilMs: askedAtMs + answer.msBeforeNext };
     } catch (error) {
       return health.noteTimeout(error);
     }

@@ -16,22 +16,29 @@ import { createRouter, type Match, type Route } from './router.ts';
 /** How long stopping waits for requests under way. */
 const DRAIN_MS_MAX = 20_000;
 
-export interface ListenerSettings {
+export interface ListenAddress {
   /** the setting that names the port, for messages */
   readonly setting: string;
   readonly host: string;
   /** 0 takes any free one */
   readonly port: number;
+}
+
+export interface ListenerSettings extends ListenAddress {
+  /** several threads of this process listen on the port; `reservePorts` has tried it before */
+  readonly isShared?: boolean;
   /** routes by Host header; the entry under '' serves every other host */
   readonly sites: ReadonlyMap<string, readonly Route[]>;
 }
 
 export interface Listener {
   readonly port: number;
-  /** Takes no new connections; answers from now on close theirs. */
+  /** Takes no new connections; answers from now on close theirs. May be called again. */
   readonly drain: () => void;
   /** Resolves when no request is under way, or after a while; then closes every connection. */
   readonly close: () => Promise<void>;
+  /** Closes every connection now, whatever is under way. */
+  readonly cut: () => void;
 }
 
 type Resolve = (host: string, method: string, path: string) => Match;
@@ -68,7 +75,7 @@ function dispatch(exchange: Exchange, resolve: Resolve, events: Pick<Events, 're
 }
 
 /** `listen` as the binary has it; the package's types lack the form with host and options. */
-type ListenExclusively = (
+type ListenWithOptions = (
   host: string,
   port: number,
   options: number,
@@ -76,17 +83,20 @@ type ListenExclusively = (
 ) => TemplatedApp;
 
 /**
- * uSockets' LIBUS_LISTEN_EXCLUSIVE_PORT; in the types it is an enum that does not exist at run
- * time.
+ * uSockets' options; in the types they are an enum that does not exist at run time. By default a
+ * port is shared with whoever else shares it: of one user's sockets, and on Linux evenly.
  */
+const SHARED_PORT = 0;
 const EXCLUSIVE_PORT = 1;
 
-function listen(app: TemplatedApp, { host, port, setting }: ListenerSettings) {
+function listen(
+  app: TemplatedApp,
+  { host, port, setting }: ListenAddress,
+  options: typeof SHARED_PORT | typeof EXCLUSIVE_PORT,
+) {
   return new Promise<us_listen_socket>((resolve, reject) => {
-    const listenExclusively = app.listen.bind(app) as unknown as ListenExclusively;
-    // Exclusive: by default a second process would share the port in silence and take half the
-    // requests.
-    listenExclusively(host, port, EXCLUSIVE_PORT, (socket) => {
+    const listenWithOptions = app.listen.bind(app) as unknown as ListenWithOptions;
+    listenWithOptions(host, port, options, (socket) => {
       if (socket) resolve(socket);
       else {
         reject(
@@ -100,7 +110,31 @@ function listen(app: TemplatedApp, { host, port, setting }: ListenerSettings) {
 }
 
 /**
- * Opens one listener.
+ * Finds out that nobody has these ports, so that the threads of this process may share them a moment
+ * later: a port that is shared could be shared with another server in silence, which would take half
+ * the requests. What connects in between is reset.
+ *
+ * @returns the ports, in the same order: where any free one was asked for, the one that was given
+ * @throws {OperatorError} when one is taken, naming the setting to change
+ */
+export async function reservePorts(addresses: readonly ListenAddress[]): Promise<number[]> {
+  const apps: TemplatedApp[] = [];
+  try {
+    const ports: number[] = [];
+    for (const address of addresses) {
+      const app = uWS.App();
+      apps.push(app);
+      ports.push(uWS.us_socket_local_port(await listen(app, address, EXCLUSIVE_PORT)));
+    }
+    return ports;
+  } finally {
+    for (const app of apps) app.close();
+  }
+}
+
+/**
+ * Opens one listener. The port is this listener's alone unless `isShared`: by default a second
+ * process would share it in silence and take half the requests.
  *
  * @throws {OperatorError} when the port is taken, naming the setting to change
  */
@@ -111,23 +145,31 @@ export async function openListener(
   const app = uWS.App();
   const resolve = createSites(settings.sites);
   let draining = false;
+  let isClosed = false;
   let open = 0;
   let onIdle: (() => void) | null = null;
   const onClosed = (): void => {
     open -= 1;
     if (open === 0) onIdle?.();
   };
+  const cut = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    app.close();
+  };
   app.any('/*', (response, request) => {
     open += 1;
     dispatch(new Exchange(response, request, () => draining, onClosed), resolve, events);
   });
-  const socket = await listen(app, settings).catch((error: unknown) => {
+  const options = settings.isShared === true ? SHARED_PORT : EXCLUSIVE_PORT;
+  const socket = await listen(app, settings, options).catch((error: unknown) => {
     app.close();
     throw error;
   });
   return {
     port: uWS.us_socket_local_port(socket),
     drain: () => {
+      if (draining) return;
       draining = true;
       uWS.us_listen_socket_close(socket);
     },
@@ -141,7 +183,8 @@ export async function openListener(
           };
         });
       }
-      app.close();
+      cut();
     },
+    cut,
   };
 }

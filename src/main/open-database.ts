@@ -6,7 +6,7 @@ import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
 import { TASKS_PER_THREAD } from '../pool/tasks.ts';
 
-/** Writer lanes, reads, probes and upkeep of one process; workers have connections of their own. */
+/** Writer lanes, reads, probes and upkeep of one thread; workers have connections of their own. */
 const CONNECTIONS_MAX = 10;
 /** Processes that share an embedded server: the one that serves, and a `pass run` beside it. */
 const FULL_PROCESSES = 2;
@@ -34,9 +34,13 @@ interface Source {
 /** The one that listens for revoked keys. */
 const LISTENING_CONNECTIONS = 1;
 
-/** What one process may open: its pool, the listener, one for each task of the threads that match. */
-function connectionsOf({ matchThreads }: Config): number {
-  return CONNECTIONS_MAX + LISTENING_CONNECTIONS + matchThreads * TASKS_PER_THREAD;
+/**
+ * What one process may open: its pool and those of further threads that take requests, the listener,
+ * one for each task of the threads that match.
+ */
+function connectionsOf({ httpThreads, matchThreads }: Config): number {
+  const pools = httpThreads === 1 ? 1 : 1 + httpThreads;
+  return pools * CONNECTIONS_MAX + LISTENING_CONNECTIONS + matchThreads * TASKS_PER_THREAD;
 }
 
 function configuredSource(url: string): Source {
@@ -60,22 +64,38 @@ async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> 
   };
 }
 
-async function open(
-  source: Source,
-  connections: number,
-  events: Pick<Events, 'connectionLost'>,
-): Promise<OpenDatabase> {
+export interface OpenPool {
+  readonly database: Database;
+  readonly close: () => Promise<void>;
+}
+
+/** The connections of one thread to a database that is there already. */
+export function openPool(url: string, events: Pick<Events, 'connectionLost'>): OpenPool {
   let closing = false;
-  const database = createDatabase(source.url, CONNECTIONS_MAX, {
+  const database = createDatabase(url, CONNECTIONS_MAX, {
     // The pool does not wait for goodbyes, so the stopping server may be the one to end a connection.
     connectionLost: (error) => {
       if (!closing) events.connectionLost(error);
     },
   });
-  const close = async (): Promise<void> => {
-    closing = true;
-    try {
+  return {
+    database,
+    close: async () => {
+      closing = true;
       await database.end();
+    },
+  };
+}
+
+async function open(
+  source: Source,
+  connections: number,
+  events: Pick<Events, 'connectionLost'>,
+): Promise<OpenDatabase> {
+  const { database, close: closePool } = openPool(source.url, events);
+  const close = async (): Promise<void> => {
+    try {
+      await closePool();
     } finally {
       await source.stop();
     }

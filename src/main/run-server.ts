@@ -43,13 +43,12 @@ function printSummary(config: Config, started: Started, elapsedMs: number): void
   );
 }
 
-function stopOnSignal(stops: StopOrder, events: Events): void {
-  onStopSignal((signal) => {
-    events.stopping(signal);
-    void stops.run(events).then((clean) => {
-      events.stopped();
-      process.exit(clean ? 0 : 1);
-    });
+/** Ends the process, in order. */
+function stopInOrder(stops: StopOrder, events: Events, reason: string, code: number): void {
+  events.stopping(reason);
+  void stops.run(events).then((clean) => {
+    events.stopped();
+    process.exit(clean ? code : 1);
   });
 }
 
@@ -60,14 +59,16 @@ export async function runServer(): Promise<void> {
   try {
     const config = readConfig(process.env);
     const observer = createObserver(config.logLevel);
-    stopOnSignal(stops, observer.events);
+    const { events } = observer;
+    onStopSignal((signal) => stopInOrder(stops, events, signal, 0));
+    const onFailure = (): void => stopInOrder(stops, events, 'a thread failed', 1);
     try {
-      const started = await stops.during(() => serve(config, observer, stops));
+      const started = await stops.during(() => serve(config, observer, stops, onFailure));
       if (!stops.isStopping) printSummary(config, started, performance.now() - startedAt);
     } catch (error) {
       // Ctrl-C also reaches initdb, so a start that is being stopped may end in many ways.
       const isStopping = stops.isStopping;
-      await stops.run(observer.events);
+      await stops.run(events);
       if (!isStopping) throw error;
     }
   } catch (error) {

@@ -14,8 +14,8 @@ import { apiDocumentRoute } from '../http/openapi.ts';
 import { type Probe, probeRoutes } from '../http/probe-routes.ts';
 import { type ReadDependencies, readRoutes } from '../http/read-routes.ts';
 import type { Route } from '../http/router.ts';
-import type { ListenerSettings } from '../http/server.ts';
-import type { Metrics } from '../observe/metrics.ts';
+import type { ListenAddress, ListenerSettings } from '../http/server.ts';
+import type { MetricsText } from '../observe/metrics.ts';
 import type { ApiDocument } from '../web/api-document.ts';
 
 /** `/metrics` is for the operator's own scraper; it stays on this machine. */
@@ -28,26 +28,24 @@ export interface PublicDependencies {
   readonly apiDocument: ApiDocument;
 }
 
-export interface SiteDependencies extends PublicDependencies {
-  readonly app: AppDependencies;
+export interface ProbeDependencies {
   readonly probes: ReadonlyMap<string, Probe>;
   /** parts whose loss degrades and does not stop the server */
   readonly aids: ReadonlyMap<string, Probe>;
-  /** the files that pages refer to */
-  readonly assets: readonly Asset[];
-  readonly metrics: Metrics;
 }
 
-function metricsRoute({ registry }: Metrics): Route {
+export interface SiteDependencies extends PublicDependencies, ProbeDependencies {
+  readonly app: AppDependencies;
+  /** the files that pages refer to */
+  readonly assets: readonly Asset[];
+}
+
+function metricsRoute({ contentType, text }: MetricsText): Route {
   return {
     method: 'GET',
     path: '/metrics',
     handler: async (exchange) => {
-      exchange.answer({
-        status: 200,
-        contentType: registry.contentType,
-        body: await registry.metrics(),
-      });
+      exchange.answer({ status: 200, contentType, body: await text() });
     },
   };
 }
@@ -75,34 +73,51 @@ export function publicRoutes(
   ];
 }
 
-/**
- * The listeners to open: base and observe (one, told apart by host, when they share a port), admin.
- */
-export function listenersOf(config: Config, site: SiteDependencies): ListenerSettings[] {
-  const { host, port, observePort, adminPort, baseUrl, observeUrl } = config;
-  const { ingest, app, assets, metrics } = site;
+/** Where people and programs reach base and observe: one address when they share a port. */
+export function publicAddresses({
+  host,
+  port,
+  observePort,
+}: Pick<Config, 'host' | 'port' | 'observePort'>): readonly [ListenAddress, ...ListenAddress[]] {
+  const base = { setting: 'PORT', host, port };
+  if (port === observePort && port !== 0) return [base];
+  return [base, { setting: 'OBSERVE_PORT', host, port: observePort }];
+}
+
+/** What is served at the `publicAddresses`, in their order; one port tells its hosts apart. */
+export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
+  const { baseUrl, observeUrl } = config;
+  const { ingest, app, assets } = site;
   const probe = probeRoutes(site.probes, site.aids);
   const base = [...publicRoutes(config, site), ...appRoutes(app), ...assetRoutes(assets), ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest), ...probe];
-  const admin: ListenerSettings = {
+  const [first, second] = publicAddresses(config);
+  if (second !== undefined) {
+    return [
+      { ...first, sites: new Map([['', base]]) },
+      { ...second, sites: new Map([['', observe]]) },
+    ];
+  }
+  const { host: authority, hostname } = new URL(observeUrl);
+  const sites = new Map([
+    ['', base],
+    [authority, observe],
+  ]);
+  // Proxies pass the Host header on without the port; that will do where the names differ.
+  if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
+  return [{ ...first, sites }];
+}
+
+/** What only the operator reaches. */
+export function adminListener(
+  { adminPort }: Pick<Config, 'adminPort'>,
+  metrics: MetricsText,
+  { probes, aids }: ProbeDependencies,
+): ListenerSettings {
+  return {
     setting: 'ADMIN_PORT',
     host: ADMIN_HOST,
     port: adminPort,
-    sites: new Map([['', [metricsRoute(metrics), ...probe]]]),
+    sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes, aids)]]]),
   };
-  if (port === observePort && port !== 0) {
-    const { host: authority, hostname } = new URL(observeUrl);
-    const sites = new Map([
-      ['', base],
-      [authority, observe],
-    ]);
-    // Proxies pass the Host header on without the port; that will do where the names differ.
-    if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
-    return [{ setting: 'PORT', host, port, sites }, admin];
-  }
-  return [
-    { setting: 'PORT', host, port, sites: new Map([['', base]]) },
-    { setting: 'OBSERVE_PORT', host, port: observePort, sites: new Map([['', observe]]) },
-    admin,
-  ];
 }

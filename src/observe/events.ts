@@ -148,6 +148,18 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     stopped(): void {
       log.info('stopped');
     },
+    /** @param thread its number, from 1 */
+    threadFailed(thread: number, error: unknown): void {
+      metrics.faults.inc({ place: 'thread' });
+      log.fatal({ failed: thread, ...errorFacts(error) }, 'a thread failed; the server stops');
+    },
+    /** @param threads numbers of those whose last known counts are shown in place of their own */
+    metricsIncomplete(threads: readonly number[]): void {
+      log.warn(
+        { threads },
+        'threads did not tell their metrics in time; their last ones are shown',
+      );
+    },
     corpusDiffers(error: unknown): void {
       metrics.faults.inc({ place: 'corpus' });
       log.error(errorFacts(error), 'the rule corpus on disk is no longer the pinned one');
@@ -188,18 +200,34 @@ export type Events = ReturnType<typeof ingestEvents> &
   ReturnType<typeof peopleEvents> &
   ReturnType<typeof lifecycleEvents>;
 
+/** Where log lines go, each whole and with its line end. */
+export type LogDestination = DestinationStream;
+
+/** Standard error, so that standard output stays a command's answer. */
+export function openLog(): LogDestination {
+  return pino.destination({ dest: 2, sync: false });
+}
+
+export interface Observer {
+  readonly events: Events;
+  readonly metrics: Metrics;
+  /** Writes lines that were made elsewhere to where this one's go. */
+  readonly write: (lines: string) => void;
+}
+
 /**
- * The one observer of a process.
+ * The one observer of a thread.
  *
  * @param level pino's level names
- * @param destination where lines go; standard error by default, so that standard output stays a
- *   command's answer
+ * @param destination where lines go
+ * @param facts what every line says beside its own, as which thread wrote it
  */
 export function createObserver(
   level: string,
-  destination: DestinationStream = pino.destination({ dest: 2, sync: false }),
-): { events: Events; metrics: Metrics } {
-  const log = pino({ level, base: null }, destination);
+  destination: LogDestination = openLog(),
+  facts: Readonly<Record<string, unknown>> | null = null,
+): Observer {
+  const log = pino({ level, base: facts }, destination);
   const metrics = createMetrics();
   const events = {
     ...ingestEvents(log, metrics),
@@ -208,5 +236,5 @@ export function createObserver(
     ...peopleEvents(log, metrics),
     ...lifecycleEvents(log, metrics),
   };
-  return { events, metrics };
+  return { events, metrics, write: (lines) => destination.write(lines) };
 }

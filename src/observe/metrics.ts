@@ -1,5 +1,5 @@
 /** The counters and gauges that `/metrics` shows, in one registry. Labels are bounded by code. */
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -45,11 +45,13 @@ function declareMetrics(registry: Registry) {
     limitsShared: new Gauge({
       name: 'sluice_limits_shared',
       help: '1 while limits are counted in Redis, 0 while this process counts by itself.',
+      // Of several threads: 0 while one of them counts by itself.
+      aggregator: 'min',
       registers,
     }),
     countedHere: counter(
       'limits_counted_here_total',
-      'Requests counted in this process because Redis did not answer.',
+      'Requests counted apart because the shared count did not answer in time.',
       [],
     ),
     signIns: counter('sign_ins_total', 'Attempts to sign in, by way and outcome.', [
@@ -66,4 +68,21 @@ export type Metrics = ReturnType<typeof declareMetrics> & { readonly registry: R
 export function createMetrics(): Metrics {
   const registry = new Registry();
   return { ...declareMetrics(registry), registry };
+}
+
+/** What a registry holds, as plain data that crosses threads. */
+export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+/** What `/metrics` answers. */
+export interface MetricsText {
+  readonly contentType: string;
+  readonly text: () => Promise<string>;
+}
+
+/**
+ * The metrics of several threads as one text: counters, histograms and gauges added up, but for the
+ * gauges that say otherwise where they are declared.
+ */
+export async function sumMetrics(parts: readonly MetricValues[]): Promise<string> {
+  return await AggregatorRegistry.aggregate([...parts]).metrics();
 }

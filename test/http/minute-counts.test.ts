@@ -3,6 +3,8 @@
  * when Redis stops, hangs and comes back. Needs a redis-server on the PATH; says so when there is
  * none.
  */
+import { connect, createServer } from 'node:net';
+import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMinuteCounts, type MinuteCounts } from '../../src/http/minute-counts.ts';
 import { canStartRedis, demandRedis, startRedis, type TestRedis } from '../support/redis.ts';
@@ -51,6 +53,17 @@ async function admitted(
     decisions.push((await counts.consume(name, limit)).admitted);
   }
   return decisions;
+}
+
+/** How many of so many requests, all at once, are admitted. */
+async function burst(
+  counts: MinuteCounts,
+  name: string,
+  limit: number,
+  requests: number,
+): Promise<number> {
+  const all = Array.from({ length: requests }, () => counts.consume(name, limit));
+  return (await Promise.all(all)).filter(({ admitted: yes }) => yes).length;
 }
 
 async function retryAfter(counts: MinuteCounts, name: string, limit: number): Promise<number> {
@@ -119,6 +132,22 @@ async function connected(...all: MinuteCounts[]): Promise<void> {
   }
 }
 
+/** Stands before a Redis and passes its answers on this much later. */
+async function delayAnswers(url: string, delayMs: number) {
+  const { hostname, port } = new URL(url);
+  const relay = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    near.pipe(far);
+    far.on('data', (answer) => setTimeout(() => near.write(answer), delayMs));
+    near.once('close', () => far.destroy());
+    for (const socket of [near, far]) socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  const address = relay.address();
+  if (address === null || typeof address === 'string') throw new Error('no port was given');
+  return { url: `redis://127.0.0.1:${address.port}`, close: () => void relay.close() };
+}
+
 describe.runIf(canStartRedis)('in Redis', () => {
   let redis: TestRedis;
 
@@ -152,13 +181,67 @@ describe.runIf(canStartRedis)('in Redis', () => {
   test('a large limit: what was admitted without waiting is counted all the same', async () => {
     const [here, there] = [create(redis.url), create(redis.url)];
     await connected(here, there);
-    expect(await admitted(here, 'large', 1000, 400)).not.toContain(false);
+    expect(await admitted(here, 'large', 20_000, 400)).not.toContain(false);
     await here.close();
-    // 600 are left to the other process, and then none.
-    const rest = await admitted(there, 'large', 1000, 700);
-    expect(rest.filter((yes) => yes)).toHaveLength(600);
-    expect(rest.indexOf(false)).toBe(600);
+    const eyes = new Redis(redis.url);
+    expect(await eyes.get('sluice:large')).toBe('400');
+    eyes.disconnect();
+    // 19,600 are left to the other process, and then none.
+    expect(await burst(there, 'large', 20_000, 19_700)).toBe(19_600);
     expect(faults).toEqual([]);
+  });
+
+  test('a burst in one turn, right after an answer: exactly the limit, with either process', async () => {
+    const [here, there] = [create(redis.url), create(redis.url)];
+    await connected(here, there);
+    expect(await admitted(here, 'one turn', 1000, 1)).toEqual([true]);
+    expect(await admitted(there, 'one turn', 1000, 1)).toEqual([true]);
+    const both = [burst(here, 'one turn', 1000, 1000), burst(there, 'one turn', 1000, 1000)];
+    expect((await Promise.all(both)).reduce((sum, one) => sum + one)).toBe(998);
+    expect(faults).toEqual([]);
+  });
+
+  test('a large limit: a hundredth of it at most is admitted before it is counted', async () => {
+    const [here, there] = [create(redis.url), create(redis.url)];
+    await connected(here, there);
+    let atOnce = 0;
+    const decisions: Promise<number>[] = [];
+    for (const counts of [here, there]) {
+      await counts.consume('hundredth', 20_000);
+      for (let request = 0; request < 20_000; request += 1) {
+        decisions.push(
+          counts.consume('hundredth', 20_000).then(({ admitted: yes }) => {
+            if (yes) atOnce += 1;
+            return yes ? 1 : 0;
+          }),
+        );
+      }
+      // Whoever is admitted without an answer of Redis is so before anything comes in.
+      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+      expect(atOnce).toBeLessThanOrEqual(200);
+      atOnce = 0;
+    }
+    const all = (await Promise.all(decisions)).reduce((sum, one) => sum + one);
+    expect(all).toBeGreaterThanOrEqual(19_998);
+    expect(all).toBeLessThanOrEqual(20_000 + 2 * 200);
+  });
+
+  test('what is used up is refused no longer than Redis keeps it, however late it says so', async () => {
+    const eyes = new Redis(redis.url);
+    const relay = await delayAnswers(redis.url, 150);
+    const counts = create(relay.url);
+    await connected(counts);
+    await eyes.set('sluice:late', 5, 'PX', 1000);
+    expect(await admitted(counts, 'late', 1, 1)).toEqual([false]);
+    await waitFor(async () => (await eyes.exists('sluice:late')) === 0, {
+      withinMs: 20_000,
+      what: 'the window to end in Redis',
+    });
+    expect(await admitted(counts, 'late', 1, 1)).toEqual([true]);
+    expect(faults).toEqual([]);
+    eyes.disconnect();
+    await counts.close();
+    relay.close();
   });
 
   test('a burst from both sides on a large limit is admitted once', async () => {
@@ -233,13 +316,13 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
   test('hanging with requests under way that nobody waits for: they are counted here', async () => {
     const counts = create(redis.url);
     await connected(counts);
-    expect(await admitted(counts, 'large', 1000, 1)).toEqual([true]);
+    expect(await admitted(counts, 'large', 10_000, 1)).toEqual([true]);
     redis.freeze();
-    expect(await admitted(counts, 'large', 1000, 99)).not.toContain(false);
+    expect(await admitted(counts, 'large', 10_000, 99)).not.toContain(false);
     await waitFor(() => countedHere === 99, { withinMs: 20_000, what: '99 to be counted here' });
-    const rest = await admitted(counts, 'large', 1000, 1000);
-    expect(rest.indexOf(false)).toBe(900);
-    expect(rest.filter((yes) => yes)).toHaveLength(900);
+    const rest = await admitted(counts, 'large', 10_000, 10_000);
+    expect(rest.indexOf(false)).toBe(9900);
+    expect(rest.filter((yes) => yes)).toHaveLength(9900);
   });
 
   test('hanging: decided in bounded time, the first requests aside without waiting', async () => {

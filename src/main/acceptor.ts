@@ -1,0 +1,152 @@
+/**
+ * What one thread that takes requests has for itself, and everything it serves: writer, keys,
+ * limits, the routes of base and observe. The same on the main thread and on any other.
+ *
+ * Counted and bounded per thread, not per process: remembered keys and sessions' prompts, exports
+ * and passwords under way. Bytes in flight and requests per minute are the process's.
+ */
+import type { Config } from '../config.ts';
+import { CopyWriter, type InflightCount } from '../db/copy-writer.ts';
+import { type Database, ping } from '../db/database.ts';
+import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
+import { createMigrationsProbe } from '../db/migrate.ts';
+import { keepRejectedRequest } from '../db/rejected-requests.ts';
+import { readWorkspaceSettings } from '../db/rule-settings.ts';
+import type { Catalog } from '../engine/catalog.ts';
+import { decide, supportCounts } from '../engine/effective-set.ts';
+import { type Authenticator, createAuthenticator } from '../http/authentication.ts';
+import { ByteBudget, type ByteCount } from '../http/byte-budget.ts';
+import type { MinuteCounts } from '../http/minute-counts.ts';
+import { ocsfSourceOf } from '../http/ocsf.ts';
+import { createApiDocument } from '../http/openapi.ts';
+import type { Probe } from '../http/probe-routes.ts';
+import { createRateLimiter } from '../http/rate-limiter.ts';
+import type { RuleReader } from '../http/rule-routes.ts';
+import type { ListenerSettings } from '../http/server.ts';
+import { createSessionLimiter } from '../http/session-limiter.ts';
+import { createSignInLimiter } from '../http/sign-in-limiter.ts';
+import type { Events } from '../observe/events.ts';
+import { loadDocumentation, pageAssets, pathsOf } from './documents.ts';
+import { keepKeyUse } from './key-use.ts';
+import { peopleOf } from './people.ts';
+import { programVersion } from './program-version.ts';
+import { dashboardReader, findingReader, runReader } from './readers.ts';
+import { createDecoder } from './request-decoder.ts';
+import { type ProbeDependencies, publicListeners } from './sites.ts';
+import type { StopOrder } from './stop-order.ts';
+
+/** What only the main thread knows, asked of it. */
+export interface MainProbes {
+  readonly corpus: Probe;
+  readonly pass: Probe;
+}
+
+export interface AcceptorDependencies {
+  readonly config: Config;
+  readonly database: Database;
+  readonly catalog: Catalog;
+  /** requests per minute, of all threads together; whoever made them closes them */
+  readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
+  readonly main: MainProbes;
+  /** where threads count their bytes together; without it this thread counts alone */
+  readonly shared?: { readonly bodies: ByteCount; readonly rows: InflightCount };
+  readonly events: Events;
+}
+
+export interface Acceptor extends ProbeDependencies {
+  readonly listeners: readonly ListenerSettings[];
+  /** Looks a key up anew at its next request. */
+  readonly forget: Authenticator['forget'];
+}
+
+function ruleReader(catalog: Catalog, database: Database): RuleReader {
+  return {
+    snapshot: catalog.snapshot,
+    rules: catalog.rules,
+    counts: supportCounts(catalog.rules),
+    decide,
+    settings: async (workspaceId) => {
+      const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
+      return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
+    },
+  };
+}
+
+/** What `/ready` asks, on whichever thread. */
+export function probesOf(database: Database, { corpus, pass }: MainProbes): Map<string, Probe> {
+  return new Map<string, Probe>([
+    ['db', () => ping(database)],
+    ['migrations', createMigrationsProbe(database)],
+    ['corpus', corpus],
+    ['pass', pass],
+  ]);
+}
+
+/** The documentation and the files that pages refer to, in this server's words. */
+function pagesOf(config: Config, book: RuleReader) {
+  const assets = pageAssets();
+  const version = programVersion();
+  const apiDocument = createApiDocument({ ...config, version, book });
+  const { brand, baseUrl } = config;
+  const site = { brand, baseUrl, version, assets: pathsOf(assets) };
+  return { assets, apiDocument, documentation: loadDocumentation(site, apiDocument, assets) };
+}
+
+/**
+ * Makes everything but the sockets.
+ *
+ * @param stops takes note of the writer and of the keys' use; what listens is to be added after
+ */
+export function createAcceptor(
+  { config, database, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
+  stops: Pick<StopOrder, 'add'>,
+): Acceptor {
+  const { maxInflightBytes: inflightBytesMax, maxBodyBytes, maxDecodedBodyBytes } = config;
+  const room = shared === undefined ? {} : { inflight: shared.rows };
+  const writer = new CopyWriter(database, { inflightBytesMax, ...room }, events);
+  stops.add('writer', () => writer.close());
+  const authenticator = createAuthenticator({
+    digest: digestKey,
+    find: (digest) => findCredential(database, digest),
+    noteUse: keepKeyUse((ids) => recordKeyUse(database, ids), events, stops),
+  });
+  const rateLimiter = createRateLimiter(minuteCounts);
+  const rules = ruleReader(catalog, database);
+  const readers = { rules, findings: findingReader(database), runs: runReader(database) };
+  const pages = pagesOf(config, rules);
+  const probes = probesOf(database, main);
+  const aids = new Map(minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const]);
+  const listeners = publicListeners(config, {
+    ingest: {
+      authenticator,
+      rateLimiter,
+      budget: new ByteBudget(inflightBytesMax, shared?.bodies),
+      maxBodyBytes,
+      maxDecodedBodyBytes,
+      keepRejected: (rejected) => keepRejectedRequest(database, rejected),
+      decode: createDecoder(writer),
+      events,
+    },
+    read: {
+      authenticator,
+      rateLimiter,
+      ...readers,
+      version: programVersion(),
+      oauthProviders: config.oauthProviders,
+      events,
+    },
+    app: peopleOf(config, database, {
+      ...readers,
+      ...dashboardReader(database),
+      ocsf: ocsfSourceOf(catalog.rules, programVersion()),
+      sessionLimiter: createSessionLimiter(minuteCounts),
+      signInLimiter: createSignInLimiter(minuteCounts),
+      shell: { brand: config.brand, assets: pathsOf(pages.assets) },
+      events,
+    }),
+    probes,
+    aids,
+    ...pages,
+  });
+  return { listeners, probes, aids, forget: authenticator.forget };
+}

@@ -1,0 +1,51 @@
+/** Several writers that count their bytes together: no room is taken twice, and all is given back. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { CopyWriter } from '../../src/db/copy-writer.ts';
+import { encodeRequest } from '../../src/db/encoded-request.ts';
+import { OwnByteCount } from '../../src/http/byte-budget.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+import { decodedRequest, NOON_MS, spanRow } from '../support/rows.ts';
+
+const silent = {
+  inflightChanged: () => {},
+  batchCommitted: () => {},
+  batchFailed: () => {},
+  requestUnstorable: () => {},
+  partitionsChanged: () => {},
+};
+
+let scratch: MigratedDatabase;
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+});
+afterAll(() => scratch.close());
+
+const encode = (name: string) =>
+  encodeRequest(decodedRequest({ spans: [spanRow({ name })] }), 1, NOON_MS);
+
+test('what one writer has taken is missing to the other until it is stored', async () => {
+  const request = encode('a');
+  const inflight = new OwnByteCount();
+  const settings = { inflightBytesMax: request.bytes * 2, inflight };
+  const [one, other] = [1, 2].map(() => new CopyWriter(scratch.database, settings, silent));
+  const stored = [one?.offer(encode('b')), one?.offer(encode('c'))];
+  expect(inflight.total).toBe(request.bytes * 2);
+  await expect(other?.offer(encode('d'))).rejects.toMatchObject({ code: 'overloaded' });
+  await Promise.all(stored);
+  expect(inflight.total).toBe(0);
+  await other?.offer(encode('d'));
+  const rows = await scratch.rows('SELECT name FROM spans ORDER BY name');
+  expect(rows.map(({ name }) => name)).toEqual(['b', 'c', 'd']);
+});
+
+test('a request larger than the whole room is taken when nothing else is there', async () => {
+  const inflight = new OwnByteCount();
+  const settings = { inflightBytesMax: 1, inflight };
+  const [one, other] = [1, 2].map(() => new CopyWriter(scratch.database, settings, silent));
+  const stored = one?.offer(encode('e'));
+  await expect(other?.offer(encode('f'))).rejects.toMatchObject({ code: 'overloaded' });
+  await stored;
+  await other?.offer(encode('f'));
+  expect(inflight.total).toBe(0);
+});

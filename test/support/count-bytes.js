@@ -1,0 +1,18 @@
+/** A worker that takes and gives back 7 bytes of a shared count, and tells what it saw. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { register } from 'tsx/esm/api';
+
+register();
+const { SharedByteCount } = await import('../../src/main/shared-byte-count.ts');
+
+const { memory, turns, limit } = workerData;
+const count = new SharedByteCount(memory);
+let most = 0;
+let taken = 0;
+for (let turn = 0; turn < turns; turn += 1) {
+  if (!count.tryAdd(7, limit)) continue;
+  taken += 1;
+  most = Math.max(most, count.total);
+  count.subtract(7);
+}
+parentPort.postMessage({ most, taken });
