@@ -6,11 +6,9 @@
  * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
  * never in a circle. Nothing is remembered as known before the commit.
  */
-import { pipeline } from 'node:stream/promises';
-import { from as copyFrom } from 'pg-copy-streams';
-
 import type { MetricRow, ResourceRow } from '../model.ts';
 import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
+import { copyIn } from './copy-in.ts';
 import type { Connection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
@@ -181,10 +179,7 @@ async function copyTable(
 ): Promise<void> {
   const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
   if (chunks.length === 0) return;
-  await pipeline(
-    [COPY_HEADER, ...chunks, COPY_TRAILER],
-    connection.query(copyFrom(copyStatement(table))),
-  );
+  await copyIn(connection, copyStatement(table), [COPY_HEADER, ...chunks, COPY_TRAILER]);
 }
 
 /**

@@ -183,7 +183,10 @@ export class CopyWriter {
       elapsedMs: performance.now() - startedAt,
     });
     this.#giveBack(bytes);
-    for (const { resolve } of batch) resolve();
+    for (const { request, resolve } of batch) {
+      request.release();
+      resolve();
+    }
   }
 
   async #transact(requests: readonly EncodedRequest[]): Promise<void> {

@@ -29,6 +29,11 @@ export interface EncodedRequest {
   readonly rows: number;
   /** what the request holds in memory while it waits */
   readonly bytes: number;
+  /**
+   * Gives the rows' memory to other requests. To be called once they are committed and nobody reads
+   * them any more; where that is not certain, never: then it is collected.
+   */
+  readonly release: () => void;
 }
 
 /** Bookkeeping. */
@@ -108,5 +113,6 @@ export function encodeRequest(
     sessionMarks: marks,
     rows: request.spans.length + request.logs.length + request.points.length,
     bytes: heldBytes(held),
+    release: () => {},
   };
 }

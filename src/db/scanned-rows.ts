@@ -179,8 +179,8 @@ export class ScannedRows {
   take(): EncodedRequest {
     const chunks = new Map<TelemetryTable, Buffer>();
     const rows = this.#originPlaces.length;
-    const chunk = rowBytes.take();
-    if (rows > 0) chunks.set(this.#table, chunk);
+    const { bytes, release } = rowBytes.take();
+    if (rows > 0) chunks.set(this.#table, bytes);
     const held = {
       chunks,
       resources: [...this.#resources.values()],
@@ -194,6 +194,7 @@ export class ScannedRows {
       sessionMarks: [],
       rows,
       bytes: heldBytes(held),
+      release,
     };
   }
 }

@@ -14,6 +14,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../errors.ts';
+import { BodyBytes, BodyMemory } from './body-memory.ts';
 import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 import { ResponseStream } from './response-stream.ts';
 
@@ -57,7 +58,11 @@ export interface BodyLimits {
   readonly reserve: (bytes: number) => boolean;
 }
 
-type ChunkListener = (chunk: Buffer | null, isLast: boolean) => void;
+/** Told how many bytes have been added to the body; null when the client is gone. */
+type BodyListener = (added: number | null, isLast: boolean) => void;
+
+/** Of this thread. */
+const memory = new BodyMemory();
 
 export class Exchange {
   readonly method: string;
@@ -79,11 +84,11 @@ export class Exchange {
   /** nothing more of the body will come */
   #complete: boolean;
   #received = 0;
-  /** what came before anybody asked for the body */
-  #early: Buffer[] = [];
+  /** what has come of the body and is not refused */
+  readonly #body = new BodyBytes(memory);
   /** reading is held up; a connection that stays so never sees its next request */
   #paused = false;
-  #onChunk: ChunkListener | null = null;
+  #onBody: BodyListener | null = null;
   /** an answer that waits for the rest of the body to be dropped */
   #refusal: Answer | null = null;
   /** received bytes past which it waits no longer */
@@ -126,7 +131,6 @@ export class Exchange {
 
   #close(): void {
     this.#open = false;
-    this.#early = [];
     clearTimeout(this.#drainTimer);
     const onClosed = this.#onClosed;
     this.#onClosed = () => {};
@@ -136,7 +140,7 @@ export class Exchange {
   #abort(): void {
     if (!this.#open) return;
     this.#close();
-    this.#onChunk?.(null, true);
+    this.#onBody?.(null, true);
     this.#stream?.stop();
   }
 
@@ -148,16 +152,13 @@ export class Exchange {
       if (isLast || this.#received > this.#drainEnd) this.#refuse(this.#refusal);
       return;
     }
-    // uWebSockets.js takes the chunk's memory back when this returns.
-    const copy = Buffer.from(new Uint8Array(chunk));
-    if (this.#onChunk !== null) this.#onChunk(copy, isLast);
-    else {
-      this.#early.push(copy);
+    // Copied at once: uWebSockets.js takes the chunk's memory back when this returns.
+    this.#body.add(new Uint8Array(chunk), this.contentLength);
+    if (this.#onBody !== null) this.#onBody(chunk.byteLength, isLast);
+    else if (!isLast && !this.#paused) {
       // Nobody has asked for the body yet: no more of it than came with the head.
-      if (!isLast && !this.#paused) {
-        this.#paused = true;
-        this.#response.pause();
-      }
+      this.#paused = true;
+      this.#response.pause();
     }
   }
 
@@ -168,52 +169,57 @@ export class Exchange {
   }
 
   /**
-   * Reads the body.
+   * Reads the body. Its memory is used again after `releaseBody`; whoever never calls that leaves it to
+   * be collected.
    *
    * @returns null when the client went away
    * @throws {SluiceError} `body_too_large`, `body_timeout` or `overloaded`
    */
   readBody(limits: BodyLimits): Promise<Buffer | null> {
     return new Promise((resolve, reject) => {
-      const kept: Buffer[] = [];
-      let bytes = 0;
       const finish = (settle: () => void): void => {
         clearTimeout(timer);
-        this.#onChunk = null;
+        this.#onBody = null;
         settle();
       };
-      const refuse = (error: SluiceError): void => finish(() => reject(error));
+      const refuse = (error: SluiceError): void => {
+        this.releaseBody();
+        finish(() => reject(error));
+      };
       const timer = setTimeout(() => {
         refuse(new SluiceError('body_timeout', 'The body did not arrive in time.'));
       }, limits.deadlineMs);
-      this.#deliver((chunk, isLast) => {
-        if (chunk === null) return finish(() => resolve(null));
-        bytes += chunk.length;
-        if (bytes > limits.bytesMax) return refuse(bodyTooLarge(limits.bytesMax));
-        if (!limits.reserve(chunk.length)) return refuse(noRoom());
-        kept.push(chunk);
-        if (!isLast) return;
-        const [only] = kept;
-        finish(() => resolve(kept.length === 1 && only ? only : Buffer.concat(kept)));
+      this.#deliver((added, isLast) => {
+        if (added === null) {
+          this.releaseBody();
+          return finish(() => resolve(null));
+        }
+        if (this.#body.length > limits.bytesMax) return refuse(bodyTooLarge(limits.bytesMax));
+        if (!limits.reserve(added)) return refuse(noRoom());
+        if (isLast) finish(() => resolve(this.#body.bytes));
       });
     });
   }
 
-  #deliver(listener: ChunkListener): void {
+  /** Gives the body's memory to other requests: nothing may read what `readBody` returned any more. */
+  releaseBody(): void {
+    this.#body.release();
+  }
+
+  #deliver(listener: BodyListener): void {
     if (!this.#open) {
       listener(null, true);
       return;
     }
-    const early = Buffer.concat(this.#early);
-    this.#early = [];
+    const { length } = this.#body;
     if (this.#complete) {
       // Chunks of one segment arrive in one go: the last one came while reading was held up.
       this.#resume();
-      listener(early, true);
+      listener(length, true);
       return;
     }
-    this.#onChunk = listener;
-    if (early.length > 0) listener(early, false);
+    this.#onBody = listener;
+    if (length > 0) listener(length, false);
     this.#resume();
   }
 
@@ -231,8 +237,8 @@ export class Exchange {
       return;
     }
     this.#refusal = answer;
-    this.#early = [];
-    this.#onChunk = null;
+    this.#onBody = null;
+    this.releaseBody();
     if ((this.contentLength ?? 0) - this.#received > DRAIN_BYTES_MAX) {
       this.#refuse(answer);
       return;

