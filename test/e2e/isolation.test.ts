@@ -114,6 +114,32 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /app/sign-in': read('nobody'),
   'POST /app/sign-in': { form: { email: 'a@b.test', password: PASSWORD }, own: 401, as: 'nobody' },
   'POST /app/sign-out': { form: {}, own: 303, as: 'session' },
+  // What is changed without a script: the same, as forms, answered with the page to go on with.
+  'POST /app/rules': { form: { experimental: 'false' }, own: 303, as: 'session' },
+  'POST /app/rules/{ruleId}': { form: { enabled: 'null' }, own: 303, as: 'session' },
+  'POST /app/keys': {
+    form: { kind: 'agent', name: 'theirs', rate_limit_per_minute: '1000' },
+    own: 200,
+    as: 'session',
+  },
+  'POST /app/keys/{keyId}/revoke': { form: {}, own: 303, as: 'session' },
+  'POST /app/members/{userId}': { form: { role: 'admin' }, own: 303, as: 'session' },
+  'POST /app/members/{userId}/remove': { form: {}, own: 303, as: 'session' },
+  'POST /app/invitations': {
+    form: { email: 'form@else.test', role: 'admin' },
+    own: 200,
+    as: 'session',
+  },
+  'POST /app/invitations/{invitationId}/withdraw': { form: {}, own: 303, as: 'session' },
+  'POST /app/settings': { form: { name: 'theirs' }, own: 303, as: 'session' },
+  'POST /app/workspace': { form: { workspace: MARK }, own: 303, as: 'session' },
+  'POST /app/sessions/{sessionId}/end': { form: {}, own: 303, as: 'session' },
+  'POST /app/sessions/end-others': { form: {}, own: 303, as: 'session' },
+  'POST /app/password': {
+    form: { current_password: PASSWORD, new_password: `${PASSWORD}!` },
+    own: 401,
+    as: 'session',
+  },
   'GET /app/sign-in/{provider}': { own: 404, as: 'nobody' },
   'GET /app/sign-in/{provider}/callback': { own: 404, as: 'nobody' },
   'GET /app/invitation/{token}': { own: 404, as: 'nobody' },
@@ -334,19 +360,38 @@ describe('another workspace', () => {
   });
 });
 
+/** Makes anew what an earlier question has removed. */
+async function renew(route: string): Promise<void> {
+  const newest = async (column: string, table: string, of: string, id: number) =>
+    await value(`SELECT ${column} AS value FROM ${table} WHERE ${of} = $1 ORDER BY 1 DESC`, [id]);
+  const browser = new Browser(gateway.server.baseUrl, await freshToken(victim.id));
+  if (route.includes('{keyId}')) {
+    await browser.write('POST', '/app/api/keys', { kind: 'agent', name: 'anew' });
+    ids = { ...ids, keyId: await newest('id', 'api_keys', 'workspace_id', victim.id) };
+  }
+  if (route.includes('{invitationId}')) {
+    const whom = { email: `anew-${randomId(8)}@a.test`, role: 'member' };
+    await browser.write('POST', '/app/api/invitations', whom);
+    ids = { ...ids, invitationId: await newest('id', 'invitations', 'workspace_id', victim.id) };
+  }
+  if (route.includes('{userId}')) {
+    ids = { ...ids, userId: String((await addPerson(gateway.database, victim.id, 'member')).id) };
+  }
+  if (route.includes('{sessionId}')) {
+    owner = await addPerson(gateway.database, victim.id, 'owner');
+    ids = { ...ids, sessionId: await newest('id', 'sessions', 'user_id', owner.id) };
+  }
+}
+
 // Last: what the victim asks for itself does change it. It shows that the questions above were
 // refused for who asked them.
 describe('the workspace itself', () => {
   test.each(BASE.map(nameOf))('%s', async (route) => {
     const { as, own } = questionOf(route);
     const token = as === 'session' ? await freshToken(victim.id) : undefined;
-    // Only what one has oneself can be turned to or ended.
-    const mine = ['PUT /app/api/session', 'DELETE /app/api/sessions/{sessionId}'].includes(route);
-    const session = mine ? owner.token : token;
-    if (route.endsWith('{sessionId}')) {
-      const at = 'SELECT id AS value FROM sessions WHERE user_id = $1';
-      ids = { ...ids, sessionId: await value(at, [owner.id]) };
-    }
+    await renew(route);
+    // Only what one has oneself can be ended.
+    const session = route.includes('{sessionId}') ? owner.token : token;
     const credential =
       as === 'agent' || as === 'workspace'
         ? { key: victim[as] }
