@@ -9,3 +9,9 @@ export const createMinuteCounts: typeof counted = (): MinuteCounts => {
     close: async () => {},
   };
 };
+
+function ofThreads(): never {
+  throw new Error('a server that counts nothing has one thread: unset HTTP_THREADS');
+}
+
+export { ofThreads as createExactCounts, ofThreads as createLocalCounts };
