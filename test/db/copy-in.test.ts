@@ -23,7 +23,8 @@ async function onConnection(work: (connection: Connection) => Promise<void>): Pr
   try {
     await work(connection);
   } finally {
-    connection.release();
+    // Not to be used again: one of the tests has it ended.
+    connection.release(true);
   }
 }
 
