@@ -10,9 +10,12 @@ export default defineConfig({
             'test/{otlp,engine,config,observe,cli,main,web}/**/*.test.ts',
             'test/*.test.ts',
           ],
+          testTimeout: 120_000,
         },
       },
-      { test: { name: 'arch', include: ['test/arch/**/*.test.ts'] } },
+      {
+        test: { name: 'arch', include: ['test/arch/**/*.test.ts'], testTimeout: 120_000 },
+      },
       {
         test: {
           name: 'database',
