@@ -7,6 +7,7 @@
 import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from './model/json.ts';
 
 export * from './model/json.ts';
+export * from './model/people.ts';
 export * from './model/telemetry.ts';
 
 // ── Runs and steps ───────────────────────────────────────────────────────────────────────────
@@ -331,20 +332,3 @@ export interface RunFilter {
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
 }
-
-// ── Keys ─────────────────────────────────────────────────────────────────────────────────────
-
-export type KeyKind = 'agent' | 'workspace';
-
-/** A valid key, as the request path needs to know it. The secret itself is nowhere kept. */
-export interface Credential {
-  readonly keyId: number;
-  readonly workspaceId: number;
-  readonly kind: KeyKind;
-  readonly rateLimitPerMinute: number;
-}
-
-export const ROLES = ['owner', 'admin', 'member'] as const;
-export type Role = (typeof ROLES)[number];
-export const PLANS = ['free', 'pro', 'team', 'enterprise'] as const;
-export type Plan = (typeof PLANS)[number];

@@ -2,17 +2,16 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { COMMAND_LINE } from '../db/audit.ts';
+import { type ApiKey, listKeys } from '../db/keys.ts';
+import { endAnyKey, makeKey } from '../db/workspace-writes.ts';
+import { findWorkspace } from '../db/workspaces.ts';
 import {
   AGENT_KEY_PREFIXES,
   type AgentKeyPrefix,
-  type ApiKey,
-  listKeys,
+  type KeyKind,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
-} from '../db/keys.ts';
-import { endAnyKey, makeKey } from '../db/workspace-writes.ts';
-import { findWorkspace } from '../db/workspaces.ts';
-import type { KeyKind } from '../model.ts';
+} from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { paint } from './paint.ts';
 import { renderTable } from './table.ts';

@@ -2,7 +2,7 @@
  * The audit ledger: who changed what, when, from where. Entries are only ever added, in the
  * transaction of the change they record, one writer per workspace at a time.
  */
-import type { Hex16, Int64, JsonObject } from '../model.ts';
+import type { Actor, AuditEntry, Int64, JsonObject } from '../model.ts';
 import {
   CHAIN_START,
   type ChainedEntry,
@@ -18,18 +18,6 @@ import { type Connection, type Database, inTransaction, type Queryable } from '.
 const LOCK_CLASS = 0x61756474;
 /** Entries that a walk reads at a time. */
 const WALK_ROWS = 1000;
-
-/** Who acts. */
-export interface Actor {
-  /** null when it is no signed-in user */
-  readonly userId: number | null;
-  /** e-mail address, or what else acts */
-  readonly name: string;
-  /** address, or `command line` */
-  readonly origin: string;
-  /** of the session that acts; it must be open still when the change is made (authority.ts) */
-  readonly sessionId?: Hex16;
-}
 
 /** Somebody who runs a command beside the database. */
 export const COMMAND_LINE: Actor = {
@@ -127,12 +115,6 @@ export async function recorded<Result>(
     if (change !== null) await appendAudit(connection, workspaceId, actor, change);
     return result;
   });
-}
-
-/** An entry as people read it. */
-export interface AuditEntry extends Omit<ChainedEntry, 'before' | 'after'> {
-  readonly before: JsonObject | null;
-  readonly after: JsonObject | null;
 }
 
 /**

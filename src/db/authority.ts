@@ -5,8 +5,8 @@
  * change under the same lock (`lockLedger`, audit.ts).
  */
 import { SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
-import { type Actor, type Recorded, recorded } from './audit.ts';
+import type { Actor, Role } from '../model.ts';
+import { type Recorded, recorded } from './audit.ts';
 import type { Connection, Database } from './database.ts';
 
 /** @throws {SluiceError} `not_signed_in`, `role_required` */

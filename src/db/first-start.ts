@@ -1,7 +1,8 @@
 /** What a fresh database gets: one workspace, its owner, and a key of each kind. */
+import { RATE_LIMIT_DEFAULT } from '../model.ts';
 import { appendAudit, lockLedger } from './audit.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
-import { createKey, type NewKey, RATE_LIMIT_DEFAULT } from './keys.ts';
+import { createKey, type NewKey } from './keys.ts';
 import { addMember } from './memberships.ts';
 import { generatePassword, hashPassword } from './passwords.ts';
 import { createUser } from './users.ts';

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
+import type { Invitation, Role } from '../model.ts';
 import type { Connection, Queryable } from './database.ts';
 import { digestKey } from './keys.ts';
 
@@ -13,17 +13,6 @@ const TOKEN_BYTES = 32;
 const LIFE_DAYS = 7;
 /** Open invitations of one workspace. */
 const OPEN_MAX = 200;
-
-export interface Invitation {
-  readonly id: number;
-  readonly workspaceId: number;
-  readonly email: string;
-  readonly role: Role;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
-  /** e-mail address of who invited; null when a command did */
-  readonly invitedBy: string | null;
-}
 
 const OPEN = 'i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.expires_at > now()';
 const SELECT = `

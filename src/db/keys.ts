@@ -5,31 +5,22 @@
 import { createHash, randomBytes } from 'node:crypto';
 
 import { OperatorError } from '../errors.ts';
-import type { Credential, KeyKind } from '../model.ts';
+import {
+  type AgentKeyPrefix,
+  type Credential,
+  type KeyKind,
+  type ListedKey,
+  RATE_LIMIT_MAX,
+} from '../model.ts';
 import type { Queryable } from './database.ts';
 import { KEY_REVOKED_CHANNEL } from './key-changes.ts';
-
-export const RATE_LIMIT_DEFAULT = 1000;
-export const RATE_LIMIT_MAX = 100_000;
-
-/** The two spellings of an agent key: `<brand>_live_…` and `<brand>_obs_…`. */
-export const AGENT_KEY_PREFIXES = ['live', 'obs'] as const;
-export type AgentKeyPrefix = (typeof AGENT_KEY_PREFIXES)[number];
 
 const SECRET_BYTES = 32;
 /** Characters of the secret part that stay readable, so that people can tell keys apart. */
 const PREFIX_CHARS = 6;
 
-export interface ApiKey {
-  readonly id: number;
+export interface ApiKey extends ListedKey {
   readonly workspace: string;
-  readonly kind: KeyKind;
-  readonly name: string;
-  readonly prefix: string;
-  readonly rateLimitPerMinute: number;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-  readonly revokedAt: Date | null;
 }
 
 export interface NewKey {

@@ -3,15 +3,14 @@
  * change or remove owners.
  */
 import { SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
-import { type Actor, appendAudit, lockLedger } from './audit.ts';
+import type { Actor, Invitation, Role } from '../model.ts';
+import { appendAudit, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import {
   createInvitation,
   findInvitation,
   findInvitationByToken,
-  type Invitation,
   revokeInvitation,
   takeInvitation,
 } from './invitations.ts';

@@ -3,18 +3,8 @@
  * `recorded` (audit.ts), so one at a time per workspace: what is checked here stays true.
  */
 import { SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
+import type { Member, Membership, Role } from '../model.ts';
 import type { Connection, Queryable } from './database.ts';
-
-export interface Member {
-  readonly userId: number;
-  readonly email: string;
-  readonly displayName: string;
-  readonly role: Role;
-  /** since when it belongs */
-  readonly createdAt: Date;
-  readonly lastSeenAt: Date | null;
-}
 
 const MEMBER = `
   SELECT u.id AS "userId", u.email, u.display_name AS "displayName", m.role,
@@ -30,13 +20,6 @@ export async function listMembers(database: Queryable, workspaceId: number): Pro
     [workspaceId],
   );
   return rows;
-}
-
-/** A workspace that a user belongs to. */
-export interface Membership {
-  readonly slug: string;
-  readonly name: string;
-  readonly role: Role;
 }
 
 /** The workspaces of a user, in order of joining. */

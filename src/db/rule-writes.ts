@@ -3,7 +3,7 @@
  * the next pass: it reads the settings anew with the runs it claims. Whether a rule may run at all
  * is the engine's to say, before this is called.
  */
-import type { Actor } from './audit.ts';
+import type { Actor } from '../model.ts';
 import { recordedByAdmin } from './authority.ts';
 import type { Connection, Database } from './database.ts';
 

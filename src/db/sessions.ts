@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { SluiceError } from '../errors.ts';
-import type { Hex16, Plan, Role } from '../model.ts';
+import type { Hex16, ListedSession, Session } from '../model.ts';
 import type { Queryable } from './database.ts';
 import { digestKey } from './keys.ts';
 
@@ -34,34 +34,6 @@ export interface NewSession {
   readonly address: string;
   /** the hash that the password was checked against; left out when it was no password */
   readonly proof?: string;
-}
-
-/** A session as requests need it. */
-export interface FoundSession {
-  readonly id: Hex16;
-  readonly userId: number;
-  readonly email: string;
-  readonly displayName: string;
-  readonly expiresAt: Date;
-  /** null when the user is in no workspace, or in this one no more */
-  readonly workspace: {
-    readonly id: number;
-    readonly slug: string;
-    readonly name: string;
-    readonly plan: Plan;
-    readonly redactExcerpts: boolean;
-    readonly role: Role;
-  } | null;
-}
-
-/** A session as its user sees it in a list. */
-export interface ListedSession {
-  readonly id: Hex16;
-  readonly createdAt: Date;
-  readonly lastSeenAt: Date;
-  readonly expiresAt: Date;
-  readonly userAgent: string;
-  readonly address: string;
 }
 
 /**
@@ -117,9 +89,9 @@ export async function createSession(
   return { token, expiresAt: made.expiresAt };
 }
 
-interface SessionRow extends Omit<FoundSession, 'workspace'> {
+interface SessionRow extends Omit<Session, 'workspace'> {
   readonly stale: boolean;
-  readonly workspace: FoundSession['workspace'];
+  readonly workspace: Session['workspace'];
 }
 
 /**
@@ -127,10 +99,7 @@ interface SessionRow extends Omit<FoundSession, 'workspace'> {
  *
  * @returns null when there is none, or it is over
  */
-export async function findSession(
-  database: Queryable,
-  token: string,
-): Promise<FoundSession | null> {
+export async function findSession(database: Queryable, token: string): Promise<Session | null> {
   const { rows } = await database.query<SessionRow>({
     name: 'find-session',
     text: `SELECT s.id, s.user_id AS "userId", u.email, u.display_name AS "displayName",

@@ -1,4 +1,5 @@
 /** Who somebody is, by a password or by what a provider says. */
+import type { ProviderAccount } from '../model.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import { findInvitationsByEmail } from './invitations.ts';
 import { joinByInvitation } from './member-writes.ts';
@@ -11,7 +12,6 @@ import {
   findAccount,
   findIdentity,
   holdForLinking,
-  type Identity,
   type Proven,
   removePassword,
   replacePassword,
@@ -38,13 +38,6 @@ export async function signInByPassword(
   const renewed = await hashPassword(password);
   const isRenewed = await replacePassword(database, user.id, stored, renewed);
   return { ...user, proof: isRenewed ? renewed : stored };
-}
-
-/** What a provider says of somebody who signed in there. */
-export interface ProviderAccount extends Identity {
-  /** null unless the provider says that it is verified */
-  readonly verifiedEmail: string | null;
-  readonly displayName: string | null;
 }
 
 /**

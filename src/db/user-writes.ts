@@ -1,7 +1,7 @@
 /** What is done about a person's account, by an operator or its owner, each with its ledger entries. */
 import { OperatorError, SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
-import { type Actor, appendAudit, type Change, lockLedger } from './audit.ts';
+import type { Actor, Role } from '../model.ts';
+import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import { addMember } from './memberships.ts';
 import { hashPassword } from './passwords.ts';

@@ -1,5 +1,7 @@
 /** Users: people with an e-mail address, whatever its capitals, and the ways they sign in. */
+
 import { SluiceError } from '../errors.ts';
+import type { Identity } from '../model.ts';
 import type { Connection, Queryable } from './database.ts';
 
 export interface User {
@@ -97,14 +99,6 @@ export async function findIdentity(
     [issuer, subject],
   );
   return rows[0] ?? null;
-}
-
-/** An account at a provider. */
-export interface Identity {
-  /** the provider's name in the settings */
-  readonly provider: string;
-  readonly issuer: string;
-  readonly subject: string;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What is changed about a workspace itself and its keys, each with its ledger entry. */
 import { OperatorError, SluiceError } from '../errors.ts';
-import type { Plan } from '../model.ts';
-import { type Actor, appendAudit, type Change, lockLedger } from './audit.ts';
+import type { Actor, Plan } from '../model.ts';
+import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import { createKey, type NewKey, revokeKey } from './keys.ts';

@@ -8,6 +8,7 @@ import type { Surface, SurfaceText } from '../model.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
 import { changesIn, normalise, settledLength, type TextRange, toWrittenRange } from './text.ts';
 import { textKey } from './text-key.ts';
+import { boundaryBefore } from './utf8.ts';
 
 /** Where a pattern hit: offsets into the text as it was written, before any cut. */
 export interface TextHit extends TextRange {
@@ -282,11 +283,4 @@ function marksOf(length: number, count: (from: number, to: number) => number): I
     marks[mark] = (marks[mark - 1] as number) + count(to - MARK_BYTES, to);
   }
   return marks;
-}
-
-/** The last offset, not past `at`, where a character begins. */
-function boundaryBefore(bytes: Buffer, at: number): number {
-  let boundary = Math.max(0, at);
-  while (boundary > 0 && ((bytes[boundary] ?? 0) & 0xc0) === 0x80) boundary -= 1;
-  return boundary;
 }

@@ -1,7 +1,8 @@
 /** Signing in and out, and what people see and do about their own sessions. */
-import { z } from 'zod';
 
+import { z } from 'zod';
 import { SluiceError } from '../errors.ts';
+import type { Session } from '../model.ts';
 import { type AccountDependencies, beginSession, changePassword, checkSignIn } from './accounts.ts';
 import type { Answer, HeaderList } from './exchange.ts';
 import { readJson } from './json-body.ts';
@@ -9,7 +10,7 @@ import { email, newPassword, password, slug } from './person-fields.ts';
 import { json } from './problem.ts';
 import { HEX_16 } from './query.ts';
 import type { Route } from './router.ts';
-import { type Session, type Visit, visited, withSession } from './signed-in.ts';
+import { type Visit, visited, withSession } from './signed-in.ts';
 
 const signInBody = z.strictObject({ email, password, workspace: slug.optional() });
 const turnBody = z.strictObject({ workspace: slug });

@@ -3,11 +3,11 @@
  * session begins. Knows no path.
  */
 import { SluiceError } from '../errors.ts';
-import type { Hex16, Role } from '../model.ts';
+import type { Hex16, ListedSession, Membership, Session } from '../model.ts';
 import { abridgeUserAgent, networkOf } from './browser-head.ts';
 import type { HeaderList } from './exchange.ts';
 import type { SignInLimiter } from './sign-in-limiter.ts';
-import type { Session, SessionDependencies, Visit } from './signed-in.ts';
+import type { SessionDependencies, Visit } from './signed-in.ts';
 
 /** What is asked of the rest about accounts. */
 export interface Accounts {
@@ -45,21 +45,6 @@ export interface ProvenUser {
   readonly id: number;
   readonly email: string;
   readonly proof: string;
-}
-
-interface Membership {
-  readonly slug: string;
-  readonly name: string;
-  readonly role: Role;
-}
-
-interface ListedSession {
-  readonly id: Hex16;
-  readonly createdAt: Date;
-  readonly lastSeenAt: Date;
-  readonly expiresAt: Date;
-  readonly userAgent: string;
-  readonly address: string;
 }
 
 export interface AccountDependencies extends SessionDependencies {

@@ -1,7 +1,7 @@
 /** Reading the audit ledger, newest first. */
 import { z } from 'zod';
 
-import type { Int64, JsonObject } from '../model.ts';
+import type { AuditEntry, Int64 } from '../model.ts';
 import { json } from './problem.ts';
 import { parseQuery, wholeNumber } from './query.ts';
 import type { Route } from './router.ts';
@@ -9,19 +9,6 @@ import { ADMINS, type SessionDependencies, signedIn } from './signed-in.ts';
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
-
-interface AuditEntry {
-  readonly seq: Int64;
-  readonly at: Date;
-  readonly actorUserId: number | null;
-  readonly actor: string;
-  readonly origin: string;
-  readonly action: string;
-  readonly subject: string;
-  readonly before: JsonObject | null;
-  readonly after: JsonObject | null;
-  readonly hash: Buffer;
-}
 
 /** Reads a page of a workspace's ledger: entries with a number below `before`. */
 export type AuditReader = (

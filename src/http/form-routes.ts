@@ -2,9 +2,10 @@
  * The dashboard's forms as browsers send them by themselves: what `/app/api` changes can be changed
  * without a script, too. Same needs, same checks, same ledger; the answer is the page to go on with.
  */
-import { z } from 'zod';
 
+import { z } from 'zod';
 import { SluiceError } from '../errors.ts';
+import { AGENT_KEY_PREFIXES, RATE_LIMIT_MAX } from '../model.ts';
 import { shownOncePage } from '../web/app/shell.ts';
 import { type AccountDependencies, beginSession, changePassword } from './accounts.ts';
 import { type DashboardDependencies, formRoute, viewerOf } from './dashboard.ts';
@@ -12,7 +13,7 @@ import { readForm } from './json-body.ts';
 import type { KeyDependencies } from './key-routes.ts';
 import { invitationLink, type MemberDependencies } from './member-routes.ts';
 import { pageAnswer } from './page.ts';
-import { email, name, newPassword, password, role, slug, toId } from './person-fields.ts';
+import { email, name, newPassword, password, requireId, role, slug } from './person-fields.ts';
 import { HEX_16 } from './query.ts';
 import type { Route } from './router.ts';
 import type { SettingDependencies } from './setting-routes.ts';
@@ -27,7 +28,6 @@ export interface FormDependencies
 
 const ADMIN: Needs = { roles: ADMINS };
 const RULE_ADMIN: Needs = { roles: ADMINS, plans: RULE_PLANS };
-const RATE_LIMIT_MAX = 100_000;
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 const tierForm = z.object({ experimental: flag });
@@ -39,7 +39,7 @@ const overrideForm = z.object({
 const keyForm = z.object({
   name,
   kind: z.enum(['agent', 'workspace']),
-  prefix: z.enum(['live', 'obs']).default('live'),
+  prefix: z.enum(AGENT_KEY_PREFIXES).default('live'),
   rate_limit_per_minute: z.coerce.number().int().min(1).max(RATE_LIMIT_MAX),
 });
 const roleForm = z.object({ role });
@@ -47,12 +47,6 @@ const inviteForm = z.object({ email, role });
 const settingForm = z.object({ name: name.optional(), redact_excerpts: flag.optional() });
 const passwordForm = z.object({ current_password: password, new_password: newPassword });
 const turnForm = z.object({ workspace: slug });
-
-function idOf(text: string | undefined): number {
-  const id = toId(text);
-  if (id === null) throw new SluiceError('not_found', 'The workspace has nothing of that id.');
-  return id;
-}
 
 function ruleForms(deps: FormDependencies): Route[] {
   const { rules, settings } = deps;
@@ -110,7 +104,7 @@ function keyForms(deps: FormDependencies): Route[] {
       '/app/keys/{keyId}/revoke',
       ADMIN,
       async ({ request, parameters }) => {
-        await keys.revoke(request.workspace.id, idOf(parameters.keyId), request.actor);
+        await keys.revoke(request.workspace.id, requireId(parameters.keyId), request.actor);
         return '/app/keys';
       },
       deps,
@@ -127,7 +121,7 @@ function memberForms(deps: FormDependencies): Route[] {
       ADMIN,
       async ({ exchange, request, parameters }) => {
         const form = await readForm(exchange, roleForm);
-        const change = { userId: idOf(parameters.userId), role: form.role };
+        const change = { userId: requireId(parameters.userId), role: form.role };
         await members.setRole(request.workspace.id, change, request.actor);
         return path;
       },
@@ -137,7 +131,7 @@ function memberForms(deps: FormDependencies): Route[] {
       `${path}/{userId}/remove`,
       ADMIN,
       async ({ request, parameters }) => {
-        await members.remove(request.workspace.id, idOf(parameters.userId), request.actor);
+        await members.remove(request.workspace.id, requireId(parameters.userId), request.actor);
         return path;
       },
       deps,
@@ -158,7 +152,11 @@ function memberForms(deps: FormDependencies): Route[] {
       '/app/invitations/{invitationId}/withdraw',
       ADMIN,
       async ({ request, parameters }) => {
-        await members.uninvite(request.workspace.id, idOf(parameters.invitationId), request.actor);
+        await members.uninvite(
+          request.workspace.id,
+          requireId(parameters.invitationId),
+          request.actor,
+        );
         return path;
       },
       deps,

@@ -7,9 +7,10 @@
  * Everything a provider says reaches us from the provider itself over TLS, or signed by it; nothing
  * is taken from the address that the browser comes back with but the code and the state.
  */
-import * as client from 'openid-client';
 
+import * as client from 'openid-client';
 import { SluiceError } from '../errors.ts';
+import type { ProviderAccount } from '../model.ts';
 import { email, name } from './person-fields.ts';
 
 /** How long a provider may take over an answer. */
@@ -29,16 +30,6 @@ export interface Flow {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
-}
-
-/** Somebody, as the provider knows them. */
-export interface ProviderAccount {
-  readonly provider: string;
-  readonly issuer: string;
-  readonly subject: string;
-  /** null unless the provider says that it is verified */
-  readonly verifiedEmail: string | null;
-  readonly displayName: string | null;
 }
 
 export interface IdentityProvider {

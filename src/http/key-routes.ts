@@ -2,26 +2,20 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
-import type { KeyKind } from '../model.ts';
+import {
+  type Actor,
+  AGENT_KEY_PREFIXES,
+  type AgentKeyPrefix,
+  type KeyKind,
+  type ListedKey,
+  RATE_LIMIT_DEFAULT,
+  RATE_LIMIT_MAX,
+} from '../model.ts';
 import { readJson } from './json-body.ts';
 import { name, toId } from './person-fields.ts';
 import { json } from './problem.ts';
 import type { Route } from './router.ts';
-import { type Actor, ADMINS, type SessionDependencies, signedIn } from './signed-in.ts';
-
-const LIMIT_DEFAULT = 1000;
-const LIMIT_MAX = 100_000;
-
-interface ListedKey {
-  readonly id: number;
-  readonly kind: KeyKind;
-  readonly name: string;
-  readonly prefix: string;
-  readonly rateLimitPerMinute: number;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-  readonly revokedAt: Date | null;
-}
+import { ADMINS, type SessionDependencies, signedIn } from './signed-in.ts';
 
 /** What is asked of the rest about keys. */
 export interface Keys {
@@ -32,7 +26,7 @@ export interface Keys {
       readonly kind: KeyKind;
       readonly name: string;
       readonly rateLimitPerMinute: number;
-      readonly agentPrefix: 'live' | 'obs';
+      readonly agentPrefix: AgentKeyPrefix;
     },
     actor: Actor,
   ) => Promise<{ readonly id: number; readonly key: string }>;
@@ -46,8 +40,8 @@ export interface KeyDependencies extends SessionDependencies {
 const keyBody = z.strictObject({
   kind: z.enum(['agent', 'workspace']),
   name,
-  rate_limit_per_minute: z.int().min(1).max(LIMIT_MAX).default(LIMIT_DEFAULT),
-  prefix: z.enum(['live', 'obs']).default('live'),
+  rate_limit_per_minute: z.int().min(1).max(RATE_LIMIT_MAX).default(RATE_LIMIT_DEFAULT),
+  prefix: z.enum(AGENT_KEY_PREFIXES).default('live'),
 });
 
 /** List, make, revoke. */

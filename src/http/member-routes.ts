@@ -1,33 +1,14 @@
 /** Who belongs to a workspace, and invitations to it. Only owners deal with owners. */
 import { z } from 'zod';
 
-import { SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
+import type { Actor, Invitation, Member, Role } from '../model.ts';
 import { begun } from './account-routes.ts';
 import type { AccountDependencies } from './accounts.ts';
 import { readJson } from './json-body.ts';
-import { email, name, newPassword, role, toId, token } from './person-fields.ts';
+import { email, name, newPassword, requireId, role, token } from './person-fields.ts';
 import { json } from './problem.ts';
 import type { Route } from './router.ts';
-import { type Actor, ADMINS, sessionOf, signedIn, type Visit, visited } from './signed-in.ts';
-
-interface Member {
-  readonly userId: number;
-  readonly email: string;
-  readonly displayName: string;
-  readonly role: Role;
-  readonly createdAt: Date;
-  readonly lastSeenAt: Date | null;
-}
-
-export interface Invitation {
-  readonly id: number;
-  readonly email: string;
-  readonly role: Role;
-  readonly createdAt: Date;
-  readonly expiresAt: Date;
-  readonly invitedBy: string | null;
-}
+import { ADMINS, sessionOf, signedIn, type Visit, visited } from './signed-in.ts';
 
 /** Who accepts: somebody signed in, or somebody new. */
 export type Accepting =
@@ -69,12 +50,6 @@ const acceptBody = z.strictObject({
   password: newPassword.optional(),
 });
 
-function idOf(text: string | undefined): number {
-  const id = toId(text);
-  if (id === null) throw new SluiceError('not_found', 'The workspace has nothing of that id.');
-  return id;
-}
-
 const toView = (one: Invitation) => ({
   id: one.id,
   email: one.email,
@@ -111,7 +86,7 @@ function memberRoutesOf(deps: MemberDependencies): Route[] {
   const setRole = signedIn(
     { roles: ADMINS },
     async (exchange, { workspace, actor }, { userId }) => {
-      const id = idOf(userId);
+      const id = requireId(userId);
       const body = await readJson(exchange, roleBody);
       await members.setRole(workspace.id, { userId: id, role: body.role }, actor);
       return json({ user_id: id, role: body.role });
@@ -121,7 +96,7 @@ function memberRoutesOf(deps: MemberDependencies): Route[] {
   const remove = signedIn(
     { roles: ADMINS },
     async (_exchange, { workspace, actor }, { userId }) => {
-      const id = idOf(userId);
+      const id = requireId(userId);
       await members.remove(workspace.id, id, actor);
       return json({ user_id: id, removed: true });
     },
@@ -163,7 +138,7 @@ function invitationRoutes(deps: MemberDependencies): Route[] {
   const uninvite = signedIn(
     { roles: ADMINS },
     async (_exchange, { workspace, actor }, { invitationId }) => {
-      const id = idOf(invitationId);
+      const id = requireId(invitationId);
       await members.uninvite(workspace.id, id, actor);
       return json({ id, revoked: true });
     },

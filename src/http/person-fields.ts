@@ -1,6 +1,7 @@
 /** What people type about themselves and their things, as zod takes it. */
 import { z } from 'zod';
 
+import { SluiceError } from '../errors.ts';
 import { ROLES } from '../model.ts';
 
 export const PASSWORD_CHARS_MIN = 12;
@@ -53,4 +54,15 @@ export function toId(text: string | undefined): number | null {
   if (text === undefined || !/^[1-9]\d{0,9}$/.test(text)) return null;
   const id = Number(text);
   return id <= 2_147_483_647 ? id : null;
+}
+
+/**
+ * An id in a path of something of the workspace.
+ *
+ * @throws {SluiceError} `not_found` when it is none
+ */
+export function requireId(text: string | undefined): number {
+  const id = toId(text);
+  if (id === null) throw new SluiceError('not_found', 'The workspace has nothing of that id.');
+  return id;
 }

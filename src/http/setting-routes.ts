@@ -5,7 +5,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
-import type { Rule } from '../model.ts';
+import type { Actor, Rule } from '../model.ts';
 import type { AuthorizedHandler } from './authorized.ts';
 import type { Answer } from './exchange.ts';
 import { readJson } from './json-body.ts';
@@ -14,7 +14,6 @@ import { json, problem } from './problem.ts';
 import type { Route } from './router.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rule-routes.ts';
 import {
-  type Actor,
   ADMINS,
   RULE_PLANS,
   type SessionDependencies,

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 
 import { ERRORS, SluiceError } from '../errors.ts';
-import type { Role } from '../model.ts';
+import type { ProviderAccount, Role, Session } from '../model.ts';
 import {
   invitationPage,
   noticePage,
@@ -15,7 +15,7 @@ import {
 } from '../web/people-pages.ts';
 import { beginSession, checkSignIn, told } from './accounts.ts';
 import type { Answer, Exchange } from './exchange.ts';
-import type { IdentityProvider, ProviderAccount } from './identity-provider.ts';
+import type { IdentityProvider } from './identity-provider.ts';
 import { readForm } from './json-body.ts';
 import type { MemberDependencies } from './member-routes.ts';
 import { pageAnswer, redirect } from './page.ts';
@@ -24,7 +24,7 @@ import { errorHeaders } from './problem.ts';
 import type { Route } from './router.ts';
 import { ownPath } from './same-origin.ts';
 import { FLOW_SECONDS, openFlow, sealFlow } from './sign-in-flow.ts';
-import { type Session, sessionOf, type Visit, type VisitHandler, visited } from './signed-in.ts';
+import { sessionOf, type Visit, type VisitHandler, visited } from './signed-in.ts';
 
 export interface SignInPageDependencies extends MemberDependencies {
   readonly shell: PeopleShell;

@@ -6,7 +6,7 @@
  *   past a cap ─► 429          no workspace, other role ─► 403  plan ─► 403     ─► handler
  */
 import { SluiceError } from '../errors.ts';
-import type { Hex16, Plan, Role } from '../model.ts';
+import type { Actor, Plan, Role, Session, SessionWorkspace } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import { type BrowserHead, clientAddress } from './browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
@@ -17,35 +17,6 @@ import type { Handler, Parameters } from './router.ts';
 import { isSameOrigin } from './same-origin.ts';
 import type { CookieJar } from './session-cookie.ts';
 import type { SessionLimiter } from './session-limiter.ts';
-
-/** An open session. */
-export interface Session {
-  readonly id: Hex16;
-  readonly userId: number;
-  readonly email: string;
-  readonly displayName: string;
-  readonly expiresAt: Date;
-  /** what it looks at; null when its user is in no workspace */
-  readonly workspace: SessionWorkspace | null;
-}
-
-export interface SessionWorkspace {
-  readonly id: number;
-  readonly slug: string;
-  readonly name: string;
-  readonly plan: Plan;
-  readonly redactExcerpts: boolean;
-  /** of the session's user */
-  readonly role: Role;
-}
-
-/** Who acts, as the ledger tells it. */
-export interface Actor {
-  readonly userId: number | null;
-  readonly name: string;
-  readonly origin: string;
-  readonly sessionId: Hex16;
-}
 
 export interface SessionDependencies {
   /** null when the token is that of no open session */

@@ -1,6 +1,6 @@
 /** The dashboard's pages about rules, keys, members, the ledger and settings. */
 import { SluiceError } from '../errors.ts';
-import type { Rule, RuleSettings } from '../model.ts';
+import type { Rule, RuleSettings, SessionWorkspace } from '../model.ts';
 import { auditPage } from '../web/app/audit.ts';
 import { keysPage } from '../web/app/keys.ts';
 import { membersPage } from '../web/app/members.ts';
@@ -16,7 +16,7 @@ import { PASSWORD_CHARS_MIN } from './person-fields.ts';
 import { parseQuery } from './query.ts';
 import type { Route } from './router.ts';
 import { type RuleReader, rulesQuery, toRulePage } from './rule-routes.ts';
-import { ADMINS, RULE_PLANS, type SessionWorkspace } from './signed-in.ts';
+import { ADMINS, RULE_PLANS } from './signed-in.ts';
 
 export interface WorkspacePageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;

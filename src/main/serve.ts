@@ -1,7 +1,7 @@
 /**
  * The server, wired: starts every part in order, and hands back how to stop it.
  *
- * Start: corpus (on a thread) and database side by side → schema, partitions → first workspace →
+ * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
  * workers, pass → what takes requests, on this thread or on several → listeners. Nothing listens
  * before everything behind it works.
  * Stop: no new connections → requests under way → key use → writer → pass → workers → database; each
@@ -77,7 +77,7 @@ export async function serve(
 ): Promise<Started> {
   const { events } = observer;
   const corpusTask = { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
-  // Twice: here, so that a tampered corpus is refused before anything starts; and on the thread
+  // Twice: here, so that a tampered corpus is refused before anything starts; and in the process
   // that parses the files, so that what is parsed is what was verified.
   verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));
   const corpus = buildCatalog(corpusTask);

@@ -2,10 +2,10 @@
  * The audit ledger: a chain that many writers at once keep whole, that refuses every change, and
  * that tells when somebody got past the refusal.
  */
+
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  type Actor,
   appendAudit,
   type Change,
   listAudit,
@@ -15,6 +15,7 @@ import {
 } from '../../src/db/audit.ts';
 import { inTransaction } from '../../src/db/database.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
+import type { Actor } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
 const ACTOR: Actor = { userId: 7, name: 'ana@people.test', origin: '203.0.113.9' };

@@ -1,7 +1,8 @@
 /** Accounts, sessions and invitations as the database keeps them. */
+
 import { randomUUID, scryptSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Actor, COMMAND_LINE, listAudit } from '../../src/db/audit.ts';
+import { COMMAND_LINE, listAudit } from '../../src/db/audit.ts';
 import { inTransaction } from '../../src/db/database.ts';
 import { findInvitationByToken, listInvitations } from '../../src/db/invitations.ts';
 import {
@@ -30,6 +31,7 @@ import {
   switchRedaction,
 } from '../../src/db/workspace-writes.ts';
 import { createWorkspace } from '../../src/db/workspaces.ts';
+import type { Actor } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -30,7 +30,6 @@ export const COMPANIONS_MAX = 2;
 const NO_SET = -1;
 
 export class Branches {
-  readonly size: number;
   /** branch → pattern */
   readonly pattern: Int32Array;
   /** branch → the set that anchors it */
@@ -54,7 +53,6 @@ export class Branches {
    * @param literals how many there are
    */
   constructor(branches: readonly SoughtBranch[], sets: readonly Int32Array[], literals: number) {
-    this.size = branches.length;
     this.pattern = Int32Array.from(branches, ({ pattern }) => pattern);
     this.set = Int32Array.from(branches, ({ set }) => set);
     this.before = Int32Array.from(branches, ({ before }) => this.#reaches.idOf(before));

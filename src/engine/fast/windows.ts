@@ -2,6 +2,8 @@
  * Owns where in a text a pattern may match: windows around its literals' places, as wide as a match can
  * reach. Pairs of byte offsets, start and end.
  */
+
+import { boundaryAfter, boundaryBefore } from '../utf8.ts';
 import { type Branches, COMPANIONS_MAX } from './branches.ts';
 import type { Places } from './places.ts';
 
@@ -117,16 +119,4 @@ function sorted(windows: readonly number[]): number[] {
   const starts = Array.from({ length: windows.length / 2 }, (_, index) => 2 * index);
   starts.sort((a, b) => (windows[a] as number) - (windows[b] as number));
   return starts.flatMap((at) => [windows[at] as number, windows[at + 1] as number]);
-}
-
-function boundaryBefore(text: Buffer, at: number): number {
-  let boundary = Math.max(0, at);
-  while (boundary > 0 && ((text[boundary] ?? 0) & 0xc0) === 0x80) boundary -= 1;
-  return boundary;
-}
-
-function boundaryAfter(text: Buffer, at: number): number {
-  let boundary = Math.min(text.length, at);
-  while (boundary < text.length && ((text[boundary] ?? 0) & 0xc0) === 0x80) boundary += 1;
-  return boundary;
 }

@@ -1,0 +1,142 @@
+/** People, their keys and what the ledger says of them: what is stored and what is shown of it. */
+import type { Hex16, Int64, JsonObject } from './json.ts';
+
+export const ROLES = ['owner', 'admin', 'member'] as const;
+export type Role = (typeof ROLES)[number];
+export const PLANS = ['free', 'pro', 'team', 'enterprise'] as const;
+export type Plan = (typeof PLANS)[number];
+
+export type KeyKind = 'agent' | 'workspace';
+
+/** A valid key, as the request path needs to know it. The secret itself is nowhere kept. */
+export interface Credential {
+  readonly keyId: number;
+  readonly workspaceId: number;
+  readonly kind: KeyKind;
+  readonly rateLimitPerMinute: number;
+}
+
+/** Requests per minute that a key may be given. */
+export const RATE_LIMIT_DEFAULT = 1000;
+export const RATE_LIMIT_MAX = 100_000;
+
+/** The two spellings of an agent key: `<brand>_live_…` and `<brand>_obs_…`. */
+export const AGENT_KEY_PREFIXES = ['live', 'obs'] as const;
+export type AgentKeyPrefix = (typeof AGENT_KEY_PREFIXES)[number];
+
+/** A key as it is shown: never its secret. */
+export interface ListedKey {
+  readonly id: number;
+  readonly kind: KeyKind;
+  readonly name: string;
+  readonly prefix: string;
+  readonly rateLimitPerMinute: number;
+  readonly createdAt: Date;
+  readonly lastUsedAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export interface SessionWorkspace {
+  readonly id: number;
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: Plan;
+  readonly redactExcerpts: boolean;
+  /** of the session's user */
+  readonly role: Role;
+}
+
+/** An open session, as requests need it. */
+export interface Session {
+  readonly id: Hex16;
+  readonly userId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly expiresAt: Date;
+  /** what it looks at; null when its user is in no workspace, or in this one no more */
+  readonly workspace: SessionWorkspace | null;
+}
+
+/** A session as its user sees it in a list. */
+export interface ListedSession {
+  readonly id: Hex16;
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date;
+  readonly expiresAt: Date;
+  readonly userAgent: string;
+  readonly address: string;
+}
+
+/** A workspace that somebody belongs to. */
+export interface Membership {
+  readonly slug: string;
+  readonly name: string;
+  readonly role: Role;
+}
+
+/** Somebody of a workspace. */
+export interface Member {
+  readonly userId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly role: Role;
+  /** since when it belongs */
+  readonly createdAt: Date;
+  readonly lastSeenAt: Date | null;
+}
+
+export interface Invitation {
+  readonly id: number;
+  readonly workspaceId: number;
+  readonly email: string;
+  readonly role: Role;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  /** e-mail address of who invited; null when a command did */
+  readonly invitedBy: string | null;
+}
+
+/** An account at a provider; the subject is the issuer's own. */
+export interface Identity {
+  /** the provider's name in the settings */
+  readonly provider: string;
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** Somebody, as a provider knows them. */
+export interface ProviderAccount extends Identity {
+  /** null unless the provider says that it is verified */
+  readonly verifiedEmail: string | null;
+  readonly displayName: string | null;
+}
+
+/** Who acts, as the ledger tells it. */
+export interface Actor {
+  /** null when it is no signed-in user */
+  readonly userId: number | null;
+  /** e-mail address, or what else acts */
+  readonly name: string;
+  /** address, or `command line` */
+  readonly origin: string;
+  /** of the session that acts; it must be open still when the change is made (authority.ts) */
+  readonly sessionId?: Hex16;
+}
+
+/** An entry of the ledger as it is read. */
+export interface AuditEntry {
+  /** 1 for a workspace's first entry, without gaps */
+  readonly seq: Int64;
+  /** whole milliseconds */
+  readonly at: Date;
+  readonly actorUserId: number | null;
+  readonly actor: string;
+  readonly origin: string;
+  readonly action: string;
+  readonly subject: string;
+  readonly before: JsonObject | null;
+  readonly after: JsonObject | null;
+  /** of the entry before; zeros for the first */
+  readonly prevHash: Buffer;
+  readonly hash: Buffer;
+}
