@@ -1,6 +1,8 @@
 /**
  * Undoes Content-Encoding under a limit, without ever holding what a small body merely claims to be.
  *
+ *   gzip that says how large it becomes ──► inflate in one call ───────────────► use
+ *              │ it does not become that
  *   body ──► inflate, keep ──► ends ──────────────────────────────────────────► use
  *              │ grows past what honest telemetry does: drop, go on counting
  *              ├──► past the limit: 413
@@ -14,6 +16,7 @@ import zlib from 'node:zlib';
 
 import { SluiceError } from '../errors.ts';
 import { type BodyLimits, bodyTooLarge, noRoom } from './exchange.ts';
+import { gunzipAtOnce, gunzippedSize } from './inflate-at-once.ts';
 
 /** Output is handed on in pieces of this size; small enough to stop soon after the limit. */
 const CHUNK_BYTES = 64 * 1024;
@@ -21,6 +24,8 @@ const CHUNK_BYTES = 64 * 1024;
 const HONEST_GROWTH = 32;
 /** Dense bodies that may wait for their turn; more are refused. */
 const DENSE_WAITING_MAX = 32;
+
+const GZIP: ReadonlySet<string> = new Set(['gzip', 'x-gzip']);
 
 type Decoder = () => NodeJS.ReadWriteStream & AsyncIterable<Buffer>;
 
@@ -47,7 +52,10 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
 /** The encodings this process takes, for messages. */
 export const ENCODINGS = ['identity', ...[...DECODERS.keys()].filter((name) => name !== 'x-gzip')];
 
-export type DecodingLimits = Omit<BodyLimits, 'deadlineMs'>;
+export interface DecodingLimits extends Omit<BodyLimits, 'deadlineMs'> {
+  /** does some work when the event loop can be held again */
+  readonly takeTurn: <T>(work: () => T) => Promise<T>;
+}
 
 function nameOf(encoding: string): string {
   return encoding.trim().toLowerCase();
@@ -96,6 +104,18 @@ async function inflate(
   return bytes > keepMax ? null : Buffer.concat(chunks);
 }
 
+/** The decoded body in one call; null when it says nothing of its size, or something else than is so. */
+async function inflateAtOnce(
+  body: Buffer,
+  { bytesMax, reserve, takeTurn }: DecodingLimits,
+  keepMax: number,
+): Promise<Buffer | null> {
+  const size = gunzippedSize(body);
+  if (size === null || size > keepMax || size > bytesMax) return null;
+  if (!reserve(size)) throw noRoom();
+  return await gunzipAtOnce(body, size, takeTurn);
+}
+
 let denseTurn: Promise<unknown> = Promise.resolve();
 let denseWaiting = 0;
 
@@ -114,13 +134,16 @@ async function inDenseTurn<T>(work: () => Promise<T>): Promise<T> {
 }
 
 async function decodeWith<T>(
+  name: string,
   decoder: Decoder,
   body: Buffer,
   limits: DecodingLimits,
   use: (decoded: Buffer) => T | Promise<T>,
 ): Promise<T> {
   const keepMax = Math.max(CHUNK_BYTES, body.length * HONEST_GROWTH);
-  const decoded = await inflate(body, decoder, limits, keepMax);
+  const decoded =
+    (GZIP.has(name) ? await inflateAtOnce(body, limits, keepMax) : null) ??
+    (await inflate(body, decoder, limits, keepMax));
   if (decoded !== null) return await use(decoded);
   return await inDenseTurn(async () => {
     const whole = await inflate(body, decoder, limits, limits.bytesMax);
@@ -147,7 +170,7 @@ export async function withDecodedBody<T>(
   const decoder = DECODERS.get(name);
   if (decoder === undefined) return await use(body);
   try {
-    return await decodeWith(decoder, body, limits, use);
+    return await decodeWith(name, decoder, body, limits, use);
   } catch (error) {
     // zlib names its faults by code; anything else is not about the bytes.
     const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;

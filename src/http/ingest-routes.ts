@@ -134,7 +134,8 @@ async function readAndDecode(
     reserve,
   });
   if (wire === null) return null;
-  const limits = { bytesMax: maxDecodedBodyBytes, reserve };
+  const takeTurn = <T>(work: () => T): Promise<T> => turns.take(work);
+  const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
   return await withDecodedBody(wire, exchange.contentEncoding, limits, (body) =>
     turns.take(() => {
       if (holdsTooManyStructures(body)) {
