@@ -1,6 +1,6 @@
 /**
- * One batch, one transaction: resources and metrics not yet known, COPY per table, marks of sessions,
- * then the runs.
+ * One batch, one transaction, one round trip: resources and metrics not yet known, COPY per table, marks
+ * of sessions, then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
  * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
@@ -8,9 +8,9 @@
  */
 import type { MetricRow, ResourceRow } from '../model.ts';
 import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
-import { copyIn } from './copy-in.ts';
 import type { Connection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
+import { type Copy, runPipeline, type Statement } from './pipeline.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
 import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
@@ -59,86 +59,90 @@ function unknownRows<Row extends { readonly id: string }>(
   );
 }
 
-async function insertResources(connection: Connection, rows: readonly Owned<ResourceRow>[]) {
-  if (rows.length === 0) return;
+function insertResources(rows: readonly Owned<ResourceRow>[]): Statement[] {
+  if (rows.length === 0) return [];
   const column = <T>(value: (row: ResourceRow) => T) => rows.map(({ row }) => value(row));
-  await connection.query({
-    name: 'insert-resources',
-    text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
+  return [
+    {
+      name: 'insert-resources',
+      text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
              dropped_attributes, scope_name, scope_version, scope_attributes, scope_schema_url,
              scope_dropped_attributes)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::json[], $5::text[],
              $6::bigint[], $7::text[], $8::text[], $9::json[], $10::text[], $11::bigint[])
            ON CONFLICT DO NOTHING`,
-    values: [
-      rows.map(({ workspaceId }) => workspaceId),
-      column((row) => row.id),
-      column((row) => row.serviceName),
-      column((row) => row.attributes),
-      column((row) => row.schemaUrl),
-      column((row) => row.droppedAttributes),
-      column((row) => row.scopeName),
-      column((row) => row.scopeVersion),
-      column((row) => row.scopeAttributes),
-      column((row) => row.scopeSchemaUrl),
-      column((row) => row.scopeDroppedAttributes),
-    ],
-  });
+      columns: [
+        rows.map(({ workspaceId }) => workspaceId),
+        column((row) => row.id),
+        column((row) => row.serviceName),
+        column((row) => row.attributes),
+        column((row) => row.schemaUrl),
+        column((row) => row.droppedAttributes),
+        column((row) => row.scopeName),
+        column((row) => row.scopeVersion),
+        column((row) => row.scopeAttributes),
+        column((row) => row.scopeSchemaUrl),
+        column((row) => row.scopeDroppedAttributes),
+      ],
+    },
+  ];
 }
 
-async function insertMetrics(connection: Connection, rows: readonly Owned<MetricRow>[]) {
-  if (rows.length === 0) return;
+function insertMetrics(rows: readonly Owned<MetricRow>[]): Statement[] {
+  if (rows.length === 0) return [];
   const column = <T>(value: (row: MetricRow) => T) => rows.map(({ row }) => value(row));
-  await connection.query({
-    name: 'insert-metrics',
-    text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
+  return [
+    {
+      name: 'insert-metrics',
+      text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
              monotonic, metadata)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
              $6::text[], $7::smallint[], $8::boolean[], $9::json[])
            ON CONFLICT DO NOTHING`,
-    values: [
-      rows.map(({ workspaceId }) => workspaceId),
-      column((row) => row.id),
-      column((row) => row.name),
-      column((row) => row.description),
-      column((row) => row.unit),
-      column((row) => row.kind),
-      column((row) => row.temporality),
-      column((row) => row.monotonic),
-      column((row) => row.metadata),
-    ],
-  });
+      columns: [
+        rows.map(({ workspaceId }) => workspaceId),
+        column((row) => row.id),
+        column((row) => row.name),
+        column((row) => row.description),
+        column((row) => row.unit),
+        column((row) => row.kind),
+        column((row) => row.temporality),
+        column((row) => row.monotonic),
+        column((row) => row.metadata),
+      ],
+    },
+  ];
 }
 
 /** Appended, never updated: `session-runs.ts` takes them from there. */
-async function insertSessionMarks(
-  connection: Connection,
-  requests: readonly EncodedRequest[],
-): Promise<void> {
+function insertSessionMarks(requests: readonly EncodedRequest[]): Statement[] {
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
   );
-  if (marks.length === 0) return;
-  await connection.query({
-    name: 'insert-session-marks',
-    text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
+  if (marks.length === 0) return [];
+  return [
+    {
+      name: 'insert-session-marks',
+      text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[])`,
-    values: [
-      marks.map(({ workspaceId }) => workspaceId),
-      marks.map(({ sessionKey }) => sessionKey),
-      marks.map(({ runId }) => runId),
-      marks.map(({ atUnixNano }) => atUnixNano),
-    ],
-  });
+      columns: [
+        marks.map(({ workspaceId }) => workspaceId),
+        marks.map(({ sessionKey }) => sessionKey),
+        marks.map(({ runId }) => runId),
+        marks.map(({ atUnixNano }) => atUnixNano),
+      ],
+    },
+  ];
 }
 
 /** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
-async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): Promise<void> {
-  if (deltas.length === 0) return;
+function upsertRuns(deltas: readonly RunDelta[]): Statement[] {
+  if (deltas.length === 0) return [];
   const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
-  await connection.query({
-    name: 'upsert-runs',
-    text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
+  return [
+    {
+      name: 'upsert-runs',
+      text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
              start_unix_nano, end_unix_nano, spans, log_records, session_key)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
              $6::bigint[], $7::bigint[], $8::int[], $9::int[], $10::uuid[])
@@ -157,36 +161,32 @@ async function upsertRuns(connection: Connection, deltas: readonly RunDelta[]): 
              log_records = r.log_records + excluded.log_records,
              session_key = coalesce(r.session_key, excluded.session_key),
              last_arrival_at = now()`,
-    values: [
-      column((delta) => delta.workspaceId),
-      column((delta) => delta.runId),
-      column((delta) => (delta.failed ? 'failed' : delta.finished ? 'completed' : 'running')),
-      column((delta) => delta.name),
-      column((delta) => delta.serviceName),
-      column((delta) => delta.startUnixNano),
-      column((delta) => delta.endUnixNano),
-      column((delta) => delta.spans),
-      column((delta) => delta.logRecords),
-      column((delta) => delta.sessionKey),
-    ],
-  });
+      columns: [
+        column((delta) => delta.workspaceId),
+        column((delta) => delta.runId),
+        column((delta) => (delta.failed ? 'failed' : delta.finished ? 'completed' : 'running')),
+        column((delta) => delta.name),
+        column((delta) => delta.serviceName),
+        column((delta) => delta.startUnixNano),
+        column((delta) => delta.endUnixNano),
+        column((delta) => delta.spans),
+        column((delta) => delta.logRecords),
+        column((delta) => delta.sessionKey),
+      ],
+    },
+  ];
 }
 
-async function copyTable(
-  connection: Connection,
-  table: TelemetryTable,
-  requests: readonly EncodedRequest[],
-): Promise<void> {
+function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): Copy[] {
   const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
-  if (chunks.length === 0) return;
-  await copyIn(connection, copyStatement(table), [COPY_HEADER, ...chunks, COPY_TRAILER]);
+  if (chunks.length === 0) return [];
+  return [{ copy: copyStatement(table), pieces: [COPY_HEADER, ...chunks, COPY_TRAILER] }];
 }
 
 /**
- * Stores a batch on a connection, from BEGIN to COMMIT.
+ * Stores a batch in a transaction of its own, in one round trip.
  *
- * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
- *   drops the connection
+ * @throws what PostgreSQL says, and nothing is stored; or that the connection is lost
  */
 export async function storeBatch(
   connection: Connection,
@@ -195,13 +195,13 @@ export async function storeBatch(
 ): Promise<void> {
   const resources = unknownRows(requests, (request) => request.resources, known);
   const metrics = unknownRows(requests, (request) => request.metrics, known);
-  await connection.query('BEGIN');
-  await insertResources(connection, resources);
-  await insertMetrics(connection, metrics);
-  for (const table of TELEMETRY_TABLES) await copyTable(connection, table, requests);
-  await insertSessionMarks(connection, requests);
-  await upsertRuns(connection, mergeDeltas(requests.map(({ runs }) => runs)));
-  await connection.query('COMMIT');
+  await runPipeline(connection, [
+    ...insertResources(resources),
+    ...insertMetrics(metrics),
+    ...TELEMETRY_TABLES.flatMap((table) => copyTable(table, requests)),
+    ...insertSessionMarks(requests),
+    ...upsertRuns(mergeDeltas(requests.map(({ runs }) => runs))),
+  ]);
   for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);
   for (const { workspaceId, row } of metrics) known.add(workspaceId, row.id);
 }

@@ -1,0 +1,146 @@
+/**
+ * Several statements sent at once, and one answer waited for. A statement at a time costs a round trip
+ * each, and on a busy event loop every one of them waits for its turn; meanwhile PostgreSQL, and the
+ * transaction, do nothing.
+ *
+ *   Parse, Bind, Execute … CopyData … Bind, Execute, Sync ──► one ReadyForQuery: all of it, or nothing
+ *
+ * What is sent up to a Sync is one transaction: an error undoes all of it, and the server skips what
+ * follows (PostgreSQL's protocol, "Extended Query: Pipelining"). CopyData needs no CopyInResponse
+ * before it: messages are read in order, and those of a COPY that failed are skipped with the rest.
+ */
+import { Buffer } from 'node:buffer';
+import type pg from 'pg';
+
+import type { Connection } from './database.ts';
+
+export type Cell = string | number | boolean | null;
+
+/** A statement whose parameters are arrays: many rows, column by column. Prepared once per connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+  readonly columns: readonly (readonly Cell[])[];
+}
+
+/** COPY … FROM STDIN of rows that are all in memory. */
+export interface Copy {
+  readonly copy: string;
+  /** header and trailer of COPY's form included; read until the pipeline has succeeded */
+  readonly pieces: readonly Buffer[];
+}
+
+/** PostgreSQL's frontend/backend protocol, message formats: CopyData and CopyDone. */
+const COPY_DATA = 0x64;
+const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4]);
+/** The kind, and a length that counts itself. */
+const HEADER_BYTES = 5;
+const LENGTH_BYTES = 4;
+
+/** The statements that a connection has surely prepared. */
+const prepared = new WeakMap<pg.Connection, Set<string>>();
+
+/** What `pg` asks of a query of one's own; it calls these by name. */
+class Pipeline implements pg.Submittable {
+  /** `pg` puts its timer's end here */
+  callback: () => void = () => {};
+  readonly #steps: readonly (Statement | Copy)[];
+  readonly #settle: (error: Error | null) => void;
+
+  constructor(steps: readonly (Statement | Copy)[], settle: (error: Error | null) => void) {
+    this.#steps = steps;
+    this.#settle = settle;
+  }
+
+  /**
+   * Corked, so that the kernel takes as much as it can at a time. A connection to which only a part
+   * could be written is of no use any more: the next Sync would commit that part.
+   */
+  submit(connection: pg.Connection): Error | undefined {
+    const { stream } = connection;
+    stream.cork();
+    try {
+      for (const step of this.#steps) {
+        if ('copy' in step) sendCopy(connection, step);
+        else sendStatement(connection, step);
+      }
+      connection.sync();
+      stream.uncork();
+    } catch (error) {
+      stream.destroy();
+      return error instanceof Error ? error : new Error(String(error));
+    }
+    return undefined;
+  }
+
+  handleCopyInResponse(): void {}
+
+  handleCommandComplete(): void {}
+
+  handleReadyForQuery(connection: pg.Connection): void {
+    const names = prepared.get(connection) ?? new Set<string>();
+    for (const step of this.#steps) if ('name' in step) names.add(step.name);
+    prepared.set(connection, names);
+    this.callback();
+    this.#settle(null);
+  }
+
+  /** What was not sent yet still goes: the server skips it and is then ready for the next query. */
+  handleError(error: Error): void {
+    this.callback();
+    this.#settle(error);
+  }
+}
+
+function sendStatement(connection: pg.Connection, { name, text, columns }: Statement): void {
+  if (prepared.get(connection)?.has(name) !== true) {
+    // It may be there after all, from a pipeline that failed later on. Closing what is not is no error.
+    connection.close({ type: 'S', name }, true);
+    connection.parse({ name, text, types: [] }, true);
+  }
+  connection.bind({ statement: name, values: columns.map(arrayLiteral) }, true);
+  connection.execute(null, true);
+}
+
+function sendCopy(connection: pg.Connection, { copy, pieces }: Copy): void {
+  connection.parse({ name: '', text: copy, types: [] }, true);
+  connection.bind({ values: [] }, true);
+  connection.execute(null, true);
+  const { stream } = connection;
+  const headers = Buffer.allocUnsafe(HEADER_BYTES * pieces.length);
+  pieces.forEach((piece, index) => {
+    const at = index * HEADER_BYTES;
+    headers[at] = COPY_DATA;
+    headers.writeUInt32BE(piece.length + LENGTH_BYTES, at + 1);
+    stream.write(headers.subarray(at, at + HEADER_BYTES));
+    stream.write(piece);
+  });
+  stream.write(COPY_DONE);
+}
+
+/** A column as PostgreSQL reads an array of one dimension: `{1,NULL,"two \"words\""}`. */
+export function arrayLiteral(cells: readonly Cell[]): string {
+  return `{${cells.map(cellLiteral).join(',')}}`;
+}
+
+function cellLiteral(cell: Cell): string {
+  if (cell === null) return 'NULL';
+  return typeof cell === 'string' ? `"${cell.replace(/["\\]/g, '\\$&')}"` : String(cell);
+}
+
+/**
+ * Runs the steps in one transaction, on a connection that is in none.
+ *
+ * @returns resolves once it is committed
+ * @throws what PostgreSQL says of the first step that fails, after which nothing of them is stored; or
+ *   that the connection is lost, after which that is not known
+ */
+export function runPipeline(
+  connection: Connection,
+  steps: readonly (Statement | Copy)[],
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const settle = (error: Error | null) => (error === null ? resolve() : reject(error));
+    connection.query(new Pipeline(steps, settle));
+  });
+}
