@@ -6,6 +6,7 @@
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { DecodedRequest, Signal } from '../model.ts';
 import type { Events } from '../observe/events.ts';
+import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
 import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
@@ -72,8 +73,8 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly budget: ByteBudget;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
-  /** reads the body only during the call */
-  readonly decode: (signal: Signal, body: Buffer, workspaceId: number) => IngestResult;
+  /** reads the body until it ends, and not after */
+  readonly decode: (signal: Signal, body: Buffer, workspaceId: number) => Pieces<IngestResult>;
   /** keeps a request whose rows PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   readonly events: Pick<
@@ -117,7 +118,7 @@ interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
   readonly request: IngestRequest;
 }
 
-/** Of this thread: bodies that are complete at once are decoded a few at a time. */
+/** Of this thread: bodies that are complete at once, or large, are decoded a little at a time. */
 const turns = new Turns();
 
 async function readAndDecode(
@@ -137,21 +138,28 @@ async function readAndDecode(
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(work);
   const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
   return await withDecodedBody(wire, exchange.contentEncoding, limits, (body) =>
-    turns.take(() => {
-      if (holdsTooManyStructures(body)) {
-        throw new SluiceError(
-          'body_too_large',
-          `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
-        );
-      }
-      const result = decode(signal, body, workspaceId);
-      if (!result.ok) throw new UndecodableBody(result.message, result.path);
-      // A copy of the beginning, so that a large body does not stay until the commit.
-      const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
-      const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
-      return { request: result.request, body: kept, bodyBytes: body.length };
-    }),
+    turns.takeInPieces(decodeBody(signal, body, workspaceId, decode)),
   );
+}
+
+function* decodeBody(
+  signal: Signal,
+  body: Buffer,
+  workspaceId: number,
+  decode: IngestDependencies['decode'],
+): Pieces<DecodedBody> {
+  if (yield* holdsTooManyStructures(body)) {
+    throw new SluiceError(
+      'body_too_large',
+      `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+    );
+  }
+  const result = yield* decode(signal, body, workspaceId);
+  if (!result.ok) throw new UndecodableBody(result.message, result.path);
+  // A copy of the beginning, so that a large body does not stay until the commit.
+  const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
+  const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
+  return { request: result.request, body: kept, bodyBytes: body.length };
 }
 
 /** Stores the rows; a request that PostgreSQL refuses for its data is kept for the operator. */

@@ -1,24 +1,27 @@
 /**
- * Work that holds the event loop, taken in turn. Many bodies may be complete at once; decoding all of
- * them before the next look at the sockets would keep probes, and every other request, waiting for as
- * long as that takes. So after a few milliseconds of work the rest waits for the loop's next round.
+ * Work that holds the event loop, taken in turn. Many bodies may be complete at once, and one may be
+ * large; decoding all of it before the next look at the sockets would keep probes, and every other
+ * request, waiting for as long as that takes. So after a few milliseconds of work the rest waits for the
+ * loop's next round.
  *
  *   sockets are looked at ──► work, up to `TURN_MS` and the last piece begun ──► sockets …
  *
- * One piece is never divided: a body holds the loop for as long as it takes to decode.
+ * First come, first served: what is begun is finished, piece by piece, before the next begins.
  */
 
 /** Small beside what a probe may take, large beside what a round of the loop costs. */
 const TURN_MS = 5;
 
+/** Does one piece; true when it was the last. Never throws. */
+type Step = () => boolean;
+
 export class Turns {
   readonly #now: () => number;
-  readonly #waiting: (() => void)[] = [];
+  /** the first one may be begun */
+  readonly #waiting: Step[] = [];
   /** milliseconds worked since the sockets were looked at */
   #usedMs = 0;
   #isArmed = false;
-  /** waiting work is being done, behind the look at the sockets */
-  #isDraining = false;
 
   /** @param now milliseconds, rising */
   constructor(now: () => number = () => performance.now()) {
@@ -26,37 +29,57 @@ export class Turns {
   }
 
   /**
-   * Does some work, at once or in a later round of the event loop, first come first served.
+   * Does some work, at once or in a later round of the event loop.
    *
    * @throws what `work` throws
    */
-  async take<T>(work: () => T): Promise<T> {
-    if (this.#usedMs >= TURN_MS || this.#waiting.length > 0) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-        this.#arm();
+  take<T>(work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#add(() => {
+        try {
+          resolve(work());
+        } catch (error) {
+          reject(error);
+        }
+        return true;
       });
-    }
-    const startedAt = this.#now();
-    try {
-      return work();
-    } finally {
-      this.#usedMs += this.#now() - startedAt;
-      this.#goOn();
-    }
+    });
   }
 
-  #goOn(): void {
-    if (this.#isDraining && this.#usedMs < TURN_MS) {
-      const next = this.#waiting.shift();
-      if (next !== undefined) {
-        next();
-        return;
-      }
+  /**
+   * Does work that can pause, with looks at the sockets in between.
+   *
+   * @returns what `work` returns
+   * @throws what `work` throws
+   */
+  takeInPieces<T>(work: Iterator<void, T, void>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#add(() => {
+        try {
+          const piece = work.next();
+          if (piece.done !== true) return false;
+          resolve(piece.value);
+        } catch (error) {
+          reject(error);
+        }
+        return true;
+      });
+    });
+  }
+
+  #add(step: Step): void {
+    this.#waiting.push(step);
+    if (this.#waiting.length === 1) this.#work();
+  }
+
+  /** Works until nothing waits, or the turn is used up; the rest is for later rounds. */
+  #work(): void {
+    for (let step = this.#waiting[0]; step !== undefined; step = this.#waiting[0]) {
+      if (this.#usedMs >= TURN_MS) break;
+      const startedAt = this.#now();
+      if (step()) this.#waiting.shift();
+      this.#usedMs += this.#now() - startedAt;
     }
-    // What was drained had the whole turn; the sockets come next, and nothing is carried over.
-    if (this.#isDraining) this.#usedMs = 0;
-    this.#isDraining = false;
     this.#arm();
   }
 
@@ -66,17 +89,18 @@ export class Turns {
     setImmediate(() => this.#onRound());
   }
 
-  /** Behind the look at the sockets. */
+  /** Behind the look at the sockets; not for work that was done in the same round before. */
   #onRound(): void {
     this.#isArmed = false;
     const isUsedUp = this.#usedMs >= TURN_MS;
-    if (isUsedUp || this.#waiting.length === 0) this.#usedMs = 0;
+    this.#usedMs = 0;
     if (this.#waiting.length === 0) return;
     if (isUsedUp) {
       this.#arm();
       return;
     }
-    this.#isDraining = true;
-    this.#waiting.shift()?.();
+    this.#work();
+    // The sockets come next, and nothing is carried over.
+    this.#usedMs = 0;
   }
 }

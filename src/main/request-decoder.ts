@@ -9,9 +9,10 @@ import { ScannedRows } from '../db/scanned-rows.ts';
 import type { IngestDependencies } from '../http/ingest-routes.ts';
 import type { DecodedRequest, Rejection, Signal } from '../model.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
-import { scanRequest } from '../otlp/fast/scan-request.ts';
+import { scanInPieces } from '../otlp/fast/scan-request.ts';
 import { decodeLogs } from '../otlp/logs.ts';
 import { decodeMetrics } from '../otlp/metrics.ts';
+import { type Pieces, toEnd } from '../otlp/pieces.ts';
 import { decodeTraces } from '../otlp/traces.ts';
 
 const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
@@ -41,23 +42,41 @@ export interface RequestContext {
   readonly logRuns: LogRuns;
 }
 
-/**
- * Decodes one export request the fast way, or else the plain way.
- *
- * @param body the request body, decompressed; only read during the call
- */
+/** `decodeInPieces`, at once. */
 export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
-  return scanOrNull(signal, body, context) ?? decodePlainly(signal, body, context);
+  return toEnd(decodeInPieces(signal, body, context));
 }
 
-/** The fast way alone; null when the body is left to the plain one. */
+/**
+ * Decodes one export request the fast way, or else the plain way, which takes it in one piece. To be run
+ * to its end before the next one is decoded.
+ *
+ * @param body the request body, decompressed; read until this ends, and not after
+ */
+export function* decodeInPieces(
+  signal: Signal,
+  body: Buffer,
+  context: RequestContext,
+): Pieces<ReadyResult> {
+  return (yield* scan(signal, body, context)) ?? decodePlainly(signal, body, context);
+}
+
+/** The fast way alone, at once; null when the body is left to the plain one. */
 export function scanOrNull(
   signal: Signal,
   body: Buffer,
-  { workspaceId, arrivedAtMs }: RequestContext,
+  context: RequestContext,
 ): ReadyResult | null {
+  return toEnd(scan(signal, body, context));
+}
+
+function* scan(
+  signal: Signal,
+  body: Buffer,
+  { workspaceId, arrivedAtMs }: RequestContext,
+): Pieces<ReadyResult | null> {
   const rows = new ScannedRows(workspaceId, arrivedAtMs, body.length);
-  if (!scanRequest(signal, body, rows)) return null;
+  if (!(yield* scanInPieces(signal, body, rows))) return null;
   const encoded = rows.take();
   return {
     ok: true,
@@ -81,8 +100,9 @@ export function decodePlainly(
 /** What ingest decodes with: the rows go to the writer once they are asked to be stored. */
 export function createDecoder(writer: CopyWriter): IngestDependencies['decode'] {
   const logRuns = new LogRuns();
-  return (signal, body, workspaceId) => {
-    const result = decodeRequest(signal, body, { workspaceId, arrivedAtMs: Date.now(), logRuns });
+  return function* (signal, body, workspaceId) {
+    const context = { workspaceId, arrivedAtMs: Date.now(), logRuns };
+    const result = yield* decodeInPieces(signal, body, context);
     if (!result.ok) return result;
     const { encoded, rejections, replacedCharacters } = result.request;
     const store = () => writer.offer(encoded);

@@ -6,6 +6,8 @@
  * per 50 bytes.
  */
 
+import { PIECE_BYTES, type Pieces } from './pieces.ts';
+
 /** Most objects and lists of one request; an exporter's batch of 512 spans holds about 15,000. */
 export const STRUCTURES_MAX = 1_000_000;
 
@@ -28,25 +30,36 @@ function endOfString(body: Buffer, start: number): number {
 }
 
 /**
- * Does the body hold more objects and lists than it may? Stops at the first one too many. What
+ * Does the body hold more objects and lists than it may? Stops soon after the first one too many. What
  * stands inside strings does not count; the body need not be valid JSON.
  */
-export function holdsTooManyStructures(body: Buffer, structuresMax = STRUCTURES_MAX): boolean {
+export function* holdsTooManyStructures(
+  body: Buffer,
+  structuresMax = STRUCTURES_MAX,
+): Pieces<boolean> {
   // Each takes a byte at least, so most bodies are decided by their length.
   if (body.length <= structuresMax) return false;
-  let count = 0;
-  let at = 0;
-  while (at < body.length) {
+  const counted = { count: 0, at: 0 };
+  while (counted.at < body.length) {
+    if (counted.at > 0) yield;
+    countUpTo(body, Math.min(body.length, counted.at + PIECE_BYTES), counted);
+    if (counted.count > structuresMax) return true;
+  }
+  return false;
+}
+
+/** Goes on counting up to `end`, or to the end of the string that stands there. */
+function countUpTo(body: Buffer, end: number, counted: { count: number; at: number }): void {
+  let { count, at } = counted;
+  while (at < end) {
     const byte = body[at];
     if (byte === QUOTE) {
       at = endOfString(body, at);
       continue;
     }
-    if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
-      count += 1;
-      if (count > structuresMax) return true;
-    }
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) count += 1;
     at += 1;
   }
-  return false;
+  counted.count = count;
+  counted.at = at;
 }

@@ -98,3 +98,72 @@ test('after a rest, work is done at once again', async () => {
   expect(isDone).toBe(true);
   await taken;
 });
+
+/** So many pieces of so many milliseconds each; notes who works when. */
+function* pieces(
+  name: string,
+  count: number,
+  work: (name: string) => void,
+): Generator<void, string> {
+  for (let piece = 1; piece <= count; piece += 1) {
+    work(name);
+    if (piece < count) yield;
+  }
+  return name;
+}
+
+test('work in pieces lets the sockets be looked at in between, and nobody else begin', async () => {
+  let clock = 0;
+  const turns = new Turns(() => clock);
+  const rounds = countRounds();
+  const order: string[] = [];
+  const worked: number[] = [];
+  const work = (name: string): void => {
+    clock += 2;
+    order.push(name);
+    worked.push(rounds.now());
+  };
+  const done = await Promise.all([
+    turns.takeInPieces(pieces('a', 9, work)),
+    turns.take(() => {
+      work('b');
+      return 'b';
+    }),
+    turns.takeInPieces(pieces('c', 4, work)),
+  ]);
+  rounds.stop();
+  expect(done).toEqual(['a', 'b', 'c']);
+  expect(order.join('')).toBe('aaaaaaaaabcccc');
+  expect(most(worked)).toBe(3);
+  expect(new Set(worked).size).toBe(5);
+});
+
+test('what comes while work in pieces waits for its next round comes behind it', async () => {
+  let clock = 0;
+  const turns = new Turns(() => clock);
+  const order: string[] = [];
+  const work = (name: string): void => {
+    clock += 10;
+    order.push(name);
+  };
+  const first = turns.takeInPieces(pieces('a', 5, work));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(order.length).toBeLessThan(5);
+  await Promise.all([first, turns.take(() => work('b'))]);
+  expect(order.join('')).toBe('aaaaab');
+});
+
+test('a piece that fails rejects, and those behind it are done', async () => {
+  let clock = 0;
+  const turns = new Turns(() => clock);
+  const failing = (function* () {
+    clock += 10;
+    yield;
+    throw new Error('second piece');
+  })();
+  const settled = Promise.allSettled([turns.takeInPieces(failing), turns.take(() => 'b')]);
+  expect(await settled).toMatchObject([
+    { status: 'rejected', reason: new Error('second piece') },
+    { status: 'fulfilled', value: 'b' },
+  ]);
+});

@@ -4,11 +4,13 @@
  * (`../envelope.ts`) takes without a rejection or a repair, and gives the same rows; it gives up on
  * every other, and on unusual JSON, and the plain decoder then reads the whole body.
  *
- * One scanner and one row of each kind serve all requests of the process, one after the other.
+ * One scanner and one row of each kind serve all requests of the thread, one after the other. A large
+ * body may be scanned piece by piece; the next one begins when it is done.
  */
 
 import type { MetricRow, ResourceRow, Signal } from '../../model.ts';
 import { isSessionProduct } from '../log-session.ts';
+import { PIECE_BYTES, type Pieces, toEnd } from '../pieces.ts';
 import { FieldTable } from './field-table.ts';
 import { forgetTraceId } from './id-scanner.ts';
 import { scanLog } from './log-scanner.ts';
@@ -70,18 +72,29 @@ const scanner = new Scanner();
 const span = new ScannedSpan(scanner.arena);
 const log = new ScannedLog(scanner.arena);
 const point = new ScannedPoint(scanner.arena);
+let isOpen = false;
+/** where in the body the present piece began */
+let pieceAt = 0;
+
+/** `scanInPieces`, at once. */
+export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolean {
+  return toEnd(scanInPieces(signal, body, sink));
+}
 
 /**
- * Scans one export request.
+ * Scans one export request. To be run to its end, or returned from, before the next one is scanned.
  *
- * @param body the request body, decompressed; only read during the call
+ * @param body the request body, decompressed; read until this ends, and not after
  * @returns false when the body is left to the plain decoder
  */
-export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolean {
+export function* scanInPieces(signal: Signal, body: Buffer, sink: RowSink): Pieces<boolean> {
+  if (isOpen) throw new Error('another request is being scanned');
+  isOpen = true;
+  pieceAt = 0;
   try {
     scanner.open(body);
     forgetTraceId();
-    scanBody(FRAMES[signal], signal, sink);
+    yield* scanBody(FRAMES[signal], signal, sink);
     return true;
   } catch (error) {
     // A RangeError means that the scanner went past the end of the body or its arena.
@@ -91,23 +104,24 @@ export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolea
     span.lists.release();
     point.lists.release();
     scanner.close();
+    isOpen = false;
   }
 }
 
-function scanBody(frame: Frame, signal: Signal, sink: RowSink): void {
+function* scanBody(frame: Frame, signal: Signal, sink: RowSink): Pieces<void> {
   let seen = 0;
   const { body } = frame;
   for (let field = scanner.firstField(body); field >= 0; field = scanner.nextField(body)) {
     seen = once(seen, field);
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-      scanResource(frame, signal, sink);
+      yield* scanResource(frame, signal, sink);
     }
   }
   scanner.expectEnd();
 }
 
-function scanResource(frame: Frame, signal: Signal, sink: RowSink): void {
+function* scanResource(frame: Frame, signal: Signal, sink: RowSink): Pieces<void> {
   const resource: Texts = { origin: '', schemaUrl: '' };
   const scopes: Scope[] = [];
   let seen = 0;
@@ -121,7 +135,7 @@ function scanResource(frame: Frame, signal: Signal, sink: RowSink): void {
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
       checkOriginWork(resource, scopes.length);
-      scopes.push(scanScope(frame, signal, resource, sink));
+      scopes.push(yield* scanScope(frame, signal, resource, sink));
     }
   }
   checkOriginWork(resource, scopes.length);
@@ -150,7 +164,7 @@ function readText(texts: Texts, field: number): void {
   else texts.schemaUrl = text;
 }
 
-function scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink): Scope {
+function* scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink): Pieces<Scope> {
   const texts: Texts = { origin: '', schemaUrl: '' };
   let rows = 0;
   let withoutTrace = 0;
@@ -164,6 +178,10 @@ function scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink)
     }
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
+      if (scanner.at - pieceAt >= PIECE_BYTES) {
+        yield;
+        pieceAt = scanner.at;
+      }
       rows += scanItem(signal, sink);
       if (signal !== 'logs' || log.hasTraceId) continue;
       // Mostly the product can be told already, and the rest of the body need not be scanned.
