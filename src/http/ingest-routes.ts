@@ -8,7 +8,6 @@ import type { DecodedRequest, Signal } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
-import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
 import type { ByteAccount, ByteBudget } from './byte-budget.ts';
 import { checkEncoding, withDecodedBody } from './content-encoding.ts';
@@ -73,7 +72,7 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly budget: ByteBudget;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
-  /** reads the body until it ends, and not after */
+  /** reads the body until it ends, and not after; throws what the request is answered with */
   readonly decode: (signal: Signal, body: Buffer, workspaceId: number) => Pieces<IngestResult>;
   /** keeps a request whose rows PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
@@ -148,12 +147,6 @@ function* decodeBody(
   workspaceId: number,
   decode: IngestDependencies['decode'],
 ): Pieces<DecodedBody> {
-  if (yield* holdsTooManyStructures(body)) {
-    throw new SluiceError(
-      'body_too_large',
-      `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
-    );
-  }
   const result = yield* decode(signal, body, workspaceId);
   if (!result.ok) throw new UndecodableBody(result.message, result.path);
   // A copy of the beginning, so that a large body does not stay until the commit.

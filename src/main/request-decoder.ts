@@ -6,6 +6,7 @@ import type { CopyWriter } from '../db/copy-writer.ts';
 import { type EncodedRequest, encodeRequest } from '../db/encoded-request.ts';
 import { LogRuns } from '../db/log-runs.ts';
 import { ScannedRows } from '../db/scanned-rows.ts';
+import { SluiceError } from '../errors.ts';
 import type { IngestDependencies } from '../http/ingest-routes.ts';
 import type { DecodedRequest, Rejection, Signal } from '../model.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
@@ -13,6 +14,7 @@ import { scanInPieces } from '../otlp/fast/scan-request.ts';
 import { decodeLogs } from '../otlp/logs.ts';
 import { decodeMetrics } from '../otlp/metrics.ts';
 import { type Pieces, toEnd } from '../otlp/pieces.ts';
+import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
 import { decodeTraces } from '../otlp/traces.ts';
 
 const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
@@ -52,13 +54,22 @@ export function decodeRequest(signal: Signal, body: Buffer, context: RequestCont
  * to its end before the next one is decoded.
  *
  * @param body the request body, decompressed; read until this ends, and not after
+ * @throws {SluiceError} `body_too_large` when it holds more objects and lists than may be built of it
  */
 export function* decodeInPieces(
   signal: Signal,
   body: Buffer,
   context: RequestContext,
 ): Pieces<ReadyResult> {
-  return (yield* scan(signal, body, context)) ?? decodePlainly(signal, body, context);
+  const scanned = yield* scan(signal, body, context);
+  if (scanned !== null) return scanned;
+  if (yield* holdsTooManyStructures(body)) {
+    throw new SluiceError(
+      'body_too_large',
+      `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+    );
+  }
+  return decodePlainly(signal, body, context);
 }
 
 /** The fast way alone, at once; null when the body is left to the plain one. */

@@ -9,6 +9,7 @@
 
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { JsonValue } from '../../model.ts';
+import { STRUCTURES_MAX } from '../structure-count.ts';
 import { Arena } from './arena.ts';
 import { bytesBefore, HEX_VALUES, isDigit, specials } from './byte-tests.ts';
 import { FieldTable, standsAt, UNKNOWN_FIELD } from './field-table.ts';
@@ -54,6 +55,8 @@ export class Scanner {
   view: DataView = NO_VIEW;
   /** the next byte to read */
   at = 0;
+  /** objects and lists opened so far; one that was read twice counts twice */
+  structures = 0;
   /** the last time read: whole seconds, and nanoseconds below one second */
   seconds = 0;
   nanos = 0;
@@ -64,6 +67,7 @@ export class Scanner {
     this.body = body;
     this.view = new DataView(body.buffer, body.byteOffset, body.byteLength);
     this.at = 0;
+    this.structures = 0;
     this.#encoding = isAscii(body) ? 'latin1' : 'utf8';
     if (this.#encoding === 'utf8' && !isUtf8(body)) throw LEFT_TO_PLAIN;
   }
@@ -97,6 +101,11 @@ export class Scanner {
     }
   }
 
+  /** Leaves a body with more objects and lists than it may hold to be counted exactly, and refused. */
+  checkStructures(): void {
+    if (this.structures > STRUCTURES_MAX) throw LEFT_TO_PLAIN;
+  }
+
   /** Opens an object; false when it has no members and is closed again. */
   openObject(): boolean {
     return this.#open(OPEN_OBJECT, CLOSE_OBJECT);
@@ -118,6 +127,7 @@ export class Scanner {
   #open(open: number, close: number): boolean {
     if (this.peek() !== open) throw LEFT_TO_PLAIN;
     this.at += 1;
+    this.structures += 1;
     if (this.peek() !== close) return true;
     this.at += 1;
     return false;
@@ -309,6 +319,7 @@ export class Scanner {
 
   /** The value between two places that `skipValue` has found. */
   parse(start: number, end: number): JsonValue {
+    this.checkStructures();
     return JSON.parse(this.slice(start, end)) as JsonValue;
   }
 

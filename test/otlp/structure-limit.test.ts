@@ -1,0 +1,54 @@
+/**
+ * How many objects and lists a body may hold, whichever way it is decoded: the fast way counts while it
+ * scans, and must not miss any.
+ */
+import { expect, test } from 'vitest';
+import { decodeRequest, scanOrNull } from '../../src/main/request-decoder.ts';
+import { STRUCTURES_MAX } from '../../src/otlp/structure-count.ts';
+import { freshContext } from './both-ways.ts';
+
+/** Around the records: `{[{[{[`. */
+const FRAME = 6;
+
+/** A body of so many objects and lists: records of a kind, then empty ones. */
+function bodyOf(record: string, structures: number): Buffer {
+  const each = record.split(/[{[]/).length - 1;
+  const whole = Math.floor((structures - FRAME) / each);
+  const rest = structures - FRAME - whole * each;
+  const records = [...Array<string>(whole).fill(record), ...Array<string>(rest).fill('{}')];
+  return Buffer.from(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[${records.join(',')}]}]}]}`);
+}
+
+const entry = (key: string, value: string): string => `{"key":"${key}","value":${value}}`;
+const record = (...entries: string[]): string => `{"attributes":[${entries.join(',')}]}`;
+const strings = Array.from({ length: 40 }, (_, key) => entry(`k${key}`, '{"stringValue":"v"}'));
+
+test.each<[string, string]>([
+  ['strings', record(...strings)],
+  [
+    'numbers',
+    record(...strings.map((one) => one.replace('{"stringValue":"v"}', '{"intValue":1}'))),
+  ],
+  ['spaces', record(...strings).replaceAll('{', '{ ')],
+  ['lists', record(entry('list', `{"arrayValue":{"values":[${'{"intValue":1},'.repeat(40)}{}]}}`))],
+  ['maps', record(entry('map', `{"kvlistValue":{"values":[${strings.join(',')}]}}`))],
+  ['a member that nobody knows', `{"other":[${'[{}],'.repeat(40)}{}]}`],
+  ['a body', `{"body":{"arrayValue":{"values":[${'{"boolValue":true},'.repeat(40)}{}]}}}`],
+])('%s count, each of them', (_what, one) => {
+  const most = bodyOf(one, STRUCTURES_MAX);
+  expect(scanOrNull('logs', most, freshContext())).not.toBeNull();
+  const tooMany = bodyOf(one, STRUCTURES_MAX + 1);
+  expect(scanOrNull('logs', tooMany, freshContext())).toBeNull();
+  expect(() => decodeRequest('logs', tooMany, freshContext())).toThrow(
+    expect.objectContaining({ code: 'body_too_large' }),
+  );
+});
+
+test('what the fast way has to parse is refused before it is built', () => {
+  // The same key twice: such a list is parsed, all of it.
+  const list = `{"arrayValue":{"values":[${'{},'.repeat(STRUCTURES_MAX)}{}]}}`;
+  const body = bodyOf(record(entry('twice', '{}'), entry('twice', list)), STRUCTURES_MAX + 20);
+  expect(() => decodeRequest('logs', body, freshContext())).toThrow(
+    expect.objectContaining({ code: 'body_too_large' }),
+  );
+});
