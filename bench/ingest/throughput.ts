@@ -12,6 +12,9 @@ import { inTurn, tell, type Variant } from './series.ts';
 import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
 
 export const SPANS_PER_BODY = 100;
+/** exporters at a time, each with one request under way: a deployment at its peak */
+const PEAK_CONNECTIONS = 64;
+/** fewer, where what is asked is how bodies compare */
 const CONNECTIONS = 16;
 
 export interface ThroughputSettings {
@@ -35,7 +38,7 @@ function loadOf(
   kind: BodyKind,
   bodies: number,
   expected: Contents | null = null,
-  connections = CONNECTIONS,
+  connections = PEAK_CONNECTIONS,
 ): Variant {
   const pace = { type: 'once', bodies } as const;
   return { name, measure: () => measureLoad(stage, target, { kind, connections, pace, expected }) };
@@ -129,7 +132,7 @@ export async function measureBodies(
     [false, true].map((gzip) => {
       const count = Math.ceil(bodies * share);
       const one = { ...kind, gzip };
-      return loadOf(stage, nameOfBody(one), stage.sluice, one, count);
+      return loadOf(stage, nameOfBody(one), stage.sluice, one, count, null, CONNECTIONS);
     }),
   );
   return await inTurn(variants, rounds);

@@ -9,7 +9,7 @@
 
 const BYTES_MIN = 4 * 1024;
 /** What is larger is rare, and taken from the heap. */
-const BYTES_MAX = 1024 * 1024;
+const BYTES_MAX = 4 * 1024 * 1024;
 /** Kept for later bodies, all sizes together. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
