@@ -7,19 +7,21 @@
  */
 import type { Step, SurfaceText } from '../../model.ts';
 import { textKey } from '../text-key.ts';
+import { type About, Known } from './about.ts';
 import { createBudget } from './budget.ts';
 import type { Convention, StepKind } from './convention.ts';
 import { CONVENTIONS } from './conventions.ts';
-import { applies } from './marks.ts';
 import { FAILURE_PLACE } from './otel-infrastructure.ts';
 import { type Piece, place } from './parts.ts';
 import { readStep } from './read-rows.ts';
 import { resolve } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';
-import { logEvent, type Tables, tablesOf } from './tables.ts';
+import { logEvent } from './tables.ts';
 import { isText, textsOf } from './value-text.ts';
 
 const STATUS_ERROR = 2;
+/** Of this thread, whatever the run: the conventions do not change. */
+const KNOWN = new Known(CONVENTIONS);
 
 export interface Extraction {
   /** by step, then in telling order */
@@ -39,13 +41,15 @@ export function extractSurfaces(
   steps: readonly Step[],
   conventions: readonly Convention[] = CONVENTIONS,
 ): Extraction {
-  const known = new Known(conventions);
-  const kinds = kindsOf(steps, known);
+  const known = conventions === CONVENTIONS ? KNOWN : new Known(conventions);
+  const abouts = steps.map((step) => known.about(step));
+  const kinds = kindsOf(steps, abouts);
   let exceeded = 0;
   const texts = steps.flatMap((step, index) => {
     const kind = kinds[index] ?? 'other';
-    if (kind === 'duplicate') return [];
-    const told = readStep(step, kind, known.about(step));
+    const about = abouts[index];
+    if (kind === 'duplicate' || about === undefined) return [];
+    const told = readStep(step, kind, about.tables);
     const status = readStatus(step, kind);
     exceeded += told.exceeded + status.exceeded;
     const seen = new Set<string>();
@@ -59,31 +63,13 @@ export function extractSurfaces(
   return { texts, exceeded, kinds };
 }
 
-/** The conventions, and the tables of each combination of them that a step has shown so far. */
-class Known {
-  readonly conventions: readonly Convention[];
-  readonly #tables = new Map<string, Tables>();
-
-  constructor(conventions: readonly Convention[]) {
-    this.conventions = conventions;
-  }
-
-  about(step: Step): Tables {
-    const about = this.conventions.filter((convention) => applies(convention, step));
-    const key = about.map(({ name }) => name).join(' ');
-    const known = this.#tables.get(key);
-    if (known !== undefined) return known;
-    const tables = tablesOf(about);
-    this.#tables.set(key, tables);
-    return tables;
-  }
-}
-
 /** The kind of every step. A log record that does not show its own has that of its span. */
-function kindsOf(steps: readonly Step[], known: Known): StepKind[] {
-  const own = steps.map((step): StepKind => {
-    const event = step.source === 'log' ? logEvent(step, known.about(step)) : undefined;
-    return event?.kind ?? stepKindOf(step, known.conventions);
+function kindsOf(steps: readonly Step[], abouts: readonly About[]): StepKind[] {
+  const own = steps.map((step, index): StepKind => {
+    const about = abouts[index];
+    if (about === undefined) return 'other';
+    const event = step.source === 'log' ? logEvent(step, about.tables) : undefined;
+    return event?.kind ?? stepKindOf(step, about.kinds);
   });
   const ofSpan = new Map(
     steps.map((step, index) => [step.source === 'span' ? step.spanId : null, own[index]]),

@@ -19,6 +19,7 @@ import { unflatten } from './flatten.ts';
 import { contentOf, readMessageEvent, readMessages } from './messages.ts';
 import { type Piece, place } from './parts.ts';
 import { readValue, resolve, UNSAID } from './read-value.ts';
+import { type RowTable, rowTable } from './row-table.ts';
 import { eventRow, logEvent, type Tables } from './tables.ts';
 import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
 
@@ -59,24 +60,18 @@ class StepReading {
   }
 
   pieces(): Piece[] {
-    const { rows, events } = this.#tables;
+    const { proper, raw, equal, events } = this.#tables;
     const { attributes, events: happened, source } = this.#step;
-    const ofRaw = (...raws: AttributeRow['raw'][]) =>
-      this.#readAttributes(
-        rows.filter(({ raw }) => raws.includes(raw)),
-        attributes,
-        toPlain,
-      );
     const told = [
-      ...ofRaw(undefined),
+      ...this.#readAttributes(proper, attributes, toPlain),
       ...happened.flatMap((event) => {
         const row = eventRow(events, event.name);
         return row === undefined ? [] : this.#readEvent(row, toPlainMap(event.attributes));
       }),
       ...(source === 'log' ? this.#readLog() : []),
-      ...ofRaw('input', 'output'),
+      ...this.#readAttributes(raw, attributes, toPlain),
     ];
-    const again = ofRaw('equal');
+    const again = this.#readAttributes(equal, attributes, toPlain);
     if (again.length === 0) return told;
     const known = new Set(told.map(({ text }) => textKey(text)));
     return [...told, ...again.filter(({ text }) => !known.has(textKey(text)))];
@@ -86,7 +81,9 @@ class StepReading {
     const row = logEvent(this.#step, this.#tables);
     if (row === undefined) return this.#readBody();
     const { attributes, body } = this.#step;
-    if (row.carries === 'own') return this.#readAttributes(row.attributes, attributes, toPlain);
+    if (row.carries === 'own') {
+      return this.#readAttributes(rowTable(row.attributes), attributes, toPlain);
+    }
     // A span event that became a log record on its way has its message where it had it.
     const isElsewhere = row.carries === 'message' && (body === null || body === row.event);
     return this.#readEvent(row, isElsewhere ? toPlainMap(attributes) : toPlain(body));
@@ -106,8 +103,8 @@ class StepReading {
     return spanId === null ? [] : this.#readAttributes(unnamed, { body }, toPlain);
   }
 
-  #readAttributes(rows: readonly AttributeRow[], attributes: JsonObject, plain: ToPlain): Piece[] {
-    return rows.flatMap((row) => {
+  #readAttributes(rows: RowTable, attributes: JsonObject, plain: ToPlain): Piece[] {
+    return rows.about(attributes).flatMap((row) => {
       if (row.raw !== undefined && row.raw !== 'equal' && this.#told.has(row.raw)) return [];
       const pieces = this.#readRow(row, attributes, plain);
       if (row.raw === undefined && row.aside !== true) this.#noteSides(row, pieces);
@@ -199,7 +196,7 @@ class StepReading {
       case 'attributes':
         return this.#readCarried(this.#tables.rows, carrier);
       case 'own':
-        return this.#readCarried(row.attributes, carrier);
+        return this.#readCarried(rowTable(row.attributes), carrier);
       case 'message': {
         const { onTool, beside, side, role } = row;
         const isToolText =
@@ -210,7 +207,9 @@ class StepReading {
             : readMessageEvent(carrier, side, role, budget),
         );
         if (pieces.length > 0 && this.#step.dropped === 0) this.#told.add(side);
-        return beside === undefined ? pieces : [...pieces, ...this.#readCarried(beside, carrier)];
+        return beside === undefined
+          ? pieces
+          : [...pieces, ...this.#readCarried(rowTable(beside), carrier)];
       }
       case 'nothing':
         return [];
@@ -218,7 +217,7 @@ class StepReading {
   }
 
   /** Reads an event that carries attributes; from a log body they come plain, or in a string. */
-  #readCarried(rows: readonly AttributeRow[], sent: JsonValue): Piece[] {
+  #readCarried(rows: RowTable, sent: JsonValue): Piece[] {
     const budget = createBudget();
     const carrier = open(sent, budget);
     if (budget.exceeded) this.exceeded += 1;

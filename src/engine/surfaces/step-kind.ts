@@ -4,18 +4,14 @@
  */
 import type { JsonValue, Step } from '../../model.ts';
 import { createBudget } from './budget.ts';
-import type { Convention, KindRow, StepKind } from './convention.ts';
-import { applies } from './marks.ts';
+import type { KindRow, StepKind } from './convention.ts';
 import { isObject, open } from './value-text.ts';
 
-/** The kind a step shows by itself. */
-export function stepKindOf(step: Step, conventions: readonly Convention[]): StepKind {
-  for (const convention of conventions) {
-    if (convention.kinds === undefined || !applies(convention, step)) continue;
-    for (const row of convention.kinds) {
-      const kind = kindBy(row, step);
-      if (kind !== undefined) return kind;
-    }
+/** The kind a step shows by itself. @param rows of the conventions that are about it */
+export function stepKindOf(step: Step, rows: readonly KindRow[]): StepKind {
+  for (const row of rows) {
+    const kind = kindBy(row, step);
+    if (kind !== undefined) return kind;
   }
   return 'other';
 }
