@@ -1,6 +1,6 @@
 /**
- * One batch, one transaction, one round trip: resources and metrics not yet known, COPY per table, marks
- * of sessions, then the runs.
+ * One batch, one transaction, sent at once: resources and metrics not yet known, COPY per table, marks of
+ * sessions, then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
  * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
@@ -184,9 +184,10 @@ function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): 
 }
 
 /**
- * Stores a batch in a transaction of its own, in one round trip.
+ * Stores a batch in a transaction of its own.
  *
- * @throws what PostgreSQL says, and nothing is stored; or that the connection is lost
+ * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
+ *   drops the connection
  */
 export async function storeBatch(
   connection: Connection,

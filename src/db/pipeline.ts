@@ -1,13 +1,14 @@
 /**
- * Several statements sent at once, and one answer waited for. A statement at a time costs a round trip
- * each, and on a busy event loop every one of them waits for its turn; meanwhile PostgreSQL, and the
- * transaction, do nothing.
+ * The statements of a transaction sent at once, and one answer waited for. A statement at a time costs a
+ * round trip each, and on a busy event loop every one of them waits for its turn; meanwhile PostgreSQL,
+ * and the transaction, do nothing.
  *
- *   Parse, Bind, Execute … CopyData … Bind, Execute, Sync ──► one ReadyForQuery: all of it, or nothing
+ *   BEGIN, Parse, Bind, Execute … CopyData … Sync ──► one ReadyForQuery ──► COMMIT ──► one more
  *
- * What is sent up to a Sync is one transaction: an error undoes all of it, and the server skips what
- * follows (PostgreSQL's protocol, "Extended Query: Pipelining"). CopyData needs no CopyInResponse
- * before it: messages are read in order, and those of a COPY that failed are skipped with the rest.
+ * After an error the server skips what follows up to the Sync (PostgreSQL's protocol, "Extended Query:
+ * Pipelining"). CopyData needs no CopyInResponse before it: messages are read in order, and those of a
+ * COPY that failed are skipped with the rest. COMMIT goes apart: a server that hangs, and is given up,
+ * must not store later on what has been refused by then.
  */
 import { Buffer } from 'node:buffer';
 import type pg from 'pg';
@@ -54,12 +55,13 @@ class Pipeline implements pg.Submittable {
 
   /**
    * Corked, so that the kernel takes as much as it can at a time. A connection to which only a part
-   * could be written is of no use any more: the next Sync would commit that part.
+   * could be written is of no use any more: the next COMMIT would store that part.
    */
   submit(connection: pg.Connection): Error | undefined {
     const { stream } = connection;
     stream.cork();
     try {
+      sendText(connection, 'BEGIN');
       for (const step of this.#steps) {
         if ('copy' in step) sendCopy(connection, step);
         else sendStatement(connection, step);
@@ -102,10 +104,14 @@ function sendStatement(connection: pg.Connection, { name, text, columns }: State
   connection.execute(null, true);
 }
 
-function sendCopy(connection: pg.Connection, { copy, pieces }: Copy): void {
-  connection.parse({ name: '', text: copy, types: [] }, true);
+function sendText(connection: pg.Connection, text: string): void {
+  connection.parse({ name: '', text, types: [] }, true);
   connection.bind({ values: [] }, true);
   connection.execute(null, true);
+}
+
+function sendCopy(connection: pg.Connection, { copy, pieces }: Copy): void {
+  sendText(connection, copy);
   const { stream } = connection;
   const headers = Buffer.allocUnsafe(HEADER_BYTES * pieces.length);
   pieces.forEach((piece, index) => {
@@ -132,15 +138,16 @@ function cellLiteral(cell: Cell): string {
  * Runs the steps in one transaction, on a connection that is in none.
  *
  * @returns resolves once it is committed
- * @throws what PostgreSQL says of the first step that fails, after which nothing of them is stored; or
- *   that the connection is lost, after which that is not known
+ * @throws what PostgreSQL says of the first step that fails; the transaction is then still open and the
+ *   caller rolls back or drops the connection
  */
-export function runPipeline(
+export async function runPipeline(
   connection: Connection,
   steps: readonly (Statement | Copy)[],
 ): Promise<void> {
-  return new Promise((resolve, reject) => {
+  await new Promise<void>((resolve, reject) => {
     const settle = (error: Error | null) => (error === null ? resolve() : reject(error));
     connection.query(new Pipeline(steps, settle));
   });
+  await connection.query('COMMIT');
 }

@@ -130,6 +130,7 @@ describe('a failure', () => {
       expect(await stored()).toEqual([]);
       await runPipeline(connection, [insert(3), copy(line(4))]);
       await expect(runPipeline(connection, steps)).rejects.toMatchObject({ code });
+      await connection.query('ROLLBACK');
       await runPipeline(connection, [insert(5), copy(line(6))]);
     });
     expect(await stored()).toEqual([3, 4, 5, 6]);
@@ -140,6 +141,7 @@ describe('a failure', () => {
     await onConnection(async (connection) => {
       const failed = runPipeline(connection, [copy(Buffer.from('none\tx\n'), ...rest), insert(1)]);
       await expect(failed).rejects.toMatchObject({ code: '22P02' });
+      await connection.query('ROLLBACK');
       await runPipeline(connection, [insert(1)]);
     });
     expect(await stored()).toEqual([1]);
