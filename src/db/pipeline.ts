@@ -38,6 +38,9 @@ const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4]);
 const HEADER_BYTES = 5;
 const LENGTH_BYTES = 4;
 
+/** Above what the caller gives the whole transaction, which cuts the connection then. */
+const TIMEOUT_MS = 60_000;
+
 /** The statements that a connection has surely prepared. */
 const prepared = new WeakMap<pg.Connection, Set<string>>();
 
@@ -45,6 +48,8 @@ const prepared = new WeakMap<pg.Connection, Set<string>>();
 class Pipeline implements pg.Submittable {
   /** `pg` puts its timer's end here */
   callback: () => void = () => {};
+  /** `pg` reads it here; what a single statement may take is too little for all of them */
+  readonly query_timeout = TIMEOUT_MS;
   readonly #steps: readonly (Statement | Copy)[];
   readonly #settle: (error: Error | null) => void;
 

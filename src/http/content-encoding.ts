@@ -104,16 +104,20 @@ async function inflate(
   return bytes > keepMax ? null : Buffer.concat(chunks);
 }
 
-/** The decoded body in one call; null when it says nothing of its size, or something else than is so. */
-async function inflateAtOnce(
-  body: Buffer,
-  { bytesMax, reserve, takeTurn }: DecodingLimits,
-  keepMax: number,
-): Promise<Buffer | null> {
-  const size = gunzippedSize(body);
-  if (size === null || size > keepMax || size > bytesMax) return null;
-  if (!reserve(size)) throw noRoom();
-  return await gunzipAtOnce(body, size, takeTurn);
+/** How large a body says it becomes, where that may be believed; else null. */
+function claimedSize(name: string, body: Buffer, bytesMax: number): number | null {
+  const size = GZIP.has(name) ? gunzippedSize(body) : null;
+  return size === null || size > bytesMax ? null : size;
+}
+
+/** Asks for room only where that which has been taken already is used up. */
+function beyond(taken: number, reserve: DecodingLimits['reserve']): DecodingLimits['reserve'] {
+  let left = taken;
+  return (bytes) => {
+    const own = Math.min(left, bytes);
+    left -= own;
+    return own === bytes || reserve(bytes - own);
+  };
 }
 
 let denseTurn: Promise<unknown> = Promise.resolve();
@@ -141,9 +145,14 @@ async function decodeWith<T>(
   use: (decoded: Buffer) => T | Promise<T>,
 ): Promise<T> {
   const keepMax = Math.max(CHUNK_BYTES, body.length * HONEST_GROWTH);
-  const decoded =
-    (GZIP.has(name) ? await inflateAtOnce(body, limits, keepMax) : null) ??
-    (await inflate(body, decoder, limits, keepMax));
+  const size = claimedSize(name, body, Math.min(keepMax, limits.bytesMax));
+  if (size !== null) {
+    if (!limits.reserve(size)) throw noRoom();
+    const whole = await gunzipAtOnce(body, size, limits.takeTurn);
+    if (whole !== null) return await use(whole);
+  }
+  const reserve = beyond(size ?? 0, limits.reserve);
+  const decoded = await inflate(body, decoder, { ...limits, reserve }, keepMax);
   if (decoded !== null) return await use(decoded);
   return await inDenseTurn(async () => {
     const whole = await inflate(body, decoder, limits, limits.bytesMax);

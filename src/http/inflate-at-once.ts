@@ -8,7 +8,7 @@
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 
-/** Inflated within the event loop, which that holds for half a millisecond; more goes to a thread. */
+/** In and out: inflated within the event loop, which that holds for half a millisecond; more on a thread. */
 const ON_LOOP_BYTES_MAX = 256 * 1024;
 /** RFC 1952 §2.3.1: a member ends with the size of what went into it, modulo 2³². */
 const SIZE_BYTES = 4;
@@ -39,7 +39,7 @@ export async function gunzipAtOnce(
   const options = { chunkSize: Math.max(CHUNK_BYTES_MIN, size + 1), maxOutputLength: size + 1 };
   try {
     const inflated =
-      size <= ON_LOOP_BYTES_MAX
+      Math.max(size, body.length) <= ON_LOOP_BYTES_MAX
         ? await takeTurn(() => zlib.gunzipSync(body, options))
         : await gunzip(body, options);
     return inflated.length > size ? null : inflated;

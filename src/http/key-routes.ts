@@ -3,13 +3,13 @@ import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
 import {
-  type Actor,
   AGENT_KEY_PREFIXES,
   type AgentKeyPrefix,
   type KeyKind,
   type ListedKey,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
+  type SessionActor,
 } from '../model.ts';
 import { readJson } from './json-body.ts';
 import { name, toId } from './person-fields.ts';
@@ -28,9 +28,9 @@ export interface Keys {
       readonly rateLimitPerMinute: number;
       readonly agentPrefix: AgentKeyPrefix;
     },
-    actor: Actor,
+    actor: SessionActor,
   ) => Promise<{ readonly id: number; readonly key: string }>;
-  readonly revoke: (workspaceId: number, id: number, actor: Actor) => Promise<void>;
+  readonly revoke: (workspaceId: number, id: number, actor: SessionActor) => Promise<void>;
 }
 
 export interface KeyDependencies extends SessionDependencies {

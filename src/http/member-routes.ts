@@ -1,7 +1,7 @@
 /** Who belongs to a workspace, and invitations to it. Only owners deal with owners. */
 import { z } from 'zod';
 
-import type { Actor, Invitation, Member, Role } from '../model.ts';
+import type { Invitation, Member, Role, SessionActor } from '../model.ts';
 import { begun } from './account-routes.ts';
 import type { AccountDependencies } from './accounts.ts';
 import { readJson } from './json-body.ts';
@@ -21,16 +21,16 @@ export interface Members {
   readonly setRole: (
     workspaceId: number,
     change: { readonly userId: number; readonly role: Role },
-    actor: Actor,
+    actor: SessionActor,
   ) => Promise<void>;
-  readonly remove: (workspaceId: number, userId: number, actor: Actor) => Promise<void>;
+  readonly remove: (workspaceId: number, userId: number, actor: SessionActor) => Promise<void>;
   readonly invitations: (workspaceId: number) => Promise<readonly Invitation[]>;
   readonly invite: (
     workspaceId: number,
     whom: { readonly email: string; readonly role: Role },
-    actor: Actor,
+    actor: SessionActor,
   ) => Promise<{ readonly invitation: Invitation; readonly token: string }>;
-  readonly uninvite: (workspaceId: number, id: number, actor: Actor) => Promise<void>;
+  readonly uninvite: (workspaceId: number, id: number, actor: SessionActor) => Promise<void>;
   readonly accept: (
     token: string,
     who: Accepting,

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../errors.ts';
-import type { Actor, Rule } from '../model.ts';
+import type { Rule, SessionActor } from '../model.ts';
 import type { AuthorizedHandler } from './authorized.ts';
 import type { Answer } from './exchange.ts';
 import { readJson } from './json-body.ts';
@@ -23,19 +23,23 @@ import {
 
 /** What changes settings; each also writes the ledger. */
 export interface SettingWriter {
-  readonly setExperimental: (workspaceId: number, on: boolean, actor: Actor) => Promise<void>;
+  readonly setExperimental: (
+    workspaceId: number,
+    on: boolean,
+    actor: SessionActor,
+  ) => Promise<void>;
   /** null drops the override */
   readonly setOverride: (
     workspaceId: number,
     ruleId: string,
     enabled: boolean | null,
-    actor: Actor,
+    actor: SessionActor,
   ) => Promise<void>;
   /** why a rule may be switched on by nobody; null when it may */
   readonly refusal: (rule: Rule) => { readonly reason: string; readonly detail: string } | null;
-  readonly rename: (workspaceId: number, name: string, actor: Actor) => Promise<void>;
+  readonly rename: (workspaceId: number, name: string, actor: SessionActor) => Promise<void>;
   /** tells how many excerpts were removed */
-  readonly setRedaction: (workspaceId: number, on: boolean, actor: Actor) => Promise<number>;
+  readonly setRedaction: (workspaceId: number, on: boolean, actor: SessionActor) => Promise<number>;
 }
 
 export interface SettingDependencies extends SessionDependencies {

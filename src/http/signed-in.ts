@@ -6,7 +6,7 @@
  *   past a cap ─► 429          no workspace, other role ─► 403  plan ─► 403     ─► handler
  */
 import { SluiceError } from '../errors.ts';
-import type { Actor, Plan, Role, Session, SessionWorkspace } from '../model.ts';
+import type { Plan, Role, Session, SessionActor, SessionWorkspace } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import { type BrowserHead, clientAddress } from './browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
@@ -52,7 +52,7 @@ export interface Needs {
 export interface Request extends Visit {
   readonly session: Session;
   readonly workspace: SessionWorkspace;
-  readonly actor: Actor;
+  readonly actor: SessionActor;
 }
 
 export type SignedInHandler = (

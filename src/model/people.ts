@@ -123,6 +123,11 @@ export interface Actor {
   readonly sessionId?: Hex16;
 }
 
+/** Somebody signed in who acts. */
+export interface SessionActor extends Actor {
+  readonly sessionId: Hex16;
+}
+
 /** An entry of the ledger as it is read. */
 export interface AuditEntry {
   /** 1 for a workspace's first entry, without gaps */

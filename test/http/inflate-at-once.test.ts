@@ -75,6 +75,14 @@ test('what holds the event loop for long does not happen on it', async () => {
   expect(turns).toBe(1);
 });
 
+test('a body that is long and becomes nothing is not inflated on the event loop either', async () => {
+  const member = gzipSync('');
+  const body = Buffer.concat(Array.from({ length: 20_000 }, () => member));
+  expect(gunzippedSize(body)).toBe(0);
+  const taken = gunzipAtOnce(body, 0, () => Promise.reject(new Error('on the event loop')));
+  expect(await taken).toEqual(Buffer.alloc(0));
+});
+
 describe('in a request', () => {
   const limits = (reserve: (bytes: number) => boolean): DecodingLimits => ({
     bytesMax: 1 << 30,
@@ -102,6 +110,19 @@ describe('in a request', () => {
       (bytes) => bytes,
     );
     expect(decoded.equals(body)).toBe(true);
+  });
+
+  test('room that was taken for a wrong size is used before more is asked for', async () => {
+    const parts = [text(200_000), text(100_000)];
+    const wire = Buffer.concat(parts.map((part) => gzipSync(part)));
+    let room = 300_000;
+    const reserve = (bytes: number): boolean => {
+      room -= bytes;
+      return room >= 0;
+    };
+    const length = await withDecodedBody(wire, 'gzip', limits(reserve), (bytes) => bytes.length);
+    expect(length).toBe(300_000);
+    expect(room).toBe(0);
   });
 
   test('one that says far more than telemetry becomes gets no room for it', async () => {

@@ -2,7 +2,7 @@
  * How many objects and lists a body may hold, whichever way it is decoded: the fast way counts while it
  * scans, and must not miss any.
  */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { decodeRequest, scanOrNull } from '../../src/main/request-decoder.ts';
 import { STRUCTURES_MAX } from '../../src/otlp/structure-count.ts';
 import { freshContext } from './both-ways.ts';
@@ -51,4 +51,35 @@ test('what the fast way has to parse is refused before it is built', () => {
   expect(() => decodeRequest('logs', body, freshContext())).toThrow(
     expect.objectContaining({ code: 'body_too_large' }),
   );
+});
+
+const many = (one: string): string => `${`${one},`.repeat(2 * STRUCTURES_MAX)}${one}`;
+
+test.each<[string, 'logs' | 'metrics', string]>([
+  ['a scope', 'logs', `{"resourceLogs":[{"scopeLogs":[{"scope":{"x":[${many('{}')}]}}]}]}`],
+  ['a resource', 'logs', `{"resourceLogs":[{"resource":{"x":[${many('{}')}]}}]}`],
+  ['scopes', 'logs', `{"resourceLogs":[{"scopeLogs":[${many('{}')}]}]}`],
+  ['resources', 'logs', `{"resourceLogs":[${many('{}')}]}`],
+  [
+    'what a metric has beside its points',
+    'metrics',
+    `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","metadata":[${many('{}')}]}]}]}]}`,
+  ],
+  [
+    'bounds of a histogram',
+    'metrics',
+    `{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"m","histogram":{"aggregationTemporality":2,"dataPoints":[${many(
+      '{"explicitBounds":[]}',
+    )}]}}]}]}]}`,
+  ],
+])('%s, by the million, are refused before they are built', (_what, signal, text) => {
+  const parse = vi.spyOn(JSON, 'parse');
+  try {
+    expect(() => decodeRequest(signal, Buffer.from(text), freshContext())).toThrow(
+      expect.objectContaining({ code: 'body_too_large' }),
+    );
+    expect(parse.mock.calls.filter(([parsed]) => parsed.length > 1000)).toEqual([]);
+  } finally {
+    parse.mockRestore();
+  }
 });

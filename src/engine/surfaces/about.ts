@@ -8,7 +8,7 @@ import type { Convention, KindRow } from './convention.ts';
 import { type Tables, tablesOf } from './tables.ts';
 
 /** Combinations, scopes and services that are remembered, of each so many; then it starts anew. */
-const REMEMBERED_MAX = 1000;
+const REMEMBERED_MAX = 200;
 
 /** What is known of a step by the conventions that are about it. */
 export interface About {

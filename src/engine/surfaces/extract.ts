@@ -7,7 +7,7 @@
  */
 import type { Step, SurfaceText } from '../../model.ts';
 import { textKey } from '../text-key.ts';
-import { type About, Known } from './about.ts';
+import { Known } from './about.ts';
 import { createBudget } from './budget.ts';
 import type { Convention, StepKind } from './convention.ts';
 import { CONVENTIONS } from './conventions.ts';
@@ -42,14 +42,12 @@ export function extractSurfaces(
   conventions: readonly Convention[] = CONVENTIONS,
 ): Extraction {
   const known = conventions === CONVENTIONS ? KNOWN : new Known(conventions);
-  const abouts = steps.map((step) => known.about(step));
-  const kinds = kindsOf(steps, abouts);
+  const kinds = kindsOf(steps, known);
   let exceeded = 0;
   const texts = steps.flatMap((step, index) => {
     const kind = kinds[index] ?? 'other';
-    const about = abouts[index];
-    if (kind === 'duplicate' || about === undefined) return [];
-    const told = readStep(step, kind, about.tables);
+    if (kind === 'duplicate') return [];
+    const told = readStep(step, kind, known.about(step).tables);
     const status = readStatus(step, kind);
     exceeded += told.exceeded + status.exceeded;
     const seen = new Set<string>();
@@ -64,10 +62,9 @@ export function extractSurfaces(
 }
 
 /** The kind of every step. A log record that does not show its own has that of its span. */
-function kindsOf(steps: readonly Step[], abouts: readonly About[]): StepKind[] {
-  const own = steps.map((step, index): StepKind => {
-    const about = abouts[index];
-    if (about === undefined) return 'other';
+function kindsOf(steps: readonly Step[], known: Known): StepKind[] {
+  const own = steps.map((step): StepKind => {
+    const about = known.about(step);
     const event = step.source === 'log' ? logEvent(step, about.tables) : undefined;
     return event?.kind ?? stepKindOf(step, about.kinds);
   });

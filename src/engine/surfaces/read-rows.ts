@@ -19,7 +19,7 @@ import { unflatten } from './flatten.ts';
 import { contentOf, readMessageEvent, readMessages } from './messages.ts';
 import { type Piece, place } from './parts.ts';
 import { readValue, resolve, UNSAID } from './read-value.ts';
-import { type RowTable, rowTable } from './row-table.ts';
+import { RowTable } from './row-table.ts';
 import { eventRow, logEvent, type Tables } from './tables.ts';
 import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
 
@@ -60,18 +60,25 @@ class StepReading {
   }
 
   pieces(): Piece[] {
-    const { proper, raw, equal, events } = this.#tables;
+    const { rows, events } = this.#tables;
     const { attributes, events: happened, source } = this.#step;
+    const about = rows.about(attributes);
+    const ofRaw = (...raws: AttributeRow['raw'][]) =>
+      this.#readAttributes(
+        about.filter(({ raw }) => raws.includes(raw)),
+        attributes,
+        toPlain,
+      );
     const told = [
-      ...this.#readAttributes(proper, attributes, toPlain),
+      ...ofRaw(undefined),
       ...happened.flatMap((event) => {
         const row = eventRow(events, event.name);
         return row === undefined ? [] : this.#readEvent(row, toPlainMap(event.attributes));
       }),
       ...(source === 'log' ? this.#readLog() : []),
-      ...this.#readAttributes(raw, attributes, toPlain),
+      ...ofRaw('input', 'output'),
     ];
-    const again = this.#readAttributes(equal, attributes, toPlain);
+    const again = ofRaw('equal');
     if (again.length === 0) return told;
     const known = new Set(told.map(({ text }) => textKey(text)));
     return [...told, ...again.filter(({ text }) => !known.has(textKey(text)))];
@@ -82,7 +89,7 @@ class StepReading {
     if (row === undefined) return this.#readBody();
     const { attributes, body } = this.#step;
     if (row.carries === 'own') {
-      return this.#readAttributes(rowTable(row.attributes), attributes, toPlain);
+      return this.#readAttributes(row.attributes, attributes, toPlain);
     }
     // A span event that became a log record on its way has its message where it had it.
     const isElsewhere = row.carries === 'message' && (body === null || body === row.event);
@@ -103,8 +110,8 @@ class StepReading {
     return spanId === null ? [] : this.#readAttributes(unnamed, { body }, toPlain);
   }
 
-  #readAttributes(rows: RowTable, attributes: JsonObject, plain: ToPlain): Piece[] {
-    return rows.about(attributes).flatMap((row) => {
+  #readAttributes(rows: readonly AttributeRow[], attributes: JsonObject, plain: ToPlain): Piece[] {
+    return rows.flatMap((row) => {
       if (row.raw !== undefined && row.raw !== 'equal' && this.#told.has(row.raw)) return [];
       const pieces = this.#readRow(row, attributes, plain);
       if (row.raw === undefined && row.aside !== true) this.#noteSides(row, pieces);
@@ -196,7 +203,7 @@ class StepReading {
       case 'attributes':
         return this.#readCarried(this.#tables.rows, carrier);
       case 'own':
-        return this.#readCarried(rowTable(row.attributes), carrier);
+        return this.#readCarried(row.attributes, carrier);
       case 'message': {
         const { onTool, beside, side, role } = row;
         const isToolText =
@@ -207,9 +214,7 @@ class StepReading {
             : readMessageEvent(carrier, side, role, budget),
         );
         if (pieces.length > 0 && this.#step.dropped === 0) this.#told.add(side);
-        return beside === undefined
-          ? pieces
-          : [...pieces, ...this.#readCarried(rowTable(beside), carrier)];
+        return beside === undefined ? pieces : [...pieces, ...this.#readCarried(beside, carrier)];
       }
       case 'nothing':
         return [];
@@ -217,11 +222,14 @@ class StepReading {
   }
 
   /** Reads an event that carries attributes; from a log body they come plain, or in a string. */
-  #readCarried(rows: RowTable, sent: JsonValue): Piece[] {
+  #readCarried(rows: readonly AttributeRow[] | RowTable, sent: JsonValue): Piece[] {
     const budget = createBudget();
     const carrier = open(sent, budget);
     if (budget.exceeded) this.exceeded += 1;
-    if (isObject(carrier)) return this.#readAttributes(rows, carrier, asIs);
+    if (isObject(carrier)) {
+      const about = rows instanceof RowTable ? rows.about(carrier) : rows;
+      return this.#readAttributes(about, carrier, asIs);
+    }
     return budget.exceeded
       ? place(resolve(UNSAID.input, this.#kind), textsOf(carrier, budget))
       : [];

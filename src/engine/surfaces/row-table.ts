@@ -8,41 +8,30 @@ import type { AttributeRow } from './convention.ts';
 /** Rows in telling order. */
 export class RowTable {
   readonly #rows: readonly AttributeRow[];
-  /** key → places of the rows about it */
-  readonly #byKey = new Map<string, number[]>();
+  /** key → place of the first row about it */
+  readonly #byKey = new Map<string, number>();
   readonly #prefixes: (readonly [prefix: string, place: number])[] = [];
-  /** places of the rows about something else than attributes */
+  /** places of the rows that are asked always: about no attribute, or the second about one key */
   readonly #others: number[] = [];
 
   constructor(rows: readonly AttributeRow[]) {
     this.#rows = rows;
     for (const [place, row] of rows.entries()) {
-      if ('key' in row) this.#byKey.set(row.key, [...(this.#byKey.get(row.key) ?? []), place]);
+      if ('key' in row && !this.#byKey.has(row.key)) this.#byKey.set(row.key, place);
       else if ('prefix' in row) this.#prefixes.push([row.prefix, place]);
       else this.#others.push(place);
     }
   }
 
-  /** The rows about these attributes, and those about none, in telling order. */
+  /** All rows that can tell anything of these attributes, in telling order; there may be others among them. */
   about(attributes: JsonObject): AttributeRow[] {
     const places = new Set(this.#others);
     for (const key of Object.keys(attributes)) {
       const exact = this.#byKey.get(key);
-      if (exact !== undefined) for (const place of exact) places.add(place);
+      if (exact !== undefined) places.add(exact);
       for (const [prefix, place] of this.#prefixes) if (key.startsWith(prefix)) places.add(place);
     }
     const inOrder = [...places].sort((one, other) => one - other);
     return inOrder.flatMap((place) => this.#rows[place] ?? []);
   }
-}
-
-const tables = new WeakMap<readonly AttributeRow[], RowTable>();
-
-/** The table of rows that stand in a convention. */
-export function rowTable(rows: readonly AttributeRow[]): RowTable {
-  const known = tables.get(rows);
-  if (known !== undefined) return known;
-  const table = new RowTable(rows);
-  tables.set(rows, table);
-  return table;
 }

@@ -9,13 +9,9 @@ import { RowTable } from './row-table.ts';
 /** The tables of the conventions that are about a step. */
 export interface Tables {
   readonly rows: RowTable;
-  /** those of `rows` whose value is told once, and those that may repeat it raw */
-  readonly proper: RowTable;
-  readonly raw: RowTable;
-  readonly equal: RowTable;
   readonly events: ReadonlyMap<string, EventRow>;
-  readonly namedAsScope: RowTable;
-  readonly unnamed: RowTable;
+  readonly namedAsScope: readonly AttributeRow[];
+  readonly unnamed: readonly AttributeRow[];
 }
 
 /**
@@ -35,17 +31,7 @@ export function tablesOf(conventions: readonly Convention[]): Tables {
   });
   const namedAsScope = conventions.flatMap((convention) => convention.namedAsScope ?? []);
   const unnamed = conventions.flatMap((convention) => convention.unnamed ?? []);
-  const withRaw = (...raws: AttributeRow['raw'][]): RowTable =>
-    new RowTable(rows.filter(({ raw }) => raws.includes(raw)));
-  return {
-    rows: new RowTable(rows),
-    proper: withRaw(undefined),
-    raw: withRaw('input', 'output'),
-    equal: withRaw('equal'),
-    events,
-    namedAsScope: new RowTable(namedAsScope),
-    unnamed: new RowTable(unnamed),
-  };
+  return { rows: new RowTable(rows), events, namedAsScope, unnamed };
 }
 
 /** The row of a log record's event, which stands in an attribute, its own field, or is its body. */

@@ -157,11 +157,11 @@ function copyEntry(scanner: Scanner, depth: number, nested: boolean, firstKey: n
     view.getInt32(at + 4, true) === ENTRY_START[1]
   ) {
     scanner.at = at + 8;
-    scanner.structures += 1;
+    scanner.noteStructure();
     copyKey(scanner, nested, firstKey);
     if (startsString(scanner)) {
       scanner.at += STRING_START_BYTES;
-      scanner.structures += 1;
+      scanner.noteStructure();
       arena.byte(QUOTE);
       scanner.copyJsonRest();
       scanner.arena.byte(QUOTE);

@@ -209,6 +209,7 @@ function copyBounds(scanner: Scanner): void {
   if (scanner.isNull()) return;
   const start = scanner.at;
   if (isLastBounds(scanner)) {
+    scanner.noteStructure();
     arena.literal(lastText);
     scanner.at = start + lastBounds.length;
     listed = lastCount;

@@ -118,7 +118,6 @@ function* scanBody(frame: Frame, signal: Signal, sink: RowSink): Pieces<void> {
       yield* scanResource(frame, signal, sink);
     }
   }
-  scanner.checkStructures();
   scanner.expectEnd();
 }
 
@@ -180,7 +179,6 @@ function* scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
       if (scanner.at - pieceAt >= PIECE_BYTES) {
-        scanner.checkStructures();
         yield;
         pieceAt = scanner.at;
       }

@@ -101,11 +101,6 @@ export class Scanner {
     }
   }
 
-  /** Leaves a body with more objects and lists than it may hold to be counted exactly, and refused. */
-  checkStructures(): void {
-    if (this.structures > STRUCTURES_MAX) throw LEFT_TO_PLAIN;
-  }
-
   /** Opens an object; false when it has no members and is closed again. */
   openObject(): boolean {
     return this.#open(OPEN_OBJECT, CLOSE_OBJECT);
@@ -124,10 +119,19 @@ export class Scanner {
     return this.#next(CLOSE_LIST);
   }
 
+  /**
+   * Counts an object or list that is opened. A body with more than it may hold is left to be counted
+   * exactly, and refused, before anything is built of them.
+   */
+  noteStructure(): void {
+    this.structures += 1;
+    if (this.structures > STRUCTURES_MAX) throw LEFT_TO_PLAIN;
+  }
+
   #open(open: number, close: number): boolean {
     if (this.peek() !== open) throw LEFT_TO_PLAIN;
     this.at += 1;
-    this.structures += 1;
+    this.noteStructure();
     if (this.peek() !== close) return true;
     this.at += 1;
     return false;
@@ -319,7 +323,6 @@ export class Scanner {
 
   /** The value between two places that `skipValue` has found. */
   parse(start: number, end: number): JsonValue {
-    this.checkStructures();
     return JSON.parse(this.slice(start, end)) as JsonValue;
   }
 
