@@ -11,27 +11,17 @@
  */
 import { createHash } from 'node:crypto';
 
-import type { Int64, JsonText } from '../model.ts';
+import type { AuditEntry, Int64, JsonText } from '../model.ts';
 
 const VERSION = 1;
 /** What the first entry of a workspace names as the hash before it. */
 export const FIRST_PREV_HASH: Buffer = Buffer.alloc(32);
 
 /** Everything of an entry that its hash is over. */
-export interface EntryContent {
+export interface EntryContent extends Omit<AuditEntry, 'before' | 'after' | 'hash'> {
   readonly workspaceId: number;
-  /** 1 for a workspace's first entry, without gaps */
-  readonly seq: Int64;
-  /** whole milliseconds */
-  readonly at: Date;
-  readonly actorUserId: number | null;
-  readonly actor: string;
-  readonly origin: string;
-  readonly action: string;
-  readonly subject: string;
   readonly before: JsonText | null;
   readonly after: JsonText | null;
-  readonly prevHash: Buffer;
 }
 
 export interface ChainedEntry extends EntryContent {

@@ -59,90 +59,79 @@ function unknownRows<Row extends { readonly id: string }>(
   );
 }
 
-function insertResources(rows: readonly Owned<ResourceRow>[]): Statement[] {
-  if (rows.length === 0) return [];
+function insertResources(rows: readonly Owned<ResourceRow>[]): Statement {
   const column = <T>(value: (row: ResourceRow) => T) => rows.map(({ row }) => value(row));
-  return [
-    {
-      name: 'insert-resources',
-      text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
+  return {
+    name: 'insert-resources',
+    text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
              dropped_attributes, scope_name, scope_version, scope_attributes, scope_schema_url,
              scope_dropped_attributes)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::json[], $5::text[],
              $6::bigint[], $7::text[], $8::text[], $9::json[], $10::text[], $11::bigint[])
            ON CONFLICT DO NOTHING`,
-      columns: [
-        rows.map(({ workspaceId }) => workspaceId),
-        column((row) => row.id),
-        column((row) => row.serviceName),
-        column((row) => row.attributes),
-        column((row) => row.schemaUrl),
-        column((row) => row.droppedAttributes),
-        column((row) => row.scopeName),
-        column((row) => row.scopeVersion),
-        column((row) => row.scopeAttributes),
-        column((row) => row.scopeSchemaUrl),
-        column((row) => row.scopeDroppedAttributes),
-      ],
-    },
-  ];
+    columns: [
+      rows.map(({ workspaceId }) => workspaceId),
+      column((row) => row.id),
+      column((row) => row.serviceName),
+      column((row) => row.attributes),
+      column((row) => row.schemaUrl),
+      column((row) => row.droppedAttributes),
+      column((row) => row.scopeName),
+      column((row) => row.scopeVersion),
+      column((row) => row.scopeAttributes),
+      column((row) => row.scopeSchemaUrl),
+      column((row) => row.scopeDroppedAttributes),
+    ],
+  };
 }
 
-function insertMetrics(rows: readonly Owned<MetricRow>[]): Statement[] {
-  if (rows.length === 0) return [];
+function insertMetrics(rows: readonly Owned<MetricRow>[]): Statement {
   const column = <T>(value: (row: MetricRow) => T) => rows.map(({ row }) => value(row));
-  return [
-    {
-      name: 'insert-metrics',
-      text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
+  return {
+    name: 'insert-metrics',
+    text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
              monotonic, metadata)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
              $6::text[], $7::smallint[], $8::boolean[], $9::json[])
            ON CONFLICT DO NOTHING`,
-      columns: [
-        rows.map(({ workspaceId }) => workspaceId),
-        column((row) => row.id),
-        column((row) => row.name),
-        column((row) => row.description),
-        column((row) => row.unit),
-        column((row) => row.kind),
-        column((row) => row.temporality),
-        column((row) => row.monotonic),
-        column((row) => row.metadata),
-      ],
-    },
-  ];
+    columns: [
+      rows.map(({ workspaceId }) => workspaceId),
+      column((row) => row.id),
+      column((row) => row.name),
+      column((row) => row.description),
+      column((row) => row.unit),
+      column((row) => row.kind),
+      column((row) => row.temporality),
+      column((row) => row.monotonic),
+      column((row) => row.metadata),
+    ],
+  };
 }
 
 /** Appended, never updated: `session-runs.ts` takes them from there. */
-function insertSessionMarks(requests: readonly EncodedRequest[]): Statement[] {
+function insertSessionMarks(requests: readonly EncodedRequest[]): Statement {
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
   );
-  if (marks.length === 0) return [];
-  return [
-    {
-      name: 'insert-session-marks',
-      text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
+  return {
+    name: 'insert-session-marks',
+    text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[])`,
-      columns: [
-        marks.map(({ workspaceId }) => workspaceId),
-        marks.map(({ sessionKey }) => sessionKey),
-        marks.map(({ runId }) => runId),
-        marks.map(({ atUnixNano }) => atUnixNano),
-      ],
-    },
-  ];
+    columns: [
+      marks.map(({ workspaceId }) => workspaceId),
+      marks.map(({ sessionKey }) => sessionKey),
+      marks.map(({ runId }) => runId),
+      marks.map(({ atUnixNano }) => atUnixNano),
+    ],
+  };
 }
 
 /** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
-function upsertRuns(deltas: readonly RunDelta[]): Statement[] {
-  if (deltas.length === 0) return [];
+function upsertRuns(deltas: readonly RunDelta[]): Statement {
   const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
-  return [
-    {
-      name: 'upsert-runs',
-      text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
+  return {
+    name: 'upsert-runs',
+    text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
              start_unix_nano, end_unix_nano, spans, log_records, session_key)
            SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
              $6::bigint[], $7::bigint[], $8::int[], $9::int[], $10::uuid[])
@@ -161,21 +150,22 @@ function upsertRuns(deltas: readonly RunDelta[]): Statement[] {
              log_records = r.log_records + excluded.log_records,
              session_key = coalesce(r.session_key, excluded.session_key),
              last_arrival_at = now()`,
-      columns: [
-        column((delta) => delta.workspaceId),
-        column((delta) => delta.runId),
-        column((delta) => (delta.failed ? 'failed' : delta.finished ? 'completed' : 'running')),
-        column((delta) => delta.name),
-        column((delta) => delta.serviceName),
-        column((delta) => delta.startUnixNano),
-        column((delta) => delta.endUnixNano),
-        column((delta) => delta.spans),
-        column((delta) => delta.logRecords),
-        column((delta) => delta.sessionKey),
-      ],
-    },
-  ];
+    columns: [
+      column((delta) => delta.workspaceId),
+      column((delta) => delta.runId),
+      column((delta) => (delta.failed ? 'failed' : delta.finished ? 'completed' : 'running')),
+      column((delta) => delta.name),
+      column((delta) => delta.serviceName),
+      column((delta) => delta.startUnixNano),
+      column((delta) => delta.endUnixNano),
+      column((delta) => delta.spans),
+      column((delta) => delta.logRecords),
+      column((delta) => delta.sessionKey),
+    ],
+  };
 }
+
+const hasRows = ({ columns: [first] }: Statement): boolean => (first?.length ?? 0) > 0;
 
 function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): Copy[] {
   const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
@@ -197,11 +187,12 @@ export async function storeBatch(
   const resources = unknownRows(requests, (request) => request.resources, known);
   const metrics = unknownRows(requests, (request) => request.metrics, known);
   await runPipeline(connection, [
-    ...insertResources(resources),
-    ...insertMetrics(metrics),
+    ...[insertResources(resources), insertMetrics(metrics)].filter(hasRows),
     ...TELEMETRY_TABLES.flatMap((table) => copyTable(table, requests)),
-    ...insertSessionMarks(requests),
-    ...upsertRuns(mergeDeltas(requests.map(({ runs }) => runs))),
+    ...[
+      insertSessionMarks(requests),
+      upsertRuns(mergeDeltas(requests.map(({ runs }) => runs))),
+    ].filter(hasRows),
   ]);
   for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);
   for (const { workspaceId, row } of metrics) known.add(workspaceId, row.id);

@@ -89,9 +89,8 @@ export async function createSession(
   return { token, expiresAt: made.expiresAt };
 }
 
-interface SessionRow extends Omit<Session, 'workspace'> {
+interface SessionRow extends Session {
   readonly stale: boolean;
-  readonly workspace: Session['workspace'];
 }
 
 /**

@@ -34,16 +34,7 @@ export class Turns {
    * @throws what `work` throws
    */
   take<T>(work: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#add(() => {
-        try {
-          resolve(work());
-        } catch (error) {
-          reject(error);
-        }
-        return true;
-      });
-    });
+    return this.takeInPieces({ next: () => ({ done: true, value: work() }) });
   }
 
   /**

@@ -88,9 +88,7 @@ class StepReading {
     const row = logEvent(this.#step, this.#tables);
     if (row === undefined) return this.#readBody();
     const { attributes, body } = this.#step;
-    if (row.carries === 'own') {
-      return this.#readAttributes(row.attributes, attributes, toPlain);
-    }
+    if (row.carries === 'own') return this.#readAttributes(row.attributes, attributes, toPlain);
     // A span event that became a log record on its way has its message where it had it.
     const isElsewhere = row.carries === 'message' && (body === null || body === row.event);
     return this.#readEvent(row, isElsewhere ? toPlainMap(attributes) : toPlain(body));

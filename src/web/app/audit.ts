@@ -1,18 +1,12 @@
 /** The audit ledger: who changed what, from where. */
-import type { JsonObject, JsonValue } from '../../model.ts';
+import type { AuditEntry, JsonValue } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
 import { appPage, empty, type Look, pager, scrolling, type Viewer } from './shell.ts';
 
-export interface ShownEntry {
-  readonly seq: string;
+export interface ShownEntry
+  extends Pick<AuditEntry, 'seq' | 'actor' | 'origin' | 'action' | 'subject' | 'before' | 'after'> {
   readonly at: Moment;
-  readonly actor: string;
-  readonly origin: string;
-  readonly action: string;
-  readonly subject: string;
-  readonly before: JsonObject | null;
-  readonly after: JsonObject | null;
   /** in hexadecimal digits */
   readonly hash: string;
 }
