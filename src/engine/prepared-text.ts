@@ -6,7 +6,15 @@
  */
 import type { Surface, SurfaceText } from '../model.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
-import { changesIn, normalise, settledLength, type TextRange, toWrittenRange } from './text.ts';
+import {
+  type Changes,
+  changesOf,
+  rewritesOf,
+  rewritten,
+  settledLength,
+  type TextRange,
+  toWrittenRange,
+} from './text.ts';
 import { textKey } from './text-key.ts';
 import { boundaryBefore } from './utf8.ts';
 
@@ -36,11 +44,11 @@ export interface Reading {
   /** byte offset between characters → UTF-16 offset in this reading */
   readonly toUnits: (offset: number) => number;
   /**
-   * Of a second reading: the stretches in which it differs from the first, as pairs of byte offsets in
-   * order. A match that touches none of them, not even with the character on either side, is a match
-   * of the first reading as well. Null where that is not known or does not hold.
+   * Of a second reading: the stretches in which it differs from the first, in byte offsets. A match
+   * that touches none of them, not even with the character on either side, is a match of the first
+   * reading as well. Null where that is not known or does not hold.
    */
-  readonly changes: () => Int32Array | null;
+  readonly changes: () => Changes<Int32Array> | null;
 }
 
 /** A text on a surface of a step. */
@@ -153,8 +161,9 @@ export function prepareText(text: string, capBytes: number): PreparedText {
     },
   ];
   const visible = cut ? bytes.toString() : text;
-  const normalised = normalise(visible);
-  if (normalised !== visible) {
+  const rewrites = rewritesOf(visible);
+  if (rewrites.length > 0) {
+    const normalised = rewritten(visible, rewrites);
     const settled = cut ? normalised.slice(0, settledLength(visible)) : normalised;
     const normalisedBytes = Buffer.from(normalised);
     readings.push({
@@ -162,9 +171,9 @@ export function prepareText(text: string, capBytes: number): PreparedText {
       bytes: normalisedBytes,
       toUnits: unitCounter(normalisedBytes),
       firmBytes: firm(Buffer.byteLength(settled)),
-      toWritten: (range) => toWrittenRange(text, range),
+      toWritten: (range) => toWrittenRange(rewrites, range),
       // A match of the first reading that touches the cut may count for nothing.
-      changes: () => (cut ? null : byteOffsets(normalised, changesIn(text, CHANGES_MAX))),
+      changes: () => (cut ? null : inBytes(changesOf(rewrites, CHANGES_MAX), text, normalised)),
     });
   }
   let wider: PreparedText | null = null;
@@ -184,9 +193,20 @@ export function prepareText(text: string, capBytes: number): PreparedText {
 /** A text with more of them is another text altogether. */
 const CHANGES_MAX = 200;
 
+function inBytes(
+  changes: Changes<readonly number[]> | null,
+  written: string,
+  read: string,
+): Changes<Int32Array> | null {
+  if (changes === null) return null;
+  return {
+    written: byteOffsets(written, changes.written),
+    read: byteOffsets(read, changes.read),
+  };
+}
+
 /** UTF-16 offsets into a text, in order, as offsets into its UTF-8. */
-function byteOffsets(text: string, offsets: readonly number[] | null): Int32Array | null {
-  if (offsets === null) return null;
+function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
   let units = 0;
   let bytes = 0;
   return Int32Array.from(offsets, (offset) => {

@@ -50,33 +50,79 @@ const LATIN_OF = new Map(
   }),
 );
 
-/**
- * The text as a reader is deceived into seeing it.
- * @returns the very same string when there is nothing to normalise
- */
+/** A cluster that reads otherwise than it is written: UTF-16 offsets into the text. */
+export interface Rewrite extends TextRange {
+  readonly read: string;
+}
+
+/** Every cluster of a text that reads otherwise, in order; none when there is nothing to normalise. */
+export function rewritesOf(text: string): readonly Rewrite[] {
+  const rewrites: Rewrite[] = [];
+  const first = text.search(NOT_ASCII);
+  if (first === -1) return rewrites;
+  for (let at = first; at < text.length; at += 1) {
+    if (text.charCodeAt(at) < 0x80) continue;
+    // A stretch beyond ASCII, and the letter that its first character may attach to.
+    const from = Math.max(0, at - 1);
+    while (at < text.length && text.charCodeAt(at) >= 0x80) at += 1;
+    for (const { 0: cluster, index } of text.slice(from, at).matchAll(CLUSTER)) {
+      const read = readingOf(cluster);
+      if (read === cluster) continue;
+      const start = from + index;
+      rewrites.push({ start, end: start + cluster.length, read });
+    }
+  }
+  return rewrites;
+}
+
+/** The text as a reader is deceived into seeing it. */
+export function rewritten(text: string, rewrites: readonly Rewrite[]): string {
+  let read = '';
+  let from = 0;
+  for (const { start, end, read: cluster } of rewrites) {
+    read += text.slice(from, start) + cluster;
+    from = end;
+  }
+  return read + text.slice(from);
+}
+
+/** The same in one step: the very same string when there is nothing to normalise. */
 export function normalise(text: string): string {
-  return NOT_ASCII.test(text) ? text.replace(CLUSTER, normaliseCluster) : text;
+  return rewritten(text, rewritesOf(text));
+}
+
+/** Where two readings of a text differ: pairs of offsets, in order, end exclusive; pair by pair. */
+export interface Changes<Offsets> {
+  readonly written: Offsets;
+  readonly read: Offsets;
 }
 
 /**
- * Where `normalise(text)` reads otherwise than the text: pairs of UTF-16 offsets into it, in order, end
- * exclusive, whole clusters. Outside them both have the same characters.
+ * Where the text and its normalised reading differ: UTF-16 offsets, whole clusters, those that touch
+ * as one. Outside them both have the same characters.
  * @returns null when there are more than `most` such stretches
  */
-export function changesIn(text: string, most: number): number[] | null {
-  const changes: number[] = [];
+export function changesOf(
+  rewrites: readonly Rewrite[],
+  most: number,
+): Changes<readonly number[]> | null {
+  const written: number[] = [];
+  const read: number[] = [];
   let behind = 0;
-  for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
-    const read = normaliseCluster(cluster);
-    if (read === cluster) continue;
-    const start = index + behind;
-    const end = start + read.length;
-    if (changes.at(-1) === start) changes[changes.length - 1] = end;
-    else if (changes.length === 2 * most) return null;
-    else changes.push(start, end);
-    behind += read.length - cluster.length;
+  for (const rewrite of rewrites) {
+    const readEnd = rewrite.start + behind + rewrite.read.length;
+    if (written.at(-1) === rewrite.start) {
+      written[written.length - 1] = rewrite.end;
+      read[read.length - 1] = readEnd;
+    } else if (written.length === 2 * most) {
+      return null;
+    } else {
+      written.push(rewrite.start, rewrite.end);
+      read.push(rewrite.start + behind, readEnd);
+    }
+    behind = readEnd - rewrite.end;
   }
-  return changes;
+  return { written, read };
 }
 
 /**
@@ -107,29 +153,42 @@ function lastLetter(text: string): number {
 }
 
 /**
- * Maps a range of the normalised text back to the written one. A cluster is taken whole: nothing of
- * what produced the range is missing.
- * @param text the written text
- * @param range offsets into `normalise(text)`
- * @returns offsets into `text`
+ * Maps a range of the normalised text back to the written one. A cluster that reads otherwise is taken
+ * whole: nothing of what produced the range is missing.
+ * @param rewrites of the text
+ * @param range offsets into the normalised text
+ * @returns offsets into the text
  */
-export function toWrittenRange(text: string, range: TextRange): TextRange {
+export function toWrittenRange(rewrites: readonly Rewrite[], range: TextRange): TextRange {
   let start: number | null = null;
-  // What stands before `written` reads as what stands before `read`; both advance together.
-  let read = 0;
-  let written = 0;
-  const inPlain = (offset: number) => written + (offset - read);
-  for (const { 0: cluster, index } of text.matchAll(CLUSTER)) {
-    const plainEnd = read + (index - written);
-    if (range.start < plainEnd) start ??= inPlain(range.start);
-    if (range.end <= plainEnd) break;
-    const clusterEnd = plainEnd + normaliseCluster(cluster).length;
-    if (range.start < clusterEnd) start ??= index;
-    read = clusterEnd;
-    written = index + cluster.length;
-    if (range.end <= read) return { start: start ?? written, end: written };
+  // How much farther on the written text is, behind what was passed.
+  let ahead = 0;
+  for (const rewrite of rewrites) {
+    const readStart = rewrite.start - ahead;
+    const readEnd = readStart + rewrite.read.length;
+    if (range.start < readStart) start ??= range.start + ahead;
+    if (range.end <= readStart) break;
+    if (range.start < readEnd) start ??= rewrite.start;
+    ahead = rewrite.end - readEnd;
+    if (range.end <= readEnd) return { start: start ?? rewrite.end, end: rewrite.end };
   }
-  return { start: start ?? inPlain(range.start), end: inPlain(range.end) };
+  return { start: start ?? range.start + ahead, end: range.end + ahead };
+}
+
+/** Most clusters whose reading is remembered; a text has the same ones again and again. */
+const READINGS_MAX = 4096;
+/** A longer cluster is rare. */
+const REMEMBERED_UNITS_MAX = 2;
+const readings = new Map<string, string>();
+
+function readingOf(cluster: string): string {
+  if (cluster.length > REMEMBERED_UNITS_MAX) return normaliseCluster(cluster);
+  const known = readings.get(cluster);
+  if (known !== undefined) return known;
+  const read = normaliseCluster(cluster);
+  if (readings.size === READINGS_MAX) readings.clear();
+  readings.set(cluster, read);
+  return read;
 }
 
 function normaliseCluster(cluster: string): string {

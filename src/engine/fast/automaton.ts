@@ -8,6 +8,7 @@
  * memory, and hardly a text would be in them.
  */
 import type { Folding } from './fold.ts';
+import type { Hits } from './hits.ts';
 
 /** Tables only: may be shared between threads. */
 export interface Automaton {
@@ -215,64 +216,7 @@ function endsOf(
   return { isEnd, endsAt, ends: Int32Array.from(ends) };
 }
 
-/** Room for hits; it doubles when it is used up. */
-const HITS_AT_FIRST = 256;
-
-/** Where literals stand in a text: per literal its places in order, as chains. Used again and again. */
-export class Hits {
-  /** literal id → first hit, -1 for none */
-  readonly first: Int32Array;
-  readonly #last: Int32Array;
-  /** hit → offset of the literal's first byte */
-  places = new Int32Array(HITS_AT_FIRST);
-  /** hit → the literal's next hit, -1 at the end */
-  following = new Int32Array(HITS_AT_FIRST);
-  /** the literals that were hit, each once */
-  readonly literals: number[] = [];
-  #count = 0;
-
-  constructor(literals: number) {
-    this.first = new Int32Array(literals).fill(-1);
-    this.#last = new Int32Array(literals).fill(-1);
-  }
-
-  clear(): void {
-    for (const literal of this.literals) {
-      this.first[literal] = -1;
-      this.#last[literal] = -1;
-    }
-    this.literals.length = 0;
-    this.#count = 0;
-  }
-
-  add(literal: number, place: number): void {
-    const hit = this.#count;
-    this.#count += 1;
-    if (hit === this.places.length) this.#grow();
-    this.places[hit] = place;
-    this.following[hit] = -1;
-    const last = this.#last[literal] ?? -1;
-    if (last === -1) {
-      this.first[literal] = hit;
-      this.literals.push(literal);
-    } else {
-      this.following[last] = hit;
-    }
-    this.#last[literal] = hit;
-  }
-
-  #grow(): void {
-    const size = this.places.length * 2;
-    const places = new Int32Array(size);
-    places.set(this.places);
-    this.places = places;
-    const following = new Int32Array(size);
-    following.set(this.following);
-    this.following = following;
-  }
-}
-
-type Folded = Pick<Folding, 'bytes' | 'length' | 'origin'>;
+export type Folded = Pick<Folding, 'bytes' | 'length' | 'origin'>;
 
 /**
  * `scan` with an automaton of which every literal has a byte beyond ASCII: walks only where such bytes
@@ -330,7 +274,8 @@ export function scan(
     const endsUntil = endsAt[state + 1] as number;
     for (let end = endsAt[state] as number; end < endsUntil; end += 1) {
       const literal = ends[end] as number;
-      hits.add(literal, origin[at + 1 - (lengths[literal] as number)] as number);
+      const start = origin[at + 1 - (lengths[literal] as number)] as number;
+      hits.add(literal, start, origin[at + 1] as number);
     }
   }
 }

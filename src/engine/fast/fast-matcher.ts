@@ -71,11 +71,12 @@ class NarrowedRun implements Scope {
   /** The questions that a text leaves open, in any of its readings. */
   #scan(text: PreparedText, asked: (question: number) => boolean): Set<number> {
     const open = new Set<number>();
-    for (const reading of text.readings) {
-      const windows = this.#prefilter.candidates(reading.bytes, asked, reading.changes);
-      this.#candidates.set(reading.bytes, windows);
+    const readings = this.#prefilter.candidates(text.readings, asked);
+    readings.forEach((windows, which) => {
+      const reading = text.readings[which];
+      if (reading !== undefined) this.#candidates.set(reading.bytes, windows);
       for (const question of windows.keys()) open.add(question);
-    }
+    });
     return open;
   }
 

@@ -11,13 +11,13 @@ import type { TextBounds } from './reach.ts';
 const BLANK = 32;
 const ZERO = 48;
 
-const WORD = 1;
-const SPACE = 2;
-const NEWLINE = 4;
-const HIGH = 8;
+/** What a byte may stand within, as bits. What is beyond ASCII counts as part of a word. */
+const IN_WORD = 1;
+const IN_SOLID = 2;
+const IN_LINE = 4;
 
-/** byte → which runs it belongs to; what is beyond ASCII counts as part of a word. */
-const KIND = new Uint8Array(256);
+/** byte → the runs that it does not end */
+const RUNS_OF = new Uint8Array(256);
 /** byte → as it stands in the folded text */
 const FOLDED = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
@@ -31,9 +31,9 @@ for (let byte = 0; byte < 256; byte += 1) {
       : byte < 128
         ? letter.toLowerCase().charCodeAt(0)
         : byte;
-  if (byte >= 128) KIND[byte] = WORD | HIGH;
-  else if (isSpace) KIND[byte] = byte === 10 ? SPACE | NEWLINE : SPACE;
-  else if (/\w/.test(letter)) KIND[byte] = WORD;
+  const isWord = byte >= 128 || /\w/.test(letter);
+  RUNS_OF[byte] =
+    (isWord ? IN_WORD : 0) | (isSpace ? 0 : IN_SOLID) | (letter === '\n' ? 0 : IN_LINE);
 }
 
 /** U+017F and U+212A: what `s` and `k` match as well. */
@@ -57,7 +57,7 @@ export class Folding {
   length = 0;
   /** offset in the folded text → offset in the text; one more, for its end */
   origin = new Int32Array(1);
-  bounds: TextBounds = { charBytes: 1, word: 0, space: 0, solid: 0, line: 0 };
+  bounds: TextBounds = { continuations: 0, word: 0, space: 0, solid: 0, line: 0 };
 
   fold(text: Uint8Array): void {
     if (this.bytes.length < text.length) {
@@ -66,60 +66,52 @@ export class Folding {
     }
     const { bytes, origin } = this;
     const length = text.length;
+    // How long the runs are that the byte at hand stands in, and the longest so far. A mask of ones
+    // or zeros ends a run: words are too short for branches to be foretold.
     let word = 0;
     let space = 0;
     let solid = 0;
     let line = 0;
-    let wordFrom = 0;
-    let spaceFrom = 0;
-    let solidFrom = 0;
-    let lineFrom = 0;
-    let high = 0;
+    let longestWord = 0;
+    let longestSpace = 0;
+    let longestSolid = 0;
+    let longestLine = 0;
+    let continuations = 0;
     let folded = 0;
     for (let at = 0; at < length; at += 1) {
       const byte = text[at] as number;
-      const kind = KIND[byte] as number;
-      high |= kind;
-      if ((kind & WORD) === 0 && wordFrom <= at) {
-        if (at - wordFrom > word) word = at - wordFrom;
-        wordFrom = at + 1;
-      }
-      if ((kind & SPACE) === 0) {
-        if (at - spaceFrom > space) space = at - spaceFrom;
-        spaceFrom = at + 1;
-        bytes[folded] = FOLDED[byte] as number;
-        origin[folded] = at;
-        folded += 1;
-        if (byte === LONG_S[1] && text[at - 1] === LONG_S[0]) {
-          folded -= 1;
-          bytes[folded - 1] = 115;
-        } else if (byte === KELVIN[2] && text[at - 1] === KELVIN[1] && text[at - 2] === KELVIN[0]) {
-          folded -= 2;
-          bytes[folded - 1] = 107;
-        }
-      } else {
-        // The first of a run only: the rest of it stands between two folded bytes.
-        if (at === spaceFrom) {
-          bytes[folded] = BLANK;
-          origin[folded] = at;
-          folded += 1;
-        }
-        if (at - solidFrom > solid) solid = at - solidFrom;
-        solidFrom = at + 1;
-        if ((kind & NEWLINE) !== 0) {
-          if (at - lineFrom > line) line = at - lineFrom;
-          lineFrom = at + 1;
-        }
+      const runs = RUNS_OF[byte] as number;
+      const isSolid = -((runs & IN_SOLID) >> 1);
+      word = (word + 1) & -(runs & IN_WORD);
+      solid = (solid + 1) & isSolid;
+      space = (space + 1) & ~isSolid;
+      line = (line + 1) & -((runs & IN_LINE) >> 2);
+      if (word > longestWord) longestWord = word;
+      if (solid > longestSolid) longestSolid = solid;
+      if (space > longestSpace) longestSpace = space;
+      if (line > longestLine) longestLine = line;
+      bytes[folded] = FOLDED[byte] as number;
+      origin[folded] = at;
+      // Of a run of white space the first stays, what follows is written over.
+      folded += (space - 2) >>> 31;
+      if (byte < 0x80) continue;
+      if (byte < 0xc0) continuations += 1;
+      if (byte === LONG_S[1] && text[at - 1] === LONG_S[0]) {
+        folded -= 1;
+        bytes[folded - 1] = 115;
+      } else if (byte === KELVIN[2] && text[at - 1] === KELVIN[1] && text[at - 2] === KELVIN[0]) {
+        folded -= 2;
+        bytes[folded - 1] = 107;
       }
     }
     origin[folded] = length;
     this.length = folded;
     this.bounds = {
-      charBytes: (high & HIGH) === 0 ? 1 : 4,
-      word: Math.max(word, length - wordFrom),
-      space: Math.max(space, length - spaceFrom),
-      solid: Math.max(solid, length - solidFrom),
-      line: Math.max(line, length - lineFrom),
+      continuations,
+      word: longestWord,
+      space: longestSpace,
+      solid: longestSolid,
+      line: longestLine,
     };
   }
 }

@@ -2,7 +2,7 @@
  * Owns the sets of literals that patterns look for, and where each set stands in a text. Many branches
  * look for the same set: it is kept, and its places are put in order, once.
  */
-import type { Hits } from './automaton.ts';
+import type { Hits } from './hits.ts';
 
 const NONE = new Int32Array(0);
 
@@ -26,7 +26,7 @@ export class SetTable {
 /** Which sets a text has, and where. Used again and again. */
 export class Places {
   readonly #sets: readonly Int32Array[];
-  readonly #hits: Hits;
+  #hits: Hits;
   /** set → the last text it was looked for in */
   readonly #looked: Int32Array;
   /** set → was it there? */
@@ -38,7 +38,7 @@ export class Places {
 
   /**
    * @param sets literal ids of each set
-   * @param hits where those of each text are noted
+   * @param hits those of the text at hand
    */
   constructor(sets: readonly Int32Array[], hits: Hits) {
     this.#sets = sets;
@@ -49,8 +49,9 @@ export class Places {
     this.#places = sets.map(() => NONE);
   }
 
-  /** Goes on to the text whose hits are noted by now; to be called for each. */
-  next(): void {
+  /** Goes on to the text whose hits these are, all noted by now; to be called for each. */
+  next(hits: Hits): void {
+    this.#hits = hits;
     this.#text += 1;
   }
 

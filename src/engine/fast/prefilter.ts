@@ -7,16 +7,12 @@
  *   text ──► every literal's places (one walk) ──► branches whose rarest literal was hit
  *        ──► their other literals near it? ──► windows as wide as a match can reach ──► RE2
  */
-import {
-  type Automaton,
-  bytesOf,
-  createAutomaton,
-  Hits,
-  scan,
-  scanBeyondAscii,
-} from './automaton.ts';
+import type { Changes } from '../text.ts';
+import { type Automaton, bytesOf, createAutomaton, scan, scanBeyondAscii } from './automaton.ts';
 import { Branches, COMPANIONS_MAX, type Companion, type SoughtBranch } from './branches.ts';
+import { carryOver, isWorthCarrying } from './carry-over.ts';
 import { Folding } from './fold.ts';
+import { Hits } from './hits.ts';
 import { forgetParts, spellingsOf } from './literals.ts';
 import { either, PagesOfText } from './pages.ts';
 import { Places, SetTable } from './places.ts';
@@ -30,6 +26,18 @@ const COMPANION_COST_MAX = 0.0005;
 /** Pattern index → where to look; patterns that are not in it cannot match. */
 export type Candidates = ReadonlyMap<number, Windows>;
 
+/** A reading of a text, to be asked about. */
+export interface SoughtReading {
+  /** UTF-8 */
+  readonly bytes: Buffer;
+  /**
+   * Of a second reading, where it differs from the first: only matches are of interest that touch one
+   * of these stretches, with the character on either side of them. Null for all. Asked for once, if
+   * at all.
+   */
+  readonly changes: () => Changes<Int32Array> | null;
+}
+
 export class Prefilter {
   /** patterns that need nothing which could be looked for */
   readonly always: readonly number[];
@@ -42,6 +50,9 @@ export class Prefilter {
   /** of the others, for texts that are not all ASCII */
   readonly #beyond: Automaton;
   readonly #hits: Hits;
+  /** of a second reading, and where they are found around its changes */
+  readonly #second: Hits;
+  readonly #around: Hits;
   readonly #places: Places;
   readonly #branches: Branches;
   /** branch → the last text it was looked at for */
@@ -73,6 +84,8 @@ export class Prefilter {
     this.#ascii = createAutomaton(literals.bytes, isAscii);
     this.#beyond = createAutomaton(literals.bytes, (literal) => !isAscii(literal));
     this.#hits = new Hits(literals.bytes.length);
+    this.#second = new Hits(literals.bytes.length);
+    this.#around = new Hits(literals.bytes.length);
     this.#places = new Places(sets.sets, this.#hits);
     this.#branches = new Branches(branches, sets.sets, literals.bytes.length);
     this.#seen = new Int32Array(branches.length);
@@ -90,24 +103,59 @@ export class Prefilter {
   }
 
   /**
-   * Which patterns can match, and where.
-   * @param text UTF-8
+   * Which patterns can match, and where, in each reading of a text.
+   * @param readings as it was written, and the second, if there is one
    * @param asked is the pattern of any interest?
-   * @param within only matches are of interest that touch one of these stretches, with the character
-   *   on either side of them: pairs of offsets, in order; null for all. Asked for once, if at all.
    */
   candidates(
-    text: Buffer,
+    readings: readonly SoughtReading[],
     asked: (pattern: number) => boolean,
-    within: () => Int32Array | null = () => null,
+  ): Candidates[] {
+    /** of the first reading: hits of literals that are all ASCII */
+    let ascii = 0;
+    return readings.map(({ bytes, changes: changesOf }, which) => {
+      this.#folding.fold(bytes);
+      const changes = which === 0 ? null : changesOf();
+      const { longest } = this.#ascii;
+      if (changes !== null && isWorthCarrying(changes, longest, bytes.length)) {
+        this.#carryOver(changes, ascii);
+        return this.#candidatesIn(bytes, this.#second, asked, changes.read);
+      }
+      this.#hits.clear();
+      scan(this.#ascii, this.#folding, this.#hits);
+      ascii = this.#hits.count;
+      if (!this.#isAscii) scanBeyondAscii(this.#beyond, this.#folding, this.#hits);
+      return this.#candidatesIn(bytes, this.#hits, asked, changes?.read ?? null);
+    });
+  }
+
+  get #isAscii(): boolean {
+    return this.#folding.bounds.continuations === 0;
+  }
+
+  /** The hits of the second reading, now folded, from those of the first. */
+  #carryOver(changes: Changes<Int32Array>, ascii: number): void {
+    const folded = this.#folding;
+    const first = this.#hits;
+    const second = this.#second;
+    second.clear();
+    for (const automaton of [this.#ascii, this.#beyond]) {
+      const [from, until] = automaton === this.#ascii ? [0, ascii] : [ascii, first.count];
+      const { longest } = automaton;
+      const walk = (hits: Hits, begin: number, end: number) =>
+        scan(automaton, folded, hits, begin, end);
+      const reading = { folded, changes, longest, scan: walk };
+      carryOver(reading, first, from, until, this.#around, second);
+    }
+  }
+
+  #candidatesIn(
+    text: Buffer,
+    hits: Hits,
+    asked: (pattern: number) => boolean,
+    stretches: Int32Array | null,
   ): Candidates {
-    const folding = this.#folding;
-    folding.fold(text);
-    const hits = this.#hits;
-    hits.clear();
-    const isAscii = folding.bounds.charBytes === 1;
-    scan(this.#ascii, folding, hits);
-    if (!isAscii) scanBeyondAscii(this.#beyond, folding, hits);
+    const isAscii = this.#isAscii;
     const found = new Map<number, number[] | null>();
     for (const pattern of this.always) if (asked(pattern)) found.set(pattern, null);
     if (!isAscii) {
@@ -116,14 +164,12 @@ export class Prefilter {
         if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
       }
     }
-    let stretches: Int32Array | null | undefined;
     const branches = this.#branches;
-    branches.enter(folding.bounds);
-    for (const branch of this.#possible(isAscii)) {
+    branches.enter(this.#folding.bounds);
+    for (const branch of this.#possible(hits, isAscii)) {
       const pattern = branches.pattern[branch] as number;
       const known = found.get(pattern);
       if (known === null || !asked(pattern)) continue;
-      stretches = stretches === undefined ? within() : stretches;
       const those = known ?? [];
       const isBounded = addWindows(those, branch, branches, this.#places, text.length, stretches);
       if (!isBounded) found.set(pattern, null);
@@ -137,12 +183,12 @@ export class Prefilter {
   }
 
   /** The branches all of whose sets are present, on pages that the text touches. */
-  #possible(isAscii: boolean): number[] {
+  #possible(hits: Hits, isAscii: boolean): number[] {
     this.#text += 1;
-    this.#places.next();
+    this.#places.next(hits);
     const { anchored, anchoredAt } = this.#branches;
     const possible: number[] = [];
-    for (const literal of this.#hits.literals) {
+    for (const literal of hits.literals) {
       const end = anchoredAt[literal + 1] as number;
       for (let at = anchoredAt[literal] as number; at < end; at += 1) {
         const branch = anchored[at] as number;

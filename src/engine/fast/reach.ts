@@ -87,19 +87,22 @@ export function repeated(reach: Reach, times: number): Reach {
 
 /** What bounds the runs of one text, in bytes. */
 export interface TextBounds {
-  /** most bytes of one character: 1 in ASCII text, else 4 */
-  readonly charBytes: number;
+  /** bytes that go on with a character: so many bytes more than characters there are, 0 in ASCII */
+  readonly continuations: number;
   readonly word: number;
   readonly space: number;
   readonly solid: number;
   readonly line: number;
 }
 
+const CHAR_BYTES_MAX = 4;
+
 /** The reach in a text, in bytes; Infinity when nothing holds it. */
 export function reachIn(reach: Reach, bounds: TextBounds): number {
   if (reach.unbounded > 0) return Number.POSITIVE_INFINITY;
+  const { chars } = reach;
   return (
-    reach.chars * bounds.charBytes +
+    Math.min(chars * CHAR_BYTES_MAX, chars + bounds.continuations) +
     reach.word * bounds.word +
     reach.space * bounds.space +
     reach.solid * bounds.solid +

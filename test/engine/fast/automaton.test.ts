@@ -1,12 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  createAutomaton,
-  Hits,
-  scan,
-  scanBeyondAscii,
-} from '../../../src/engine/fast/automaton.ts';
+import { createAutomaton, scan, scanBeyondAscii } from '../../../src/engine/fast/automaton.ts';
 import { Folding } from '../../../src/engine/fast/fold.ts';
+import { Hits } from '../../../src/engine/fast/hits.ts';
 
 /** Where each literal begins in a text, by the automaton. */
 function placesIn(literals: readonly string[], text: string, walk = scan): number[][] {

@@ -29,13 +29,13 @@ describe('folding a text', () => {
 
   it('measures the longest word, white space, solid and line', () => {
     expect(fold('ab-cde  f\nghi').bounds).toEqual({
-      charBytes: 1,
+      continuations: 0,
       word: 3,
       space: 2,
       solid: 6,
       line: 9,
     });
-    expect(fold('é').bounds).toEqual({ charBytes: 4, word: 2, space: 0, solid: 2, line: 2 });
+    expect(fold('é').bounds).toEqual({ continuations: 1, word: 2, space: 0, solid: 2, line: 2 });
   });
 
   it('folds as a literal is folded, and bounds what it holds', () => {
@@ -50,7 +50,7 @@ describe('folding a text', () => {
         const longest = (run: RegExp) =>
           Math.max(0, ...[...text.matchAll(run)].map(([found]) => Buffer.byteLength(found)));
         expect(bounds).toEqual({
-          charBytes: /^[\0-\x7f]*$/.test(text) ? 1 : 4,
+          continuations: Buffer.byteLength(text) - [...text].length,
           word: longest(/[\w\u0080-\u{10ffff}]+/gu),
           space: longest(/[\t-\r ]+/g),
           solid: longest(/[^\t-\r ]+/gu),

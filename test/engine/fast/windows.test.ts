@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAutomaton, Hits, scan } from '../../../src/engine/fast/automaton.ts';
+import { createAutomaton, scan } from '../../../src/engine/fast/automaton.ts';
 import { Branches } from '../../../src/engine/fast/branches.ts';
 import { Folding } from '../../../src/engine/fast/fold.ts';
+import { Hits } from '../../../src/engine/fast/hits.ts';
 import { Places, SetTable } from '../../../src/engine/fast/places.ts';
 import { NOWHERE, type Reach } from '../../../src/engine/fast/reach.ts';
 import { addWindows, merge } from '../../../src/engine/fast/windows.ts';
@@ -40,7 +41,7 @@ function windowsIn(
     hits,
   );
   const places = new Places(sets.sets, hits);
-  places.next();
+  places.next(hits);
   branches.enter(folding.bounds);
   const windows: number[] = [];
   const those = stretches === null ? null : Int32Array.from(stretches);

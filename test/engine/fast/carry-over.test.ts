@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createAutomaton, scan } from '../../../src/engine/fast/automaton.ts';
+import { carryOver, isWorthCarrying } from '../../../src/engine/fast/carry-over.ts';
+import { Folding } from '../../../src/engine/fast/fold.ts';
+import { Hits } from '../../../src/engine/fast/hits.ts';
+import { prepareText } from '../../../src/engine/prepared-text.ts';
+
+/** Where each literal stands, in the order of its chain. */
+function placesOf(hits: Hits, literals: number): number[][] {
+  return Array.from({ length: literals }, (_, literal) => {
+    const places: number[] = [];
+    for (let hit = hits.first[literal] ?? -1; hit !== -1; hit = hits.following[hit] ?? -1) {
+      places.push(hits.places[hit] ?? -1);
+    }
+    return places;
+  });
+}
+
+/** The literals of the second reading: carried over, and by walking over all of it. */
+function bothWays(literals: readonly string[], text: string) {
+  const [written, read] = prepareText(text, 65_536).readings;
+  const changes = read?.changes() ?? null;
+  if (written === undefined || read === undefined || changes === null) return null;
+  const bytes = literals.map((literal) => Buffer.from(literal));
+  const automaton = createAutomaton(bytes, () => true);
+  const folded = new Folding();
+  const [first, around, second, walked] = [0, 1, 2, 3].map(() => new Hits(literals.length)) as [
+    Hits,
+    Hits,
+    Hits,
+    Hits,
+  ];
+  folded.fold(written.bytes);
+  scan(automaton, folded, first);
+  folded.fold(read.bytes);
+  const walk = (hits: Hits, from: number, until: number) =>
+    scan(automaton, folded, hits, from, until);
+  const reading = { folded, changes, longest: automaton.longest, scan: walk };
+  carryOver(reading, first, 0, first.count, around, second);
+  scan(automaton, folded, walked);
+  return { carried: placesOf(second, literals.length), walked: placesOf(walked, literals.length) };
+}
+
+describe('the hits of a second reading', () => {
+  it('are those of the first, farther on, and those around its changes', () => {
+    // Three letters are the same in both readings, `a` and a blank also come of what is not ASCII.
+    const unit = fc.constantFrom('a', 'b', 'c', ' ', '\n', '0', 'а', '\u00a0', '\u200b', '…', 'é');
+    const literal = fc
+      .string({ unit: fc.constantFrom('a', 'b', 'c', ' ', '0', '.'), minLength: 1, maxLength: 5 })
+      .filter((one) => !/^ | {2}/.test(one));
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(literal, { minLength: 1, maxLength: 8 }),
+        fc.string({ unit, maxLength: 80 }),
+        (literals, text) => {
+          const both = bothWays(literals, text);
+          fc.pre(both !== null);
+          // A hit may come twice; none is missing, none too many, and they are in order.
+          expect(both.carried.map((places) => [...new Set(places)])).toEqual(both.walked);
+          for (const places of both.carried) {
+            expect(places).toEqual(places.toSorted((a, b) => a - b));
+          }
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('are found anew where nothing is gained', () => {
+    const changes = (count: number) => {
+      const pairs = Int32Array.from({ length: 2 * count }, (_, at) => at);
+      return { written: pairs, read: pairs };
+    };
+    expect(isWorthCarrying(changes(2), 28, 2048)).toBe(true);
+    expect(isWorthCarrying(changes(200), 28, 2048)).toBe(false);
+  });
+});
