@@ -27,6 +27,7 @@ const CLUSTER = new RegExp(
   'gu',
 );
 
+const IS_ATTACHED = new RegExp(ATTACHED, 'u');
 const NOT_ATTACHED = new RegExp(ATTACHED.replace('[', '[^'), 'gu');
 
 /** UTF-16 units in which the end of a text is searched for its last letter, at a time. */
@@ -58,21 +59,61 @@ export interface Rewrite extends TextRange {
 /** Every cluster of a text that reads otherwise, in order; none when there is nothing to normalise. */
 export function rewritesOf(text: string): readonly Rewrite[] {
   const rewrites: Rewrite[] = [];
-  const first = text.search(NOT_ASCII);
-  if (first === -1) return rewrites;
-  for (let at = first; at < text.length; at += 1) {
-    if (text.charCodeAt(at) < 0x80) continue;
-    // A stretch beyond ASCII, and the letter that its first character may attach to.
-    const from = Math.max(0, at - 1);
-    while (at < text.length && text.charCodeAt(at) >= 0x80) at += 1;
-    for (const { 0: cluster, index } of text.slice(from, at).matchAll(CLUSTER)) {
-      const read = readingOf(cluster);
-      if (read === cluster) continue;
-      const start = from + index;
-      rewrites.push({ start, end: start + cluster.length, read });
+  let at = text.search(NOT_ASCII);
+  if (at === -1) return rewrites;
+  while (at < text.length) {
+    const unit = text.charCodeAt(at);
+    const kind = kindOf(unit);
+    if (kind === ATTACHING || (kind === ODD && kindOf(text.charCodeAt(at + 1)) === ATTACHING)) {
+      // A letter before it, and all that may attach to it or be more than one unit.
+      const from = kind === ATTACHING ? Math.max(0, at - 1) : at;
+      at += 1;
+      while (at < text.length && kindOf(text.charCodeAt(at)) === ATTACHING) at += 1;
+      addClusters(rewrites, text, from, at);
+      continue;
     }
+    if (kind === ODD) rewrites.push({ start: at, end: at + 1, read: odd.get(unit) ?? '' });
+    at += 1;
   }
   return rewrites;
+}
+
+function addClusters(rewrites: Rewrite[], text: string, from: number, to: number): void {
+  for (const { 0: cluster, index } of text.slice(from, to).matchAll(CLUSTER)) {
+    const read = normaliseCluster(cluster);
+    if (read === cluster) continue;
+    const start = from + index;
+    rewrites.push({ start, end: start + cluster.length, read });
+  }
+}
+
+/**
+ * What a UTF-16 unit can do: read as itself, read otherwise, or attach to the letter before it or to
+ * the unit beside it. Most letters stand alone: a look tells how they read.
+ */
+const UNKNOWN = 0;
+const PLAIN = 1;
+const ODD = 2;
+const ATTACHING = 3;
+const kinds = new Uint8Array(0x1_0000).fill(PLAIN, 0, 0x80);
+/** an odd unit → what it reads as */
+const odd = new Map<number, string>();
+
+/** @param unit NaN past a text's end */
+function kindOf(unit: number): number {
+  const known = kinds[unit];
+  return known === undefined || known === UNKNOWN ? learn(unit) : known;
+}
+
+function learn(unit: number): number {
+  if (Number.isNaN(unit)) return PLAIN;
+  const letter = String.fromCharCode(unit);
+  const isHalf = unit >= 0xd800 && unit <= 0xdfff;
+  const read = normaliseCluster(letter);
+  const kind = isHalf || IS_ATTACHED.test(letter) ? ATTACHING : read === letter ? PLAIN : ODD;
+  kinds[unit] = kind;
+  if (kind === ODD) odd.set(unit, read);
+  return kind;
 }
 
 /** The text as a reader is deceived into seeing it. */
@@ -173,22 +214,6 @@ export function toWrittenRange(rewrites: readonly Rewrite[], range: TextRange): 
     if (range.end <= readEnd) return { start: start ?? rewrite.end, end: rewrite.end };
   }
   return { start: start ?? range.start + ahead, end: range.end + ahead };
-}
-
-/** Most clusters whose reading is remembered; a text has the same ones again and again. */
-const READINGS_MAX = 4096;
-/** A longer cluster is rare. */
-const REMEMBERED_UNITS_MAX = 2;
-const readings = new Map<string, string>();
-
-function readingOf(cluster: string): string {
-  if (cluster.length > REMEMBERED_UNITS_MAX) return normaliseCluster(cluster);
-  const known = readings.get(cluster);
-  if (known !== undefined) return known;
-  const read = normaliseCluster(cluster);
-  if (readings.size === READINGS_MAX) readings.clear();
-  readings.set(cluster, read);
-  return read;
 }
 
 function normaliseCluster(cluster: string): string {

@@ -118,7 +118,7 @@ class ReachTable {
   #bytes = new Float64Array(0);
   #told = new Int32Array(0);
   #text = 0;
-  #bounds: TextBounds = { continuations: 0, word: 0, space: 0, solid: 0, line: 0 };
+  #bounds: TextBounds = { continuations: 0, word: 0, space: 0, gap: 0, solid: 0, line: 0 };
 
   idOf(reach: Reach): number {
     const key = JSON.stringify(reach);

@@ -6,6 +6,7 @@
 import type { Changes } from '../text.ts';
 import type { Folded } from './automaton.ts';
 import type { Hits } from './hits.ts';
+import { firstFrom } from './sorted.ts';
 
 /** Whether looking around the changes costs less than walking over all of the reading. */
 export function isWorthCarrying(
@@ -80,12 +81,5 @@ export function carryOver(
 
 /** The first folded byte that comes from this offset or behind it. */
 function indexOf({ origin, length }: Folded, offset: number): number {
-  let low = 0;
-  let high = length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((origin[middle] as number) < offset) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstFrom(origin, length, offset);
 }

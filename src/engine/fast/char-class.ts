@@ -4,23 +4,24 @@
  */
 import type { AST } from '@eslint-community/regexpp';
 import { equalsOf } from './literals.ts';
-import { type Pages, pageOf } from './pages.ts';
+import { type PageRange, type Pages, pageOf } from './pages.ts';
 import type { Run } from './reach.ts';
 
 export interface CharClass {
   /** every character, when they are few; before case folding */
   readonly few: readonly number[] | null;
-  /** what a repetition of it cannot leave; null when it can go anywhere */
-  readonly run: Run | null;
+  /** what kinds of characters it takes, as `Kinds` */
+  readonly kinds: number;
   /** where all it takes stands, when none of it is in an ASCII text */
   readonly pages: Pages;
 }
 
+/** Kinds of characters, as bits; all that is beyond ASCII counts with words, as in a text's bounds. */
+export const KINDS = { none: 0, word: 1, blank: 2, newline: 4, mark: 8, all: 15 } as const;
+
 const FEW_MAX = 16;
-const ANY: CharClass = { few: null, run: null, pages: null };
+const ANY: CharClass = { few: null, kinds: KINDS.all, pages: null };
 const EQUAL_TO_ASCII = [0x17f, 0x212a];
-const NEWLINE = 10;
-const SPACES = new Set([9, 10, 11, 12, 13, 32]);
 
 /** Characters as inclusive ranges, or everything but them. */
 interface Ranges {
@@ -48,7 +49,9 @@ export function ofCharacter(codePoint: number): CharClass {
 
 /** `.`, `\d`, `\s`, `\w`, `\p{…}` and their negations. */
 export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharClass {
-  if (set.kind === 'any') return { few: null, run: dotAll ? null : 'line', pages: null };
+  if (set.kind === 'any') {
+    return { few: null, kinds: dotAll ? KINDS.all : KINDS.all & ~KINDS.newline, pages: null };
+  }
   if (set.kind === 'property') return ANY;
   return describe(escapeRanges(set));
 }
@@ -110,7 +113,7 @@ function describe({ ranges: written, negated }: Ranges): CharClass {
   }
   return {
     few: few.length > 0 ? [...new Set(few)] : null,
-    run: runOfRanges(ranges),
+    kinds: kindsOfRanges(ranges),
     pages: pagesOfRanges(ranges),
   };
 }
@@ -122,24 +125,34 @@ function pagesOfRanges(ranges: Ranges['ranges']): Pages {
     ([from, to]) => from >= 128 && !EQUAL_TO_ASCII.some((odd) => from <= odd && odd <= to),
   );
   if (ranges.length === 0 || !isBeyond) return null;
-  const pages = new Set<number>();
-  for (const [from, to] of ranges) {
-    for (let page = pageOf(from); page <= pageOf(to); page += 1) pages.add(page);
-    for (const point of equalsOf(from, to)) pages.add(pageOf(point));
-  }
-  return pages;
+  return ranges.flatMap(([from, to]): PageRange[] => [
+    [pageOf(from), pageOf(to)],
+    ...equalsOf(from, to).map((point): PageRange => [pageOf(point), pageOf(point)]),
+  ]);
 }
 
-function runOfRanges(ranges: Ranges['ranges']): Run | null {
-  const every = (fits: (from: number, to: number) => boolean) =>
-    ranges.every(([from, to]) => fits(from, to));
-  const holds = (from: number, to: number, codePoint: number) =>
-    from <= codePoint && codePoint <= to;
-  // Beyond ASCII everything counts as part of a word and as solid: both are told in bytes ≥ 0x80.
-  if (every((from, to) => from >= 128 || WORD.some(([a, b]) => a <= from && to <= b)))
-    return 'word';
-  if (every((from, to) => SPACE.some(([a, b]) => a <= from && to <= b))) return 'space';
-  const hasSpace = ranges.some(([from, to]) => [...SPACES].some((space) => holds(from, to, space)));
-  if (!hasSpace) return 'solid';
-  return ranges.some(([from, to]) => holds(from, to, NEWLINE)) ? null : 'line';
+function kindsOfRanges(ranges: Ranges['ranges']): number {
+  let kinds: number = KINDS.none;
+  for (const [from, to] of ranges) {
+    for (let at = from; at <= Math.min(to, 127); at += 1) kinds |= KIND_OF[at] as number;
+    if (to >= 128) kinds |= KINDS.word;
+  }
+  return kinds;
+}
+
+const KIND_OF = Uint8Array.from({ length: 128 }, (_, point) => {
+  const isIn = (ranges: Ranges['ranges']) => ranges.some(([a, b]) => a <= point && point <= b);
+  if (isIn(WORD)) return KINDS.word;
+  if (!isIn(SPACE)) return KINDS.mark;
+  return point === 10 ? KINDS.newline : KINDS.blank;
+});
+
+/** What a repetition of such characters cannot leave; null when it can go anywhere. */
+export function runOfKinds(kinds: number): Run | null {
+  const isWithin = (those: number) => (kinds & ~those) === 0;
+  if (isWithin(KINDS.word)) return 'word';
+  if (isWithin(KINDS.blank | KINDS.newline)) return 'space';
+  if (isWithin(KINDS.mark | KINDS.blank | KINDS.newline)) return 'gap';
+  if (isWithin(KINDS.word | KINDS.mark)) return 'solid';
+  return isWithin(KINDS.all & ~KINDS.newline) ? 'line' : null;
 }

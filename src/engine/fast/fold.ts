@@ -11,19 +11,19 @@ import type { TextBounds } from './reach.ts';
 const BLANK = 32;
 const ZERO = 48;
 
-/** What a byte may stand within, as bits. What is beyond ASCII counts as part of a word. */
-const IN_WORD = 1;
-const IN_SOLID = 2;
-const IN_LINE = 4;
-
-/** byte → the runs that it does not end */
-const RUNS_OF = new Uint8Array(256);
 /** byte → as it stands in the folded text */
 const FOLDED = new Uint8Array(256);
+/** byte → 1 when a run of the kind goes on with it. What is beyond ASCII counts as part of a word. */
+const IN_WORD = new Uint8Array(256);
+const IN_GAP = new Uint8Array(256);
+const IN_SPACE = new Uint8Array(256);
+const IN_SOLID = new Uint8Array(256);
+const IN_LINE = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
   const letter = String.fromCharCode(byte);
   const isSpace = (byte >= 9 && byte <= 13) || byte === BLANK;
   const isDigit = byte >= ZERO && byte <= ZERO + 9;
+  const isWord = byte >= 128 || /\w/.test(letter);
   FOLDED[byte] = isSpace
     ? BLANK
     : isDigit
@@ -31,9 +31,11 @@ for (let byte = 0; byte < 256; byte += 1) {
       : byte < 128
         ? letter.toLowerCase().charCodeAt(0)
         : byte;
-  const isWord = byte >= 128 || /\w/.test(letter);
-  RUNS_OF[byte] =
-    (isWord ? IN_WORD : 0) | (isSpace ? 0 : IN_SOLID) | (letter === '\n' ? 0 : IN_LINE);
+  IN_WORD[byte] = isWord ? 1 : 0;
+  IN_GAP[byte] = isWord ? 0 : 1;
+  IN_SPACE[byte] = isSpace ? 1 : 0;
+  IN_SOLID[byte] = isSpace ? 0 : 1;
+  IN_LINE[byte] = letter === '\n' ? 0 : 1;
 }
 
 /** U+017F and U+212A: what `s` and `k` match as well. */
@@ -57,7 +59,8 @@ export class Folding {
   length = 0;
   /** offset in the folded text → offset in the text; one more, for its end */
   origin = new Int32Array(1);
-  bounds: TextBounds = { continuations: 0, word: 0, space: 0, solid: 0, line: 0 };
+  /** never too small; a run may count as a little longer than the longest is */
+  bounds: TextBounds = { continuations: 0, word: 0, space: 0, gap: 0, solid: 0, line: 0 };
 
   fold(text: Uint8Array): void {
     if (this.bytes.length < text.length) {
@@ -66,34 +69,18 @@ export class Folding {
     }
     const { bytes, origin } = this;
     const length = text.length;
-    // How long the runs are that the byte at hand stands in, and the longest so far. A mask of ones
-    // or zeros ends a run: words are too short for branches to be foretold.
-    let word = 0;
-    let space = 0;
-    let solid = 0;
-    let line = 0;
-    let longestWord = 0;
-    let longestSpace = 0;
-    let longestSolid = 0;
-    let longestLine = 0;
     let continuations = 0;
     let folded = 0;
+    let wasSpace = 0;
     for (let at = 0; at < length; at += 1) {
       const byte = text[at] as number;
-      const runs = RUNS_OF[byte] as number;
-      const isSolid = -((runs & IN_SOLID) >> 1);
-      word = (word + 1) & -(runs & IN_WORD);
-      solid = (solid + 1) & isSolid;
-      space = (space + 1) & ~isSolid;
-      line = (line + 1) & -((runs & IN_LINE) >> 2);
-      if (word > longestWord) longestWord = word;
-      if (solid > longestSolid) longestSolid = solid;
-      if (space > longestSpace) longestSpace = space;
-      if (line > longestLine) longestLine = line;
       bytes[folded] = FOLDED[byte] as number;
       origin[folded] = at;
-      // Of a run of white space the first stays, what follows is written over.
-      folded += (space - 2) >>> 31;
+      // Of a run of white space the first stays; what follows is written over. Words are too short
+      // for a branch to be foretold.
+      const isSpace = IN_SPACE[byte] as number;
+      folded += 1 - (isSpace & wasSpace);
+      wasSpace = isSpace;
       if (byte < 0x80) continue;
       if (byte < 0xc0) continuations += 1;
       if (byte === LONG_S[1] && text[at - 1] === LONG_S[0]) {
@@ -108,10 +95,37 @@ export class Folding {
     this.length = folded;
     this.bounds = {
       continuations,
-      word: longestWord,
-      space: longestSpace,
-      solid: longestSolid,
-      line: longestLine,
+      word: longestRun(text, IN_WORD),
+      space: longestRun(text, IN_SPACE),
+      gap: longestRun(text, IN_GAP),
+      solid: longestRun(text, IN_SOLID),
+      line: longestRun(text, IN_LINE),
     };
   }
+}
+
+/** Runs are not told apart below this. */
+const SHORT_RUN = 4;
+
+/**
+ * The length of the longest run, or `SHORT_RUN`. A longer one than is known holds the byte so far
+ * behind its beginning: most bytes are never looked at.
+ * @param isIn byte → 1 when it is part of a run
+ */
+function longestRun(text: Uint8Array, isIn: Uint8Array): number {
+  let longest = SHORT_RUN;
+  let from = 0;
+  while (from + longest < text.length) {
+    let at = from + longest;
+    while (at >= from && isIn[text[at] as number] === 1) at -= 1;
+    if (at >= from) {
+      from = at + 1;
+      continue;
+    }
+    let end = from + longest + 1;
+    while (end < text.length && isIn[text[end] as number] === 1) end += 1;
+    longest = end - from;
+    from = end + 1;
+  }
+  return longest;
 }

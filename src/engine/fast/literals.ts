@@ -6,8 +6,9 @@
 /** A literal's useful length: a longer one is hardly rarer, and costs states. */
 const USEFUL_CHARS = 10;
 const LITERALS_MAX = 200;
-/** Past this many spellings of one literal its odd letters are not worth following. */
-const SPELLINGS_MAX = 8;
+/** Spellings of one literal that are looked for, and characters that they must have. */
+const SPELLINGS_MAX = 16;
+const SPELLED_CHARS_MIN = 2;
 /** A single character is looked for when it is as rare as this. */
 const SINGLE_MAX = 3.5 / 1000;
 
@@ -192,18 +193,21 @@ function findUsefulPart(string: string): UsefulPart {
 
 /**
  * The spellings of a literal in a folded text: a letter beyond ASCII in every case that RE2 takes
- * for the same.
- * @returns null when there are too many
+ * for the same. Of a literal with too many, those of its beginning.
+ * @returns null when even its beginning has too many
  */
 export function spellingsOf(literal: string): string[] | null {
   if (ASCII.test(literal)) return [literal];
   let spellings = [''];
+  let letters = 0;
   for (const letter of literal) {
     const cases = casesOf(letter);
-    if (spellings.length * cases.length > SPELLINGS_MAX) return null;
+    if (spellings.length * cases.length > SPELLINGS_MAX) break;
     spellings = spellings.flatMap((head) => cases.map((tail) => head + tail));
+    letters += 1;
   }
-  return spellings;
+  const isAll = letters === [...literal].length;
+  return isAll || letters >= SPELLED_CHARS_MIN ? spellings : null;
 }
 
 const ASCII = /^[\0-\x7f]*$/;

@@ -1,52 +1,67 @@
 /**
  * Owns the question which parts of Unicode a text touches: a pattern that needs a character of a part
- * that is not there cannot match. Pages are 256 code points each; ASCII counts for none.
+ * that is not there cannot match. Pages are 8 code points each: small enough to tell a dash from an
+ * invisible character. ASCII counts for none.
  */
 
-/** Pages one of which every match touches; null when ASCII may do. */
-export type Pages = ReadonlySet<number> | null;
+import { hasWithin } from './sorted.ts';
 
-const PAGES = 0x1100;
+/** Pages as inclusive ranges, one of which every match touches; null when ASCII may do. */
+export type Pages = readonly PageRange[] | null;
+export type PageRange = readonly [from: number, to: number];
+
+const PAGE_BITS = 3;
+const PAGES = 0x11_0000 >> PAGE_BITS;
 
 export function pageOf(codePoint: number): number {
-  return codePoint >> 8;
+  return codePoint >> PAGE_BITS;
 }
 
 /** The smaller of two sets either of which every match touches. */
 export function narrower(a: Pages, b: Pages): Pages {
   if (a === null || b === null) return a ?? b;
-  return b.size < a.size ? b : a;
+  return sizeOf(b) < sizeOf(a) ? b : a;
 }
 
 /** What every match of one of two alternatives touches. */
 export function either(a: Pages, b: Pages): Pages {
-  return a === null || b === null ? null : new Set([...a, ...b]);
+  return a === null || b === null ? null : [...a, ...b];
+}
+
+function sizeOf(pages: readonly PageRange[]): number {
+  return pages.reduce((sum, [from, to]) => sum + to - from + 1, 0);
 }
 
 /** Takes note of what a text touches; used again and again. */
 export class PagesOfText {
-  readonly #touched = new Uint8Array(PAGES);
+  readonly #isTouched = new Uint8Array(PAGES);
+  /** in order, each once */
+  #touched = new Int32Array(0);
 
   /** @param text valid UTF-8; what else stands in it is taken as it comes */
   note(text: Uint8Array): void {
-    this.#touched.fill(0);
+    for (const page of this.#touched) this.#isTouched[page] = 0;
+    const touched: number[] = [];
     for (let at = 0; at < text.length; at += 1) {
       const byte = text[at] as number;
       if (byte < 0xc0) continue;
-      const next = (text[at + 1] ?? 0) & 63;
-      // The page's bits end in the third byte from the end.
+      const second = (text[at + 1] ?? 0) & 63;
+      const third = (text[at + 2] ?? 0) & 63;
+      // What the last byte tells lies within the page, but for its three upper bits.
       const page =
         byte < 0xe0
-          ? (byte & 31) >> 2
+          ? ((byte & 31) << 3) | (second >> 3)
           : byte < 0xf0
-            ? ((byte & 15) << 4) | (next >> 2)
-            : ((byte & 7) << 10) | (next << 4) | (((text[at + 2] ?? 0) & 63) >> 2);
-      this.#touched[page] = 1;
+            ? ((byte & 15) << 9) | (second << 3) | (third >> 3)
+            : ((byte & 7) << 15) | (second << 9) | (third << 3) | (((text[at + 3] ?? 0) & 63) >> 3);
+      if (this.#isTouched[page] !== 0) continue;
+      this.#isTouched[page] = 1;
+      touched.push(page);
     }
+    this.#touched = Int32Array.from(touched).sort();
   }
 
-  touches(pages: ReadonlySet<number>): boolean {
-    for (const page of pages) if (this.#touched[page] === 1) return true;
-    return false;
+  touches(pages: readonly PageRange[]): boolean {
+    return pages.some(([from, to]) => hasWithin(this.#touched, from, to));
   }
 }

@@ -14,7 +14,7 @@ import { carryOver, isWorthCarrying } from './carry-over.ts';
 import { Folding } from './fold.ts';
 import { Hits } from './hits.ts';
 import { forgetParts, spellingsOf } from './literals.ts';
-import { either, PagesOfText } from './pages.ts';
+import { either, type PageRange, PagesOfText } from './pages.ts';
 import { Places, SetTable } from './places.ts';
 import { NOWHERE } from './reach.ts';
 import { type Branch, type Group, requirementsOf } from './requirements.ts';
@@ -42,7 +42,7 @@ export class Prefilter {
   /** patterns that need nothing which could be looked for */
   readonly always: readonly number[];
   /** the same for texts that touch certain pages of Unicode: in others they cannot match */
-  readonly alwaysOnPages: ReadonlyMap<number, ReadonlySet<number>>;
+  readonly alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
   readonly #pages = new PagesOfText();
   readonly #folding = new Folding();
   /** of the literals that are all ASCII */
@@ -64,7 +64,7 @@ export class Prefilter {
     const literals = new LiteralTable();
     const sets = new SetTable();
     const always: number[] = [];
-    const onPages = new Map<number, ReadonlySet<number>>();
+    const onPages = new Map<number, readonly PageRange[]>();
     const branches: SoughtBranch[] = [];
     sources.forEach((source, pattern) => {
       const required = requirementsOf(source);

@@ -5,15 +5,18 @@
  * Every figure is an upper bound: too far costs time, too near would lose a match.
  */
 
-/** Kinds of runs, from the narrowest: what a repeated class cannot cross. */
-export const RUNS = ['word', 'space', 'solid', 'line'] as const;
-export type Run = (typeof RUNS)[number];
+/**
+ * Kinds of runs, what repeated characters cannot cross: a word, white space, what stands between two
+ * words, what stands between white space, a line.
+ */
+export type Run = 'word' | 'space' | 'gap' | 'solid' | 'line';
 
 /** So many characters and runs of each kind; `unbounded` counts what nothing holds. */
 export interface Reach {
   readonly chars: number;
   readonly word: number;
   readonly space: number;
+  readonly gap: number;
   readonly solid: number;
   readonly line: number;
   readonly unbounded: number;
@@ -23,6 +26,7 @@ export const NOWHERE: Reach = {
   chars: 0,
   word: 0,
   space: 0,
+  gap: 0,
   solid: 0,
   line: 0,
   unbounded: 0,
@@ -39,6 +43,7 @@ export function plus(a: Reach, b: Reach): Reach {
     chars: a.chars + b.chars,
     word: a.word + b.word,
     space: a.space + b.space,
+    gap: a.gap + b.gap,
     solid: a.solid + b.solid,
     line: a.line + b.line,
     unbounded: a.unbounded + b.unbounded,
@@ -51,6 +56,7 @@ export function minus(a: Reach, b: Reach): Reach {
     chars: a.chars - b.chars,
     word: a.word - b.word,
     space: a.space - b.space,
+    gap: a.gap - b.gap,
     solid: a.solid - b.solid,
     line: a.line - b.line,
     unbounded: a.unbounded - b.unbounded,
@@ -63,6 +69,7 @@ export function farther(a: Reach, b: Reach): Reach {
     chars: Math.max(a.chars, b.chars),
     word: Math.max(a.word, b.word),
     space: Math.max(a.space, b.space),
+    gap: Math.max(a.gap, b.gap),
     solid: Math.max(a.solid, b.solid),
     line: Math.max(a.line, b.line),
     unbounded: Math.max(a.unbounded, b.unbounded),
@@ -71,14 +78,15 @@ export function farther(a: Reach, b: Reach): Reach {
 
 /** The same `times` over. */
 export function repeated(reach: Reach, times: number): Reach {
-  const { chars, word, space, solid, line, unbounded } = reach;
-  const isNowhere = chars + word + space + solid + line + unbounded === 0;
+  const { chars, word, space, gap, solid, line, unbounded } = reach;
+  const isNowhere = chars + word + space + gap + solid + line + unbounded === 0;
   if (isNowhere || times === 0) return NOWHERE;
   if (times === Number.POSITIVE_INFINITY) return { ...NOWHERE, unbounded: 1 };
   return {
     chars: reach.chars * times,
     word: reach.word * times,
     space: reach.space * times,
+    gap: reach.gap * times,
     solid: reach.solid * times,
     line: reach.line * times,
     unbounded: reach.unbounded * times,
@@ -91,6 +99,7 @@ export interface TextBounds {
   readonly continuations: number;
   readonly word: number;
   readonly space: number;
+  readonly gap: number;
   readonly solid: number;
   readonly line: number;
 }
@@ -105,6 +114,7 @@ export function reachIn(reach: Reach, bounds: TextBounds): number {
     Math.min(chars * CHAR_BYTES_MAX, chars + bounds.continuations) +
     reach.word * bounds.word +
     reach.space * bounds.space +
+    reach.gap * bounds.gap +
     reach.solid * bounds.solid +
     reach.line * bounds.line
   );

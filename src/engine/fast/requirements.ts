@@ -8,7 +8,14 @@
  * Strings here are folded (`fold.ts`), reaches are those of the text as it is.
  */
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
-import { type CharClass, ofCharacter, ofCharacterClass, ofCharacterSet } from './char-class.ts';
+import {
+  type CharClass,
+  KINDS,
+  ofCharacter,
+  ofCharacterClass,
+  ofCharacterSet,
+  runOfKinds,
+} from './char-class.ts';
 import { foldLiteral } from './fold.ts';
 import { costOf, trimmed } from './literals.ts';
 import { either, narrower, type Pages } from './pages.ts';
@@ -52,21 +59,27 @@ interface Part {
   readonly tail: readonly string[] | null;
   readonly groups: readonly Group[];
   readonly reach: Reach;
+  /** of the characters that it takes, as `KINDS` */
+  readonly kinds: number;
   readonly pages: Pages;
 }
 
-const NOTHING = exactly([''], NOWHERE, null);
+const NOTHING = exactly([''], { reach: NOWHERE, kinds: KINDS.none, pages: null });
 const ANYTHING: Part = {
   exact: null,
   head: null,
   tail: null,
   groups: [],
   reach: { ...NOWHERE, unbounded: 1 },
+  kinds: KINDS.all,
   pages: null,
 };
 
-function exactly(exact: readonly string[], reach: Reach, pages: Pages): Part {
-  return { exact, head: exact, tail: exact, groups: [], reach, pages };
+/** What is known of a part whatever its strings are. */
+type Extent = Pick<Part, 'reach' | 'kinds' | 'pages'>;
+
+function exactly(exact: readonly string[], { reach, kinds, pages }: Extent): Part {
+  return { exact, head: exact, tail: exact, groups: [], reach, kinds, pages };
 }
 
 interface Context {
@@ -88,9 +101,22 @@ export function requirementsOf(source: string): readonly Branch[] | null {
   return pattern === null ? null : branchesOf(pattern.alternatives, context);
 }
 
+/**
+ * Punctuation that RE2 lets be escaped without need, JavaScript's strict syntax does not; that which
+ * means something when it is bare, in whatever place, is not among it.
+ */
+const ESCAPE = /\\([\s\S])/g;
+const NEEDLESS = new Set('"\'#%&;@!~` ');
+/** `[[:alpha:]]` is a class of letters to RE2, something else to JavaScript. */
+const POSIX_CLASS = /\[:\^?\w+:\]/;
+
 function parse(body: string): AST.Pattern | null {
+  if (POSIX_CLASS.test(body)) return null;
+  const strict = body.replace(ESCAPE, (escaped, letter: string) =>
+    NEEDLESS.has(letter) ? letter : escaped,
+  );
   try {
-    return parser.parsePattern(body, 0, body.length, { unicode: true });
+    return parser.parsePattern(strict, 0, strict.length, { unicode: true });
   } catch {
     // Looser syntax, as RE2's is; beyond the basic plane it would count characters differently.
     try {
@@ -191,11 +217,14 @@ function ofLetter(codePoint: number): Part {
   return part;
 }
 
-function oneOf({ few, pages }: CharClass): Part {
-  const reach = { ...NOWHERE, chars: 1 };
-  if (few === null) return { ...ANYTHING, reach, pages };
-  return exactly(folded(few.map((point) => String.fromCodePoint(point))), reach, pages);
+function oneOf({ few, kinds, pages }: CharClass): Part {
+  const extent = { reach: { ...NOWHERE, chars: 1 }, kinds, pages };
+  if (few === null) return { ...ANYTHING, ...extent };
+  return exactly(folded(few.map((point) => String.fromCodePoint(point))), extent);
 }
+
+const allKinds = (parts: readonly Part[]): number =>
+  parts.reduce<number>((kinds, part) => kinds | part.kinds, KINDS.none);
 
 function folded(strings: readonly string[]): string[] {
   return [...new Set(strings.map(foldLiteral))];
@@ -249,10 +278,11 @@ function sequence(elements: readonly AST.Element[], context: Context, depth: num
   });
   const reach = starts.at(-1) ?? NOWHERE;
   const pages = parts.map((part) => part.pages).reduce(narrower, null);
-  if (isWhole) return exactly(strings, reach, pages);
+  const extent = { reach, kinds: allKinds(parts), pages };
+  if (isWhole) return exactly(strings, extent);
   flush(parts.length - 1);
   const groups = placed(blocks, between, parts.length);
-  return { exact: null, head: known.head, tail: strings, groups, reach, pages };
+  return { exact: null, head: known.head, tail: strings, groups, ...extent };
 }
 
 /** The groups of a sequence as it sees them: where they stand in it, and how far apart. */
@@ -297,12 +327,13 @@ function anyOf(alternatives: readonly AST.Alternative[], context: Context, depth
   if (only !== undefined && parts.length === 1) return only;
   const reach = parts.map((part) => part.reach).reduce(farther, NOWHERE);
   const pages = parts.map((part) => part.pages).reduce(either);
+  const extent = { reach, kinds: allKinds(parts), pages };
   const exact = united(parts.map((part) => part.exact));
-  if (exact !== null) return exactly(exact, reach, pages);
+  if (exact !== null) return exactly(exact, extent);
   const head = united(parts.map((part) => part.head));
   const tail = united(parts.map((part) => part.tail));
   const group = eitherOf(parts.map((part) => cheapest(withExact(part))));
-  return { exact: null, head, tail, groups: group === null ? [] : [group], reach, pages };
+  return { exact: null, head, tail, groups: group === null ? [] : [group], ...extent };
 }
 
 /** All strings of all sets; null when a set is missing or they become too many. */
@@ -339,17 +370,19 @@ function cheapest(groups: readonly Group[]): Group | null {
 
 function quantified({ min, max, element }: AST.Quantifier, context: Context, depth: number): Part {
   const part = partOf(element, context, depth);
-  const characters = classOf(element, context);
-  const reach = repeatedReach(part, characters, max);
-  const { exact } = part;
-  const pages = min > 0 ? part.pages : null;
-  const isBlank = exact?.length === 1 && exact[0] === ' ' && characters !== null;
+  const { exact, kinds } = part;
+  const extent = {
+    reach: repeatedReach(part, max),
+    kinds,
+    pages: min > 0 ? part.pages : null,
+  };
+  const isBlank = exact?.length === 1 && exact[0] === ' ' && classOf(element, context) !== null;
   // However many: a run of white space is one blank.
-  if (isBlank) return exactly(min === 0 ? ['', ' '] : [' '], reach, pages);
+  if (isBlank) return exactly(min === 0 ? ['', ' '] : [' '], extent);
   if (max === 1 && exact !== null && exact.length < STRINGS_MAX) {
-    return exactly([...new Set(['', ...exact])], reach, pages);
+    return exactly([...new Set(['', ...exact])], extent);
   }
-  if (min === 0) return { ...ANYTHING, reach, pages };
+  if (min === 0) return { ...ANYTHING, ...extent };
   let strings: readonly string[] | null = exact === null ? null : [''];
   let count = 0;
   for (; count < min && strings !== null && exact !== null; count += 1) {
@@ -357,17 +390,16 @@ function quantified({ min, max, element }: AST.Quantifier, context: Context, dep
     if (more === null) break;
     strings = more;
   }
-  if (strings !== null && count === min && min === max) return exactly(strings, reach, pages);
+  if (strings !== null && count === min && min === max) return exactly(strings, extent);
   // The first time round stands at the start; what follows it is not told.
-  const rest = repeatedReach(part, characters, max - 1);
+  const rest = repeatedReach(part, max - 1);
   const groups = withExact(part).map((group) => ({ ...group, after: plus(group.after, rest) }));
   const head = strings ?? part.head;
   const tail = strings ?? part.tail;
-  return { exact: null, head, tail, groups, reach, pages };
+  return { exact: null, head, tail, groups, ...extent };
 }
 
-/** Repeated without end, a class stays inside its run; anything else can go anywhere. */
-function repeatedReach({ reach }: Part, characters: CharClass | null, times: number): Reach {
-  if (times !== Number.POSITIVE_INFINITY || characters === null) return repeated(reach, times);
-  return runOf(characters.run);
+/** Repeated without end, characters stay inside their run. */
+function repeatedReach({ reach, kinds }: Part, times: number): Reach {
+  return times === Number.POSITIVE_INFINITY ? runOf(runOfKinds(kinds)) : repeated(reach, times);
 }

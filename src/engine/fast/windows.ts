@@ -6,6 +6,7 @@
 import { boundaryAfter, boundaryBefore } from '../utf8.ts';
 import { type Branches, COMPANIONS_MAX } from './branches.ts';
 import type { Places } from './places.ts';
+import { hasWithin } from './sorted.ts';
 
 /** Where a pattern may match: byte ranges in order, apart from each other; null for anywhere. */
 export type Windows = readonly number[] | null;
@@ -70,18 +71,6 @@ function hasCompanions(
     if (!hasWithin(places.of(set), from, anchor + branches.ahead(branch, which))) return false;
   }
   return true;
-}
-
-/** Is one of the sorted places in the range? */
-function hasWithin(places: Int32Array, from: number, to: number): boolean {
-  let low = 0;
-  let high = places.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((places[middle] as number) < from) low = middle + 1;
-    else high = middle;
-  }
-  return low < places.length && (places[low] as number) <= to;
 }
 
 /**

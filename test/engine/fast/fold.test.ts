@@ -27,15 +27,23 @@ describe('folding a text', () => {
     expect(fold('a  b').origin).toEqual([0, 1, 3, 4]);
   });
 
-  it('measures the longest word, white space, solid and line', () => {
-    expect(fold('ab-cde  f\nghi').bounds).toEqual({
+  it('measures the longest word, white space, gap, solid and line; what is short counts as 4', () => {
+    expect(fold('ab-cdefg \n    f\n......ghi').bounds).toEqual({
       continuations: 0,
-      word: 3,
-      space: 2,
-      solid: 6,
+      word: 5,
+      space: 6,
+      gap: 7,
+      solid: 9,
       line: 9,
     });
-    expect(fold('é').bounds).toEqual({ continuations: 1, word: 2, space: 0, solid: 2, line: 2 });
+    expect(fold('é').bounds).toEqual({
+      continuations: 1,
+      word: 4,
+      space: 4,
+      gap: 4,
+      solid: 4,
+      line: 4,
+    });
   });
 
   it('folds as a literal is folded, and bounds what it holds', () => {
@@ -48,11 +56,12 @@ describe('folding a text', () => {
         expect(origin).toEqual([...origin].sort((a, b) => a - b));
         expect(origin.at(-1)).toBe(Buffer.byteLength(text));
         const longest = (run: RegExp) =>
-          Math.max(0, ...[...text.matchAll(run)].map(([found]) => Buffer.byteLength(found)));
+          Math.max(4, ...[...text.matchAll(run)].map(([found]) => Buffer.byteLength(found)));
         expect(bounds).toEqual({
           continuations: Buffer.byteLength(text) - [...text].length,
           word: longest(/[\w\u0080-\u{10ffff}]+/gu),
           space: longest(/[\t-\r ]+/g),
+          gap: longest(/[^\w\u0080-\u{10ffff}]+/gu),
           solid: longest(/[^\t-\r ]+/gu),
           line: longest(/[^\n]+/gu),
         });
@@ -64,6 +73,6 @@ describe('folding a text', () => {
     const folding = new Folding();
     folding.fold(Buffer.from('a long first text'));
     folding.fold(Buffer.from('B'));
-    expect([folding.length, folding.bytes[0], folding.bounds.word]).toEqual([1, 98, 1]);
+    expect([folding.length, folding.bytes[0], folding.bounds.word]).toEqual([1, 98, 4]);
   });
 });

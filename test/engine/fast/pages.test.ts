@@ -1,22 +1,22 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { PagesOfText, pageOf } from '../../../src/engine/fast/pages.ts';
+import { type PageRange, PagesOfText, pageOf } from '../../../src/engine/fast/pages.ts';
 
 const pages = new PagesOfText();
 const touched = (text: string, ...asked: number[]): boolean => {
   pages.note(Buffer.from(text));
-  return pages.touches(new Set(asked));
+  return pages.touches(asked.map((page): PageRange => [page, page]));
 };
 
 it.each([
-  ['é', 0x00],
-  ['Ω', 0x03],
-  ['я', 0x04],
-  ['→', 0x21],
-  ['漢', 0x6f],
-  ['\ufeff', 0xfe],
-  ['😀', 0x1f6],
-  ['\u{10ffff}', 0x10ff],
+  ['é', 0x1d],
+  ['Ω', 0x75],
+  ['я', 0x89],
+  ['→', 0x432],
+  ['漢', 0xde4],
+  ['\ufeff', 0x1fdf],
+  ['😀', 0x3ec0],
+  ['\u{10ffff}', 0x21fff],
 ])('%s is on its page alone', (character, page) => {
   expect(pageOf(character.codePointAt(0) ?? 0)).toBe(page);
   expect(touched(`plain ${character} plain`, page)).toBe(true);
@@ -24,8 +24,26 @@ it.each([
 });
 
 it('ASCII touches none, and a text is forgotten with the next', () => {
-  expect(touched('я', 0x04)).toBe(true);
-  expect(touched('plain', 0x04, 0x00)).toBe(false);
+  expect(touched('я', 0x89)).toBe(true);
+  expect(touched('plain', 0x89, 0x08, 0x00)).toBe(false);
+});
+
+it('ranges of pages are touched when one within them is', () => {
+  pages.note(Buffer.from('a — b 漢'));
+  expect(pages.touches([[0x400, 0x403]])).toBe(true);
+  expect(
+    pages.touches([
+      [0x400, 0x401],
+      [0x403, 0xde3],
+    ]),
+  ).toBe(false);
+  expect(
+    pages.touches([
+      [0x500, 0x600],
+      [0xde4, 0x7000],
+    ]),
+  ).toBe(true);
+  expect(pages.touches([[0x7000, 0x8000]])).toBe(false);
 });
 
 it('every character beyond ASCII touches its page', () => {
