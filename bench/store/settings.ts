@@ -20,7 +20,7 @@ const WAYS: readonly (readonly [string, ServerSettings])[] = [
   ['wal_compression pglz', { wal_compression: 'pglz' }],
   ['wal_level minimal', { wal_level: 'minimal', max_wal_senders: '0' }],
   ['wal_sync_method open_datasync', { wal_sync_method: 'open_datasync' }],
-  ['min_wal_size 1 GB', { min_wal_size: '1GB' }],
+  ['wal_init_zero on', { wal_init_zero: 'on' }],
 ];
 
 /** Ordinary rows by one setting of the server. */
