@@ -6,9 +6,10 @@
  * The corpus is written for engines that ignore case; RE2 reads the leading inline groups ((?i),
  * (?is) …) itself, so the source is handed over unchanged.
  */
-import { RegExpParser, visitRegExpAST } from '@eslint-community/regexpp';
+import { visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
 import type { UnsupportedReason } from '../model.ts';
+import { parseAsWritten } from './pattern-syntax.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
@@ -122,7 +123,6 @@ function toPattern(source: string, program: RE2): Pattern {
   };
 }
 
-const parser = new RegExpParser({ ecmaVersion: 2025 });
 const LEADING_FLAGS = /^\(\?[a-zA-Z]+\)/;
 
 /**
@@ -133,17 +133,14 @@ export function withoutCaptures(source: string): string {
   const flags = LEADING_FLAGS.exec(source)?.[0] ?? '';
   const body = source.slice(flags.length);
   const starts: number[] = [];
-  try {
-    const groups = parser.parsePattern(body, 0, body.length, { unicode: true });
-    visitRegExpAST(groups, {
-      onCapturingGroupEnter: ({ name, start }) => {
-        if (name === null) starts.push(start);
-      },
-    });
-  } catch {
-    // Looser syntax than JavaScript's; such a source is rare and only found more slowly.
-    return source;
-  }
+  const groups = parseAsWritten(body);
+  // Not read as RE2 does; such a source is rare and only found more slowly.
+  if (groups === null) return source;
+  visitRegExpAST(groups, {
+    onCapturingGroupEnter: ({ name, start }) => {
+      if (name === null) starts.push(start);
+    },
+  });
   let rewritten = flags;
   let from = 0;
   for (const start of starts) {

@@ -141,9 +141,12 @@ function byStep(placements: readonly Placement[]): Placement[][] {
 
 /**
  * Prepares one text.
+ * @param given offsets of hits are into it
  * @param capBytes most UTF-8 bytes to look at; the cut falls between characters
  */
-export function prepareText(text: string, capBytes: number): PreparedText {
+export function prepareText(given: string, capBytes: number): PreparedText {
+  // Half a character has no bytes of its own: as it is encoded, so it is read, unit for unit.
+  const text = given.toWellFormed();
   // A character is at least a byte: what stands farther than the cap need not be encoded.
   const near = Buffer.from(text.slice(0, Math.max(0, capBytes) + 1));
   const cut = near.byteLength > capBytes;

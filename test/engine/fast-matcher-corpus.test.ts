@@ -98,7 +98,23 @@ describe('fast and plain matcher agree', () => {
     const piece = fc
       .tuple(fc.nat({ max: texts.length - 1 }), fc.nat({ max: 300 }), fc.nat({ max: 300 }))
       .map(([at, from, length]) => (texts[at] ?? '').slice(from, from + length + 1));
-    const glue = fc.constantFrom('', ' ', '\n', ' \t\n ', '\u200b', 'ſ', '\u212a', 'é', 'а', '0');
+    const glue = fc.constantFrom(
+      ...[
+        '',
+        ' ',
+        '\n',
+        ' \t\n ',
+        '\u200b',
+        'ſ',
+        '\u212a',
+        'é',
+        'а',
+        '0',
+        '\v',
+        '\ud83d',
+        '\ude00',
+      ],
+    );
     const mixture = fc
       .tuple(fc.array(fc.tuple(piece, glue), { maxLength: 8 }), fc.nat({ max: 3 }))
       .map(([pieces, shape]) => {

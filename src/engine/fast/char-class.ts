@@ -10,7 +10,7 @@ import type { Run } from './reach.ts';
 export interface CharClass {
   /** every character, when they are few; before case folding */
   readonly few: readonly number[] | null;
-  /** what kinds of characters it takes, as `Kinds` */
+  /** what kinds of characters it takes, as `KINDS` */
   readonly kinds: number;
   /** where all it takes stands, when none of it is in an ASCII text */
   readonly pages: Pages;
@@ -36,8 +36,10 @@ const WORD: Ranges['ranges'] = [
   [95, 95],
   [97, 122],
 ];
+/** RE2's `\s`, which has no vertical tab. */
 const SPACE: Ranges['ranges'] = [
-  [9, 13],
+  [9, 10],
+  [12, 13],
   [32, 32],
 ];
 const LAST = 0x10ffff;

@@ -1,6 +1,6 @@
 /**
  * Owns the reading of a text in which literals are looked for: ASCII letters in lower case, every
- * digit a `0`, every run of white space one blank, and the two letters beyond ASCII that equal `s`
+ * digit a `0`, every run of white space (RE2's, without the vertical tab) one blank, and the two letters beyond ASCII that equal `s`
  * and `k` where case does not matter as those. So a pattern's `\s+` and `\d` are literals too.
  *
  * Patterns' literals are folded by the same rules (`foldLiteral`). Folding makes more texts equal,
@@ -21,7 +21,7 @@ const IN_SOLID = new Uint8Array(256);
 const IN_LINE = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
   const letter = String.fromCharCode(byte);
-  const isSpace = (byte >= 9 && byte <= 13) || byte === BLANK;
+  const isSpace = /[\t\n\f\r ]/.test(letter);
   const isDigit = byte >= ZERO && byte <= ZERO + 9;
   const isWord = byte >= 128 || /\w/.test(letter);
   FOLDED[byte] = isSpace
@@ -47,7 +47,7 @@ export function foldLiteral(literal: string): string {
   return literal
     .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
     .replace(/\d/g, '0')
-    .replace(/[\t-\r ]+/g, ' ')
+    .replace(/[\t\n\f\r ]+/g, ' ')
     .replaceAll('\u017f', 's')
     .replaceAll('\u212a', 'k');
 }

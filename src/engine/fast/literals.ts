@@ -230,9 +230,16 @@ export function equalsOf(from: number, to: number): number[] {
 
 let orbitTable: ReadonlyMap<string, readonly string[]> | null = null;
 
+/** Equal to RE2 though Unicode's mappings tell it of their upper case only, which is several letters. */
+const EQUAL_TO_RE2 = [
+  ['\u0390', '\u1fd3'],
+  ['\u03b0', '\u1fe3'],
+  ['\ufb05', '\ufb06'],
+] as const;
+
 /**
  * Every cased letter beyond ASCII and its equals, joined over both directions of Unicode's simple
- * mappings, which is never less than RE2's own orbits (re2/unicode_casefold.h).
+ * mappings and RE2's own: never less than its orbits (re2/unicode_casefold.h).
  */
 function orbits(): ReadonlyMap<string, readonly string[]> {
   if (orbitTable !== null) return orbitTable;
@@ -249,6 +256,7 @@ function orbits(): ReadonlyMap<string, readonly string[]> {
     if (lower !== letter && [...lower].length === 1) unite(letter, lower);
     if (upper !== letter && [...upper].length === 1) unite(letter, upper);
   }
+  for (const [a, b] of EQUAL_TO_RE2) unite(a, b);
   orbitTable = new Map(
     [...orbit].map(([letter, equal]) => [
       letter,

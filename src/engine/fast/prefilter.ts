@@ -116,7 +116,7 @@ export class Prefilter {
     return readings.map(({ bytes, changes: changesOf }, which) => {
       this.#folding.fold(bytes);
       const changes = which === 0 ? null : changesOf();
-      const { longest } = this.#ascii;
+      const longest = Math.max(this.#ascii.longest, this.#beyond.longest);
       if (changes !== null && isWorthCarrying(changes, longest, bytes.length)) {
         this.#carryOver(changes, ascii);
         return this.#candidatesIn(bytes, this.#second, asked, changes.read);

@@ -7,7 +7,8 @@
  *
  * Strings here are folded (`fold.ts`), reaches are those of the text as it is.
  */
-import { type AST, RegExpParser } from '@eslint-community/regexpp';
+import type { AST } from '@eslint-community/regexpp';
+import { parsePattern } from '../pattern-syntax.ts';
 import {
   type CharClass,
   KINDS,
@@ -86,7 +87,6 @@ interface Context {
   readonly dotAll: boolean;
 }
 
-const parser = new RegExpParser({ ecmaVersion: 2025 });
 const LEADING_FLAGS = /^\(\?([a-zA-Z]+)\)/;
 
 /**
@@ -97,35 +97,8 @@ export function requirementsOf(source: string): readonly Branch[] | null {
   const flags = LEADING_FLAGS.exec(source);
   const body = flags === null ? source : source.slice(flags[0].length);
   const context = { dotAll: flags?.[1]?.includes('s') === true };
-  const pattern = parse(body);
+  const pattern = parsePattern(body);
   return pattern === null ? null : branchesOf(pattern.alternatives, context);
-}
-
-/**
- * Punctuation that RE2 lets be escaped without need, JavaScript's strict syntax does not; that which
- * means something when it is bare, in whatever place, is not among it.
- */
-const ESCAPE = /\\([\s\S])/g;
-const NEEDLESS = new Set('"\'#%&;@!~` ');
-/** `[[:alpha:]]` is a class of letters to RE2, something else to JavaScript. */
-const POSIX_CLASS = /\[:\^?\w+:\]/;
-
-function parse(body: string): AST.Pattern | null {
-  if (POSIX_CLASS.test(body)) return null;
-  const strict = body.replace(ESCAPE, (escaped, letter: string) =>
-    NEEDLESS.has(letter) ? letter : escaped,
-  );
-  try {
-    return parser.parsePattern(strict, 0, strict.length, { unicode: true });
-  } catch {
-    // Looser syntax, as RE2's is; beyond the basic plane it would count characters differently.
-    try {
-      return /[\ud800-\udfff]/.test(body) ? null : parser.parsePattern(body, 0, body.length);
-    } catch {
-      // RE2 takes it all the same (`\pN`, `\z`): such a pattern is always asked.
-      return null;
-    }
-  }
 }
 
 /** A group that is all there is to an alternative is no reason to look at its parts together. */

@@ -47,7 +47,20 @@ describe('folding a text', () => {
   });
 
   it('folds as a literal is folded, and bounds what it holds', () => {
-    const letters = fc.constantFrom('a', 'B', '7', ' ', '\n', '\t', 'ſ', '\u212a', 'é', '-', '😀');
+    const letters = fc.constantFrom(
+      'a',
+      'B',
+      '7',
+      ' ',
+      '\n',
+      '\t',
+      '\v',
+      'ſ',
+      '\u212a',
+      'é',
+      '-',
+      '😀',
+    );
     fc.assert(
       fc.property(fc.array(letters, { maxLength: 40 }), (parts) => {
         const text = parts.join('');
@@ -60,9 +73,9 @@ describe('folding a text', () => {
         expect(bounds).toEqual({
           continuations: Buffer.byteLength(text) - [...text].length,
           word: longest(/[\w\u0080-\u{10ffff}]+/gu),
-          space: longest(/[\t-\r ]+/g),
+          space: longest(/[\t\n\f\r ]+/g),
           gap: longest(/[^\w\u0080-\u{10ffff}]+/gu),
-          solid: longest(/[^\t-\r ]+/gu),
+          solid: longest(/[^\t\n\f\r ]+/gu),
           line: longest(/[^\n]+/gu),
         });
       }),
