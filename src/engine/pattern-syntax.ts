@@ -13,20 +13,27 @@ const POSIX_CLASS = /\[:\^?\w+:\]/;
 /** What loose syntax reads as RE2 does. Any other escaped letter is one of RE2's, or a plain letter. */
 const SAME_ESCAPE = /\\(?:[bBdDsSwWnrtf]|x[\da-fA-F]{2}|u[\da-fA-F]{4}|[^a-zA-Z\d])/g;
 
+const LEADING_FLAGS = /^\(\?[a-zA-Z]+\)/;
+
+/** The flags that a pattern begins with, `(?is)` or nothing, and what follows them. */
+export function splitFlags(source: string): { readonly flags: string; readonly body: string } {
+  const flags = LEADING_FLAGS.exec(source)?.[0] ?? '';
+  return { flags, body: source.slice(flags.length) };
+}
+
 /**
  * @param body a pattern without its leading flags
  * @returns null for what JavaScript cannot read, or would read otherwise than RE2
  */
 export function parsePattern(body: string): AST.Pattern | null {
   const strict = withoutNeedlessEscapes(body);
-  if (strict === null || POSIX_CLASS.test(body)) return null;
+  if (strict === null) return null;
   return parsed(strict, true) ?? (isReadAlike(body) ? parsed(body, false) : null);
 }
 
 /** The same, of strict syntax only: its nodes tell where they stand in `body`. */
 export function parseAsWritten(body: string): AST.Pattern | null {
-  const isReadable = withoutNeedlessEscapes(body) !== null && !POSIX_CLASS.test(body);
-  return isReadable ? parsed(body, true) : null;
+  return withoutNeedlessEscapes(body) === null ? null : parsed(body, true);
 }
 
 function parsed(body: string, unicode: boolean): AST.Pattern | null {
@@ -44,9 +51,11 @@ function isReadAlike(body: string): boolean {
 
 /**
  * The pattern in JavaScript's strict syntax, letter by letter.
- * @returns null when a class begins with `]`: a member to RE2, the end of the class to JavaScript
+ * @returns null where a class means something else to RE2: one of POSIX's, or one that begins with `]`,
+ *   a member to RE2, the end of the class to JavaScript
  */
 function withoutNeedlessEscapes(body: string): string | null {
+  if (POSIX_CLASS.test(body)) return null;
   let strict = '';
   let isInClass = false;
   for (let at = 0; at < body.length; at += 1) {

@@ -9,7 +9,7 @@
 import { visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
 import type { UnsupportedReason } from '../model.ts';
-import { parseAsWritten } from './pattern-syntax.ts';
+import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
@@ -123,15 +123,12 @@ function toPattern(source: string, program: RE2): Pattern {
   };
 }
 
-const LEADING_FLAGS = /^\(\?[a-zA-Z]+\)/;
-
 /**
  * The pattern with groups that capture nothing: where it matches is the same, and RE2 need not follow
  * every group through the text to say so. A source that cannot be read stays as it is.
  */
 export function withoutCaptures(source: string): string {
-  const flags = LEADING_FLAGS.exec(source)?.[0] ?? '';
-  const body = source.slice(flags.length);
+  const { flags, body } = splitFlags(source);
   const starts: number[] = [];
   const groups = parseAsWritten(body);
   // Not read as RE2 does; such a source is rare and only found more slowly.

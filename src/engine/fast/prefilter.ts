@@ -139,8 +139,10 @@ export class Prefilter {
     const first = this.#hits;
     const second = this.#second;
     second.clear();
-    for (const automaton of [this.#ascii, this.#beyond]) {
-      const [from, until] = automaton === this.#ascii ? [0, ascii] : [ascii, first.count];
+    for (const [automaton, from, until] of [
+      [this.#ascii, 0, ascii],
+      [this.#beyond, ascii, first.count],
+    ] as const) {
       const { longest } = automaton;
       const walk = (hits: Hits, begin: number, end: number) =>
         scan(automaton, folded, hits, begin, end);

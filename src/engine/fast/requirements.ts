@@ -8,7 +8,7 @@
  * Strings here are folded (`fold.ts`), reaches are those of the text as it is.
  */
 import type { AST } from '@eslint-community/regexpp';
-import { parsePattern } from '../pattern-syntax.ts';
+import { parsePattern, splitFlags } from '../pattern-syntax.ts';
 import {
   type CharClass,
   KINDS,
@@ -87,16 +87,13 @@ interface Context {
   readonly dotAll: boolean;
 }
 
-const LEADING_FLAGS = /^\(\?([a-zA-Z]+)\)/;
-
 /**
  * What a pattern needs.
  * @returns one branch per alternative; null when the pattern cannot be read: it must always be asked
  */
 export function requirementsOf(source: string): readonly Branch[] | null {
-  const flags = LEADING_FLAGS.exec(source);
-  const body = flags === null ? source : source.slice(flags[0].length);
-  const context = { dotAll: flags?.[1]?.includes('s') === true };
+  const { flags, body } = splitFlags(source);
+  const context = { dotAll: flags.includes('s') };
   const pattern = parsePattern(body);
   return pattern === null ? null : branchesOf(pattern.alternatives, context);
 }
