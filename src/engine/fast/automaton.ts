@@ -1,43 +1,54 @@
 /**
- * Owns the one walk over a text that finds every literal: an Aho–Corasick automaton over bytes, as
+ * Owns the automaton that finds every literal in one walk over a text: Aho–Corasick over bytes, as
  * flat tables (Aho, Corasick: Efficient string matching, CACM 18(6), 1975).
  *
  * States are numbered level by level, so that those a text is mostly in lie together. The first
  * levels have every transition resolved: a byte costs one look-up. The many states below them know
  * their own children only and fall back where none fits: resolved, they would take six times the
  * memory, and hardly a text would be in them.
+ *
+ * What the walk waits for is memory, so a step reads as few tables as can be: whether literals end in
+ * a state is told by what leads to it, and a deep state's first child, which byte leads there and
+ * where to fall back to stand side by side.
  */
-import type { Folding } from './fold.ts';
-import type { Hits } from './hits.ts';
+import { BLANK, FOLDED } from './fold.ts';
 
 /** Tables only: may be shared between threads. */
 export interface Automaton {
-  /** byte → column, 0 for bytes of no literal */
+  /** byte of a text as it was written → column of what it is read as, 0 for what is in no literal */
   readonly columnOf: Uint8Array;
   readonly columns: number;
+  /** the column of blanks; a second one in a row changes nothing */
+  readonly blank: number;
   /** states below this one are resolved; 0 is the start */
   readonly resolved: number;
-  /** resolved state * columns + column → state */
-  readonly next: Int32Array;
-  /** state → its first child; the children end where those of the next state begin */
-  readonly firstChild: Int32Array;
-  /** state → the column that leads to it from its parent */
-  readonly label: Uint8Array;
-  /** state → that of the longest suffix */
-  readonly fallback: Int32Array;
-  /** state → 1 when literals end there */
-  readonly isEnd: Uint8Array;
+  /** resolved state * columns + column → `HIT | state` */
+  readonly next: Uint16Array;
+  /**
+   * 2 * state → `column << CHILD_COLUMN | CHILD_HIT | child` of its first child; the children end
+   * where those of the next state begin. 2 * state + 1 → where it falls back to: the longest suffix
+   * that is resolved or has children.
+   */
+  readonly nodes: Int32Array;
+  /** state → `HIT | column` that leads to it from its parent */
+  readonly labels: Uint16Array;
+  /** state → where to go on when literals end in it: itself, or what it falls back to */
+  readonly onward: Int32Array;
   /** state → where its literals begin in `ends`; they end where those of the next state begin */
   readonly endsAt: Int32Array;
   /** literal ids */
   readonly ends: Int32Array;
-  /** literal id → bytes */
-  readonly lengths: Uint8Array;
   /** bytes of the longest literal that this automaton finds; 0 when it finds none */
   readonly longest: number;
 }
 
-/** Deeper states are not resolved. */
+/** Set when literals end in the state that is told. */
+export const HIT = 0x8000;
+export const CHILD_COLUMN = 24;
+export const CHILD_HIT = 0x80_0000;
+const STATES_MAX = CHILD_HIT;
+
+/** Deeper states are not resolved; nor are those whose children have no number below `HIT`. */
 const RESOLVED_DEPTH = 4;
 
 /** How much memory an automaton takes. */
@@ -50,8 +61,9 @@ export function bytesOf(automaton: Automaton): number {
 
 /**
  * Builds the automaton of folded literals.
- * @param literals by id, each at most 255 bytes, none empty
+ * @param literals by id, each at most 255 bytes, none empty, no two blanks in a row
  * @param takes which of them this automaton is to find
+ * @throws RangeError when they have more states than are numbered, 8 million
  */
 export function createAutomaton(
   literals: readonly Buffer[],
@@ -65,16 +77,18 @@ export function createAutomaton(
   const { columnOf, columns } = columnsOf(taken);
   const trie = createTrie(taken, columnOf);
   const { next, fallback } = resolve(trie, columns);
+  const { isEnd, endsAt, ends } = endsOf(trie, fallback);
+  const blank = columnOf[BLANK] as number;
   return {
-    columnOf,
+    columnOf: columnOf.map((_, byte) => columnOf[FOLDED[byte] as number] as number),
     columns,
+    blank,
     resolved: trie.resolved,
-    next,
-    firstChild: trie.firstChild,
-    label: trie.label,
-    fallback,
-    ...endsOf(trie, fallback),
-    lengths: Uint8Array.from(literals, (literal) => literal.length),
+    next: packedNext(trie, next, isEnd, columns, blank),
+    labels: Uint16Array.from(trie.label, (column, state) => hitOf(isEnd, state) | column),
+    ...packedNodes(trie, fallback, isEnd),
+    endsAt,
+    ends,
     longest: taken.reduce((longest, { bytes }) => Math.max(longest, bytes.length), 0),
   };
 }
@@ -84,6 +98,7 @@ interface Taken {
   readonly id: number;
 }
 
+/** byte of a literal → column */
 function columnsOf(taken: readonly Taken[]): Pick<Automaton, 'columnOf' | 'columns'> {
   const used = new Set<number>();
   for (const { bytes } of taken) for (const byte of bytes) used.add(byte);
@@ -96,7 +111,12 @@ function columnsOf(taken: readonly Taken[]): Pick<Automaton, 'columnOf' | 'colum
   return { columnOf, columns };
 }
 
-interface Trie extends Pick<Automaton, 'resolved' | 'firstChild' | 'label'> {
+interface Trie {
+  readonly resolved: number;
+  /** state → its first child; the children end where those of the next state begin */
+  readonly firstChild: Int32Array;
+  /** state → the column that leads to it from its parent */
+  readonly label: Uint8Array;
   /** state → the literals that end in it and in no suffix of it */
   readonly own: ReadonlyMap<number, readonly number[]>;
 }
@@ -119,10 +139,11 @@ function createTrie(taken: readonly Taken[], columnOf: Uint8Array): Trie {
   let depth = 0;
   for (let state = 0; state < states; state += 1) {
     if (state === levelEnd) {
+      // All children of the level before are numbered.
+      if (depth <= RESOLVED_DEPTH && states <= HIT) resolved = state;
       depth += 1;
       levelEnd = states;
     }
-    if (depth <= RESOLVED_DEPTH) resolved = state + 1;
     firstChild[state] = states;
     const end = until[state] as number;
     let at = from[state] as number;
@@ -142,6 +163,7 @@ function createTrie(taken: readonly Taken[], columnOf: Uint8Array): Trie {
     }
   }
   firstChild[states] = states;
+  if (depth <= RESOLVED_DEPTH && states <= HIT) resolved = states;
   return { resolved, firstChild, label, own };
 }
 
@@ -155,6 +177,7 @@ function statesOf(taken: readonly Taken[]): number {
     states += bytes.length - shared;
     before = bytes;
   }
+  if (states >= STATES_MAX) throw new RangeError(`${states} states of literals are too many`);
   return states;
 }
 
@@ -162,7 +185,7 @@ function statesOf(taken: readonly Taken[]): number {
 function resolve(
   { resolved, firstChild, label }: Trie,
   columns: number,
-): Pick<Automaton, 'next' | 'fallback'> {
+): { readonly next: Int32Array; readonly fallback: Int32Array } {
   const states = label.length;
   const next = new Int32Array(resolved * columns);
   const fallback = new Int32Array(states);
@@ -197,7 +220,7 @@ function resolve(
 function endsOf(
   { own, label }: Trie,
   fallback: Int32Array,
-): Pick<Automaton, 'isEnd' | 'endsAt' | 'ends'> {
+): Pick<Automaton, 'endsAt' | 'ends'> & { readonly isEnd: Uint8Array } {
   const states = label.length;
   const endsAt = new Int32Array(states + 1);
   const isEnd = new Uint8Array(states);
@@ -216,66 +239,44 @@ function endsOf(
   return { isEnd, endsAt, ends: Int32Array.from(ends) };
 }
 
-export type Folded = Pick<Folding, 'bytes' | 'length' | 'origin'>;
-
-/**
- * `scan` with an automaton of which every literal has a byte beyond ASCII: walks only where such bytes
- * are near.
- */
-export function scanBeyondAscii(automaton: Automaton, folded: Folded, hits: Hits): void {
-  const { longest } = automaton;
-  if (longest === 0) return;
-  const { bytes, length } = folded;
-  const reach = longest - 1;
-  let at = 0;
-  while (at < length) {
-    if ((bytes[at] as number) < 0x80) {
-      at += 1;
-      continue;
-    }
-    const from = Math.max(0, at - reach);
-    let until = at + reach;
-    for (; at <= until && at < length; at += 1) {
-      if ((bytes[at] as number) >= 0x80) until = at + reach;
-    }
-    scan(automaton, folded, hits, from, at);
-  }
+function hitOf(isEnd: Uint8Array, state: number): number {
+  return isEnd[state] === 1 ? HIT : 0;
 }
 
-/**
- * Walks over a folded text and notes where in the text itself every literal begins.
- * @param from where to begin, and with `until` where to end: offsets in the folded text
- */
-export function scan(
-  automaton: Automaton,
-  { bytes, length, origin }: Folded,
-  hits: Hits,
-  from = 0,
-  until = length,
-): void {
-  const { columnOf, columns, resolved, next, firstChild, label, fallback } = automaton;
-  const { isEnd, endsAt, ends, lengths } = automaton;
-  let state = 0;
-  for (let at = from; at < until; at += 1) {
-    const column = columnOf[bytes[at] as number] as number;
-    let after = -1;
-    while (state >= resolved) {
-      const end = firstChild[state + 1] as number;
-      let child = firstChild[state] as number;
-      while (child < end && label[child] !== column) child += 1;
-      if (child < end) {
-        after = child;
-        break;
-      }
-      state = fallback[state] as number;
-    }
-    state = after === -1 ? (next[state * columns + column] as number) : after;
-    if (isEnd[state] === 0) continue;
-    const endsUntil = endsAt[state + 1] as number;
-    for (let end = endsAt[state] as number; end < endsUntil; end += 1) {
-      const literal = ends[end] as number;
-      const start = origin[at + 1 - (lengths[literal] as number)] as number;
-      hits.add(literal, start, origin[at + 1] as number);
-    }
+/** Where a state is left by the column of blanks, it stays: its literals were told at the first. */
+function packedNext(
+  { resolved, label }: Trie,
+  next: Int32Array,
+  isEnd: Uint8Array,
+  columns: number,
+  blank: number,
+): Uint16Array {
+  const packed = Uint16Array.from(next, (state) => hitOf(isEnd, state) | state);
+  for (let state = 1; state < resolved; state += 1) {
+    if (blank > 0 && label[state] === blank) packed[state * columns + blank] = state;
   }
+  return packed;
+}
+
+/** Deep states without children are left at once, so that whoever looks at one has a first child. */
+function packedNodes(
+  { resolved, firstChild, label }: Trie,
+  fallback: Int32Array,
+  isEnd: Uint8Array,
+): Pick<Automaton, 'nodes' | 'onward'> {
+  const states = label.length;
+  const onward = new Int32Array(states);
+  const nodes = new Int32Array(2 * states + 1);
+  // What a state falls back to is on a level before its own.
+  for (let state = 0; state < states; state += 1) {
+    const child = firstChild[state] as number;
+    const suffix = onward[fallback[state] as number] as number;
+    const isLeaf = child === firstChild[state + 1];
+    onward[state] = isLeaf && state >= resolved ? suffix : state;
+    const column = (label[child] ?? 0) << CHILD_COLUMN;
+    nodes[2 * state] = column | (isEnd[child] === 1 ? CHILD_HIT : 0) | child;
+    nodes[2 * state + 1] = suffix;
+  }
+  nodes[2 * states] = states;
+  return { nodes, onward };
 }

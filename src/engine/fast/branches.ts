@@ -4,7 +4,8 @@
  * to compare.
  */
 import type { Pages } from './pages.ts';
-import { type Reach, reachIn, type TextBounds } from './reach.ts';
+import { type Reach, ReachTable, type TextBounds } from './reach.ts';
+import { startsOf } from './tables.ts';
 
 /** A set of literals that every match has: so far at most before or behind its anchor. */
 export interface Companion {
@@ -37,7 +38,7 @@ export class Branches {
   /** branch → how far a match reaches, as `reach` tells it */
   readonly before: Int32Array;
   readonly after: Int32Array;
-  /** literal → where the branches it anchors begin in `anchored`; they end where the next begin */
+  /** set → where the branches it anchors begin in `anchored`; they end where those of the next begin */
   readonly anchoredAt: Int32Array;
   readonly anchored: Int32Array;
   readonly #pages: readonly Pages[];
@@ -48,11 +49,8 @@ export class Branches {
   readonly #ahead: Int32Array;
   readonly #reaches = new ReachTable();
 
-  /**
-   * @param sets set → literal ids
-   * @param literals how many there are
-   */
-  constructor(branches: readonly SoughtBranch[], sets: readonly Int32Array[], literals: number) {
+  /** @param sets how many there are */
+  constructor(branches: readonly SoughtBranch[], sets: number) {
     this.pattern = Int32Array.from(branches, ({ pattern }) => pattern);
     this.set = Int32Array.from(branches, ({ set }) => set);
     this.before = Int32Array.from(branches, ({ before }) => this.#reaches.idOf(before));
@@ -62,9 +60,9 @@ export class Branches {
     this.#companion = new Int32Array(branches.length * COMPANIONS_MAX).fill(NO_SET);
     this.#back = new Int32Array(branches.length * COMPANIONS_MAX);
     this.#ahead = new Int32Array(branches.length * COMPANIONS_MAX);
-    const anchored: number[][] = Array.from({ length: literals }, () => []);
+    const anchored: number[][] = Array.from({ length: sets }, () => []);
     branches.forEach(({ set, companions }, branch) => {
-      for (const literal of sets[set] ?? []) anchored[literal]?.push(branch);
+      anchored[set]?.push(branch);
       companions.forEach((companion, which) => {
         const at = branch * COMPANIONS_MAX + which;
         this.#companion[at] = companion.set;
@@ -73,10 +71,7 @@ export class Branches {
       });
     });
     this.anchored = Int32Array.from(anchored.flat());
-    this.anchoredAt = new Int32Array(literals + 1);
-    anchored.forEach((those, literal) => {
-      this.anchoredAt[literal + 1] = (this.anchoredAt[literal] as number) + those.length;
-    });
+    this.anchoredAt = startsOf(anchored);
     this.#reaches.close();
   }
 
@@ -108,46 +103,5 @@ export class Branches {
   /** A reach in the text at hand, in bytes; Infinity when nothing holds it. */
   reach(id: number): number {
     return this.#reaches.inText(id);
-  }
-}
-
-/** Reaches, each once, and what they come to in a text. */
-class ReachTable {
-  readonly #reaches: Reach[] = [];
-  readonly #ids = new Map<string, number>();
-  #bytes = new Float64Array(0);
-  #told = new Int32Array(0);
-  #text = 0;
-  #bounds: TextBounds = { continuations: 0, word: 0, space: 0, gap: 0, solid: 0, line: 0 };
-
-  idOf(reach: Reach): number {
-    const key = JSON.stringify(reach);
-    const known = this.#ids.get(key);
-    if (known !== undefined) return known;
-    const id = this.#reaches.length;
-    this.#reaches.push(reach);
-    this.#ids.set(key, id);
-    return id;
-  }
-
-  /** No more are added. */
-  close(): void {
-    this.#ids.clear();
-    this.#bytes = new Float64Array(this.#reaches.length);
-    this.#told = new Int32Array(this.#reaches.length);
-  }
-
-  enter(bounds: TextBounds): void {
-    this.#text += 1;
-    this.#bounds = bounds;
-  }
-
-  inText(id: number): number {
-    if (this.#told[id] !== this.#text) {
-      this.#told[id] = this.#text;
-      const reach = this.#reaches[id];
-      this.#bytes[id] = reach === undefined ? 0 : reachIn(reach, this.#bounds);
-    }
-    return this.#bytes[id] as number;
   }
 }

@@ -4,9 +4,8 @@
  * looked for.
  */
 import type { Changes } from '../text.ts';
-import type { Folded } from './automaton.ts';
+import { foldedBefore, foldedBehind } from './fold.ts';
 import type { Hits } from './hits.ts';
-import { firstFrom } from './sorted.ts';
 
 /** Whether looking around the changes costs less than walking over all of the reading. */
 export function isWorthCarrying(
@@ -18,17 +17,17 @@ export function isWorthCarrying(
 }
 
 export interface SecondReading {
-  /** folded; of the same text as the first reading's hits */
-  readonly folded: Folded;
+  readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
   /** folded bytes of the longest literal */
   readonly longest: number;
-  /** Walks over a part of the folded reading. */
-  readonly scan: (hits: Hits, from: number, until: number) => void;
+  /** Walks over a part of the reading. */
+  readonly walk: (hits: Hits, from: number, until: number) => void;
 }
 
 /**
- * Carries hits over to the second reading, those around its changes found anew.
+ * Carries hits over to the second reading, those around its changes found anew. Both are walked over
+ * as they are: neither has letters that equal one of ASCII.
  *
  * A hit that does not reach into a change is in both readings; one that does, or begins or ends at
  * one, is looked for. So a hit may come twice, never too seldom; and per literal in order: whatever
@@ -39,7 +38,7 @@ export interface SecondReading {
  * @param around used here, to be read by nobody
  */
 export function carryOver(
-  { folded, changes, longest, scan }: SecondReading,
+  { bytes, changes, longest, walk }: SecondReading,
   first: Hits,
   from: number,
   until: number,
@@ -47,7 +46,6 @@ export function carryOver(
   second: Hits,
 ): void {
   const { written, read } = changes;
-  const { places, ends, literalOf } = first;
   let hit = from;
   // Where the stretch begins that both readings share, in each of them.
   let writtenFrom = 0;
@@ -56,30 +54,22 @@ export function carryOver(
     const isLast = change === read.length;
     const writtenUntil = isLast ? Number.POSITIVE_INFINITY : (written[change] as number);
     const farther = readFrom - writtenFrom;
-    for (; hit < until && (ends[hit] as number) <= writtenUntil; hit += 1) {
-      const place = places[hit] as number;
-      if (place < writtenFrom) continue;
-      second.add(literalOf[hit] as number, place + farther, (ends[hit] as number) + farther);
+    for (; hit < until && first.endOf(hit) <= writtenUntil; hit += 1) {
+      if (first.startOf(hit) < writtenFrom) continue;
+      second.add(first.literalOf[hit] as number, (first.lastByte[hit] as number) + farther);
     }
     if (isLast) return;
     const start = read[change] as number;
     const end = read[change + 1] as number;
-    around.clear();
-    const near = indexOf(folded, start) - longest - 1;
-    scan(around, Math.max(0, near), Math.min(folded.length, indexOf(folded, end) + longest + 1));
+    around.enter({ bytes, origin: null });
+    walk(around, foldedBefore(bytes, start, longest + 1), foldedBehind(bytes, end, longest + 1));
     for (let found = 0; found < around.count; found += 1) {
-      const place = around.places[found] as number;
-      const behind = around.ends[found] as number;
+      const place = around.startOf(found);
       // What begins before the stretch came with the change before it.
-      if (place < readFrom || place > end || behind < start) continue;
-      second.add(around.literalOf[found] as number, place, behind);
+      if (place < readFrom || place > end || around.endOf(found) < start) continue;
+      second.add(around.literalOf[found] as number, around.lastByte[found] as number);
     }
     writtenFrom = written[change + 1] as number;
     readFrom = end;
   }
-}
-
-/** The first folded byte that comes from this offset or behind it. */
-function indexOf({ origin, length }: Folded, offset: number): number {
-  return firstFrom(origin, length, offset);
 }

@@ -4,7 +4,7 @@
  */
 
 /** A literal's useful length: a longer one is hardly rarer, and costs states. */
-const USEFUL_CHARS = 10;
+const USEFUL_CHARS = 12;
 const LITERALS_MAX = 200;
 /** Spellings of one literal that are looked for, and characters that they must have. */
 const SPELLINGS_MAX = 16;

@@ -4,7 +4,7 @@
  * invisible character. ASCII counts for none.
  */
 
-import { hasWithin } from './sorted.ts';
+import { hasWithin } from './tables.ts';
 
 /** Pages as inclusive ranges, one of which every match touches; null when ASCII may do. */
 export type Pages = readonly PageRange[] | null;
@@ -38,25 +38,22 @@ export class PagesOfText {
   /** in order, each once */
   #touched = new Int32Array(0);
 
-  /** @param text valid UTF-8; what else stands in it is taken as it comes */
-  note(text: Uint8Array): void {
+  /**
+   * @param text valid UTF-8; what else stands in it is taken as it comes
+   * @param beyond its runs beyond ASCII
+   */
+  note(text: Uint8Array, beyond: readonly number[]): void {
     for (const page of this.#touched) this.#isTouched[page] = 0;
     const touched: number[] = [];
-    for (let at = 0; at < text.length; at += 1) {
-      const byte = text[at] as number;
-      if (byte < 0xc0) continue;
-      const second = (text[at + 1] ?? 0) & 63;
-      const third = (text[at + 2] ?? 0) & 63;
-      // What the last byte tells lies within the page, but for its three upper bits.
-      const page =
-        byte < 0xe0
-          ? ((byte & 31) << 3) | (second >> 3)
-          : byte < 0xf0
-            ? ((byte & 15) << 9) | (second << 3) | (third >> 3)
-            : ((byte & 7) << 15) | (second << 9) | (third << 3) | (((text[at + 3] ?? 0) & 63) >> 3);
-      if (this.#isTouched[page] !== 0) continue;
-      this.#isTouched[page] = 1;
-      touched.push(page);
+    for (let run = 0; run < beyond.length; run += 2) {
+      const end = beyond[run + 1] as number;
+      for (let at = beyond[run] as number; at < end; at += 1) {
+        if ((text[at] as number) < 0xc0) continue;
+        const page = pageAt(text, at);
+        if (this.#isTouched[page] !== 0) continue;
+        this.#isTouched[page] = 1;
+        touched.push(page);
+      }
     }
     this.#touched = Int32Array.from(touched).sort();
   }
@@ -64,4 +61,16 @@ export class PagesOfText {
   touches(pages: readonly PageRange[]): boolean {
     return pages.some(([from, to]) => hasWithin(this.#touched, from, to));
   }
+}
+
+/** The page of the character that begins at an offset with a byte beyond ASCII. */
+function pageAt(text: Uint8Array, at: number): number {
+  const byte = text[at] as number;
+  const second = (text[at + 1] ?? 0) & 63;
+  if (byte < 0xe0) return ((byte & 31) << 3) | (second >> 3);
+  const third = (text[at + 2] ?? 0) & 63;
+  // What the last byte tells lies within the page, but for its three upper bits.
+  if (byte < 0xf0) return ((byte & 15) << 9) | (second << 3) | (third >> 3);
+  const fourth = (text[at + 3] ?? 0) & 63;
+  return ((byte & 7) << 15) | (second << 9) | (third << 3) | (fourth >> 3);
 }

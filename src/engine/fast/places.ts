@@ -3,8 +3,11 @@
  * look for the same set: it is kept, and its places are put in order, once.
  */
 import type { Hits } from './hits.ts';
+import { doubled, startsOf } from './tables.ts';
 
 const NONE = new Int32Array(0);
+/** Room for what sets are there by; it doubles when it is used up. */
+const SOURCES_AT_FIRST = 256;
 
 /** Collects sets; the same literals make the same set. */
 export class SetTable {
@@ -25,73 +28,99 @@ export class SetTable {
 
 /** Which sets a text has, and where. Used again and again. */
 export class Places {
-  readonly #sets: readonly Int32Array[];
-  #hits: Hits;
-  /** set → the last text it was looked for in */
-  readonly #looked: Int32Array;
-  /** set → was it there? */
-  readonly #isThere: Uint8Array;
-  /** set → the last text its places were told of */
-  readonly #told: Int32Array;
-  readonly #places: Int32Array[];
-  #text = 0;
+  /** literal → where the sets that have it begin in `#sets`; they end where those of the next begin */
+  readonly #setsAt: Int32Array;
+  readonly #sets: Int32Array;
+  /** set → its last source, -1 when it is not there */
+  readonly #source: Int32Array;
+  /** source → the literal that was hit; the set's source before it, -1 at the end */
+  #literalOf = new Int32Array(SOURCES_AT_FIRST);
+  #before = new Int32Array(SOURCES_AT_FIRST);
+  readonly #present: Int32Array;
+  #presentCount = 0;
+  /** set → where it stands, when that was asked for in the text at hand */
+  readonly #places: (Int32Array | null)[];
+  #hits: Hits | null = null;
 
   /**
-   * @param sets literal ids of each set
-   * @param hits those of the text at hand
+   * @param sets literal ids of each set, each once
+   * @param literals how many there are
    */
-  constructor(sets: readonly Int32Array[], hits: Hits) {
-    this.#sets = sets;
-    this.#hits = hits;
-    this.#looked = new Int32Array(sets.length);
-    this.#isThere = new Uint8Array(sets.length);
-    this.#told = new Int32Array(sets.length);
-    this.#places = sets.map(() => NONE);
+  constructor(sets: readonly Int32Array[], literals: number) {
+    const setsOf: number[][] = Array.from({ length: literals }, () => []);
+    sets.forEach((ids, set) => {
+      for (const literal of ids) setsOf[literal]?.push(set);
+    });
+    this.#sets = Int32Array.from(setsOf.flat());
+    this.#setsAt = startsOf(setsOf);
+    this.#source = new Int32Array(sets.length).fill(-1);
+    this.#present = new Int32Array(sets.length);
+    this.#places = sets.map(() => null);
   }
 
-  /** Goes on to the text whose hits these are, all noted by now; to be called for each. */
-  next(hits: Hits): void {
+  /** The sets of which a literal stands somewhere in the text at hand, each once. */
+  get present(): Int32Array {
+    return this.#present.subarray(0, this.#presentCount);
+  }
+
+  /** Goes on to the text whose hits these are, all noted by now. */
+  enter(hits: Hits): void {
+    for (const set of this.present) {
+      this.#source[set] = -1;
+      this.#places[set] = null;
+    }
+    this.#presentCount = 0;
     this.#hits = hits;
-    this.#text += 1;
+    hits.link();
+    let sources = 0;
+    for (const literal of hits.literals) {
+      const end = this.#setsAt[literal + 1] as number;
+      for (let at = this.#setsAt[literal] as number; at < end; at += 1) {
+        const set = this.#sets[at] as number;
+        const before = this.#source[set] as number;
+        if (before === -1) {
+          this.#present[this.#presentCount] = set;
+          this.#presentCount += 1;
+        }
+        if (sources === this.#literalOf.length) this.#grow();
+        this.#literalOf[sources] = literal;
+        this.#before[sources] = before;
+        this.#source[set] = sources;
+        sources += 1;
+      }
+    }
   }
 
   /** Does a literal of the set stand anywhere? */
   has(set: number): boolean {
-    if (this.#looked[set] !== this.#text) {
-      this.#looked[set] = this.#text;
-      this.#isThere[set] = this.#look(this.#sets[set] ?? NONE) ? 1 : 0;
-    }
-    return this.#isThere[set] === 1;
-  }
-
-  #look(literals: Int32Array): boolean {
-    const { first } = this.#hits;
-    for (let at = 0; at < literals.length; at += 1) {
-      if ((first[literals[at] as number] as number) !== -1) return true;
-    }
-    return false;
+    return this.#source[set] !== -1;
   }
 
   /** Where the literals of a set begin, in order. */
   of(set: number): Int32Array {
-    if (this.#told[set] !== this.#text) {
-      this.#told[set] = this.#text;
-      this.#places[set] = this.#collect(this.#sets[set] ?? NONE);
-    }
-    return this.#places[set] as Int32Array;
+    const known = this.#places[set] ?? null;
+    if (known !== null) return known;
+    const places = this.#collect(this.#source[set] as number);
+    this.#places[set] = places;
+    return places;
   }
 
-  #collect(literals: Int32Array): Int32Array {
-    const { first, following, places } = this.#hits;
+  #collect(last: number): Int32Array {
+    const hits = this.#hits;
+    if (hits === null || last === -1) return NONE;
+    const { first, following } = hits;
     const found: number[] = [];
-    let sources = 0;
-    for (let at = 0; at < literals.length; at += 1) {
-      let hit = first[literals[at] as number] as number;
-      if (hit !== -1) sources += 1;
-      for (; hit !== -1; hit = following[hit] as number) found.push(places[hit] as number);
+    for (let source = last; source !== -1; source = this.#before[source] as number) {
+      let hit = first[this.#literalOf[source] as number] as number;
+      for (; hit !== -1; hit = following[hit] as number) found.push(hits.startOf(hit));
     }
     const all = Int32Array.from(found);
-    if (sources > 1) all.sort();
+    if (this.#before[last] !== -1) all.sort();
     return all;
+  }
+
+  #grow(): void {
+    this.#literalOf = doubled(this.#literalOf);
+    this.#before = doubled(this.#before);
   }
 }

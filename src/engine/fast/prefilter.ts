@@ -7,21 +7,28 @@
  *   text ──► every literal's places (one walk) ──► branches whose rarest literal was hit
  *        ──► their other literals near it? ──► windows as wide as a match can reach ──► RE2
  */
+import { isAscii } from 'node:buffer';
+
 import type { Changes } from '../text.ts';
-import { type Automaton, bytesOf, createAutomaton, scan, scanBeyondAscii } from './automaton.ts';
+import { type Automaton, bytesOf, createAutomaton } from './automaton.ts';
+import { runsBeyondAscii } from './beyond-ascii.ts';
 import { Branches, COMPANIONS_MAX, type Companion, type SoughtBranch } from './branches.ts';
 import { carryOver, isWorthCarrying } from './carry-over.ts';
-import { Folding } from './fold.ts';
-import { Hits } from './hits.ts';
+import { type Walked, withPlainLetters } from './fold.ts';
+import { Hits, shapesOf } from './hits.ts';
 import { forgetParts, spellingsOf } from './literals.ts';
 import { either, type PageRange, PagesOfText } from './pages.ts';
 import { Places, SetTable } from './places.ts';
 import { NOWHERE } from './reach.ts';
 import { type Branch, type Group, requirementsOf } from './requirements.ts';
+import { BoundsOfText } from './text-bounds.ts';
+import { walk, walkBeyondAscii } from './walk.ts';
 import { addWindows, merge, type Windows } from './windows.ts';
 
 /** A companion that is hit more often than this says too little. */
 const COMPANION_COST_MAX = 0.0005;
+
+const NONE_BEYOND: readonly number[] = [];
 
 /** Pattern index → where to look; patterns that are not in it cannot match. */
 export type Candidates = ReadonlyMap<number, Windows>;
@@ -44,7 +51,6 @@ export class Prefilter {
   /** the same for texts that touch certain pages of Unicode: in others they cannot match */
   readonly alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
   readonly #pages = new PagesOfText();
-  readonly #folding = new Folding();
   /** of the literals that are all ASCII */
   readonly #ascii: Automaton;
   /** of the others, for texts that are not all ASCII */
@@ -55,9 +61,6 @@ export class Prefilter {
   readonly #around: Hits;
   readonly #places: Places;
   readonly #branches: Branches;
-  /** branch → the last text it was looked at for */
-  readonly #seen: Int32Array;
-  #text = 0;
 
   /** @param sources patterns, as RE2 takes them */
   constructor(sources: readonly string[]) {
@@ -80,15 +83,14 @@ export class Prefilter {
     forgetParts();
     this.always = always;
     this.alwaysOnPages = onPages;
-    const isAscii = (literal: Buffer) => literal.every((byte) => byte < 0x80);
-    this.#ascii = createAutomaton(literals.bytes, isAscii);
+    this.#ascii = createAutomaton(literals.bytes, (literal) => isAscii(literal));
     this.#beyond = createAutomaton(literals.bytes, (literal) => !isAscii(literal));
-    this.#hits = new Hits(literals.bytes.length);
-    this.#second = new Hits(literals.bytes.length);
-    this.#around = new Hits(literals.bytes.length);
-    this.#places = new Places(sets.sets, this.#hits);
-    this.#branches = new Branches(branches, sets.sets, literals.bytes.length);
-    this.#seen = new Int32Array(branches.length);
+    const shapes = shapesOf(literals.bytes);
+    this.#hits = new Hits(shapes);
+    this.#second = new Hits(shapes);
+    this.#around = new Hits(shapes);
+    this.#places = new Places(sets.sets, literals.bytes.length);
+    this.#branches = new Branches(branches, sets.sets.length);
   }
 
   /** How big the tables are, for people who tune. */
@@ -96,8 +98,8 @@ export class Prefilter {
     const tables = [this.#ascii, this.#beyond];
     return {
       literals: this.#hits.first.length,
-      states: tables.reduce((sum, { label }) => sum + label.length, 0),
-      branches: this.#seen.length,
+      states: tables.reduce((sum, { labels }) => sum + labels.length, 0),
+      branches: this.#branches.pattern.length,
       bytes: tables.reduce((sum, table) => sum + bytesOf(table), 0),
     };
   }
@@ -111,64 +113,70 @@ export class Prefilter {
     readings: readonly SoughtReading[],
     asked: (pattern: number) => boolean,
   ): Candidates[] {
+    const longest = Math.max(this.#ascii.longest, this.#beyond.longest);
+    let isFirstPlain = true;
     /** of the first reading: hits of literals that are all ASCII */
     let ascii = 0;
     return readings.map(({ bytes, changes: changesOf }, which) => {
-      this.#folding.fold(bytes);
+      const beyond = isAscii(bytes) ? NONE_BEYOND : runsBeyondAscii(bytes);
+      const text = beyond.length === 0 ? { bytes, origin: null } : withPlainLetters(bytes);
       const changes = which === 0 ? null : changesOf();
-      const longest = Math.max(this.#ascii.longest, this.#beyond.longest);
-      if (changes !== null && isWorthCarrying(changes, longest, bytes.length)) {
-        this.#carryOver(changes, ascii);
-        return this.#candidatesIn(bytes, this.#second, asked, changes.read);
+      if (
+        changes !== null &&
+        isFirstPlain &&
+        text.origin === null &&
+        isWorthCarrying(changes, longest, bytes.length)
+      ) {
+        this.#carryOver(text, changes, ascii);
+        return this.#candidatesIn(bytes, beyond, this.#second, asked, changes.read);
       }
-      this.#hits.clear();
-      scan(this.#ascii, this.#folding, this.#hits);
+      this.#hits.enter(text);
+      walk(this.#ascii, text.bytes, this.#hits);
       ascii = this.#hits.count;
-      if (!this.#isAscii) scanBeyondAscii(this.#beyond, this.#folding, this.#hits);
-      return this.#candidatesIn(bytes, this.#hits, asked, changes?.read ?? null);
+      isFirstPlain = text.origin === null;
+      const walked = isFirstPlain ? beyond : runsBeyondAscii(text.bytes);
+      walkBeyondAscii(this.#beyond, text.bytes, this.#hits, walked);
+      return this.#candidatesIn(bytes, beyond, this.#hits, asked, changes?.read ?? null);
     });
   }
 
-  get #isAscii(): boolean {
-    return this.#folding.bounds.continuations === 0;
-  }
-
-  /** The hits of the second reading, now folded, from those of the first. */
-  #carryOver(changes: Changes<Int32Array>, ascii: number): void {
-    const folded = this.#folding;
+  /** The hits of the second reading from those of the first. */
+  #carryOver(text: Walked, changes: Changes<Int32Array>, ascii: number): void {
+    const { bytes } = text;
     const first = this.#hits;
     const second = this.#second;
-    second.clear();
+    second.enter(text);
     for (const [automaton, from, until] of [
       [this.#ascii, 0, ascii],
       [this.#beyond, ascii, first.count],
     ] as const) {
       const { longest } = automaton;
-      const walk = (hits: Hits, begin: number, end: number) =>
-        scan(automaton, folded, hits, begin, end);
-      const reading = { folded, changes, longest, scan: walk };
+      const walkIn = (hits: Hits, begin: number, end: number) =>
+        walk(automaton, bytes, hits, begin, end);
+      const reading = { bytes, changes, longest, walk: walkIn };
       carryOver(reading, first, from, until, this.#around, second);
     }
   }
 
   #candidatesIn(
     text: Buffer,
+    beyond: readonly number[],
     hits: Hits,
     asked: (pattern: number) => boolean,
     stretches: Int32Array | null,
   ): Candidates {
-    const isAscii = this.#isAscii;
+    const isAllAscii = beyond.length === 0;
     const found = new Map<number, number[] | null>();
     for (const pattern of this.always) if (asked(pattern)) found.set(pattern, null);
-    if (!isAscii) {
-      this.#pages.note(text);
+    if (!isAllAscii) {
+      this.#pages.note(text, beyond);
       for (const [pattern, pages] of this.alwaysOnPages) {
         if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
       }
     }
     const branches = this.#branches;
-    branches.enter(this.#folding.bounds);
-    for (const branch of this.#possible(hits, isAscii)) {
+    branches.enter(new BoundsOfText(text, beyond));
+    for (const branch of this.#possible(hits, isAllAscii)) {
       const pattern = branches.pattern[branch] as number;
       const known = found.get(pattern);
       if (known === null || !asked(pattern)) continue;
@@ -185,31 +193,29 @@ export class Prefilter {
   }
 
   /** The branches all of whose sets are present, on pages that the text touches. */
-  #possible(hits: Hits, isAscii: boolean): number[] {
-    this.#text += 1;
-    this.#places.next(hits);
+  #possible(hits: Hits, isAllAscii: boolean): number[] {
+    const places = this.#places;
+    places.enter(hits);
     const { anchored, anchoredAt } = this.#branches;
     const possible: number[] = [];
-    for (const literal of hits.literals) {
-      const end = anchoredAt[literal + 1] as number;
-      for (let at = anchoredAt[literal] as number; at < end; at += 1) {
+    for (const set of places.present) {
+      const end = anchoredAt[set + 1] as number;
+      for (let at = anchoredAt[set] as number; at < end; at += 1) {
         const branch = anchored[at] as number;
-        if (this.#seen[branch] === this.#text) continue;
-        this.#seen[branch] = this.#text;
-        if (this.#isPossible(branch, isAscii)) possible.push(branch);
+        if (this.#isPossible(branch, isAllAscii)) possible.push(branch);
       }
     }
     return possible;
   }
 
-  #isPossible(branch: number, isAscii: boolean): boolean {
+  #isPossible(branch: number, isAllAscii: boolean): boolean {
     for (let which = 0; which < COMPANIONS_MAX; which += 1) {
       const set = this.#branches.companion(branch, which);
       if (set < 0) break;
       if (!this.#places.has(set)) return false;
     }
     const pages = this.#branches.pagesOf(branch);
-    return pages === null || (!isAscii && this.#pages.touches(pages));
+    return pages === null || (!isAllAscii && this.#pages.touches(pages));
   }
 }
 

@@ -93,29 +93,77 @@ export function repeated(reach: Reach, times: number): Reach {
   };
 }
 
-/** What bounds the runs of one text, in bytes. */
+/** What bounds the runs of one text. */
 export interface TextBounds {
   /** bytes that go on with a character: so many bytes more than characters there are, 0 in ASCII */
   readonly continuations: number;
-  readonly word: number;
-  readonly space: number;
-  readonly gap: number;
-  readonly solid: number;
-  readonly line: number;
+  /** The longest run of a kind, in bytes. */
+  longest(run: Run): number;
 }
 
+const RUNS = ['word', 'space', 'gap', 'solid', 'line'] as const satisfies readonly Run[];
 const CHAR_BYTES_MAX = 4;
+/** Figures of a reach in the table: its characters, then its runs. */
+const FIGURES = 1 + RUNS.length;
 
-/** The reach in a text, in bytes; Infinity when nothing holds it. */
-export function reachIn(reach: Reach, bounds: TextBounds): number {
-  if (reach.unbounded > 0) return Number.POSITIVE_INFINITY;
-  const { chars } = reach;
-  return (
-    Math.min(chars * CHAR_BYTES_MAX, chars + bounds.continuations) +
-    reach.word * bounds.word +
-    reach.space * bounds.space +
-    reach.gap * bounds.gap +
-    reach.solid * bounds.solid +
-    reach.line * bounds.line
-  );
+/** Reaches, each once, and what they come to in a text. */
+export class ReachTable {
+  readonly #reaches: Reach[] = [];
+  readonly #ids = new Map<string, number>();
+  #figures = new Float64Array(0);
+  #isUnbounded = new Uint8Array(0);
+  /** reach → the last text it was told in, and as how many bytes */
+  #told = new Int32Array(0);
+  #bytes = new Float64Array(0);
+  #text = 0;
+  #bounds: TextBounds = { continuations: 0, longest: () => 0 };
+
+  idOf(reach: Reach): number {
+    const key = JSON.stringify(reach);
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
+    const id = this.#reaches.length;
+    this.#reaches.push(reach);
+    this.#ids.set(key, id);
+    return id;
+  }
+
+  /** No more are added. */
+  close(): void {
+    this.#ids.clear();
+    this.#figures = Float64Array.from(
+      this.#reaches.flatMap((reach) => [reach.chars, ...RUNS.map((run) => reach[run])]),
+    );
+    this.#isUnbounded = Uint8Array.from(this.#reaches, ({ unbounded }) => (unbounded > 0 ? 1 : 0));
+    this.#told = new Int32Array(this.#reaches.length);
+    this.#bytes = new Float64Array(this.#reaches.length);
+    this.#reaches.length = 0;
+  }
+
+  /** Goes on to the next text. */
+  enter(bounds: TextBounds): void {
+    this.#text += 1;
+    this.#bounds = bounds;
+  }
+
+  /** The reach in the text at hand, in bytes; Infinity when nothing holds it. */
+  inText(id: number): number {
+    if (this.#told[id] !== this.#text) {
+      this.#told[id] = this.#text;
+      this.#bytes[id] = this.#isUnbounded[id] === 1 ? Number.POSITIVE_INFINITY : this.#reach(id);
+    }
+    return this.#bytes[id] as number;
+  }
+
+  #reach(id: number): number {
+    const bounds = this.#bounds;
+    const first = id * FIGURES;
+    const chars = this.#figures[first] as number;
+    let bytes = Math.min(chars * CHAR_BYTES_MAX, chars + bounds.continuations);
+    for (let run = 1; run < FIGURES; run += 1) {
+      const runs = this.#figures[first + run] as number;
+      if (runs > 0) bytes += runs * bounds.longest(RUNS[run - 1] as Run);
+    }
+    return bytes;
+  }
 }

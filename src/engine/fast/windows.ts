@@ -6,7 +6,7 @@
 import { boundaryAfter, boundaryBefore } from '../utf8.ts';
 import { type Branches, COMPANIONS_MAX } from './branches.ts';
 import type { Places } from './places.ts';
-import { hasWithin } from './sorted.ts';
+import { hasWithin } from './tables.ts';
 
 /** Where a pattern may match: byte ranges in order, apart from each other; null for anywhere. */
 export type Windows = readonly number[] | null;

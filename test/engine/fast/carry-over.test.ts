@@ -1,17 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAutomaton, scan } from '../../../src/engine/fast/automaton.ts';
+import { createAutomaton } from '../../../src/engine/fast/automaton.ts';
 import { carryOver, isWorthCarrying } from '../../../src/engine/fast/carry-over.ts';
-import { Folding } from '../../../src/engine/fast/fold.ts';
-import { Hits } from '../../../src/engine/fast/hits.ts';
+import { Hits, shapesOf } from '../../../src/engine/fast/hits.ts';
+import { walk } from '../../../src/engine/fast/walk.ts';
 import { prepareText } from '../../../src/engine/prepared-text.ts';
 
 /** Where each literal stands, in the order of its chain. */
 function placesOf(hits: Hits, literals: number): number[][] {
+  hits.link();
   return Array.from({ length: literals }, (_, literal) => {
     const places: number[] = [];
     for (let hit = hits.first[literal] ?? -1; hit !== -1; hit = hits.following[hit] ?? -1) {
-      places.push(hits.places[hit] ?? -1);
+      places.push(hits.startOf(hit));
     }
     return places;
   });
@@ -24,21 +25,22 @@ function bothWays(literals: readonly string[], text: string) {
   if (written === undefined || read === undefined || changes === null) return null;
   const bytes = literals.map((literal) => Buffer.from(literal));
   const automaton = createAutomaton(bytes, () => true);
-  const folded = new Folding();
-  const [first, around, second, walked] = [0, 1, 2, 3].map(() => new Hits(literals.length)) as [
+  const [first, around, second, walked] = [0, 1, 2, 3].map(() => new Hits(shapesOf(bytes))) as [
     Hits,
     Hits,
     Hits,
     Hits,
   ];
-  folded.fold(written.bytes);
-  scan(automaton, folded, first);
-  folded.fold(read.bytes);
-  const walk = (hits: Hits, from: number, until: number) =>
-    scan(automaton, folded, hits, from, until);
-  const reading = { folded, changes, longest: automaton.longest, scan: walk };
+  first.enter({ bytes: written.bytes, origin: null });
+  walk(automaton, written.bytes, first);
+  const again = { bytes: read.bytes, origin: null };
+  const walkIn = (hits: Hits, from: number, until: number) =>
+    walk(automaton, read.bytes, hits, from, until);
+  const reading = { bytes: read.bytes, changes, longest: automaton.longest, walk: walkIn };
+  second.enter(again);
   carryOver(reading, first, 0, first.count, around, second);
-  scan(automaton, folded, walked);
+  walked.enter(again);
+  walk(automaton, read.bytes, walked);
   return { carried: placesOf(second, literals.length), walked: placesOf(walked, literals.length) };
 }
 

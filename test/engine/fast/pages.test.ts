@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { runsBeyondAscii } from '../../../src/engine/fast/beyond-ascii.ts';
 import { type PageRange, PagesOfText, pageOf } from '../../../src/engine/fast/pages.ts';
 
 const pages = new PagesOfText();
 const touched = (text: string, ...asked: number[]): boolean => {
-  pages.note(Buffer.from(text));
+  const bytes = Buffer.from(text);
+  pages.note(bytes, runsBeyondAscii(bytes));
   return pages.touches(asked.map((page): PageRange => [page, page]));
 };
 
@@ -29,7 +31,8 @@ it('ASCII touches none, and a text is forgotten with the next', () => {
 });
 
 it('ranges of pages are touched when one within them is', () => {
-  pages.note(Buffer.from('a — b 漢'));
+  const bytes = Buffer.from('a — b 漢');
+  pages.note(bytes, runsBeyondAscii(bytes));
   expect(pages.touches([[0x400, 0x403]])).toBe(true);
   expect(
     pages.touches([

@@ -16,7 +16,7 @@ describe('what a pattern needs', () => {
     ['(?i)IGNORE', [[['ignore']]]],
     ['ignore|forget', [[['ignore']], [['forget']]]],
     ['(?:ignore|forget)\\s+all', [[['forget all', 'ignore all']]]],
-    ['instructions?', [[['nstruction']]]],
+    ['instructions?', [[['instruction']]]],
     ['port:\\d', [[['port:0']]]],
     ['a\\s*=\\s*b', [[['a = b', 'a =b', 'a= b', 'a=b']]]],
     ['rm\\s+-rf.*secret', [[['rm -rf'], ['secret']]]],
@@ -90,7 +90,7 @@ describe('what a pattern needs', () => {
   });
 
   it('reads what is escaped without need', () => {
-    expect(literalsOf('say \\"hush\\" 🔓')).toEqual([[['y "hush" 🔓']]]);
+    expect(literalsOf('say \\"hush\\" 🔓')).toEqual([[['say "hush" 🔓']]]);
   });
 
   it('looks for the beginning of what has too many spellings', () => {

@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createAutomaton, scan } from '../../../src/engine/fast/automaton.ts';
+import { createAutomaton } from '../../../src/engine/fast/automaton.ts';
 import { Branches } from '../../../src/engine/fast/branches.ts';
-import { Folding } from '../../../src/engine/fast/fold.ts';
-import { Hits } from '../../../src/engine/fast/hits.ts';
+import { Hits, shapesOf } from '../../../src/engine/fast/hits.ts';
 import { Places, SetTable } from '../../../src/engine/fast/places.ts';
 import { NOWHERE, type Reach } from '../../../src/engine/fast/reach.ts';
+import { BoundsOfText } from '../../../src/engine/fast/text-bounds.ts';
+import { walk } from '../../../src/engine/fast/walk.ts';
 import { addWindows, merge } from '../../../src/engine/fast/windows.ts';
 
 const chars = (count: number): Reach => ({ ...NOWHERE, chars: count });
@@ -31,18 +32,18 @@ function windowsIn(
     after: chars(reach),
     companions,
   };
-  const branches = new Branches([branch], sets.sets, literals.length);
-  const folding = new Folding();
-  folding.fold(Buffer.from(text));
-  const hits = new Hits(literals.length);
-  scan(
+  const branches = new Branches([branch], sets.sets.length);
+  const bytes = Buffer.from(text);
+  const hits = new Hits(shapesOf(literals));
+  hits.enter({ bytes, origin: null });
+  walk(
     createAutomaton(literals, () => true),
-    folding,
+    bytes,
     hits,
   );
-  const places = new Places(sets.sets, hits);
-  places.next(hits);
-  branches.enter(folding.bounds);
+  const places = new Places(sets.sets, literals.length);
+  places.enter(hits);
+  branches.enter(new BoundsOfText(bytes, []));
   const windows: number[] = [];
   const those = stretches === null ? null : Int32Array.from(stretches);
   return addWindows(windows, 0, branches, places, text.length, those) ? windows : null;
