@@ -84,9 +84,8 @@ export function createAutomaton(
     columns,
     blank,
     resolved: trie.resolved,
-    next: packedNext(trie, next, isEnd, columns, blank),
-    labels: Uint16Array.from(trie.label, (column, state) => hitOf(isEnd, state) | column),
-    ...packedNodes(trie, fallback, isEnd),
+    next: markHits(trie, next, isEnd, columns, blank),
+    ...packed(trie, fallback, isEnd),
     endsAt,
     ends,
     longest: taken.reduce((longest, { bytes }) => Math.max(longest, bytes.length), 0),
@@ -185,9 +184,9 @@ function statesOf(taken: readonly Taken[]): number {
 function resolve(
   { resolved, firstChild, label }: Trie,
   columns: number,
-): { readonly next: Int32Array; readonly fallback: Int32Array } {
+): { readonly next: Uint16Array; readonly fallback: Int32Array } {
   const states = label.length;
-  const next = new Int32Array(resolved * columns);
+  const next = new Uint16Array(resolved * columns);
   const fallback = new Int32Array(states);
   const follow = (start: number, column: number): number => {
     let state = start;
@@ -243,30 +242,37 @@ function hitOf(isEnd: Uint8Array, state: number): number {
   return isEnd[state] === 1 ? HIT : 0;
 }
 
-/** Where a state is left by the column of blanks, it stays: its literals were told at the first. */
-function packedNext(
+/**
+ * Marks where literals end. What a blank leads to stays there at the next one: its literals were told
+ * at the first.
+ */
+function markHits(
   { resolved, label }: Trie,
-  next: Int32Array,
+  next: Uint16Array,
   isEnd: Uint8Array,
   columns: number,
   blank: number,
 ): Uint16Array {
-  const packed = Uint16Array.from(next, (state) => hitOf(isEnd, state) | state);
-  for (let state = 1; state < resolved; state += 1) {
-    if (blank > 0 && label[state] === blank) packed[state * columns + blank] = state;
+  for (let entry = 0; entry < next.length; entry += 1) {
+    const state = next[entry] as number;
+    next[entry] = state | hitOf(isEnd, state);
   }
-  return packed;
+  for (let state = 1; state < resolved; state += 1) {
+    if (blank > 0 && label[state] === blank) next[state * columns + blank] = state;
+  }
+  return next;
 }
 
 /** Deep states without children are left at once, so that whoever looks at one has a first child. */
-function packedNodes(
+function packed(
   { resolved, firstChild, label }: Trie,
   fallback: Int32Array,
   isEnd: Uint8Array,
-): Pick<Automaton, 'nodes' | 'onward'> {
+): Pick<Automaton, 'nodes' | 'labels' | 'onward'> {
   const states = label.length;
   const onward = new Int32Array(states);
   const nodes = new Int32Array(2 * states + 1);
+  const labels = new Uint16Array(states);
   // What a state falls back to is on a level before its own.
   for (let state = 0; state < states; state += 1) {
     const child = firstChild[state] as number;
@@ -276,7 +282,8 @@ function packedNodes(
     const column = (label[child] ?? 0) << CHILD_COLUMN;
     nodes[2 * state] = column | (isEnd[child] === 1 ? CHILD_HIT : 0) | child;
     nodes[2 * state + 1] = suffix;
+    labels[state] = hitOf(isEnd, state) | (label[state] as number);
   }
   nodes[2 * states] = states;
-  return { nodes, onward };
+  return { nodes, labels, onward };
 }

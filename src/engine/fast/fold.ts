@@ -27,6 +27,7 @@ export function isBlank(byte: number | undefined): boolean {
 
 /** A literal as it stands in a folded text. */
 export function foldLiteral(literal: string): string {
+  if (!CHANGES.test(literal)) return literal;
   return literal
     .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
     .replace(/\d/g, '0')
@@ -37,6 +38,8 @@ export function foldLiteral(literal: string): string {
 
 const LONG_S = '\u017f';
 const KELVIN = '\u212a';
+/** What folding may change; most literals are short and have none of it. */
+const CHANGES = /[A-Z1-9\t\n\f\r\u017f\u212a]| {2}/;
 const LONG_S_BYTES = Buffer.from(LONG_S);
 const KELVIN_BYTES = Buffer.from(KELVIN);
 

@@ -2,6 +2,7 @@
  * Owns the choice among literals: which are worth looking for, how often they are likely to be hit,
  * and as which bytes they stand in a folded text whatever their case.
  */
+import { firstFrom } from './tables.ts';
 
 /** A literal's useful length: a longer one is hardly rarer, and costs states. */
 const USEFUL_CHARS = 12;
@@ -219,15 +220,19 @@ function casesOf(letter: string): readonly string[] {
 
 /** The characters that equal one of a range when case does not matter. */
 export function equalsOf(from: number, to: number): number[] {
+  casedPoints ??= Int32Array.from(orbits().keys(), (letter) => letter.codePointAt(0) ?? 0).sort();
   const equals: number[] = [];
-  for (const [letter, equal] of orbits()) {
-    const point = letter.codePointAt(0) ?? 0;
-    if (point < from || point > to) continue;
-    for (const one of equal) equals.push(one.codePointAt(0) ?? 0);
+  let at = firstFrom(casedPoints, casedPoints.length, from);
+  for (; at < casedPoints.length && (casedPoints[at] as number) <= to; at += 1) {
+    for (const one of casesOf(String.fromCodePoint(casedPoints[at] as number))) {
+      equals.push(one.codePointAt(0) ?? 0);
+    }
   }
   return equals;
 }
 
+/** Those that `orbits` tells of, in order. */
+let casedPoints: Int32Array | null = null;
 let orbitTable: ReadonlyMap<string, readonly string[]> | null = null;
 
 /** Equal to RE2 though Unicode's mappings tell it of their upper case only, which is several letters. */
@@ -248,8 +253,7 @@ function orbits(): ReadonlyMap<string, readonly string[]> {
     const both = new Set([...(orbit.get(a) ?? [a]), ...(orbit.get(b) ?? [b])]);
     for (const letter of both) orbit.set(letter, both);
   };
-  for (let point = 0x80; point < 0x1_f000; point += 1) {
-    if (point >= 0xd800 && point <= 0xdfff) continue;
+  for (const point of casedCandidates()) {
     const letter = String.fromCodePoint(point);
     const lower = letter.toLowerCase();
     const upper = letter.toUpperCase();
@@ -265,4 +269,18 @@ function orbits(): ReadonlyMap<string, readonly string[]> {
     ]),
   );
   return orbitTable;
+}
+
+const CASED_BLOCK = 64;
+
+/** The characters beyond ASCII of all blocks that have cased ones; most have none. */
+function casedCandidates(): number[] {
+  const candidates: number[] = [];
+  for (let from = 0x80; from < 0x1_f000; from += CASED_BLOCK) {
+    if (from >= 0xd800 && from <= 0xdfff) continue;
+    const points = Array.from({ length: CASED_BLOCK }, (_, at) => from + at);
+    const block = String.fromCodePoint(...points);
+    if (block.toLowerCase() !== block || block.toUpperCase() !== block) candidates.push(...points);
+  }
+  return candidates;
 }

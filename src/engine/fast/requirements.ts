@@ -208,70 +208,89 @@ interface Block {
   readonly last: number;
 }
 
+/** What a sequence holds, while its parts are gone through. */
+interface Open {
+  readonly blocks: Block[];
+  readonly starts: readonly Reach[];
+  /** what the elements since `first` match, all in a row; `lead` reaches to its start from there */
+  strings: readonly string[];
+  first: number;
+  lead: Reach;
+  /** are those all elements so far? */
+  isWhole: boolean;
+  head: readonly string[] | null;
+}
+
+/** @param starts element → reach of what stands before it */
+function between(starts: readonly Reach[], from: number, to: number): Reach {
+  return minus(starts[to] ?? NOWHERE, starts[from] ?? NOWHERE);
+}
+
+/** Makes a group of the strings up to an element. */
+function flush(open: Open, last: number): void {
+  const { blocks, starts, strings, first, lead } = open;
+  const group = toGroup(strings, lead, between(starts, first, last + 1));
+  if (group !== null) blocks.push({ group, first, last });
+  if (open.isWhole) open.head = strings;
+}
+
+function goOn(open: Open, part: Part, index: number): void {
+  const joined = part.exact === null ? null : join(open.strings, part.exact);
+  if (joined !== null) {
+    open.strings = joined;
+    return;
+  }
+  const onto = part.head === null ? null : join(open.strings, part.head);
+  if (onto === null) flush(open, index - 1);
+  else {
+    open.strings = onto;
+    flush(open, index);
+  }
+  open.isWhole = false;
+  for (const group of part.groups) open.blocks.push({ group, first: index, last: index });
+  open.strings = part.tail ?? [''];
+  open.first = part.tail === null ? index + 1 : index;
+  // Where the tail begins is not told: anywhere in the part, for an exact one at its start.
+  open.lead = part.tail === null || part.exact !== null ? NOWHERE : part.reach;
+}
+
 function sequence(elements: readonly AST.Element[], context: Context, depth: number): Part {
   const parts = elements.map((element) => partOf(element, context, depth));
-  /** element → reach of what stands before it */
   const starts = [NOWHERE];
   for (const { reach } of parts) starts.push(plus(starts.at(-1) ?? NOWHERE, reach));
-  const between = (from: number, to: number) =>
-    minus(starts[to] ?? NOWHERE, starts[from] ?? NOWHERE);
-  const blocks: Block[] = [];
-  const known: { head: readonly string[] | null } = { head: null };
-  /** what the elements since `first` match, all in a row; `lead` reaches to its start from there */
-  let strings: readonly string[] = [''];
-  let first = 0;
-  let lead = NOWHERE;
-  let isWhole = true;
-  const flush = (last: number) => {
-    const group = toGroup(strings, lead, between(first, last + 1));
-    if (group !== null) blocks.push({ group, first, last });
-    if (isWhole) known.head = strings;
+  const pages = parts.map((part) => part.pages).reduce(narrower, null);
+  const extent = { reach: starts.at(-1) ?? NOWHERE, kinds: allKinds(parts), pages };
+  const open: Open = {
+    blocks: [],
+    starts,
+    strings: [''],
+    first: 0,
+    lead: NOWHERE,
+    isWhole: true,
+    head: null,
   };
   parts.forEach((part, index) => {
-    const joined = part.exact === null ? null : join(strings, part.exact);
-    if (joined !== null) {
-      strings = joined;
-      return;
-    }
-    const onto = part.head === null ? null : join(strings, part.head);
-    if (onto === null) flush(index - 1);
-    else {
-      strings = onto;
-      flush(index);
-    }
-    isWhole = false;
-    for (const group of part.groups) blocks.push({ group, first: index, last: index });
-    strings = part.tail ?? [''];
-    first = part.tail === null ? index + 1 : index;
-    // Where the tail begins is not told: anywhere in the part, for an exact one at its start.
-    lead = part.tail === null || part.exact !== null ? NOWHERE : part.reach;
+    goOn(open, part, index);
   });
-  const reach = starts.at(-1) ?? NOWHERE;
-  const pages = parts.map((part) => part.pages).reduce(narrower, null);
-  const extent = { reach, kinds: allKinds(parts), pages };
-  if (isWhole) return exactly(strings, extent);
-  flush(parts.length - 1);
-  const groups = placed(blocks, between, parts.length);
-  return { exact: null, head: known.head, tail: strings, groups, ...extent };
+  if (open.isWhole) return exactly(open.strings, extent);
+  flush(open, parts.length - 1);
+  const groups = placed(open.blocks, starts);
+  return { exact: null, head: open.head, tail: open.strings, groups, ...extent };
 }
 
 /** The groups of a sequence as it sees them: where they stand in it, and how far apart. */
-function placed(
-  blocks: readonly Block[],
-  between: (from: number, to: number) => Reach,
-  elements: number,
-): Group[] {
+function placed(blocks: readonly Block[], starts: readonly Reach[]): Group[] {
   for (const { group, last } of blocks) {
     for (const later of blocks) {
       if (later.first <= last) continue;
-      const gap = plus(between(last + 1, later.first), later.group.before);
+      const gap = plus(between(starts, last + 1, later.first), later.group.before);
       group.gaps.set(later.group.key, plus(group.after, gap));
     }
   }
   return blocks.map(({ group, first, last }) => ({
     ...group,
-    before: plus(between(0, first), group.before),
-    after: plus(group.after, between(last + 1, elements)),
+    before: plus(between(starts, 0, first), group.before),
+    after: plus(group.after, between(starts, last + 1, starts.length - 1)),
   }));
 }
 
