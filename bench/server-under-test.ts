@@ -72,7 +72,8 @@ export async function startServer(
     RUN_TIMEOUT_MS: NEVER_MS,
     ...settings,
   };
-  const child = spawn(process.execPath, ['bin/sluice.js', 'serve'], {
+  // As its first line, and `npm start`, have Node started.
+  const child = spawn(process.execPath, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
     cwd: ROOT,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
