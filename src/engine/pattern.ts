@@ -111,16 +111,21 @@ function compile(source: string): Compiled {
 }
 
 function toPattern(source: string, program: RE2): Pattern {
-  /** made at the first hit: most patterns never have one */
+  /** made at the first hit: most patterns never have one, and most have no groups that capture */
   let finder: RE2 | null = null;
   return {
     test: (bytes) => program.test(bytes),
     find: (bytes) => {
-      finder ??= new RE2(withoutCaptures(source), FLAGS);
+      finder ??= finderOf(source, program);
       const match = finder.exec(bytes);
       return match === null ? null : { start: match.index, end: match.index + match[0].byteLength };
     },
   };
+}
+
+function finderOf(source: string, program: RE2): RE2 {
+  const without = withoutCaptures(source);
+  return without === source ? program : new RE2(without, FLAGS);
 }
 
 /**
