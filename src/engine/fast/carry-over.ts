@@ -7,20 +7,35 @@ import type { Changes } from '../text.ts';
 import { foldedBefore, foldedBehind } from './fold.ts';
 import type { Hits } from './hits.ts';
 
-/** Whether looking around the changes costs less than walking over all of the reading. */
-export function isWorthCarrying(
-  changes: Changes<Int32Array>,
+/**
+ * Where anything is looked for: around each change, as far as a literal reaches.
+ * @param longest folded bytes of the longest literal
+ * @returns pairs of offsets into the reading, one for each change; null when together they are more
+ *   than all of it, as a few changes in a long run of blanks are: then nothing is gained
+ */
+export function stretchesAround(
+  bytes: Uint8Array,
+  { read }: Changes<Int32Array>,
   longest: number,
-  length: number,
-): boolean {
-  return changes.read.length * (longest + 1) < length;
+): Int32Array | null {
+  const stretches = new Int32Array(read.length);
+  let covered = 0;
+  for (let change = 0; change < read.length; change += 2) {
+    const from = foldedBefore(bytes, read[change] as number, longest + 1);
+    const until = foldedBehind(bytes, read[change + 1] as number, longest + 1);
+    covered += until - from;
+    if (covered > bytes.length) return null;
+    stretches[change] = from;
+    stretches[change + 1] = until;
+  }
+  return stretches;
 }
 
 export interface SecondReading {
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
-  /** folded bytes of the longest literal */
-  readonly longest: number;
+  /** as `stretchesAround` tells them */
+  readonly stretches: Int32Array;
   /** Walks over a part of the reading. */
   readonly walk: (hits: Hits, from: number, until: number) => void;
 }
@@ -38,7 +53,7 @@ export interface SecondReading {
  * @param around used here, to be read by nobody
  */
 export function carryOver(
-  { bytes, changes, longest, walk }: SecondReading,
+  { bytes, changes, stretches, walk }: SecondReading,
   first: Hits,
   from: number,
   until: number,
@@ -62,7 +77,7 @@ export function carryOver(
     const start = read[change] as number;
     const end = read[change + 1] as number;
     around.enter({ bytes, origin: null });
-    walk(around, foldedBefore(bytes, start, longest + 1), foldedBehind(bytes, end, longest + 1));
+    walk(around, stretches[change] as number, stretches[change + 1] as number);
     for (let found = 0; found < around.count; found += 1) {
       const place = around.startOf(found);
       // What begins before the stretch came with the change before it.

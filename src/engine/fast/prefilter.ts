@@ -13,7 +13,7 @@ import type { Changes } from '../text.ts';
 import { type Automaton, bytesOf, createAutomaton } from './automaton.ts';
 import { runsBeyondAscii } from './beyond-ascii.ts';
 import { Branches, COMPANIONS_MAX, type Companion, type SoughtBranch } from './branches.ts';
-import { carryOver, isWorthCarrying } from './carry-over.ts';
+import { carryOver, stretchesAround } from './carry-over.ts';
 import { type Walked, withPlainLetters } from './fold.ts';
 import { Hits, shapesOf } from './hits.ts';
 import { forgetParts, spellingsOf } from './literals.ts';
@@ -121,14 +121,12 @@ export class Prefilter {
       const beyond = isAscii(bytes) ? NONE_BEYOND : runsBeyondAscii(bytes);
       const text = beyond.length === 0 ? { bytes, origin: null } : withPlainLetters(bytes);
       const changes = which === 0 ? null : changesOf();
-      if (
-        changes !== null &&
-        isFirstPlain &&
-        text.origin === null &&
-        isWorthCarrying(changes, longest, bytes.length)
-      ) {
-        this.#carryOver(text, changes, ascii);
-        return this.#candidatesIn(bytes, beyond, this.#second, asked, changes.read);
+      if (changes !== null && isFirstPlain && text.origin === null) {
+        const stretches = stretchesAround(bytes, changes, longest);
+        if (stretches !== null) {
+          this.#carryOver(text, changes, stretches, ascii);
+          return this.#candidatesIn(bytes, beyond, this.#second, asked, changes.read);
+        }
       }
       this.#hits.enter(text);
       walk(this.#ascii, text.bytes, this.#hits);
@@ -141,7 +139,12 @@ export class Prefilter {
   }
 
   /** The hits of the second reading from those of the first. */
-  #carryOver(text: Walked, changes: Changes<Int32Array>, ascii: number): void {
+  #carryOver(
+    text: Walked,
+    changes: Changes<Int32Array>,
+    stretches: Int32Array,
+    ascii: number,
+  ): void {
     const { bytes } = text;
     const first = this.#hits;
     const second = this.#second;
@@ -150,10 +153,9 @@ export class Prefilter {
       [this.#ascii, 0, ascii],
       [this.#beyond, ascii, first.count],
     ] as const) {
-      const { longest } = automaton;
       const walkIn = (hits: Hits, begin: number, end: number) =>
         walk(automaton, bytes, hits, begin, end);
-      const reading = { bytes, changes, longest, walk: walkIn };
+      const reading = { bytes, changes, stretches, walk: walkIn };
       carryOver(reading, first, from, until, this.#around, second);
     }
   }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAutomaton } from '../../../src/engine/fast/automaton.ts';
-import { carryOver, isWorthCarrying } from '../../../src/engine/fast/carry-over.ts';
+import { carryOver, stretchesAround } from '../../../src/engine/fast/carry-over.ts';
 import { Hits, shapesOf } from '../../../src/engine/fast/hits.ts';
 import { walk } from '../../../src/engine/fast/walk.ts';
 import { prepareText } from '../../../src/engine/prepared-text.ts';
@@ -36,7 +36,14 @@ function bothWays(literals: readonly string[], text: string) {
   const again = { bytes: read.bytes, origin: null };
   const walkIn = (hits: Hits, from: number, until: number) =>
     walk(automaton, read.bytes, hits, from, until);
-  const reading = { bytes: read.bytes, changes, longest: automaton.longest, walk: walkIn };
+  // Whether it pays is another question: in a longer text it always does.
+  const long = Buffer.concat([read.bytes, Buffer.alloc(100_000, 'x')]);
+  const { length } = read.bytes;
+  const stretches = stretchesAround(long, changes, automaton.longest)?.map((offset) =>
+    Math.min(offset, length),
+  );
+  if (stretches === undefined) throw new Error('there is room for all of them');
+  const reading = { bytes: read.bytes, changes, stretches, walk: walkIn };
   second.enter(again);
   carryOver(reading, first, 0, first.count, around, second);
   walked.enter(again);
@@ -70,11 +77,17 @@ describe('the hits of a second reading', () => {
   });
 
   it('are found anew where nothing is gained', () => {
-    const changes = (count: number) => {
-      const pairs = Int32Array.from({ length: 2 * count }, (_, at) => at);
-      return { written: pairs, read: pairs };
+    const around = (text: string) => {
+      const [, read] = prepareText(text, 65_536).readings;
+      const changes = read?.changes() ?? null;
+      return read === undefined || changes === null
+        ? undefined
+        : stretchesAround(read.bytes, changes, 28);
     };
-    expect(isWorthCarrying(changes(2), 28, 2048)).toBe(true);
-    expect(isWorthCarrying(changes(200), 28, 2048)).toBe(false);
+    const words = 'word '.repeat(200);
+    expect(around(`${words}\u200b${words}`)).toEqual(Int32Array.of(970, 1029));
+    expect(around('a\u200bb '.repeat(20))).toBeNull();
+    // One run of blanks: however few changes there are in it, each is near all of it.
+    expect(around(`do not${`${' '.repeat(300)}\u200b`.repeat(10)}tell`)).toBeNull();
   });
 });
