@@ -72,7 +72,7 @@ export async function startServer(
     RUN_TIMEOUT_MS: NEVER_MS,
     ...settings,
   };
-  // As its first line, and `npm start`, have Node started.
+  // As `npm start` has Node started.
   const child = spawn(process.execPath, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
     cwd: ROOT,
     env,
