@@ -4,8 +4,10 @@
  * looked for.
  */
 import type { Changes } from '../text.ts';
+import type { Automaton } from './automaton.ts';
 import { foldedBefore, foldedBehind } from './fold.ts';
 import type { Hits } from './hits.ts';
+import { walk } from './walk.ts';
 
 /**
  * Where anything is looked for: around each change, as far as a literal reaches.
@@ -32,12 +34,11 @@ export function stretchesAround(
 }
 
 export interface SecondReading {
+  readonly automaton: Automaton;
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
   /** as `stretchesAround` tells them */
   readonly stretches: Int32Array;
-  /** Walks over a part of the reading. */
-  readonly walk: (hits: Hits, from: number, until: number) => void;
 }
 
 /**
@@ -53,7 +54,7 @@ export interface SecondReading {
  * @param around used here, to be read by nobody
  */
 export function carryOver(
-  { bytes, changes, stretches, walk }: SecondReading,
+  { automaton, bytes, changes, stretches }: SecondReading,
   first: Hits,
   from: number,
   until: number,
@@ -77,7 +78,8 @@ export function carryOver(
     const start = read[change] as number;
     const end = read[change + 1] as number;
     around.enter({ bytes, origin: null });
-    walk(around, stretches[change] as number, stretches[change + 1] as number);
+    const near = stretches[change] as number;
+    walk(automaton, bytes, around, near, stretches[change + 1] as number);
     for (let found = 0; found < around.count; found += 1) {
       const place = around.startOf(found);
       // What begins before the stretch came with the change before it.

@@ -222,7 +222,7 @@ function casesOf(letter: string): readonly string[] {
 export function equalsOf(from: number, to: number): number[] {
   casedPoints ??= Int32Array.from(orbits().keys(), (letter) => letter.codePointAt(0) ?? 0).sort();
   const equals: number[] = [];
-  let at = firstFrom(casedPoints, casedPoints.length, from);
+  let at = firstFrom(casedPoints, from);
   for (; at < casedPoints.length && (casedPoints[at] as number) <= to; at += 1) {
     for (const one of casesOf(String.fromCodePoint(casedPoints[at] as number))) {
       equals.push(one.codePointAt(0) ?? 0);

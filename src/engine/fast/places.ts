@@ -100,14 +100,15 @@ export class Places {
   of(set: number): Int32Array {
     const known = this.#places[set] ?? null;
     if (known !== null) return known;
-    const places = this.#collect(this.#source[set] as number);
+    const last = this.#source[set] as number;
+    // Kept of sets only that are there: those are forgotten with the text.
+    if (last === -1 || this.#hits === null) return NONE;
+    const places = this.#collect(last, this.#hits);
     this.#places[set] = places;
     return places;
   }
 
-  #collect(last: number): Int32Array {
-    const hits = this.#hits;
-    if (hits === null || last === -1) return NONE;
+  #collect(last: number, hits: Hits): Int32Array {
     const { first, following } = hits;
     const found: number[] = [];
     for (let source = last; source !== -1; source = this.#before[source] as number) {

@@ -28,8 +28,6 @@ import { addWindows, merge, type Windows } from './windows.ts';
 /** A companion that is hit more often than this says too little. */
 const COMPANION_COST_MAX = 0.0005;
 
-const NONE_BEYOND: readonly number[] = [];
-
 /** Pattern index → where to look; patterns that are not in it cannot match. */
 export type Candidates = ReadonlyMap<number, Windows>;
 
@@ -114,14 +112,14 @@ export class Prefilter {
     asked: (pattern: number) => boolean,
   ): Candidates[] {
     const longest = Math.max(this.#ascii.longest, this.#beyond.longest);
-    let isFirstPlain = true;
-    /** of the first reading: hits of literals that are all ASCII */
-    let ascii = 0;
+    // Of the first reading, hits of literals that are all ASCII; null when it was copied to be walked over.
+    let ascii: number | null = null;
     return readings.map(({ bytes, changes: changesOf }, which) => {
-      const beyond = isAscii(bytes) ? NONE_BEYOND : runsBeyondAscii(bytes);
+      const beyond = runsBeyondAscii(bytes);
       const text = beyond.length === 0 ? { bytes, origin: null } : withPlainLetters(bytes);
       const changes = which === 0 ? null : changesOf();
-      if (changes !== null && isFirstPlain && text.origin === null) {
+      const isPlain = text.origin === null;
+      if (changes !== null && isPlain && ascii !== null) {
         const stretches = stretchesAround(bytes, changes, longest);
         if (stretches !== null) {
           this.#carryOver(text, changes, stretches, ascii);
@@ -130,9 +128,8 @@ export class Prefilter {
       }
       this.#hits.enter(text);
       walk(this.#ascii, text.bytes, this.#hits);
-      ascii = this.#hits.count;
-      isFirstPlain = text.origin === null;
-      const walked = isFirstPlain ? beyond : runsBeyondAscii(text.bytes);
+      ascii = isPlain ? this.#hits.count : null;
+      const walked = isPlain ? beyond : runsBeyondAscii(text.bytes);
       walkBeyondAscii(this.#beyond, text.bytes, this.#hits, walked);
       return this.#candidatesIn(bytes, beyond, this.#hits, asked, changes?.read ?? null);
     });
@@ -153,9 +150,7 @@ export class Prefilter {
       [this.#ascii, 0, ascii],
       [this.#beyond, ascii, first.count],
     ] as const) {
-      const walkIn = (hits: Hits, begin: number, end: number) =>
-        walk(automaton, bytes, hits, begin, end);
-      const reading = { bytes, changes, stretches, walk: walkIn };
+      const reading = { automaton, bytes, changes, stretches };
       carryOver(reading, first, from, until, this.#around, second);
     }
   }
@@ -167,18 +162,15 @@ export class Prefilter {
     asked: (pattern: number) => boolean,
     stretches: Int32Array | null,
   ): Candidates {
-    const isAllAscii = beyond.length === 0;
     const found = new Map<number, number[] | null>();
     for (const pattern of this.always) if (asked(pattern)) found.set(pattern, null);
-    if (!isAllAscii) {
-      this.#pages.note(text, beyond);
-      for (const [pattern, pages] of this.alwaysOnPages) {
-        if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
-      }
+    this.#pages.note(text, beyond);
+    for (const [pattern, pages] of this.alwaysOnPages) {
+      if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
     }
     const branches = this.#branches;
     branches.enter(new BoundsOfText(text, beyond));
-    for (const branch of this.#possible(hits, isAllAscii)) {
+    for (const branch of this.#possible(hits)) {
       const pattern = branches.pattern[branch] as number;
       const known = found.get(pattern);
       if (known === null || !asked(pattern)) continue;
@@ -195,7 +187,7 @@ export class Prefilter {
   }
 
   /** The branches all of whose sets are present, on pages that the text touches. */
-  #possible(hits: Hits, isAllAscii: boolean): number[] {
+  #possible(hits: Hits): number[] {
     const places = this.#places;
     places.enter(hits);
     const { anchored, anchoredAt } = this.#branches;
@@ -204,20 +196,20 @@ export class Prefilter {
       const end = anchoredAt[set + 1] as number;
       for (let at = anchoredAt[set] as number; at < end; at += 1) {
         const branch = anchored[at] as number;
-        if (this.#isPossible(branch, isAllAscii)) possible.push(branch);
+        if (this.#isPossible(branch)) possible.push(branch);
       }
     }
     return possible;
   }
 
-  #isPossible(branch: number, isAllAscii: boolean): boolean {
+  #isPossible(branch: number): boolean {
     for (let which = 0; which < COMPANIONS_MAX; which += 1) {
       const set = this.#branches.companion(branch, which);
       if (set < 0) break;
       if (!this.#places.has(set)) return false;
     }
     const pages = this.#branches.pagesOf(branch);
-    return pages === null || (!isAllAscii && this.#pages.touches(pages));
+    return pages === null || this.#pages.touches(pages);
   }
 }
 

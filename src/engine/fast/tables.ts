@@ -1,9 +1,9 @@
 /** Owns small things that flat tables need: looking up, growing, lists of lists. */
 
-/** The index of the first number that is not below `least`; `length` when there is none. */
-export function firstFrom(sorted: Int32Array, length: number, least: number): number {
+/** The index of the first number that is not below `least`; how many there are when there is none. */
+export function firstFrom(sorted: Int32Array, least: number): number {
   let low = 0;
-  let high = length;
+  let high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if ((sorted[middle] as number) < least) low = middle + 1;
@@ -14,7 +14,7 @@ export function firstFrom(sorted: Int32Array, length: number, least: number): nu
 
 /** Is one of the numbers in the range, ends included? */
 export function hasWithin(sorted: Int32Array, from: number, to: number): boolean {
-  const first = firstFrom(sorted, sorted.length, from);
+  const first = firstFrom(sorted, from);
   return first < sorted.length && (sorted[first] as number) <= to;
 }
 

@@ -2,19 +2,26 @@
  * Owns what bounds the runs of one text. Each is measured when a reach first asks for it: of most
  * texts, most are never asked for.
  */
+import { isBlank } from './fold.ts';
 import type { Run, TextBounds } from './reach.ts';
+
+const NEWLINE = 10;
 
 /** byte → 1 when a run of the kind goes on with it. What is beyond ASCII counts as part of a word. */
 const IN: Readonly<Record<Run, Uint8Array>> = {
-  word: bytesThat((letter) => letter >= '\x80' || /\w/.test(letter)),
-  space: bytesThat((letter) => /[\t\n\f\r ]/.test(letter)),
-  gap: bytesThat((letter) => letter < '\x80' && /\W/.test(letter)),
-  solid: bytesThat((letter) => /[^\t\n\f\r ]/.test(letter)),
-  line: bytesThat((letter) => letter !== '\n'),
+  word: bytesThat(isOfWord),
+  space: bytesThat(isBlank),
+  gap: bytesThat((byte) => !isOfWord(byte)),
+  solid: bytesThat((byte) => !isBlank(byte)),
+  line: bytesThat((byte) => byte !== NEWLINE),
 };
 
-function bytesThat(isIn: (letter: string) => boolean): Uint8Array {
-  return Uint8Array.from({ length: 256 }, (_, byte) => (isIn(String.fromCharCode(byte)) ? 1 : 0));
+function isOfWord(byte: number): boolean {
+  return byte >= 0x80 || /\w/.test(String.fromCharCode(byte));
+}
+
+function bytesThat(isIn: (byte: number) => boolean): Uint8Array {
+  return Uint8Array.from({ length: 256 }, (_, byte) => (isIn(byte) ? 1 : 0));
 }
 
 /** Never too small; a run may count as a little longer than the longest is. */
