@@ -1,30 +1,34 @@
-/** One worker of the matching benchmark: builds the matcher, matches, tells time and memory. */
+/** One worker of the matching benchmark: makes the matcher from tables, matches when it is told to. */
 import { createFastMatcher } from '../src/engine/fast/fast-matcher.ts';
-import type { Rule } from '../src/model.ts';
-import type { WorkerFacts } from './match.ts';
+import { createPatternCompiler } from '../src/engine/pattern.ts';
+import type { Order, Report } from './match-workers.ts';
 
-/** Bytes matched while the clock runs, after one turn that compiles what the texts ask for. */
-const BYTES = 6_000_000;
 const SETTINGS = { enabled: () => true, capBytes: 65_536 };
+/** Turns that compile what the texts ask for, and let V8 compile the matcher. */
+const TURNS_BEFORE = 3;
 
-process.once('message', (message) => {
-  const { rules, texts } = message as { rules: readonly Rule[]; texts: readonly string[] };
+const tell = (report: Report) => process.send?.(report);
+let turn = () => {};
+let turnBytes = 0;
+
+process.on('message', (order: Order) => {
+  if (order.kind === 'match') {
+    const startedAt = performance.now();
+    let turns = 0;
+    for (; performance.now() - startedAt < order.forMs; turns += 1) turn();
+    const seconds = (performance.now() - startedAt) / 1000;
+    tell({ kind: 'matched', mbPerSecond: (turnBytes * turns) / 1e6 / seconds });
+    return;
+  }
+  const { rules, tables, texts } = order;
   const startedAt = performance.now();
-  const matcher = createFastMatcher(rules);
-  const buildMs = Math.round(performance.now() - startedAt);
-  const turn = () => {
+  const matcher = createFastMatcher(rules, createPatternCompiler(), tables);
+  const buildMs = performance.now() - startedAt;
+  turnBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  turn = () => {
     for (const text of texts) matcher.match([{ step: 0, surface: 'tool_result', text }], SETTINGS);
   };
-  turn();
-  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-  const turns = Math.ceil(BYTES / bytes);
-  const matchedAt = performance.now();
-  for (let count = 0; count < turns; count += 1) turn();
-  const seconds = (performance.now() - matchedAt) / 1000;
-  const facts: WorkerFacts = {
-    buildMs,
-    residentMb: Math.round(process.memoryUsage().rss / 2 ** 20),
-    mbPerSecond: Number(((bytes * turns) / 1e6 / seconds).toFixed(2)),
-  };
-  process.send?.(facts, () => process.exit(0));
+  for (let count = 0; count < TURNS_BEFORE; count += 1) turn();
+  tell({ kind: 'ready', buildMs, residentMb: process.memoryUsage().rss / 2 ** 20 });
 });
+process.on('disconnect', () => process.exit());

@@ -7,13 +7,12 @@ import { createHash } from 'node:crypto';
 
 import { createCatalog } from '../src/engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../src/engine/corpus.ts';
-import { decide } from '../src/engine/effective-set.ts';
+import { decide, runnableRules } from '../src/engine/effective-set.ts';
 import { evaluateRun } from '../src/engine/evaluate.ts';
 import { createFastMatcher } from '../src/engine/fast/fast-matcher.ts';
 import { extractSurfaces } from '../src/engine/surfaces/extract.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
 import type { Step } from '../src/model.ts';
-import { runnableRules } from '../src/pool/pass.ts';
 import { type TextKind, textKinds } from './match-texts.ts';
 
 const RUNS_PER_BODY = 25;

@@ -6,13 +6,13 @@ import type { Command } from 'commander';
 import { createPass } from '../main/create-pass.ts';
 import { createObserver } from '../observe/events.ts';
 import { answer, type OutputOptions } from './answer.ts';
-import { loadCatalog } from './load-catalog.ts';
+import { loadMatching } from './load-catalog.ts';
 import { withDatabase } from './with-database.ts';
 
 async function runPass(options: OutputOptions): Promise<void> {
   await withDatabase(async (open, config) => {
     const { events } = createObserver(config.logLevel);
-    const { pass, workers } = createPass(config, open, await loadCatalog(), events);
+    const { pass, workers } = createPass(config, open, await loadMatching(), events);
     try {
       const facts = await pass.runOnce();
       answer(

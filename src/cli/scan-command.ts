@@ -3,13 +3,12 @@ import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { readConfig } from '../config.ts';
-import { decide } from '../engine/effective-set.ts';
+import { decide, runnableRules } from '../engine/effective-set.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
 import { excerptOf } from '../engine/excerpt.ts';
 import { createMatcher, type Matcher } from '../engine/matcher.ts';
 import { OperatorError } from '../errors.ts';
 import { type Rejection, type Rule, type RuleSettings, SURFACES, type Surface } from '../model.ts';
-import { runnableRules } from '../pool/pass.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
 import { paint } from './paint.ts';

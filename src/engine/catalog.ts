@@ -5,6 +5,7 @@
 import type { Rule, Snapshot } from '../model.ts';
 import { classify } from './classify.ts';
 import { CorpusError, type VerifiedCorpus } from './corpus.ts';
+import { createRequirementsReader, type RequirementsReader } from './fast/requirements.ts';
 import { tryOwnExamples } from './own-examples.ts';
 import { createPatternCompiler } from './pattern.ts';
 import { parseRuleFile } from './rule-file.ts';
@@ -18,13 +19,17 @@ export interface Catalog {
 /**
  * Builds the catalogue. Takes seconds of one core (thousands of patterns are compiled and tried);
  * build it once per process and hand it on.
+ * @param read keeps what it read: give it the same when tables are made of the rules
  * @throws CorpusError when two files claim one rule id: which of them counts is a person's decision
  */
-export function createCatalog(corpus: VerifiedCorpus): Catalog {
+export function createCatalog(
+  corpus: VerifiedCorpus,
+  read: RequirementsReader = createRequirementsReader(),
+): Catalog {
   const compile = createPatternCompiler();
   const rules = corpus.files.map((file) => {
     const document = parseRuleFile(file);
-    return tryOwnExamples(classify(document, compile), document, compile);
+    return tryOwnExamples(classify(document, compile), document, compile, read);
   });
   rules.sort((a, b) => (a.id < b.id ? -1 : 1));
   const twice = rules.filter((rule, at) => rule.id === rules[at - 1]?.id);

@@ -52,6 +52,11 @@ export function refusal(rule: Rule): Refusal | null {
   return null;
 }
 
+/** The rules that can run for some workspace: those that matchers are made of. */
+export function runnableRules(rules: readonly Rule[]): Rule[] {
+  return rules.filter((rule) => refusal(rule) === null);
+}
+
 /** How many rules of the corpus fall under each support class. */
 export function supportCounts(rules: readonly Rule[]): SupportCounts {
   const counts = { as_written: 0, degraded: 0, unsupported: 0, fails_own_examples: 0 };

@@ -6,7 +6,8 @@
  */
 import type { FailedExample, JsonValue, Rule, Surface, SurfaceText } from '../model.ts';
 import type { ClassifiedRule } from './classify.ts';
-import { createFastMatcher } from './fast/fast-matcher.ts';
+import { createFastMatcher, tablesOf } from './fast/fast-matcher.ts';
+import type { RequirementsReader } from './fast/requirements.ts';
 import { surfacesOf } from './fields.ts';
 import type { PatternCompiler } from './pattern.ts';
 import type { OwnCase, RuleDocument } from './rule-file.ts';
@@ -30,13 +31,15 @@ export function tryOwnExamples(
   rule: ClassifiedRule,
   { truePositives, trueNegatives }: RuleDocument,
   compile: PatternCompiler,
+  read?: RequirementsReader,
 ): Rule {
   const failed: FailedExample[] = [];
   const counted = { truePositives: truePositives.length, trueNegatives: trueNegatives.length };
   const untried: Rule = { ...rule, ownExamples: { ...counted, failed } };
   if (rule.support === 'unsupported') return untried;
 
-  const matcher = createFastMatcher([untried], withoutPlaces(compile));
+  const rules = [untried];
+  const matcher = createFastMatcher(rules, withoutPlaces(compile), tablesOf(rules, read));
   const settings = { enabled: () => true, capBytes: Number.POSITIVE_INFINITY };
   const tryCases = (kind: FailedExample['kind'], cases: readonly OwnCase[]) => {
     cases.forEach((one, index) => {

@@ -1,23 +1,24 @@
 /** The pass with its workers, made from the settings; for the server and for `sluice pass run`. */
 import type { Config } from '../config.ts';
-import type { Catalog } from '../engine/catalog.ts';
+import { runnableRules } from '../engine/effective-set.ts';
 import type { Events } from '../observe/events.ts';
-import { Pass, runnableRules } from '../pool/pass.ts';
-import { startWorkers, type Workers } from '../pool/workers.ts';
+import { Pass } from '../pool/pass.ts';
+import { type Matching, startWorkers, type Workers } from '../pool/workers.ts';
 import type { OpenDatabase } from './open-database.ts';
 
 /** Starts the workers; the pass itself waits to be started. Close the workers after the pass. */
 export function createPass(
   config: Config,
   { database, url }: OpenDatabase,
-  { snapshot, rules: all }: Catalog,
+  { catalog, tables }: Matching,
   events: Events,
 ): { pass: Pass; workers: Workers } {
-  const rules = runnableRules(all);
+  const { snapshot } = catalog;
+  const rules = runnableRules(catalog.rules);
   const { surfaceCapBytes, excerptChars } = config;
   const workers = startWorkers(
     config.matchThreads,
-    { databaseUrl: url, snapshot, rules, surfaceCapBytes, excerptChars },
+    { databaseUrl: url, snapshot, rules, tables, surfaceCapBytes, excerptChars },
     events.passFailed,
   );
   const pass = new Pass(

@@ -16,7 +16,7 @@ import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { supportCounts } from '../engine/effective-set.ts';
 import type { SupportCounts } from '../model.ts';
 import type { Events, Observer } from '../observe/events.ts';
-import { buildCatalog } from '../pool/workers.ts';
+import { prepareMatching } from '../pool/workers.ts';
 import { probesOf } from './acceptor.ts';
 import { acceptInThreads } from './acceptor-threads.ts';
 import { acceptHere } from './acceptors.ts';
@@ -80,14 +80,14 @@ export async function serve(
   // Twice: here, so that a tampered corpus is refused before anything starts; and in the process
   // that parses the files, so that what is parsed is what was verified.
   verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));
-  const corpus = buildCatalog(corpusTask);
+  const matching = prepareMatching(corpusTask);
   // Its failure is awaited below; until then it must not count as unhandled.
-  corpus.catch(() => {});
+  matching.catch(() => {});
   const open = await openTables(config, events, stops);
-  const catalog = await corpus;
+  const { catalog, tables } = await matching;
   const firstKeys = await ensureFirstWorkspace(open.database, config);
 
-  const { pass, workers } = createPass(config, open, catalog, events);
+  const { pass, workers } = createPass(config, open, { catalog, tables }, events);
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(workers, corpusTask, events, stops);

@@ -1,23 +1,40 @@
 /**
- * A process of its own that builds the catalogue, tells it, and ends: trying every rule on its own
- * examples takes some 200 MB, which a thread would leave behind in this process's heap for good
- * (470 MB resident after the start, 246 without; 2026-11).
+ * A process of its own that builds the catalogue and, when asked, the tables that matching needs, tells
+ * them, and ends: trying every rule on its own examples takes some 200 MB, which a thread would leave
+ * behind in this process's heap for good (470 MB resident after the start, 246 without; 2026-11). The
+ * patterns are read once, for both.
  *
  * Started by `workers.ts`. It lives no longer than who started it, and leaves signals to it.
  */
-import { createCatalog } from '../engine/catalog.ts';
+import { type Catalog, createCatalog } from '../engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
+import { runnableRules } from '../engine/effective-set.ts';
+import { tablesOf } from '../engine/fast/fast-matcher.ts';
+import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
+import { createRequirementsReader } from '../engine/fast/requirements.ts';
 import type { CatalogTask } from './tasks.ts';
+
+export interface CatalogQuestion extends CatalogTask {
+  readonly withTables: boolean;
+}
 
 /** What is told, once: the catalogue, or why there is none. */
 export type CatalogAnswer =
-  | { readonly ok: true; readonly catalog: ReturnType<typeof createCatalog> }
+  | {
+      readonly ok: true;
+      readonly catalog: Catalog;
+      /** of the runnable rules; null when not asked for */
+      readonly tables: PrefilterTables | null;
+    }
   | { readonly ok: false; readonly error: unknown };
 
-function answerTo({ packageDir, manifestPath }: CatalogTask): CatalogAnswer {
+function answerTo({ packageDir, manifestPath, withTables }: CatalogQuestion): CatalogAnswer {
   try {
     const corpus = verifyCorpus(packageDir, loadManifest(manifestPath));
-    return { ok: true, catalog: createCatalog(corpus) };
+    const read = createRequirementsReader();
+    const catalog = createCatalog(corpus, read);
+    const tables = withTables ? tablesOf(runnableRules(catalog.rules), read) : null;
+    return { ok: true, catalog, tables };
   } catch (error) {
     return { ok: false, error };
   }
@@ -26,6 +43,6 @@ function answerTo({ packageDir, manifestPath }: CatalogTask): CatalogAnswer {
 // These may reach every process of a terminal or service; who started this decides what they mean.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 process.on('disconnect', () => process.exit());
-process.once('message', (task: CatalogTask) => {
-  process.send?.(answerTo(task), () => process.disconnect());
+process.once('message', (question: CatalogQuestion) => {
+  process.send?.(answerTo(question), () => process.disconnect());
 });

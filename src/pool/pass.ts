@@ -56,15 +56,6 @@ export interface PassDependencies {
   >;
 }
 
-/** The rules that can run for some workspace: the union that workers compile. */
-export function runnableRules(rules: readonly Rule[]): Rule[] {
-  return rules.filter(
-    ({ support, status }) =>
-      (support === 'as_written' || support === 'degraded') &&
-      (status === 'stable' || status === 'experimental'),
-  );
-}
-
 const freshTally = () => ({ evaluated: 0, findings: 0, since: performance.now() });
 
 export class Pass {

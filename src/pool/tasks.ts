@@ -3,6 +3,7 @@
  * clone.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
+import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
 /**
@@ -17,6 +18,8 @@ export interface WorkerSettings {
   readonly snapshot: Snapshot;
   /** every rule that can run for anyone; masks count in this order */
   readonly rules: readonly Rule[];
+  /** of these rules; in shared memory, or every thread has a copy */
+  readonly tables: PrefilterTables;
   readonly surfaceCapBytes: number;
   readonly excerptChars: number;
 }

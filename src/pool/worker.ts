@@ -9,6 +9,7 @@ import { workerData } from 'piscina';
 import { createDatabase } from '../db/database.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
+import { createPatternCompiler } from '../engine/pattern.ts';
 import { evaluateTask, Turns, type Workshop } from './evaluate-task.ts';
 import {
   type CatalogTask,
@@ -31,7 +32,7 @@ function workshopOf(settings: WorkerSettings): Workshop {
     // A lost idle connection needs no words here: the next query makes a new one or fails and says
     // so.
     database: createDatabase(settings.databaseUrl, TASKS_PER_THREAD, { connectionLost: () => {} }),
-    matcher: createFastMatcher(settings.rules),
+    matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
     matching: new Turns(),
     settings,
   };

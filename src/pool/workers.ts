@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 
 import type { Catalog } from '../engine/catalog.ts';
-import type { CatalogAnswer } from './catalog-process.ts';
+import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
+import type { CatalogAnswer, CatalogQuestion } from './catalog-process.ts';
+import { inSharedMemory } from './shared-memory.ts';
 import {
   type CatalogTask,
   type EvaluateTask,
@@ -50,6 +52,20 @@ export interface Workers {
   readonly close: () => Promise<void>;
 }
 
+/** What a pass needs of the corpus. */
+export interface Matching {
+  readonly catalog: Catalog;
+  /** of its runnable rules, in shared memory */
+  readonly tables: PrefilterTables;
+}
+
+/** As `buildCatalog`, with what worker threads match by. */
+export async function prepareMatching(task: CatalogTask): Promise<Matching> {
+  const { catalog, tables } = await askCatalogProcess({ ...task, withTables: true });
+  if (tables === null) throw new Error('the process that builds the catalogue made no tables');
+  return { catalog, tables: inSharedMemory(tables) };
+}
+
 /**
  * Builds the catalogue in a process of its own: the caller's thread stays free, and the memory it
  * takes is given back.
@@ -57,6 +73,12 @@ export interface Workers {
  * @throws what the engine throws: a tampered corpus, two files with one id
  */
 export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
+  return (await askCatalogProcess({ ...task, withTables: false })).catalog;
+}
+
+async function askCatalogProcess(
+  question: CatalogQuestion,
+): Promise<Extract<CatalogAnswer, { ok: true }>> {
   const child = fork(CATALOG_PROCESS, {
     execArgv: ['--import', import.meta.resolve('tsx')],
     serialization: 'advanced',
@@ -68,9 +90,9 @@ export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
     );
   });
   const answered = once(child, 'message') as Promise<[CatalogAnswer]>;
-  child.send(task);
+  child.send(question);
   const [answer] = await Promise.race([answered, ended]);
-  if (answer.ok) return answer.catalog;
+  if (answer.ok) return answer;
   throw answer.error;
 }
 

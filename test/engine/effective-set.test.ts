@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { decide, refusal, ruleSetDigest, supportCounts } from '../../src/engine/effective-set.ts';
+import {
+  decide,
+  refusal,
+  ruleSetDigest,
+  runnableRules,
+  supportCounts,
+} from '../../src/engine/effective-set.ts';
 import type { Rule } from '../../src/model.ts';
 import { tinyRule } from './tiny-rules.ts';
 
@@ -75,4 +81,16 @@ describe('ruleSetDigest', () => {
     expect(ruleSetDigest(snapshot, ['a'])).not.toBe(digest);
     expect(ruleSetDigest({ ...snapshot, sha256: 'cd' }, ['a', 'b'])).not.toBe(digest);
   });
+});
+
+it('runnable is what some workspace can have run', () => {
+  const all: Partial<Rule>[] = [
+    { id: 'a' },
+    { id: 'b', status: 'experimental', support: 'degraded' },
+    { id: 'c', status: 'draft' },
+    { id: 'd', status: 'deprecated' },
+    { id: 'e', support: 'unsupported' },
+    { id: 'f', support: 'fails_own_examples' },
+  ];
+  expect(runnableRules(all.map(rule)).map(({ id }) => id)).toEqual(['a', 'b']);
 });

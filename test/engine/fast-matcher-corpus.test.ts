@@ -7,13 +7,13 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createCatalog } from '../../src/engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../../src/engine/corpus.ts';
+import { runnableRules } from '../../src/engine/effective-set.ts';
 import { createFastMatcher } from '../../src/engine/fast/fast-matcher.ts';
 import { requirementsOf } from '../../src/engine/fast/requirements.ts';
 import { createMatcher, type Matcher } from '../../src/engine/matcher.ts';
 import { createPatternCompiler } from '../../src/engine/pattern.ts';
 import { parseRuleFile } from '../../src/engine/rule-file.ts';
 import { type JsonValue, SURFACES, type SurfaceText } from '../../src/model.ts';
-import { runnableRules } from '../../src/pool/pass.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Every so manyeth text of the corpus: the plain matcher takes a millisecond or more for each. */

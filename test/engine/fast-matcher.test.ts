@@ -1,4 +1,22 @@
-import { createFastMatcher } from '../../src/engine/fast/fast-matcher.ts';
+import { expect, it } from 'vitest';
+import { createFastMatcher, tablesOf } from '../../src/engine/fast/fast-matcher.ts';
+import { createPatternCompiler } from '../../src/engine/pattern.ts';
 import { describeMatcher } from './matcher-suite.ts';
+import { tinyRule } from './tiny-rules.ts';
 
 describeMatcher('fast matcher', (rules) => createFastMatcher(rules));
+
+it('tables of other rules are refused', () => {
+  const one = [tinyRule({ conditions: [['content', 'a']] })];
+  const two = [
+    tinyRule({
+      conditions: [
+        ['content', 'a'],
+        ['content', 'b'],
+      ],
+    }),
+  ];
+  expect(() => createFastMatcher(two, createPatternCompiler(), tablesOf(one))).toThrow(
+    'tables of 1 patterns, rules of 2',
+  );
+});

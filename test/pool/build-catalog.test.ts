@@ -3,17 +3,23 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-
+import { runnableRules } from '../../src/engine/effective-set.ts';
+import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
-import { buildCatalog } from '../../src/pool/workers.ts';
+import { buildCatalog, prepareMatching } from '../../src/pool/workers.ts';
+
+const CORPUS = { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
 
 test('tells every rule of the corpus with what it can do here', async () => {
-  const catalog = await buildCatalog({
-    packageDir: corpusPackageDir(),
-    manifestPath: MANIFEST_PATH,
-  });
+  const catalog = await buildCatalog(CORPUS);
   expect(catalog.snapshot.version).toBe('4.0.0');
   expect(catalog.rules.length).toBeGreaterThan(700);
+});
+
+test('the tables made beside it are those of its runnable rules, in memory that threads share', async () => {
+  const { catalog, tables } = await prepareMatching(CORPUS);
+  expect(tables).toEqual(tablesOf(runnableRules(catalog.rules)));
+  expect(tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
 });
 
 test('a corpus whose files are missing is refused, in the words of the engine', async () => {

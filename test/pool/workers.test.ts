@@ -7,6 +7,7 @@ import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
 import { type ClaimedRun, claimRuns } from '../../src/db/evaluation-queue.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
+import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
@@ -30,7 +31,14 @@ const faults: unknown[] = [];
 const start = (databaseUrl: string): Workers =>
   startWorkers(
     1,
-    { databaseUrl, snapshot: SNAPSHOT, rules: [RULE], surfaceCapBytes: 65_536, excerptChars: 160 },
+    {
+      databaseUrl,
+      snapshot: SNAPSHOT,
+      rules: [RULE],
+      tables: tablesOf([RULE]),
+      surfaceCapBytes: 65_536,
+      excerptChars: 160,
+    },
     (error) => faults.push(error),
   );
 

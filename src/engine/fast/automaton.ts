@@ -51,14 +51,6 @@ const STATES_MAX = CHILD_HIT;
 /** Deeper states are not resolved; nor are those whose children have no number below `HIT`. */
 const RESOLVED_DEPTH = 4;
 
-/** How much memory an automaton takes. */
-export function bytesOf(automaton: Automaton): number {
-  return Object.values(automaton).reduce<number>(
-    (sum, table) => sum + (typeof table === 'number' ? 0 : table.byteLength),
-    0,
-  );
-}
-
 /**
  * Builds the automaton of folded literals.
  * @param literals by id, each at most 255 bytes, none empty, no two blanks in a row

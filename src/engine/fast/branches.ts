@@ -3,8 +3,14 @@
  * stand in asks about a thousand branches, and what is spread over memory costs more to look up than
  * to compare.
  */
-import type { Pages } from './pages.ts';
-import { type Reach, ReachTable, type TextBounds } from './reach.ts';
+import type { PageRange, Pages } from './pages.ts';
+import {
+  type Reach,
+  ReachesInText,
+  ReachList,
+  type ReachTables,
+  type TextBounds,
+} from './reach.ts';
 import { startsOf } from './tables.ts';
 
 /** A set of literals that every match has: so far at most before or behind its anchor. */
@@ -30,7 +36,8 @@ export interface SoughtBranch {
 export const COMPANIONS_MAX = 2;
 const NO_SET = -1;
 
-export class Branches {
+/** Branches by number. Plain data: may be shared between threads. */
+export interface BranchTables {
   /** branch → pattern */
   readonly pattern: Int32Array;
   /** branch → the set that anchors it */
@@ -41,43 +48,83 @@ export class Branches {
   /** set → where the branches it anchors begin in `anchored`; they end where those of the next begin */
   readonly anchoredAt: Int32Array;
   readonly anchored: Int32Array;
-  readonly #pages: readonly Pages[];
-  readonly #needsPage: Uint8Array;
-  /** branch * COMPANIONS_MAX + which → set, or NO_SET */
-  readonly #companion: Int32Array;
-  readonly #back: Int32Array;
-  readonly #ahead: Int32Array;
-  readonly #reaches = new ReachTable();
+  /** branch → pages of Unicode one of which every match touches, by those that need any */
+  readonly pages: ReadonlyMap<number, readonly PageRange[]>;
+  readonly needsPage: Uint8Array;
+  /** branch * COMPANIONS_MAX + which → set, or NO_SET; how far before and behind the anchor */
+  readonly companion: Int32Array;
+  readonly back: Int32Array;
+  readonly ahead: Int32Array;
+  readonly reaches: ReachTables;
+}
 
-  /** @param sets how many there are */
-  constructor(branches: readonly SoughtBranch[], sets: number) {
-    this.pattern = Int32Array.from(branches, ({ pattern }) => pattern);
-    this.set = Int32Array.from(branches, ({ set }) => set);
-    this.before = Int32Array.from(branches, ({ before }) => this.#reaches.idOf(before));
-    this.after = Int32Array.from(branches, ({ after }) => this.#reaches.idOf(after));
-    this.#pages = branches.map(({ pages }) => pages);
-    this.#needsPage = Uint8Array.from(branches, ({ pages }) => (pages === null ? 0 : 1));
-    this.#companion = new Int32Array(branches.length * COMPANIONS_MAX).fill(NO_SET);
-    this.#back = new Int32Array(branches.length * COMPANIONS_MAX);
-    this.#ahead = new Int32Array(branches.length * COMPANIONS_MAX);
-    const anchored: number[][] = Array.from({ length: sets }, () => []);
-    branches.forEach(({ set, companions }, branch) => {
-      anchored[set]?.push(branch);
-      companions.forEach((companion, which) => {
-        const at = branch * COMPANIONS_MAX + which;
-        this.#companion[at] = companion.set;
-        this.#back[at] = this.#reaches.idOf(companion.back);
-        this.#ahead[at] = this.#reaches.idOf(companion.ahead);
-      });
+/** @param sets how many there are */
+export function branchTables(branches: readonly SoughtBranch[], sets: number): BranchTables {
+  const reaches = new ReachList();
+  const before = Int32Array.from(branches, (branch) => reaches.idOf(branch.before));
+  const after = Int32Array.from(branches, (branch) => reaches.idOf(branch.after));
+  const pages = new Map<number, readonly PageRange[]>();
+  const needsPage = new Uint8Array(branches.length);
+  const companion = new Int32Array(branches.length * COMPANIONS_MAX).fill(NO_SET);
+  const back = new Int32Array(branches.length * COMPANIONS_MAX);
+  const ahead = new Int32Array(branches.length * COMPANIONS_MAX);
+  const anchored: number[][] = Array.from({ length: sets }, () => []);
+  branches.forEach((one, branch) => {
+    anchored[one.set]?.push(branch);
+    if (one.pages !== null) {
+      pages.set(branch, one.pages);
+      needsPage[branch] = 1;
+    }
+    one.companions.forEach((other, which) => {
+      const at = branch * COMPANIONS_MAX + which;
+      companion[at] = other.set;
+      back[at] = reaches.idOf(other.back);
+      ahead[at] = reaches.idOf(other.ahead);
     });
-    this.anchored = Int32Array.from(anchored.flat());
-    this.anchoredAt = startsOf(anchored);
-    this.#reaches.close();
+  });
+  return {
+    pattern: Int32Array.from(branches, ({ pattern }) => pattern),
+    set: Int32Array.from(branches, ({ set }) => set),
+    before,
+    after,
+    anchoredAt: startsOf(anchored),
+    anchored: Int32Array.from(anchored.flat()),
+    pages,
+    needsPage,
+    companion,
+    back,
+    ahead,
+    reaches: reaches.tables,
+  };
+}
+
+export class Branches {
+  readonly pattern: Int32Array;
+  readonly set: Int32Array;
+  readonly before: Int32Array;
+  readonly after: Int32Array;
+  readonly anchoredAt: Int32Array;
+  readonly anchored: Int32Array;
+  readonly #tables: BranchTables;
+  readonly #companion: Int32Array;
+  readonly #reaches: ReachesInText;
+
+  constructor(tables: BranchTables) {
+    this.pattern = tables.pattern;
+    this.set = tables.set;
+    this.before = tables.before;
+    this.after = tables.after;
+    this.anchoredAt = tables.anchoredAt;
+    this.anchored = tables.anchored;
+    this.#tables = tables;
+    this.#companion = tables.companion;
+    this.#reaches = new ReachesInText(tables.reaches);
   }
 
   /** The pages of Unicode one of which every match touches; null when ASCII may do. */
   pagesOf(branch: number): Pages {
-    return this.#needsPage[branch] === 1 ? (this.#pages[branch] ?? null) : null;
+    const { needsPage, pages } = this.#tables;
+    return needsPage[branch] === 1 ? (pages.get(branch) ?? null) : null;
   }
 
   /** The set of a companion, -1 for none. @param which below `COMPANIONS_MAX` */
@@ -87,12 +134,12 @@ export class Branches {
 
   /** How far before its anchor a companion stands at most, in bytes of the text at hand. */
   back(branch: number, which: number): number {
-    return this.reach(this.#back[branch * COMPANIONS_MAX + which] as number);
+    return this.reach(this.#tables.back[branch * COMPANIONS_MAX + which] as number);
   }
 
   /** How far behind. */
   ahead(branch: number, which: number): number {
-    return this.reach(this.#ahead[branch * COMPANIONS_MAX + which] as number);
+    return this.reach(this.#tables.ahead[branch * COMPANIONS_MAX + which] as number);
   }
 
   /** Goes on to the next text. */
@@ -102,6 +149,6 @@ export class Branches {
 
   /** A reach in the text at hand, in bytes; Infinity when nothing holds it. */
   reach(id: number): number {
-    return this.#reaches.inText(id);
+    return this.#reaches.bytesOf(id);
   }
 }

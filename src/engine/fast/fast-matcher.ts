@@ -19,21 +19,37 @@ import {
 } from '../pattern.ts';
 import type { Placement, PreparedRun, PreparedText, Reading } from '../prepared-text.ts';
 import { Prefilter } from './prefilter.ts';
+import { createPrefilterTables, type PrefilterTables } from './prefilter-tables.ts';
+import type { RequirementsReader } from './requirements.ts';
 import type { Windows } from './windows.ts';
 
 const NOWHERE: readonly Placement[] = [];
 
 /**
- * Creates the matcher. Takes about a second: the patterns' needs are read and their literals'
- * automaton is built here; RE2 programs are compiled when a text first asks for them.
+ * What the matcher of these rules knows beforehand: the patterns' needs are read, and their literals'
+ * automata are built. Takes a second for the whole corpus. Plain data, for as many threads as match.
+ */
+export function tablesOf(rules: readonly Rule[], read?: RequirementsReader): PrefilterTables {
+  const sources = questionsOf(rules).map(({ condition }) => condition.pattern);
+  return createPrefilterTables(sources, read);
+}
+
+/**
+ * Creates the matcher; RE2 programs are compiled when a text first asks for them.
  * @param rules plain data; only supported conditions are asked, unsupported rules never hit
+ * @param tables `tablesOf` the same rules
+ * @throws RangeError when they are of others
  */
 export function createFastMatcher(
   rules: readonly Rule[],
   compile: PatternCompiler = createPatternCompiler(),
+  tables: PrefilterTables = tablesOf(rules),
 ): Matcher {
   const questions = questionsOf(rules);
-  const prefilter = new Prefilter(questions.map(({ condition }) => condition.pattern));
+  if (tables.patterns !== questions.length) {
+    throw new RangeError(`tables of ${tables.patterns} patterns, rules of ${questions.length}`);
+  }
+  const prefilter = new Prefilter(tables);
   const reads = questions.map(({ condition }) => new Set(condition.surfaces));
   const narrow: Narrow = (run, isAsked) => new NarrowedRun(prefilter, reads, run, isAsked);
   return createMatcherOver(rules, questions, compile, narrow);

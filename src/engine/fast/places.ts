@@ -26,9 +26,28 @@ export class SetTable {
   }
 }
 
+/** Which sets a literal is in. Tables only: may be shared between threads. */
+export interface SetsOfLiterals {
+  readonly count: number;
+  /** literal → where the sets that have it begin in `sets`; they end where those of the next begin */
+  readonly setsAt: Int32Array;
+  readonly sets: Int32Array;
+}
+
+/**
+ * @param sets literal ids of each set, each once
+ * @param literals how many there are
+ */
+export function setsOfLiterals(sets: readonly Int32Array[], literals: number): SetsOfLiterals {
+  const setsOf: number[][] = Array.from({ length: literals }, () => []);
+  sets.forEach((ids, set) => {
+    for (const literal of ids) setsOf[literal]?.push(set);
+  });
+  return { count: sets.length, setsAt: startsOf(setsOf), sets: Int32Array.from(setsOf.flat()) };
+}
+
 /** Which sets a text has, and where. Used again and again. */
 export class Places {
-  /** literal → where the sets that have it begin in `#sets`; they end where those of the next begin */
   readonly #setsAt: Int32Array;
   readonly #sets: Int32Array;
   /** set → its last source, -1 when it is not there */
@@ -42,20 +61,12 @@ export class Places {
   readonly #places: (Int32Array | null)[];
   #hits: Hits | null = null;
 
-  /**
-   * @param sets literal ids of each set, each once
-   * @param literals how many there are
-   */
-  constructor(sets: readonly Int32Array[], literals: number) {
-    const setsOf: number[][] = Array.from({ length: literals }, () => []);
-    sets.forEach((ids, set) => {
-      for (const literal of ids) setsOf[literal]?.push(set);
-    });
-    this.#sets = Int32Array.from(setsOf.flat());
-    this.#setsAt = startsOf(setsOf);
-    this.#source = new Int32Array(sets.length).fill(-1);
-    this.#present = new Int32Array(sets.length);
-    this.#places = sets.map(() => null);
+  constructor({ count, setsAt, sets }: SetsOfLiterals) {
+    this.#setsAt = setsAt;
+    this.#sets = sets;
+    this.#source = new Int32Array(count).fill(-1);
+    this.#present = new Int32Array(count);
+    this.#places = Array.from({ length: count }, () => null);
   }
 
   /** The sets of which a literal stands somewhere in the text at hand, each once. */

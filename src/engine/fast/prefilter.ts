@@ -7,26 +7,19 @@
  *   text ──► every literal's places (one walk) ──► branches whose rarest literal was hit
  *        ──► their other literals near it? ──► windows as wide as a match can reach ──► RE2
  */
-import { isAscii } from 'node:buffer';
-
 import type { Changes } from '../text.ts';
-import { type Automaton, bytesOf, createAutomaton } from './automaton.ts';
+import type { Automaton } from './automaton.ts';
 import { runsBeyondAscii } from './beyond-ascii.ts';
-import { Branches, COMPANIONS_MAX, type Companion, type SoughtBranch } from './branches.ts';
+import { Branches, COMPANIONS_MAX } from './branches.ts';
 import { carryOver, stretchesAround } from './carry-over.ts';
 import { type Walked, withPlainLetters } from './fold.ts';
-import { Hits, shapesOf } from './hits.ts';
-import { forgetParts, spellingsOf } from './literals.ts';
-import { either, type PageRange, PagesOfText } from './pages.ts';
-import { Places, SetTable } from './places.ts';
-import { NOWHERE } from './reach.ts';
-import { type Branch, type Group, requirementsOf } from './requirements.ts';
+import { Hits } from './hits.ts';
+import { type PageRange, PagesOfText } from './pages.ts';
+import { Places } from './places.ts';
+import type { PrefilterTables } from './prefilter-tables.ts';
 import { BoundsOfText } from './text-bounds.ts';
 import { walk, walkBeyondAscii } from './walk.ts';
 import { addWindows, merge, type Windows } from './windows.ts';
-
-/** A companion that is hit more often than this says too little. */
-const COMPANION_COST_MAX = 0.0005;
 
 /** Pattern index → where to look; patterns that are not in it cannot match. */
 export type Candidates = ReadonlyMap<number, Windows>;
@@ -45,13 +38,11 @@ export interface SoughtReading {
 
 export class Prefilter {
   /** patterns that need nothing which could be looked for */
-  readonly always: readonly number[];
+  readonly #always: Int32Array;
   /** the same for texts that touch certain pages of Unicode: in others they cannot match */
-  readonly alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
+  readonly #alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
   readonly #pages = new PagesOfText();
-  /** of the literals that are all ASCII */
   readonly #ascii: Automaton;
-  /** of the others, for texts that are not all ASCII */
   readonly #beyond: Automaton;
   readonly #hits: Hits;
   /** of a second reading, and where they are found around its changes */
@@ -60,46 +51,17 @@ export class Prefilter {
   readonly #places: Places;
   readonly #branches: Branches;
 
-  /** @param sources patterns, as RE2 takes them */
-  constructor(sources: readonly string[]) {
-    const literals = new LiteralTable();
-    const sets = new SetTable();
-    const always: number[] = [];
-    const onPages = new Map<number, readonly PageRange[]>();
-    const branches: SoughtBranch[] = [];
-    sources.forEach((source, pattern) => {
-      const required = requirementsOf(source);
-      const sought = soughtOf(required, pattern, literals, sets);
-      if (sought !== null) {
-        branches.push(...sought);
-        return;
-      }
-      const pages = required?.map((branch) => branch.pages).reduce(either) ?? null;
-      if (pages === null) always.push(pattern);
-      else onPages.set(pattern, pages);
-    });
-    forgetParts();
-    this.always = always;
-    this.alwaysOnPages = onPages;
-    this.#ascii = createAutomaton(literals.bytes, (literal) => isAscii(literal));
-    this.#beyond = createAutomaton(literals.bytes, (literal) => !isAscii(literal));
-    const shapes = shapesOf(literals.bytes);
+  constructor(tables: PrefilterTables) {
+    const { shapes } = tables;
+    this.#always = tables.always;
+    this.#alwaysOnPages = tables.alwaysOnPages;
+    this.#ascii = tables.ascii;
+    this.#beyond = tables.beyond;
     this.#hits = new Hits(shapes);
     this.#second = new Hits(shapes);
     this.#around = new Hits(shapes);
-    this.#places = new Places(sets.sets, literals.bytes.length);
-    this.#branches = new Branches(branches, sets.sets.length);
-  }
-
-  /** How big the tables are, for people who tune. */
-  get size(): { literals: number; states: number; branches: number; bytes: number } {
-    const tables = [this.#ascii, this.#beyond];
-    return {
-      literals: this.#hits.first.length,
-      states: tables.reduce((sum, { labels }) => sum + labels.length, 0),
-      branches: this.#branches.pattern.length,
-      bytes: tables.reduce((sum, table) => sum + bytesOf(table), 0),
-    };
+    this.#places = new Places(tables.sets);
+    this.#branches = new Branches(tables.branches);
   }
 
   /**
@@ -163,9 +125,9 @@ export class Prefilter {
     stretches: Int32Array | null,
   ): Candidates {
     const found = new Map<number, number[] | null>();
-    for (const pattern of this.always) if (asked(pattern)) found.set(pattern, null);
+    for (const pattern of this.#always) if (asked(pattern)) found.set(pattern, null);
     this.#pages.note(text, beyond);
-    for (const [pattern, pages] of this.alwaysOnPages) {
+    for (const [pattern, pages] of this.#alwaysOnPages) {
       if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
     }
     const branches = this.#branches;
@@ -211,65 +173,4 @@ export class Prefilter {
     const pages = this.#branches.pagesOf(branch);
     return pages === null || this.#pages.touches(pages);
   }
-}
-
-/** Literals by their bytes, each once. */
-class LiteralTable {
-  readonly bytes: Buffer[] = [];
-  readonly #ids = new Map<string, number>();
-
-  /** @returns null when a literal has too many spellings */
-  idsOf(literals: readonly string[]): Int32Array | null {
-    const ids = new Set<number>();
-    for (const literal of literals) {
-      const spellings = spellingsOf(literal);
-      if (spellings === null) return null;
-      for (const spelling of spellings) ids.add(this.#idOf(spelling));
-    }
-    return Int32Array.from(ids);
-  }
-
-  #idOf(spelling: string): number {
-    const known = this.#ids.get(spelling);
-    if (known !== undefined) return known;
-    const id = this.bytes.length;
-    this.bytes.push(Buffer.from(spelling));
-    this.#ids.set(spelling, id);
-    return id;
-  }
-}
-
-function soughtOf(
-  branches: readonly Branch[] | null,
-  pattern: number,
-  literals: LiteralTable,
-  sets: SetTable,
-): SoughtBranch[] | null {
-  if (branches === null) return null;
-  const sought: SoughtBranch[] = [];
-  for (const { groups, pages } of branches) {
-    const byCost = groups.toSorted((a, b) => a.cost - b.cost);
-    const found: { readonly group: Group; readonly set: number }[] = [];
-    for (const group of byCost) {
-      if (found.length > 0 && group.cost > COMPANION_COST_MAX) break;
-      if (found.length > COMPANIONS_MAX) break;
-      const ids = literals.idsOf(group.literals);
-      if (ids !== null) found.push({ group, set: sets.idOf(ids) });
-    }
-    const [first, ...rest] = found;
-    if (first === undefined) return null;
-    const { before, after } = first.group;
-    const companions = rest.map(({ group, set }) => companionOf(first.group, group, set));
-    sought.push({ pattern, pages, set: first.set, before, after, companions });
-  }
-  return sought;
-}
-
-/** Where a companion stands, as narrowly as it is known. */
-function companionOf(anchor: Group, group: Group, set: number): Companion {
-  const ahead = anchor.gaps.get(group.key);
-  if (ahead !== undefined) return { set, back: NOWHERE, ahead };
-  const back = group.gaps.get(anchor.key);
-  if (back !== undefined) return { set, back, ahead: NOWHERE };
-  return { set, back: anchor.before, ahead: anchor.after };
 }

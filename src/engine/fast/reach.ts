@@ -106,17 +106,17 @@ const CHAR_BYTES_MAX = 4;
 /** Figures of a reach in the table: its characters, then its runs. */
 const FIGURES = 1 + RUNS.length;
 
-/** Reaches, each once, and what they come to in a text. */
-export class ReachTable {
+/** What is known of reaches, by id. Tables only: may be shared between threads. */
+export interface ReachTables {
+  /** reach * FIGURES → its characters, then its runs */
+  readonly figures: Float64Array;
+  readonly isUnbounded: Uint8Array;
+}
+
+/** Collects reaches, each once. */
+export class ReachList {
   readonly #reaches: Reach[] = [];
   readonly #ids = new Map<string, number>();
-  #figures = new Float64Array(0);
-  #isUnbounded = new Uint8Array(0);
-  /** reach → the last text it was told in, and as how many bytes */
-  #told = new Int32Array(0);
-  #bytes = new Float64Array(0);
-  #text = 0;
-  #bounds: TextBounds = { continuations: 0, longest: () => 0 };
 
   idOf(reach: Reach): number {
     const key = JSON.stringify(reach);
@@ -128,16 +128,31 @@ export class ReachTable {
     return id;
   }
 
-  /** No more are added. */
-  close(): void {
-    this.#ids.clear();
-    this.#figures = Float64Array.from(
-      this.#reaches.flatMap((reach) => [reach.chars, ...RUNS.map((run) => reach[run])]),
-    );
-    this.#isUnbounded = Uint8Array.from(this.#reaches, ({ unbounded }) => (unbounded > 0 ? 1 : 0));
-    this.#told = new Int32Array(this.#reaches.length);
-    this.#bytes = new Float64Array(this.#reaches.length);
-    this.#reaches.length = 0;
+  get tables(): ReachTables {
+    return {
+      figures: Float64Array.from(
+        this.#reaches.flatMap((reach) => [reach.chars, ...RUNS.map((run) => reach[run])]),
+      ),
+      isUnbounded: Uint8Array.from(this.#reaches, ({ unbounded }) => (unbounded > 0 ? 1 : 0)),
+    };
+  }
+}
+
+/** What reaches come to in a text; used again and again. */
+export class ReachesInText {
+  readonly #figures: Float64Array;
+  readonly #isUnbounded: Uint8Array;
+  /** reach → the last text it was told in, and as how many bytes */
+  readonly #told: Int32Array;
+  readonly #bytes: Float64Array;
+  #text = 0;
+  #bounds: TextBounds = { continuations: 0, longest: () => 0 };
+
+  constructor({ figures, isUnbounded }: ReachTables) {
+    this.#figures = figures;
+    this.#isUnbounded = isUnbounded;
+    this.#told = new Int32Array(isUnbounded.length);
+    this.#bytes = new Float64Array(isUnbounded.length);
   }
 
   /** Goes on to the next text. */
@@ -146,8 +161,8 @@ export class ReachTable {
     this.#bounds = bounds;
   }
 
-  /** The reach in the text at hand, in bytes; Infinity when nothing holds it. */
-  inText(id: number): number {
+  /** A reach in the text at hand, in bytes; Infinity when nothing holds it. */
+  bytesOf(id: number): number {
     if (this.#told[id] !== this.#text) {
       this.#told[id] = this.#text;
       this.#bytes[id] = this.#isUnbounded[id] === 1 ? Number.POSITIVE_INFINITY : this.#reach(id);

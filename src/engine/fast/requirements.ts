@@ -46,6 +46,21 @@ export interface Branch {
   readonly pages: Pages;
 }
 
+/** What a pattern needs, by its source; null when nothing is known of it. */
+export type RequirementsReader = (source: string) => readonly Branch[] | null;
+
+/** A reader with its own memory: every pattern is read once. */
+export function createRequirementsReader(): RequirementsReader {
+  const known = new Map<string, readonly Branch[] | null>();
+  return (source) => {
+    const before = known.get(source);
+    if (before !== undefined) return before;
+    const required = requirementsOf(source);
+    known.set(source, required);
+    return required;
+  };
+}
+
 /** Strings kept per set, and characters per string: enough to be rare, few enough to be cheap. */
 const STRINGS_MAX = 40;
 const CHARS_MAX = 28;

@@ -1,14 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { createAutomaton } from '../../../src/engine/fast/automaton.ts';
 import { Hits, shapesOf } from '../../../src/engine/fast/hits.ts';
-import { Places } from '../../../src/engine/fast/places.ts';
+import { Places, setsOfLiterals } from '../../../src/engine/fast/places.ts';
 import { walk } from '../../../src/engine/fast/walk.ts';
 
 describe('the places of sets', () => {
   const literals = ['a', 'b', 'c'].map((literal) => Buffer.from(literal));
   const automaton = createAutomaton(literals, () => true);
   const hits = new Hits(shapesOf(literals));
-  const places = new Places([Int32Array.of(0), Int32Array.of(1, 2)], literals.length);
+  const places = new Places(
+    setsOfLiterals([Int32Array.of(0), Int32Array.of(1, 2)], literals.length),
+  );
   const enter = (text: string) => {
     const bytes = Buffer.from(text);
     hits.enter({ bytes, origin: null });

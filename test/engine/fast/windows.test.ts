@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createAutomaton } from '../../../src/engine/fast/automaton.ts';
-import { Branches } from '../../../src/engine/fast/branches.ts';
+import { Branches, branchTables } from '../../../src/engine/fast/branches.ts';
 import { Hits, shapesOf } from '../../../src/engine/fast/hits.ts';
-import { Places, SetTable } from '../../../src/engine/fast/places.ts';
+import { Places, SetTable, setsOfLiterals } from '../../../src/engine/fast/places.ts';
 import { NOWHERE, type Reach } from '../../../src/engine/fast/reach.ts';
 import { BoundsOfText } from '../../../src/engine/fast/text-bounds.ts';
 import { walk } from '../../../src/engine/fast/walk.ts';
@@ -32,7 +32,7 @@ function windowsIn(
     after: chars(reach),
     companions,
   };
-  const branches = new Branches([branch], sets.sets.length);
+  const branches = new Branches(branchTables([branch], sets.sets.length));
   const bytes = Buffer.from(text);
   const hits = new Hits(shapesOf(literals));
   hits.enter({ bytes, origin: null });
@@ -41,7 +41,7 @@ function windowsIn(
     bytes,
     hits,
   );
-  const places = new Places(sets.sets, literals.length);
+  const places = new Places(setsOfLiterals(sets.sets, literals.length));
   places.enter(hits);
   branches.enter(new BoundsOfText(bytes, []));
   const windows: number[] = [];

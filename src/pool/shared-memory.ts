@@ -1,0 +1,29 @@
+/** Owns how plain data is put where all threads read it, instead of a copy each. */
+
+/**
+ * A copy whose typed arrays lie in shared memory: what crosses to a thread then are references.
+ * Nobody may write to it any more.
+ * @param data objects, arrays, maps, typed arrays, primitives
+ */
+export function inSharedMemory<T>(data: T): T {
+  return copied(data) as T;
+}
+
+function copied(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (ArrayBuffer.isView(value)) return sharedTable(value as TypedArray);
+  if (Array.isArray(value)) return value.map(copied);
+  if (value instanceof Map) {
+    return new Map([...value].map(([key, member]) => [key, copied(member)]));
+  }
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copied(member)]));
+}
+
+type TypedArray = Uint8Array | Uint16Array | Int32Array | Float64Array;
+
+function sharedTable(table: TypedArray): TypedArray {
+  const Table = table.constructor as new (memory: SharedArrayBuffer) => TypedArray;
+  const shared = new Table(new SharedArrayBuffer(table.byteLength));
+  shared.set(table);
+  return shared;
+}
