@@ -98,48 +98,35 @@ export function branchTables(branches: readonly SoughtBranch[], sets: number): B
   };
 }
 
+/** Branches, and what they come to in a text; used again and again. */
 export class Branches {
-  readonly pattern: Int32Array;
-  readonly set: Int32Array;
-  readonly before: Int32Array;
-  readonly after: Int32Array;
-  readonly anchoredAt: Int32Array;
-  readonly anchored: Int32Array;
-  readonly #tables: BranchTables;
-  readonly #companion: Int32Array;
+  readonly tables: BranchTables;
   readonly #reaches: ReachesInText;
 
   constructor(tables: BranchTables) {
-    this.pattern = tables.pattern;
-    this.set = tables.set;
-    this.before = tables.before;
-    this.after = tables.after;
-    this.anchoredAt = tables.anchoredAt;
-    this.anchored = tables.anchored;
-    this.#tables = tables;
-    this.#companion = tables.companion;
+    this.tables = tables;
     this.#reaches = new ReachesInText(tables.reaches);
   }
 
   /** The pages of Unicode one of which every match touches; null when ASCII may do. */
   pagesOf(branch: number): Pages {
-    const { needsPage, pages } = this.#tables;
+    const { needsPage, pages } = this.tables;
     return needsPage[branch] === 1 ? (pages.get(branch) ?? null) : null;
   }
 
   /** The set of a companion, -1 for none. @param which below `COMPANIONS_MAX` */
   companion(branch: number, which: number): number {
-    return this.#companion[branch * COMPANIONS_MAX + which] as number;
+    return this.tables.companion[branch * COMPANIONS_MAX + which] as number;
   }
 
   /** How far before its anchor a companion stands at most, in bytes of the text at hand. */
   back(branch: number, which: number): number {
-    return this.reach(this.#tables.back[branch * COMPANIONS_MAX + which] as number);
+    return this.reach(this.tables.back[branch * COMPANIONS_MAX + which] as number);
   }
 
   /** How far behind. */
   ahead(branch: number, which: number): number {
-    return this.reach(this.#tables.ahead[branch * COMPANIONS_MAX + which] as number);
+    return this.reach(this.tables.ahead[branch * COMPANIONS_MAX + which] as number);
   }
 
   /** Goes on to the next text. */

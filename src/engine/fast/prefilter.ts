@@ -133,7 +133,7 @@ export class Prefilter {
     const branches = this.#branches;
     branches.enter(new BoundsOfText(text, beyond));
     for (const branch of this.#possible(hits)) {
-      const pattern = branches.pattern[branch] as number;
+      const pattern = branches.tables.pattern[branch] as number;
       const known = found.get(pattern);
       if (known === null || !asked(pattern)) continue;
       const those = known ?? [];
@@ -152,7 +152,7 @@ export class Prefilter {
   #possible(hits: Hits): number[] {
     const places = this.#places;
     places.enter(hits);
-    const { anchored, anchoredAt } = this.#branches;
+    const { anchored, anchoredAt } = this.#branches.tables;
     const possible: number[] = [];
     for (const set of places.present) {
       const end = anchoredAt[set + 1] as number;

@@ -31,12 +31,12 @@ export function addWindows(
   length: number,
   stretches: Int32Array | null,
 ): boolean {
-  const before = branches.reach(branches.before[branch] as number);
-  const after = branches.reach(branches.after[branch] as number);
+  const before = branches.reach(branches.tables.before[branch] as number);
+  const after = branches.reach(branches.tables.after[branch] as number);
   if (before >= length && after >= length) return false;
   let last = -1;
   let stretch = 0;
-  for (const place of places.of(branches.set[branch] as number)) {
+  for (const place of places.of(branches.tables.set[branch] as number)) {
     const from = Math.max(0, place - before);
     const to = Math.min(length, place + after);
     if (stretches !== null) {
