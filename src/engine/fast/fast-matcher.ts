@@ -2,7 +2,7 @@
  * The matcher of the pass: the plain matcher's answers, asked only where the prefilter leaves a
  * doubt. `docs/matching.md` tells the design and why nothing is lost.
  */
-import type { Rule, Surface } from '../../model.ts';
+import { type Rule, SURFACES, type Surface } from '../../model.ts';
 import {
   createMatcherOver,
   findIn,
@@ -50,7 +50,7 @@ export function createFastMatcher(
     throw new RangeError(`tables of ${tables.patterns} patterns, rules of ${questions.length}`);
   }
   const prefilter = new Prefilter(tables);
-  const reads = questions.map(({ condition }) => new Set(condition.surfaces));
+  const reads = Uint32Array.from(questions, ({ condition }) => bitsOf(condition.surfaces));
   const narrow: Narrow = (run, isAsked) => new NarrowedRun(prefilter, reads, run, isAsked);
   return createMatcherOver(rules, questions, compile, narrow);
 }
@@ -64,14 +64,16 @@ class NarrowedRun implements Scope {
 
   constructor(
     prefilter: Prefilter,
-    reads: readonly ReadonlySet<Surface>[],
+    /** question → the surfaces it reads, as bits */
+    reads: Uint32Array,
     run: PreparedRun,
     isAsked: (question: number) => boolean,
   ) {
     this.#prefilter = prefilter;
     for (const [text, placements] of byText(run.distinct)) {
+      const standsOn = bitsOf(placements.map(({ surface }) => surface));
       const asked = (question: number) =>
-        isAsked(question) && placements.some(({ surface }) => reads[question]?.has(surface));
+        ((reads[question] as number) & standsOn) !== 0 && isAsked(question);
       for (const question of this.#scan(text, asked)) {
         const known = this.#placements.get(question);
         if (known === undefined) this.#placements.set(question, [...placements]);
@@ -107,6 +109,10 @@ class NarrowedRun implements Scope {
     const windows = this.#candidates.get(bytes)?.get(question);
     return windows === undefined ? null : findWithin(pattern, bytes, windows);
   };
+}
+
+function bitsOf(surfaces: readonly Surface[]): number {
+  return surfaces.reduce((bits, surface) => bits | (1 << SURFACES.indexOf(surface)), 0);
 }
 
 function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]> {

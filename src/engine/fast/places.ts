@@ -60,6 +60,8 @@ export class Places {
   /** set → where it stands, when that was asked for in the text at hand */
   readonly #places: (Int32Array | null)[];
   #hits: Hits | null = null;
+  /** places of the set at hand, not yet in order */
+  #found = new Int32Array(SOURCES_AT_FIRST);
 
   constructor({ count, setsAt, sets }: SetsOfLiterals) {
     this.#setsAt = setsAt;
@@ -121,13 +123,21 @@ export class Places {
 
   #collect(last: number, hits: Hits): Int32Array {
     const { first, following } = hits;
-    const found: number[] = [];
+    let found = this.#found;
+    let count = 0;
     for (let source = last; source !== -1; source = this.#before[source] as number) {
       let hit = first[this.#literalOf[source] as number] as number;
-      for (; hit !== -1; hit = following[hit] as number) found.push(hits.startOf(hit));
+      for (; hit !== -1; hit = following[hit] as number) {
+        if (count === found.length) {
+          found = doubled(found);
+          this.#found = found;
+        }
+        found[count] = hits.startOf(hit);
+        count += 1;
+      }
     }
-    const all = Int32Array.from(found);
-    if (this.#before[last] !== -1) all.sort();
+    const all = found.slice(0, count);
+    if (count > 1 && this.#before[last] !== -1) all.sort();
     return all;
   }
 
