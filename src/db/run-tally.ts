@@ -23,7 +23,8 @@ interface Tally {
 }
 
 // One for all tallies, since rows are counted one after the other: the run of the latest row.
-const latestId = new DataView(new ArrayBuffer(16));
+const latestBytes = Buffer.allocUnsafeSlow(16);
+const latestId = new DataView(latestBytes.buffer);
 
 /** The runs of one scope. Of several, only the one made last may be added to. */
 export class RunTally {
@@ -55,7 +56,7 @@ export class RunTally {
   #tallyOf(ids: DataView): Tally {
     if (this.#latest !== null && isSameId(ids, latestId)) return this.#latest;
     for (let at = 0; at < 16; at += 4) latestId.setInt32(at, ids.getInt32(at));
-    const runId = Buffer.from(latestId.buffer).toString('hex');
+    const runId = latestBytes.toString('hex');
     let tally = this.#tallies.get(runId);
     if (tally === undefined) {
       tally = newTally(runId);

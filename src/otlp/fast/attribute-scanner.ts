@@ -6,6 +6,7 @@
 
 import { parseAnyValue, parseAttributes } from '../any-value.ts';
 import { Fault } from '../fault.ts';
+import { ZERO } from './byte-tests.ts';
 import { FieldTable } from './field-table.ts';
 import { copyDouble } from './number-scanner.ts';
 import {
@@ -30,7 +31,6 @@ const KEY_BYTES_MAX = 128;
 const INT_DIGITS_MAX = 18;
 const EXACT_DIGITS_MAX = 15;
 
-const ZERO = 0x30;
 const NINE = 0x39;
 const DOLLAR = 0x24;
 
@@ -157,11 +157,11 @@ function copyEntry(scanner: Scanner, depth: number, nested: boolean, firstKey: n
     view.getInt32(at + 4, true) === ENTRY_START[1]
   ) {
     scanner.at = at + 8;
-    scanner.noteStructure();
+    scanner.noteStructures(1);
     copyKey(scanner, nested, firstKey);
     if (startsString(scanner)) {
       scanner.at += STRING_START_BYTES;
-      scanner.noteStructure();
+      scanner.noteStructures(1);
       arena.byte(QUOTE);
       scanner.copyJsonRest();
       scanner.arena.byte(QUOTE);

@@ -3,7 +3,7 @@
  * lowest eight bits: where a string's characters need a closer look, what number four digits make.
  */
 
-const ZERO = 0x30;
+export const ZERO = 0x30;
 const ONES = 0x01010101;
 const HIGH_BITS = 0x80808080 | 0;
 const QUOTES = 0x22222222;

@@ -4,6 +4,8 @@
  * that came next in the object before: a sender writes its members in the same order every time.
  */
 
+import { type ByteWords, wordsOf } from './byte-words.ts';
+
 /** Every name that is not in the table; its value is skipped. */
 export const UNKNOWN_FIELD = -1;
 
@@ -13,10 +15,8 @@ const SHIFTS = 24;
 export interface Field {
   readonly id: number;
   readonly bytes: Uint8Array;
-  /** `"name":` as little-endian words, the last of which may overlap the one before */
-  readonly quoted: Int32Array;
-  /** how many bytes `"name":` has */
-  readonly quotedBytes: number;
+  /** `"name":` */
+  readonly quoted: ByteWords;
   /** the field that followed the last time */
   next: Field | null;
 }
@@ -56,15 +56,6 @@ export class FieldTable {
   }
 }
 
-/** Does `"name":` stand at this place? */
-export function standsAt({ quoted, quotedBytes }: Field, view: DataView, at: number): boolean {
-  const last = quoted.length - 1;
-  for (let index = 0; index < last; index += 1) {
-    if (view.getInt32(at + 4 * index, true) !== quoted[index]) return false;
-  }
-  return view.getInt32(at + quotedBytes - 4, true) === quoted[last];
-}
-
 function place(names: readonly string[], shift: number): (Field | null)[] | null {
   const slots: (Field | null)[] = Array(SLOTS).fill(null);
   for (const [id, name] of names.entries()) {
@@ -77,10 +68,6 @@ function place(names: readonly string[], shift: number): (Field | null)[] | null
 }
 
 function fieldOf(id: number, name: string): Field {
-  const text = Buffer.from(`"${name}":`);
-  const words = Math.ceil(text.length / 4);
-  const quoted = Int32Array.from({ length: words }, (_, index) =>
-    text.readInt32LE(Math.min(4 * index, text.length - 4)),
-  );
-  return { id, bytes: Buffer.from(name), quoted, quotedBytes: text.length, next: null };
+  const quoted = wordsOf(Buffer.from(`"${name}":`));
+  return { id, bytes: Buffer.from(name), quoted, next: null };
 }

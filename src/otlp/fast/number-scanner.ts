@@ -5,14 +5,14 @@
  */
 
 import { doubleText } from '../json-text.ts';
-import { fourDigits, isDigit } from './byte-tests.ts';
+import { fourDigits, isDigit, ZERO } from './byte-tests.ts';
 import { LEFT_TO_PLAIN, MINUS, QUOTE, type Scanner } from './scanner.ts';
 
-const ZERO = 0x30;
 const POINT = 0x2e;
 const LETTER_E = 0x65;
 const TO_LOWER_CASE = 0x20;
-const EXACT_DIGITS_MAX = 15;
+/** Whole numbers of so many digits are exact in a double. */
+export const EXACT_DIGITS_MAX = 15;
 const UINT32_MAX = 0xffffffff;
 const NANOS_PER_SECOND_DIGITS = 9;
 // The largest bigint as seconds and nanoseconds.

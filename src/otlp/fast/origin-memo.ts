@@ -14,7 +14,9 @@ const TEXTS_MAX = 1000;
 /** Longer texts are not remembered. */
 const TEXT_LENGTH_MAX = 4096;
 
-const known = new Map<string, ResourceRow>();
+/** by the resource's text, then by the rest; a text that is the same string again is found at once */
+const known = new Map<string, Map<string, ResourceRow>>();
+let remembered = 0;
 
 /**
  * The row of a resource with a scope.
@@ -29,8 +31,9 @@ export function originOf(
   scopeSchemaUrl: string,
 ): ResourceRow {
   // JSON values end where they end, so no two lists of texts look alike when joined.
-  const key = `${resource}\n${schemaUrl},${scope}\n${scopeSchemaUrl}`;
-  const found = known.get(key);
+  const hasUrl = schemaUrl !== '' || scopeSchemaUrl !== '';
+  const rest = hasUrl ? `${scope}\n${schemaUrl},${scopeSchemaUrl}` : scope;
+  const found = known.get(resource)?.get(rest);
   if (found !== undefined) return found;
   const fault = new Fault();
   const row = toResourceRow(
@@ -38,10 +41,18 @@ export function originOf(
     parseScope(entry('scope', scope, scopeSchemaUrl), fault),
   );
   if (fault.refused) throw LEFT_TO_PLAIN;
-  if (key.length > TEXT_LENGTH_MAX) return row;
-  if (known.size >= TEXTS_MAX) known.clear();
-  known.set(key, row);
+  if (resource.length + rest.length <= TEXT_LENGTH_MAX) remember(resource, rest, row);
   return row;
+}
+
+function remember(resource: string, rest: string, row: ResourceRow): void {
+  if (remembered >= TEXTS_MAX) {
+    known.clear();
+    remembered = 0;
+  }
+  const rows = known.get(resource) ?? new Map<string, ResourceRow>();
+  known.set(resource, rows.set(rest, row));
+  remembered += 1;
 }
 
 function entry(name: string, text: string, schemaUrl: string): JsonObject {

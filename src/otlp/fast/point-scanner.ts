@@ -7,10 +7,13 @@
 import { parseExemplar } from '../exemplar.ts';
 import { Fault } from '../fault.ts';
 import { parseListText } from '../list-text.ts';
+import { isDigit, ZERO } from './byte-tests.ts';
+import { type ByteWords, standsAt, wordsOf } from './byte-words.ts';
 import { FieldTable } from './field-table.ts';
 import {
   copyCount,
   copyDouble,
+  EXACT_DIGITS_MAX,
   scanCount,
   scanInt64,
   scanOptionalDouble,
@@ -18,13 +21,14 @@ import {
   scanUint,
 } from './number-scanner.ts';
 import type { ScannedPoint } from './scanned-rows.ts';
-import { COMMA, LEFT_TO_PLAIN, type Scanner } from './scanner.ts';
+import { CLOSE_LIST, COMMA, LEFT_TO_PLAIN, OPEN_LIST, type Scanner } from './scanner.ts';
 import { once, reserveRow, scanAttributes } from './span-scanner.ts';
 
 const UINT32_MAX = 0xffffffff;
 const NO_RECORDED_VALUE = 1;
-/** Longer lists of bounds are not remembered. */
+/** Longer lists of bounds are not remembered, nor are those of no bound. */
 const BOUNDS_BYTES_MAX = 4096;
+const BOUNDS_BYTES_MIN = 4;
 
 const SHARED = ['startTimeUnixNano', 'timeUnixNano', 'flags', 'attributes', 'exemplars'];
 const NUMBER_POINT = new FieldTable([...SHARED, 'asInt', 'asDouble']);
@@ -187,7 +191,9 @@ function copyCounts(scanner: Scanner): void {
   const { arena } = scanner;
   listed = 0;
   total = 0;
-  if (scanner.isNull()) return;
+  if (scanner.isNull() || copyCountsAsTheyStand(scanner)) return;
+  total = 0;
+  listed = 0;
   for (let more = scanner.openList(); more; more = scanner.nextElement()) {
     if (listed > 0) arena.byte(COMMA);
     total += copyCount(scanner);
@@ -196,9 +202,40 @@ function copyCounts(scanner: Scanner): void {
   if (total > Number.MAX_SAFE_INTEGER) throw LEFT_TO_PLAIN;
 }
 
+/** A list of numbers without white space is stored as it was written; false for any other. */
+function copyCountsAsTheyStand(scanner: Scanner): boolean {
+  if (scanner.peek() !== OPEN_LIST) return false;
+  const { view } = scanner;
+  const start = scanner.at + 1;
+  let at = start;
+  for (;;) {
+    const first = at;
+    let count = 0;
+    let byte = view.getUint8(at);
+    while (isDigit(byte)) {
+      count = count * 10 + (byte - ZERO);
+      at += 1;
+      byte = view.getUint8(at);
+    }
+    const digits = at - first;
+    if (digits === 0 || digits > EXACT_DIGITS_MAX) return false;
+    if (digits > 1 && view.getUint8(first) === ZERO) return false;
+    total += count;
+    listed += 1;
+    if (byte === CLOSE_LIST) break;
+    if (byte !== COMMA) return false;
+    at += 1;
+  }
+  if (total > Number.MAX_SAFE_INTEGER) return false;
+  scanner.noteStructures(1);
+  scanner.arena.words(view, start, at);
+  scanner.at = at + 1;
+  return true;
+}
+
 // The bounds that were read last, in JSON, and as they are stored: a histogram's points all have the
 // same. Both are the same text, written in two ways.
-let lastBounds = new Uint8Array(0);
+let lastBounds: ByteWords | null = null;
 let lastText = new Uint8Array(0);
 let lastCount = 0;
 
@@ -208,8 +245,8 @@ function copyBounds(scanner: Scanner): void {
   listed = 0;
   if (scanner.isNull()) return;
   const start = scanner.at;
-  if (isLastBounds(scanner)) {
-    scanner.noteStructure();
+  if (lastBounds !== null && isAhead(scanner, lastBounds)) {
+    scanner.noteStructures(1);
     arena.literal(lastText);
     scanner.at = start + lastBounds.length;
     listed = lastCount;
@@ -224,16 +261,13 @@ function copyBounds(scanner: Scanner): void {
     below = bound;
     listed += 1;
   }
-  if (scanner.at - start > BOUNDS_BYTES_MAX) return;
-  lastBounds = Uint8Array.from(scanner.body.subarray(start, scanner.at));
+  const length = scanner.at - start;
+  if (length < BOUNDS_BYTES_MIN || length > BOUNDS_BYTES_MAX) return;
+  lastBounds = wordsOf(scanner.body.subarray(start, scanner.at));
   lastText = arena.bytes.slice(textStart, arena.end);
   lastCount = listed;
 }
 
-function isLastBounds({ view, at }: Scanner): boolean {
-  const { length } = lastBounds;
-  for (let index = 0; index < length; index += 1) {
-    if (view.getUint8(at + index) !== lastBounds[index]) return false;
-  }
-  return length > 0;
+function isAhead({ view, at }: Scanner, expected: ByteWords): boolean {
+  return at + expected.length <= view.byteLength && standsAt(expected, view, at);
 }

@@ -13,6 +13,7 @@ import { isSessionProduct } from '../log-session.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../pieces.ts';
 import { FieldTable } from './field-table.ts';
 import { forgetTraceId } from './id-scanner.ts';
+import { KnownObjects } from './known-objects.ts';
 import { scanLog } from './log-scanner.ts';
 import { scanMetric } from './metric-scanner.ts';
 import { originOf } from './origin-memo.ts';
@@ -69,6 +70,8 @@ interface Scope extends Texts {
 }
 
 const scanner = new Scanner();
+const knownResources = new KnownObjects();
+const knownScopes = new KnownObjects();
 const span = new ScannedSpan(scanner.arena);
 const log = new ScannedLog(scanner.arena);
 const point = new ScannedPoint(scanner.arena);
@@ -129,7 +132,7 @@ function* scanResource(frame: Frame, signal: Signal, sink: RowSink): Pieces<void
   for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
     seen = once(seen, field);
     if (field !== LIST) {
-      readText(resource, field);
+      readText(resource, field, knownResources);
       continue;
     }
     if (scanner.isNull()) continue;
@@ -158,10 +161,9 @@ function leaveSessionProduct(resource: Texts, scope: Texts): void {
 }
 
 /** Notes the text of a resource, scope or schema URL. */
-function readText(texts: Texts, field: number): void {
-  const text = scanner.textOfValue();
-  if (field === ORIGIN) texts.origin = text;
-  else texts.schemaUrl = text;
+function readText(texts: Texts, field: number, known: KnownObjects): void {
+  if (field === ORIGIN) texts.origin = known.textOf(scanner);
+  else texts.schemaUrl = scanner.textOfValue();
 }
 
 function* scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink): Pieces<Scope> {
@@ -173,7 +175,7 @@ function* scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink
   for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
     seen = once(seen, field);
     if (field !== LIST) {
-      readText(texts, field);
+      readText(texts, field, knownScopes);
       continue;
     }
     if (scanner.isNull()) continue;

@@ -11,8 +11,9 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { JsonValue } from '../../model.ts';
 import { STRUCTURES_MAX } from '../structure-count.ts';
 import { Arena } from './arena.ts';
-import { bytesBefore, HEX_VALUES, isDigit, specials } from './byte-tests.ts';
-import { FieldTable, standsAt, UNKNOWN_FIELD } from './field-table.ts';
+import { bytesBefore, HEX_VALUES, isDigit, specials, ZERO } from './byte-tests.ts';
+import { standsAt } from './byte-words.ts';
+import { FieldTable, UNKNOWN_FIELD } from './field-table.ts';
 
 /** Thrown, always the same one: an error per body would cost more than most bodies. */
 export const LEFT_TO_PLAIN = new Error('left to the plain decoder');
@@ -27,7 +28,6 @@ export const CLOSE_OBJECT = 0x7d;
 export const MINUS = 0x2d;
 const BACKSLASH = 0x5c;
 const SPACE = 0x20;
-const ZERO = 0x30;
 const LETTER_U = 0x75;
 const NO_FIELD = -1;
 const NULL_WORD = 0x6c6c756e; // `null`, little-endian
@@ -120,18 +120,18 @@ export class Scanner {
   }
 
   /**
-   * Counts an object or list that is opened. A body with more than it may hold is left to be counted
+   * Counts objects and lists that are opened. A body with more than it may hold is left to be counted
    * exactly, and refused, before anything is built of them.
    */
-  noteStructure(): void {
-    this.structures += 1;
+  noteStructures(count: number): void {
+    this.structures += count;
     if (this.structures > STRUCTURES_MAX) throw LEFT_TO_PLAIN;
   }
 
   #open(open: number, close: number): boolean {
     if (this.peek() !== open) throw LEFT_TO_PLAIN;
     this.at += 1;
-    this.noteStructure();
+    this.noteStructures(1);
     if (this.peek() !== close) return true;
     this.at += 1;
     return false;
@@ -170,9 +170,9 @@ export class Scanner {
     if (this.peek() !== QUOTE) throw LEFT_TO_PLAIN;
     const { view } = this;
     const expected = table.last === null ? null : table.last.next;
-    if (expected !== null && standsAt(expected, view, this.at)) {
+    if (expected !== null && standsAt(expected.quoted, view, this.at)) {
       table.last = expected;
-      this.at += expected.quotedBytes;
+      this.at += expected.quoted.length;
       return expected.id;
     }
     const start = this.at + 1;

@@ -1,0 +1,28 @@
+/** Owns the comparison of a body's bytes with bytes that are expected, four at a time. */
+
+/** At least four bytes, as little-endian words, the last of which may overlap the one before. */
+export interface ByteWords {
+  readonly words: Int32Array;
+  /** in bytes */
+  readonly length: number;
+}
+
+const WORD_BYTES = 4;
+
+/** @param bytes at least four; they are copied */
+export function wordsOf(bytes: Buffer): ByteWords {
+  const { length } = bytes;
+  const words = Int32Array.from({ length: Math.ceil(length / WORD_BYTES) }, (_, index) =>
+    bytes.readInt32LE(Math.min(WORD_BYTES * index, length - WORD_BYTES)),
+  );
+  return { words, length };
+}
+
+/** Do these bytes stand at this place? Throws RangeError when the body ends before they differ. */
+export function standsAt({ words, length }: ByteWords, view: DataView, at: number): boolean {
+  const last = words.length - 1;
+  for (let index = 0; index < last; index += 1) {
+    if (view.getInt32(at + WORD_BYTES * index, true) !== words[index]) return false;
+  }
+  return view.getInt32(at + length - WORD_BYTES, true) === words[last];
+}
