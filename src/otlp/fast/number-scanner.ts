@@ -6,6 +6,7 @@
 
 import { doubleText } from '../json-text.ts';
 import { fourDigits, isDigit, ZERO } from './byte-tests.ts';
+import { decimalDouble } from './decimal-double.ts';
 import { LEFT_TO_PLAIN, MINUS, QUOTE, type Scanner } from './scanner.ts';
 
 const POINT = 0x2e;
@@ -51,16 +52,18 @@ export function scanDouble(scanner: Scanner): number {
     if (fraction === 0) throw LEFT_TO_PLAIN;
   }
   if (digits + fraction > EXACT_DIGITS_MAX || (byte | TO_LOWER_CASE) === LETTER_E) {
-    return longDouble(scanner);
+    return longDouble(scanner, first);
   }
   scanner.at = at;
   const exact = fraction === 0 ? value : value / (POWERS_OF_TEN[fraction] ?? Number.NaN);
   return isNegative ? -exact : exact;
 }
 
-function longDouble(scanner: Scanner): number {
+function longDouble(scanner: Scanner, first: number): number {
   const start = scanner.at;
   scanner.skipNumber();
+  const nearest = decimalDouble(scanner.view, first, scanner.at);
+  if (!Number.isNaN(nearest)) return first > start ? -nearest : nearest;
   const value = Number(scanner.slice(start, scanner.at));
   if (!Number.isFinite(value)) throw LEFT_TO_PLAIN;
   return value;
