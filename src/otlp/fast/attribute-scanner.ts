@@ -7,6 +7,7 @@
 import { parseAnyValue, parseAttributes } from '../any-value.ts';
 import { Fault } from '../fault.ts';
 import { ZERO } from './byte-tests.ts';
+import { isSame } from './byte-words.ts';
 import { FieldTable } from './field-table.ts';
 import { copyDouble } from './number-scanner.ts';
 import {
@@ -236,25 +237,13 @@ function noteKey(view: DataView, start: number, end: number, firstKey: number): 
   }
   for (let index = firstKey; index < keyCount; index += 1) {
     const other = keyStarts[index] ?? 0;
-    if ((keyEnds[index] ?? 0) - other === length && isSame(view, start, other, length)) {
+    if ((keyEnds[index] ?? 0) - other === length && isSame(view, start, view, other, length)) {
       throw NOT_ORDINARY;
     }
   }
   keyStarts[keyCount] = start;
   keyEnds[keyCount] = end;
   keyCount += 1;
-}
-
-/** Are two keys the same? Keys differ at the end more often than at the beginning. */
-function isSame(view: DataView, a: number, b: number, length: number): boolean {
-  let left = length;
-  for (; left >= 4; left -= 4) {
-    if (view.getInt32(a + left - 4) !== view.getInt32(b + left - 4)) return false;
-  }
-  for (; left > 0; left -= 1) {
-    if (view.getUint8(a + left - 1) !== view.getUint8(b + left - 1)) return false;
-  }
-  return true;
 }
 
 function copyValue(scanner: Scanner, depth: number): void {

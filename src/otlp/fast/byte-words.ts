@@ -26,3 +26,25 @@ export function standsAt({ words, length }: ByteWords, view: DataView, at: numbe
   }
   return view.getInt32(at + length - WORD_BYTES, true) === words[last];
 }
+
+/**
+ * Are so many bytes the same at two places? From the end: names differ there more often than at the
+ * beginning.
+ */
+export function isSame(
+  a: DataView,
+  aStart: number,
+  b: DataView,
+  bStart: number,
+  length: number,
+): boolean {
+  let left = length;
+  for (; left >= WORD_BYTES; left -= WORD_BYTES) {
+    const at = left - WORD_BYTES;
+    if (a.getInt32(aStart + at) !== b.getInt32(bStart + at)) return false;
+  }
+  for (; left > 0; left -= 1) {
+    if (a.getUint8(aStart + left - 1) !== b.getUint8(bStart + left - 1)) return false;
+  }
+  return true;
+}

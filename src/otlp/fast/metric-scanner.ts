@@ -8,12 +8,13 @@ import type { JsonObject, JsonValue, MetricRow } from '../../model.ts';
 import { Fault } from '../fault.ts';
 import { parseMetricRow } from '../metrics.ts';
 import { FieldTable } from './field-table.ts';
+import { KnownMetric, Members } from './known-metric.ts';
 import { scanPoint } from './point-scanner.ts';
 import type { ScannedPoint } from './scanned-rows.ts';
 import { LEFT_TO_PLAIN, type Scanner } from './scanner.ts';
 import { once } from './span-scanner.ts';
 
-/** Bounds the memory to some 16 MB; past it, it starts anew. */
+/** Bounds the memory to some 32 MB; past it, it starts anew. */
 const METRICS_MAX = 4000;
 /** Longer texts are not remembered. */
 const TEXT_LENGTH_MAX = 2048;
@@ -34,7 +35,10 @@ const KINDS = ['gauge', 'sum', 'histogram'] as const;
 const DATA = new FieldTable(['dataPoints', 'aggregationTemporality', 'isMonotonic']);
 const DATA_NAMES = ['dataPoints', 'aggregationTemporality', 'isMonotonic'] as const;
 
-const known = new Map<string, MetricRow>();
+/** of the metric at hand; of the data's members, those behind the points' */
+const members = new Members(NAMES.length + DATA_NAMES.length - 1);
+const known = new Map<string, KnownMetric>();
+let latest: KnownMetric | null = null;
 
 /**
  * Scans one metric.
@@ -47,21 +51,20 @@ export function scanMetric(
   point: ScannedPoint,
   onPoint: (point: ScannedPoint) => void,
 ): MetricRow {
-  /** texts of the members, empty when not sent; every other text is that of a kind's member */
-  const texts = ['', '', '', '', '', ''];
+  members.reset();
   let kind = -1;
   let seen = 0;
   for (let field = scanner.firstField(METRIC); field >= 0; field = scanner.nextField(METRIC)) {
     seen = once(seen, field);
     if (field < NAMES.length) {
-      texts[field] = scanner.textOfValue();
+      noteMember(scanner, field);
     } else if (!scanner.isNull()) {
       if (kind >= 0 || field - NAMES.length >= KINDS.length) throw LEFT_TO_PLAIN;
       kind = field - NAMES.length;
-      scanData(scanner, point, kind, onPoint, texts);
+      scanData(scanner, point, kind, onPoint);
     }
   }
-  return metricOf(kind, texts);
+  return metricOf(scanner, kind);
 }
 
 function scanData(
@@ -69,13 +72,12 @@ function scanData(
   point: ScannedPoint,
   kind: number,
   onPoint: (point: ScannedPoint) => void,
-  texts: string[],
 ): void {
   let seen = 0;
   for (let field = scanner.firstField(DATA); field >= 0; field = scanner.nextField(DATA)) {
     seen = once(seen, field);
     if (field > 0) {
-      texts[NAMES.length + field - 1] = scanner.textOfValue();
+      noteMember(scanner, NAMES.length + field - 1);
     } else if (!scanner.isNull()) {
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         scanPoint(scanner, point, KINDS[kind] === 'histogram');
@@ -85,18 +87,45 @@ function scanData(
   }
 }
 
-function metricOf(kind: number, texts: readonly string[]): MetricRow {
+function noteMember(scanner: Scanner, member: number): void {
+  scanner.peek();
+  const start = scanner.at;
+  scanner.skipValue();
+  members.note(member, start, scanner.at);
+}
+
+function metricOf(scanner: Scanner, kind: number): MetricRow {
+  const expected = latest?.next ?? null;
+  if (expected?.isAgain(scanner.view, kind, members) === true) {
+    latest = expected;
+    return expected.row;
+  }
+  const texts = Array.from(members.starts, (start, member) =>
+    scanner.slice(start, members.ends[member] as number),
+  );
   // JSON values end where they end, so no two lists of texts look alike when joined.
   const key = `${kind}\n${texts.join('\n')}`;
   const found = known.get(key);
-  if (found !== undefined) return found;
+  if (found !== undefined) {
+    follow(found);
+    return found.row;
+  }
   const fault = new Fault();
   const row = parseMetricRow(toMetric(kind, texts), fault);
   if (row === null || fault.refused) throw LEFT_TO_PLAIN;
-  if (key.length > TEXT_LENGTH_MAX) return row;
-  if (known.size >= METRICS_MAX) known.clear();
-  known.set(key, row);
+  if (key.length <= TEXT_LENGTH_MAX) {
+    if (known.size >= METRICS_MAX) known.clear();
+    const metric = new KnownMetric(kind, texts, row);
+    known.set(key, metric);
+    follow(metric);
+  }
   return row;
+}
+
+/** This metric came now: after the one before it is expected the next time. */
+function follow(metric: KnownMetric): void {
+  if (latest !== null) latest.next = metric;
+  latest = metric;
 }
 
 /** The metric as it was sent, without its points. */

@@ -1,0 +1,68 @@
+/**
+ * Owns the recognition of a metric by the bytes of what its points share. A process sends its metrics in
+ * the same order every time, so the one that followed the last time is looked at first.
+ */
+
+import type { MetricRow } from '../../model.ts';
+import { isSame } from './byte-words.ts';
+
+/** Where the members of a metric stand in a body; those that were not sent begin and end at 0. */
+export class Members {
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+
+  /** @param count how many there may be */
+  constructor(count: number) {
+    this.starts = new Int32Array(count);
+    this.ends = new Int32Array(count);
+  }
+
+  /** Begins a metric. */
+  reset(): void {
+    this.starts.fill(0);
+    this.ends.fill(0);
+  }
+
+  note(member: number, start: number, end: number): void {
+    this.starts[member] = start;
+    this.ends[member] = end;
+  }
+}
+
+/** A metric that was read once, and what it is stored as. */
+export class KnownMetric {
+  readonly row: MetricRow;
+  /** the one that followed the last time */
+  next: KnownMetric | null = null;
+  readonly #kind: number;
+  /** its members' texts, one behind the other, and where each ends */
+  readonly #texts: DataView;
+  readonly #ends: Int32Array;
+
+  constructor(kind: number, texts: readonly string[], row: MetricRow) {
+    const bytes = texts.map((text) => Buffer.from(text));
+    const all = Uint8Array.from(Buffer.concat(bytes));
+    let end = 0;
+    this.#kind = kind;
+    this.#texts = new DataView(all.buffer);
+    this.#ends = Int32Array.from(bytes, ({ length }) => {
+      end += length;
+      return end;
+    });
+    this.row = row;
+  }
+
+  /** Is what stands in this body the same metric? */
+  isAgain(view: DataView, kind: number, { starts, ends }: Members): boolean {
+    if (kind !== this.#kind) return false;
+    let from = 0;
+    for (let member = 0; member < starts.length; member += 1) {
+      const start = starts[member] as number;
+      const length = (ends[member] as number) - start;
+      const end = this.#ends[member] as number;
+      if (end - from !== length || !isSame(view, start, this.#texts, from, length)) return false;
+      from = end;
+    }
+    return true;
+  }
+}
