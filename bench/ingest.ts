@@ -5,9 +5,9 @@
  */
 
 import { medianOf, seriesOf } from './ingest/measured.ts';
-import { measurePaced, measureProbes } from './ingest/paced.ts';
+import { measurePaces, measureProbes } from './ingest/paced.ts';
 import { bodyOf } from './ingest/requests.ts';
-import { type IngestOptions, type IngestResult, NAMES, type Paced } from './ingest/result.ts';
+import { type IngestOptions, type IngestResult, NAMES } from './ingest/result.ts';
 import { tell } from './ingest/series.ts';
 import { onStage, type Stage } from './ingest/stage.ts';
 import {
@@ -20,14 +20,6 @@ import { machineFacts } from './machine.ts';
 
 /** The rate whose cost is told apart, spans per second. */
 export const STEADY_RATE = 10_000;
-
-async function measurePaces(stage: Stage, peak: number, seconds: number): Promise<Paced[]> {
-  return [
-    await measurePaced(stage, '10,000 spans/s', STEADY_RATE, seconds),
-    await measurePaced(stage, '50 % of peak', peak * 0.5, seconds),
-    await measurePaced(stage, '80 % of peak', peak * 0.8, seconds),
-  ];
-}
 
 async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestResult> {
   const { quick, rounds } = options;
@@ -43,9 +35,15 @@ async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestR
   tell('few and many connections');
   const connections = await measureConnections(stage, Math.min(rounds, 3), share);
   tell('fixed rates');
-  const paced = await measurePaces(stage, peak, quick ? 3 : 15);
+  const rates = new Map([
+    ['10,000 spans/s', STEADY_RATE],
+    ['50 % of peak', peak * 0.5],
+    ['80 % of peak', peak * 0.8],
+  ]);
+  const turns = Math.min(rounds, 3);
+  const paced = await measurePaces(stage, rates, { rounds: turns, seconds: quick ? 3 : 6 });
   tell('probes at full load');
-  const probes = await measureProbes(stage, quick ? 2 : 8);
+  const probes = await measureProbes(stage, { rounds: turns, seconds: quick ? 2 : 5 });
   const bytesPer = (signal: 'traces' | 'logs'): number =>
     Math.round(bodyOf({ signal, rows: 1000, gzip: false }, 1).length / 1000);
   return {

@@ -7,6 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** USER_HZ, which Linux fixes at 100 for all that /proc shows. */
 const TICKS_PER_SECOND = 100;
 const KIB_PER_MB = 1000 / 1.024;
+/** Of the figures behind `cpu`: user, nice, system, idle, iowait, irq, softirq, steal. */
+const STEAL_FIELD = 7;
 
 interface Stat {
   readonly parent: number;
@@ -62,4 +64,13 @@ export function familyCpuSeconds(pid: number): number {
 export function residentMb(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return Math.round(Number(kib) / KIB_PER_MB);
+}
+
+/**
+ * Seconds so far that the cores were taken away from this machine by its host ("steal"): while others
+ * have them nothing here goes on, whatever is measured.
+ */
+export function stolenSeconds(): number {
+  const [, ...ticks] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/ +/) ?? [];
+  return Number(ticks[STEAL_FIELD]) / TICKS_PER_SECOND;
 }

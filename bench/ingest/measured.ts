@@ -23,6 +23,8 @@ export interface Measured {
   readonly latency: Latency | null;
   /** most resident memory of the server meanwhile, megabytes; 0 where there is none */
   readonly residentMb: number;
+  /** CPU seconds per second that the machine's host gave to others meanwhile: 1 is a core */
+  readonly stolenCores: number;
 }
 
 /** A load, measured once in every round. */
@@ -31,12 +33,23 @@ export interface Series {
   readonly raw: readonly Measured[];
 }
 
+/** The median of every figure, each taken by itself; null of nothing. */
+export function medianLatency(raw: readonly (Latency | null)[]): Latency | null {
+  const all = raw.filter((one) => one !== null);
+  if (all.length === 0) return null;
+  const of = (pick: (one: Latency) => number): number => median(all.map(pick));
+  return {
+    p50: of((one) => one.p50),
+    p95: of((one) => one.p95),
+    p99: of((one) => one.p99),
+    max: of((one) => one.max),
+    count: of((one) => one.count),
+  };
+}
+
 /** The median of every figure, each taken by itself. */
-export function medianOf({ raw }: Series): Measured {
+export function medianOf({ raw }: Pick<Series, 'raw'>): Measured {
   const of = (pick: (one: Measured) => number): number => median(raw.map(pick));
-  const latency = (pick: (one: Latency) => number): number =>
-    median(raw.flatMap((one) => (one.latency === null ? [] : [pick(one.latency)])));
-  const hasLatency = raw.some((one) => one.latency !== null);
   return {
     rows: of((one) => one.rows),
     seconds: of((one) => one.seconds),
@@ -47,16 +60,9 @@ export function medianOf({ raw }: Series): Measured {
       postgres: of((one) => one.cpu.postgres),
       client: of((one) => one.cpu.client),
     },
-    latency: hasLatency
-      ? {
-          p50: latency((one) => one.p50),
-          p95: latency((one) => one.p95),
-          p99: latency((one) => one.p99),
-          max: latency((one) => one.max),
-          count: latency((one) => one.count),
-        }
-      : null,
+    latency: medianLatency(raw.map(({ latency }) => latency)),
     residentMb: of((one) => one.residentMb),
+    stolenCores: of((one) => one.stolenCores),
   };
 }
 

@@ -8,7 +8,7 @@ import { machineFacts } from '../machine.ts';
 import { residentMb } from './cpu.ts';
 import { measurePaced } from './paced.ts';
 import type { MemoryResult, MemorySample } from './result.ts';
-import { tell } from './series.ts';
+import { lineOf, tell } from './series.ts';
 import { measureLoad, onStage, type Stage } from './stage.ts';
 import { SPANS_PER_BODY } from './throughput.ts';
 
@@ -52,8 +52,9 @@ async function watch(stage: Stage, minutes: number): Promise<MemoryResult> {
     sample();
     while (elapsed() < minutes) {
       const seconds = Math.min(STRETCH_SECONDS, Math.max(1, (minutes - elapsed()) * 60));
-      const name = `minute ${elapsed().toFixed(1)}, ${samples.at(-1)?.residentMb} MB`;
-      rows += (await measurePaced(stage, name, offered, seconds)).measured.rows;
+      const measured = await measurePaced(stage, offered, seconds);
+      tell(lineOf(`minute ${elapsed().toFixed(1)}, ${samples.at(-1)?.residentMb} MB`, measured));
+      rows += measured.rows;
     }
   } finally {
     clearInterval(timer);

@@ -1,11 +1,12 @@
-/** Loads at a fixed rate, and probes at full load. */
+/** Loads at a fixed rate, and probes at full load: every one once in each round, medians. */
 
 import type { Latency } from './latency.ts';
+import { type Measured, medianLatency, medianOf } from './measured.ts';
 import { probeHealth } from './probe.ts';
 import type { BodyKind } from './requests.ts';
 import { bodyOf } from './requests.ts';
 import type { Paced, Probed } from './result.ts';
-import { lineOf, tell } from './series.ts';
+import { inTurn, tell } from './series.ts';
 import { measureLoad, type Stage } from './stage.ts';
 import { nameOfBody, SPANS_PER_BODY } from './throughput.ts';
 
@@ -13,61 +14,106 @@ import { nameOfBody, SPANS_PER_BODY } from './throughput.ts';
 const CONNECTIONS = 64;
 const SPANS: BodyKind = { signal: 'traces', rows: SPANS_PER_BODY, gzip: false };
 
+/** How long, and how often. */
+export interface Rounds {
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
 /** Offers so many spans per second for so long. */
 export async function measurePaced(
   stage: Stage,
-  name: string,
   spansPerSecond: number,
   seconds: number,
-): Promise<Paced> {
+): Promise<Measured> {
   const perSecond = spansPerSecond / SPANS_PER_BODY;
-  const measured = await measureLoad(stage, stage.sluice, {
+  return await measureLoad(stage, stage.sluice, {
     kind: SPANS,
     connections: CONNECTIONS,
     pace: { type: 'paced', seconds, perSecond },
     expected: null,
   });
-  tell(lineOf(name, measured));
-  const cores = (perMillionRows: number): number =>
-    Number(((perMillionRows * measured.rowsPerSecond) / 1e6).toFixed(3));
-  return {
+}
+
+/** @param rates spans per second by name */
+export async function measurePaces(
+  stage: Stage,
+  rates: ReadonlyMap<string, number>,
+  { rounds, seconds }: Rounds,
+): Promise<Paced[]> {
+  const variants = [...rates].map(([name, rate]) => ({
     name,
-    offered: Math.round(spansPerSecond),
-    measured,
-    serverCores: cores(measured.cpu.server),
-    postgresCores: cores(measured.cpu.postgres),
+    measure: () => measurePaced(stage, rate, seconds),
+  }));
+  return (await inTurn(variants, rounds)).map(({ name, raw }) => {
+    const measured = medianOf({ raw });
+    const cores = (perMillionRows: number): number =>
+      Number(((perMillionRows * measured.rowsPerSecond) / 1e6).toFixed(3));
+    return {
+      name,
+      offered: Math.round(rates.get(name) ?? 0),
+      measured,
+      raw,
+      serverCores: cores(measured.cpu.server),
+      postgresCores: cores(measured.cpu.postgres),
+    };
+  });
+}
+
+/** `/health` with nothing beside it. */
+async function probeAlone(stage: Stage, seconds: number): Promise<Probed> {
+  const idle = new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const latency = await probeHealth(stage.sluice.url, idle);
+  return {
+    name: 'nothing',
+    bodyBytes: 0,
+    rowsPerSecond: 0,
+    latency,
+    raw: [latency],
+    stolenCores: 0,
   };
 }
 
 /** `/health` while bodies of so many spans come as fast as they are answered. */
-async function measureProbed(
+async function probeBeside(
   stage: Stage,
-  spans: number,
+  kind: BodyKind,
   connections: number,
   seconds: number,
-): Promise<Probed> {
-  const kind = { ...SPANS, rows: spans };
+): Promise<Measured> {
   let latency: Latency | null = null;
   const load = { kind, connections, pace: { type: 'while', seconds }, expected: null } as const;
-  const { rowsPerSecond } = await measureLoad(stage, stage.sluice, load, async (ended) => {
+  const measured = await measureLoad(stage, stage.sluice, load, async (ended) => {
     latency = await probeHealth(stage.sluice.url, ended);
   });
-  if (latency === null) throw new Error('nothing was probed');
-  return { name: nameOfBody(kind), bodyBytes: bodyOf(kind, 1).length, rowsPerSecond, latency };
+  return { ...measured, latency };
 }
 
 /** `/health` with nothing beside it, and beside bodies of every size. */
-export async function measureProbes(stage: Stage, seconds: number): Promise<Probed[]> {
-  const idle = new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  const alone = await probeHealth(stage.sluice.url, idle);
-  const probes = [{ name: 'nothing', bodyBytes: 0, rowsPerSecond: 0, latency: alone }];
-  for (const [spans, connections] of [
+export async function measureProbes(stage: Stage, { rounds, seconds }: Rounds): Promise<Probed[]> {
+  const kinds = [
     [100, 64],
     [1000, 16],
     [8000, 4],
-  ] as const) {
-    probes.push(await measureProbed(stage, spans, connections, seconds));
-  }
+  ].map(([spans = 0, connections = 0]) => {
+    const kind = { ...SPANS, rows: spans };
+    return { name: nameOfBody(kind), kind, connections };
+  });
+  const variants = kinds.map(({ name, kind, connections }) => ({
+    name,
+    measure: () => probeBeside(stage, kind, connections, seconds),
+  }));
+  const probes = [await probeAlone(stage, seconds)];
+  const series = await inTurn(variants, rounds);
+  series.forEach(({ name, raw }, which) => {
+    const latencies = raw.flatMap(({ latency }) => latency ?? []);
+    const latency = medianLatency(latencies);
+    const kind = kinds[which]?.kind;
+    if (latency === null || kind === undefined) throw new Error('nothing was probed');
+    const { rowsPerSecond, stolenCores } = medianOf({ raw });
+    const bodyBytes = bodyOf(kind, 1).length;
+    probes.push({ name, bodyBytes, rowsPerSecond, latency, raw: latencies, stolenCores });
+  });
   for (const { name, latency } of probes) {
     tell(`/health beside ${name}: p50 ${latency.p50}, p99 ${latency.p99}, max ${latency.max} ms`);
   }

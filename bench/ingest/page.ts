@@ -3,7 +3,7 @@ import type { MachineFacts } from '../machine.ts';
 import { markdownTable } from './markdown.ts';
 import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
 import { type IngestResult, type MemoryResult, NAMES, type Paced } from './result.ts';
-import { memoryVerdict, type Verdict, verdictsOf, whole } from './targets.ts';
+import { memoryVerdict, percent, type Verdict, verdictsOf, whole } from './targets.ts';
 
 const ms = (value: number | undefined): string => {
   if (value === undefined) return '–';
@@ -87,14 +87,15 @@ function loadTable(all: readonly Series[]): string {
 
 function pacedTable(all: readonly Paced[]): string {
   const rows = all.map(({ name, offered, measured, serverCores, postgresCores }) => {
-    const { rowsPerSecond, latency, residentMb } = measured;
+    const { rowsPerSecond, latency, residentMb, stolenCores } = measured;
     return [
       name,
       whole(offered),
       whole(rowsPerSecond),
       ...[latency?.p50, latency?.p95, latency?.p99, latency?.max].map(ms),
-      `${(serverCores * 100).toFixed(0)} %`,
-      `${(postgresCores * 100).toFixed(0)} %`,
+      percent(serverCores),
+      percent(postgresCores),
+      percent(stolenCores),
       String(residentMb),
     ];
   });
@@ -108,21 +109,33 @@ function pacedTable(all: readonly Paced[]): string {
     'max ms',
     'server, of a core',
     'PostgreSQL, of a core',
+    'taken by the host, of a core',
     'server MB',
   ];
   return markdownTable(titles, rows);
 }
 
 function probeTable({ probes }: IngestResult): string {
-  const rows = probes.map(({ name, bodyBytes, rowsPerSecond, latency }) => [
+  const rows = probes.map(({ name, bodyBytes, rowsPerSecond, latency, stolenCores }) => [
     name === 'nothing' ? name : `bodies of ${name}`,
     bodyBytes === 0 ? '–' : `${(bodyBytes / 1000).toFixed(0)} KB`,
     whole(rowsPerSecond),
     ...[latency.p50, latency.p95, latency.p99, latency.max].map(ms),
     String(latency.count),
+    percent(stolenCores),
   ]);
   return markdownTable(
-    ['beside', 'a body', 'rows/s', 'p50 ms', 'p95 ms', 'p99 ms', 'max ms', 'probes'],
+    [
+      'beside',
+      'a body',
+      'rows/s',
+      'p50 ms',
+      'p95 ms',
+      'p99 ms',
+      'max ms',
+      'probes',
+      'taken by the host, of a core',
+    ],
     rows,
   );
 }

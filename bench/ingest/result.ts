@@ -26,7 +26,9 @@ export interface Paced {
   readonly name: string;
   /** rows per second that were offered */
   readonly offered: number;
+  /** medians, and what they are of */
   readonly measured: Measured;
+  readonly raw: readonly Measured[];
   /** CPU seconds per second: 1 is a core */
   readonly serverCores: number;
   readonly postgresCores: number;
@@ -38,7 +40,11 @@ export interface Probed {
   /** bytes of one body; 0 when nothing was sent */
   readonly bodyBytes: number;
   readonly rowsPerSecond: number;
+  /** medians, and what they are of */
   readonly latency: Latency;
+  readonly raw: readonly Latency[];
+  /** as `Measured` has it */
+  readonly stolenCores: number;
 }
 
 export interface IngestResult extends IngestOptions {

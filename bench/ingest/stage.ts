@@ -15,7 +15,7 @@ import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/table-layouts.ts
 import type { Signal } from '../../src/model.ts';
 import { VoidRun } from '../harness.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
-import { cpuSeconds, familyCpuSeconds, parentOf, residentMb } from './cpu.ts';
+import { cpuSeconds, familyCpuSeconds, parentOf, residentMb, stolenSeconds } from './cpu.ts';
 import { Generator } from './generator.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
@@ -186,6 +186,7 @@ export async function measureWork(
   }, RESIDENT_EVERY_MS);
   try {
     const before = costsSoFar(stage, serverPid, clientPid);
+    const stolen = stolenSeconds();
     const { rows, bytes, seconds, latency } = await work();
     const after = costsSoFar(stage, serverPid, clientPid);
     const perMillion = (place: 0 | 1 | 2): number =>
@@ -198,6 +199,7 @@ export async function measureWork(
       cpu: { server: perMillion(0), postgres: perMillion(1), client: perMillion(2) },
       latency: latency ?? null,
       residentMb: resident,
+      stolenCores: rounded((stolenSeconds() - stolen) / seconds, 3),
     };
   } finally {
     clearInterval(watch);
