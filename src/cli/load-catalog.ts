@@ -1,4 +1,4 @@
-/** The catalogue for commands: built on a thread, with a line of progress where a person waits. */
+/** The catalogue for commands: built in a process of its own, with a line of progress where a person waits. */
 import type { Catalog } from '../engine/catalog.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../main/corpus-location.ts';

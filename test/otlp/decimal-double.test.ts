@@ -34,15 +34,18 @@ describe('the double nearest to a decimal', () => {
   });
 
   it('is told of every double as JSON writes it, where that has no exponent', () => {
+    let untold = 0;
     fc.assert(
       fc.property(fc.double({ min: 1e-3, max: 1e15, noNaN: true }), (value) => {
         const text = JSON.stringify(value);
         fc.pre(text.replace('.', '').length <= 19);
         const double = told(text);
-        if (!Number.isNaN(double)) expect(double).toBe(value);
+        if (Number.isNaN(double)) untold += 1;
+        else expect(double).toBe(value);
       }),
       { numRuns: 50_000 },
     );
+    expect(untold).toBeLessThan(50);
   });
 
   it.each([

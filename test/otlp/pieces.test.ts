@@ -42,6 +42,16 @@ test('a large body is decoded in pieces of about a known size, a small one in on
   expect(countPieces(holdsTooManyStructures(large))).toBe(Math.ceil(expected));
 });
 
+test.each([
+  ['resources', (filler: string) => `{"resource":{"a":"${filler}"}}`],
+  ['scopes', (filler: string) => `{"scopeSpans":[{"scope":{"name":"${filler}"}}]}`],
+])('a body of nothing but %s is decoded in pieces too', (_, resource) => {
+  const resources = Array.from({ length: 5000 }, (__, number) => resource(`${number}`.repeat(50)));
+  const body = Buffer.from(`{"resourceSpans":[${resources.join()}]}`);
+  const pieces = countPieces(decodeInPieces('traces', body, context()));
+  expect(pieces).toBeGreaterThan((body.length / PIECE_BYTES) * 0.95);
+});
+
 test('pauses change nothing of the rows', () => {
   const body = bodyOf(1000);
   const whole = decodeRequest('traces', body, context());

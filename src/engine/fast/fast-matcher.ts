@@ -8,6 +8,7 @@ import {
   findIn,
   type Matcher,
   type Narrow,
+  type Question,
   questionsOf,
   type Scope,
 } from '../matcher.ts';
@@ -19,7 +20,7 @@ import {
 } from '../pattern.ts';
 import type { Placement, PreparedRun, PreparedText, Reading } from '../prepared-text.ts';
 import { Prefilter } from './prefilter.ts';
-import { createPrefilterTables, type PrefilterTables } from './prefilter-tables.ts';
+import { createPrefilterTables, type PrefilterTables, sha256Of } from './prefilter-tables.ts';
 import type { RequirementsReader } from './requirements.ts';
 import type { Windows } from './windows.ts';
 
@@ -30,8 +31,11 @@ const NOWHERE: readonly Placement[] = [];
  * automata are built. Takes a second for the whole corpus. Plain data, for as many threads as match.
  */
 export function tablesOf(rules: readonly Rule[], read?: RequirementsReader): PrefilterTables {
-  const sources = questionsOf(rules).map(({ condition }) => condition.pattern);
-  return createPrefilterTables(sources, read);
+  return createPrefilterTables(sourcesOf(questionsOf(rules)), read);
+}
+
+function sourcesOf(questions: readonly Question[]): string[] {
+  return questions.map(({ condition }) => condition.pattern);
 }
 
 /**
@@ -46,8 +50,8 @@ export function createFastMatcher(
   tables: PrefilterTables = tablesOf(rules),
 ): Matcher {
   const questions = questionsOf(rules);
-  if (tables.patterns !== questions.length) {
-    throw new RangeError(`tables of ${tables.patterns} patterns, rules of ${questions.length}`);
+  if (tables.patternsSha256 !== sha256Of(sourcesOf(questions))) {
+    throw new RangeError('the tables are those of other rules');
   }
   const prefilter = new Prefilter(tables);
   const reads = Uint32Array.from(questions, ({ condition }) => bitsOf(condition.surfaces));

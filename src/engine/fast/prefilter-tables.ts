@@ -3,6 +3,7 @@
  * of them. Plain data and flat tables: made once, and shared by as many threads as match.
  */
 import { isAscii } from 'node:buffer';
+import { createHash } from 'node:crypto';
 
 import { type Automaton, createAutomaton } from './automaton.ts';
 import {
@@ -29,8 +30,8 @@ const COMPANION_COST_MAX = 0.0005;
 
 /** Patterns are numbered as they were given. */
 export interface PrefilterTables {
-  /** how many patterns there are */
-  readonly patterns: number;
+  /** tells the patterns, in their order, from any others */
+  readonly patternsSha256: string;
   /** those that need nothing which could be looked for */
   readonly always: Int32Array;
   /** the same for texts that touch certain pages of Unicode: in others they cannot match */
@@ -70,7 +71,7 @@ export function createPrefilterTables(
   });
   forgetParts();
   return {
-    patterns: sources.length,
+    patternsSha256: sha256Of(sources),
     always: Int32Array.from(always),
     alwaysOnPages,
     ascii: createAutomaton(literals.bytes, (literal) => isAscii(literal)),
@@ -79,6 +80,11 @@ export function createPrefilterTables(
     sets: setsOfLiterals(sets.sets, literals.bytes.length),
     branches: branchTables(branches, sets.sets.length),
   };
+}
+
+/** What tells patterns, in their order, from any others. */
+export function sha256Of(sources: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(sources)).digest('hex');
 }
 
 /** Literals by their bytes, each once. */

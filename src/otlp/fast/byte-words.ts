@@ -18,13 +18,25 @@ export function wordsOf(bytes: Buffer): ByteWords {
   return { words, length };
 }
 
-/** Do these bytes stand at this place? Throws RangeError when the body ends before they differ. */
+/** Do these bytes stand at this place? Throws RangeError when fewer than a word are left there. */
 export function standsAt({ words, length }: ByteWords, view: DataView, at: number): boolean {
   const last = words.length - 1;
   for (let index = 0; index < last; index += 1) {
     if (view.getInt32(at + WORD_BYTES * index, true) !== words[index]) return false;
   }
   return view.getInt32(at + length - WORD_BYTES, true) === words[last];
+}
+
+/** A copy of the bytes between two places, in memory of its own. */
+export function copyOf(view: DataView, start: number, end: number): DataView {
+  const first = view.byteOffset + start;
+  return new DataView(view.buffer.slice(first, first + end - start));
+}
+
+/** Are these bytes ahead at this place? False where fewer are left. */
+export function isAhead(expected: DataView, view: DataView, at: number): boolean {
+  const length = expected.byteLength;
+  return at + length <= view.byteLength && isSame(expected, 0, view, at, length);
 }
 
 /**

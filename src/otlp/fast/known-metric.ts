@@ -39,17 +39,21 @@ export class KnownMetric {
   readonly #texts: DataView;
   readonly #ends: Int32Array;
 
-  constructor(kind: number, texts: readonly string[], row: MetricRow) {
-    const bytes = texts.map((text) => Buffer.from(text));
-    const all = Uint8Array.from(Buffer.concat(bytes));
-    let end = 0;
-    this.#kind = kind;
-    this.#texts = new DataView(all.buffer);
-    this.#ends = Int32Array.from(bytes, ({ length }) => {
-      end += length;
-      return end;
-    });
+  /** @param body holds the members; they are copied */
+  constructor(kind: number, body: Buffer, { starts, ends }: Members, row: MetricRow) {
     this.row = row;
+    this.#kind = kind;
+    this.#ends = new Int32Array(starts.length);
+    let length = 0;
+    for (let member = 0; member < starts.length; member += 1) {
+      length += (ends[member] as number) - (starts[member] as number);
+      this.#ends[member] = length;
+    }
+    const texts = Buffer.allocUnsafeSlow(length);
+    for (let member = 0, at = 0; member < starts.length; member += 1) {
+      at += body.copy(texts, at, starts[member], ends[member]);
+    }
+    this.#texts = new DataView(texts.buffer);
   }
 
   /** Is what stands in this body the same metric? */

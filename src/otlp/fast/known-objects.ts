@@ -4,16 +4,21 @@
  * What is told of an object is a function of its bytes alone, the same for whoever sends it.
  */
 
-import { type ByteWords, standsAt, wordsOf } from './byte-words.ts';
+import { copyOf, isAhead } from './byte-words.ts';
 import { OPEN_OBJECT, type Scanner } from './scanner.ts';
 
-/** Objects remembered: each that is looked at in vain costs a few words' comparison. */
+/** Objects remembered. They are compared from their ends, where most that differ do. */
 const OBJECTS_MAX = 8;
-/** Longer ones are not remembered, nor are those that have no word. */
+/** Longer ones are not remembered. */
 const BYTES_MAX = 2048;
-const BYTES_MIN = 4;
+/**
+ * Of the objects that are not known one in so many is remembered in the place of the oldest: where many
+ * are in turn, some stay until they come again, and hardly anything is spent on the others.
+ */
+const NOTED_OF = 4;
 
-interface KnownObject extends ByteWords {
+interface KnownObject {
+  readonly bytes: DataView;
   readonly text: string;
   /** objects and lists in it */
   readonly structures: number;
@@ -23,6 +28,7 @@ export class KnownObjects {
   readonly #known: KnownObject[] = [];
   /** which one is forgotten for the next */
   #oldest = 0;
+  #unknown = 0;
 
   /** `Scanner.textOfValue`; of an object that was sent before, the very same string. */
   textOf(scanner: Scanner): string {
@@ -31,7 +37,7 @@ export class KnownObjects {
     const known = isObject ? this.#at(scanner, start) : null;
     if (known !== null) {
       scanner.noteStructures(known.structures);
-      scanner.at = start + known.length;
+      scanner.at = start + known.bytes.byteLength;
       return known.text;
     }
     const before = scanner.structures;
@@ -41,16 +47,15 @@ export class KnownObjects {
   }
 
   #at({ view }: Scanner, start: number): KnownObject | null {
-    for (const known of this.#known) {
-      if (start + known.length <= view.byteLength && standsAt(known, view, start)) return known;
-    }
+    for (const known of this.#known) if (isAhead(known.bytes, view, start)) return known;
     return null;
   }
 
-  #note({ body, at }: Scanner, start: number, text: string, structures: number): void {
-    const length = at - start;
-    if (length < BYTES_MIN || length > BYTES_MAX) return;
-    this.#known[this.#oldest] = { ...wordsOf(body.subarray(start, at)), text, structures };
+  #note({ view, at }: Scanner, start: number, text: string, structures: number): void {
+    const isTurn = this.#unknown % NOTED_OF === 0;
+    this.#unknown += 1;
+    if (!isTurn || at - start > BYTES_MAX) return;
+    this.#known[this.#oldest] = { bytes: copyOf(view, start, at), text, structures };
     this.#oldest = (this.#oldest + 1) % OBJECTS_MAX;
   }
 }

@@ -14,7 +14,7 @@ import type { ScannedPoint } from './scanned-rows.ts';
 import { LEFT_TO_PLAIN, type Scanner } from './scanner.ts';
 import { once } from './span-scanner.ts';
 
-/** Bounds the memory to some 32 MB; past it, it starts anew. */
+/** Bounds the memory to some 30 MB, twice that of texts beyond Latin-1; past it, it starts anew. */
 const METRICS_MAX = 4000;
 /** Longer texts are not remembered. */
 const TEXT_LENGTH_MAX = 2048;
@@ -115,7 +115,7 @@ function metricOf(scanner: Scanner, kind: number): MetricRow {
   if (row === null || fault.refused) throw LEFT_TO_PLAIN;
   if (key.length <= TEXT_LENGTH_MAX) {
     if (known.size >= METRICS_MAX) known.clear();
-    const metric = new KnownMetric(kind, texts, row);
+    const metric = new KnownMetric(kind, scanner.body, members, row);
     known.set(key, metric);
     follow(metric);
   }

@@ -8,7 +8,7 @@ import { parseExemplar } from '../exemplar.ts';
 import { Fault } from '../fault.ts';
 import { parseListText } from '../list-text.ts';
 import { isDigit, ZERO } from './byte-tests.ts';
-import { type ByteWords, standsAt, wordsOf } from './byte-words.ts';
+import { copyOf, isAhead } from './byte-words.ts';
 import { FieldTable } from './field-table.ts';
 import {
   copyCount,
@@ -26,9 +26,8 @@ import { once, reserveRow, scanAttributes } from './span-scanner.ts';
 
 const UINT32_MAX = 0xffffffff;
 const NO_RECORDED_VALUE = 1;
-/** Longer lists of bounds are not remembered, nor are those of no bound. */
+/** Longer lists of bounds are not remembered. */
 const BOUNDS_BYTES_MAX = 4096;
-const BOUNDS_BYTES_MIN = 4;
 
 const SHARED = ['startTimeUnixNano', 'timeUnixNano', 'flags', 'attributes', 'exemplars'];
 const NUMBER_POINT = new FieldTable([...SHARED, 'asInt', 'asDouble']);
@@ -235,7 +234,7 @@ function copyCountsAsTheyStand(scanner: Scanner): boolean {
 
 // The bounds that were read last, in JSON, and as they are stored: a histogram's points all have the
 // same. Both are the same text, written in two ways.
-let lastBounds: ByteWords | null = null;
+let lastBounds: DataView | null = null;
 let lastText = new Uint8Array(0);
 let lastCount = 0;
 
@@ -245,10 +244,10 @@ function copyBounds(scanner: Scanner): void {
   listed = 0;
   if (scanner.isNull()) return;
   const start = scanner.at;
-  if (lastBounds !== null && isAhead(scanner, lastBounds)) {
+  if (lastBounds !== null && isAhead(lastBounds, scanner.view, start)) {
     scanner.noteStructures(1);
     arena.literal(lastText);
-    scanner.at = start + lastBounds.length;
+    scanner.at = start + lastBounds.byteLength;
     listed = lastCount;
     return;
   }
@@ -261,13 +260,8 @@ function copyBounds(scanner: Scanner): void {
     below = bound;
     listed += 1;
   }
-  const length = scanner.at - start;
-  if (length < BOUNDS_BYTES_MIN || length > BOUNDS_BYTES_MAX) return;
-  lastBounds = wordsOf(scanner.body.subarray(start, scanner.at));
+  if (scanner.at - start > BOUNDS_BYTES_MAX) return;
+  lastBounds = copyOf(scanner.view, start, scanner.at);
   lastText = arena.bytes.slice(textStart, arena.end);
   lastCount = listed;
-}
-
-function isAhead({ view, at }: Scanner, expected: ByteWords): boolean {
-  return at + expected.length <= view.byteLength && standsAt(expected, view, at);
 }

@@ -118,10 +118,18 @@ function* scanBody(frame: Frame, signal: Signal, sink: RowSink): Pieces<void> {
     seen = once(seen, field);
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
+      if (endsPiece()) yield;
       yield* scanResource(frame, signal, sink);
     }
   }
   scanner.expectEnd();
+}
+
+/** Is it time to pause? Asked before each resource, scope and record. */
+function endsPiece(): boolean {
+  if (scanner.at - pieceAt < PIECE_BYTES) return false;
+  pieceAt = scanner.at;
+  return true;
 }
 
 function* scanResource(frame: Frame, signal: Signal, sink: RowSink): Pieces<void> {
@@ -137,6 +145,7 @@ function* scanResource(frame: Frame, signal: Signal, sink: RowSink): Pieces<void
     }
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
+      if (endsPiece()) yield;
       checkOriginWork(resource, scopes.length);
       scopes.push(yield* scanScope(frame, signal, resource, sink));
     }
@@ -180,10 +189,7 @@ function* scanScope(frame: Frame, signal: Signal, resource: Texts, sink: RowSink
     }
     if (scanner.isNull()) continue;
     for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-      if (scanner.at - pieceAt >= PIECE_BYTES) {
-        yield;
-        pieceAt = scanner.at;
-      }
+      if (endsPiece()) yield;
       rows += scanItem(signal, sink);
       if (signal !== 'logs' || log.hasTraceId) continue;
       // Mostly the product can be told already, and the rest of the body need not be scanned.
