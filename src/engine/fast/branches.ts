@@ -18,6 +18,9 @@ export interface Companion {
   readonly set: number;
   readonly back: Reach;
   readonly ahead: Reach;
+  /** how far a match reaches before and behind the beginning of the companion's literal */
+  readonly before: Reach;
+  readonly after: Reach;
 }
 
 /** A top-level alternative of a pattern: its rarest set of literals, and what stands near it. */
@@ -55,6 +58,9 @@ export interface BranchTables {
   readonly companion: Int32Array;
   readonly back: Int32Array;
   readonly ahead: Int32Array;
+  /** the same: how far a match reaches before and behind the companion */
+  readonly companionBefore: Int32Array;
+  readonly companionAfter: Int32Array;
   readonly reaches: ReachTables;
 }
 
@@ -68,6 +74,8 @@ export function branchTables(branches: readonly SoughtBranch[], sets: number): B
   const companion = new Int32Array(branches.length * COMPANIONS_MAX).fill(NO_SET);
   const back = new Int32Array(branches.length * COMPANIONS_MAX);
   const ahead = new Int32Array(branches.length * COMPANIONS_MAX);
+  const companionBefore = new Int32Array(branches.length * COMPANIONS_MAX);
+  const companionAfter = new Int32Array(branches.length * COMPANIONS_MAX);
   const anchored: number[][] = Array.from({ length: sets }, () => []);
   branches.forEach((one, branch) => {
     anchored[one.set]?.push(branch);
@@ -80,6 +88,8 @@ export function branchTables(branches: readonly SoughtBranch[], sets: number): B
       companion[at] = other.set;
       back[at] = reaches.idOf(other.back);
       ahead[at] = reaches.idOf(other.ahead);
+      companionBefore[at] = reaches.idOf(other.before);
+      companionAfter[at] = reaches.idOf(other.after);
     });
   });
   return {
@@ -94,6 +104,8 @@ export function branchTables(branches: readonly SoughtBranch[], sets: number): B
     companion,
     back,
     ahead,
+    companionBefore,
+    companionAfter,
     reaches: reaches.tables,
   };
 }
@@ -127,6 +139,16 @@ export class Branches {
   /** How far behind. */
   ahead(branch: number, which: number): number {
     return this.reach(this.tables.ahead[branch * COMPANIONS_MAX + which] as number);
+  }
+
+  /** How far a match reaches before a companion at most. */
+  companionBefore(branch: number, which: number): number {
+    return this.reach(this.tables.companionBefore[branch * COMPANIONS_MAX + which] as number);
+  }
+
+  /** How far behind. */
+  companionAfter(branch: number, which: number): number {
+    return this.reach(this.tables.companionAfter[branch * COMPANIONS_MAX + which] as number);
   }
 
   /** Goes on to the next text. */

@@ -141,9 +141,10 @@ function soughtOf(
 
 /** Where a companion stands, as narrowly as it is known. */
 function companionOf(anchor: Group, group: Group, set: number): Companion {
+  const { before, after } = group;
   const ahead = anchor.gaps.get(group.key);
-  if (ahead !== undefined) return { set, back: NOWHERE, ahead };
+  if (ahead !== undefined) return { set, back: NOWHERE, ahead, before, after };
   const back = group.gaps.get(anchor.key);
-  if (back !== undefined) return { set, back, ahead: NOWHERE };
-  return { set, back: anchor.before, ahead: anchor.after };
+  if (back !== undefined) return { set, back, ahead: NOWHERE, before, after };
+  return { set, back: anchor.before, ahead: anchor.after, before, after };
 }

@@ -6,7 +6,7 @@
 import { boundaryAfter, boundaryBefore } from '../utf8.ts';
 import { type Branches, COMPANIONS_MAX } from './branches.ts';
 import type { Places } from './places.ts';
-import { hasWithin } from './tables.ts';
+import { firstFrom } from './tables.ts';
 
 /** Where a pattern may match: byte ranges in order, apart from each other; null for anywhere. */
 export type Windows = readonly number[] | null;
@@ -33,31 +33,39 @@ export function addWindows(
 ): boolean {
   const before = branches.reach(branches.tables.before[branch] as number);
   const after = branches.reach(branches.tables.after[branch] as number);
-  if (before >= length && after >= length) return false;
+  const isAnywhere = before >= length && after >= length;
+  if (isAnywhere && branches.companion(branch, 0) < 0) return false;
   let last = -1;
   let stretch = 0;
   for (const place of places.of(branches.tables.set[branch] as number)) {
-    const from = Math.max(0, place - before);
-    const to = Math.min(length, place + after);
+    match.from = Math.max(0, place - before);
+    match.to = Math.min(length, place + after);
     if (stretches !== null) {
       while (
         stretch < stretches.length &&
-        (stretches[stretch + 1] as number) < from - MARGIN_BYTES
+        (stretches[stretch + 1] as number) < match.from - MARGIN_BYTES
       ) {
         stretch += 2;
       }
       if (stretch === stretches.length) break;
-      if ((stretches[stretch] as number) > to + MARGIN_BYTES) continue;
+      if ((stretches[stretch] as number) > match.to + MARGIN_BYTES) continue;
     }
     if (!hasCompanions(branch, branches, places, place)) continue;
     // Places ascend, and so do both ends.
-    if (from <= last) windows[windows.length - 1] = to;
-    else windows.push(from, to);
-    last = to;
+    if (match.from <= last) windows[windows.length - 1] = match.to;
+    else windows.push(match.from, match.to);
+    last = match.to;
   }
   return true;
 }
 
+/** Where a match around the place at hand lies; one for all, since they are looked at in turn. */
+const match = { from: 0, to: 0 };
+
+/**
+ * Do all companions stand near an anchor? Then a match reaches no farther than they let it: not before
+ * what the first of their places within reach allows, not behind what the last does.
+ */
 function hasCompanions(
   branch: number,
   branches: Branches,
@@ -66,11 +74,19 @@ function hasCompanions(
 ): boolean {
   for (let which = 0; which < COMPANIONS_MAX; which += 1) {
     const set = branches.companion(branch, which);
-    if (set < 0) return true;
-    const from = anchor - branches.back(branch, which);
-    if (!hasWithin(places.of(set), from, anchor + branches.ahead(branch, which))) return false;
+    if (set < 0) break;
+    const those = places.of(set);
+    const least = anchor - branches.back(branch, which);
+    const most = anchor + branches.ahead(branch, which);
+    const first = firstFrom(those, least);
+    if (first === those.length || (those[first] as number) > most) return false;
+    const end = firstFrom(those, most + 1);
+    const from = (those[first] as number) - branches.companionBefore(branch, which);
+    const to = (those[end - 1] as number) + branches.companionAfter(branch, which);
+    if (from > match.from) match.from = from;
+    if (to < match.to) match.to = to;
   }
-  return true;
+  return match.from <= match.to;
 }
 
 /**

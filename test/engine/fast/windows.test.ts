@@ -11,11 +11,14 @@ import { addWindows, merge } from '../../../src/engine/fast/windows.ts';
 
 const chars = (count: number): Reach => ({ ...NOWHERE, chars: count });
 
+/** A companion that lets a match reach so far says nothing of where it ends. */
+const FAR = 1000;
+
 /** The windows of one branch: anchored by `x`, with `y` so far before or behind it, `reach` wide. */
 function windowsIn(
   text: string,
   reach: number,
-  near: { back: number; ahead: number } | null,
+  near: { back: number; ahead: number; before?: number; after?: number } | null,
   stretches: number[] | null = null,
 ): number[] | null {
   const literals = ['x', 'y'].map((literal) => Buffer.from(literal));
@@ -23,7 +26,17 @@ function windowsIn(
   const x = sets.idOf(Int32Array.of(0));
   const y = sets.idOf(Int32Array.of(1));
   const companions =
-    near === null ? [] : [{ set: y, back: chars(near.back), ahead: chars(near.ahead) }];
+    near === null
+      ? []
+      : [
+          {
+            set: y,
+            back: chars(near.back),
+            ahead: chars(near.ahead),
+            before: chars(near.before ?? FAR),
+            after: chars(near.after ?? FAR),
+          },
+        ];
   const branch = {
     pattern: 0,
     pages: null,
@@ -67,6 +80,24 @@ describe('the windows of a branch', () => {
     expect(windowsIn(text, 1, { back: 3, ahead: 0 })).toEqual([2, 4]);
     expect(windowsIn(text, 1, { back: 0, ahead: 3 })).toEqual([26, 28]);
     expect(windowsIn(text, 1, { back: 2, ahead: 2 })).toEqual([]);
+  });
+
+  it('reach no farther than what stands near it lets them', () => {
+    const text = '.....x..y..y.......x....';
+    expect(windowsIn(text, 10, { back: 0, ahead: 8 })).toEqual([0, 15]);
+    // Behind the last one within reach, before the first.
+    expect(windowsIn(text, 10, { back: 0, ahead: 8, after: 2 })).toEqual([0, 13]);
+    expect(windowsIn(text, 10, { back: 0, ahead: 4, after: 2 })).toEqual([0, 10]);
+    expect(windowsIn(text, 10, { back: 0, ahead: 8, before: 5 })).toEqual([3, 15]);
+    expect(windowsIn(text, 10, { back: 11, ahead: 0, before: 1, after: 9 })).toEqual([9, 20]);
+    // A match can't end before it begins.
+    expect(windowsIn(text, 2, { back: 0, ahead: 8, before: 0 })).toEqual([]);
+  });
+
+  it('of a match that can reach anywhere are held by what stands near it', () => {
+    const text = `${'.'.repeat(30)}y..x..y${'.'.repeat(30)}`;
+    expect(windowsIn(text, 100, { back: 5, ahead: 0, before: 0 })).toEqual([30, 67]);
+    expect(windowsIn(text, 100, { back: 0, ahead: 5, after: 4 })).toEqual([0, 40]);
   });
 
   it('are of interest only where they touch a stretch, edges included', () => {
