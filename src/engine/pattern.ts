@@ -10,6 +10,7 @@ import { visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
 import type { UnsupportedReason } from '../model.ts';
 import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
+import { remembered } from './remembered.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
@@ -92,14 +93,7 @@ const REASONS: readonly {
  * A compiler with its own memory: one program per distinct source, kept as long as the compiler is.
  */
 export function createPatternCompiler(): PatternCompiler {
-  const known = new Map<string, Compiled>();
-  return (source) => {
-    const before = known.get(source);
-    if (before !== undefined) return before;
-    const compiled = compile(source);
-    known.set(source, compiled);
-    return compiled;
-  };
+  return remembered(compile);
 }
 
 function compile(source: string): Compiled {

@@ -80,14 +80,15 @@ export async function serve(
   // Twice: here, so that a tampered corpus is refused before anything starts; and in the process
   // that parses the files, so that what is parsed is what was verified.
   verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));
-  const matching = prepareMatching(corpusTask);
+  const preparing = prepareMatching(corpusTask);
   // Its failure is awaited below; until then it must not count as unhandled.
-  matching.catch(() => {});
+  preparing.catch(() => {});
   const open = await openTables(config, events, stops);
-  const { catalog, tables } = await matching;
+  const matching = await preparing;
+  const { catalog } = matching;
   const firstKeys = await ensureFirstWorkspace(open.database, config);
 
-  const { pass, workers } = createPass(config, open, { catalog, tables }, events);
+  const { pass, workers } = createPass(config, open, matching, events);
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(workers, corpusTask, events, stops);

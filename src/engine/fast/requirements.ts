@@ -9,6 +9,7 @@
  */
 import type { AST } from '@eslint-community/regexpp';
 import { parsePattern, splitFlags } from '../pattern-syntax.ts';
+import { remembered } from '../remembered.ts';
 import {
   type CharClass,
   KINDS,
@@ -51,14 +52,7 @@ export type RequirementsReader = (source: string) => readonly Branch[] | null;
 
 /** A reader with its own memory: every pattern is read once. */
 export function createRequirementsReader(): RequirementsReader {
-  const known = new Map<string, readonly Branch[] | null>();
-  return (source) => {
-    const before = known.get(source);
-    if (before !== undefined) return before;
-    const required = requirementsOf(source);
-    known.set(source, required);
-    return required;
-  };
+  return remembered(requirementsOf);
 }
 
 /** Strings kept per set, and characters per string: enough to be rare, few enough to be cheap. */

@@ -8,6 +8,7 @@ import { parseAnyValue, parseAttributes } from '../any-value.ts';
 import { Fault } from '../fault.ts';
 import { ZERO } from './byte-tests.ts';
 import { isSame } from './byte-words.ts';
+import { EXACT_DIGITS_MAX } from './decimal-double.ts';
 import { FieldTable } from './field-table.ts';
 import { copyDouble } from './number-scanner.ts';
 import {
@@ -30,7 +31,6 @@ const KEYS_MAX = 64;
 const NESTED_KEYS_MAX = 4096;
 const KEY_BYTES_MAX = 128;
 const INT_DIGITS_MAX = 18;
-const EXACT_DIGITS_MAX = 15;
 
 const NINE = 0x39;
 const DOLLAR = 0x24;

@@ -1,6 +1,6 @@
 /**
  * Owns the double nearest to a decimal of 16 to 19 digits, as sums of measured times have them, computed
- * without making a string of it for `Number`, which takes ten times as long.
+ * without making a string of it for `Number`.
  *
  * Two doubles hold what one can't (Dekker: A floating-point technique for extending the available
  * precision, Numerische Mathematik 18, 1971). The quotient is found to a hundred bits, far more than
@@ -9,9 +9,10 @@
 
 import { ZERO } from './byte-tests.ts';
 
+/** Whole numbers of so many digits are exact in a double. */
+export const EXACT_DIGITS_MAX = 15;
 /** Larger powers of ten are not exact. */
-const POWERS_OF_TEN = Array.from({ length: 23 }, (_, power) => 10 ** power);
-const LEADING_DIGITS = 15;
+export const POWERS_OF_TEN = Array.from({ length: 23 }, (_, power) => 10 ** power);
 const DIGITS_MAX = 19;
 
 const POINT = 0x2e;
@@ -39,13 +40,13 @@ export function decimalDouble(view: DataView, first: number, end: number): numbe
     }
     const digit = byte - ZERO;
     if (digit < 0 || digit > 9) return Number.NaN;
-    if (digits < LEADING_DIGITS) leading = leading * 10 + digit;
+    if (digits < EXACT_DIGITS_MAX) leading = leading * 10 + digit;
     else trailing = trailing * 10 + digit;
     digits += 1;
   }
   if (point >= 0) fraction = end - point - 1;
   if (digits > DIGITS_MAX || fraction >= POWERS_OF_TEN.length) return Number.NaN;
-  const shift = POWERS_OF_TEN[Math.max(0, digits - LEADING_DIGITS)] as number;
+  const shift = POWERS_OF_TEN[Math.max(0, digits - EXACT_DIGITS_MAX)] as number;
   const divisor = POWERS_OF_TEN[fraction] as number;
   // All digits as a whole number: high + low, exactly.
   const product = leading * shift;

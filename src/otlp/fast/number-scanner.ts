@@ -6,20 +6,17 @@
 
 import { doubleText } from '../json-text.ts';
 import { fourDigits, isDigit, ZERO } from './byte-tests.ts';
-import { decimalDouble } from './decimal-double.ts';
+import { decimalDouble, EXACT_DIGITS_MAX, POWERS_OF_TEN } from './decimal-double.ts';
 import { LEFT_TO_PLAIN, MINUS, QUOTE, type Scanner } from './scanner.ts';
 
 const POINT = 0x2e;
 const LETTER_E = 0x65;
 const TO_LOWER_CASE = 0x20;
-/** Whole numbers of so many digits are exact in a double. */
-export const EXACT_DIGITS_MAX = 15;
 const UINT32_MAX = 0xffffffff;
 const NANOS_PER_SECOND_DIGITS = 9;
 // The largest bigint as seconds and nanoseconds.
 const SECONDS_MAX = 9_223_372_036;
 const NANOS_MAX = 854_775_807;
-const POWERS_OF_TEN = Array.from({ length: EXACT_DIGITS_MAX + 1 }, (_, power) => 10 ** power);
 
 /** Reads a number (no string, no null) as a finite double. */
 export function scanDouble(scanner: Scanner): number {

@@ -9,11 +9,11 @@ import { Fault } from '../fault.ts';
 import { parseListText } from '../list-text.ts';
 import { isDigit, ZERO } from './byte-tests.ts';
 import { copyOf, isAhead } from './byte-words.ts';
+import { EXACT_DIGITS_MAX } from './decimal-double.ts';
 import { FieldTable } from './field-table.ts';
 import {
   copyCount,
   copyDouble,
-  EXACT_DIGITS_MAX,
   scanCount,
   scanInt64,
   scanOptionalDouble,
