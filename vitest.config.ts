@@ -10,6 +10,7 @@ export default defineConfig({
             'test/{otlp,engine,config,observe,cli,main,web}/**/*.test.ts',
             'test/*.test.ts',
           ],
+          globalSetup: ['test/support/global-build.ts'],
           testTimeout: 120_000,
         },
       },
@@ -19,7 +20,7 @@ export default defineConfig({
       {
         test: {
           name: 'database',
-          globalSetup: ['test/support/global-database.ts'],
+          globalSetup: ['test/support/global-build.ts', 'test/support/global-database.ts'],
           include: ['test/{db,pool,http}/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -28,7 +29,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          globalSetup: ['test/support/global-database.ts'],
+          globalSetup: ['test/support/global-build.ts', 'test/support/global-database.ts'],
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,

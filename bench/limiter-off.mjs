@@ -6,8 +6,8 @@
 import { register } from 'node:module';
 
 const HOOKS = `
-  const ADMIT_ALL = ${JSON.stringify(new URL('admit-all.ts', import.meta.url).href)};
+  const ADMIT_ALL = ${JSON.stringify(new URL('admit-all.js', import.meta.url).href)};
   export function resolve(specifier, context, next) {
-    return next(specifier.endsWith('/minute-counts.ts') ? ADMIT_ALL : specifier, context);
+    return next(specifier.endsWith('/minute-counts.js') ? ADMIT_ALL : specifier, context);
   }`;
 register(`data:text/javascript,${encodeURIComponent(HOOKS)}`);

@@ -1,6 +1,11 @@
 #!/usr/bin/env node
-/** The command `sluice`: registers the TypeScript loader, then hands over to src/cli.ts. */
-import { register } from 'tsx/esm/api';
+/** The command `sluice`: hands over to what was built from src/cli.ts. */
+import { existsSync } from 'node:fs';
 
-register();
-await import('../src/cli.ts');
+const program = new URL('../dist/cli.js', import.meta.url);
+if (existsSync(program)) {
+  await import(program.href);
+} else {
+  process.stderr.write('sluice: dist/ is missing: run `npm ci`, or `npm run build` after it\n');
+  process.exitCode = 1;
+}

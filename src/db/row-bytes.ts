@@ -213,7 +213,7 @@ export class RowBytes {
     return { bytes, release: this.#releaseOf(slab) };
   }
 
-  /** How one request's rows are given back. Returned as it is: tsx spends time on giving names. */
+  /** How one request's rows are given back. */
   #releaseOf(slab: Slab): () => void {
     let isReleased = false;
     return () => {

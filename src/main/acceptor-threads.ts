@@ -24,7 +24,8 @@ import type { StopOrder } from './stop-order.ts';
 import { type Handlers, ofFault, ThreadLine } from './thread-line.ts';
 import { withinLimit } from './time-limit.ts';
 
-const ENTRY = fileURLToPath(new URL('acceptor-entry.js', import.meta.url));
+/** What was built, also where a test runs this file from its source (decision 0014). */
+const ENTRY = fileURLToPath(new URL('../../dist/main/acceptor-thread.js', import.meta.url));
 /** Loading the program's files, on a machine that does much else. */
 const OPEN_LIMIT_MS = 120_000;
 const LISTEN_LIMIT_MS = 10_000;
@@ -60,7 +61,7 @@ class AcceptorThreadHandle {
 
   constructor(thread: number, { settings, handlers, onFailure }: Shared) {
     this.thread = thread;
-    // Nothing of the parent's arguments: acceptor-entry.js brings its own loader.
+    // Nothing of the parent's arguments: they are for its own thread.
     const worker = new Worker(ENTRY, { execArgv: [], name: `acceptor ${thread}` });
     const fail = (error: unknown): void => onFailure(thread, error);
     this.line = new ThreadLine<AcceptorCalls, MainCalls>(worker, {

@@ -16,7 +16,7 @@ import {
 import type { AssetPaths } from '../web/layout.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const ASSETS = 'src/web/assets';
+const ASSETS = fileURLToPath(new URL('../web/assets/', import.meta.url));
 const IMAGES = 'docs/images';
 
 const read = (path: string): string => readFileSync(`${ROOT}${path}`, 'utf8');
@@ -60,7 +60,7 @@ const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'narrow.css'];
 
 /** The files that pages refer to: style, script, icon, and the documents' images. */
 export function pageAssets(): Asset[] {
-  const asset = (name: string): string => read(`${ASSETS}/${name}`);
+  const asset = (name: string): string => readFileSync(`${ASSETS}${name}`, 'utf8');
   const own = [
     { name: 'style.css', content: STYLES.map(asset).join('') },
     ...['app.js', 'icon.svg'].map((name) => ({ name, content: asset(name) })),

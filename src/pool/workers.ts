@@ -21,9 +21,11 @@ import {
   type WorkerSettings,
 } from './tasks.ts';
 
-const CATALOG_PROCESS = fileURLToPath(new URL('catalog-process.ts', import.meta.url));
-const FILENAME = fileURLToPath(new URL('worker-entry.js', import.meta.url));
-/** Nothing of the parent's: worker-entry.js brings its own loader. */
+/** What was built, also where a test runs this file from its source (decision 0014). */
+const BUILT = new URL('../../dist/pool/', import.meta.url);
+const CATALOG_PROCESS = fileURLToPath(new URL('catalog-process.js', BUILT));
+const FILENAME = fileURLToPath(new URL('worker.js', BUILT));
+/** Nothing of the parent's: its arguments are for its own thread. */
 const EXEC_ARGV: string[] = [];
 /**
  * Runs that need more than this end their worker, and at last cost the one run an attempt, not the
@@ -79,10 +81,7 @@ export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
 async function askCatalogProcess(
   question: CatalogQuestion,
 ): Promise<Extract<CatalogAnswer, { ok: true }>> {
-  const child = fork(CATALOG_PROCESS, {
-    execArgv: ['--import', import.meta.resolve('tsx')],
-    serialization: 'advanced',
-  });
+  const child = fork(CATALOG_PROCESS, { execArgv: EXEC_ARGV, serialization: 'advanced' });
   const ended = new Promise<never>((_, reject) => {
     child.once('error', reject);
     child.once('exit', (code, signal) =>

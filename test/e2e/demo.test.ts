@@ -33,7 +33,7 @@ async function runDemo(options: readonly string[] = [], changes: Record<string, 
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--import', 'tsx', 'demo/demo.ts', ...options], {
     cwd: ROOT,
-    env: { PATH, HOME, ...settings, ...changes },
+    env: { PATH, HOME, TSX_DISABLE_CACHE: '1', ...settings, ...changes },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = new Promise<number | null>((resolve, reject) => {

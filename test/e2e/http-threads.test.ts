@@ -337,11 +337,16 @@ describe('two threads', () => {
   );
 
   test('a second signal ends them at once, and not by an abort', async () => {
-    const server = await startServer({ DATABASE_URL: home.url, HTTP_THREADS: '2' });
-    const { port } = new URL(server.baseUrl);
-    const held = await openSocket(Number(port));
-    // A request under way: the clean stop would wait for its body.
-    await held.send('POST /v1/traces HTTP/1.1\r\nhost: test\r\ncontent-length: 2\r\n\r\n{');
+    const fresh = await createTestDatabase();
+    const server = await startServer({ DATABASE_URL: fresh.url, HTTP_THREADS: '2' });
+    const held = await openSocket(Number(new URL(server.observeUrl).port));
+    // A request under way, by a valid key: the clean stop would wait for its body.
+    const head = [
+      'POST /v1/traces HTTP/1.1',
+      'host: test',
+      'content-type: application/json',
+    ].concat([`authorization: Bearer ${server.firstKeys?.agent}`, 'content-length: 2']);
+    await held.send(`${head.join('\r\n')}\r\n\r\n{`);
     expect((await ask(`${server.baseUrl}/health`)).status).toBe(200);
     await waitFor(
       () => {
@@ -352,5 +357,6 @@ describe('two threads', () => {
     );
     expect(await server.exited).toEqual({ code: 143, signal: null });
     held.abort();
+    await fresh.drop();
   });
 });

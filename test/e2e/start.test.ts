@@ -3,7 +3,7 @@
  * two hosts on one port; the other description of the bare paths.
  */
 import { once } from 'node:events';
-import { appendFile, cp, mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises';
+import { appendFile, cp, readdir, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
+import { copyCheckout } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {
   findFreePort,
@@ -92,25 +93,10 @@ describe('a start that cannot succeed', () => {
   });
 });
 
-/** A copy of the checkout whose rule package is its own; everything else is the real one. */
-async function copyCheckout(): Promise<{ root: string; rules: string }> {
-  const root = await mkdtemp(join(tmpdir(), 'sluice-checkout-'));
-  for (const name of ['src', 'corpus', 'package.json', 'package-lock.json', 'tsconfig.json']) {
-    await cp(join(ROOT, name), join(root, name), { recursive: true });
-  }
-  const modules = join(root, 'node_modules');
-  await mkdir(modules);
-  for (const name of await readdir(join(ROOT, 'node_modules'))) {
-    if (name === 'agent-threat-rules') continue;
-    await symlink(join(ROOT, 'node_modules', name), join(modules, name));
-  }
-  const rules = join(modules, 'agent-threat-rules');
-  await cp(join(ROOT, 'node_modules', 'agent-threat-rules'), rules, { recursive: true });
-  return { root, rules };
-}
-
 test('a corpus file that is not what the manifest says: nothing starts', async () => {
-  const { root, rules } = await copyCheckout();
+  const root = await copyCheckout(['dist', 'corpus'], ['agent-threat-rules']);
+  const rules = join(root, 'node_modules', 'agent-threat-rules');
+  await cp(join(ROOT, 'node_modules', 'agent-threat-rules'), rules, { recursive: true });
   const DATA_DIR = join(root, 'data');
   const category = 'rules/prompt-injection';
   try {

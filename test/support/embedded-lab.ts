@@ -15,7 +15,7 @@ import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
 import { processIdentity } from '../../src/db/embedded-process.ts';
 import { findServer, stopServer } from '../../src/db/embedded-server.ts';
 
-const CHILD = fileURLToPath(new URL('./embedded-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('./embedded-child.js', import.meta.url));
 
 /** What the child process tells of its database. */
 export type Told = Omit<EmbeddedDatabase, 'stop'>;
@@ -64,7 +64,7 @@ export function openLab(): Lab {
       return database;
     },
     async child(dataDir, user) {
-      const child = spawn(process.execPath, ['--import', 'tsx', CHILD, dataDir], {
+      const child = spawn(process.execPath, [CHILD, dataDir], {
         ...user,
         detached: true,
         stdio: ['pipe', 'pipe', 'inherit'],

@@ -9,6 +9,6 @@ const timer = setInterval(() => {
   // What a thread runs is not known yet when this file is loaded.
   if (file === undefined || !existsSync(file)) return;
   clearInterval(timer);
-  if (process.argv[1]?.endsWith('acceptor-entry.js')) throw new Error('made to fail');
+  if (process.argv[1]?.endsWith('acceptor-thread.js')) throw new Error('made to fail');
 }, 20);
 timer.unref();

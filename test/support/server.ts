@@ -78,7 +78,7 @@ process.once('exit', () => {
  */
 export function launchServer(settings: Settings, root: string = ROOT): ServerProcess {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, ['--v8-pool-size=0', '--import', 'tsx', 'src/main.ts'], {
+  const child = spawn(process.execPath, ['--v8-pool-size=0', 'dist/main.js'], {
     cwd: root,
     env: { PATH, HOME, ...SETTINGS, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

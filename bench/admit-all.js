@@ -1,7 +1,5 @@
-/** Stands in for `src/http/minute-counts.ts` in a server that must not count (limiter-off.mjs). */
-import type { createMinuteCounts as counted, MinuteCounts } from '../src/http/minute-counts.ts';
-
-export const createMinuteCounts: typeof counted = (): MinuteCounts => {
+/** Stands in for `dist/http/minute-counts.js` in a server that must not count (limiter-off.mjs). */
+export const createMinuteCounts = () => {
   process.stderr.write('this server counts no requests\n');
   return {
     consume: async () => ({ admitted: true }),
@@ -10,7 +8,7 @@ export const createMinuteCounts: typeof counted = (): MinuteCounts => {
   };
 };
 
-function ofThreads(): never {
+function ofThreads() {
   throw new Error('a server that counts nothing has one thread: unset HTTP_THREADS');
 }
 

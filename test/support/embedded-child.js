@@ -3,11 +3,10 @@
  * JSON, and stops it once its standard input ends. Run by test/db/embedded.test.ts; handles no
  * signals, so that a test can kill it.
  */
+import { startEmbedded } from '../../dist/db/embedded.js';
+import { OperatorError } from '../../dist/errors.js';
 
-import { startEmbedded } from '../../src/db/embedded.ts';
-import { OperatorError } from '../../src/errors.ts';
-
-const tell = (line: object): boolean => process.stdout.write(`${JSON.stringify(line)}\n`);
+const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 const silent = { info: () => undefined, warn: () => undefined };
 
 try {

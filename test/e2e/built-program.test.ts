@@ -1,0 +1,178 @@
+/**
+ * What is run is what was built: `npm start` and `sluice` take their code from this folder alone. Before,
+ * tsx kept translated code under the temporary folder by a name that anybody could take first.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { appendFile, chmod, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { copyCheckout } from '../support/checkout.ts';
+import { runCommand } from '../support/command.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { ROOT, startServer } from '../support/server.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const run = promisify(execFile);
+/** What a checkout brings that `npm start` needs. */
+const SOURCES = ['src', 'bin', 'corpus', 'docs', 'tsconfig.json', 'tsconfig.build.json'].concat([
+  'README.md',
+  'ARCHITECTURE.md',
+  'CHANGELOG.md',
+]);
+
+describe('a temporary folder in which somebody else waits', () => {
+  let folder: string;
+  let marker: string;
+  let database: TestDatabase;
+
+  /** Runs the command line from its sources, as in development, with tsx's cache on. */
+  const runSources = () =>
+    run(process.execPath, ['--import', 'tsx', 'src/cli.ts', '--version'], {
+      cwd: ROOT,
+      env: { PATH: process.env.PATH, TMPDIR: folder },
+    });
+
+  /** What another user can do who knows the sources: the same names, other code. */
+  async function poison(): Promise<void> {
+    await runSources();
+    const [cache = ''] = (await readdir(folder)).filter((name) => name.startsWith('tsx-'));
+    const path = join(folder, cache);
+    const names = await readdir(path);
+    expect(names.length).toBeGreaterThan(100);
+    const payload = `import { writeFileSync as hostile } from 'node:fs';hostile(${JSON.stringify(marker)}, '');`;
+    for (const name of names) {
+      const entry = JSON.parse(await readFile(join(path, name), 'utf8'));
+      await writeFile(join(path, name), JSON.stringify({ ...entry, code: payload + entry.code }));
+    }
+    // The trap works: the same sources through tsx fall into it.
+    await runSources();
+    expect(existsSync(marker)).toBe(true);
+    await rm(marker);
+  }
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'sluice-shared-tmp-'));
+    await chmod(folder, 0o777);
+    marker = join(folder, 'hostile-code-ran');
+    database = await createTestDatabase();
+    await poison();
+  });
+  afterEach(async () => {
+    await database.drop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('runs no code in the server, its threads and processes, or a command', async () => {
+    const settings = { DATABASE_URL: database.url, TMPDIR: folder };
+    const before = await readdir(folder);
+    const server = await startServer({ ...settings, HTTP_THREADS: '2' });
+    try {
+      const { code } = await runCommand(['corpus', 'verify'], settings);
+      expect(code).toBe(0);
+    } finally {
+      await server.stop();
+    }
+    expect(existsSync(marker)).toBe(false);
+    expect(await readdir(folder)).toEqual(before);
+  });
+});
+
+/** How a program ended, and what it wrote. */
+async function outcome(file: string, args: readonly string[], cwd: string) {
+  const { PATH = '', HOME = '' } = process.env;
+  const done = run(file, [...args], { cwd, env: { PATH, HOME } });
+  return await done.then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    ({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }) => ({
+      code,
+      stdout,
+      stderr,
+    }),
+  );
+}
+
+describe('a checkout', () => {
+  test('npm start builds what is not built, and starts that; a change is built again', async () => {
+    const root = await copyCheckout(SOURCES, []);
+    const database = await createTestDatabase();
+    const { PATH = '', HOME = '' } = process.env;
+    const ports = { PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' };
+    const child = spawn('npm', ['start'], {
+      cwd: root,
+      env: { PATH, HOME, HOST: '127.0.0.1', DATABASE_URL: database.url, ...ports },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      detached: true,
+    });
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    let said = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    try {
+      await waitFor(() => said.includes('Stop: Ctrl-C.') || child.exitCode !== null, {
+        withinMs: 120_000,
+        what: () => `npm start is ready: ${said}`,
+      });
+      expect(said).toContain('Stop: Ctrl-C.');
+      const first = await readFile(join(root, 'dist', 'built-from'), 'utf8');
+
+      const help = await outcome('bin/sluice.js', ['--help'], root);
+      expect(help).toMatchObject({ code: 0, stderr: '' });
+      await appendFile(join(root, 'src', 'cli.ts'), `\nprocess.stdout.write('changed: yes');\n`);
+      expect(await outcome('npm', ['run', 'build'], root)).toMatchObject({ code: 0 });
+      expect(await readFile(join(root, 'dist', 'built-from'), 'utf8')).not.toBe(first);
+      const { stdout } = await outcome('bin/sluice.js', ['corpus', 'verify'], root);
+      expect(stdout).toContain('changed: yes');
+      expect((await readdir(root)).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
+    } finally {
+      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGTERM');
+      await ended;
+      await database.drop();
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+
+  test('without a compiler says which command was meant; what is built already is enough', async () => {
+    const root = await copyCheckout(SOURCES, ['typescript']);
+    try {
+      const start = await outcome('npm', ['start'], root);
+      expect(start.code).toBe(1);
+      expect(start.stderr).toContain('TypeScript is not installed');
+      expect(start.stderr).toContain('npm ci && npm prune --omit=dev');
+      const command = await outcome('bin/sluice.js', ['--help'], root);
+      expect(command.code).toBe(1);
+      expect(command.stderr).toMatch(/^sluice: dist\/ is missing: run `npm ci`/);
+
+      await cp(join(ROOT, 'dist'), join(root, 'dist'), { recursive: true });
+      expect(await outcome(process.execPath, ['bin/build.js'], root)).toMatchObject({ code: 0 });
+      expect(await outcome('bin/sluice.js', ['--help'], root)).toMatchObject({ code: 0 });
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  });
+});
+
+test('a package holds what was built and all that it reads, and no sources', async () => {
+  const { stdout } = await run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: ROOT,
+  });
+  const [pack] = JSON.parse(stdout) as [{ files: { path: string }[] }];
+  const files = pack.files.map(({ path }) => path);
+  for (const path of [
+    'bin/sluice.js',
+    'dist/main.js',
+    'dist/pool/worker.js',
+    'dist/db/migrations/0001-initial.sql',
+    'dist/web/assets/style.css',
+    'corpus/manifest.json',
+    'docs/security.md',
+    'ARCHITECTURE.md',
+  ]) {
+    expect(files).toContain(path);
+  }
+  expect(files.filter((path) => /^(src|test|bench|node_modules)\//.test(path))).toEqual([]);
+});
