@@ -63,7 +63,8 @@ function withoutPlaces(compile: PatternCompiler): PatternCompiler {
   return (source) => {
     const compiled = compile(source);
     if (compiled.pattern === null) return compiled;
-    return { pattern: { test: compiled.pattern.test, find }, reason: null };
+    const { test } = compiled.pattern;
+    return { pattern: { test, find, findShort: find }, reason: null };
   };
 }
 

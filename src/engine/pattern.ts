@@ -23,6 +23,11 @@ export interface Pattern {
    * Byte range of the leftmost match in `bytes`, or null. Slower than `test`: ask it after a hit.
    */
   find(bytes: Buffer): ByteRange | null;
+  /**
+   * As `find`, with repetitions that take as little as they can instead of as much: the match begins
+   * at the same place and ends sooner. Repetitions that are written lazy take much.
+   */
+  findShort(bytes: Buffer): ByteRange | null;
 }
 
 export interface ByteRange {
@@ -42,6 +47,8 @@ export type PatternCompiler = (source: string) => Compiled;
  * memory.
  */
 const FLAGS = 'iu';
+/** RE2's flag that swaps greedy and lazy repetitions. */
+const UNGREEDY = '(?U)';
 
 /** Look-around by the way it is written. */
 const LOOK_AROUNDS: Readonly<Record<string, string>> = {
@@ -107,14 +114,22 @@ function compile(source: string): Compiled {
 function toPattern(source: string, program: RE2): Pattern {
   /** made at the first hit: most patterns never have one, and most have no groups that capture */
   let finder: RE2 | null = null;
+  let ungreedy: RE2 | null = null;
   return {
     test: (bytes) => program.test(bytes),
     find: (bytes) => {
       finder ??= finderOf(source, program);
-      const match = finder.exec(bytes);
-      return match === null ? null : { start: match.index, end: match.index + match[0].byteLength };
+      return rangeOf(finder.exec(bytes));
+    },
+    findShort: (bytes) => {
+      ungreedy ??= new RE2(UNGREEDY + withoutCaptures(source), FLAGS);
+      return rangeOf(ungreedy.exec(bytes));
     },
   };
+}
+
+function rangeOf(match: { readonly index: number; readonly 0: Buffer } | null): ByteRange | null {
+  return match === null ? null : { start: match.index, end: match.index + match[0].byteLength };
 }
 
 function finderOf(source: string, program: RE2): RE2 {

@@ -8,9 +8,7 @@ import type { Surface, SurfaceText } from '../model.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
 import {
   type Changes,
-  changesOf,
-  rewritesOf,
-  rewritten,
+  normaliseWithChanges,
   settledLength,
   type TextRange,
   toWrittenRange,
@@ -29,8 +27,6 @@ export interface PreparedText {
   readonly bytes: number;
   readonly cut: boolean;
   readonly readings: readonly Reading[];
-  /** the same text with more of it to look at; itself when nothing was cut */
-  readonly wider: () => PreparedText;
 }
 
 /** One reading of a text. */
@@ -49,6 +45,11 @@ export interface Reading {
    * reading as well. Null where that is not known or does not hold.
    */
   readonly changes: () => Changes<Int32Array> | null;
+  /**
+   * The same reading of more of the text; null when there is no more, or no more is looked at
+   * (`PAST_CUT_BYTES_MAX`).
+   */
+  readonly wider: () => Reading | null;
 }
 
 /** A text on a surface of a step. */
@@ -139,69 +140,113 @@ function byStep(placements: readonly Placement[]): Placement[][] {
   return [...steps.values()];
 }
 
-/**
- * Prepares one text.
- * @param given offsets of hits are into it
- * @param capBytes most UTF-8 bytes to look at; the cut falls between characters
- */
-export function prepareText(given: string, capBytes: number): PreparedText {
-  // Half a character has no bytes of its own: as it is encoded, so it is read, unit for unit.
-  const text = given.toWellFormed();
-  // A character is at least a byte: what stands farther than the cap need not be encoded.
-  const near = Buffer.from(text.slice(0, Math.max(0, capBytes) + 1));
-  const cut = near.byteLength > capBytes;
-  const cutAt = cut ? boundaryBefore(near, capBytes) : near.byteLength;
-  const bytes = near.subarray(0, cutAt);
-  const firm = (length: number) => (cut ? length : Number.POSITIVE_INFINITY);
-  const readings: Reading[] = [
-    {
-      form: 'written',
-      bytes,
-      firmBytes: firm(cutAt),
-      toWritten: (range) => range,
-      toUnits: unitCounter(bytes),
-      changes: () => null,
-    },
-  ];
-  const visible = cut ? bytes.toString() : text;
-  const rewrites = rewritesOf(visible);
-  if (rewrites.length > 0) {
-    const normalised = rewritten(visible, rewrites);
-    const settled = cut ? normalised.slice(0, settledLength(visible)) : normalised;
-    const normalisedBytes = Buffer.from(normalised);
-    readings.push({
-      form: 'normalised',
-      bytes: normalisedBytes,
-      toUnits: unitCounter(normalisedBytes),
-      firmBytes: firm(Buffer.byteLength(settled)),
-      toWritten: (range) => toWrittenRange(rewrites, range),
-      // A match of the first reading that touches the cut may count for nothing.
-      changes: () => (cut ? null : inBytes(changesOf(rewrites, CHANGES_MAX), text, normalised)),
-    });
-  }
-  let wider: PreparedText | null = null;
-  const prepared: PreparedText = {
-    bytes: cutAt,
-    cut,
-    readings,
-    // Kept: many patterns may touch the same cut.
-    wider: () => {
-      if (cut) wider ??= prepareText(text, Math.max(2 * capBytes, WIDER_BYTES_MIN));
-      return wider ?? prepared;
-    },
-  };
-  return prepared;
-}
+/** A hit that touches the cut is followed this far past it: four times the default cap. */
+const PAST_CUT_BYTES_MAX = 256 * 1024;
 
-/** A text with more of them is another text altogether. */
+/** The first look past a cut is at least this far. */
+const WIDER_BYTES_MIN = 1024;
+
+/** A text with more changes is another text altogether. */
 const CHANGES_MAX = 200;
 
-function inBytes(
-  changes: Changes<readonly number[]> | null,
+/** A text, as long as any of it is looked at. */
+interface Source {
+  readonly text: string;
+  /** most UTF-8 bytes that are ever looked at */
+  readonly bytesMax: number;
+}
+
+/** The beginning of a text, cut between characters. */
+interface Beginning {
+  readonly text: string;
+  readonly bytes: Buffer;
+  /** most bytes there could have been */
+  readonly capBytes: number;
+  readonly cut: boolean;
+}
+
+/**
+ * Prepares one text.
+ * @param text offsets of hits are into it
+ * @param capBytes most UTF-8 bytes to look at; the cut falls between characters
+ */
+export function prepareText(text: string, capBytes: number): PreparedText {
+  const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
+  const beginning = beginningOf(text, capBytes);
+  const normalised = readNormalised(source, beginning);
+  return {
+    bytes: beginning.bytes.byteLength,
+    cut: beginning.cut,
+    readings: [readWritten(source, beginning), ...(normalised === null ? [] : [normalised])],
+  };
+}
+
+function beginningOf(text: string, capBytes: number): Beginning {
+  // A character is at least a byte: what lies farther than the cap need not be encoded. Half a
+  // character has no bytes of its own: as it is encoded, so it is read, unit for unit.
+  const near = text.slice(0, Math.max(0, capBytes) + 1).toWellFormed();
+  const encoded = Buffer.from(near);
+  if (encoded.byteLength <= capBytes) return { text: near, bytes: encoded, capBytes, cut: false };
+  const bytes = encoded.subarray(0, boundaryBefore(encoded, capBytes));
+  return { text: bytes.toString(), bytes, capBytes, cut: true };
+}
+
+function readWritten(source: Source, beginning: Beginning): Reading {
+  const { bytes, cut } = beginning;
+  return {
+    form: 'written',
+    bytes,
+    firmBytes: cut ? bytes.byteLength : Number.POSITIVE_INFINITY,
+    toWritten: (range) => range,
+    toUnits: unitCounter(bytes),
+    changes: () => null,
+    wider: widerOf(source, beginning, readWritten),
+  };
+}
+
+/** @returns null when there is nothing to normalise */
+function readNormalised(source: Source, beginning: Beginning): Reading | null {
+  const { text, bytes, cut } = beginning;
+  const { text: normalised, changes } = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
+  if (normalised === text) return null;
+  const normalisedBytes = Buffer.from(normalised);
+  const firm = cut
+    ? Buffer.byteLength(normalised.slice(0, settledLength(text)))
+    : Number.POSITIVE_INFINITY;
+  // A match of the first reading that touches the cut may count for nothing.
+  const inBytes = cut || changes === null ? null : changesInBytes(changes, text, normalised);
+  return {
+    form: 'normalised',
+    bytes: normalisedBytes,
+    firmBytes: firm,
+    toWritten: (range) => toWrittenRange(bytes.toString(), range),
+    toUnits: unitCounter(normalisedBytes),
+    changes: () => inBytes,
+    wider: widerOf(source, beginning, readNormalised),
+  };
+}
+
+/** Reads twice as far each time, when asked, and keeps it: many patterns may touch the same cut. */
+function widerOf(
+  source: Source,
+  { capBytes, cut }: Beginning,
+  read: (source: Source, beginning: Beginning) => Reading | null,
+): () => Reading | null {
+  let wider: Reading | null | undefined;
+  return () => {
+    if (wider !== undefined) return wider;
+    const reach = Math.min(Math.max(2 * capBytes, WIDER_BYTES_MIN), source.bytesMax);
+    const isMore = cut && reach > capBytes;
+    wider = isMore ? read(source, beginningOf(source.text, reach)) : null;
+    return wider;
+  };
+}
+
+function changesInBytes(
+  changes: Changes<readonly number[]>,
   written: string,
   read: string,
-): Changes<Int32Array> | null {
-  if (changes === null) return null;
+): Changes<Int32Array> {
   return {
     written: byteOffsets(written, changes.written),
     read: byteOffsets(read, changes.read),
@@ -219,9 +264,6 @@ function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
   });
 }
 
-/** The first look past a cut is at least this far. */
-const WIDER_BYTES_MIN = 1024;
-
 /**
  * The leftmost hit of a pattern in a text, as written if it hits there, else normalised.
  * @param find the leftmost match in a reading's bytes, by whichever way is quickest
@@ -235,7 +277,7 @@ export function search(
 ): TextHit | null {
   for (const reading of text.readings) {
     const found = find(reading);
-    const hit = found === null ? null : settle(pattern, text, reading, found);
+    const hit = found === null ? null : settle(pattern, reading, found);
     if (hit !== null) return hit;
   }
   return null;
@@ -245,29 +287,20 @@ export function search(
  * Confirms a hit and finds its place. A match that ends before the cut stands on the uncut text
  * too: RE2 has no look-ahead, so that nothing behind a match bears on it but, to `$` and `\b`, the
  * next character. Of any other match a wider look decides, twice as wide each time: what the cut
- * made disappears, what is real comes to its own end.
+ * made disappears, what is real comes to its own end. A match that goes on past
+ * `PAST_CUT_BYTES_MAX` holds when a shorter one does (`x{10,}` needs ten); else it is missed.
  */
-function settle(
-  pattern: Pattern,
-  cutText: PreparedText,
-  cutReading: Reading,
-  cutFound: ByteRange,
-): TextHit | null {
-  if (cutFound.end < cutReading.firmBytes) return toHit(cutFound, cutReading);
-  let text = cutText.wider();
-  let reading = readingOf(text, cutReading);
-  while (reading !== undefined) {
+function settle(pattern: Pattern, cut: Reading, cutFound: ByteRange): TextHit | null {
+  if (cutFound.end < cut.firmBytes) return toHit(cutFound, cut);
+  let widest = cut;
+  for (let reading = cut.wider(); reading !== null; reading = reading.wider()) {
     const found = pattern.find(reading.bytes);
-    if (found === null || found.start >= cutReading.bytes.byteLength) return null;
+    if (found === null || found.start >= cut.bytes.byteLength) return null;
     if (found.end < reading.firmBytes) return toHit(found, reading);
-    text = text.wider();
-    reading = readingOf(text, cutReading);
+    widest = reading;
   }
-  return null;
-}
-
-function readingOf({ readings }: PreparedText, { form }: Reading): Reading | undefined {
-  return readings.find((reading) => reading.form === form);
+  const short = pattern.findShort(widest.bytes);
+  return short !== null && short.end < widest.firmBytes ? toHit(short, widest) : null;
 }
 
 function toHit(range: ByteRange, { form, toWritten, toUnits }: Reading): TextHit {

@@ -51,16 +51,21 @@ const LATIN_OF = new Map(
   }),
 );
 
-/** A cluster that reads otherwise than it is written: UTF-16 offsets into the text. */
-export interface Rewrite extends TextRange {
-  readonly read: string;
-}
+/**
+ * Takes a cluster that reads otherwise than it is written.
+ * @param start UTF-16 offset into the text
+ * @param end exclusive
+ * @returns false to end the walk
+ */
+type VisitRewrite = (start: number, end: number, read: string) => boolean;
 
-/** Every cluster of a text that reads otherwise, in order; none when there is nothing to normalise. */
-export function rewritesOf(text: string): readonly Rewrite[] {
-  const rewrites: Rewrite[] = [];
+/**
+ * Visits every cluster of a text that reads otherwise, in order. Nothing is kept per cluster: a text
+ * may have one at every letter (an object for each took 1.3 GB for 8,000,000 letters).
+ */
+function visitRewrites(text: string, visit: VisitRewrite): void {
   let at = text.search(NOT_ASCII);
-  if (at === -1) return rewrites;
+  if (at === -1) return;
   while (at < text.length) {
     const unit = text.charCodeAt(at);
     const kind = kindOf(unit);
@@ -69,22 +74,21 @@ export function rewritesOf(text: string): readonly Rewrite[] {
       const from = kind === ATTACHING ? Math.max(0, at - 1) : at;
       at += 1;
       while (at < text.length && kindOf(text.charCodeAt(at)) === ATTACHING) at += 1;
-      addClusters(rewrites, text, from, at);
+      if (!visitClusters(text, from, at, visit)) return;
       continue;
     }
-    if (kind === ODD) rewrites.push({ start: at, end: at + 1, read: odd.get(unit) ?? '' });
+    if (kind === ODD && !visit(at, at + 1, odd.get(unit) ?? '')) return;
     at += 1;
   }
-  return rewrites;
 }
 
-function addClusters(rewrites: Rewrite[], text: string, from: number, to: number): void {
+function visitClusters(text: string, from: number, to: number, visit: VisitRewrite): boolean {
   for (const { 0: cluster, index } of text.slice(from, to).matchAll(CLUSTER)) {
     const read = normaliseCluster(cluster);
-    if (read === cluster) continue;
     const start = from + index;
-    rewrites.push({ start, end: start + cluster.length, read });
+    if (read !== cluster && !visit(start, start + cluster.length, read)) return false;
   }
+  return true;
 }
 
 /**
@@ -116,54 +120,67 @@ function learn(unit: number): number {
   return kind;
 }
 
-/** The text as a reader is deceived into seeing it. */
-export function rewritten(text: string, rewrites: readonly Rewrite[]): string {
-  let read = '';
-  let from = 0;
-  for (const { start, end, read: cluster } of rewrites) {
-    read += text.slice(from, start) + cluster;
-    from = end;
-  }
-  return read + text.slice(from);
-}
-
-/** The same in one step: the very same string when there is nothing to normalise. */
-export function normalise(text: string): string {
-  return rewritten(text, rewritesOf(text));
-}
-
 /** Where two readings of a text differ: pairs of offsets, in order, end exclusive; pair by pair. */
 export interface Changes<Offsets> {
   readonly written: Offsets;
   readonly read: Offsets;
 }
 
+export interface Normalised {
+  /** the text as a reader is deceived into seeing it; the very same string when nothing changes */
+  readonly text: string;
+  /**
+   * Where it differs from the written text: UTF-16 offsets, whole clusters, those that touch as one.
+   * Outside them both have the same characters. Null when there are more than were asked for.
+   */
+  readonly changes: Changes<readonly number[]> | null;
+}
+
+/** Stretches joined at a time: one string out of millions of pieces takes 64 bytes for each. */
+const PIECES_MAX = 4096;
+
 /**
- * Where the text and its normalised reading differ: UTF-16 offsets, whole clusters, those that touch
- * as one. Outside them both have the same characters.
- * @returns null when there are more than `most` such stretches
+ * Normalises a text.
+ * @param changesMax past so many changes they are not listed
  */
-export function changesOf(
-  rewrites: readonly Rewrite[],
-  most: number,
-): Changes<readonly number[]> | null {
+export function normaliseWithChanges(text: string, changesMax: number): Normalised {
   const written: number[] = [];
   const read: number[] = [];
+  let isListed = true;
+  let pieces: string[] = [];
+  const joined: string[] = [];
+  let from = 0;
   let behind = 0;
-  for (const rewrite of rewrites) {
-    const readEnd = rewrite.start + behind + rewrite.read.length;
-    if (written.at(-1) === rewrite.start) {
-      written[written.length - 1] = rewrite.end;
-      read[read.length - 1] = readEnd;
-    } else if (written.length === 2 * most) {
-      return null;
-    } else {
-      written.push(rewrite.start, rewrite.end);
-      read.push(rewrite.start + behind, readEnd);
+  visitRewrites(text, (start, end, cluster) => {
+    if (start > from) pieces.push(text.slice(from, start));
+    pieces.push(cluster);
+    if (pieces.length >= PIECES_MAX) {
+      joined.push(pieces.join(''));
+      pieces = [];
     }
-    behind = readEnd - rewrite.end;
-  }
-  return { written, read };
+    from = end;
+    const readEnd = start + behind + cluster.length;
+    if (written.length > 0 && written.at(-1) === start) {
+      written[written.length - 1] = end;
+      read[read.length - 1] = readEnd;
+    } else if (written.length === 2 * changesMax) {
+      isListed = false;
+    } else {
+      written.push(start, end);
+      read.push(start + behind, readEnd);
+    }
+    behind = readEnd - end;
+    return true;
+  });
+  const changes = isListed ? { written, read } : null;
+  if (from === 0) return { text, changes };
+  joined.push(...pieces, text.slice(from));
+  return { text: joined.join(''), changes };
+}
+
+/** The text as a reader is deceived into seeing it; the very same string when nothing changes. */
+export function normalise(text: string): string {
+  return normaliseWithChanges(text, 0).text;
 }
 
 /**
@@ -176,7 +193,12 @@ export function settledLength(text: string): number {
   const tail = text.slice(letter);
   let end = letter;
   for (const { index } of tail.matchAll(CLUSTER)) end = letter + index;
-  return normalise(text.slice(0, end)).length;
+  let length = end;
+  visitRewrites(text.slice(0, end), (from, to, read) => {
+    length += read.length - (to - from);
+    return true;
+  });
+  return length;
 }
 
 /** Where the last character stands that attaches to none before it; 0 when there is none. */
@@ -196,24 +218,29 @@ function lastLetter(text: string): number {
 /**
  * Maps a range of the normalised text back to the written one. A cluster that reads otherwise is taken
  * whole: nothing of what produced the range is missing.
- * @param rewrites of the text
+ * Walks over the text up to the range's end.
+ * @param text as it was written
  * @param range offsets into the normalised text
  * @returns offsets into the text
  */
-export function toWrittenRange(rewrites: readonly Rewrite[], range: TextRange): TextRange {
+export function toWrittenRange(text: string, range: TextRange): TextRange {
   let start: number | null = null;
+  let end: number | null = null;
   // How much farther on the written text is, behind what was passed.
   let ahead = 0;
-  for (const rewrite of rewrites) {
-    const readStart = rewrite.start - ahead;
-    const readEnd = readStart + rewrite.read.length;
+  visitRewrites(text, (from, to, read) => {
+    const readStart = from - ahead;
+    const readEnd = readStart + read.length;
     if (range.start < readStart) start ??= range.start + ahead;
-    if (range.end <= readStart) break;
-    if (range.start < readEnd) start ??= rewrite.start;
-    ahead = rewrite.end - readEnd;
-    if (range.end <= readEnd) return { start: start ?? rewrite.end, end: rewrite.end };
-  }
-  return { start: start ?? range.start + ahead, end: range.end + ahead };
+    if (range.end <= readStart) return false;
+    if (range.start < readEnd) start ??= from;
+    ahead = to - readEnd;
+    if (range.end > readEnd) return true;
+    start ??= to;
+    end = to;
+    return false;
+  });
+  return { start: start ?? range.start + ahead, end: end ?? range.end + ahead };
 }
 
 function normaliseCluster(cluster: string): string {

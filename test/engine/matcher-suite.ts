@@ -221,6 +221,29 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       ]);
     });
 
+    it.each([
+      ['written', 'x'],
+      ['normalised', 'о'],
+    ])('misses a hit whose end lies too far past the cut: %s', (_form, letter) => {
+      const rule = tinyRule({ conditions: [['content', 'u:[xo]+(?:!|$)']] });
+      const settings = { enabled: () => true, capBytes: 20 };
+      const match = (length: number) =>
+        create([rule]).match([text(0, 'step_input', `u:${letter.repeat(length)}`)], settings);
+      expect(match(100_000).hits).toMatchObject([{ start: 0, end: 100_002 }]);
+      // Not `undecided`: what lies past the cap is missed, and the text counts as truncated.
+      expect(match(300_000)).toEqual({ hits: [], undecided: [], texts: 1, truncated: 1 });
+    });
+
+    it('keeps a hit that goes on far past the cut when the beginning of it is one', () => {
+      const rule = tinyRule({ conditions: [['content', 'redis://\\S{10,}']] });
+      for (const letter of ['x', 'о']) {
+        const content = `${'an '.repeat(10)}redis://${letter.repeat(400_000)}`;
+        expect(hitsOf([rule], [text(0, 'step_input', content)], 60)).toMatchObject([
+          { start: 30, end: 48 },
+        ]);
+      }
+    });
+
     it('takes an empty match of an uncut text, and none that the cut made', () => {
       const rule = tinyRule({ conditions: [['content', '(?m)$|bar']] });
       expect(hitsOf([rule], [text(0, 'step_input', 'foo')], 3)).toMatchObject([

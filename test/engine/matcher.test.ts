@@ -21,6 +21,7 @@ describe('plain matcher: undecided', () => {
         return bytes.includes(source);
       },
       find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+      findShort: () => null,
     },
     reason: null,
   });
@@ -44,6 +45,7 @@ describe('plain matcher: undecided', () => {
           return bytes.includes(source);
         },
         find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
+        findShort: () => null,
       },
       reason: null,
     });
@@ -66,7 +68,7 @@ describe('plain matcher: undecided', () => {
 
   it('is undecided when a hit cannot be found again', () => {
     const forgetful = (): Compiled => ({
-      pattern: { test: () => true, find: () => null },
+      pattern: { test: () => true, find: () => null, findShort: () => null },
       reason: null,
     });
     const texts = [{ step: 0, surface: 'step_input', text: 'x' } as const];

@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  changesOf,
   normalise,
-  rewritesOf,
+  normaliseWithChanges,
   settledLength,
   type TextRange,
   toWrittenRange,
@@ -46,8 +45,8 @@ const tricky = fc
   )
   .map((parts) => parts.join(''));
 
-const toWritten = (text: string, range: TextRange) => toWrittenRange(rewritesOf(text), range);
-const changesIn = (text: string, most: number) => changesOf(rewritesOf(text), most);
+const toWritten = (text: string, range: TextRange) => toWrittenRange(text, range);
+const changesIn = (text: string, most: number) => normaliseWithChanges(text, most).changes;
 
 describe('normalise', () => {
   it('returns ASCII as the very string', () => {
@@ -120,7 +119,7 @@ describe('toWrittenRange', () => {
   });
 });
 
-describe('changesOf', () => {
+describe('normaliseWithChanges', () => {
   it.each<[string, number[]]>([
     ['plain', []],
     ['a — dash, 漢字', []],
