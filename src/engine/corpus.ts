@@ -6,7 +6,8 @@
  * returned. Must never parse a rule, fetch anything, or accept a file the manifest does not name.
  */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { type Dirent, readdirSync, readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Snapshot } from '../model.ts';
@@ -45,16 +46,17 @@ export interface CorpusProblem {
   readonly subject: string;
 }
 
+/** Problems that the message of a `CorpusError` names. */
+const NAMED_MAX = 20;
+
 /** The corpus is not the reviewed one. Holds every problem found, not the first. */
 export class CorpusError extends Error {
   readonly problems: readonly CorpusProblem[];
 
   constructor(problems: readonly CorpusProblem[]) {
-    super(
-      `the rule corpus cannot be trusted: ${problems
-        .map(({ kind, subject }) => `${kind} ${subject}`)
-        .join('; ')}`,
-    );
+    const named = problems.slice(0, NAMED_MAX).map(({ kind, subject }) => `${kind} ${subject}`);
+    const more = problems.length > NAMED_MAX ? `; and ${problems.length - NAMED_MAX} more` : '';
+    super(`the rule corpus cannot be trusted: ${named.join('; ')}${more}`);
     this.name = 'CorpusError';
     this.problems = problems;
   }
@@ -77,7 +79,11 @@ export interface VerifiedCorpus {
  * @throws CorpusError when it cannot be read as a manifest
  */
 export function loadManifest(path: string): Manifest {
-  const parsed = ManifestSchema.safeParse(readJson(path));
+  return toManifest(readJson(path), path);
+}
+
+function toManifest(json: unknown, path: string): Manifest {
+  const parsed = ManifestSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new CorpusError(
     parsed.error.issues.map((issue) => ({
@@ -122,34 +128,67 @@ export function buildManifest(packageDir: string, integrity: string): Manifest {
  *   version, and a manifest whose digest does not fit its list
  */
 export function verifyCorpus(packageDir: string, manifest: Manifest): VerifiedCorpus {
-  const problems: CorpusProblem[] = [];
-  if (filesDigest(manifest.files) !== manifest.sha256) {
-    problems.push({ kind: 'manifest_digest', subject: manifest.sha256 });
-  }
-  const { name, version } = readPackage(packageDir);
-  if (name !== manifest.package || version !== manifest.version) {
-    problems.push({ kind: 'package_mismatch', subject: `${name}@${version}` });
-  }
   const listed = listRuleFiles(packageDir);
-  problems.push(...listed.problems);
-  const present = new Set(listed.paths);
-  for (const path of Object.keys(manifest.files)) {
-    if (!present.has(path)) problems.push({ kind: 'file_missing', subject: path });
-  }
+  const problems = listProblems(manifest, readPackage(packageDir), listed);
   const files: CorpusFile[] = [];
   for (const path of listed.paths) {
-    const expected = Object.hasOwn(manifest.files, path) ? manifest.files[path] : undefined;
-    if (expected === undefined) {
-      problems.push({ kind: 'file_extra', subject: path });
-      continue;
-    }
+    const expected = digestOf(manifest, path);
+    if (expected === undefined) continue;
     const bytes = readFileSync(join(packageDir, path));
     if (sha256(bytes) === expected) files.push({ path, bytes });
     else problems.push({ kind: 'file_altered', subject: path });
   }
   if (problems.length > 0) throw new CorpusError(problems);
-  const { date, sha256: digest } = manifest;
+  const { date, sha256: digest, version } = manifest;
   return { snapshot: { version, date, files: files.length, sha256: digest }, files };
+}
+
+/**
+ * Makes the checks of `verifyCorpus` without blocking: one file at a time, none of them kept.
+ *
+ * @throws CorpusError when a file differs; anything else means that the check could not be made
+ */
+export async function checkCorpus(packageDir: string, manifestPath: string): Promise<void> {
+  const manifest = toManifest(await readJsonAsync(manifestPath), manifestPath);
+  const packagePath = join(packageDir, 'package.json');
+  const installed = toPackage(await readJsonAsync(packagePath), packagePath);
+  const listed = await listRuleFilesAsync(packageDir);
+  const problems = listProblems(manifest, installed, listed);
+  for (const path of listed.paths) {
+    const expected = digestOf(manifest, path);
+    if (expected === undefined) continue;
+    const digest = sha256(await readFile(join(packageDir, path)));
+    if (digest !== expected) problems.push({ kind: 'file_altered', subject: path });
+  }
+  if (problems.length > 0) throw new CorpusError(problems);
+}
+
+/** What is wrong before any rule file is read. */
+function listProblems(
+  manifest: Manifest,
+  { name, version }: Package,
+  listed: RuleFiles,
+): CorpusProblem[] {
+  const problems = [...listed.problems];
+  if (filesDigest(manifest.files) !== manifest.sha256) {
+    problems.push({ kind: 'manifest_digest', subject: manifest.sha256 });
+  }
+  if (name !== manifest.package || version !== manifest.version) {
+    problems.push({ kind: 'package_mismatch', subject: `${name}@${version}` });
+  }
+  const present = new Set(listed.paths);
+  for (const path of Object.keys(manifest.files)) {
+    if (!present.has(path)) problems.push({ kind: 'file_missing', subject: path });
+  }
+  for (const path of listed.paths) {
+    if (digestOf(manifest, path) === undefined)
+      problems.push({ kind: 'file_extra', subject: path });
+  }
+  return problems;
+}
+
+function digestOf({ files }: Manifest, path: string): string | undefined {
+  return Object.hasOwn(files, path) ? files[path] : undefined;
 }
 
 /** The text of a manifest file: the same manifest always gives the same bytes. */
@@ -165,27 +204,62 @@ function filesDigest(files: Readonly<Record<string, string>>): string {
   return sha256(lines.join(''));
 }
 
+interface RuleFiles {
+  readonly paths: string[];
+  readonly problems: CorpusProblem[];
+}
+
 /** Every name under rules/, by path. Symbolic links and the like are problems, never followed. */
-function listRuleFiles(packageDir: string): { paths: string[]; problems: CorpusProblem[] } {
-  const paths: string[] = [];
-  const problems: CorpusProblem[] = [];
+function listRuleFiles(packageDir: string): RuleFiles {
+  const found: RuleFiles = { paths: [], problems: [] };
   const visit = (folder: string): void => {
-    for (const entry of readdirSync(join(packageDir, folder), { withFileTypes: true })) {
-      const path = `${folder}/${entry.name}`;
-      if (entry.isDirectory()) visit(path);
-      else if (entry.isFile()) paths.push(path);
-      else problems.push({ kind: 'not_a_file', subject: path });
-    }
+    const entries = readdirSync(join(packageDir, folder), { withFileTypes: true });
+    for (const inner of noteEntries(folder, entries, found)) visit(inner);
   };
   visit('rules');
-  return { paths: paths.sort(), problems };
+  found.paths.sort();
+  return found;
+}
+
+/** The same without blocking. */
+async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
+  const found: RuleFiles = { paths: [], problems: [] };
+  const visit = async (folder: string): Promise<void> => {
+    const reading = readdir(join(packageDir, folder), { withFileTypes: true });
+    const entries = await reading.catch((error: unknown) => {
+      // Its files are missing.
+      if (isAbsent(error)) return [];
+      throw error;
+    });
+    for (const inner of noteEntries(folder, entries, found)) await visit(inner);
+  };
+  await visit('rules');
+  found.paths.sort();
+  return found;
+}
+
+/** @returns the folders among them */
+function noteEntries(folder: string, entries: readonly Dirent[], found: RuleFiles): string[] {
+  const folders: string[] = [];
+  for (const entry of entries) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) folders.push(path);
+    else if (entry.isFile()) found.paths.push(path);
+    else found.problems.push({ kind: 'not_a_file', subject: path });
+  }
+  return folders;
 }
 
 const PackageSchema = z.object({ name: z.string(), version: z.string() });
+type Package = z.infer<typeof PackageSchema>;
 
-function readPackage(packageDir: string): z.infer<typeof PackageSchema> {
+function readPackage(packageDir: string): Package {
   const path = join(packageDir, 'package.json');
-  const parsed = PackageSchema.safeParse(readJson(path));
+  return toPackage(readJson(path), path);
+}
+
+function toPackage(json: unknown, path: string): Package {
+  const parsed = PackageSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   throw new CorpusError([{ kind: 'package_mismatch', subject: path }]);
 }
@@ -195,12 +269,30 @@ function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (error instanceof SyntaxError || (error instanceof Error && 'code' in error)) {
-      return undefined;
-    }
+    if (isNoJson(error)) return undefined;
     throw error;
   }
 }
+
+async function readJsonAsync(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (isNoJson(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Is the file to blame? A disk that fails or too many open files say nothing about it. */
+function isNoJson(error: unknown): boolean {
+  return error instanceof SyntaxError || isAbsent(error);
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ABSENT.has(error.code);
+}
+
+const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
 
 /**
  * The date line of a rule file, by line and not by YAML: it must not depend on the file parsing.

@@ -1,38 +1,70 @@
 /**
- * Is the corpus on disk still the pinned one? Checked at start and every few minutes after. The rules in
- * memory stay trusted, they were verified; but a process that would not start again is not ready.
+ * Is the corpus on disk still the pinned one? Checked at start and every few minutes after, file by
+ * file in this thread, apart from the threads that match. The rules in memory stay trusted, they were
+ * verified; but a process that would not start again is not ready.
+ *
+ * Only files that differ make the probe fail. A check that cannot be made is reported and repeated
+ * soon; the last result stays.
  */
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { CorpusError, checkCorpus } from '../engine/corpus.ts';
 import type { Probe } from '../http/probe-routes.ts';
 import type { Events } from '../observe/events.ts';
 import type { CatalogTask } from '../pool/tasks.ts';
-import type { Workers } from '../pool/workers.ts';
 import type { StopOrder } from './stop-order.ts';
-import { repeat } from './upkeep.ts';
 
-const INTERVAL_MS = 5 * 60_000;
+export interface CorpusWatchTiming {
+  readonly intervalMs: number;
+  /** after a check that could not be made */
+  readonly retryMs: number;
+}
+
+const TIMING: CorpusWatchTiming = { intervalMs: 5 * 60_000, retryMs: 10_000 };
 
 /**
- * Begins checking; the corpus counts as verified until a check says otherwise.
+ * Begins checking; the corpus counts as verified until a check says otherwise. Stopping does not wait
+ * for a check.
  *
- * @returns the `corpus` probe: rejects while the last check has failed
+ * @param timing other than the service's, for tests
+ * @returns the `corpus` probe: rejects while the corpus differs, with what differs
  */
 export function watchCorpus(
-  workers: Pick<Workers, 'checkCorpus'>,
-  task: CatalogTask,
-  events: Pick<Events, 'corpusDiffers'>,
-  stops: StopOrder,
+  { packageDir, manifestPath }: CatalogTask,
+  events: Pick<Events, 'corpusDiffers' | 'corpusUnchecked'>,
+  stops: Pick<StopOrder, 'add'>,
+  { intervalMs, retryMs }: CorpusWatchTiming = TIMING,
 ): Probe {
-  let failure: unknown = null;
-  const check = async (): Promise<void> => {
-    await workers.checkCorpus(task);
-    failure = null;
+  let difference: CorpusError | null = null;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  /** @returns how long to wait for the next check, in milliseconds */
+  const check = async (): Promise<number> => {
+    try {
+      await checkCorpus(packageDir, manifestPath);
+      difference = null;
+    } catch (error) {
+      if (signal.aborted) return 0;
+      if (!(error instanceof CorpusError)) {
+        events.corpusUnchecked(error);
+        return retryMs;
+      }
+      difference = error;
+      events.corpusDiffers(error);
+    }
+    return intervalMs;
   };
-  const upkeep = repeat(check, INTERVAL_MS, (error) => {
-    failure = error;
-    events.corpusDiffers(error);
-  });
-  stops.add('corpus watch', upkeep.stop);
+  const watch = async (): Promise<void> => {
+    // The start has verified it.
+    let waitMs = intervalMs;
+    while (!signal.aborted) {
+      await delay(waitMs, undefined, { signal, ref: false }).catch(() => {});
+      if (!signal.aborted) waitMs = await check();
+    }
+  };
+  void watch();
+  stops.add('corpus watch', () => stopping.abort());
   return async () => {
-    if (failure !== null) throw failure;
+    if (difference !== null) throw difference;
   };
 }

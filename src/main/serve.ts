@@ -91,7 +91,7 @@ export async function serve(
   const { pass, workers } = createPass(config, open, matching, events);
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
-  const corpusProbe = watchCorpus(workers, corpusTask, events, stops);
+  const corpusProbe = watchCorpus(corpusTask, events, stops);
   const main = { corpus: corpusProbe, pass: () => pass.check() };
   const parts = { config, open, catalog, main, observer };
   const acceptors =

@@ -164,6 +164,13 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'corpus' });
       log.error(errorFacts(error), 'the rule corpus on disk is no longer the pinned one');
     },
+    corpusUnchecked(error: unknown): void {
+      metrics.faults.inc({ place: 'corpus_check' });
+      log.error(
+        errorFacts(error),
+        'the rule corpus on disk could not be checked; tried again soon',
+      );
+    },
     stopFailed(step: string, error: unknown): void {
       metrics.faults.inc({ place: 'stop' });
       log.error({ step, ...errorFacts(error) }, 'a step of stopping failed');

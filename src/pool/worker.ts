@@ -1,18 +1,15 @@
 /**
- * What runs inside a worker thread: checking the corpus, and evaluating runs over database
- * connections of its own. It never decides what becomes of a run that it could not evaluate: it says
+ * What runs inside a worker thread: evaluating runs over database connections of its own. It never decides what becomes of a run that it could not evaluate: it says
  * why, and the pass settles it.
  */
 import { setPriority } from 'node:os';
 import { workerData } from 'piscina';
 
 import { createDatabase } from '../db/database.ts';
-import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
 import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
 import { createPatternCompiler } from '../engine/pattern.ts';
 import { evaluateTask, Turns, type Workshop } from './evaluate-task.ts';
 import {
-  type CatalogTask,
   type EvaluateTask,
   TASKS_PER_THREAD,
   type TaskOutcome,
@@ -47,11 +44,6 @@ function stepBack(): void {
   } catch {
     // Not allowed here: the threads share the cores as equals.
   }
-}
-
-/** Compares the files on disk with the manifest once more. */
-export function checkCorpus({ packageDir, manifestPath }: CatalogTask): void {
-  verifyCorpus(packageDir, loadManifest(manifestPath));
 }
 
 /** Evaluates runs and stores what was found; whoever asked settles what was not decided. */

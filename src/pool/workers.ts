@@ -33,9 +33,6 @@ const EXEC_ARGV: string[] = [];
  */
 const WORKER_HEAP_MB = 2048;
 
-/** A check of the corpus never overlaps the one before. */
-const CHECKS_QUEUED_MAX = 1;
-
 export interface MatchThread {
   /**
    * `TASKS_PER_THREAD` at a time. Rejects when the thread ended over it, or over another of its
@@ -48,8 +45,6 @@ export interface MatchThread {
 
 export interface Workers {
   readonly threads: readonly MatchThread[];
-  /** Rejects when the corpus on disk is no longer the pinned one. */
-  readonly checkCorpus: (task: CatalogTask) => Promise<void>;
   /** Ends the threads, wherever they are. */
   readonly close: () => Promise<void>;
 }
@@ -106,16 +101,13 @@ class Thread implements MatchThread {
     this.#pool = create();
   }
 
-  evaluate = (task: EvaluateTask): Promise<TaskOutcome> => this.run('evaluate', task);
+  evaluate = async (task: EvaluateTask): Promise<TaskOutcome> =>
+    (await this.#pool.run(task, { name: 'evaluate' })) as TaskOutcome;
 
   end = (): void => {
     this.#destroy();
     this.#pool = this.#create();
   };
-
-  async run<T>(name: string, task: unknown): Promise<T> {
-    return (await this.#pool.run(task, { name })) as T;
-  }
 
   async close(): Promise<void> {
     this.#destroy();
@@ -146,7 +138,7 @@ export function startWorkers(
       maxThreads: 1,
       concurrentTasksPerWorker: TASKS_PER_THREAD,
       // The pass asks for no more at a time. More is a mistake of ours and rejects.
-      maxQueue: TASKS_PER_THREAD + CHECKS_QUEUED_MAX,
+      maxQueue: TASKS_PER_THREAD,
       // Asynchronous work (the database) must go on while a worker waits for its next task.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
@@ -157,9 +149,6 @@ export function startWorkers(
   const threads = Array.from({ length: count }, () => new Thread(create));
   return {
     threads,
-    checkCorpus: async (task) => {
-      await threads[0]?.run('checkCorpus', task);
-    },
     close: async () => {
       await Promise.all(threads.map((thread) => thread.close()));
     },
