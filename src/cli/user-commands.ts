@@ -2,9 +2,11 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { COMMAND_LINE } from '../db/audit.ts';
+import type { Database } from '../db/database.ts';
 import { generatePassword } from '../db/passwords.ts';
 import { createMember, resetPassword } from '../db/user-writes.ts';
 import { listUsers } from '../db/users.ts';
+import { listLinkWorkspaces } from '../db/workspace-accounts.ts';
 import { findWorkspace } from '../db/workspaces.ts';
 import { OperatorError, SluiceError } from '../errors.ts';
 import { email as address } from '../http/person-fields.ts';
@@ -30,27 +32,60 @@ function emailAddress(text: string): string {
   return parsed.data;
 }
 
+/** What an operator reads about accounts of the address that invitations' links made. */
+function linkNote(slugs: readonly string[]): string[] {
+  if (slugs.length === 0) return [];
+  const places = slugs.map((slug) => `"${slug}"`).join(', ');
+  return [
+    `Another account of this address was made through an invitation's link of ${places}. It has its ` +
+      'own password, stays there, and gets nothing here.',
+  ];
+}
+
+/** Why `user create` cannot add an address to a workspace, with the next step. */
+async function alreadyMember(
+  database: Database,
+  email: string,
+  slug: string,
+): Promise<OperatorError> {
+  const already = `${email} is a member of "${slug}" already.`;
+  if (!(await listLinkWorkspaces(database, email)).includes(slug))
+    return new OperatorError(already);
+  return new OperatorError(
+    `${already} Its account was made through an invitation's link: remove the member, then run this ` +
+      'again to make an account with a password of yours.',
+  );
+}
+
 async function create(email: string, options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    const workspace = await findWorkspace(database, options.workspace ?? null);
+    const { id: workspaceId, slug } = await findWorkspace(database, options.workspace ?? null);
     const password = generatePassword();
     const { role } = options;
     const { user, isNew } = await createMember(
       database,
-      { workspaceId: workspace.id, email, displayName: options.name ?? email, role, password },
+      { workspaceId, email, displayName: options.name ?? email, role, password },
       COMMAND_LINE,
-    ).catch((error: unknown) => {
+    ).catch(async (error: unknown) => {
       if (!(error instanceof SluiceError) || error.code !== 'conflict') throw error;
-      throw new OperatorError(`${email} is a member of "${workspace.slug}" already.`);
+      throw await alreadyMember(database, email, slug);
     });
-    const made = { id: user.id, email: user.email, role, workspace: workspace.slug };
-    answer(options, { ...made, password: isNew ? password : null }, () =>
-      isNew
-        ? [
-            `${user.email} is ${role} of "${workspace.slug}". The password, shown this once:`,
-            paint.green(password),
-          ].join('\n')
-        : `${user.email} had an account and keeps its password; ${role} of "${workspace.slug}" now.`,
+    const linkMade = await listLinkWorkspaces(database, email);
+    const made = {
+      id: user.id,
+      email: user.email,
+      role,
+      workspace: slug,
+      password: isNew ? password : null,
+      ...(linkMade.length === 0 ? {} : { link_accounts: linkMade }),
+    };
+    answer(options, made, () =>
+      [
+        isNew
+          ? `${user.email} is ${role} of "${slug}". The password, shown this once:\n${paint.green(password)}`
+          : `${user.email} had an account and keeps its password; ${role} of "${slug}" now.`,
+        ...linkNote(linkMade),
+      ].join('\n'),
     );
   });
 }
@@ -65,6 +100,7 @@ async function list(options: ListOptions): Promise<void> {
       email: user.email,
       display_name: user.displayName,
       memberships: user.memberships,
+      only_workspace: user.onlyWorkspace,
       created_at: user.createdAt,
       last_seen_at: user.lastSeenAt,
     }));
@@ -81,7 +117,7 @@ async function list(options: ListOptions): Promise<void> {
           String(user.id),
           user.email,
           user.displayName,
-          user.memberships.join(', ') || '–',
+          `${user.memberships.join(', ') || '–'}${user.onlyWorkspace === null ? '' : ', by link'}`,
           shownTime(user.lastSeenAt),
         ]),
       ),
@@ -89,10 +125,16 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
-async function reset(email: string, options: OutputOptions): Promise<void> {
+async function reset(email: string, options: ListOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const password = generatePassword();
-    const sessions = await resetPassword(database, email, password, COMMAND_LINE);
+    const sessions = await resetPassword(
+      database,
+      email,
+      password,
+      COMMAND_LINE,
+      options.workspace ?? null,
+    );
     answer(options, { email, password, sessions_revoked: sessions }, () =>
       [
         `Sessions of ${email} that ended: ${sessions}. The new password, shown this once:`,
@@ -110,7 +152,7 @@ export function addUserCommands(program: Command): void {
     .description('make somebody a member of a workspace, with a password that is shown once')
     .argument(
       '<email>',
-      'whose account; one that is there joins and keeps its password',
+      'whose account; one that an operator or a provider vouches for joins and keeps its password',
       emailAddress,
     )
     .addOption(
@@ -121,7 +163,15 @@ export function addUserCommands(program: Command): void {
     .option('--name <name>', 'as others read it; the e-mail address when left out')
     .option('--workspace <slug>', 'which; may be left out while there is one workspace')
     .option('--json', 'answer as JSON')
-    .addHelpText('after', '\nExample:\n  sluice user create ana@example.com --role admin')
+    .addHelpText(
+      'after',
+      `
+An account that an invitation's link made shows who held the link, not whose address it is: it stays
+in the workspace of the link and gets nothing here. The address gets an account of its own.
+
+Example:
+  sluice user create ana@example.com --role admin`,
+    )
     .action(create);
   user
     .command('list')
@@ -134,6 +184,10 @@ export function addUserCommands(program: Command): void {
     .command('reset-password')
     .description('give somebody a new password, shown once, and end their sessions')
     .argument('<email>', 'whose account', emailAddress)
+    .option(
+      '--workspace <slug>',
+      'one that the account belongs to, if the address has several accounts',
+    )
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice user reset-password ana@example.com')
     .action(reset);

@@ -17,7 +17,7 @@ const OPEN_MAX = 200;
 const OPEN = 'i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.expires_at > now()';
 const SELECT = `
   SELECT i.id, i.workspace_id AS "workspaceId", i.email, i.role, i.created_at AS "createdAt",
-         i.expires_at AS "expiresAt", u.email AS "invitedBy"
+         i.expires_at AS "expiresAt", u.address AS "invitedBy"
     FROM invitations i LEFT JOIN users u ON u.id = i.invited_by`;
 
 const gone = () =>
@@ -42,7 +42,7 @@ export async function createInvitation(
   const { rows: facts } = await connection.query<{ open: number; isMember: boolean }>(
     `SELECT (SELECT count(*)::int FROM invitations i WHERE workspace_id = $1 AND ${OPEN}) AS open,
             EXISTS (SELECT FROM memberships m JOIN users u ON u.id = m.user_id
-                     WHERE m.workspace_id = $1 AND lower(u.email) = lower($2)) AS "isMember"`,
+                     WHERE m.workspace_id = $1 AND lower(u.address) = lower($2)) AS "isMember"`,
     [workspaceId, email],
   );
   if (facts[0]?.isMember === true) {

@@ -15,7 +15,8 @@ import {
   takeInvitation,
 } from './invitations.ts';
 import { addMember, findMember, removeMember, setRole } from './memberships.ts';
-import { createUser, findAccount, type User } from './users.ts';
+import { findUser, type User } from './users.ts';
+import { confineLinkMade, createWorkspaceAccount } from './workspace-accounts.ts';
 
 function ownersOnly(by: Role, ...concerned: Role[]): void {
   if (by === 'owner' || !concerned.includes('owner')) return;
@@ -140,13 +141,31 @@ export type Accepting =
   | { readonly userId: number }
   | { readonly displayName: string; readonly passwordHash: string };
 
+/** @throws {SluiceError} `conflict` when the account signed in with cannot accept */
+async function signedInGuest(
+  connection: Connection,
+  userId: number,
+  { email, workspaceId }: Invitation,
+): Promise<User> {
+  const user = await findUser(connection, userId);
+  if (user?.email.toLowerCase() !== email.toLowerCase()) {
+    throw new SluiceError('conflict', 'The invitation is for another e-mail address.');
+  }
+  if (user.onlyWorkspaceId === null || user.onlyWorkspaceId === workspaceId) return user;
+  throw new SluiceError(
+    'conflict',
+    'You are signed in with an account that was made through the link of another workspace and ' +
+      'belongs to that one alone. Sign out, then open this link again to make an account here.',
+  );
+}
+
 /**
- * Accepts an invitation by its link. A link makes an account, and never gets into one: where the
- * address has an account, its owner must be signed in.
+ * Accepts an invitation by its link. A link makes an account of its own workspace and never gets into
+ * one that is there. Whether the address has an account elsewhere changes nothing, so nothing tells.
  *
  * @param origin address of the client
- * @throws {SluiceError} `not_found` when it is not open, `not_signed_in` when the address has an
- *   account and nobody is signed in, `conflict` when somebody else is
+ * @throws {SluiceError} `not_found` when it is not open; `conflict` when the account signed in with
+ *   cannot accept, or the address is a member's by now
  */
 export async function acceptInvitation(
   database: Database,
@@ -156,22 +175,13 @@ export async function acceptInvitation(
 ): Promise<User> {
   return await inTransaction(database, async (connection) => {
     const invitation = await findInvitationByToken(connection, token);
-    const account = await findAccount(connection, invitation.email);
-    let user: User;
-    if ('userId' in who) {
-      if (account?.id !== who.userId) {
-        throw new SluiceError('conflict', 'The invitation is for another e-mail address.');
-      }
-      user = account;
-    } else {
-      if (account !== null) {
-        throw new SluiceError(
-          'not_signed_in',
-          'The address of the invitation has an account: sign in, then accept.',
-        );
-      }
-      user = await createUser(connection, { email: invitation.email, ...who });
-    }
+    const { email, workspaceId } = invitation;
+    await confineLinkMade(connection, email);
+    await lockLedger(connection, workspaceId);
+    const user =
+      'userId' in who
+        ? await signedInGuest(connection, who.userId, invitation)
+        : await createWorkspaceAccount(connection, workspaceId, { email, ...who });
     await joinByInvitation(connection, invitation, user, origin);
     return user;
   });

@@ -7,7 +7,7 @@ import type { Member, Membership, Role } from '../model.ts';
 import type { Connection, Queryable } from './database.ts';
 
 const MEMBER = `
-  SELECT u.id AS "userId", u.email, u.display_name AS "displayName", m.role,
+  SELECT u.id AS "userId", u.address AS email, u.display_name AS "displayName", m.role,
          m.created_at AS "createdAt",
          (SELECT max(s.last_seen_at) FROM sessions s
            WHERE s.user_id = u.id AND s.workspace_id = m.workspace_id) AS "lastSeenAt"
@@ -47,7 +47,12 @@ export async function findMember(
   return member;
 }
 
-/** @throws {SluiceError} `conflict` when the user is a member already */
+/**
+ * Makes a user a member. An account made through another workspace's link never becomes one, nor does
+ * a second account of a member's address.
+ *
+ * @throws {SluiceError} `conflict` when the user may not join, or is a member already
+ */
 export async function addMember(
   database: Queryable,
   workspaceId: number,
@@ -55,7 +60,11 @@ export async function addMember(
   role: Role,
 ): Promise<void> {
   const { rowCount } = await database.query(
-    `INSERT INTO memberships (workspace_id, user_id, role) VALUES ($1, $2, $3)
+    `INSERT INTO memberships (workspace_id, user_id, role)
+     SELECT $1, u.id, $3 FROM users u
+      WHERE u.id = $2 AND (u.workspace_id IS NULL OR u.workspace_id = $1)
+        AND NOT EXISTS (SELECT FROM memberships m JOIN users other ON other.id = m.user_id
+                         WHERE m.workspace_id = $1 AND lower(other.address) = lower(u.address))
      ON CONFLICT DO NOTHING`,
     [workspaceId, userId, role],
   );

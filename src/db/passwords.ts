@@ -21,6 +21,8 @@ interface Parameters {
 const PARAMETERS: Parameters = { ln: 15, r: 8, p: 3 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
+/** Salts that one attempt is checked against; accounts of one address share theirs. */
+const SALTS_MAX = 4;
 /** What a stored hash may ask for at most: it comes from the database, not from us. */
 const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
 /** At a time; Node's thread pool has four threads, and files and names need some too. */
@@ -71,12 +73,73 @@ const describe = ({ ln, r, p }: Parameters): string => `ln=${ln},r=${r},p=${p}`;
 /**
  * Hashes a password for keeping.
  *
+ * @param salt left out: a new one
  * @throws {SluiceError} `overloaded` when too many are waiting
  */
-export async function hashPassword(password: string): Promise<string> {
-  const salt = randomBytes(SALT_BYTES);
+export async function hashPassword(
+  password: string,
+  salt: Buffer = randomBytes(SALT_BYTES),
+): Promise<string> {
   const hash = await derive(password, salt, PARAMETERS);
   return `$scrypt$${describe(PARAMETERS)}$${base64(salt)}$${base64(hash)}`;
+}
+
+interface Stored {
+  readonly parameters: Parameters;
+  readonly salt: Buffer;
+  readonly hash: Buffer;
+}
+
+function parseStored(text: string): Stored | null {
+  const match = STORED.exec(text);
+  if (match === null) return null;
+  const [, ln, r, p, salt = '', hash = ''] = match;
+  return {
+    parameters: { ln: Number(ln), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
+  };
+}
+
+/**
+ * The salt for another password of an address: that of the first hash it has, so that one computation
+ * checks them all; a new one when it has none.
+ */
+export function saltBeside(stored: string | null): Buffer {
+  const parsed = stored === null ? null : parseStored(stored);
+  return parsed?.salt ?? randomBytes(SALT_BYTES);
+}
+
+/**
+ * The first hash that a password fits; null when there is none. One computation for hashes of the same
+ * salt and parameters, and one when there is no hash at all.
+ *
+ * @param stored of which the first `SALTS_MAX` different salts are looked at
+ * @throws {SluiceError} `overloaded` when too many are waiting
+ */
+export async function findFitting(
+  password: string,
+  stored: readonly string[],
+): Promise<string | null> {
+  const groups = new Map<string, { readonly text: string; readonly parsed: Stored }[]>();
+  for (const text of stored) {
+    const parsed = parseStored(text);
+    if (parsed === null) continue;
+    const group = `${describe(parsed.parameters)}$${base64(parsed.salt)}`;
+    groups.set(group, [...(groups.get(group) ?? []), { text, parsed }]);
+  }
+  if (groups.size === 0) await derive(password, randomBytes(SALT_BYTES), PARAMETERS);
+  let fitting: string | null = null;
+  for (const group of [...groups.values()].slice(0, SALTS_MAX)) {
+    const [first] = group;
+    if (first === undefined) continue;
+    const actual = await derive(password, first.parsed.salt, first.parsed.parameters);
+    for (const { text, parsed } of group) {
+      const fits = parsed.hash.length === actual.length && timingSafeEqual(actual, parsed.hash);
+      if (fits) fitting ??= text;
+    }
+  }
+  return fitting;
 }
 
 /**
@@ -86,14 +149,7 @@ export async function hashPassword(password: string): Promise<string> {
  * @throws {SluiceError} `overloaded` when too many are waiting
  */
 export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
-  const match = stored === null ? null : STORED.exec(stored);
-  const [, ln, r, p, salt = '', hash = ''] = match ?? [];
-  const parameters = match === null ? PARAMETERS : { ln: Number(ln), r: Number(r), p: Number(p) };
-  const expected = Buffer.from(hash, 'base64');
-  const salted = match === null ? randomBytes(SALT_BYTES) : Buffer.from(salt, 'base64');
-  const actual = await derive(password, salted, parameters);
-  if (expected.length !== actual.length) return false;
-  return timingSafeEqual(actual, expected);
+  return (await findFitting(password, stored === null ? [] : [stored])) !== null;
 }
 
 /** Whether a hash was made with other parameters than those of this version. */

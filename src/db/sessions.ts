@@ -101,7 +101,7 @@ interface SessionRow extends Session {
 export async function findSession(database: Queryable, token: string): Promise<Session | null> {
   const { rows } = await database.query<SessionRow>({
     name: 'find-session',
-    text: `SELECT s.id, s.user_id AS "userId", u.email, u.display_name AS "displayName",
+    text: `SELECT s.id, s.user_id AS "userId", u.address AS email, u.display_name AS "displayName",
                   s.expires_at AS "expiresAt",
                   s.last_seen_at < now() - interval '${SEEN_SECONDS} seconds' AS stale,
                   CASE WHEN m.role IS NOT NULL THEN json_build_object(

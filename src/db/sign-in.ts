@@ -3,24 +3,53 @@ import type { ProviderAccount } from '../model.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import { findInvitationsByEmail } from './invitations.ts';
 import { joinByInvitation } from './member-writes.ts';
-import { hashPassword, isOutdated, verifyPassword } from './passwords.ts';
-import { revokeSessions } from './sessions.ts';
+import { findFitting, hashPassword, isOutdated, saltBeside } from './passwords.ts';
 import { recordOfUser } from './user-writes.ts';
 import {
+  type Account,
   addIdentity,
   createUser,
-  findAccount,
   findIdentity,
   holdForLinking,
   type Proven,
-  removePassword,
   replacePassword,
+  USER_COLUMNS,
   type User,
 } from './users.ts';
+import { accountOfAddress, holdLinkMade, takeOverLinkMade } from './workspace-accounts.ts';
+
+/** Which of an address's accounts is meant, when that is known. */
+export interface Meant {
+  /** this one and no other */
+  readonly userId?: number;
+  /** the one that belongs to this workspace, before others */
+  readonly workspaceSlug?: string | null;
+}
+
+/** The accounts of an address: those that belong to a workspace first, then its owner's, the oldest. */
+async function accountsOf(
+  database: Database,
+  email: string,
+  { userId, workspaceSlug }: Meant,
+): Promise<Account[]> {
+  const { rows } = await database.query<Account>(
+    `SELECT ${USER_COLUMNS}, password_hash AS "passwordHash"
+       FROM users u
+       LEFT JOIN LATERAL (
+         SELECT count(*) > 0 AS "isMember", coalesce(bool_or(w.slug = $3), false) AS "isNamed"
+           FROM memberships m JOIN workspaces w ON w.id = m.workspace_id
+          WHERE m.user_id = u.id) AS joined ON true
+      WHERE lower(address) = lower($1) AND ($2::int IS NULL OR u.id = $2)
+      ORDER BY joined."isNamed" DESC, joined."isMember" DESC, u.email IS NULL, u.id`,
+    [email, userId ?? null, workspaceSlug ?? null],
+  );
+  return rows;
+}
 
 /**
- * The user of an e-mail address and a password; null when they do not fit, after the same time
- * whether or not there is an account.
+ * The user of an e-mail address and a password; null when they do not fit. An address may have
+ * several accounts (workspace-accounts.ts), and the time this takes does not tell how many: they
+ * share one salt (`hashPasswordOf`), so one hash is computed, also when there is no account.
  *
  * @throws {SluiceError} `overloaded` when too many passwords are being checked
  */
@@ -28,45 +57,42 @@ export async function signInByPassword(
   database: Database,
   email: string,
   password: string,
+  meant: Meant = {},
 ): Promise<Proven | null> {
-  const account = await findAccount(database, email);
-  const stored = account?.passwordHash ?? null;
-  const fits = await verifyPassword(password, stored);
-  if (account === null || stored === null || !fits) return null;
-  const { passwordHash: proof, ...user } = { ...account, passwordHash: stored };
-  if (!isOutdated(stored)) return { ...user, proof };
-  const renewed = await hashPassword(password);
-  const isRenewed = await replacePassword(database, user.id, stored, renewed);
-  return { ...user, proof: isRenewed ? renewed : stored };
+  const accounts = await accountsOf(database, email, meant);
+  const stored = accounts.flatMap(({ passwordHash }) => passwordHash ?? []);
+  const fitting = await findFitting(password, stored);
+  const account = accounts.find(({ passwordHash }) => passwordHash === fitting);
+  if (account === undefined || fitting === null) return null;
+  const { passwordHash: _, ...user } = account;
+  if (!isOutdated(fitting)) return { ...user, proof: fitting };
+  const renewed = await hashPassword(password, saltBeside(fitting));
+  const isRenewed = await replacePassword(database, user.id, fitting, renewed);
+  return { ...user, proof: isRenewed ? renewed : fitting };
 }
 
 /**
- * Links an account here to one at a provider that has verified its address.
- *
- * Whoever follows an invitation's link chooses a password without showing that the address is theirs;
- * who invited may have done it. So the first proof of the address takes the place of that password,
- * and ends the sessions begun with it.
+ * Links an account here to one at a provider that has verified its address. What links made of that
+ * address becomes its owner's with it, without the passwords that were chosen there.
  *
  * @returns null when another account of this issuer has it: the address has been given to somebody else
  */
 async function linkAccount(
   connection: Connection,
   user: User,
+  linkMade: readonly User[],
   account: ProviderAccount,
   origin: string,
 ): Promise<User | null> {
-  const { isTaken, isUnproven } = await holdForLinking(connection, user.id, account.issuer);
+  const isTaken = await holdForLinking(connection, user.id, account.issuer);
   if (isTaken || !(await addIdentity(connection, user.id, account))) {
     const now = await findIdentity(connection, account.issuer, account.subject);
     return now?.id === user.id ? now : null;
   }
-  if (isUnproven) {
-    await removePassword(connection, user.id);
-    await revokeSessions(connection, user.id, null);
-  }
+  await takeOverLinkMade(connection, user, linkMade);
   const { provider, issuer } = account;
   const actor = { userId: user.id, name: user.email, origin };
-  const after = { provider, issuer, password_removed: isUnproven };
+  const after = { provider, issuer, password_removed: linkMade.length > 0 };
   await recordOfUser(connection, user, actor, { action: 'user.provider_linked', after });
   return user;
 }
@@ -89,8 +115,10 @@ export async function signInByProvider(
     if (known !== null) return known;
     const email = account.verifiedEmail;
     if (email === null) return null;
-    const existing = await findAccount(connection, email);
-    if (existing !== null) return await linkAccount(connection, existing, account, origin);
+    const linkMade = await holdLinkMade(connection, email);
+    const existing = await accountOfAddress(connection, email, linkMade);
+    if (existing !== null)
+      return await linkAccount(connection, existing, linkMade, account, origin);
     const invitations = await findInvitationsByEmail(connection, email);
     if (invitations.length === 0) return null;
     const displayName = account.displayName ?? email;

@@ -4,16 +4,17 @@ import type { Actor, Role } from '../model.ts';
 import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { type Connection, type Database, inTransaction } from './database.ts';
 import { addMember } from './memberships.ts';
-import { hashPassword } from './passwords.ts';
 import { revokeSessions } from './sessions.ts';
 import {
   createUser,
   findAccount,
+  hashPasswordOf,
   type Proven,
   replacePassword,
   setPassword,
   type User,
 } from './users.ts';
+import { confineLinkMade } from './workspace-accounts.ts';
 
 export interface NewMember {
   readonly workspaceId: number;
@@ -25,18 +26,20 @@ export interface NewMember {
 }
 
 /**
- * Makes somebody a member, with an account where the e-mail address has none.
+ * Makes somebody a member, with an account where the e-mail address has none. An account that an
+ * invitation's link made is none of the address: whoever held the link gets nothing here.
  *
  * @returns whether the account was made now
- * @throws {SluiceError} `conflict` when the user is a member already
+ * @throws {SluiceError} `conflict` when the address is a member's already
  */
 export async function createMember(
   database: Database,
   { workspaceId, email, displayName, role, password }: NewMember,
   actor: Actor,
 ): Promise<{ user: User; isNew: boolean }> {
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPasswordOf(database, email, password);
   return await inTransaction(database, async (connection) => {
+    await confineLinkMade(connection, email);
     await lockLedger(connection, workspaceId);
     const known = await findAccount(connection, email);
     const user = known ?? (await createUser(connection, { email, displayName, passwordHash }));
@@ -70,22 +73,49 @@ export async function recordOfUser(
   }
 }
 
+/** @throws {OperatorError} when the address has no account, or several and it is not said which */
+async function chooseAccount(
+  connection: Connection,
+  email: string,
+  workspace: string | null,
+): Promise<Pick<User, 'id' | 'email'>> {
+  const { rows } = await connection.query<Pick<User, 'id' | 'email'> & { slugs: string[] }>(
+    `SELECT u.id, u.address AS email,
+            (SELECT coalesce(json_agg(w.slug ORDER BY w.slug), '[]')
+               FROM memberships m JOIN workspaces w ON w.id = m.workspace_id
+              WHERE m.user_id = u.id) AS slugs
+       FROM users u WHERE lower(u.address) = lower($1) ORDER BY u.id`,
+    [email],
+  );
+  const meant = rows.filter(({ slugs }) => workspace === null || slugs.includes(workspace));
+  const [account, another] = meant;
+  if (account === undefined) {
+    throw new OperatorError(`There is no account of ${email}: sluice user list`);
+  }
+  if (another === undefined) return account;
+  const slugs = meant.flatMap((one) => one.slugs).join(', ');
+  throw new OperatorError(
+    `${email} has several accounts; name a workspace of the one you mean (${slugs}): --workspace`,
+  );
+}
+
 /**
  * Gives a user another password and ends all its sessions. Every workspace of the user records it.
  *
+ * @param workspace slug of one that the account belongs to; null when the address has one account
  * @returns how many sessions ended
- * @throws {OperatorError} when the e-mail address has no account
+ * @throws {OperatorError} when the e-mail address has no account, or several
  */
 export async function resetPassword(
   database: Database,
   email: string,
   password: string,
   actor: Actor,
+  workspace: string | null = null,
 ): Promise<number> {
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPasswordOf(database, email, password);
   return await inTransaction(database, async (connection) => {
-    const user = await findAccount(connection, email);
-    if (user === null) throw new OperatorError(`There is no account of ${email}: sluice user list`);
+    const user = await chooseAccount(connection, email, workspace);
     await setPassword(connection, user.id, passwordHash);
     await recordOfUser(connection, user, actor, { action: 'user.password_reset', after: null });
     return await revokeSessions(connection, user.id, null);
@@ -106,7 +136,7 @@ export async function changePassword(
   password: string,
   origin: string,
 ): Promise<string> {
-  const passwordHash = await hashPassword(password);
+  const passwordHash = await hashPasswordOf(database, user.email, password);
   return await inTransaction(database, async (connection) => {
     if (!(await replacePassword(connection, user.id, user.proof, passwordHash))) {
       throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');

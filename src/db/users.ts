@@ -1,14 +1,21 @@
-/** Users: people with an e-mail address, whatever its capitals, and the ways they sign in. */
+/**
+ * Users: people with an e-mail address, whatever its capitals, and the ways they sign in. The account
+ * of an address is the one that a provider or an operator vouches for; accounts made through an
+ * invitation's link stand apart (workspace-accounts.ts).
+ */
 
 import { SluiceError } from '../errors.ts';
 import type { Identity } from '../model.ts';
 import type { Connection, Queryable } from './database.ts';
+import { hashPassword, saltBeside } from './passwords.ts';
 
 export interface User {
   readonly id: number;
   readonly email: string;
   readonly displayName: string;
   readonly createdAt: Date;
+  /** the workspace whose link made the account, the only one it may join; null for other accounts */
+  readonly onlyWorkspaceId: number | null;
 }
 
 export interface Account extends User {
@@ -25,10 +32,14 @@ export interface Proven extends User {
 /** A user with the workspaces it belongs to, as `slug (role)`. */
 export interface ListedUser extends User {
   readonly memberships: readonly string[];
+  /** slug of the only workspace that the account may join; null when it may join any */
+  readonly onlyWorkspace: string | null;
   readonly lastSeenAt: Date | null;
 }
 
-const COLUMNS = 'id, email, display_name AS "displayName", created_at AS "createdAt"';
+/** The columns of a `User`. */
+export const USER_COLUMNS = `id, address AS email, display_name AS "displayName",
+  created_at AS "createdAt", workspace_id AS "onlyWorkspaceId"`;
 
 /**
  * Makes a user without any workspace.
@@ -41,7 +52,7 @@ export async function createUser(
 ): Promise<User> {
   const { rows } = await database.query<User>(
     `INSERT INTO users (email, display_name, password_hash) VALUES ($1, $2, $3)
-     ON CONFLICT (lower(email)) DO NOTHING RETURNING ${COLUMNS}`,
+     ON CONFLICT (lower(email)) DO NOTHING RETURNING ${USER_COLUMNS}`,
     [email, displayName, passwordHash],
   );
   const [user] = rows;
@@ -49,13 +60,43 @@ export async function createUser(
   return user;
 }
 
-/** The account of an e-mail address; null when there is none. */
+/** The user of an id; null when there is none. */
+export async function findUser(database: Queryable, id: number): Promise<User | null> {
+  const { rows } = await database.query<User>(`SELECT ${USER_COLUMNS} FROM users WHERE id = $1`, [
+    id,
+  ]);
+  return rows[0] ?? null;
+}
+
+/**
+ * The account that may act for an e-mail address; null when there is none. Never one that was made
+ * through an invitation's link.
+ */
 export async function findAccount(database: Queryable, email: string): Promise<Account | null> {
   const { rows } = await database.query<Account>(
-    `SELECT ${COLUMNS}, password_hash AS "passwordHash" FROM users WHERE lower(email) = lower($1)`,
+    `SELECT ${USER_COLUMNS}, password_hash AS "passwordHash" FROM users WHERE lower(email) = lower($1)`,
     [email],
   );
   return rows[0] ?? null;
+}
+
+/**
+ * Hashes another password of an address, with the salt that its accounts share: a sign-in then takes
+ * one computation however many there are, so its time tells nobody that there are others.
+ *
+ * @throws {SluiceError} `overloaded` when too many passwords are being checked
+ */
+export async function hashPasswordOf(
+  database: Queryable,
+  email: string,
+  password: string,
+): Promise<string> {
+  const { rows } = await database.query<{ passwordHash: string }>(
+    `SELECT password_hash AS "passwordHash" FROM users
+      WHERE lower(address) = lower($1) AND password_hash IS NOT NULL ORDER BY id LIMIT 1`,
+    [email],
+  );
+  return await hashPassword(password, saltBeside(rows[0]?.passwordHash ?? null));
 }
 
 /**
@@ -94,7 +135,7 @@ export async function findIdentity(
   subject: string,
 ): Promise<User | null> {
   const { rows } = await database.query<User>(
-    `SELECT ${COLUMNS} FROM users
+    `SELECT ${USER_COLUMNS} FROM users
       WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`,
     [issuer, subject],
   );
@@ -119,37 +160,21 @@ export async function addIdentity(
   return rowCount === 1;
 }
 
-/** What has to be known before an account is linked. */
-export interface LinkFacts {
-  /** it is linked to another account at this issuer */
-  readonly isTaken: boolean;
-  /** it has a password of somebody who followed a link, and nothing yet has shown whose address it is */
-  readonly isUnproven: boolean;
-}
-
-/** Looks, and keeps others from linking the same user until the transaction ends. */
+/**
+ * Whether an account is linked to somebody at an issuer. Keeps others from linking the same user until
+ * the transaction ends.
+ */
 export async function holdForLinking(
   connection: Connection,
   userId: number,
   issuer: string,
-): Promise<LinkFacts> {
+): Promise<boolean> {
   await connection.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
-  // An account made by an invitation is as old as the invitation's use: one transaction, one now().
-  const { rows } = await connection.query<LinkFacts>(
-    `SELECT EXISTS (SELECT FROM identities WHERE user_id = u.id AND issuer = $2) AS "isTaken",
-            u.password_hash IS NOT NULL
-              AND NOT EXISTS (SELECT FROM identities WHERE user_id = u.id)
-              AND EXISTS (SELECT FROM invitations i WHERE lower(i.email) = lower(u.email)
-                             AND i.accepted_at = u.created_at) AS "isUnproven"
-       FROM users u WHERE u.id = $1`,
+  const { rowCount } = await connection.query(
+    'SELECT FROM identities WHERE user_id = $1 AND issuer = $2 LIMIT 1',
     [userId, issuer],
   );
-  return rows[0] ?? { isTaken: true, isUnproven: false };
-}
-
-/** Leaves a user without a password: only providers sign it in. */
-export async function removePassword(database: Queryable, userId: number): Promise<void> {
-  await database.query('UPDATE users SET password_hash = NULL WHERE id = $1', [userId]);
+  return rowCount !== 0;
 }
 
 /** All users, or those of one workspace, oldest first. */
@@ -158,7 +183,8 @@ export async function listUsers(
   workspaceId: number | null,
 ): Promise<ListedUser[]> {
   const { rows } = await database.query<ListedUser>(
-    `SELECT u.id, u.email, u.display_name AS "displayName", u.created_at AS "createdAt",
+    `SELECT ${USER_COLUMNS},
+            (SELECT slug FROM workspaces w WHERE w.id = u.workspace_id) AS "onlyWorkspace",
             (SELECT max(last_seen_at) FROM sessions s WHERE s.user_id = u.id) AS "lastSeenAt",
             (SELECT coalesce(json_agg(w.slug || ' (' || m.role || ')' ORDER BY w.slug), '[]')
                FROM memberships m JOIN workspaces w ON w.id = m.workspace_id

@@ -11,8 +11,17 @@ import type { SessionDependencies, Visit } from './signed-in.ts';
 
 /** What is asked of the rest about accounts. */
 export interface Accounts {
-  /** null when they do not fit */
-  readonly checkPassword: (email: string, password: string) => Promise<ProvenUser | null>;
+  /**
+   * null when they do not fit
+   *
+   * @param meant which account, where the address has several: this user's, or preferably that of a
+   *   workspace
+   */
+  readonly checkPassword: (
+    email: string,
+    password: string,
+    meant: { readonly userId?: number; readonly workspaceSlug?: string | null },
+  ) => Promise<ProvenUser | null>;
   /**
    * Ends every session of the user; tells the new password's proof.
    *
@@ -106,6 +115,15 @@ export async function told<Result>(
   }
 }
 
+interface Tried {
+  readonly email: string;
+  readonly password: string;
+  /** slug; the account that belongs to it is preferred, where the address has several */
+  readonly workspace?: string | undefined;
+  /** only this account */
+  readonly userId?: number;
+}
+
 /**
  * Who somebody is by e-mail address and password, within the limits on attempts.
  *
@@ -113,35 +131,38 @@ export async function told<Result>(
  */
 export async function checkSignIn(
   { address }: Visit,
-  given: { readonly email: string; readonly password: string },
+  tried: Tried,
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
 ): Promise<ProvenUser> {
-  return await told('password', () => checkPassword(address, given, deps), deps);
+  return await told('password', () => checkPassword(address, tried, deps), deps);
 }
 
 async function checkPassword(
   address: string,
-  given: { readonly email: string; readonly password: string },
+  { email, password, workspace, userId }: Tried,
   { accounts, signInLimiter }: Pick<AccountDependencies, 'accounts' | 'signInLimiter'>,
 ): Promise<ProvenUser> {
-  await signInLimiter.admit(given.email, address);
-  const user = await accounts.checkPassword(given.email, given.password);
+  await signInLimiter.admit(email, address);
+  const user = await accounts.checkPassword(email, password, {
+    workspaceSlug: workspace ?? null,
+    ...(userId === undefined ? {} : { userId }),
+  });
   if (user !== null) return user;
   throw new SluiceError('sign_in_failed', 'E-mail address and password do not fit together.');
 }
 
 /**
- * Changes the password of whoever is signed in, who shows the present one. Every session ends.
+ * Changes the password of the account that is signed in, by the present one. Every session ends.
  *
- * @returns the user, to begin a session anew with
+ * @returns the user, to begin another session with
  * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
  */
 export async function changePassword(
   visit: Visit,
-  { email }: Pick<Session, 'email'>,
+  { email, userId }: Pick<Session, 'email' | 'userId'>,
   given: { readonly current: string; readonly next: string },
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
 ): Promise<ProvenUser> {
-  const user = await checkSignIn(visit, { email, password: given.current }, deps);
+  const user = await checkSignIn(visit, { email, password: given.current, userId }, deps);
   return { ...user, proof: await deps.accounts.changePassword(user, given.next, visit.address) };
 }

@@ -6,7 +6,6 @@ import { findInvitationByToken, listInvitations } from '../db/invitations.ts';
 import { listKeys } from '../db/keys.ts';
 import { acceptInvitation, changeRole, dropMember, invite, uninvite } from '../db/member-writes.ts';
 import { listMembers, listMemberships } from '../db/memberships.ts';
-import { hashPassword } from '../db/passwords.ts';
 import { setExperimental, setOverride } from '../db/rule-writes.ts';
 import {
   createSession,
@@ -19,6 +18,7 @@ import {
 } from '../db/sessions.ts';
 import { signInByPassword, signInByProvider } from '../db/sign-in.ts';
 import { changePassword } from '../db/user-writes.ts';
+import { hashPasswordOf } from '../db/users.ts';
 import { endKey, makeKey, renameWorkspace, switchRedaction } from '../db/workspace-writes.ts';
 import { listWorkspaces, type Workspace } from '../db/workspaces.ts';
 import { refusal } from '../engine/effective-set.ts';
@@ -38,7 +38,7 @@ async function workspaceOf(database: Database, id: number): Promise<Workspace | 
 
 function accountsOf(database: Database): Accounts {
   return {
-    checkPassword: (email, password) => signInByPassword(database, email, password),
+    checkPassword: (...tried) => signInByPassword(database, ...tried),
     changePassword: (...change) => changePassword(database, ...change),
     openSession: (session) =>
       inTransaction(database, (connection) => createSession(connection, session)),
@@ -61,11 +61,14 @@ function membersOf(database: Database): Members {
     uninvite: (...which) => uninvite(database, ...which),
     accept: async (token, who, origin) => {
       // Before the password is hashed: that is work which a made-up token must not cause.
-      const { workspaceId } = await findInvitationByToken(database, token);
+      const { workspaceId, email } = await findInvitationByToken(database, token);
       const accepting =
         'userId' in who
           ? who
-          : { displayName: who.displayName, passwordHash: await hashPassword(who.password) };
+          : {
+              displayName: who.displayName,
+              passwordHash: await hashPasswordOf(database, email, who.password),
+            };
       const user = await acceptInvitation(database, token, accepting, origin);
       const workspace = await workspaceOf(database, workspaceId);
       return { id: user.id, workspaceSlug: workspace?.slug ?? '' };

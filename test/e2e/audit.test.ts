@@ -62,6 +62,33 @@ describe('sluice user', () => {
     expect(table.stdout).not.toContain(gateway.owner.email);
   });
 
+  test('create: who opened an invitation of a foreign address gets nothing', async () => {
+    const { id } = await gateway.addWorkspace('attacking');
+    await gateway.addWorkspace('attacked');
+    const email = 'victim@people.test';
+    const attacker = await addPerson(gateway.database, id, 'admin');
+    const admin = new Browser(gateway.server.baseUrl, attacker.token);
+    const body = { email, role: 'admin' };
+    const { token } = bodyOf<{ token: string }>(
+      await admin.write('POST', '/app/api/invitations', body),
+    );
+    const password = 'chosen by the attacker';
+    const holder = visitor();
+    const fields = { token, display_name: 'Victim', password };
+    expect((await holder.write('POST', '/app/api/invitations/accept', fields)).status).toBe(200);
+    const place = ['--workspace', 'attacked', '--role', 'admin'];
+    const made = await sluice('user', 'create', email, ...place);
+    expect(made.code, made.stderr).toBe(0);
+    expect(made.stdout).toContain('link of "attacking". It has its own password, stays there');
+    for (const browser of [holder, visitor()]) {
+      if (browser !== holder) await browser.signIn(email, password);
+      const { workspaces } = await browser.read<{ workspaces: unknown[] }>('/app/api/session');
+      expect(workspaces).toEqual([{ slug: 'attacking', name: 'attacking', role: 'admin' }]);
+    }
+    const victim = bodyOf(await visitor().signIn(email, lines(made.stdout)[1] ?? ''));
+    expect(victim).toMatchObject({ role: 'admin', workspaces: [{ slug: 'attacked' }] });
+  });
+
   test('reset-password: the new one signs in, the old one and open sessions do not', async () => {
     const old = 'an old, long password';
     const { id } = await gateway.addWorkspace('third');

@@ -1,5 +1,5 @@
 /** Members and invitations of a running server: from the link to the first sign-in, and back out. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { lockLedger } from '../../src/db/audit.ts';
 import { inTransaction } from '../../src/db/database.ts';
@@ -67,8 +67,6 @@ test('somebody with an account accepts signed in, and can turn to either workspa
   const { id } = await gateway.addWorkspace('home');
   const person = await addPerson(gateway.database, id, 'owner');
   const { token } = await invite(person.email);
-  const stranger = await accept(visitor(), token, { display_name: 'Eve', password: PASSWORD });
-  expect(stranger.status).toBe(401);
   expect((await accept(visitor(), token)).status).toBe(401);
   expect((await accept(owner, token)).status).toBe(409);
   const browser = visitor(person.token);
@@ -82,6 +80,85 @@ test('somebody with an account accepts signed in, and can turn to either workspa
   expect(await browser.read('/app/api/session')).toMatchObject({ role: 'owner' });
   const elsewhere = await browser.write('PUT', '/app/api/session', { workspace: 'default' });
   expect(elsewhere.status).toBe(404);
+});
+
+describe('whether an address has an account elsewhere', () => {
+  /** What an answer says, without what differs for any two addresses. */
+  const said = ({ status, headers, text }: Answer, email: string): unknown => ({
+    status,
+    headers: [...headers.keys()].sort(),
+    text: text
+      .replaceAll(email, 'ADDRESS')
+      .replaceAll(/(\/|%2F|")[\w-]{43}\b/g, 'TOKEN')
+      .replaceAll(/"(id|user_id)":\d+/g, '"id":0')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'),
+  });
+
+  /** Everything that an admin and the holder of the link are answered, from inviting to removing. */
+  async function answersAbout(email: string, byForm: boolean): Promise<unknown[]> {
+    const invited = await owner.write('POST', '/app/api/invitations', { email, role: 'member' });
+    const { token } = bodyOf<Invited>(invited);
+    const path = `/app/invitation/${token}`;
+    const page = await visitor().get(path);
+    const asAdmin = await owner.get(path);
+    const refused = await accept(owner, token);
+    const holder = visitor();
+    const fields = { display_name: 'Somebody', password: PASSWORD };
+    const accepted = byForm
+      ? await holder.send('POST', path, {
+          body: new URLSearchParams(fields).toString(),
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        })
+      : await accept(holder, token, fields);
+    const session = await holder.get('/app/api/session');
+    const signedIn = await visitor().signIn(email, PASSWORD);
+    const mistyped = await visitor().signIn(email, 'not the password');
+    const again = await owner.write('POST', '/app/api/invitations', { email, role: 'member' });
+    const { members } = await owner.read<Members>('/app/api/members');
+    const member = members.find((one) => one.email === email);
+    const listed = { ...member, user_id: 0, since: null, last_seen_at: null, email: 'ADDRESS' };
+    const removed = await owner.write('DELETE', `/app/api/members/${member?.user_id}`);
+    const after = await holder.get('/app/api/session');
+    const answers = [invited, page, asAdmin, refused, accepted, session, signedIn, mistyped, again];
+    return [...[...answers, removed, after].map((answer) => said(answer, email)), listed];
+  }
+
+  test.each([true, false])(
+    'is told to nobody who invites it or has the link (form: %s)',
+    async (byForm) => {
+      const elsewhere = (await gateway.addWorkspace(`elsewhere-${byForm}`)).id;
+      const suffix = byForm ? 'form' : 'api';
+      const known = `known-${suffix}@other.test`;
+      const person = await addPerson(gateway.database, elsewhere, 'owner', {
+        email: known,
+        password: 'another password of theirs',
+      });
+      const about = await answersAbout(known, byForm);
+      expect(about).toEqual(await answersAbout(`unknown-${suffix}@other.test`, byForm));
+      expect(about).toContainEqual(expect.objectContaining({ status: byForm ? 303 : 200 }));
+      const own = await visitor(person.token).read<object>('/app/api/session');
+      expect(own).toMatchObject({ role: 'owner', workspaces: [{ slug: `elsewhere-${byForm}` }] });
+      const theirs = await visitor().signIn(known, 'another password of theirs');
+      expect(bodyOf(theirs)).toMatchObject({ user: { id: person.id } });
+    },
+  );
+});
+
+test('an account of a link changes its own password, not that of the same address elsewhere', async () => {
+  const elsewhere = (await gateway.addWorkspace('same-password')).id;
+  const email = 'same@other.test';
+  const person = await addPerson(gateway.database, elsewhere, 'owner', {
+    email,
+    password: PASSWORD,
+  });
+  const browser = visitor();
+  const { token } = await invite(email);
+  await accept(browser, token, { display_name: 'Somebody', password: PASSWORD });
+  const change = { current_password: PASSWORD, new_password: 'quite another password' };
+  expect((await browser.write('PUT', '/app/api/password', change)).status).toBe(200);
+  expect((await visitor(person.token).get('/app/api/session')).status).toBe(200);
+  const signedIn = bodyOf<{ user: { id: number } }>(await visitor().signIn(email, PASSWORD));
+  expect(signedIn.user.id).toBe(person.id);
 });
 
 test('an invitation taken back is none', async () => {
