@@ -96,9 +96,14 @@ interface SessionRow extends Session {
 /**
  * The open session of a token, with the role its user has right now.
  *
+ * @param workspaceId where; left out, the workspace that the session looks at
  * @returns null when there is none, or it is over
  */
-export async function findSession(database: Queryable, token: string): Promise<Session | null> {
+export async function findSession(
+  database: Queryable,
+  token: string,
+  workspaceId?: number,
+): Promise<Session | null> {
   const { rows } = await database.query<SessionRow>({
     name: 'find-session',
     text: `SELECT s.id, s.user_id AS "userId", u.address AS email, u.display_name AS "displayName",
@@ -110,9 +115,9 @@ export async function findSession(database: Queryable, token: string): Promise<S
              FROM (SELECT * FROM sessions WHERE token_sha256 = $1 AND ${OPEN}) s
              JOIN users u ON u.id = s.user_id
              LEFT JOIN memberships m
-               ON m.workspace_id = s.workspace_id AND m.user_id = s.user_id
+               ON m.workspace_id = coalesce($2::int, s.workspace_id) AND m.user_id = s.user_id
              LEFT JOIN workspaces w ON w.id = m.workspace_id`,
-    values: [digestKey(token)],
+    values: [digestKey(token), workspaceId ?? null],
   });
   const [row] = rows;
   if (row === undefined) return null;

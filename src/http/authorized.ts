@@ -8,6 +8,7 @@ import { type AdmissionDependencies, admit } from './admission.ts';
 import type { Answer, Exchange, StreamedAnswer } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { BadQuery, badQueryAnswer } from './query.ts';
+import { revocable } from './revocable-stream.ts';
 import type { Handler, Parameters } from './router.ts';
 
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
@@ -24,7 +25,7 @@ export interface AuthorizedDependencies extends AdmissionDependencies {
  * Asks for a key of `kind`, within its limit, and answers with what `handler` returns.
  *
  * Faults of the error table are answered as problem+json, a bad query with all its faults; anything
- * else is reported and answered 503.
+ * else is reported and answered 503. A stream ends when the key is revoked meanwhile.
  */
 export function authorized(
   kind: KeyKind | 'any',
@@ -35,8 +36,10 @@ export function authorized(
     try {
       const credential = await admit(exchange.authorization, kind, deps);
       const answer = await handler(exchange, credential, parameters);
-      if ('chunks' in answer) await exchange.stream(answer);
-      else exchange.answer(answer);
+      if ('chunks' in answer) {
+        const check = () => deps.authenticator.authenticate(exchange.authorization, kind);
+        await exchange.stream(revocable(answer, check));
+      } else exchange.answer(answer);
     } catch (thrown) {
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('read', thrown);

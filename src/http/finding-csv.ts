@@ -24,15 +24,36 @@ const COLUMNS = [
   'corpus_version',
 ];
 
-/** What a spreadsheet may take for the beginning of a formula; also in its full-width form. */
-const FORMULA = /^[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/;
+/** What a spreadsheet may take for the beginning of a formula, also in its other widths. */
+const FORMULA =
+  /[=+\-@\u2212\u207a-\u207c\u208a-\u208c\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]/;
+/** What a spreadsheet may drop before it looks for one: nothing of it shows. And quotes. */
+const UNSEEN = /[\s"\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+/** What begins a cell where commas do not: in many languages semicolons do, or tabs. */
+const SEPARATOR = /[;\t\n\v\f\r\u0085\u2028\u2029]/;
 
 /**
- * A cell. One that a spreadsheet would take for a formula begins with an apostrophe, which makes it
- * text (OWASP, CSV Injection): names of steps are their senders'.
+ * The text with an apostrophe before everything that a spreadsheet would take for a formula, which
+ * makes it text (OWASP, CSV Injection): at the beginning, and wherever a cell begins for one that
+ * separates them by semicolons or tabs. Names of steps are their senders'.
  */
+function withoutFormulas(value: string): string {
+  const characters = [...value];
+  let text = '';
+  let isFormula = false;
+  for (let at = characters.length - 1; at >= 0; at -= 1) {
+    const character = characters[at] ?? '';
+    if (FORMULA.test(character)) isFormula = true;
+    else if (!UNSEEN.test(character)) isFormula = false;
+    text = character + text;
+    if (isFormula && SEPARATOR.test(characters[at - 1] ?? '\t')) text = `'${text}`;
+  }
+  return /^[\t\r\n]/.test(text) ? `'${text}` : text;
+}
+
+/** A cell of the file, quoted where it must be. */
 export function cell(value: string): string {
-  const text = FORMULA.test(value) ? `'${value}` : value;
+  const text = withoutFormulas(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

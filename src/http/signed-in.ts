@@ -13,14 +13,19 @@ import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts
 import { BadBody, badBodyAnswer } from './json-body.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { BadQuery, badQueryAnswer } from './query.ts';
+import { revocable } from './revocable-stream.ts';
 import type { Handler, Parameters } from './router.ts';
 import { isSameOrigin } from './same-origin.ts';
 import type { CookieJar } from './session-cookie.ts';
 import type { SessionLimiter } from './session-limiter.ts';
 
 export interface SessionDependencies {
-  /** null when the token is that of no open session */
-  readonly findSession: (token: string) => Promise<Session | null>;
+  /**
+   * null when the token is that of no open session
+   *
+   * @param workspaceId tells the role there, whichever workspace the session looks at by now
+   */
+  readonly findSession: (token: string, workspaceId?: number) => Promise<Session | null>;
   readonly cookies: CookieJar;
   readonly sessionLimiter: SessionLimiter;
   readonly baseUrl: string;
@@ -102,22 +107,23 @@ export function visited(
   refuse: RefusalForm = asProblem,
 ): Handler {
   return async (exchange, parameters) => {
-    let answer: Answer | StreamedAnswer;
+    let answer: Answer;
     try {
       const head = exchange.browser;
       if (head === null) throw new Error('a route for browsers stands outside their paths');
       checkSender(exchange, head, deps);
       const address = clientAddress(head, deps.trustedHops);
-      answer = await handler(exchange, { head, address }, parameters);
+      const made = await handler(exchange, { head, address }, parameters);
+      if ('chunks' in made) {
+        await exchange.stream(made);
+        return;
+      }
+      answer = made;
     } catch (thrown) {
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('app', thrown);
       answer = refuse(error, exchange);
       if (error instanceof OverCap) answer = withHeader(answer, 'x-ratelimit-scope', error.scope);
-    }
-    if ('chunks' in answer) {
-      await exchange.stream(answer);
-      return;
     }
     const own = answer.headers ?? [];
     const missing = NO_STORE.filter(([name]) => !own.some(([given]) => given === name));
@@ -125,13 +131,17 @@ export function visited(
   };
 }
 
-/** @throws {SluiceError} `not_signed_in` */
+/**
+ * @param workspaceId tells the role there, whichever workspace the session looks at
+ * @throws {SluiceError} `not_signed_in`
+ */
 export async function sessionOf(
   { cookie }: BrowserHead,
   { cookies, findSession }: Pick<SessionDependencies, 'cookies' | 'findSession'>,
+  workspaceId?: number,
 ): Promise<Session> {
   const token = cookies.readSession(cookie);
-  const session = token === null ? null : await findSession(token);
+  const session = token === null ? null : await findSession(token, workspaceId);
   if (session === null) throw new SluiceError('not_signed_in', 'Sign in first.');
   return session;
 }
@@ -181,16 +191,24 @@ export function withSession(
   );
 }
 
-function checkNeeds({ role, plan }: SessionWorkspace, { roles, plans }: Needs): void {
-  if (roles !== undefined && !roles.includes(role)) {
+/** @throws {SluiceError} `role_required`, `plan_required` */
+function workspaceWith({ workspace }: Session, { roles, plans }: Needs): SessionWorkspace {
+  if (workspace === null) {
+    throw new SluiceError('role_required', 'This account does not belong to a workspace.');
+  }
+  if (roles !== undefined && !roles.includes(workspace.role)) {
     throw new SluiceError('role_required', `This takes one of the roles ${roles.join(', ')}.`);
   }
-  if (plans !== undefined && !plans.includes(plan)) {
+  if (plans !== undefined && !plans.includes(workspace.plan)) {
     throw new SluiceError('plan_required', `This takes one of the plans ${plans.join(', ')}.`);
   }
+  return workspace;
 }
 
-/** A request of somebody signed in to a workspace, with what `needs` asks for. */
+/**
+ * A request of somebody signed in to a workspace, with what `needs` asks for. A stream ends when the
+ * session, the membership or what else is needed is lost meanwhile.
+ */
 export function signedIn(
   needs: Needs,
   handler: SignedInHandler,
@@ -199,18 +217,19 @@ export function signedIn(
 ): Handler {
   return withSession(
     async (exchange, { session, ...visit }, parameters) => {
-      const { workspace } = session;
-      if (workspace === null) {
-        throw new SluiceError('role_required', 'This account belongs to no workspace.');
-      }
-      checkNeeds(workspace, needs);
+      const workspace = workspaceWith(session, needs);
       const actor = {
         userId: session.userId,
         name: session.email,
         origin: visit.address,
         sessionId: session.id,
       };
-      return await handler(exchange, { ...visit, session, workspace, actor }, parameters);
+      const request = { ...visit, session, workspace, actor };
+      const answer = await handler(exchange, request, parameters);
+      if (!('chunks' in answer)) return answer;
+      return revocable(answer, async () => {
+        workspaceWith(await sessionOf(visit.head, deps, workspace.id), needs);
+      });
     },
     deps,
     refuse,

@@ -116,7 +116,7 @@ export function peopleOf(
       const workspace = await workspaceOf(database, workspaceId);
       return { email, role, workspace: workspace?.name ?? '' };
     },
-    findSession: (token) => findSession(database, token),
+    findSession: (...which) => findSession(database, ...which),
     accounts: accountsOf(database),
     members: membersOf(database),
     keys: {

@@ -7,6 +7,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
+import { revokeKey } from '../../src/db/keys.ts';
+import { addMember } from '../../src/db/memberships.ts';
+import { findWorkspace } from '../../src/db/workspaces.ts';
+import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, read, request } from './gateway.ts';
 
@@ -76,12 +80,12 @@ async function exported(query = '', key?: string): Promise<string> {
 }
 
 /** Begins an export and reads none of its body yet. */
-function begin(query = ''): Promise<IncomingMessage> {
+function begin(
+  address = url(),
+  headers: Record<string, string> = authorized().headers,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    open(url(query), { ...authorized(), agent: false })
-      .once('response', resolve)
-      .once('error', reject)
-      .end();
+    open(address, { headers, agent: false }).once('response', resolve).once('error', reject).end();
   });
 }
 
@@ -231,6 +235,66 @@ describe('a reader', () => {
     );
     expect(uidsOf(await exported())).toEqual(ids);
     expect(gateway.server.stderr()).not.toContain('request failed');
+  });
+});
+
+describe('a reader that loses the right to read', () => {
+  /** Begins an export, takes the right away, and expects that what follows is not sent. */
+  async function expectCut(
+    response: IncomingMessage,
+    takeAway: () => Promise<unknown>,
+    isRefused: () => Promise<boolean>,
+  ): Promise<void> {
+    expect(response.statusCode).toBe(200);
+    await takeAway();
+    await waitFor(isRefused, { withinMs: WITHIN_MS, what: 'another request to be refused' });
+    const text = await readOn(response);
+    expect(response.complete).toBe(false);
+    const uids = text.split('\n').slice(0, -1).length;
+    expect(uids).toBeLessThan(FINDINGS);
+  }
+
+  test('by a revoked key is sent no further', async () => {
+    const key = await gateway.addKey('workspace', 1000);
+    const { headers } = authorized(key);
+    const { rows } = await gateway.database.query<{ id: number }>(
+      'SELECT max(id) AS id FROM api_keys',
+    );
+    await expectCut(
+      await begin(url(), headers),
+      () => revokeKey(gateway.database, rows[0]?.id ?? 0),
+      async () => (await request(url('after=x'), { headers })).status === 401,
+    );
+  });
+
+  test.each([
+    ['whose session ended', 'UPDATE sessions SET revoked_at = now() WHERE user_id = $1'],
+    ['who was removed', 'DELETE FROM memberships WHERE user_id = $1'],
+  ])('%s is sent no further, from the dashboard', async (_who, sql) => {
+    const { id } = await findWorkspace(gateway.database, 'default');
+    const person = await addPerson(gateway.database, id, 'member');
+    const headers = { cookie: `sluice_session=${person.token}` };
+    const page = `${gateway.server.baseUrl}/app/api/members`;
+    await expectCut(
+      await begin(`${gateway.server.baseUrl}/app/findings.ocsf`, headers),
+      () => gateway.database.query(sql, [person.id]),
+      async () => (await request(page, { headers })).status !== 200,
+    );
+  });
+
+  test('is no session that has turned to another workspace', async () => {
+    const { id } = await findWorkspace(gateway.database, 'default');
+    const person = await addPerson(gateway.database, id, 'member');
+    const { id: second } = await gateway.addWorkspace('turned-to');
+    await addMember(gateway.database, second, person.id, 'member');
+    const headers = { cookie: `sluice_session=${person.token}` };
+    const response = await begin(`${gateway.server.baseUrl}/app/findings.ocsf`, headers);
+    await gateway.database.query('UPDATE sessions SET workspace_id = $2 WHERE user_id = $1', [
+      person.id,
+      second,
+    ]);
+    expect(uidsOf(await readOn(response))).toEqual(ids);
+    expect(response.complete).toBe(true);
   });
 });
 

@@ -27,10 +27,10 @@ describe('a cell', () => {
     ['+1', "'+1"],
     ['-1', "'-1"],
     ['@SUM(A1)', "'@SUM(A1)"],
-    ['\t=1', "'\t=1"],
+    ['\t=1', "'\t'=1"],
     ['\tword', "'\tword"],
-    ['\r=1', '"\'\r=1"'],
-    ['\n=1', '"\'\n=1"'],
+    ['\r=1', '"\'\r\'=1"'],
+    ['\n=1', '"\'\n\'=1"'],
     [' =1', "' =1"],
     ['\ufeff=1', "'\ufeff=1"],
     ['＝1', "'＝1"],
@@ -38,6 +38,103 @@ describe('a cell', () => {
     ['=HYPERLINK("https://evil.test","x")', '"\'=HYPERLINK(""https://evil.test"",""x"")"'],
   ])('%j, which a spreadsheet may run, becomes the text %j', (value, text) => {
     expect(cell(value)).toBe(text);
+  });
+});
+
+describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
+  test.each([
+    ['a;=1+1', "a;'=1+1"],
+    ['a; +1', "a;' +1"],
+    ['a\t=1', "a\t'=1"],
+    ['a;\t-1', "a;'\t'-1"],
+    ['a;"@x"', `"a;'""@x"""`],
+    ['a\n=1', '"a\n\'=1"'],
+    ['a\u2028=1', "a\u2028'=1"],
+    ['\u200b=1', "'\u200b=1"],
+    ['\u00a0=1', "'\u00a0=1"],
+    ['\u202e=1', "'\u202e=1"],
+    ['\u0000=1', "'\u0000=1"],
+    ['\u{e0020}=1', "'\u{e0020}=1"],
+    ['"=1', `"'""=1"`],
+    ['a;\ufeff＝1', "a;'\ufeff＝1"],
+    ['﹣1', "'﹣1"],
+    ['−1', "'−1"],
+  ])('%j becomes the text %j', (value, text) => {
+    expect(cell(value)).toBe(text);
+  });
+
+  test.each(['a; b', 'a;b=c', 'curl -s; echo', 'step-1', 'a\tb', 'x – y', 'who@where.test'])(
+    '%j stays as it is',
+    (value) => {
+      expect(cell(value)).toBe(value);
+    },
+  );
+
+  /** Cells as a spreadsheet may read them: split at `separators`, with or without heed to quotes. */
+  function readings(line: string, separators: string, heedsQuotes: boolean): string[] {
+    const cells = [''];
+    let isQuoted = false;
+    for (const character of line) {
+      if (heedsQuotes && character === '"') {
+        isQuoted = !isQuoted;
+        cells.push(`${cells.pop() ?? ''}"`);
+      } else if (!isQuoted && (separators.includes(character) || /[\r\n\v\f]/.test(character))) {
+        cells.push('');
+      } else cells.push((cells.pop() ?? '') + character);
+    }
+    return cells;
+  }
+
+  /** The first thing that shows, in its ordinary width. */
+  const firstSeen = (text: string): string => {
+    const [shown = ''] = [...text].filter((character) =>
+      /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s"]/u.test(character),
+    );
+    return shown.normalize('NFKC').replace('\u2212', '-');
+  };
+
+  test('no reading of any text begins with a formula, and nothing of it is lost', () => {
+    const alphabet = [
+      ...['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹢', '⁺', '−', ';', '\t', ',', '"', "'"],
+      ...[
+        '\n',
+        '\r',
+        '\v',
+        ' ',
+        '\u00a0',
+        '\u200b',
+        '\ufeff',
+        '\u2060',
+        '\u202e',
+        '\u0000',
+        '\u0085',
+      ],
+      ...['\u00ad', '\u{e0041}', '\ufe0f', '\u3000', 'a', 'B', '1', '(', '|', '界', '🙂'],
+    ];
+    let seed = 20261122;
+    const random = (below: number): number => {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      return Math.floor((seed / 2 ** 32) * below);
+    };
+    for (let round = 0; round < 50_000; round += 1) {
+      const value = Array.from({ length: random(9) }, () => alphabet[random(alphabet.length)]).join(
+        '',
+      );
+      const written = cell(value);
+      for (const separators of [',', ';', '\t', ',;\t']) {
+        for (const heedsQuotes of separators.includes(',') ? [true] : [true, false]) {
+          for (const read of readings(written, separators, heedsQuotes)) {
+            expect('=+-@', JSON.stringify({ value, separators, heedsQuotes })).not.toContain(
+              firstSeen(read) || 'nothing',
+            );
+          }
+        }
+      }
+      const unquoted = /^".*"$/s.test(written)
+        ? written.slice(1, -1).replaceAll('""', '"')
+        : written;
+      expect(unquoted.replaceAll("'", '')).toBe(value.replaceAll("'", ''));
+    }
   });
 });
 
