@@ -134,6 +134,8 @@ export interface StepOutline {
   readonly statusCode: number;
   /** in telling order; empty when the step told nothing */
   readonly surfaces: readonly SurfaceSize[];
+  /** the step was too large to be read whole: names, texts and sizes are of its beginnings */
+  readonly isCut: boolean;
 }
 
 // ── Rules ────────────────────────────────────────────────────────────────────────────────────

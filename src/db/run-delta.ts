@@ -32,6 +32,15 @@ export interface RunDelta {
 export type RunDeltas = Map<string, RunDelta>;
 
 const STATUS_ERROR = 2;
+/** UTF-16 units kept of a run's name and service: lists show hundreds of runs at a time. */
+const NAME_UNITS_MAX = 256;
+/** A cut that leaves half a character is one unit shorter. */
+const HALF = /[\ud800-\udbff]$/;
+
+/** What is kept of a name. */
+export function cutName(name: string): string {
+  return name.length <= NAME_UNITS_MAX ? name : name.slice(0, NAME_UNITS_MAX).replace(HALF, '');
+}
 
 function widen(delta: RunDelta, start: Int64, end: Int64): void {
   if (delta.startUnixNano === null || isLess(start, delta.startUnixNano)) {
@@ -87,7 +96,7 @@ function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): vo
   if (!isRoot) return;
   delta.finished = true;
   delta.failed ||= span.statusCode === STATUS_ERROR;
-  delta.name = least(delta.name, span.name);
+  delta.name = least(delta.name, cutName(span.name));
 }
 
 /**
@@ -101,7 +110,12 @@ export function runDeltas(
   logRuns: ReadonlyMap<LogRow, LogRun> = new Map(),
 ): RunDelta[] {
   const deltas: RunDeltas = new Map();
-  const services = new Map(request.resources.map(({ id, serviceName }) => [id, serviceName]));
+  const services = new Map(
+    request.resources.map(({ id, serviceName }) => [
+      id,
+      serviceName === null ? null : cutName(serviceName),
+    ]),
+  );
   for (const span of request.spans) {
     addSpan(
       deltaOf(deltas, workspaceId, span.traceId),

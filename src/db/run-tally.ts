@@ -4,7 +4,7 @@
  */
 import type { Hex16 } from '../model.ts';
 import type { LogSource, SpanSource } from './row-sources.ts';
-import { deltaOf, least, merge, type RunDelta, type RunDeltas } from './run-delta.ts';
+import { cutName, deltaOf, least, merge, type RunDelta, type RunDeltas } from './run-delta.ts';
 
 const STATUS_ERROR = 2;
 
@@ -39,7 +39,7 @@ export class RunTally {
     if (row.hasParent) return;
     tally.finished = true;
     tally.failed ||= row.statusCode === STATUS_ERROR;
-    tally.name = least(tally.name, row.texts.string(row.name.start, row.name.end));
+    tally.name = least(tally.name, cutName(row.texts.string(row.name.start, row.name.end)));
   }
 
   /** Counts a log record that has a trace id. */
@@ -67,7 +67,8 @@ export class RunTally {
   }
 
   /** Adds what was counted to a request's deltas. */
-  addTo(runs: RunDeltas, workspaceId: number, serviceName: string | null): void {
+  addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
+    const serviceName = service === null ? null : cutName(service);
     for (const tally of this.#tallies.values()) {
       merge(deltaOf(runs, workspaceId, tally.runId), deltaFrom(tally, workspaceId, serviceName));
     }

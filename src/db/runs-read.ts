@@ -14,9 +14,13 @@ export interface FoundRun {
 
 const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
+/** Names are cut as they are stored; those that an older version stored were not. */
+const NAME_CHARS_MAX = 256;
+
 /** Counted over the unique index of a run's findings: at most one per rule. */
 const COLUMNS = `
-  r.run_id AS "runId", r.state, r.evaluation, r.name, r.service_name AS "serviceName",
+  r.run_id AS "runId", r.state, r.evaluation, left(r.name, ${NAME_CHARS_MAX}) AS name,
+  left(r.service_name, ${NAME_CHARS_MAX}) AS "serviceName",
   r.agent_name AS "agentName", r.model, r.session_id AS "sessionId", r.user_id AS "userId",
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
   r.first_arrival_at AS "firstArrivalAt", r.last_arrival_at AS "lastArrivalAt",

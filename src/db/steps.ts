@@ -10,6 +10,7 @@
 import type { JsonObject, JsonValue, SpanEvent, Step } from '../model.ts';
 import type { Database } from './database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
+import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
@@ -142,6 +143,10 @@ const bytes = (columns: readonly string[]): string =>
 const ORIGIN_CHARS_MAX = 256;
 const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
 
+/** What a sender makes as long as it likes, as it is stored. */
+const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message AS "statusMessage"';
+const DOCUMENTS = 'attributes, events, body';
+
 /**
  * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
  * into the bytes, by what is stored, of the first runs that fit together. document: those, in full.
@@ -150,7 +155,8 @@ const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
  * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
  * come, has compared every step with every other, and read all documents again for every run.
  */
-const READ_STEPS = `
+/** @param isOutline cuts steps above $10 bytes, which count as so many against the limits */
+const readStepsText = (isOutline: boolean): string => `
   WITH run AS (
     SELECT t.*, r.spans + r.log_records AS total
       FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
@@ -172,7 +178,7 @@ const READ_STEPS = `
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
   ), numbered AS (
-    SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time AS stored_so_far
+    SELECT *, row_number() OVER in_time AS place, sum(${isOutline ? 'least(stored, $10)' : 'stored'}) OVER in_time AS stored_so_far
       FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
   ), begun AS MATERIALIZED (
     SELECT DISTINCT run_place FROM numbered
@@ -183,7 +189,8 @@ const READ_STEPS = `
     SELECT * FROM fitting
      WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
   ), document AS (
-    SELECT *, sum(bytes) OVER (PARTITION BY run_place ORDER BY place) AS bytes_so_far
+    SELECT *, sum(${isOutline ? 'least(bytes, $10)' : 'bytes'}) OVER (
+             PARTITION BY run_place ORDER BY place) AS bytes_so_far${isOutline ? ', bytes > $10 AS is_cut' : ''}
       FROM kept CROSS JOIN LATERAL (
         SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
                NULL::json AS body,
@@ -205,11 +212,10 @@ const READ_STEPS = `
       FROM document WHERE place = 1 OR bytes_so_far <= $8
   ), step AS (
     SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
-           encode(parent_span_id, 'hex') AS "parentSpanId", name, start, "end",
-           status_code AS "statusCode", status_message AS "statusMessage",
+           encode(parent_span_id, 'hex') AS "parentSpanId", ${isOutline ? TEXTS_CUT : TEXTS},
            ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
-           attributes, events, body,
-           dropped::float8, remote AS "hasRemoteParent"
+           ${isOutline ? DOCUMENTS_CUT : DOCUMENTS},
+           dropped::float8, remote AS "hasRemoteParent"${isOutline ? ', is_cut AS "isCut"' : ''}
       FROM together LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources
          WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
@@ -219,9 +225,11 @@ const READ_STEPS = `
   SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
   UNION ALL
   SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL,
-         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL${isOutline ? ', NULL' : ''}
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
+const READ_STEPS = readStepsText(false);
+const OUTLINE_STEPS = readStepsText(true);
 
 /**
  * The steps of runs: each run's spans and the log records that carry its trace id, or were put into
@@ -240,17 +248,8 @@ export async function readStepsOfRuns(
   { stepsMax, bytesMax }: StepLimits = LIMITS,
   togetherBytesMax: number = TOGETHER_BYTES_MAX,
 ): Promise<StepsOfRun[]> {
-  const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
-  const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
   const { rows } = await database.query<AnswerRow>(READ_STEPS, [
-    runs.map(({ workspaceId }) => workspaceId),
-    runs.map(({ runId }) => runId),
-    firstDays,
-    lastDays,
-    [...firstDays].sort()[0],
-    [...lastDays].sort().at(-1),
-    stepsMax,
-    bytesMax,
+    ...parametersOf(runs, { stepsMax, bytesMax }),
     togetherBytesMax,
   ]);
   const answers: AnswerRow[][] = runs.map(() => []);
@@ -265,6 +264,22 @@ export async function readStepsOfRuns(
   return read;
 }
 
+/** $1 to $8 of the statement. */
+function parametersOf(runs: readonly RunToRead[], { stepsMax, bytesMax }: StepLimits): unknown[] {
+  const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
+  const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
+  return [
+    runs.map(({ workspaceId }) => workspaceId),
+    runs.map(({ runId }) => runId),
+    firstDays,
+    lastDays,
+    [...firstDays].sort()[0],
+    [...lastDays].sort().at(-1),
+    stepsMax,
+    bytesMax,
+  ];
+}
+
 /** The steps of one run, as `readStepsOfRuns` reads them. */
 export async function readSteps(
   database: Database,
@@ -273,4 +288,38 @@ export async function readSteps(
 ): Promise<StepsOfRun> {
   const [only] = await readStepsOfRuns(database, [run], limits);
   return only ?? { steps: [], unread: 0 };
+}
+
+/** What an outline of a run shows. */
+export interface OutlineLimits extends StepLimits {
+  /** bytes of a step above which PostgreSQL sends its beginnings only */
+  readonly stepBytesMax: number;
+}
+
+/** The first steps of a run, and which of them were cut, by their index. */
+export interface OutlinedSteps extends StepsOfRun {
+  readonly cut: ReadonlySet<number>;
+}
+
+/**
+ * The first steps of a run for people to look at: like `readSteps`, but a step above `stepBytesMax` is cut
+ * in PostgreSQL, the first one too. So an answer never costs more than its limits, whatever was sent.
+ */
+export async function readOutlinedSteps(
+  database: Database,
+  run: RunToRead,
+  { stepBytesMax, ...limits }: OutlineLimits,
+): Promise<OutlinedSteps> {
+  const { rows } = await database.query<AnswerRow & { readonly isCut: boolean | null }>(
+    OUTLINE_STEPS,
+    [...parametersOf([run], limits), limits.bytesMax, stepBytesMax],
+  );
+  const total = rows.find(({ source }) => source === null);
+  const steps = rows.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
+  const cut = rows.flatMap((row) => (row.source === null ? [] : [row.isCut === true]));
+  return {
+    steps,
+    cut: new Set(cut.flatMap((isCut, index) => (isCut ? [index] : []))),
+    unread: (total?.source === null ? total.total : 0) - steps.length,
+  };
 }

@@ -1,10 +1,10 @@
 /**
- * Owns what people see of a run's steps without their text: what kind each is, how it ended, and how
- * much text it told on which surface. Reads them as the pass does, so that a step without a size is
- * a step no rule was about.
+ * Owns what people see of a run's steps: what kind each is, how it ended, how much text it told on which
+ * surface, and the beginnings of the texts. Reads steps as the pass does, so that a step without a size is a
+ * step no rule was about. Works step by step, because reading 128 KiB of hostile text takes some 30 ms.
  */
 import type { Step, StepOutline, Surface } from '../model.ts';
-import { extractSurfaces } from './surfaces/extract.ts';
+import { extractSteps, type StepExtraction } from './surfaces/extract.ts';
 
 /** A text of a step, as far as it is shown. */
 export interface ShownText {
@@ -14,46 +14,68 @@ export interface ShownText {
   readonly more: number;
 }
 
+export interface OutlinedStep {
+  readonly outline: StepOutline;
+  /** the first ones, by their beginnings */
+  readonly texts: readonly ShownText[];
+}
+
 /** Longer texts are shown by their beginning. */
 const SHOWN_UNITS_MAX = 4000;
+/** Texts shown of one step, and of a run. */
+const STEP_TEXTS_MAX = 50;
+const RUN_TEXTS_MAX = 500;
 /** A cut that leaves half a character is one character shorter. */
 const HALF = /[\ud800-\udbff]$/;
 
 /**
- * The steps with the beginnings of their texts.
+ * Outlines steps, one per turn.
+ *
  * @param steps of one run, in time order
+ * @param cut the steps of which only the beginnings were read, by their index
  */
-export function stepsWithTexts(
+export function* outlineInPieces(
   steps: readonly Step[],
-): { readonly outline: StepOutline; readonly texts: readonly ShownText[] }[] {
-  const shown = steps.map((): ShownText[] => []);
-  for (const { step, surface, text } of extractSurfaces(steps).texts) {
-    const beginning = text.slice(0, SHOWN_UNITS_MAX).replace(HALF, '');
-    shown[step]?.push({ surface, text: beginning, more: text.length - beginning.length });
+  cut: ReadonlySet<number> = new Set(),
+): Generator<void, OutlinedStep[], void> {
+  const outlined: OutlinedStep[] = [];
+  let room = RUN_TEXTS_MAX;
+  let index = 0;
+  for (const told of extractSteps(steps)) {
+    const step = steps[index];
+    if (step === undefined) break;
+    const texts = told.texts.slice(0, Math.min(room, STEP_TEXTS_MAX)).map(shownText);
+    room -= texts.length;
+    outlined.push({ outline: outlineOf(step, told, cut.has(index)), texts });
+    index += 1;
+    yield;
   }
-  return outlineOf(steps).map((outline, index) => ({ outline, texts: shown[index] ?? [] }));
+  return outlined;
 }
 
-/** @param steps of one run, in time order */
-export function outlineOf(steps: readonly Step[]): StepOutline[] {
-  const { texts, kinds } = extractSurfaces(steps);
-  const sizes = steps.map(() => new Map<Surface, { texts: number; bytes: number }>());
-  for (const { step, surface, text } of texts) {
-    const ofStep = sizes[step];
-    const before = ofStep?.get(surface) ?? { texts: 0, bytes: 0 };
+function shownText({ surface, text }: StepExtraction['texts'][number]): ShownText {
+  const beginning = text.slice(0, SHOWN_UNITS_MAX).replace(HALF, '');
+  return { surface, text: beginning, more: text.length - beginning.length };
+}
+
+function outlineOf(step: Step, { kind, texts }: StepExtraction, isCut: boolean): StepOutline {
+  const sizes = new Map<Surface, { texts: number; bytes: number }>();
+  for (const { surface, text } of texts) {
+    const before = sizes.get(surface) ?? { texts: 0, bytes: 0 };
     const bytes = before.bytes + Buffer.byteLength(text);
-    ofStep?.set(surface, { texts: before.texts + 1, bytes });
+    sizes.set(surface, { texts: before.texts + 1, bytes });
   }
-  return steps.map((step, index) => ({
+  return {
     source: step.source,
     name: step.name,
-    kind: kinds[index] ?? 'other',
+    kind,
     spanId: step.spanId,
     parentSpanId: step.parentSpanId,
     serviceName: step.serviceName,
     startUnixNano: step.startUnixNano,
     endUnixNano: step.endUnixNano,
     statusCode: step.statusCode,
-    surfaces: [...(sizes[index] ?? [])].map(([surface, size]) => ({ surface, ...size })),
-  }));
+    surfaces: [...sizes].map(([surface, size]) => ({ surface, ...size })),
+    isCut,
+  };
 }

@@ -138,6 +138,7 @@ const STEPS: readonly StepOutline[] = [
     endUnixNano: TIMES.root[1],
     statusCode: 0,
     surfaces: [{ surface: 'step_input', texts: 1, bytes: ATTACK.length }],
+    isCut: false,
   },
   {
     source: 'span',
@@ -154,6 +155,7 @@ const STEPS: readonly StepOutline[] = [
       { surface: 'tool_args', texts: 1, bytes: 14 },
       { surface: 'tool_result', texts: 1, bytes: 14 },
     ],
+    isCut: false,
   },
 ];
 

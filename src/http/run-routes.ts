@@ -126,6 +126,7 @@ export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
     ended_at: isoOfNanos(step.endUnixNano),
     status: STATUS_WORDS[step.statusCode] ?? 'unset',
     surfaces: step.surfaces,
+    cut: step.isCut,
   };
 }
 

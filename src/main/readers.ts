@@ -9,16 +9,31 @@ import {
 } from '../db/findings-read.ts';
 import { createOverviewReader } from '../db/overview.ts';
 import { findRun, listRuns } from '../db/runs-read.ts';
-import { readSteps } from '../db/steps.ts';
-import { outlineOf, stepsWithTexts } from '../engine/run-outline.ts';
+import { readOutlinedSteps } from '../db/steps.ts';
+import { outlineInPieces } from '../engine/run-outline.ts';
 import type { DashboardPageDependencies } from '../http/dashboard-routes.ts';
 import type { ReadDependencies } from '../http/read-routes.ts';
+import { Turns } from '../http/turns.ts';
+import type { Hex16 } from '../model.ts';
 
 /**
- * What one answer outlines: its steps are read on the thread that takes requests, and must not hold
- * up the others.
+ * What one answer outlines: its steps are read on the thread that takes requests, a step per turn of the event
+ * loop. A step up to 128 KiB takes 50 ms at most, whatever it holds (docs/performance.md); a larger one is cut.
  */
-const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024 };
+const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 128 * 1024 };
+
+/** Of this thread. */
+const turns = new Turns();
+
+/** A run with its first steps in time; null when the workspace has no such run. */
+async function outlineRun(database: Database, workspaceId: number, runId: Hex16) {
+  const found = await findRun(database, workspaceId, runId);
+  if (found === null) return null;
+  const ref = { workspaceId, runId, ...found };
+  const { steps, cut, unread } = await readOutlinedSteps(database, ref, OUTLINE_LIMITS);
+  const outlined = await turns.takeInPieces(outlineInPieces(steps, cut));
+  return { run: found.run, steps: outlined, stepsLeftOut: unread };
+}
 
 export function findingReader(database: Database): ReadDependencies['findings'] {
   return {
@@ -34,11 +49,8 @@ export function runReader(database: Database): ReadDependencies['runs'] {
   return {
     list: (...query) => listRuns(database, ...query),
     find: async (workspaceId, runId) => {
-      const found = await findRun(database, workspaceId, runId);
-      if (found === null) return null;
-      const ref = { workspaceId, runId, ...found };
-      const { steps, unread } = await readSteps(database, ref, OUTLINE_LIMITS);
-      return { run: found.run, steps: outlineOf(steps), stepsLeftOut: unread };
+      const found = await outlineRun(database, workspaceId, runId);
+      return found && { ...found, steps: found.steps.map(({ outline }) => outline) };
     },
   };
 }
@@ -50,13 +62,7 @@ export function dashboardReader(
   return {
     findRun: async (workspaceId, runId) =>
       (await findRun(database, workspaceId, runId))?.run ?? null,
-    findSteps: async (workspaceId, runId) => {
-      const found = await findRun(database, workspaceId, runId);
-      if (found === null) return null;
-      const ref = { workspaceId, runId, ...found };
-      const { steps, unread } = await readSteps(database, ref, OUTLINE_LIMITS);
-      return { run: found.run, steps: stepsWithTexts(steps), stepsLeftOut: unread };
-    },
+    findSteps: (workspaceId, runId) => outlineRun(database, workspaceId, runId),
     overview: createOverviewReader(database),
   };
 }

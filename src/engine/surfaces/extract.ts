@@ -41,24 +41,51 @@ export function extractSurfaces(
   steps: readonly Step[],
   conventions: readonly Convention[] = CONVENTIONS,
 ): Extraction {
+  let exceeded = 0;
+  const kinds: StepKind[] = [];
+  const texts: SurfaceText[] = [];
+  let index = 0;
+  for (const step of extractSteps(steps, conventions)) {
+    kinds.push(step.kind);
+    exceeded += step.exceeded;
+    for (const { surface, text } of step.texts) texts.push({ step: index, surface, text });
+    index += 1;
+  }
+  return { texts, exceeded, kinds };
+}
+
+/** What one step told. */
+export interface StepExtraction {
+  readonly kind: StepKind;
+  /** in telling order */
+  readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
+  readonly exceeded: number;
+}
+
+/** `extractSurfaces`, step by step, for callers that do other work in between. */
+export function* extractSteps(
+  steps: readonly Step[],
+  conventions: readonly Convention[] = CONVENTIONS,
+): Generator<StepExtraction, void, void> {
   const known = conventions === CONVENTIONS ? KNOWN : new Known(conventions);
   const kinds = kindsOf(steps, known);
-  let exceeded = 0;
-  const texts = steps.flatMap((step, index) => {
-    const kind = kinds[index] ?? 'other';
-    if (kind === 'duplicate') return [];
-    const told = readStep(step, kind, known.about(step).tables);
-    const status = readStatus(step, kind);
-    exceeded += told.exceeded + status.exceeded;
-    const seen = new Set<string>();
-    return [...told.pieces, ...status.pieces].flatMap(({ surface, text }) => {
-      const key = `${surface} ${textKey(text)}`;
-      if (seen.has(key) || !isText(text)) return [];
-      seen.add(key);
-      return [{ step: index, surface, text }];
-    });
+  for (const [index, step] of steps.entries()) {
+    yield extractStep(step, kinds[index] ?? 'other', known);
+  }
+}
+
+function extractStep(step: Step, kind: StepKind, known: Known): StepExtraction {
+  if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
+  const told = readStep(step, kind, known.about(step).tables);
+  const status = readStatus(step, kind);
+  const seen = new Set<string>();
+  const texts = [...told.pieces, ...status.pieces].filter(({ surface, text }) => {
+    const key = `${surface} ${textKey(text)}`;
+    if (seen.has(key) || !isText(text)) return false;
+    seen.add(key);
+    return true;
   });
-  return { texts, exceeded, kinds };
+  return { kind, texts, exceeded: told.exceeded + status.exceeded };
 }
 
 /** The kind of every step. A log record that does not show its own has that of its span. */

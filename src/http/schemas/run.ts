@@ -78,6 +78,12 @@ export const runStep = component(
           }),
         )
         .describe('How much text the step told, and where; never the text itself.'),
+      cut: z
+        .boolean()
+        .describe(
+          'The step is larger than 128 KiB and was not read whole: its name and the sizes of its ' +
+            'texts are those of what was read.',
+        ),
     })
     .describe('A span of a run, or a log record.'),
 );

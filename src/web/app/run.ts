@@ -102,13 +102,13 @@ function marksIn(
   findings: readonly Finding[],
   markOf: RunPage['markOf'],
 ): MarkedRange[] {
+  if (findings.length === 0) return [];
+  const onOneLine = text.replaceAll(/[\t\n\r\u2028\u2029]/g, ' ');
   return findings.flatMap((finding) => {
     const mark = markOf(finding);
     if (mark === null || finding.excerpt === null) return [];
     const cutAtStart = finding.excerpt.startsWith('…') ? 1 : 0;
-    const at = text
-      .replaceAll(/[\t\n\r\u2028\u2029]/g, ' ')
-      .indexOf(finding.excerpt.replaceAll(CUT_ENDS, ''));
+    const at = onOneLine.indexOf(finding.excerpt.replaceAll(CUT_ENDS, ''));
     if (at < 0) return [];
     const start = at + mark.start - cutAtStart;
     const end = at + mark.end - cutAtStart;
@@ -125,6 +125,17 @@ function textView(
   return html`<details${found.length > 0 && html` open`}><summary>${words(surface)}
 <span class="soft">${count(text.length + more)} characters</span></summary>
 <pre class="excerpt" tabindex="0" role="region" aria-label="${words(surface)}">${marked(text, marksIn(text, found, data.markOf))}${more > 0 && html`<span class="soft">… ${count(more)} more characters</span>`}</pre></details>`;
+}
+
+/** What is not shown of a step's texts. */
+function leftOut({ outline, texts }: ShownStep, { isRedacted }: RunPage): HtmlValue {
+  if (isRedacted) return null;
+  const more = outline.surfaces.reduce((sum, one) => sum + one.texts, 0) - texts.length;
+  return [
+    more > 0 && html`<p class="soft">${count(more)} more texts are not shown.</p>`,
+    outline.isCut &&
+      html`<p class="soft">This step is too large to be shown whole: these are its beginnings.</p>`,
+  ];
 }
 
 function isOf({ stepSpanId, stepName }: Finding, { outline }: ShownStep): boolean {
@@ -145,7 +156,7 @@ ${own.map(
   (finding) => html`<p class="hit">${severityBadge(finding.severity)}
 <a href="/app/findings/${finding.id}">${data.titleOf(finding.ruleId)}</a> <span class="soft">on ${words(finding.surface)}</span></p>`,
 )}
-${texts.map((text) => textView(text, own, data))}</li>
+${texts.map((text) => textView(text, own, data))}${leftOut(step, data)}</li>
 `;
 }
 

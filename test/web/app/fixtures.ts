@@ -84,6 +84,7 @@ export function outline(fields: Partial<StepOutline> = {}): StepOutline {
     endUnixNano: '1763640001000000000',
     statusCode: 0,
     surfaces: [],
+    isCut: false,
     ...fields,
   };
 }

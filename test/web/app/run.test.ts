@@ -47,6 +47,15 @@ describe('steps', () => {
     expect(text).toContain('at 1.0 s, 1.0 s');
   });
 
+  test('say what is not shown of them', () => {
+    const cut = outline({ isCut: true, surfaces: [{ surface: 'tool_args', texts: 52, bytes: 9 }] });
+    const text = { surface: 'tool_args' as const, text: 'a', more: 0 };
+    const steps = [{ outline: cut, texts: [text, text] }];
+    expect(page({ steps })).toContain('50 more texts are not shown');
+    expect(page({ steps })).toContain('too large to be shown whole');
+    expect(page({ steps, isRedacted: true })).not.toContain('more texts are not shown');
+  });
+
   test('of a loop of parents end somewhere', () => {
     const one = outline({ spanId: hex8(1), parentSpanId: hex8(2) });
     const other = outline({ spanId: hex8(2), parentSpanId: hex8(1) });

@@ -1,0 +1,60 @@
+/**
+ * The SQL that cuts a step which is too large to be shown whole, inside PostgreSQL: neither `pg`, which parses
+ * JSON as it arrives, nor the program sees more of it than the share named here. $10 is the most bytes of a step.
+ *
+ *   attributes  half of it: short values first, then the beginnings of strings
+ *   events      a quarter: the first ones that fit, whole
+ *   body        a quarter: as attributes, or the beginning of a string
+ */
+
+/** Characters that are left of a string; a page shows fewer of a text. */
+const CHARS_MAX = 8192;
+/** Bytes of a value that is left as it is. */
+const SHORT_BYTES_MAX = 1024;
+const NAME_CHARS_MAX = 256;
+/** Members and elements that are looked at. */
+const MEMBERS_MAX = 1000;
+
+const OF_ATTRIBUTES = '$10 / 2';
+const OF_EVENTS = '$10 / 4';
+const OF_BODY = '$10 / 4';
+
+/** A short value, or the beginning of a string; NULL for the rest. */
+const beginning = (value: string): string =>
+  `CASE WHEN octet_length(${value}::text) <= ${SHORT_BYTES_MAX} THEN ${value}
+        WHEN json_typeof(${value}) = 'string'
+        THEN to_json(left(${value} #>> '{}', ${CHARS_MAX})) END`;
+
+const cutObject = (column: string, bytesMax: string): string =>
+  `(SELECT coalesce(json_object_agg(key, value ORDER BY at), '{}') FROM (
+      SELECT *, sum(octet_length(key) + octet_length(value::text)) OVER (
+               ORDER BY octet_length(value::text) > ${SHORT_BYTES_MAX}, at) AS so_far
+        FROM (SELECT key, at, ${beginning('value')} AS value
+                FROM json_each(${column}) WITH ORDINALITY AS member (key, value, at)
+               WHERE length(key) <= ${NAME_CHARS_MAX} LIMIT ${MEMBERS_MAX}) AS shown
+       WHERE value IS NOT NULL) AS summed
+     WHERE so_far <= ${bytesMax})`;
+
+const cutList = (column: string, bytesMax: string): string =>
+  `(SELECT json_agg(value ORDER BY at) FROM (
+      SELECT *, sum(octet_length(value::text)) OVER (ORDER BY at) AS so_far
+        FROM (SELECT value, at
+                FROM json_array_elements(${column}) WITH ORDINALITY AS element (value, at)
+               LIMIT ${MEMBERS_MAX}) AS shown) AS summed
+     WHERE so_far <= ${bytesMax})`;
+
+/** The columns of text, cut where `is_cut` says so. */
+export const TEXTS_CUT = `
+           CASE WHEN is_cut THEN left(name, ${NAME_CHARS_MAX}) ELSE name END AS name,
+           start, "end", status_code AS "statusCode",
+           CASE WHEN is_cut THEN left(status_message, ${SHORT_BYTES_MAX}) ELSE status_message END
+             AS "statusMessage"`;
+
+/** The columns of JSON, cut where `is_cut` says so. */
+export const DOCUMENTS_CUT = `
+           CASE WHEN is_cut THEN ${cutObject('attributes', OF_ATTRIBUTES)}
+                ELSE attributes END AS attributes,
+           CASE WHEN is_cut THEN ${cutList('events', OF_EVENTS)} ELSE events END AS events,
+           CASE WHEN NOT is_cut THEN body
+                WHEN json_typeof(body) = 'object' THEN ${cutObject('body', OF_BODY)}
+                ELSE ${beginning('body')} END AS body`;
