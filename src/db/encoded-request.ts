@@ -7,7 +7,7 @@
  */
 import type { DecodedRequest, MetricRow, ResourceRow } from '../model.ts';
 import { BinaryCopyBuffer } from './binary-copy.ts';
-import { LogRuns, type SessionMark } from './log-runs.ts';
+import { LogRuns, type LogRunsOfRequest, type SessionMark } from './log-runs.ts';
 import { type RunDelta, runDeltas } from './run-delta.ts';
 import {
   type RowContext,
@@ -94,7 +94,17 @@ export function encodeRequest(
   arrivedAtMs: number,
   logRuns: LogRuns = new LogRuns(),
 ): EncodedRequest {
-  const { runs, marks } = logRuns.assign(request.logs, workspaceId);
+  const assigned = logRuns.assign(request.logs, workspaceId);
+  return encodeWithRuns(request, workspaceId, arrivedAtMs, assigned);
+}
+
+/** `encodeRequest`, when the runs of log records without trace id are known. */
+export function encodeWithRuns(
+  request: DecodedRequest,
+  workspaceId: number,
+  arrivedAtMs: number,
+  { runs, marks }: LogRunsOfRequest,
+): EncodedRequest {
   const context = { workspaceId, arrivedAtMs, logRuns: runs };
   const chunks = new Map<TelemetryTable, Buffer>();
   if (request.spans.length > 0) chunks.set('spans', encodeRows(request.spans, writeSpan, context));

@@ -51,7 +51,30 @@ interface Prompt {
   readonly runId: Hex16;
 }
 
+type Times = Pick<LogRow, 'timeUnixNano' | 'observedUnixNano'>;
+
+/** What is asked of a record that names a session. */
+export interface SessionRecord extends Times {
+  readonly session: LogSession;
+}
+
 const NONE: LogRunsOfRequest = { runs: new Map(), marks: [] };
+
+/** Does the record name a session? */
+export function isSessionRecord(log: LogRow): log is LogRow & SessionRecord {
+  return log.session !== null;
+}
+
+/** Of the marks of one run of one session the latest, which is all that is stored. */
+export function latestMarks(marks: readonly SessionMark[]): SessionMark[] {
+  const latest = new Map<string, SessionMark>();
+  for (const mark of marks) {
+    const key = `${mark.sessionKey}/${mark.runId}`;
+    const known = latest.get(key);
+    if (known === undefined || isLess(known.atUnixNano, mark.atUnixNano)) latest.set(key, mark);
+  }
+  return [...latest.values()];
+}
 
 export class LogRuns {
   /** prompts by session, in the order of time; sessions in the order of their last use */
@@ -60,26 +83,29 @@ export class LogRuns {
   /** The runs that a request's records without trace id belong to. */
   assign(logs: readonly LogRow[], workspaceId: number): LogRunsOfRequest {
     // Most requests have no such record and pay for this look alone.
-    if (!logs.some(({ session }) => session !== null)) return NONE;
-    const marks = new Map<string, SessionMark>();
-    for (const log of logs) {
-      if (log.session === null) continue;
-      const mark = this.#mark(log, log.session, workspaceId);
-      if (mark === null) continue;
-      const key = `${mark.sessionKey}/${mark.runId}`;
-      const known = marks.get(key);
-      if (known === undefined || isLess(known.atUnixNano, mark.atUnixNano)) marks.set(key, mark);
-    }
+    if (!logs.some(isSessionRecord)) return NONE;
+    const records = logs.filter(isSessionRecord);
+    const marks = latestMarks(this.marksOf(records, workspaceId));
     const runs = new Map<LogRow, LogRun>();
-    for (const log of logs) {
-      const run = log.session === null ? null : this.#runOf(log, log.session, workspaceId);
-      if (run !== null) runs.set(log, run);
+    for (const [index, run] of this.runsOf(records, workspaceId).entries()) {
+      const record = records[index];
+      if (run !== null && record !== undefined) runs.set(record, run);
     }
-    return { runs, marks: [...marks.values()] };
+    return { runs, marks };
+  }
+
+  /** What records say of their sessions' courses; prompts are remembered. */
+  marksOf(records: readonly SessionRecord[], workspaceId: number): SessionMark[] {
+    return records.flatMap((record) => this.#mark(record, record.session, workspaceId) ?? []);
+  }
+
+  /** The run of each record; all marks of its request must have been made. */
+  runsOf(records: readonly SessionRecord[], workspaceId: number): (LogRun | null)[] {
+    return records.map((record) => this.#runOf(record, record.session, workspaceId));
   }
 
   /** What a record says of its session's course; a prompt is remembered. */
-  #mark(log: LogRow, session: LogSession, workspaceId: number): SessionMark | null {
+  #mark(log: Times, session: LogSession, workspaceId: number): SessionMark | null {
     const atUnixNano = timeOf(log);
     if (atUnixNano === null) return null;
     if (session.tells === 'end') return { sessionKey: session.key, runId: null, atUnixNano };
@@ -109,7 +135,7 @@ export class LogRuns {
     return prompts;
   }
 
-  #runOf(log: LogRow, session: LogSession, workspaceId: number): LogRun | null {
+  #runOf(log: Times, session: LogSession, workspaceId: number): LogRun | null {
     const { key, runId, tells } = session;
     if (runId !== null) return { runId, sessionKey: key };
     const at = timeOf(log) ?? '0';
@@ -124,7 +150,7 @@ export class LogRuns {
 }
 
 /** When the record was made, or seen at the latest; null when nobody knows. */
-function timeOf({ timeUnixNano, observedUnixNano }: LogRow): Int64 | null {
+function timeOf({ timeUnixNano, observedUnixNano }: Times): Int64 | null {
   if (timeUnixNano !== '0') return timeUnixNano;
   return observedUnixNano === '0' ? null : observedUnixNano;
 }

@@ -72,8 +72,15 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly budget: ByteBudget;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
-  /** reads the body until it ends, and not after; throws what the request is answered with */
-  readonly decode: (signal: Signal, body: Buffer, workspaceId: number) => Pieces<IngestResult>;
+  /**
+   * Reads the body until it ends or its promise is settled, and not after; throws what the request is answered
+   * with.
+   */
+  readonly decode: (
+    signal: Signal,
+    body: Buffer,
+    workspaceId: number,
+  ) => Pieces<IngestResult | Promise<IngestResult>>;
   /** keeps a request whose rows PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   readonly events: Pick<
@@ -136,18 +143,13 @@ async function readAndDecode(
   if (wire === null) return null;
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(work);
   const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
-  return await withDecodedBody(wire, exchange.contentEncoding, limits, (body) =>
-    turns.takeInPieces(decodeBody(signal, body, workspaceId, decode)),
-  );
+  return await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
+    const result = await turns.takeInPieces(decode(signal, body, workspaceId));
+    return decodedBody(result, body);
+  });
 }
 
-function* decodeBody(
-  signal: Signal,
-  body: Buffer,
-  workspaceId: number,
-  decode: IngestDependencies['decode'],
-): Pieces<DecodedBody> {
-  const result = yield* decode(signal, body, workspaceId);
+function decodedBody(result: IngestResult, body: Buffer): DecodedBody {
   if (!result.ok) throw new UndecodableBody(result.message, result.path);
   // A copy of the beginning, so that a large body does not stay until the commit.
   const isSmall = body.length <= KEPT_BODY_BYTES_MAX;

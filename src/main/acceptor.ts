@@ -28,6 +28,7 @@ import { createSignInLimiter } from '../http/sign-in-limiter.ts';
 import type { Events } from '../observe/events.ts';
 import { loadDocumentation, pageAssets, pathsOf } from './documents.ts';
 import { keepKeyUse } from './key-use.ts';
+import { LargeBodies } from './large-bodies.ts';
 import { peopleOf } from './people.ts';
 import { programVersion } from './program-version.ts';
 import { dashboardReader, findingReader, runReader } from './readers.ts';
@@ -105,6 +106,8 @@ export function createAcceptor(
   const room = shared === undefined ? {} : { inflight: shared.rows };
   const writer = new CopyWriter(database, { inflightBytesMax, ...room }, events);
   stops.add('writer', () => writer.close());
+  const largeBodies = new LargeBodies();
+  stops.add('decoder of large bodies', () => largeBodies.close());
   const authenticator = createAuthenticator({
     digest: digestKey,
     find: (digest) => findCredential(database, digest),
@@ -124,7 +127,7 @@ export function createAcceptor(
       maxBodyBytes,
       maxDecodedBodyBytes,
       keepRejected: (rejected) => keepRejectedRequest(database, rejected),
-      decode: createDecoder(writer),
+      decode: createDecoder(writer, (...body) => largeBodies.decode(...body)),
       events,
     },
     read: {

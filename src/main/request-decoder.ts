@@ -1,13 +1,16 @@
 /**
- * How a request's body becomes rows ready to store: scanned straight into COPY bytes if it is an
- * ordinary one (`src/otlp/fast/`), else decoded and encoded the plain way. Both give the same.
+ * How a request's body becomes rows ready to store: scanned straight into COPY bytes if it is an ordinary
+ * one (`src/otlp/fast/`), else decoded and encoded the plain way. Both give the same.
+ *
+ * Scanning pauses every 128 KiB. The plain way cannot: it begins with one `JSON.parse`. So a body that is
+ * large, or holds a large record, is decoded by a thread (`large-bodies.ts`), not on the event loop.
  */
 import type { CopyWriter } from '../db/copy-writer.ts';
 import { type EncodedRequest, encodeRequest } from '../db/encoded-request.ts';
 import { LogRuns } from '../db/log-runs.ts';
 import { ScannedRows } from '../db/scanned-rows.ts';
 import { SluiceError } from '../errors.ts';
-import type { IngestDependencies } from '../http/ingest-routes.ts';
+import type { IngestDependencies, IngestResult } from '../http/ingest-routes.ts';
 import type { DecodedRequest, Rejection, Signal } from '../model.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
 import { scanInPieces } from '../otlp/fast/scan-request.ts';
@@ -44,55 +47,97 @@ export interface RequestContext {
   readonly logRuns: LogRuns;
 }
 
-/** `decodeInPieces`, at once. */
-export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
-  return toEnd(decodeInPieces(signal, body, context));
-}
+/** Decodes a body that is too much for the event loop; throws what the request is answered with. */
+export type DecodeElsewhere = (
+  signal: Signal,
+  body: Buffer,
+  context: RequestContext,
+) => Promise<ReadyResult>;
 
 /**
- * Decodes one export request the fast way, or else the plain way, which takes it in one piece. To be run
- * to its end before the next one is decoded.
+ * A span, log record or metric up to here is scanned on the event loop, and so is the text between two. The
+ * slowest that was found, half a megabyte of empty events, takes 30 ms (docs/performance.md).
+ */
+const RECORD_BYTES_MAX = 512 * 1024;
+/**
+ * A body up to here is decoded the plain way on the event loop. The slowest that was found, 44,000 empty log
+ * records, takes 40 ms.
+ */
+export const PLAIN_BYTES_MAX = 128 * 1024;
+
+/**
+ * Decodes one export request, in pieces on the event loop or elsewhere. To be run to its end before the
+ * next one is decoded; a promise need not be settled by then.
  *
- * @param body the request body, decompressed; read until this ends, and not after
- * @throws {SluiceError} `body_too_large` when it holds more objects and lists than may be built of it
+ * @param body the request body, decompressed; read until this ends, or the promise is settled
  */
 export function* decodeInPieces(
   signal: Signal,
   body: Buffer,
   context: RequestContext,
-): Pieces<ReadyResult> {
-  const scanned = yield* scan(signal, body, context);
+  elsewhere: DecodeElsewhere,
+): Pieces<ReadyResult | Promise<ReadyResult>> {
+  const scanned = yield* scan(signal, body, context, RECORD_BYTES_MAX);
   if (scanned !== null) return scanned;
-  if (yield* holdsTooManyStructures(body)) {
-    throw new SluiceError(
-      'body_too_large',
-      `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
-    );
-  }
+  if (body.length > PLAIN_BYTES_MAX) return elsewhere(signal, body, context);
   return decodePlainly(signal, body, context);
+}
+
+/**
+ * Decodes one export request at once, however long it takes.
+ *
+ * @throws {SluiceError} `body_too_large` when it holds more objects and lists than may be built of it
+ */
+export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
+  return scanOrNull(signal, body, context) ?? decodeCounted(signal, body, context);
+}
+
+function decodeCounted(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
+  checkStructures(body);
+  return decodePlainly(signal, body, context);
+}
+
+/** @throws {SluiceError} `body_too_large` */
+function checkStructures(body: Buffer): void {
+  if (!toEnd(holdsTooManyStructures(body))) return;
+  throw new SluiceError(
+    'body_too_large',
+    `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+  );
 }
 
 /** The fast way alone, at once; null when the body is left to the plain one. */
 export function scanOrNull(
   signal: Signal,
   body: Buffer,
-  context: RequestContext,
+  context: Pick<RequestContext, 'workspaceId' | 'arrivedAtMs'>,
 ): ReadyResult | null {
-  return toEnd(scan(signal, body, context));
+  return toEnd(scan(signal, body, context, Number.POSITIVE_INFINITY));
 }
 
 function* scan(
   signal: Signal,
   body: Buffer,
-  { workspaceId, arrivedAtMs }: RequestContext,
+  { workspaceId, arrivedAtMs }: Pick<RequestContext, 'workspaceId' | 'arrivedAtMs'>,
+  recordBytesMax: number,
 ): Pieces<ReadyResult | null> {
   const rows = new ScannedRows(workspaceId, arrivedAtMs, body.length);
-  if (!(yield* scanInPieces(signal, body, rows))) return null;
+  if (!(yield* scanInPieces(signal, body, rows, recordBytesMax))) return null;
   const encoded = rows.take();
   return {
     ok: true,
     request: { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded },
   };
+}
+
+/**
+ * The plain way without its encoding, at once.
+ *
+ * @throws {SluiceError} `body_too_large`, as `decodeRequest`
+ */
+export function parsePlainly(signal: Signal, body: Buffer): DecodeResult {
+  checkStructures(body);
+  return DECODERS[signal](body);
 }
 
 /** The plain way alone. */
@@ -109,15 +154,20 @@ export function decodePlainly(
 }
 
 /** What ingest decodes with: the rows go to the writer once they are asked to be stored. */
-export function createDecoder(writer: CopyWriter): IngestDependencies['decode'] {
+export function createDecoder(
+  writer: CopyWriter,
+  elsewhere: DecodeElsewhere,
+): IngestDependencies['decode'] {
   const logRuns = new LogRuns();
+  const toIngest = (result: ReadyResult): IngestResult => {
+    if (!result.ok) return result;
+    const { encoded, ...request } = result.request;
+    const store = () => writer.offer(encoded);
+    return { ok: true, request: { ...request, rows: encoded.rows, store } };
+  };
   return function* (signal, body, workspaceId) {
     const context = { workspaceId, arrivedAtMs: Date.now(), logRuns };
-    const result = yield* decodeInPieces(signal, body, context);
-    if (!result.ok) return result;
-    const { encoded, rejections, replacedCharacters } = result.request;
-    const store = () => writer.offer(encoded);
-    const request = { signal, rejections, replacedCharacters, rows: encoded.rows, store };
-    return { ok: true, request };
+    const result = yield* decodeInPieces(signal, body, context, elsewhere);
+    return result instanceof Promise ? result.then(toIngest) : toIngest(result);
   };
 }

@@ -1,7 +1,13 @@
 /** Decoding piece by piece: how large the pieces are, and that two bodies are never scanned at a time. */
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/log-runs.ts';
-import { decodeInPieces, decodeRequest } from '../../src/main/request-decoder.ts';
+import {
+  decodeInPieces,
+  decodeRequest,
+  PLAIN_BYTES_MAX,
+  type ReadyResult,
+} from '../../src/main/request-decoder.ts';
+import type { Signal } from '../../src/model.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 import { holdsTooManyStructures } from '../../src/otlp/structure-count.ts';
 
@@ -20,6 +26,13 @@ function bodyOf(spans: number): Buffer {
   return Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: list }] }] }));
 }
 
+/** No body of these tests is to be decoded elsewhere, unless the test says so. */
+const nowhere = (): Promise<ReadyResult> => {
+  throw new Error('decoded elsewhere');
+};
+const inPieces = (signal: Signal, body: Buffer, elsewhere = nowhere) =>
+  decodeInPieces(signal, body, context(), elsewhere);
+
 let open: Pieces<unknown> | null = null;
 afterEach(() => {
   open?.return(undefined);
@@ -35,10 +48,10 @@ function countPieces(pieces: Pieces<unknown>): number {
 test('a large body is decoded in pieces of about a known size, a small one in one', () => {
   const large = bodyOf(2000);
   const expected = large.length / PIECE_BYTES;
-  const pieces = countPieces(decodeInPieces('traces', large, context()));
+  const pieces = countPieces(inPieces('traces', large));
   expect(pieces).toBeGreaterThan(expected * 0.95);
   expect(pieces).toBeLessThanOrEqual(Math.ceil(expected));
-  expect(countPieces(decodeInPieces('traces', bodyOf(50), context()))).toBe(1);
+  expect(countPieces(inPieces('traces', bodyOf(50)))).toBe(1);
   expect(countPieces(holdsTooManyStructures(large))).toBe(Math.ceil(expected));
 });
 
@@ -48,14 +61,14 @@ test.each([
 ])('a body of nothing but %s is decoded in pieces too', (_, resource) => {
   const resources = Array.from({ length: 5000 }, (__, number) => resource(`${number}`.repeat(50)));
   const body = Buffer.from(`{"resourceSpans":[${resources.join()}]}`);
-  const pieces = countPieces(decodeInPieces('traces', body, context()));
+  const pieces = countPieces(inPieces('traces', body));
   expect(pieces).toBeGreaterThan((body.length / PIECE_BYTES) * 0.95);
 });
 
 test('pauses change nothing of the rows', () => {
   const body = bodyOf(1000);
   const whole = decodeRequest('traces', body, context());
-  const pieces = decodeInPieces('traces', body, context());
+  const pieces = inPieces('traces', body);
   let piece = pieces.next();
   while (piece.done !== true) {
     // What others do meanwhile: a body that is not scanned, memory that is written to.
@@ -64,20 +77,70 @@ test('pauses change nothing of the rows', () => {
   }
   const chunks = (result: typeof whole): unknown =>
     result.ok ? [...result.request.encoded.chunks] : result;
-  expect(chunks(piece.value)).toEqual(chunks(whole));
+  expect(chunks(piece.value as ReadyResult)).toEqual(chunks(whole));
 });
 
 test('a second body is not begun while one is paused, and is fine once that is over', () => {
-  open = decodeInPieces('traces', bodyOf(1000), context());
+  open = inPieces('traces', bodyOf(1000));
   open.next();
   expect(() => decodeRequest('traces', bodyOf(1), context())).toThrow('being scanned');
-  expect(toEnd(open as ReturnType<typeof decodeInPieces>).ok).toBe(true);
+  expect(toEnd(open)).toMatchObject({ ok: true });
   expect(decodeRequest('traces', bodyOf(1), context()).ok).toBe(true);
 });
 
 test('one that is given up in the middle leaves the way free', () => {
-  open = decodeInPieces('traces', bodyOf(1000), context());
+  open = inPieces('traces', bodyOf(1000));
   open.next();
   open.return(undefined);
   expect(decodeRequest('traces', bodyOf(1), context()).ok).toBe(true);
+});
+
+describe('what would hold the event loop', () => {
+  const elsewhere = Promise.resolve({ ok: false, message: 'elsewhere', path: '' } as const);
+  const decodeElsewhere = (body: Buffer) => toEnd(inPieces('traces', body, () => elsewhere));
+  const filler = (bytes: number): string => 'x'.repeat(bytes);
+  const span = (fields: object) => ({ traceId: '1'.repeat(32), spanId: '1'.repeat(16), ...fields });
+  const bodyWith = (fields: object, spans: object = {}) =>
+    Buffer.from(
+      JSON.stringify({
+        resourceSpans: [{ scopeSpans: [{ spans: [span({}), span(spans), span({})] }], ...fields }],
+      }),
+    );
+
+  test.each([
+    ['a span of a megabyte', bodyWith({}, { name: filler(1e6) })],
+    ['a span with 20,000 links', bodyWith({}, { links: Array(20_000).fill(span({})) })],
+    [
+      'a span with 40,000 events',
+      bodyWith({}, { events: Array(40_000).fill({ name: 'an event' }) }),
+    ],
+    ['a field nobody knows of a megabyte', bodyWith({}, { unknown: filler(1e6) })],
+    ['a resource of a megabyte', bodyWith({ resource: { attributes: [{ key: filler(1e6) }] } })],
+    ['a megabyte of space behind', Buffer.from(`${bodyWith({})}${' '.repeat(1e6)}`)],
+    ['a megabyte of space before', Buffer.from(`${' '.repeat(1e6)}${bodyWith({})}`)],
+    [
+      'a lone surrogate in many small spans',
+      Buffer.from(bodyOf(200).toString().replace('chat', '\\ud800')),
+    ],
+    ['a megabyte that is no JSON', Buffer.from(filler(1e6))],
+  ])('%s is decoded elsewhere', (_, body) => {
+    expect(body.length).toBeGreaterThan(PLAIN_BYTES_MAX);
+    expect(decodeElsewhere(body)).toBe(elsewhere);
+    expect(decodeRequest('traces', bodyOf(1), context()).ok).toBe(true);
+  });
+
+  test('small bodies are decoded here whatever they hold, large ones of small records as well', () => {
+    const small = Buffer.from(bodyOf(1).toString().replace('chat', '\\ud800'));
+    expect(toEnd(inPieces('traces', small))).toMatchObject({ request: { replacedCharacters: 1 } });
+    expect(toEnd(inPieces('traces', bodyOf(2000)))).toMatchObject({ ok: true });
+    expect(toEnd(inPieces('traces', bodyWith({}, { name: filler(400_000) })))).toMatchObject({
+      ok: true,
+    });
+  });
+
+  test('a resource with many scopes pauses when it gives them their origin, too', () => {
+    const scopes = Array.from({ length: 2000 }, (_, at) => `{"scope":{"name":"${at}"}}`).join();
+    const body = Buffer.from(`{"resourceSpans":[{"scopeSpans":[${scopes}]}]}`);
+    expect(countPieces(inPieces('traces', body))).toBeGreaterThan(10);
+  });
 });

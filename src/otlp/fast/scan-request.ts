@@ -44,6 +44,9 @@ interface Frame {
 /** Characters of resource text that one resource's scopes may cause to be read. */
 const ORIGIN_WORK_MAX = 4 * 1024 * 1024;
 
+/** Scopes of a resource whose rows are given their origin before a pause: about a millisecond's worth. */
+const SCOPES_PER_PIECE = 128;
+
 const LIST = 0;
 const ORIGIN = 1;
 
@@ -88,14 +91,21 @@ export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolea
  * Scans one export request. To be run to its end, or returned from, before the next one is scanned.
  *
  * @param body the request body, decompressed; read until this ends, and not after
+ * @param recordBytesMax a record, or anything else between two pauses, that is longer leaves the body to the
+ *   plain decoder
  * @returns false when the body is left to the plain decoder
  */
-export function* scanInPieces(signal: Signal, body: Buffer, sink: RowSink): Pieces<boolean> {
+export function* scanInPieces(
+  signal: Signal,
+  body: Buffer,
+  sink: RowSink,
+  recordBytesMax = Number.POSITIVE_INFINITY,
+): Pieces<boolean> {
   if (isOpen) throw new Error('another request is being scanned');
   isOpen = true;
   pieceAt = 0;
   try {
-    scanner.open(body);
+    scanner.open(body, PIECE_BYTES + recordBytesMax);
     forgetTraceId();
     yield* scanBody(FRAMES[signal], signal, sink);
     return true;
@@ -129,6 +139,7 @@ function* scanBody(frame: Frame, signal: Signal, sink: RowSink): Pieces<void> {
 function endsPiece(): boolean {
   if (scanner.at - pieceAt < PIECE_BYTES) return false;
   pieceAt = scanner.at;
+  scanner.lookAhead();
   return true;
 }
 
@@ -151,7 +162,8 @@ function* scanResource(frame: Frame, signal: Signal, sink: RowSink): Pieces<void
     }
   }
   checkOriginWork(resource, scopes.length);
-  for (const scope of scopes) {
+  for (const [index, scope] of scopes.entries()) {
+    if (index % SCOPES_PER_PIECE === SCOPES_PER_PIECE - 1) yield;
     if (scope.hasLogWithoutTrace) leaveSessionProduct(resource, scope);
     const origin = originOf(resource.origin, resource.schemaUrl, scope.origin, scope.schemaUrl);
     if (scope.number >= 0) sink.setOrigin(scope.number, origin);

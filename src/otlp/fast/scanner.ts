@@ -3,7 +3,7 @@
  *
  * It knows the common ways to write JSON and leaves the rest to the plain decoder: whatever it does
  * not read with certainty exactly as `JSON.parse` would, valid or not, throws `LEFT_TO_PLAIN`.
- * Reading past the body's end throws RangeError, which means the same. Strings are searched four
+ * Reading past the body's end, or further ahead than it may, throws RangeError, which means the same. Strings are searched four
  * bytes at a time, in 32-bit integers: per byte that is a third of the work of a byte loop.
  */
 
@@ -61,15 +61,32 @@ export class Scanner {
   seconds = 0;
   nanos = 0;
   #encoding: 'latin1' | 'utf8' = 'latin1';
+  #aheadBytesMax = Number.POSITIVE_INFINITY;
 
-  /** Begins a body; it is only read. */
-  open(body: Buffer): void {
+  /**
+   * Begins a body; it is only read.
+   *
+   * @param aheadBytesMax how far it may be read until the next `lookAhead`; what is longer is left to the
+   *   plain decoder
+   */
+  open(body: Buffer, aheadBytesMax = Number.POSITIVE_INFINITY): void {
     this.body = body;
-    this.view = new DataView(body.buffer, body.byteOffset, body.byteLength);
     this.at = 0;
+    this.#aheadBytesMax = aheadBytesMax;
+    this.lookAhead();
     this.structures = 0;
     this.#encoding = isAscii(body) ? 'latin1' : 'utf8';
     if (this.#encoding === 'utf8' && !isUtf8(body)) throw LEFT_TO_PLAIN;
+  }
+
+  /** Allows the next `aheadBytesMax` bytes to be read: `view` ends there, so that the limit costs no test. */
+  lookAhead(): void {
+    const { buffer, byteOffset, byteLength } = this.body;
+    this.view = new DataView(
+      buffer,
+      byteOffset,
+      Math.min(byteLength, this.at + this.#aheadBytesMax),
+    );
   }
 
   /** Lets go of the body. */
@@ -93,6 +110,7 @@ export class Scanner {
 
   /** Throws unless nothing but white space is left. */
   expectEnd(): void {
+    if (this.body.length > this.view.byteLength) throw LEFT_TO_PLAIN;
     if (this.at < this.body.length) {
       const last = this.body.subarray(this.at);
       for (const byte of last) {
