@@ -1,17 +1,27 @@
 /**
- * Owns the evaluation of one run: steps → surface texts → hits → findings. Pure: no clock, no
- * database, no identity (the store gives findings theirs).
+ * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices if others are to
+ * run in between. Pure: no clock (the caller says when a slice is over), no database, no identity (the
+ * store gives findings theirs).
+ *
+ *   steps ──► portion: steps of 256 Ki characters of text ──► hits ──► findings
+ *     ▲                                                         │
+ *     └──────────────── the next portion ◄──────────────────────┘   stopped: the rest is unread
  *
  * A description is built from the rule's identity only, never from customer text.
  */
-import type { FindingDraft, Rule, Step, Surface } from '../model.ts';
+import type { FindingDraft, Rule, Step, Surface, SurfaceText } from '../model.ts';
 import { excerptOf } from './excerpt.ts';
-import type { Hit, Matcher } from './matcher.ts';
+import type { Hit, IsOver, Matcher, RunMatch } from './matcher.ts';
 import type { StepKind } from './surfaces/convention.ts';
-import { extractSurfaces } from './surfaces/extract.ts';
+import { extractSteps, stepKindsOf } from './surfaces/extract.ts';
 
 /** Longer names are none. Every finding holds its step's: hundreds of megabytes could not be stored. */
 const NAME_UNITS_MAX = 256;
+/**
+ * A portion ends with the step that reaches it. It decides how precisely an evaluation that is stopped
+ * can say what it has not read; findings do not depend on it.
+ */
+const PORTION_CHARS = 256 * 1024;
 /** What cutting between two surrogates leaves. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;
 
@@ -33,10 +43,12 @@ export interface Evaluation {
   readonly truncated: number;
   /** what kind each step is, by its index */
   readonly kinds: readonly StepKind[];
+  /** of the last steps: not matched, or not to the end, because the evaluation was stopped */
+  readonly unreadSteps: number;
 }
 
 /**
- * Evaluates a run.
+ * Evaluates a run, in one go.
  * @param steps of one run, by start time
  * @param matcher over the union of all runnable rules
  * @param enabled the workspace's effective set as a mask over `matcher.rules`
@@ -47,25 +59,111 @@ export function evaluateRun(
   enabled: (ruleIndex: number) => boolean,
   settings: EvaluationSettings,
 ): Evaluation {
-  const { texts, exceeded, kinds } = extractSurfaces(steps);
-  const result = matcher.match(texts, { enabled, capBytes: settings.surfaceCapBytes });
-  const findings = result.hits.map((hit) => {
-    const rule = at(matcher.rules, hit.ruleIndex);
-    const { step, surface, text } = at(texts, hit.textIndex);
-    const excerpt = excerptOf(text, hit, settings.excerptChars);
-    return toFinding(rule, hit, at(steps, step), surface, excerpt);
-  });
-  const undecided = result.undecided.map(({ ruleIndex, message }) => ({
-    ruleId: at(matcher.rules, ruleIndex).id,
-    message,
-  }));
-  return {
-    findings,
-    undecided,
-    surfaces: result.texts,
-    truncated: result.truncated + exceeded,
-    kinds,
-  };
+  const evaluation = new RunEvaluation(steps, matcher, enabled, settings);
+  evaluation.work(() => false);
+  return evaluation.result;
+}
+
+/**
+ * An evaluation that is done in slices (issue 9.4):
+ *
+ *   work ──► over ──► work ──► over ──► … ──► done ──► result
+ *                       └──────► stop ──────────────► result, with steps unread
+ *
+ * Takes the parameters of `evaluateRun` and gives, when it is not stopped, exactly its result.
+ */
+export class RunEvaluation {
+  readonly #steps: readonly Step[];
+  readonly #matcher: Matcher;
+  readonly #settings: EvaluationSettings;
+  readonly #match: RunMatch;
+  readonly #work: Generator<void, void>;
+  readonly #findings: { readonly ruleIndex: number; readonly finding: FindingDraft }[] = [];
+  readonly #kinds: StepKind[] = [];
+  #exceeded = 0;
+  #stepsRead = 0;
+  #isOver: IsOver = () => false;
+
+  constructor(
+    steps: readonly Step[],
+    matcher: Matcher,
+    enabled: (ruleIndex: number) => boolean,
+    settings: EvaluationSettings,
+  ) {
+    this.#steps = steps;
+    this.#matcher = matcher;
+    this.#settings = settings;
+    this.#match = matcher.begin({ enabled, capBytes: settings.surfaceCapBytes });
+    this.#work = this.#portions();
+  }
+
+  /**
+   * Does the next slice. It ends a little after `isOver` says so: once the step is taken apart, the
+   * text looked through or the pattern put to the text that was begun.
+   * @returns true when the run has been evaluated
+   */
+  work(isOver: IsOver): boolean {
+    this.#isOver = isOver;
+    return this.#work.next().done === true;
+  }
+
+  /** Ends the evaluation where it is; what was found so far is the result. */
+  stop(): void {
+    this.#work.return();
+  }
+
+  get result(): Evaluation {
+    const { undecided, texts, truncated } = this.#match.result;
+    const findings = [...this.#findings].sort((a, b) => a.ruleIndex - b.ruleIndex);
+    return {
+      findings: findings.map(({ finding }) => finding),
+      undecided: undecided.map(({ ruleIndex, message }) => ({
+        ruleId: at(this.#matcher.rules, ruleIndex).id,
+        message,
+      })),
+      surfaces: texts,
+      truncated: truncated + this.#exceeded,
+      kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
+      unreadSteps: this.#steps.length - this.#stepsRead,
+    };
+  }
+
+  *#portions(): Generator<void, void> {
+    const isOver: IsOver = () => this.#isOver();
+    let texts: SurfaceText[] = [];
+    let chars = 0;
+    for (const { kind, texts: told, exceeded } of extractSteps(this.#steps)) {
+      const step = this.#kinds.push(kind) - 1;
+      this.#exceeded += exceeded;
+      for (const { surface, text } of told) {
+        texts.push({ step, surface, text });
+        chars += text.length;
+      }
+      if (isOver()) yield;
+      if (chars < PORTION_CHARS && step + 1 < this.#steps.length) continue;
+      yield* this.#matchPortion(texts, isOver);
+      this.#stepsRead = step + 1;
+      texts = [];
+      chars = 0;
+    }
+  }
+
+  *#matchPortion(texts: readonly SurfaceText[], isOver: IsOver): Generator<void, void> {
+    const hits: Hit[] = [];
+    try {
+      yield* this.#match.portion(texts, hits, isOver);
+    } finally {
+      for (const hit of hits) this.#findings.push(this.#toFinding(hit, texts));
+    }
+  }
+
+  #toFinding(hit: Hit, texts: readonly SurfaceText[]) {
+    const { ruleIndex, textIndex } = hit;
+    const { step, surface, text } = at(texts, textIndex);
+    const rule = at(this.#matcher.rules, ruleIndex);
+    const excerpt = excerptOf(text, hit, this.#settings.excerptChars);
+    return { ruleIndex, finding: toFinding(rule, hit, at(this.#steps, step), surface, excerpt) };
+  }
 }
 
 function toFinding(

@@ -16,8 +16,8 @@ import {
   type Placement,
   type PreparedRun,
   type PreparedText,
-  prepareTexts,
   type Reading,
+  RunTexts,
   search,
   type TextHit,
 } from './prepared-text.ts';
@@ -54,37 +54,70 @@ export interface MatchResult {
   readonly truncated: number;
 }
 
+/** Is it time to let other work run? Asked between two pieces of work, never within one. */
+export type IsOver = () => boolean;
+
 export interface Matcher {
   readonly rules: readonly Rule[];
   /** @param texts surface texts of one run, in time order (ascending `step`) */
   match(texts: readonly SurfaceText[], settings: MatchSettings): MatchResult;
+  /** Begins a run whose texts come in portions, with the same answers as all of them at once. */
+  begin(settings: MatchSettings): RunMatch;
+}
+
+/** The matching of one run, portion by portion. */
+export interface RunMatch {
+  /**
+   * Matches the next texts. Yields where `isOver` says so: after a text is read and after a pattern
+   * was put to a text, so a slice exceeds its end by one text at most.
+   * @param texts all texts of the next steps, in time order
+   * @param hits receives the hits of this portion, in no order; `textIndex` counts in `texts`. When
+   *   the generator is ended early (`return`), what was found by then.
+   */
+  portion(texts: readonly SurfaceText[], hits: Hit[], isOver: IsOver): Generator<void, void>;
+  /** of the portions so far; `hits` are those that `portion` gave */
+  readonly result: Omit<MatchResult, 'hits'>;
 }
 
 /** A hit, before it is known whose. */
 type Found = Omit<Hit, 'ruleIndex'>;
 
 /**
- * Where it is worth asking, for one run. Whoever narrows must leave nothing out: a place that is
- * not named holds no match.
+ * Where it is worth asking, for one run. A scope must leave nothing out: a place that is not named
+ * holds no match.
  */
 export interface Scope {
-  /** questions that may hit somewhere, each once; null for all of them */
+  /** Looks through the next portion of the run; yields between texts when `isOver` says so. */
+  readonly enter: (portion: PreparedRun, isOver: IsOver) => Generator<void, void>;
+  /** questions that may hit somewhere in the portion, each once; null for all of them */
   readonly open: Iterable<number> | null;
-  /** where a question may hit, in time order, each text once per surface */
+  /** where a question may hit in the portion, in time order, each text once per surface */
   readonly placementsOf: (question: number) => readonly Placement[];
+  /** whether a question may hit anywhere in the portions so far */
+  readonly mayHit: (question: number) => boolean;
   /** The leftmost match of the question's pattern in the reading. Throws what RE2 throws. */
   readonly find: (question: number, pattern: Pattern, reading: Reading) => ByteRange | null;
 }
 
 /** @param isAsked whether a question is put at all, by the workspace's effective set */
-export type Narrow = (run: PreparedRun, isAsked: (question: number) => boolean) => Scope;
+export type Narrow = (isAsked: (question: number) => boolean) => Scope;
 
 /** Nothing is left out: every text is asked about everything. */
-const askEverywhere: Narrow = (run) => ({
-  open: null,
-  placementsOf: () => run.distinct,
-  find: (_question, pattern, { bytes }) => findIn(pattern, bytes),
-});
+const askEverywhere: Narrow = () => {
+  let placements: readonly Placement[] = [];
+  let hasAny = false;
+  return {
+    // biome-ignore lint/correctness/useYield: there is nothing to look through
+    *enter({ distinct }) {
+      placements = distinct;
+      hasAny ||= distinct.length > 0;
+    },
+    open: null,
+    placementsOf: () => placements,
+    mayHit: () => hasAny,
+    find: (_question, pattern, { bytes }) => findIn(pattern, bytes),
+  };
+};
 
 /** The leftmost match in all of the bytes. To ask first whether there is any is much quicker. */
 export function findIn(pattern: Pattern, bytes: Buffer): ByteRange | null {
@@ -140,38 +173,103 @@ export function createMatcherOver(
   const asked = questions.map((question, index) => new Asked(question, index, compile));
   const byRule = rules.map((): Asked[] => []);
   for (const one of asked) byRule[one.ruleIndex]?.push(one);
+  const table: AskedRules = { rules, questions, byRule };
   return {
     rules,
     match(texts, settings) {
-      const run = prepareTexts(texts, settings.capBytes);
-      const scope = narrow(run, (index) => {
-        const ruleIndex = questions[index]?.ruleIndex;
-        return ruleIndex !== undefined && settings.enabled(ruleIndex);
-      });
+      const run = new PortionedMatch(table, narrow, settings);
       const hits: Hit[] = [];
-      const undecided: Undecided[] = [];
-      for (const ruleIndex of rulesToAsk(scope, questions, rules.length)) {
-        const rule = rules[ruleIndex];
-        const those = byRule[ruleIndex] ?? [];
-        if (rule === undefined || those.length === 0 || !settings.enabled(ruleIndex)) continue;
-        const answer = rule.condition === 'any' ? askAny(those, scope) : askAll(those, run, scope);
-        if (answer.found !== null) hits.push({ ruleIndex, ...answer.found });
-        else if (answer.failure !== null) undecided.push({ ruleIndex, message: answer.failure });
-      }
-      return { hits, undecided, texts: run.texts, truncated: run.truncated };
+      run.portion(texts, hits, () => false).next();
+      return { hits, ...run.result };
     },
+    begin: (settings) => new PortionedMatch(table, narrow, settings),
   };
 }
 
-/** The rules of which a question is open, in their order. */
-function rulesToAsk(
-  { open }: Scope,
-  questions: readonly Question[],
-  rules: number,
-): Iterable<number> {
-  if (open === null) return Array(rules).keys();
+/** The rules of a matcher, with what is asked for each. */
+interface AskedRules {
+  readonly rules: readonly Rule[];
+  readonly questions: readonly Question[];
+  /** by rule index */
+  readonly byRule: readonly (readonly Asked[])[];
+}
+
+/**
+ * A run that is matched portion by portion. The steps of a portion are later than those of the one
+ * before, so a rule that has hit is not asked again. Rules that need all their conditions within one
+ * step may need texts that an earlier portion has shown: their answers are kept.
+ */
+class PortionedMatch implements RunMatch {
+  readonly #table: AskedRules;
+  readonly #texts: RunTexts;
+  readonly #scope: Scope;
+  readonly #isEnabled: (ruleIndex: number) => boolean;
+  readonly #hit = new Set<number>();
+  /** rule → what went wrong first, of rules that have not hit */
+  readonly #failures = new Map<number, string>();
+  /** of rules that need all their conditions: what each answered about a text */
+  readonly #answers = new Map<Asked, Map<PreparedText, Found | null>>();
+
+  constructor(table: AskedRules, narrow: Narrow, { enabled, capBytes }: MatchSettings) {
+    this.#table = table;
+    this.#texts = new RunTexts(capBytes);
+    this.#isEnabled = (ruleIndex) => enabled(ruleIndex) && !this.#hit.has(ruleIndex);
+    this.#scope = narrow((index) => {
+      const ruleIndex = table.questions[index]?.ruleIndex;
+      return ruleIndex !== undefined && this.#isEnabled(ruleIndex);
+    });
+  }
+
+  *portion(texts: readonly SurfaceText[], hits: Hit[], isOver: IsOver): Generator<void, void> {
+    const { rules, byRule } = this.#table;
+    const scope = this.#scope;
+    const portion = yield* this.#texts.prepare(texts, isOver);
+    yield* scope.enter(portion, isOver);
+    for (const ruleIndex of rulesToAsk(scope, this.#table)) {
+      const rule = rules[ruleIndex];
+      const those = byRule[ruleIndex] ?? [];
+      if (rule === undefined || those.length === 0 || !this.#isEnabled(ruleIndex)) continue;
+      const answer: Answer = { found: null, failure: null };
+      try {
+        if (rule.condition === 'any') yield* askAny(those, scope, answer, isOver);
+        else yield* askAll(those, portion, scope, this.#answers, answer, isOver);
+      } finally {
+        this.#note(ruleIndex, answer, hits);
+      }
+    }
+  }
+
+  #note(ruleIndex: number, { found, failure }: Answer, hits: Hit[]): void {
+    if (found !== null) {
+      hits.push({ ruleIndex, ...found });
+      this.#hit.add(ruleIndex);
+      this.#failures.delete(ruleIndex);
+    } else if (failure !== null && !this.#failures.has(ruleIndex)) {
+      this.#failures.set(ruleIndex, failure);
+    }
+  }
+
+  get result(): Omit<MatchResult, 'hits'> {
+    const { texts, truncated } = this.#texts;
+    const undecided = [...this.#failures]
+      .map(([ruleIndex, message]) => ({ ruleIndex, message }))
+      .sort((a, b) => a.ruleIndex - b.ruleIndex);
+    return { undecided, texts, truncated };
+  }
+}
+
+/**
+ * The rules of which a question is open, in their order. One that needs all its conditions may be
+ * completed by a text that an earlier portion has shown.
+ */
+function rulesToAsk(scope: Scope, { rules, questions, byRule }: AskedRules): Iterable<number> {
+  if (scope.open === null) return rules.keys();
   const those = new Set<number>();
-  for (const index of open) those.add(questions[index]?.ruleIndex ?? 0);
+  for (const index of scope.open) those.add(questions[index]?.ruleIndex ?? 0);
+  for (const [ruleIndex, rule] of rules.entries()) {
+    if (rule.condition === 'any') continue;
+    if (byRule[ruleIndex]?.every(({ index }) => scope.mayHit(index))) those.add(ruleIndex);
+  }
   return [...those].sort((a, b) => a - b);
 }
 
@@ -228,8 +326,12 @@ function ask(question: Asked, placement: Placement, scope: Scope, answer: Answer
  * The hit of the earliest step, there of the first condition. Condition by condition over all
  * texts, not step by step: so that the automaton RE2 builds for a pattern stays in the cache.
  */
-function askAny(questions: readonly Asked[], scope: Scope): Answer {
-  const answer: Answer = { found: null, failure: null };
+function* askAny(
+  questions: readonly Asked[],
+  scope: Scope,
+  answer: Answer,
+  isOver: IsOver,
+): Generator<void, void> {
   let stepsBefore = Number.POSITIVE_INFINITY;
   for (const question of questions) {
     for (const placement of scope.placementsOf(question.index)) {
@@ -237,26 +339,34 @@ function askAny(questions: readonly Asked[], scope: Scope): Answer {
       // The same text on another surface that the field reads: it was no hit there.
       if (placement.earlier.some((surface) => question.reads.has(surface))) continue;
       const found = ask(question, placement, scope, answer);
-      if (found === null) continue;
-      answer.found = found;
-      stepsBefore = placement.step;
+      if (found !== null) {
+        answer.found = found;
+        stepsBefore = placement.step;
+      }
+      if (isOver()) yield;
     }
   }
-  return answer;
 }
 
 /** The first step in which every condition hits, told by its first condition's hit. */
-function askAll(questions: readonly Asked[], run: PreparedRun, scope: Scope): Answer {
-  const answer: Answer = { found: null, failure: null };
+function* askAll(
+  questions: readonly Asked[],
+  run: PreparedRun,
+  scope: Scope,
+  answers: Map<Asked, Map<PreparedText, Found | null>>,
+  answer: Answer,
+  isOver: IsOver,
+): Generator<void, void> {
   // Every text of a step stands among the distinct ones: a condition that can hit none, hits none.
-  if (questions.some(({ index }) => scope.placementsOf(index).length === 0)) return answer;
-  const known = questions.map(() => new Map<PreparedText, Found | null>());
-  const hitIn = (placements: readonly Placement[], question: Asked, index: number) => {
+  if (questions.some(({ index }) => !scope.mayHit(index))) return;
+  const hitIn = (placements: readonly Placement[], question: Asked): Found | null => {
+    const known = answers.get(question) ?? new Map<PreparedText, Found | null>();
+    answers.set(question, known);
     for (const placement of placements) {
       if (!question.reads.has(placement.surface)) continue;
-      const before = known[index]?.get(placement.text);
+      const before = known.get(placement.text);
       const found = before === undefined ? ask(question, placement, scope, answer) : before;
-      known[index]?.set(placement.text, found);
+      known.set(placement.text, found);
       if (found !== null) return { ...found, textIndex: placement.textIndex };
     }
     return null;
@@ -264,12 +374,16 @@ function askAll(questions: readonly Asked[], run: PreparedRun, scope: Scope): An
   // Repetitions count here: what completes a step may have been shown by an earlier one.
   for (const placements of run.steps) {
     let first: Found | null = null;
-    const isComplete = questions.every((question, index) => {
-      const found = hitIn(placements, question, index);
+    const isComplete = questions.every((question) => {
+      const found = hitIn(placements, question);
       first ??= found;
       return found !== null;
     });
-    if (isComplete) return { found: first, failure: null };
+    if (isComplete) {
+      answer.found = first;
+      answer.failure = null;
+      return;
+    }
+    if (isOver()) yield;
   }
-  return answer;
 }

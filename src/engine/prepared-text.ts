@@ -54,7 +54,7 @@ export interface Reading {
 
 /** A text on a surface of a step. */
 export interface Placement {
-  /** index into the texts given to `prepareTexts` */
+  /** index into the texts given to `prepare` */
   readonly textIndex: number;
   readonly step: number;
   readonly surface: Surface;
@@ -63,15 +63,12 @@ export interface Placement {
   readonly earlier: readonly Surface[];
 }
 
+/** The texts of a run, or of a portion of it. */
 export interface PreparedRun {
   /** every text of every step; steps in time order, one without any left out */
   readonly steps: readonly (readonly Placement[])[];
   /** the same without the repetitions: a text on a surface at its earliest step; in time order */
   readonly distinct: readonly Placement[];
-  /** distinct texts, on however many surfaces they stand */
-  readonly texts: number;
-  /** texts cut, or left out because the cap of their surface was used up */
-  readonly truncated: number;
 }
 
 /** What is known of a distinct text. */
@@ -82,24 +79,57 @@ interface Known {
   readonly shown: Map<Surface, PreparedText>;
 }
 
-/**
- * Prepares the texts of one run.
- * @param texts in time order
- * @param capBytes most UTF-8 bytes looked at per surface and step. A text the surface has already
- *   shown costs nothing: a history that is sent again and again must not crowd out what is new.
- */
-export function prepareTexts(texts: readonly SurfaceText[], capBytes: number): PreparedRun {
-  const all: Placement[] = [];
-  const distinct: Placement[] = [];
-  const asked = new Set<Known>();
-  const known = new Map<string, Known>();
-  const used = new Map<string, number>();
-  let truncated = 0;
-  texts.forEach(({ step, surface, text }, textIndex) => {
+/** The texts of one run, prepared portion by portion, each distinct one once. */
+export class RunTexts {
+  readonly #capBytes: number;
+  readonly #asked = new Set<Known>();
+  readonly #known = new Map<string, Known>();
+  #truncated = 0;
+
+  /**
+   * @param capBytes most UTF-8 bytes looked at per surface and step. A text the surface has already
+   *   shown costs nothing: a history that is sent again and again must not crowd out what is new.
+   */
+  constructor(capBytes: number) {
+    this.#capBytes = capBytes;
+  }
+
+  /** distinct texts so far, on however many surfaces they stand */
+  get texts(): number {
+    return this.#asked.size;
+  }
+
+  /** texts cut so far, or left out because the cap of their surface was used up */
+  get truncated(): number {
+    return this.#truncated;
+  }
+
+  /**
+   * Prepares the next texts; yields between two of them when `isOver` says so.
+   * @param texts all texts of the next steps, in time order
+   */
+  *prepare(texts: readonly SurfaceText[], isOver: () => boolean): Generator<void, PreparedRun> {
+    const all: Placement[] = [];
+    const distinct: Placement[] = [];
+    const used = new Map<string, number>();
+    for (const [textIndex, text] of texts.entries()) {
+      this.#place(text, textIndex, used, all, distinct);
+      if (isOver()) yield;
+    }
+    return { steps: byStep(all), distinct };
+  }
+
+  #place(
+    { step, surface, text }: SurfaceText,
+    textIndex: number,
+    used: Map<string, number>,
+    all: Placement[],
+    distinct: Placement[],
+  ): void {
     const account = `${step} ${surface}`;
     const spent = used.get(account) ?? 0;
-    const left = capBytes - spent;
-    const about = knownOf(known, text);
+    const left = this.#capBytes - spent;
+    const about = knownOf(this.#known, text);
     const before = about.shown.get(surface);
     if (before !== undefined && (!before.cut || before.bytes >= left)) {
       all.push({ textIndex, step, surface, text: before, earlier: [surface] });
@@ -107,18 +137,17 @@ export function prepareTexts(texts: readonly SurfaceText[], capBytes: number): P
     }
     const fits = about.whole !== null && about.whole.bytes <= left;
     const prepared = about.whole !== null && fits ? about.whole : prepareText(text, left);
-    if (prepared.cut) truncated += 1;
+    if (prepared.cut) this.#truncated += 1;
     else about.whole = prepared;
     if (prepared.cut && prepared.bytes === 0) return;
     used.set(account, spent + prepared.bytes);
     const earlier = [...about.shown].filter(([, shown]) => shown === prepared).map(([on]) => on);
     about.shown.set(surface, prepared);
-    asked.add(about);
+    this.#asked.add(about);
     const placement = { textIndex, step, surface, text: prepared, earlier };
     all.push(placement);
     distinct.push(placement);
-  });
-  return { steps: byStep(all), distinct, texts: asked.size, truncated };
+  }
 }
 
 function knownOf(known: Map<string, Known>, text: string): Known {

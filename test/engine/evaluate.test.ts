@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateRun } from '../../src/engine/evaluate.ts';
+import { evaluateRun, RunEvaluation } from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher.ts';
 import { log, operation, span } from './steps.ts';
 import { tinyRule } from './tiny-rules.ts';
@@ -130,5 +130,40 @@ describe('evaluateRun', () => {
       surfaces: 0,
       truncated: 0,
     });
+  });
+});
+
+describe('RunEvaluation', () => {
+  const matcher = createMatcher([
+    tinyRule({ conditions: [['content', 'secret']] }),
+    tinyRule({ id: 'ATR-2026-90002', conditions: [['content', 'password']] }),
+  ]);
+  const settings = { surfaceCapBytes: 1_000_000, excerptChars: 20 };
+  /** Each a portion of its own. */
+  const large = (text: string) =>
+    operation('execute_tool', {
+      'gen_ai.tool.call.result': `${text} ${'and so on '.repeat(30_000)}`,
+    });
+  const steps = [large('a'), large('a secret'), large('b'), large('a password'), large('c')];
+
+  it('in slices gives what it gives in one go', () => {
+    const evaluation = new RunEvaluation(steps, matcher, all, settings);
+    let slices = 1;
+    while (!evaluation.work(() => true)) slices += 1;
+    expect(slices).toBeGreaterThan(10);
+    expect(evaluation.result).toEqual(evaluateRun(steps, matcher, all, settings));
+    expect(evaluation.result).toMatchObject({ surfaces: 5, unreadSteps: 0 });
+    expect(evaluation.result.findings).toHaveLength(2);
+  });
+
+  it('stopped, it keeps what was found and says how many steps it has not read', () => {
+    const evaluation = new RunEvaluation(steps, matcher, all, settings);
+    while (evaluation.result.findings.length === 0) evaluation.work(() => true);
+    evaluation.stop();
+    expect(evaluation.work(() => true)).toBe(true);
+    const { findings, unreadSteps, kinds } = evaluation.result;
+    expect(findings.map(({ ruleId }) => ruleId)).toEqual(['ATR-2026-90001']);
+    expect(unreadSteps).toBe(3);
+    expect(kinds).toHaveLength(5);
   });
 });

@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
-import type { Matcher } from '../../src/engine/matcher.ts';
+import type { Hit, Matcher, MatchResult } from '../../src/engine/matcher.ts';
 import type { Rule, Surface, SurfaceText } from '../../src/model.ts';
 import { tinyRule } from './tiny-rules.ts';
 
@@ -309,6 +309,101 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
         }),
         { numRuns: 300 },
       );
+    });
+  });
+
+  describe(`${name}: portions`, () => {
+    const rules = [
+      tinyRule({
+        conditions: [
+          ['user_input', 'one'],
+          ['content', 'two|three'],
+        ],
+      }),
+      tinyRule({
+        condition: 'all',
+        conditions: [
+          ['content', 'one'],
+          ['content', 'two'],
+        ],
+      }),
+      tinyRule({
+        condition: 'all',
+        conditions: [
+          ['tool_response', 'three'],
+          ['user_input', 'four'],
+        ],
+      }),
+      tinyRule({ conditions: [['content', 'four$']] }),
+    ];
+    const matcher = create(rules);
+    const settings = { enabled: () => true, capBytes: 14 };
+    const step = fc.array(
+      fc.tuple(
+        fc.constantFrom<Surface>('step_input', 'tool_result', 'agent_output'),
+        fc.constantFrom('one', 'two', 'three', 'four', 'one two', 'nothing here', 'four and more'),
+      ),
+      { maxLength: 4 },
+    );
+
+    /** Ends after every piece of work there is. */
+    function inPortions(steps: readonly (readonly SurfaceText[])[]): MatchResult {
+      const run = matcher.begin(settings);
+      let before = 0;
+      const all = steps.flatMap((texts) => {
+        const hits: Hit[] = [];
+        for (const _ of run.portion(texts, hits, () => true));
+        const placed = hits.map((hit) => ({ ...hit, textIndex: hit.textIndex + before }));
+        before += texts.length;
+        return placed;
+      });
+      return { hits: all.sort((a, b) => a.ruleIndex - b.ruleIndex), ...run.result };
+    }
+
+    it('answer as the whole run does, wherever they end and however often they pause', () => {
+      fc.assert(
+        fc.property(
+          fc.array(step, { maxLength: 6 }),
+          fc.array(fc.boolean(), { maxLength: 6 }),
+          (drawn, joins) => {
+            const steps = drawn.map((texts, index) =>
+              texts.map(([surface, content]) => text(index, surface, content)),
+            );
+            const portions: SurfaceText[][] = [];
+            for (const [index, texts] of steps.entries()) {
+              if (joins[index] === true)
+                portions.at(-1)?.push(...texts) ?? portions.push([...texts]);
+              else portions.push([...texts]);
+            }
+            expect(inPortions(portions)).toEqual(matcher.match(steps.flat(), settings));
+          },
+        ),
+        { numRuns: 500 },
+      );
+    });
+
+    it('a condition of an earlier portion completes a later step that repeats its text', () => {
+      const first = [text(0, 'step_input', 'four')];
+      const second = [text(1, 'step_input', 'four'), text(1, 'tool_result', 'three')];
+      expect(inPortions([first, second]).hits).toMatchObject([
+        { ruleIndex: 0, textIndex: 2 },
+        { ruleIndex: 2, textIndex: 2 },
+        { ruleIndex: 3, textIndex: 0 },
+      ]);
+    });
+
+    it('one that is ended early keeps what it has found', () => {
+      const foundAfter = (pauses: number): number => {
+        const hits: Hit[] = [];
+        const texts = [text(0, 'step_input', 'one four')];
+        const work = matcher.begin(settings).portion(texts, hits, () => true);
+        for (let count = 0; count < pauses; count += 1) if (work.next().done) return Number.NaN;
+        work.return();
+        return hits.length;
+      };
+      const found: number[] = [];
+      while (!Number.isNaN(foundAfter(found.length))) found.push(foundAfter(found.length));
+      expect([...new Set(found)]).toEqual([0, 1, 2]);
     });
   });
 }

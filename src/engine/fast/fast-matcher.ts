@@ -6,6 +6,7 @@ import { type Rule, SURFACES, type Surface } from '../../model.ts';
 import {
   createMatcherOver,
   findIn,
+  type IsOver,
   type Matcher,
   type Narrow,
   type Question,
@@ -19,7 +20,7 @@ import {
   type PatternCompiler,
 } from '../pattern.ts';
 import type { Placement, PreparedRun, PreparedText, Reading } from '../prepared-text.ts';
-import { Prefilter } from './prefilter.ts';
+import { type Candidates, Prefilter } from './prefilter.ts';
 import { createPrefilterTables, type PrefilterTables, sha256Of } from './prefilter-tables.ts';
 import type { RequirementsReader } from './requirements.ts';
 import type { Windows } from './windows.ts';
@@ -55,38 +56,46 @@ export function createFastMatcher(
   }
   const prefilter = new Prefilter(tables);
   const reads = Uint32Array.from(questions, ({ condition }) => bitsOf(condition.surfaces));
-  const narrow: Narrow = (run, isAsked) => new NarrowedRun(prefilter, reads, run, isAsked);
+  const narrow: Narrow = (isAsked) => new NarrowedRun(prefilter, reads, isAsked);
   return createMatcherOver(rules, questions, compile, narrow);
 }
 
 /** What the prefilter says about the texts of one run. */
 class NarrowedRun implements Scope {
   readonly #prefilter: Prefilter;
-  readonly #candidates = new Map<Buffer, ReadonlyMap<number, Windows>>();
-  /** question → where it may hit */
-  readonly #placements = new Map<number, Placement[]>();
+  /** question → the surfaces it reads, as bits */
+  readonly #reads: Uint32Array;
+  readonly #isAsked: (question: number) => boolean;
+  /** of every reading of the run so far */
+  readonly #candidates = new Map<Buffer, Candidates>();
+  /** question → where it may hit in the portion */
+  #placements = new Map<number, Placement[]>();
+  /** questions that may hit in a portion so far */
+  readonly #everOpen = new Set<number>();
 
-  constructor(
-    prefilter: Prefilter,
-    /** question → the surfaces it reads, as bits */
-    reads: Uint32Array,
-    run: PreparedRun,
-    isAsked: (question: number) => boolean,
-  ) {
+  constructor(prefilter: Prefilter, reads: Uint32Array, isAsked: (question: number) => boolean) {
     this.#prefilter = prefilter;
-    for (const [text, placements] of byText(run.distinct)) {
+    this.#reads = reads;
+    this.#isAsked = isAsked;
+  }
+
+  *enter(portion: PreparedRun, isOver: IsOver): Generator<void, void> {
+    this.#placements = new Map();
+    for (const [text, placements] of byText(portion.distinct)) {
       const standsOn = bitsOf(placements.map(({ surface }) => surface));
       const asked = (question: number) =>
-        ((reads[question] as number) & standsOn) !== 0 && isAsked(question);
+        ((this.#reads[question] as number) & standsOn) !== 0 && this.#isAsked(question);
       for (const question of this.#scan(text, asked)) {
         const known = this.#placements.get(question);
         if (known === undefined) this.#placements.set(question, [...placements]);
         else known.push(...placements);
       }
+      if (isOver()) yield;
     }
     // Text by text they came; in time order they are asked.
-    for (const placements of this.#placements.values()) {
+    for (const [question, placements] of this.#placements) {
       placements.sort((a, b) => a.textIndex - b.textIndex);
+      this.#everOpen.add(question);
     }
   }
 
@@ -96,10 +105,17 @@ class NarrowedRun implements Scope {
     const readings = this.#prefilter.candidates(text.readings, asked);
     readings.forEach((windows, which) => {
       const reading = text.readings[which];
-      if (reading !== undefined) this.#candidates.set(reading.bytes, windows);
+      if (reading !== undefined) this.#remember(reading, windows);
       for (const question of windows.keys()) open.add(question);
     });
     return open;
+  }
+
+  /** A text may come again on another surface, with other questions. */
+  #remember({ bytes }: Reading, windows: Candidates): void {
+    const before = this.#candidates.get(bytes);
+    const all = before === undefined ? windows : new Map([...before, ...windows]);
+    this.#candidates.set(bytes, all);
   }
 
   get open(): Iterable<number> {
@@ -108,6 +124,8 @@ class NarrowedRun implements Scope {
 
   placementsOf = (question: number): readonly Placement[] =>
     this.#placements.get(question) ?? NOWHERE;
+
+  mayHit = (question: number): boolean => this.#everOpen.has(question);
 
   find = (question: number, pattern: Pattern, { bytes }: Reading): ByteRange | null => {
     const windows = this.#candidates.get(bytes)?.get(question);

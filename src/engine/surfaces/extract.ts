@@ -88,6 +88,11 @@ function extractStep(step: Step, kind: StepKind, known: Known): StepExtraction {
   return { kind, texts, exceeded: told.exceeded + status.exceeded };
 }
 
+/** What kind each step of a run is, by its index. */
+export function stepKindsOf(steps: readonly Step[]): StepKind[] {
+  return kindsOf(steps, KNOWN);
+}
+
 /** The kind of every step. A log record that does not show its own has that of its span. */
 function kindsOf(steps: readonly Step[], known: Known): StepKind[] {
   const own = steps.map((step): StepKind => {
