@@ -40,6 +40,8 @@ export interface EncodedRequest {
 const OVERHEAD_BYTES = 512;
 /** A run's delta with its key. */
 const RUN_BYTES = 256;
+/** A mark of a session. */
+const MARK_BYTES = 128;
 const CONTENT_BYTES = 256;
 /** A string takes up to two bytes per character. */
 const TEXT_BYTES_PER_UNIT = 2;
@@ -65,8 +67,9 @@ export function heldBytes({
   resources,
   metrics,
   runs,
-}: Pick<EncodedRequest, 'chunks' | 'resources' | 'metrics' | 'runs'>): number {
-  let bytes = OVERHEAD_BYTES;
+  sessionMarks,
+}: Pick<EncodedRequest, 'chunks' | 'resources' | 'metrics' | 'runs' | 'sessionMarks'>): number {
+  let bytes = OVERHEAD_BYTES + sessionMarks.length * MARK_BYTES;
   for (const { name } of runs) bytes += RUN_BYTES + textBytes(name?.length ?? 0);
   for (const chunk of chunks.values()) bytes += chunk.length;
   for (const row of resources) {
@@ -115,12 +118,12 @@ export function encodeWithRuns(
     chunks.set('metric_points', encodeRows(request.points, writePoint, context));
   }
   const { resources, metrics } = request;
-  const held = { chunks, resources, metrics, runs: runDeltas(request, workspaceId, runs) };
+  const deltas = runDeltas(request, workspaceId, runs);
+  const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
   return {
     workspaceId,
     arrivedAtMs,
     ...held,
-    sessionMarks: marks,
     rows: request.spans.length + request.logs.length + request.points.length,
     bytes: heldBytes(held),
     release: () => {},

@@ -40,9 +40,17 @@ export interface SessionMark {
   readonly atUnixNano: Int64;
 }
 
+/** A session's marks that are needed (`session-runs.ts`): of many, two decide what all of them do. */
+interface NewestMarks {
+  newest: SessionMark;
+  /** the newest of those that name another run than `newest` does */
+  other: SessionMark | null;
+}
+
 export interface LogRunsOfRequest {
   /** records that are not in it belong to no run but that of their trace id, if they have one */
   readonly runs: ReadonlyMap<LogRow, LogRun>;
+  /** two of a session at most, however many prompts there are */
   readonly marks: readonly SessionMark[];
 }
 
@@ -65,15 +73,17 @@ export function isSessionRecord(log: LogRow): log is LogRow & SessionRecord {
   return log.session !== null;
 }
 
-/** Of the marks of one run of one session the latest, which is all that is stored. */
-export function latestMarks(marks: readonly SessionMark[]): SessionMark[] {
-  const latest = new Map<string, SessionMark>();
+/** Of the marks of each session those that decide what all of them do (`session-runs.ts`). */
+export function neededMarks(marks: readonly SessionMark[]): SessionMark[] {
+  const sessions = new Map<Hex16, NewestMarks>();
   for (const mark of marks) {
-    const key = `${mark.sessionKey}/${mark.runId}`;
-    const known = latest.get(key);
-    if (known === undefined || isLess(known.atUnixNano, mark.atUnixNano)) latest.set(key, mark);
+    const known = sessions.get(mark.sessionKey);
+    if (known === undefined) sessions.set(mark.sessionKey, { newest: mark, other: null });
+    else addMark(known, mark);
   }
-  return [...latest.values()];
+  return [...sessions.values()].flatMap(({ newest, other }) =>
+    other === null ? [newest] : [newest, other],
+  );
 }
 
 export class LogRuns {
@@ -85,7 +95,7 @@ export class LogRuns {
     // Most requests have no such record and pay for this look alone.
     if (!logs.some(isSessionRecord)) return NONE;
     const records = logs.filter(isSessionRecord);
-    const marks = latestMarks(this.marksOf(records, workspaceId));
+    const marks = neededMarks(this.marksOf(records, workspaceId));
     const runs = new Map<LogRow, LogRun>();
     for (const [index, run] of this.runsOf(records, workspaceId).entries()) {
       const record = records[index];
@@ -146,6 +156,18 @@ export class LogRuns {
     if (tells !== 'text' && tells !== 'prompt') return null;
     const span = String(BigInt(at) / UNPROMPTED_SPAN_NANOS);
     return { runId: hashOf([key, 'unprompted', span]), sessionKey: null };
+  }
+}
+
+function addMark(known: NewestMarks, mark: SessionMark): void {
+  const isNewest = isLess(known.newest.atUnixNano, mark.atUnixNano);
+  if (mark.runId === known.newest.runId) {
+    if (isNewest) known.newest = mark;
+  } else if (isNewest) {
+    known.other = known.newest;
+    known.newest = mark;
+  } else if (known.other === null || isLess(known.other.atUnixNano, mark.atUnixNano)) {
+    known.other = mark;
   }
 }
 

@@ -186,12 +186,12 @@ export class ScannedRows {
       resources: [...this.#resources.values()],
       metrics: [...this.#metrics.values()],
       runs: [...this.#runs.values()],
+      sessionMarks: [],
     };
     return {
       workspaceId: this.#workspaceId,
       arrivedAtMs: this.#arrivedAtMs,
       ...held,
-      sessionMarks: [],
       rows,
       bytes: heldBytes(held),
       release,

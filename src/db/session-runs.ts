@@ -1,45 +1,116 @@
 /**
  * The end of runs that have no span to end them: the next prompt of their session, or the session's
- * end. What says neither times out like any run.
+ * end. Runs that neither completes time out like any run.
  *
- * Ingest only appends marks; here they are taken away, once they have settled: a run whose records
+ * Ingest only appends marks; here they are removed, once they have settled: a run whose records
  * arrive that much later than the mark that ends it stays open until it times out.
+ *
+ * A sender may send any number of marks and runs of one session, so a statement's work is bounded
+ * by named limits, and a mark is removed whether or not all its runs were completed.
  */
-import type { Database } from './database.ts';
+import { type Database, inTransaction, type Queryable } from './database.ts';
 
-/** Bounds one statement; what is left is taken before the next claim. */
+/** Marks removed by one statement. */
 const MARKS_MAX = 1000;
+/** Runs of one session completed by one statement, the earliest first; the others time out. */
+const RUNS_OF_SESSION_MAX = 100;
+/** Runs completed by one statement, by turns of workspaces; the others time out. */
+const RUNS_MAX = 2000;
+/** Past this no further statement begins: claims come next. */
+const TIME_MAX_MS = 500;
+/** A statement takes 100 ms at most in good health; it may wait for a lock. */
+const STATEMENT_TIMEOUT_MS = 3000;
+const TRANSACTION_TIMEOUT_MS = 5000;
+
+/** What one statement has done. */
+export interface MarksApplied {
+  /** marks removed */
+  readonly marks: number;
+  /** runs completed */
+  readonly runs: number;
+}
 
 /**
- * Completes the open runs that began before a settled mark of their session. Call before claiming.
+ * Removes settled marks and completes the open runs of their sessions that began before.
  * Processes share the marks; runs are locked in key order, as ingest does, and waited for, because
  * a mark comes only once.
  *
+ * Of a session's marks two are enough: the newest, and the newest that names another run. A mark
+ * completes the runs that began before it, except its own. So what any mark completes, the newest
+ * completes too, except the newest mark's own run: and for that one, the newest mark of another
+ * run is the one that decides. The result is the same as if every mark were applied.
+ *
  * @param settleMs age of a mark at which everything it is about has arrived
- * @returns how many runs were completed now
+ * @returns at most MARKS_MAX marks and RUNS_MAX runs
  */
-export async function closeSessionRuns(database: Database, settleMs: number): Promise<number> {
-  const { rowCount } = await database.query(
+export async function closeSessionRuns(
+  database: Queryable,
+  settleMs: number,
+): Promise<MarksApplied> {
+  const { rows } = await database.query<MarksApplied>(
     `WITH settled AS (
        SELECT workspace_id, id FROM session_marks
         WHERE arrived_at <= now() - make_interval(secs => $1::float8 / 1000)
         ORDER BY arrived_at LIMIT ${MARKS_MAX} FOR UPDATE SKIP LOCKED
-     ), mark AS (
+     ), removed AS (
        DELETE FROM session_marks AS m USING settled
         WHERE m.workspace_id = settled.workspace_id AND m.id = settled.id
        RETURNING m.workspace_id, m.session_key, m.run_id, m.at_unix_nano
+     ), ranked AS (
+       SELECT *, first_value(run_id) OVER (PARTITION BY workspace_id, session_key
+                                           ORDER BY at_unix_nano DESC) AS newest_run
+         FROM removed
+     ), mark AS (
+       SELECT workspace_id, session_key, newest_run, max(at_unix_nano) AS newest_at,
+              max(at_unix_nano) FILTER (WHERE run_id IS DISTINCT FROM newest_run) AS other_at
+         FROM ranked GROUP BY workspace_id, session_key, newest_run
+     ), earlier AS (
+       SELECT run.*, row_number() OVER (PARTITION BY run.workspace_id) AS turn
+         FROM mark CROSS JOIN LATERAL (
+           SELECT workspace_id, run_id FROM runs
+            WHERE workspace_id = mark.workspace_id AND session_key = mark.session_key
+              AND session_key IS NOT NULL AND state = 'running' AND evaluation = 'pending'
+              AND start_unix_nano < mark.newest_at
+              AND (run_id IS DISTINCT FROM mark.newest_run OR start_unix_nano < mark.other_at)
+            ORDER BY start_unix_nano LIMIT ${RUNS_OF_SESSION_MAX}
+         ) AS run
      ), over AS (
        SELECT r.workspace_id, r.run_id
-         FROM mark JOIN runs AS r
-           ON r.workspace_id = mark.workspace_id AND r.session_key = mark.session_key
-        WHERE r.session_key IS NOT NULL AND r.state = 'running' AND r.evaluation = 'pending'
-          AND r.start_unix_nano < mark.at_unix_nano
-          AND r.run_id IS DISTINCT FROM mark.run_id
+         FROM (SELECT * FROM earlier ORDER BY turn LIMIT ${RUNS_MAX}) AS earliest JOIN runs AS r
+           ON r.workspace_id = earliest.workspace_id AND r.run_id = earliest.run_id
+        WHERE r.state = 'running' AND r.evaluation = 'pending'
         ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r
+     ), completed AS (
+       UPDATE runs AS r SET state = 'completed'
+         FROM over WHERE r.workspace_id = over.workspace_id AND r.run_id = over.run_id
+       RETURNING 1
      )
-     UPDATE runs AS r SET state = 'completed'
-       FROM over WHERE r.workspace_id = over.workspace_id AND r.run_id = over.run_id`,
+     SELECT (SELECT count(*)::int FROM removed) AS marks,
+            (SELECT count(*)::int FROM completed) AS runs`,
     [settleMs],
   );
-  return rowCount ?? 0;
+  return rows[0] ?? { marks: 0, runs: 0 };
+}
+
+/**
+ * Applies settled marks, as many as half a second allows; what is left is applied before the next
+ * claim.
+ *
+ * @throws what the database said, at the latest after STATEMENT_TIMEOUT_MS for one statement; its
+ *   marks are then still there
+ */
+export async function applySessionMarks(database: Database, settleMs: number): Promise<void> {
+  const begun = performance.now();
+  const turn = () =>
+    inTransaction(
+      database,
+      async (connection) => {
+        await connection.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+        return await closeSessionRuns(connection, settleMs);
+      },
+      TRANSACTION_TIMEOUT_MS,
+    );
+  while ((await turn()).marks === MARKS_MAX) {
+    if (performance.now() - begun > TIME_MAX_MS) return;
+  }
 }

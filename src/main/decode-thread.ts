@@ -10,7 +10,7 @@ import {
   isSessionRecord,
   type LogRun,
   type LogRunsOfRequest,
-  latestMarks,
+  neededMarks,
   type SessionMark,
   type SessionRecord,
 } from '../db/log-runs.ts';
@@ -91,7 +91,7 @@ async function assignRuns(
       if (run !== null && log !== undefined) runs.set(log, run);
     }
   }
-  return { runs, marks: latestMarks(marks) };
+  return { runs, marks: neededMarks(marks) };
 }
 
 /** The rows of a body, or the word that says why it has none. */
@@ -110,7 +110,7 @@ async function decode(
   return { signal, rejections, replacedCharacters, encoded };
 }
 
-const NO_LISTS = { chunks: new Map(), resources: [], metrics: [], runs: [] };
+const NO_LISTS = { chunks: new Map(), resources: [], metrics: [], runs: [], sessionMarks: [] };
 const EMPTY: Lists = { resources: [], metrics: [], runs: [], sessionMarks: [] };
 
 /** The lists in parts, each small enough to be taken apart in a few milliseconds. */

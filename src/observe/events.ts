@@ -117,6 +117,10 @@ function passEvents(log: Logger, metrics: Metrics) {
     runWithoutText(): void {
       metrics.runsWithoutText.inc();
     },
+    sessionMarksFailed(error: unknown): void {
+      metrics.faults.inc({ place: 'session_marks' });
+      log.warn(errorFacts(error), 'session marks not applied; they are tried again later');
+    },
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);
       log.error({ runs: count }, 'runs marked evaluation_failed after their last attempt');

@@ -16,7 +16,7 @@ import {
   releaseRun,
 } from '../db/evaluation-queue.ts';
 import { readWorkspaceSettings } from '../db/rule-settings.ts';
-import { closeSessionRuns } from '../db/session-runs.ts';
+import { applySessionMarks } from '../db/session-runs.ts';
 import type { Rule, Snapshot } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import { BATCH_RUNS_MAX, toBatches } from './batches.ts';
@@ -27,6 +27,8 @@ import { type EvaluateTask, TASKS_PER_THREAD, type WorkspaceRules } from './task
 const BATCHES_PER_TASK = 2;
 /** What could not be told to the database is kept until it is back; past this, leases run out. */
 const OWED_MAX = 100;
+/** After session marks could not be applied: so that claims do not wait for them every time. */
+const MARKS_PAUSE_MS = 30_000;
 
 export interface ClaimsDependencies {
   readonly database: Database;
@@ -34,7 +36,10 @@ export interface ClaimsDependencies {
   /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
   readonly threads: number;
-  readonly events: Pick<Events, 'passFailed' | 'runUndecided' | 'runsGivenUp'>;
+  readonly events: Pick<
+    Events,
+    'passFailed' | 'runUndecided' | 'runsGivenUp' | 'sessionMarksFailed'
+  >;
   /** there is something to take */
   readonly onWaiting: () => void;
 }
@@ -50,6 +55,8 @@ export class Claims {
   #released = 0;
   /** what the database last answered with, when that was an error */
   #failure: unknown = null;
+  /** when session marks are applied again, by `performance.now()` */
+  #marksPausedUntil = 0;
 
   constructor(deps: ClaimsDependencies, settings: Omit<ClaimSettings, 'limit' | 'retries'>) {
     this.#deps = deps;
@@ -149,11 +156,10 @@ export class Claims {
 
   async #claim(): Promise<void> {
     const { database, threads } = this.#deps;
-    const { settleMs } = this.#settings;
     try {
       for (const work of this.#owed.splice(0)) await this.#settle(work);
       await this.giveUp();
-      await closeSessionRuns(database, settleMs);
+      await this.#applyMarks();
       const limit = threads * TASKS_PER_THREAD * BATCHES_PER_TASK * BATCH_RUNS_MAX;
       const runs = await claimRuns(database, { ...this.#settings, limit, retries: threads });
       if (runs.length > 0) await this.#enqueue(runs);
@@ -163,6 +169,17 @@ export class Claims {
       this.fail(error);
     }
     if (this.#waiting.length > 0) this.#deps.onWaiting();
+  }
+
+  /** Completes runs without a root. Never fails: those of a mark that is left time out. */
+  async #applyMarks(): Promise<void> {
+    if (performance.now() < this.#marksPausedUntil) return;
+    try {
+      await applySessionMarks(this.#deps.database, this.#settings.settleMs);
+    } catch (error) {
+      this.#marksPausedUntil = performance.now() + MARKS_PAUSE_MS;
+      this.#deps.events.sessionMarksFailed(error);
+    }
   }
 
   /** Joins claimed runs with the rules of their workspaces. */

@@ -52,6 +52,7 @@ export interface PassDependencies {
     | 'runWithoutText'
     | 'runsGivenUp'
     | 'runsTriedApart'
+    | 'sessionMarksFailed'
     | 'findingsStored'
   >;
 }

@@ -149,16 +149,49 @@ describe('what is remembered', () => {
 });
 
 describe("marks of the session's course", () => {
-  test('prompts and ends, each once and at its latest', () => {
+  test('the newest of a session, and the newest of another run', () => {
     const named = record('prompt', 0, { runId: hex16(1) });
     const logs = [named, text(1), record('end', 2), record('end', 3), prompt(9)];
     const { marks, runs } = new LogRuns().assign(logs, WORKSPACE);
     const at = (seconds: number) => prompt(seconds).timeUnixNano;
     expect(marks).toEqual([
-      { sessionKey: SESSION, runId: hex16(1), atUnixNano: at(0) },
-      { sessionKey: SESSION, runId: null, atUnixNano: at(3) },
       { sessionKey: SESSION, runId: runs.get(logs[4] ?? named)?.runId, atUnixNano: at(9) },
+      { sessionKey: SESSION, runId: null, atUnixNano: at(3) },
     ]);
+  });
+
+  test('two of a session, however many prompts one request holds', () => {
+    const logs = Array.from({ length: 5000 }, (_, index) =>
+      record('prompt', 5000 - index, { runId: hex16(index + 1), key: hex16(0x60 + (index % 2)) }),
+    );
+    expect(new LogRuns().assign(logs, WORKSPACE).marks).toHaveLength(4);
+  });
+
+  test('those two complete what all of them would', () => {
+    const runIds = [1, 2, 3].map(hex16);
+    const marked = fc.record({
+      seconds: fc.nat(9),
+      runId: fc.constantFrom(...runIds, null),
+    });
+    /** Which of the runs, begun at which seconds, are over by these marks. */
+    const over = (marks: readonly { runId: string | null; atUnixNano: string }[]) =>
+      runIds.flatMap((runId) =>
+        Array.from({ length: 10 }, (_, seconds) => prompt(seconds).timeUnixNano).filter((start) =>
+          marks.some((mark) => mark.runId !== runId && BigInt(start) < BigInt(mark.atUnixNano)),
+        ),
+      );
+    fc.assert(
+      fc.property(fc.array(marked, { minLength: 1, maxLength: 12 }), (list) => {
+        const logs = list.map(({ seconds, runId }) =>
+          record(runId === null ? 'end' : 'prompt', seconds, { runId }),
+        );
+        const all = list.map(({ seconds, runId }) => ({
+          runId,
+          atUnixNano: prompt(seconds).timeUnixNano,
+        }));
+        expect(over(new LogRuns().assign(logs, WORKSPACE).marks)).toEqual(over(all));
+      }),
+    );
   });
 
   test('none without a time', () => {

@@ -2,6 +2,7 @@
  * Runs without traces in PostgreSQL: stored as sent, ended by their session's course, claimed and
  * read back. Time passes by UPDATE: nothing here waits for a clock.
  */
+import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
@@ -76,7 +77,8 @@ const states = async (): Promise<Record<string, unknown>> => {
 };
 const marks = async (): Promise<number> =>
   (await scratch.rows('SELECT 1 FROM session_marks')).length;
-const close = () => closeSessionRuns(scratch.database, SETTLE_MS);
+const close = async (): Promise<number> =>
+  (await closeSessionRuns(scratch.database, SETTLE_MS)).runs;
 const claimed = async (): Promise<Hex16[]> =>
   (await claimRuns(scratch.database, SETTINGS)).map(({ runId }) => runId).sort();
 
@@ -214,6 +216,66 @@ describe('the end of a run', () => {
     expect(closed).toBe(1200);
   });
 
+  test('many marks of a session complete what each of them would, one by one', async () => {
+    const seconds = fc.nat(9);
+    const numbered = fc.constantFrom(1, 2, 3, 4);
+    const marked = fc.record({ seconds, number: fc.option(numbered) });
+    const begun = fc.uniqueArray(fc.record({ seconds, number: numbered }), {
+      selector: ({ number }) => number,
+      minLength: 1,
+    });
+    const insertMarks = fc.array(marked, { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(begun, insertMarks, async (runs, said) => {
+        await scratch.database.query('TRUNCATE runs, session_marks');
+        await scratch.database.query(
+          `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, session_key,
+             start_unix_nano)
+           SELECT 1, run, 'running', 0, 1, $3, at FROM unnest($1::uuid[], $2::bigint[]) AS t (run, at)`,
+          [runs.map(({ number }) => hex16(number)), runs.map((one) => one.seconds), SESSION],
+        );
+        await scratch.database.query(
+          `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano, arrived_at)
+           SELECT 1, $3, run, at, now() - interval '1 hour'
+             FROM unnest($1::uuid[], $2::bigint[]) AS t (run, at)`,
+          [
+            said.map(({ number }) => (number === null ? null : hex16(number))),
+            said.map((one) => one.seconds),
+            SESSION,
+          ],
+        );
+        const over = runs.filter((run) =>
+          said.some((mark) => mark.number !== run.number && run.seconds < mark.seconds),
+        );
+        expect(await close()).toBe(over.length);
+        const completed = await scratch.rows(`SELECT run_id FROM runs WHERE state = 'completed'`);
+        expect(completed.map(({ run_id }) => run_id).sort()).toEqual(
+          over.map(({ number }) => hex16(number)).sort(),
+        );
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  test('of a session with a thousand open runs a hundred are completed, of others all', async () => {
+    const prompts = Array.from({ length: 1000 }, (_, index) =>
+      record('prompt', index, { runId: hex16(0x1000 + index) }),
+    );
+    await store([...prompts, record('end', 2000)]);
+    await store(first, { workspaceId: 2 });
+    await store(second, { workspaceId: 2 });
+    await age(61);
+    expect(await close()).toBe(101);
+    expect(await marks()).toBe(0);
+    const [open] = await scratch.rows(
+      `SELECT count(*)::int AS runs, min(start_unix_nano) AS earliest FROM runs
+        WHERE workspace_id = 1 AND state = 'running'`,
+    );
+    expect(open).toEqual({ runs: 900, earliest: String(NOON_NANO + 100_000_000_000n) });
+    await age(901);
+    expect(await claimed()).toHaveLength(100);
+  });
+
   test('several at once share the marks, and a run that ingest holds is waited for', async () => {
     await store([...first, ...second]);
     await age(61);
@@ -248,7 +310,7 @@ describe('the end of a run', () => {
       query: async (text: string, values: unknown[]) => {
         const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
         plan = rows.map((row) => row['QUERY PLAN']).join('\n');
-        return { rowCount: 0 };
+        return { rows: [] };
       },
     };
     await closeSessionRuns(explaining as unknown as typeof scratch.database, SETTLE_MS);

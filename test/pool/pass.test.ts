@@ -137,6 +137,7 @@ function passOf(
     runLost: note('lost'),
     runWithoutText: note('without text'),
     runsGivenUp: note('given up:'),
+    sessionMarksFailed: note('marks:'),
     findingsStored: (severity, count) => told.push(`${severity} ${count}`),
   };
   const workers = { threads: Array.from({ length: threads }, () => threadOf(answer)) };
