@@ -10,7 +10,9 @@ import type { MetricRow, ResourceRow } from '../model.ts';
 import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
 import type { Connection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
+import type { SessionMark } from './log-runs.ts';
 import { type Copy, runPipeline, type Statement } from './pipeline.ts';
+import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
 import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
@@ -39,6 +41,10 @@ export class KnownContents {
 interface Owned<Row> {
   readonly workspaceId: number;
   readonly row: Row;
+}
+
+interface OwnedMark extends SessionMark {
+  readonly workspaceId: number;
 }
 
 /** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
@@ -109,10 +115,7 @@ function insertMetrics(rows: readonly Owned<MetricRow>[]): Statement {
 }
 
 /** Appended, never updated: `session-runs.ts` takes them from there. */
-function insertSessionMarks(requests: readonly EncodedRequest[]): Statement {
-  const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
-    sessionMarks.map((mark) => ({ workspaceId, ...mark })),
-  );
+function insertSessionMarks(marks: readonly OwnedMark[]): Statement {
   return {
     name: 'insert-session-marks',
     text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
@@ -165,12 +168,36 @@ function upsertRuns(deltas: readonly RunDelta[]): Statement {
   };
 }
 
-const hasRows = ({ columns: [first] }: Statement): boolean => (first?.length ?? 0) > 0;
-
 function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): Copy[] {
   const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
   if (chunks.length === 0) return [];
   return [{ copy: copyStatement(table), pieces: [COPY_HEADER, ...chunks, COPY_TRAILER] }];
+}
+
+const resourceCharacters = ({ row }: Owned<ResourceRow>): number =>
+  row.attributes.length + row.scopeAttributes.length + row.scopeName.length;
+
+const metricCharacters = ({ row }: Owned<MetricRow>): number =>
+  row.metadata.length + row.description.length + row.name.length;
+
+const runCharacters = ({ name, serviceName }: RunDelta): number =>
+  (name?.length ?? 0) + (serviceName?.length ?? 0);
+
+/** The steps of a batch, made as they are sent: parameters of thousands of rows are made group by group. */
+function* stepsOf(
+  requests: readonly EncodedRequest[],
+  resources: readonly Owned<ResourceRow>[],
+  metrics: readonly Owned<MetricRow>[],
+): Generator<Statement | Copy, void> {
+  for (const rows of rowGroups(resources, resourceCharacters)) yield insertResources(rows);
+  for (const rows of rowGroups(metrics, metricCharacters)) yield insertMetrics(rows);
+  for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests);
+  const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
+    sessionMarks.map((mark) => ({ workspaceId, ...mark })),
+  );
+  for (const rows of rowGroups(marks)) yield insertSessionMarks(rows);
+  const deltas = mergeDeltas(requests.map(({ runs }) => runs));
+  for (const rows of rowGroups(deltas, runCharacters)) yield upsertRuns(rows);
 }
 
 /**
@@ -186,14 +213,7 @@ export async function storeBatch(
 ): Promise<void> {
   const resources = unknownRows(requests, (request) => request.resources, known);
   const metrics = unknownRows(requests, (request) => request.metrics, known);
-  await runPipeline(connection, [
-    ...[insertResources(resources), insertMetrics(metrics)].filter(hasRows),
-    ...TELEMETRY_TABLES.flatMap((table) => copyTable(table, requests)),
-    ...[
-      insertSessionMarks(requests),
-      upsertRuns(mergeDeltas(requests.map(({ runs }) => runs))),
-    ].filter(hasRows),
-  ]);
+  await runPipeline(connection, stepsOf(requests, resources, metrics));
   for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);
   for (const { workspaceId, row } of metrics) known.add(workspaceId, row.id);
 }

@@ -5,10 +5,11 @@
  * but a list of buffers, its size in bytes is known, and a batch that fails can be halved without
  * encoding anew.
  */
+import { SluiceError } from '../errors.ts';
 import type { DecodedRequest, MetricRow, ResourceRow } from '../model.ts';
 import { BinaryCopyBuffer } from './binary-copy.ts';
 import { LogRuns, type LogRunsOfRequest, type SessionMark } from './log-runs.ts';
-import { type RunDelta, runDeltas } from './run-delta.ts';
+import { checkRuns, type RunDelta, runDeltas } from './run-delta.ts';
 import {
   type RowContext,
   type TelemetryTable,
@@ -34,6 +35,21 @@ export interface EncodedRequest {
    * them any more; where that is not certain, never: then it is collected.
    */
   readonly release: () => void;
+}
+
+/**
+ * Most resources (each with one scope) of one request, and most metrics. A collector's batch holds
+ * thousands of rows, and rows share both (issue 9.7).
+ */
+export const CONTENTS_MAX = 20_000;
+
+/** @throws {SluiceError} `body_too_large` when a request with so many resources or metrics is not taken */
+export function checkContents(contents: number): void {
+  if (contents <= CONTENTS_MAX) return;
+  throw new SluiceError(
+    'body_too_large',
+    `The body holds more than ${CONTENTS_MAX} resources and scopes, or metrics; send smaller batches.`,
+  );
 }
 
 /** Bookkeeping. */
@@ -90,6 +106,7 @@ const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_
  *
  * @param arrivedAtMs milliseconds since 1970; its UTC day chooses the partition
  * @param logRuns one per process: it remembers the sessions of log records without trace id
+ * @throws {SluiceError} `body_too_large` for more runs, marks, resources or metrics than are taken
  */
 export function encodeRequest(
   request: DecodedRequest,
@@ -108,6 +125,10 @@ export function encodeWithRuns(
   arrivedAtMs: number,
   { runs, marks }: LogRunsOfRequest,
 ): EncodedRequest {
+  const { resources, metrics } = request;
+  checkContents(Math.max(resources.length, metrics.length));
+  checkRuns(marks.length);
+  const deltas = runDeltas(request, workspaceId, runs);
   const context = { workspaceId, arrivedAtMs, logRuns: runs };
   const chunks = new Map<TelemetryTable, Buffer>();
   if (request.spans.length > 0) chunks.set('spans', encodeRows(request.spans, writeSpan, context));
@@ -117,8 +138,6 @@ export function encodeWithRuns(
   if (request.points.length > 0) {
     chunks.set('metric_points', encodeRows(request.points, writePoint, context));
   }
-  const { resources, metrics } = request;
-  const deltas = runDeltas(request, workspaceId, runs);
   const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
   return {
     workspaceId,

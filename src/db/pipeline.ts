@@ -9,6 +9,9 @@
  * Pipelining"). CopyData needs no CopyInResponse before it: messages are read in order, and those of a
  * COPY that failed are skipped with the rest. COMMIT goes apart: a server that hangs, and is given up,
  * must not store later on what has been refused by then.
+ *
+ * Parameters are turned into text a little at a time: steps may be made one by one as they are sent, and
+ * past `TURN_CHARACTERS` the rest waits for the event loop's next round.
  */
 import { Buffer } from 'node:buffer';
 import type pg from 'pg';
@@ -38,11 +41,16 @@ const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4]);
 const HEADER_BYTES = 5;
 const LENGTH_BYTES = 4;
 
+/** Parameter text made in one turn of the event loop: a few milliseconds' worth. */
+const TURN_CHARACTERS = 512 * 1024;
+
 /** Above what the caller gives the whole transaction, which cuts the connection then. */
 const TIMEOUT_MS = 60_000;
 
 /** The statements that a connection has surely prepared. */
 const prepared = new WeakMap<pg.Connection, Set<string>>();
+
+type Step = Statement | Copy;
 
 /** What `pg` asks of a query of one's own; it calls these by name. */
 class Pipeline implements pg.Submittable {
@@ -50,34 +58,59 @@ class Pipeline implements pg.Submittable {
   callback: () => void = () => {};
   /** `pg` reads it here; what a single statement may take is too little for all of them */
   readonly query_timeout = TIMEOUT_MS;
-  readonly #steps: readonly (Statement | Copy)[];
+  readonly #steps: Iterator<Step>;
   readonly #settle: (error: Error | null) => void;
+  /** names of the statements that are prepared once this has succeeded */
+  readonly #names: Set<string> = new Set();
+  #hasFailed = false;
 
-  constructor(steps: readonly (Statement | Copy)[], settle: (error: Error | null) => void) {
-    this.#steps = steps;
+  constructor(steps: Iterable<Step>, settle: (error: Error | null) => void) {
+    this.#steps = steps[Symbol.iterator]();
     this.#settle = settle;
   }
 
-  /**
-   * Corked, so that the kernel takes as much as it can at a time. A connection to which only a part
-   * could be written is of no use any more: the next COMMIT would store that part.
-   */
   submit(connection: pg.Connection): Error | undefined {
+    for (const name of prepared.get(connection) ?? []) this.#names.add(name);
+    return this.#sendTurn(connection, () => sendText(connection, 'BEGIN')) ?? undefined;
+  }
+
+  /**
+   * Sends steps until a turn of the event loop is used up, and leaves the rest to the next one. Corked, so
+   * that the kernel takes as much as it can at a time. A connection to which only a part could be written
+   * is of no use any more: the next COMMIT would store that part.
+   */
+  #sendTurn(connection: pg.Connection, sendFirst: () => void): Error | null {
     const { stream } = connection;
     stream.cork();
     try {
-      sendText(connection, 'BEGIN');
-      for (const step of this.#steps) {
-        if ('copy' in step) sendCopy(connection, step);
-        else sendStatement(connection, step);
-      }
-      connection.sync();
+      sendFirst();
+      if (this.#sendSteps(connection)) connection.sync();
+      else setImmediate(() => this.#continue(connection));
       stream.uncork();
+      return null;
     } catch (error) {
       stream.destroy();
       return error instanceof Error ? error : new Error(String(error));
     }
-    return undefined;
+  }
+
+  #continue(connection: pg.Connection): void {
+    // The connection was lost or given up meanwhile, and the caller knows.
+    if (connection.stream.destroyed) return;
+    const failed = this.#sendTurn(connection, () => {});
+    if (failed !== null) this.handleError(failed);
+  }
+
+  /** @returns true when nothing is left to send; after an error the server would skip it */
+  #sendSteps(connection: pg.Connection): boolean {
+    let characters = 0;
+    while (characters < TURN_CHARACTERS) {
+      const next = this.#hasFailed ? null : this.#steps.next();
+      if (next === null || next.done === true) return true;
+      if ('copy' in next.value) sendCopy(connection, next.value);
+      else characters += sendStatement(connection, next.value, this.#names);
+    }
+    return false;
   }
 
   handleCopyInResponse(): void {}
@@ -85,28 +118,38 @@ class Pipeline implements pg.Submittable {
   handleCommandComplete(): void {}
 
   handleReadyForQuery(connection: pg.Connection): void {
-    const names = prepared.get(connection) ?? new Set<string>();
-    for (const step of this.#steps) if ('name' in step) names.add(step.name);
-    prepared.set(connection, names);
+    prepared.set(connection, this.#names);
     this.callback();
     this.#settle(null);
   }
 
-  /** What was not sent yet still goes: the server skips it and is then ready for the next query. */
+  /** What was written still goes: the server skips it, up to the Sync, and is then ready again. */
   handleError(error: Error): void {
+    this.#hasFailed = true;
     this.callback();
     this.#settle(error);
   }
 }
 
-function sendStatement(connection: pg.Connection, { name, text, columns }: Statement): void {
-  if (prepared.get(connection)?.has(name) !== true) {
+/**
+ * @param names what the connection has prepared; this one is added
+ * @returns characters of the parameters
+ */
+function sendStatement(
+  connection: pg.Connection,
+  { name, text, columns }: Statement,
+  names: Set<string>,
+): number {
+  if (!names.has(name)) {
     // It may be there after all, from a pipeline that failed later on. Closing what is not is no error.
     connection.close({ type: 'S', name }, true);
     connection.parse({ name, text, types: [] }, true);
+    names.add(name);
   }
-  connection.bind({ statement: name, values: columns.map(arrayLiteral) }, true);
+  const values = columns.map(arrayLiteral);
+  connection.bind({ statement: name, values }, true);
   connection.execute(null, true);
+  return values.reduce((sum, { length }) => sum + length, 0);
 }
 
 function sendText(connection: pg.Connection, text: string): void {
@@ -142,13 +185,14 @@ function cellLiteral(cell: Cell): string {
 /**
  * Runs the steps in one transaction, on a connection that is in none.
  *
+ * @param steps taken one by one as they are sent
  * @returns resolves once it is committed
  * @throws what PostgreSQL says of the first step that fails; the transaction is then still open and the
  *   caller rolls back or drops the connection
  */
 export async function runPipeline(
   connection: Connection,
-  steps: readonly (Statement | Copy)[],
+  steps: Iterable<Statement | Copy>,
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const settle = (error: Error | null) => (error === null ? resolve() : reject(error));

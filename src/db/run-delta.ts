@@ -5,6 +5,7 @@
  * Requests arrive in any order, so merging is commutative: where two differ, the lesser text
  * counts.
  */
+import { SluiceError } from '../errors.ts';
 import type { DecodedRequest, Hex16, Int64, LogRow, SpanRow } from '../model.ts';
 import { isLess } from './int64.ts';
 import type { LogRun } from './log-runs.ts';
@@ -42,6 +43,22 @@ export function cutName(name: string): string {
   return name.length <= NAME_UNITS_MAX ? name : name.slice(0, NAME_UNITS_MAX).replace(HALF, '');
 }
 
+/**
+ * Most runs of one request, whose rows are locked until its commit. A batch of OpenTelemetry's SDKs holds
+ * 512 spans, one of its collector 8,192 by default, and a run has several; an upsert of this many takes
+ * PostgreSQL about half a second (issue 9.7).
+ */
+export const RUNS_MAX = 20_000;
+
+/** @throws {SluiceError} `body_too_large` when a request with so many runs is not taken */
+export function checkRuns(runs: number): void {
+  if (runs <= RUNS_MAX) return;
+  throw new SluiceError(
+    'body_too_large',
+    `The body holds more than ${RUNS_MAX} traces or prompts; send smaller batches.`,
+  );
+}
+
 function widen(delta: RunDelta, start: Int64, end: Int64): void {
   if (delta.startUnixNano === null || isLess(start, delta.startUnixNano)) {
     delta.startUnixNano = start;
@@ -66,7 +83,11 @@ function mergeService(
   else if (finished) into.serviceName = serviceName;
 }
 
-/** The delta of a run, a fresh one if there is none yet. */
+/**
+ * The delta of a run, a fresh one if there is none yet.
+ *
+ * @throws {SluiceError} `body_too_large` when it would be one more than a request may have
+ */
 export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
   const key = `${workspaceId}/${runId}`;
   const known = deltas.get(key);
@@ -85,6 +106,7 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
     sessionKey: null,
   };
   deltas.set(key, fresh);
+  checkRuns(deltas.size);
   return fresh;
 }
 
@@ -103,6 +125,7 @@ function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): vo
  * The runs that a request touches, one delta each.
  *
  * @param logRuns the runs of log records without trace id
+ * @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX`
  */
 export function runDeltas(
   request: DecodedRequest,

@@ -4,7 +4,15 @@
  */
 import type { Hex16 } from '../model.ts';
 import type { LogSource, SpanSource } from './row-sources.ts';
-import { cutName, deltaOf, least, merge, type RunDelta, type RunDeltas } from './run-delta.ts';
+import {
+  checkRuns,
+  cutName,
+  deltaOf,
+  least,
+  merge,
+  type RunDelta,
+  type RunDeltas,
+} from './run-delta.ts';
 
 const STATUS_ERROR = 2;
 
@@ -29,9 +37,15 @@ const latestId = new DataView(latestBytes.buffer);
 /** The runs of one scope. Of several, only the one made last may be added to. */
 export class RunTally {
   readonly #tallies = new Map<Hex16, Tally>();
+  readonly #seen: Set<Hex16>;
   #latest: Tally | null = null;
 
-  /** Counts a span. */
+  /** @param seen the runs of the whole request, which are bounded while it is scanned */
+  constructor(seen: Set<Hex16>) {
+    this.#seen = seen;
+  }
+
+  /** Counts a span. @throws {SluiceError} `body_too_large` for one run more than `RUNS_MAX` */
   addSpan(row: SpanSource): void {
     const tally = this.#tallyOf(row.ids);
     tally.spans += 1;
@@ -42,7 +56,7 @@ export class RunTally {
     tally.name = least(tally.name, cutName(row.texts.string(row.name.start, row.name.end)));
   }
 
-  /** Counts a log record that has a trace id. */
+  /** Counts a log record that has a trace id. @throws as `addSpan` */
   addLog(row: LogSource): void {
     const tally = this.#tallyOf(row.ids);
     tally.logRecords += 1;
@@ -61,6 +75,7 @@ export class RunTally {
     if (tally === undefined) {
       tally = newTally(runId);
       this.#tallies.set(runId, tally);
+      checkRuns(this.#seen.add(runId).size);
     }
     this.#latest = tally;
     return tally;

@@ -5,7 +5,7 @@
  * Where a row came from may be told after the row: its place is filled then.
  */
 import type { Hex16, MetricRow, ResourceRow } from '../model.ts';
-import { type EncodedRequest, heldBytes } from './encoded-request.ts';
+import { checkContents, type EncodedRequest, heldBytes } from './encoded-request.ts';
 import { type BytesSource, RowBytes } from './row-bytes.ts';
 import type { LogSource, PointSource, SpanSource, TextRange, Texts } from './row-sources.ts';
 import type { RunDeltas } from './run-delta.ts';
@@ -39,7 +39,7 @@ const idView = new DataView(idBuffer.buffer);
 
 /**
  * Takes one request's rows. Only one may be open at a time; one that is not taken is dropped with the
- * next.
+ * next. Rows of more runs than a request may have are refused with `body_too_large` as they come.
  */
 export class ScannedRows {
   readonly #workspaceId: number;
@@ -53,7 +53,8 @@ export class ScannedRows {
   /** where the metric id of each point of the current metric stands */
   readonly #metricPlaces: number[] = [];
   readonly #metrics = new Map<Hex16, MetricRow>();
-  #tally = new RunTally();
+  readonly #runsSeen = new Set<Hex16>();
+  #tally = new RunTally(this.#runsSeen);
   #table: TelemetryTable = 'spans';
 
   /** @param bytesExpected how many bytes the rows take at most, as a rule: the body's length */
@@ -141,9 +142,10 @@ export class ScannedRows {
     optionalText(row.lists, row.exemplars);
   }
 
-  /** The points since the last call are this metric's. */
+  /** The points since the last call are this metric's. @throws as `setOrigin` */
   setMetric(metric: MetricRow): void {
     this.#metrics.set(metric.id, metric);
+    checkContents(this.#metrics.size);
     const id = idBytes(metric.id);
     for (const place of this.#metricPlaces) rowBytes.overwrite(place, id, 0, 16);
     this.#metricPlaces.length = 0;
@@ -158,15 +160,20 @@ export class ScannedRows {
   /** The rows since the last call are one scope's. */
   closeScope(): number {
     this.#scopes.push({ rowsEnd: this.#originPlaces.length, tally: this.#tally });
-    this.#tally = new RunTally();
+    this.#tally = new RunTally(this.#runsSeen);
     return this.#scopes.length - 1;
   }
 
-  /** Tells where a scope's rows came from. To be called once for every scope, in order. */
+  /**
+   * Says where a scope's rows came from. To be called once for every scope, in order.
+   *
+   * @throws {SluiceError} `body_too_large` for one resource more than `CONTENTS_MAX`
+   */
   setOrigin(number: number, origin: ResourceRow): void {
     const scope = this.#scopes[number];
     if (scope === undefined) throw new Error('setOrigin() before closeScope()');
     this.#resources.set(origin.id, origin);
+    checkContents(this.#resources.size);
     const id = idBytes(origin.id);
     const rowsStart = this.#scopes[number - 1]?.rowsEnd ?? 0;
     for (let row = rowsStart; row < scope.rowsEnd; row += 1) {

@@ -2,7 +2,7 @@
  * What one batch's transaction leaves beside the telemetry: resources and metrics stored once, runs
  * joined so that the order of arrival does not matter.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { type EncodedRequest, encodeRequest } from '../../src/db/encoded-request.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
@@ -114,6 +114,35 @@ test('resources and metrics are stored once per workspace, whole', async () => {
     })),
   );
   expect(await scratch.rows('SELECT 1 FROM metric_points')).toHaveLength(5);
+});
+
+test('thousands of runs, resources and metrics are sent a thousand rows at a time', async () => {
+  const numbers = Array.from({ length: 4500 }, (_, index) => index + 1);
+  const request = encode({
+    spans: numbers.map((at) => spanRow({ traceId: hex16(at), spanId: hex8(at) })),
+    resources: numbers.map((at) => resourceRow({ id: hex16(at), attributes: `{"pod":${at}}` })),
+    metrics: numbers.map((at) => metricRow({ id: hex16(at), name: `m${at}` })),
+  });
+  const connection = await scratch.database.connect();
+  const bound: number[] = [];
+  try {
+    const wire = (connection as unknown as { connection: { bind: (...all: unknown[]) => void } })
+      .connection;
+    const bind = wire.bind.bind(wire);
+    vi.spyOn(wire, 'bind').mockImplementation((...all) => {
+      const [{ values = [] }] = all as [{ values?: string[] }];
+      if (values.length > 0) bound.push((values[1]?.match(/,/g)?.length ?? 0) + 1);
+      bind(...all);
+    });
+    await storeBatch(connection, [request], new KnownContents());
+  } finally {
+    vi.restoreAllMocks();
+    connection.release();
+  }
+  expect(bound).toEqual([1, 2, 3].flatMap(() => [1000, 1000, 1000, 1000, 500]));
+  for (const table of ['runs', 'resources', 'metrics']) {
+    expect(await scratch.rows(`SELECT count(*)::int AS n FROM ${table}`)).toEqual([{ n: 4500 }]);
+  }
 });
 
 describe('runs', () => {

@@ -116,6 +116,82 @@ describe('steps', () => {
   });
 });
 
+/** The number of the event loop's round; counts until it is stopped. */
+function countRounds(): { readonly now: () => number; readonly stop: () => void } {
+  let rounds = 0;
+  let timer = setImmediate(function next() {
+    rounds += 1;
+    timer = setImmediate(next);
+  });
+  return { now: () => rounds, stop: () => clearImmediate(timer) };
+}
+
+const WIDE = 'x'.repeat(300_000);
+
+/** Inserts lines of three hundred thousand characters, each made as it is sent; notes in which round. */
+function* wideSteps(count: number, note: (number: number) => void): Generator<Statement, void> {
+  for (let number = 0; number < count; number += 1) {
+    note(number);
+    yield {
+      name: 'insert-wide',
+      text: 'INSERT INTO lines SELECT * FROM unnest($1::int[], $2::text[])',
+      columns: [[number], [WIDE]],
+    };
+  }
+}
+
+describe('many parameters', () => {
+  test('are made in several turns of the event loop, and stored together', async () => {
+    const rounds = countRounds();
+    const made: number[] = [];
+    await onConnection(async (connection) => {
+      await runPipeline(connection, [
+        ...[insert(100), copy(line(101))],
+        ...wideSteps(2, () => undefined),
+      ]);
+      await scratch.database.query('TRUNCATE lines');
+      await runPipeline(
+        connection,
+        wideSteps(20, () => made.push(rounds.now())),
+      );
+    });
+    rounds.stop();
+    expect(await stored()).toHaveLength(20);
+    const most = Math.max(...made.map((round) => made.filter((other) => other === round).length));
+    expect(most).toBe(2);
+  });
+
+  test('are not made any more once a step has failed', async () => {
+    await onConnection(async (connection) => {
+      let made = 0;
+      const steps = function* (): Generator<Statement, void> {
+        yield insert(1, 1);
+        // Each turn waits for the server, so that its answer is surely there before the last one.
+        yield* wideSteps(100_000, (number) => {
+          made = number;
+        });
+      };
+      await expect(runPipeline(connection, steps())).rejects.toMatchObject({ code: '23505' });
+      await connection.query('ROLLBACK');
+      expect(made).toBeLessThan(100_000 - 1);
+      await runPipeline(connection, [insert(7)]);
+    });
+    expect(await stored()).toEqual([7]);
+  });
+
+  test('that cannot be made in a later turn end the connection', async () => {
+    await onConnection(async (connection) => {
+      const steps = function* (): Generator<Statement, void> {
+        yield* wideSteps(5, () => undefined);
+        throw new Error('not to be made');
+      };
+      await expect(runPipeline(connection, steps())).rejects.toThrow('not to be made');
+      await expect(connection.query('SELECT 1')).rejects.toThrow();
+    });
+    expect(await stored()).toEqual([]);
+  });
+});
+
 describe('a failure', () => {
   test.each<[string, string, (Statement | Copy)[]]>([
     ['rows that COPY refuses', '22P02', [insert(1), copy(Buffer.from('none\tx\n'), line(2))]],

@@ -1,0 +1,102 @@
+/**
+ * How many runs, resources and metrics a request may touch, whichever way it is decoded: each is a row
+ * that its transaction locks or looks up, so a small compressed body could ask for half a million.
+ */
+import { expect, test } from 'vitest';
+import { CONTENTS_MAX } from '../../src/db/encoded-request.ts';
+import { RUNS_MAX } from '../../src/db/run-delta.ts';
+import { decodeInPieces, decodePlainly, scanOrNull } from '../../src/main/request-decoder.ts';
+import type { JsonObject, Signal } from '../../src/model.ts';
+import { hex8, hex16 } from '../support/rows.ts';
+import { logsBody, SPAN_ID, TRACE_ID, toBody, tracesBody } from './bodies.ts';
+import { freshContext } from './both-ways.ts';
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, at) => at + 1);
+
+const spansOfTraces = (traces: number): Buffer =>
+  tracesBody(numbers(traces).map((at) => ({ traceId: hex16(at), spanId: SPAN_ID })));
+
+const recordsOfTraces = (traces: number): Buffer =>
+  logsBody(numbers(traces).map((at) => ({ traceId: hex16(at) })));
+
+/** One trace to a scope, so that no scope holds many. */
+const scopesOfTraces = (traces: number): Buffer =>
+  toBody({
+    resourceSpans: [
+      {
+        scopeSpans: numbers(traces).map((at) => ({
+          spans: [{ traceId: hex16(at), spanId: SPAN_ID }],
+        })),
+      },
+    ],
+  });
+
+const resources = (count: number): Buffer =>
+  toBody({
+    resourceSpans: numbers(count).map((at) => ({
+      resource: { attributes: [{ key: 'pod', value: { stringValue: `${at}` } }] },
+      scopeSpans: [{ spans: [{ traceId: TRACE_ID, spanId: hex8(at) }] }],
+    })),
+  });
+
+const metrics = (count: number): Buffer => {
+  const dataPoints = [{ timeUnixNano: '1', asInt: '1' }];
+  const one = (at: number): JsonObject => ({ name: `m${at}`, gauge: { dataPoints } });
+  return toBody({ resourceMetrics: [{ scopeMetrics: [{ metrics: numbers(count).map(one) }] }] });
+};
+
+/** A prompt of a session each: a product that sends no traces. */
+const prompts = (count: number): Buffer => {
+  const text = (key: string, value: string): JsonObject => ({ key, value: { stringValue: value } });
+  const record = (at: number): JsonObject => ({
+    timeUnixNano: `${at}`,
+    body: { stringValue: 'claude_code.user_prompt' },
+    attributes: [text('session.id', 's'), text('prompt.id', `p${at}`), text('prompt', 'hello')],
+  });
+  const resource = { attributes: [text('service.name', 'claude-code')] };
+  const scope = { name: 'com.anthropic.claude_code.events' };
+  const logRecords = numbers(count).map(record);
+  return toBody({ resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords }] }] });
+};
+
+const tooLarge = expect.objectContaining({ code: 'body_too_large' });
+
+test.each<[string, Signal, (count: number) => Buffer, number]>([
+  ['spans of traces', 'traces', spansOfTraces, RUNS_MAX],
+  ['spans of traces, a scope each', 'traces', scopesOfTraces, RUNS_MAX],
+  ['log records of traces', 'logs', recordsOfTraces, RUNS_MAX],
+  ['resources', 'traces', resources, CONTENTS_MAX],
+  ['metrics', 'metrics', metrics, CONTENTS_MAX],
+])('%s are taken up to the limit, and refused past it', (_what, signal, bodyOf, most) => {
+  const whole = bodyOf(most);
+  expect(scanOrNull(signal, whole, freshContext())?.ok).toBe(true);
+  expect(decodePlainly(signal, whole, freshContext()).ok).toBe(true);
+  const oneMore = bodyOf(most + 1);
+  expect(() => scanOrNull(signal, oneMore, freshContext())).toThrow(tooLarge);
+  expect(() => decodePlainly(signal, oneMore, freshContext())).toThrow(tooLarge);
+});
+
+test('prompts of a session are bounded like traces', () => {
+  expect(decodePlainly('logs', prompts(50), freshContext())).toMatchObject({
+    request: { encoded: { runs: { length: 50 } } },
+  });
+  expect(() => decodePlainly('logs', prompts(RUNS_MAX + 1), freshContext())).toThrow(tooLarge);
+});
+
+const notElsewhere = () => Promise.reject(new Error('an ordinary body is scanned here'));
+
+test('a body with far more is read no further than the limit', () => {
+  const countPieces = (body: Buffer): number => {
+    const pieces = decodeInPieces('traces', body, freshContext(), notElsewhere);
+    let count = 1;
+    try {
+      while (pieces.next().done !== true) count += 1;
+    } catch (error) {
+      expect(error).toEqual(tooLarge);
+    }
+    return count;
+  };
+  const taken = countPieces(spansOfTraces(RUNS_MAX));
+  expect(taken).toBeGreaterThan(5);
+  expect(countPieces(spansOfTraces(4 * RUNS_MAX))).toBeLessThanOrEqual(taken + 1);
+});
