@@ -44,7 +44,9 @@ export interface Config {
   readonly excerptChars: number;
   readonly passIntervalMs: number;
   readonly runSettleMs: number;
+  readonly runSettleMaxMs: number;
   readonly runTimeoutMs: number;
+  readonly runOpenMaxMs: number;
   /** days that telemetry is kept; 0 keeps it for good */
   readonly retentionDays: number;
   readonly bareOtlpOnBase: 'gone' | 'serve';
@@ -87,7 +89,11 @@ export const INTEGER_SETTINGS = {
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },
   PASS_INTERVAL_MS: { fallback: 10_000, min: 100, max: HOUR_MS },
   RUN_SETTLE_MS: { fallback: 60_000, min: 0, max: 24 * HOUR_MS },
+  /** several settle times: exporters that retry for minutes are late, not endless */
+  RUN_SETTLE_MAX_MS: { fallback: 5 * 60_000, min: 0, max: 24 * HOUR_MS },
   RUN_TIMEOUT_MS: { fallback: 15 * 60_000, min: 1000, max: 7 * 24 * HOUR_MS },
+  /** longer than nearly every agent's trace takes; what comes later is not evaluated */
+  RUN_OPEN_MAX_MS: { fallback: 4 * HOUR_MS, min: 1000, max: 7 * 24 * HOUR_MS },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
   /** none: anybody can write X-Forwarded-For */
   TRUSTED_PROXY_HOPS: { fallback: 0, min: 0, max: 10 },
@@ -215,6 +221,25 @@ function oauthSettings(
   return { oauthClients: clients, oauthProviders: clients.map(({ provider }) => provider) };
 }
 
+/** A maximum that is not set gives way to a longer time that is. */
+function runSettings(
+  env: Environment,
+  problems: Problems,
+): Pick<Config, 'runSettleMs' | 'runSettleMaxMs' | 'runTimeoutMs' | 'runOpenMaxMs'> {
+  const runSettleMs = integer(env, 'RUN_SETTLE_MS', problems);
+  const runTimeoutMs = integer(env, 'RUN_TIMEOUT_MS', problems);
+  const maximum = (name: 'RUN_SETTLE_MAX_MS' | 'RUN_OPEN_MAX_MS', atLeast: number): number => {
+    const value = integer(env, name, problems);
+    return env[name]?.trim() ? value : Math.max(value, atLeast);
+  };
+  return {
+    runSettleMs,
+    runSettleMaxMs: maximum('RUN_SETTLE_MAX_MS', runSettleMs),
+    runTimeoutMs,
+    runOpenMaxMs: maximum('RUN_OPEN_MAX_MS', runTimeoutMs),
+  };
+}
+
 function checkRelations(config: Config, env: Environment, problems: Problems): void {
   if (config.maxBodyBytes > config.maxDecodedBodyBytes) {
     problems.push('MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES');
@@ -231,6 +256,12 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   }
   if (config.runSettleMs > config.runTimeoutMs) {
     problems.push('RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS');
+  }
+  if (config.runSettleMs > config.runSettleMaxMs) {
+    problems.push('RUN_SETTLE_MS must not exceed RUN_SETTLE_MAX_MS');
+  }
+  if (config.runTimeoutMs > config.runOpenMaxMs) {
+    problems.push('RUN_TIMEOUT_MS must not exceed RUN_OPEN_MAX_MS');
   }
   if (config.port !== 0 && config.port === config.observePort) {
     const hosts = [text(env, 'BASE_URL'), text(env, 'OBSERVE_URL')].map((value) =>
@@ -292,8 +323,7 @@ export function readConfig(env: Environment): Config {
     surfaceCapBytes: integer(env, 'SURFACE_CAP_BYTES', problems),
     excerptChars: integer(env, 'EXCERPT_CHARS', problems),
     passIntervalMs: integer(env, 'PASS_INTERVAL_MS', problems),
-    runSettleMs: integer(env, 'RUN_SETTLE_MS', problems),
-    runTimeoutMs: integer(env, 'RUN_TIMEOUT_MS', problems),
+    ...runSettings(env, problems),
     retentionDays: integer(env, 'RETENTION_DAYS', problems),
     bareOtlpOnBase: oneOf<Config['bareOtlpOnBase']>(
       'BARE_OTLP_ON_BASE',

@@ -14,6 +14,7 @@ import type { SessionMark } from './log-runs.ts';
 import { type Copy, runPipeline, type Statement } from './pipeline.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
+import type { SettleAllowance } from './run-times.ts';
 import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
 /** Contents that are surely stored; past this many the set starts anew. */
@@ -130,14 +131,17 @@ function insertSessionMarks(marks: readonly OwnedMark[]): Statement {
 }
 
 /** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
-function upsertRuns(deltas: readonly RunDelta[]): Statement {
+function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | null): Statement {
   const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
   return {
     name: 'upsert-runs',
     text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
-             start_unix_nano, end_unix_nano, spans, log_records, session_key)
-           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
-             $6::bigint[], $7::bigint[], $8::int[], $9::int[], $10::uuid[])
+             start_unix_nano, end_unix_nano, spans, log_records, session_key, settles_until)
+           SELECT t.*, now() + make_interval(secs => ($11::float8[])[
+                         CASE WHEN t.state = 'running' THEN 1 ELSE 2 END] / 1000)
+             FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
+               $6::bigint[], $7::bigint[], $8::int[], $9::int[], $10::uuid[])
+               AS t (workspace, run, state, name, service, start, "end", spans, logs, session)
            ON CONFLICT (workspace_id, run_id) DO UPDATE SET
              state = CASE WHEN r.state = 'failed' OR excluded.state = 'running' THEN r.state
                           ELSE excluded.state END,
@@ -152,6 +156,8 @@ function upsertRuns(deltas: readonly RunDelta[]): Statement {
              spans = r.spans + excluded.spans,
              log_records = r.log_records + excluded.log_records,
              session_key = coalesce(r.session_key, excluded.session_key),
+             settles_until = CASE WHEN r.state = 'running' AND excluded.state <> 'running'
+                                  THEN excluded.settles_until ELSE r.settles_until END,
              last_arrival_at = now()`,
     columns: [
       column((delta) => delta.workspaceId),
@@ -164,6 +170,7 @@ function upsertRuns(deltas: readonly RunDelta[]): Statement {
       column((delta) => delta.spans),
       column((delta) => delta.logRecords),
       column((delta) => delta.sessionKey),
+      [allowance?.openMs ?? null, allowance?.finishedMs ?? null],
     ],
   };
 }
@@ -183,11 +190,17 @@ const metricCharacters = ({ row }: Owned<MetricRow>): number =>
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
 
+interface BatchContents {
+  /** not stored yet */
+  readonly resources: readonly Owned<ResourceRow>[];
+  readonly metrics: readonly Owned<MetricRow>[];
+  readonly allowance: SettleAllowance | null;
+}
+
 /** The steps of a batch, made as they are sent: parameters of thousands of rows are made group by group. */
 function* stepsOf(
   requests: readonly EncodedRequest[],
-  resources: readonly Owned<ResourceRow>[],
-  metrics: readonly Owned<MetricRow>[],
+  { resources, metrics, allowance }: BatchContents,
 ): Generator<Statement | Copy, void> {
   for (const rows of rowGroups(resources, resourceCharacters)) yield insertResources(rows);
   for (const rows of rowGroups(metrics, metricCharacters)) yield insertMetrics(rows);
@@ -197,12 +210,13 @@ function* stepsOf(
   );
   for (const rows of rowGroups(marks)) yield insertSessionMarks(rows);
   const deltas = mergeDeltas(requests.map(({ runs }) => runs));
-  for (const rows of rowGroups(deltas, runCharacters)) yield upsertRuns(rows);
+  for (const rows of rowGroups(deltas, runCharacters)) yield upsertRuns(rows, allowance);
 }
 
 /**
  * Stores a batch in a transaction of its own.
  *
+ * @param allowance for how long arrivals put off the evaluation of a run; null: for ever
  * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
  *   drops the connection
  */
@@ -210,10 +224,11 @@ export async function storeBatch(
   connection: Connection,
   requests: readonly EncodedRequest[],
   known: KnownContents,
+  allowance: SettleAllowance | null = null,
 ): Promise<void> {
   const resources = unknownRows(requests, (request) => request.resources, known);
   const metrics = unknownRows(requests, (request) => request.metrics, known);
-  await runPipeline(connection, stepsOf(requests, resources, metrics));
+  await runPipeline(connection, stepsOf(requests, { resources, metrics, allowance }));
   for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);
   for (const { workspaceId, row } of metrics) known.add(workspaceId, row.id);
 }

@@ -14,6 +14,7 @@ import { KnownContents, storeBatch } from './copy-transaction.ts';
 import { type Database, withConnection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { ensureDay, utcDay } from './partitions.ts';
+import { type RunTimes, type SettleAllowance, settleAllowance } from './run-times.ts';
 
 /**
  * Big enough that the cost of a transaction vanishes, small enough to answer within a second
@@ -44,6 +45,8 @@ export interface CopyWriterSettings {
   readonly inflightBytesMax: number;
   /** where the bytes of several writers are counted together; without it this one counts alone */
   readonly inflight?: InflightCount;
+  /** bounds how long a run waits while something arrives; without it nothing does */
+  readonly runTimes?: RunTimes;
   readonly lanes?: number;
   /** a batch takes one more request only up to here */
   readonly batchBytesMax?: number;
@@ -64,6 +67,7 @@ export class CopyWriter {
   readonly #lanes: number;
   readonly #batchBytesMax: number;
   readonly #batchTimeoutMs: number;
+  readonly #allowance: SettleAllowance | null;
   readonly #known = new KnownContents();
   readonly #ensuredDays = new Set<string>();
   #waiting: Waiting[] = [];
@@ -80,6 +84,8 @@ export class CopyWriter {
     this.#lanes = settings.lanes ?? LANES;
     this.#batchBytesMax = settings.batchBytesMax ?? BATCH_BYTES_MAX;
     this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
+    const { runTimes } = settings;
+    this.#allowance = runTimes === undefined ? null : settleAllowance(runTimes);
   }
 
   /** Bytes accepted but not yet committed. */
@@ -192,7 +198,7 @@ export class CopyWriter {
   async #transact(requests: readonly EncodedRequest[]): Promise<void> {
     for (const { arrivedAtMs } of requests) await this.#ensureDay(arrivedAtMs);
     await withConnection(this.#database, this.#batchTimeoutMs, (connection) =>
-      storeBatch(connection, requests, this.#known),
+      storeBatch(connection, requests, this.#known, this.#allowance),
     );
   }
 

@@ -11,6 +11,7 @@
  */
 import type { RunRef, RunState } from '../model.ts';
 import type { Database } from './database.ts';
+import { type RunTimes, SETTLES_FROM } from './run-times.ts';
 
 /** The partial indexes on `runs` name this number too. */
 export const ATTEMPTS_MAX = 5;
@@ -27,9 +28,7 @@ const GIVE_UP_MAX = 1000;
  */
 const RETRIES_AMONG = 8;
 
-export interface ClaimSettings {
-  readonly settleMs: number;
-  readonly timeoutMs: number;
+export interface ClaimSettings extends Pick<RunTimes, 'settleMs' | 'timeoutMs'> {
   /** most runs taken at once */
   readonly limit: number;
   /**
@@ -59,13 +58,14 @@ const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', '
 const due = (condition: string, limit: string): string => `
   SELECT * FROM (
     SELECT workspace_id, run_id FROM runs
-     WHERE ${condition} AND last_arrival_at <= now() - make_interval(secs => $1::float8 / 1000)
-     ORDER BY last_arrival_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+     WHERE ${condition} AND ${SETTLES_FROM} <= now() - make_interval(secs => $1::float8 / 1000)
+     ORDER BY ${SETTLES_FROM} LIMIT ${limit} FOR UPDATE SKIP LOCKED
   ) AS due`;
 
 /**
  * Leases finished and settled runs, oldest first; other processes get other runs. A run without a
- * root becomes `timed_out` here, once nothing arrived for `timeoutMs`.
+ * root becomes `timed_out` here, once nothing arrived for `timeoutMs`. Arrivals put neither off for
+ * longer than run-times.ts says.
  *
  * Timed out and finished runs are found through an index of their own, so that runs that are merely
  * running cost nothing; timed out ones get at most a quarter (rounded up) and first, so that
@@ -76,16 +76,17 @@ export async function claimRuns(
   database: Database,
   { settleMs, timeoutMs, limit, retries = limit }: ClaimSettings,
 ): Promise<ClaimedRun[]> {
-  const hasTimedOut = `last_arrival_at <= now() - make_interval(secs => $2::float8 / 1000)`;
+  const hasTimedOut = `${SETTLES_FROM} <= now() - make_interval(secs => $2::float8 / 1000)`;
   const finished = (attempts: string): string => `${isDue(attempts)} AND state <> 'running'`;
-  const isOld = `last_arrival_at <= coalesce((
-         SELECT last_arrival_at FROM runs WHERE ${finished('true')}
-          ORDER BY last_arrival_at OFFSET $3::int * ${RETRIES_AMONG} LIMIT 1), 'infinity')`;
+  const isOld = `${SETTLES_FROM} <= coalesce((
+         SELECT ${SETTLES_FROM} FROM runs WHERE ${finished('true')}
+          ORDER BY ${SETTLES_FROM} OFFSET $3::int * ${RETRIES_AMONG} LIMIT 1), 'infinity')`;
   const { rows } = await database.query<ClaimedRun>(
     `UPDATE runs AS r
         SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
             attempts = r.attempts + 1,
-            state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END
+            state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
+            settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
        FROM (${due(`${isDue('true')} AND state = 'running' AND ${hasTimedOut}`, 'ceil($3::int / 4.0)')}
              UNION ALL
              ${due(`${finished('attempts > 0')} AND ${isOld}`, '$4::int')}

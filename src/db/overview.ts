@@ -8,6 +8,7 @@
  */
 import type { Category, Severity } from '../model.ts';
 import type { Database } from './database.ts';
+import { SETTLES_FROM } from './run-times.ts';
 
 const MS_PER_HOUR = 3_600_000;
 const MS_PER_DAY = 24 * MS_PER_HOUR;
@@ -97,7 +98,7 @@ export const WAITING = `
          ${MS('min(last_arrival_at) FILTER (WHERE workspace_id = $1)')} AS "oldestWaitingMs"
     FROM (SELECT workspace_id, last_arrival_at FROM runs
            WHERE evaluation = 'pending' AND state <> 'running' AND attempts < 5
-           ORDER BY last_arrival_at LIMIT ${WAITING_MAX + 1}) AS waiting`;
+           ORDER BY ${SETTLES_FROM} LIMIT ${WAITING_MAX + 1}) AS waiting`;
 
 async function hourOf(database: Database, values: readonly number[]): Promise<HourCounts> {
   const { rows } = await database.query<HourRow>(HOUR, [...values]);

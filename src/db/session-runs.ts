@@ -9,6 +9,7 @@
  * by named limits, and a mark is removed whether or not all its runs were completed.
  */
 import { type Database, inTransaction, type Queryable } from './database.ts';
+import { type RunTimes, settleAllowance } from './run-times.ts';
 
 /** Marks removed by one statement. */
 const MARKS_MAX = 1000;
@@ -40,12 +41,12 @@ export interface MarksApplied {
  * completes too, except the newest mark's own run: and for that one, the newest mark of another
  * run is the one that decides. The result is the same as if every mark were applied.
  *
- * @param settleMs age of a mark at which everything it is about has arrived
+ * @param times after `settleMs` everything that a mark is about has arrived
  * @returns at most MARKS_MAX marks and RUNS_MAX runs
  */
 export async function closeSessionRuns(
   database: Queryable,
-  settleMs: number,
+  times: RunTimes,
 ): Promise<MarksApplied> {
   const { rows } = await database.query<MarksApplied>(
     `WITH settled AS (
@@ -81,13 +82,15 @@ export async function closeSessionRuns(
         WHERE r.state = 'running' AND r.evaluation = 'pending'
         ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r
      ), completed AS (
-       UPDATE runs AS r SET state = 'completed'
+       UPDATE runs AS r
+          SET state = 'completed',
+              settles_until = now() + make_interval(secs => $2::float8 / 1000)
          FROM over WHERE r.workspace_id = over.workspace_id AND r.run_id = over.run_id
        RETURNING 1
      )
      SELECT (SELECT count(*)::int FROM removed) AS marks,
             (SELECT count(*)::int FROM completed) AS runs`,
-    [settleMs],
+    [times.settleMs, settleAllowance(times).finishedMs],
   );
   return rows[0] ?? { marks: 0, runs: 0 };
 }
@@ -99,14 +102,14 @@ export async function closeSessionRuns(
  * @throws what the database said, at the latest after STATEMENT_TIMEOUT_MS for one statement; its
  *   marks are then still there
  */
-export async function applySessionMarks(database: Database, settleMs: number): Promise<void> {
+export async function applySessionMarks(database: Database, times: RunTimes): Promise<void> {
   const begun = performance.now();
   const turn = () =>
     inTransaction(
       database,
       async (connection) => {
         await connection.query(`SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
-        return await closeSessionRuns(connection, settleMs);
+        return await closeSessionRuns(connection, times);
       },
       TRANSACTION_TIMEOUT_MS,
     );

@@ -33,6 +33,7 @@ import { peopleOf } from './people.ts';
 import { programVersion } from './program-version.ts';
 import { dashboardReader, findingReader, runReader } from './readers.ts';
 import { createDecoder } from './request-decoder.ts';
+import { runTimesOf } from './run-times.ts';
 import { type ProbeDependencies, publicListeners } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 
@@ -104,7 +105,8 @@ export function createAcceptor(
 ): Acceptor {
   const { maxInflightBytes: inflightBytesMax, maxBodyBytes, maxDecodedBodyBytes } = config;
   const room = shared === undefined ? {} : { inflight: shared.rows };
-  const writer = new CopyWriter(database, { inflightBytesMax, ...room }, events);
+  const runTimes = runTimesOf(config);
+  const writer = new CopyWriter(database, { inflightBytesMax, runTimes, ...room }, events);
   stops.add('writer', () => writer.close());
   const largeBodies = new LargeBodies();
   stops.add('decoder of large bodies', () => largeBodies.close());

@@ -5,6 +5,7 @@ import type { Events } from '../observe/events.ts';
 import { Pass } from '../pool/pass.ts';
 import { type Matching, startWorkers, type Workers } from '../pool/workers.ts';
 import type { OpenDatabase } from './open-database.ts';
+import { runTimesOf } from './run-times.ts';
 
 /** Starts the workers; the pass itself waits to be started. Close the workers after the pass. */
 export function createPass(
@@ -25,8 +26,7 @@ export function createPass(
     { database, workers, snapshot, rules, events },
     {
       intervalMs: config.passIntervalMs,
-      settleMs: config.runSettleMs,
-      timeoutMs: config.runTimeoutMs,
+      ...runTimesOf(config),
     },
   );
   return { pass, workers };

@@ -9,13 +9,13 @@
 import type { Database } from '../db/database.ts';
 import {
   type ClaimedRun,
-  type ClaimSettings,
   claimRuns,
   giveBackRuns,
   giveUpRuns,
   releaseRun,
 } from '../db/evaluation-queue.ts';
 import { readWorkspaceSettings } from '../db/rule-settings.ts';
+import type { RunTimes } from '../db/run-times.ts';
 import { applySessionMarks } from '../db/session-runs.ts';
 import type { Rule, Snapshot } from '../model.ts';
 import type { Events } from '../observe/events.ts';
@@ -46,7 +46,7 @@ export interface ClaimsDependencies {
 
 export class Claims {
   readonly #deps: ClaimsDependencies;
-  readonly #settings: Omit<ClaimSettings, 'limit' | 'retries'>;
+  readonly #settings: RunTimes;
   readonly #waiting: EvaluateTask[] = [];
   #owed: (() => Promise<void>)[] = [];
   #claiming: Promise<void> | null = null;
@@ -58,7 +58,7 @@ export class Claims {
   /** when session marks are applied again, by `performance.now()` */
   #marksPausedUntil = 0;
 
-  constructor(deps: ClaimsDependencies, settings: Omit<ClaimSettings, 'limit' | 'retries'>) {
+  constructor(deps: ClaimsDependencies, settings: RunTimes) {
     this.#deps = deps;
     this.#settings = settings;
   }
@@ -175,7 +175,7 @@ export class Claims {
   async #applyMarks(): Promise<void> {
     if (performance.now() < this.#marksPausedUntil) return;
     try {
-      await applySessionMarks(this.#deps.database, this.#settings.settleMs);
+      await applySessionMarks(this.#deps.database, this.#settings);
     } catch (error) {
       this.#marksPausedUntil = performance.now() + MARKS_PAUSE_MS;
       this.#deps.events.sessionMarksFailed(error);

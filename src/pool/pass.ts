@@ -11,7 +11,8 @@
  * database.
  */
 import type { Database } from '../db/database.ts';
-import { type ClaimSettings, renewLeases } from '../db/evaluation-queue.ts';
+import { renewLeases } from '../db/evaluation-queue.ts';
+import type { RunTimes } from '../db/run-times.ts';
 import { type Rule, SEVERITIES, type Snapshot } from '../model.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
 import { Claims } from './claims.ts';
@@ -33,7 +34,7 @@ export interface PassTiming extends LaneTiming {
   readonly stopWithinMs: number;
 }
 
-export interface PassSettings extends Omit<ClaimSettings, 'limit' | 'retries'> {
+export interface PassSettings extends RunTimes {
   readonly intervalMs: number;
 }
 

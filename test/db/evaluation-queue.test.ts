@@ -20,7 +20,13 @@ import { findingDraft, hex8, hex16, runFacts } from '../support/rows.ts';
 
 const SETTLE_S = 60;
 const TIMEOUT_S = 900;
-const SETTINGS = { settleMs: SETTLE_S * 1000, timeoutMs: TIMEOUT_S * 1000, limit: 100 };
+const SETTINGS = {
+  settleMs: SETTLE_S * 1000,
+  settleMaxMs: 300_000,
+  timeoutMs: TIMEOUT_S * 1000,
+  openMaxMs: 3_600_000,
+  limit: 100,
+};
 type OneRun = Omit<Evaluation, 'ruleSetSha256'>;
 const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
 const RUN = hex16(1);

@@ -16,7 +16,13 @@ import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated
 import { decodedRequest, hex16, logRow, NOON_MS, spanRow, TRACE_ID } from '../support/rows.ts';
 
 const SETTLE_MS = 60_000;
-const SETTINGS = { settleMs: SETTLE_MS, timeoutMs: 900_000, limit: 100 };
+const TIMES = {
+  settleMs: SETTLE_MS,
+  settleMaxMs: 300_000,
+  timeoutMs: 900_000,
+  openMaxMs: 3_600_000,
+};
+const SETTINGS = { ...TIMES, limit: 100 };
 const WORKSPACE = 1;
 const SESSION = hex16(0x5e);
 const NOON_NANO = BigInt(NOON_MS) * 1_000_000n;
@@ -77,8 +83,7 @@ const states = async (): Promise<Record<string, unknown>> => {
 };
 const marks = async (): Promise<number> =>
   (await scratch.rows('SELECT 1 FROM session_marks')).length;
-const close = async (): Promise<number> =>
-  (await closeSessionRuns(scratch.database, SETTLE_MS)).runs;
+const close = async (): Promise<number> => (await closeSessionRuns(scratch.database, TIMES)).runs;
 const claimed = async (): Promise<Hex16[]> =>
   (await claimRuns(scratch.database, SETTINGS)).map(({ runId }) => runId).sort();
 
@@ -313,7 +318,7 @@ describe('the end of a run', () => {
         return { rows: [] };
       },
     };
-    await closeSessionRuns(explaining as unknown as typeof scratch.database, SETTLE_MS);
+    await closeSessionRuns(explaining as unknown as typeof scratch.database, TIMES);
     expect(plan).toContain('runs_of_open_sessions');
     expect(plan).not.toMatch(/Seq Scan on runs/);
   });

@@ -7,7 +7,12 @@ import { Claims, type ClaimsDependencies } from '../../src/pool/claims.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';
 
-const SETTINGS = { settleMs: 60_000, timeoutMs: 900_000 };
+const SETTINGS = {
+  settleMs: 60_000,
+  settleMaxMs: 300_000,
+  timeoutMs: 900_000,
+  openMaxMs: 3_600_000,
+};
 const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
 const [ATTACKER, VICTIM] = [1, 2];
 const SESSION = hex16(0x5e);

@@ -17,7 +17,13 @@ import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
-const SETTINGS = { intervalMs: 20, settleMs: 0, timeoutMs: 900_000 };
+const SETTINGS = {
+  intervalMs: 20,
+  settleMs: 0,
+  settleMaxMs: 0,
+  timeoutMs: 900_000,
+  openMaxMs: 900_000,
+};
 const TIMING = {
   renewMs: 60_000,
   runTimeMaxMs: 600_000,

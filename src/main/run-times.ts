@@ -1,0 +1,12 @@
+/** The times of runs, out of the settings. */
+import type { Config } from '../config.ts';
+import type { RunTimes } from '../db/run-times.ts';
+
+export function runTimesOf(config: Config): RunTimes {
+  return {
+    settleMs: config.runSettleMs,
+    settleMaxMs: config.runSettleMaxMs,
+    timeoutMs: config.runTimeoutMs,
+    openMaxMs: config.runOpenMaxMs,
+  };
+}
