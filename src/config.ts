@@ -42,6 +42,7 @@ export interface Config {
   readonly maxInflightBytes: number;
   readonly surfaceCapBytes: number;
   readonly excerptChars: number;
+  readonly runCpuBudgetMs: number;
   readonly passIntervalMs: number;
   readonly runSettleMs: number;
   readonly runSettleMaxMs: number;
@@ -87,6 +88,8 @@ export const INTEGER_SETTINGS = {
   MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
   SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },
+  /** a minute reads the most a run may hold, 64 MiB, unless its text was made to be slow */
+  RUN_CPU_BUDGET_MS: { fallback: 60_000, min: 10, max: HOUR_MS },
   PASS_INTERVAL_MS: { fallback: 10_000, min: 100, max: HOUR_MS },
   RUN_SETTLE_MS: { fallback: 60_000, min: 0, max: 24 * HOUR_MS },
   /** several settle times: exporters that retry for minutes are late, not endless */
@@ -322,6 +325,7 @@ export function readConfig(env: Environment): Config {
     maxInflightBytes: integer(env, 'MAX_INFLIGHT_BYTES', problems),
     surfaceCapBytes: integer(env, 'SURFACE_CAP_BYTES', problems),
     excerptChars: integer(env, 'EXCERPT_CHARS', problems),
+    runCpuBudgetMs: integer(env, 'RUN_CPU_BUDGET_MS', problems),
     passIntervalMs: integer(env, 'PASS_INTERVAL_MS', problems),
     ...runSettings(env, problems),
     retentionDays: integer(env, 'RETENTION_DAYS', problems),

@@ -307,7 +307,7 @@ export interface RunSummary {
   readonly evaluatedAt: Date | null;
   /** steps that were there when it was evaluated; what came after is late and was not matched */
   readonly evaluatedSteps: number | null;
-  /** steps that were there, past the limits of one evaluation */
+  /** steps that were there, past the steps, bytes or CPU time of one evaluation */
   readonly unreadSteps: number | null;
   /** surface texts that its steps held; 0: none of them told any */
   readonly texts: number | null;

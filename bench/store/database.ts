@@ -122,7 +122,7 @@ export class StoreDatabase {
     const startedAt = performance.now();
     while (runs.length > 0) {
       const read = await readStepsOfRuns(this.database, runs.slice(0, RUNS_AT_A_TIME));
-      for (const one of read) steps += one.steps.length;
+      for (const one of read) steps += one?.steps.length ?? 0;
       if (read.length === 0) break;
       runs = runs.slice(read.length);
     }

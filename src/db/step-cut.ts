@@ -1,6 +1,6 @@
 /**
  * The SQL that cuts a step which is too large to be shown whole, inside PostgreSQL: neither `pg`, which parses
- * JSON as it arrives, nor the program sees more of it than the share named here. $10 is the most bytes of a step.
+ * JSON as it arrives, nor the program sees more of it than the share named here. $11 is the most bytes of a step.
  *
  *   attributes  half of it: short values first, then the beginnings of strings
  *   events      a quarter: the first ones that fit, whole
@@ -15,9 +15,9 @@ const NAME_CHARS_MAX = 256;
 /** Members and elements that are looked at. */
 const MEMBERS_MAX = 1000;
 
-const OF_ATTRIBUTES = '$10 / 2';
-const OF_EVENTS = '$10 / 4';
-const OF_BODY = '$10 / 4';
+const OF_ATTRIBUTES = '$11 / 2';
+const OF_EVENTS = '$11 / 4';
+const OF_BODY = '$11 / 4';
 
 /** A short value, or the beginning of a string; NULL for the rest. */
 const beginning = (value: string): string =>

@@ -25,7 +25,7 @@ const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
  * Most such bytes of several runs read at a time: some seconds of matching at its slowest. A first
  * run above it is read all the same, without others.
  */
-const TOGETHER_BYTES_MAX = 8 * MIB;
+export const TOGETHER_BYTES_MAX = 8 * MIB;
 
 interface StepRow {
   readonly source: Step['source'];
@@ -43,6 +43,7 @@ interface StepRow {
   readonly body: JsonValue;
   readonly dropped: number;
   readonly hasRemoteParent: boolean;
+  readonly bytes: number;
 }
 
 /** What names a run and the days it arrived on. */
@@ -64,6 +65,8 @@ type AnswerRow = { readonly place: number } & (RunRow | StepRow);
 
 export interface StepsOfRun {
   readonly steps: readonly Step[];
+  /** of names, messages, attributes, events and bodies of the steps */
+  readonly bytes: number;
   /** steps stored but not read: past the limits, or no longer kept */
   readonly unread: number;
 }
@@ -149,13 +152,14 @@ const DOCUMENTS = 'attributes, events, body';
 
 /**
  * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
- * into the bytes, by what is stored, of the first runs that fit together. document: those, in full.
+ * into the bytes, by what is stored, of the first runs that fit together; runs that are too large by
+ * themselves are left out. document: those, in full.
  *
  * LATERAL with LIMIT fixes how rows, documents and resources are fetched, one after the other, and
  * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
  * come, has compared every step with every other, and read all documents again for every run.
  */
-/** @param isOutline cuts steps above $10 bytes, which count as so many against the limits */
+/** @param isOutline cuts steps above $11 bytes, which count as so many against the limits */
 const readStepsText = (isOutline: boolean): string => `
   WITH run AS (
     SELECT t.*, r.spans + r.log_records AS total
@@ -178,19 +182,22 @@ const readStepsText = (isOutline: boolean): string => `
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
   ), numbered AS (
-    SELECT *, row_number() OVER in_time AS place, sum(${isOutline ? 'least(stored, $10)' : 'stored'}) OVER in_time AS stored_so_far
+    SELECT *, row_number() OVER in_time AS place, sum(${isOutline ? 'least(stored, $11)' : 'stored'}) OVER in_time AS stored_so_far
       FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
   ), begun AS MATERIALIZED (
     SELECT DISTINCT run_place FROM numbered
   ), fitting AS (
-    SELECT *, sum(stored) OVER (ORDER BY run_place) AS stored_together
+    SELECT *, sum(stored) OVER (PARTITION BY run_place) AS stored_of_run
       FROM numbered WHERE place = 1 OR stored_so_far <= $8
   ), kept AS (
-    SELECT * FROM fitting
+    SELECT * FROM (
+      SELECT *, sum(stored) OVER (ORDER BY run_place) AS stored_together
+        FROM fitting WHERE stored_of_run <= $10
+    ) AS small
      WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
   ), document AS (
-    SELECT *, sum(${isOutline ? 'least(bytes, $10)' : 'bytes'}) OVER (
-             PARTITION BY run_place ORDER BY place) AS bytes_so_far${isOutline ? ', bytes > $10 AS is_cut' : ''}
+    SELECT *, sum(${isOutline ? 'least(bytes, $11)' : 'bytes'}) OVER (
+             PARTITION BY run_place ORDER BY place) AS bytes_so_far${isOutline ? ', bytes > $11 AS is_cut' : ''}
       FROM kept CROSS JOIN LATERAL (
         SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
                NULL::json AS body,
@@ -207,15 +214,18 @@ const readStepsText = (isOutline: boolean): string => `
          WHERE kept.source = 'log' AND ${atPlace('log')}
          LIMIT 1
       ) AS in_full
+  ), measured AS (
+    SELECT *, sum(bytes) OVER (PARTITION BY run_place) AS bytes_of_run
+      FROM document WHERE place = 1 OR bytes_so_far <= $8
   ), together AS (
     SELECT *, sum(bytes) OVER (ORDER BY run_place) AS bytes_together
-      FROM document WHERE place = 1 OR bytes_so_far <= $8
+      FROM measured WHERE bytes_of_run <= $10
   ), step AS (
     SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
            encode(parent_span_id, 'hex') AS "parentSpanId", ${isOutline ? TEXTS_CUT : TEXTS},
            ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
            ${isOutline ? DOCUMENTS_CUT : DOCUMENTS},
-           dropped::float8, remote AS "hasRemoteParent"${isOutline ? ', is_cut AS "isCut"' : ''}
+           dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes${isOutline ? ', is_cut AS "isCut"' : ''}
       FROM together LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources
          WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
@@ -225,7 +235,7 @@ const readStepsText = (isOutline: boolean): string => `
   SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
   UNION ALL
   SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL,
-         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL${isOutline ? ', NULL' : ''}
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL${isOutline ? ', NULL' : ''}
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
 const READ_STEPS = readStepsText(false);
@@ -240,28 +250,44 @@ const OUTLINE_STEPS = readStepsText(true);
  *
  * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
  *   either side for clocks that differ
- * @returns for the first of the runs, as many as fit into `togetherBytesMax`: at least one
+ * @param runBytesMax runs with more, within the limits, are not read beside others
+ * @returns for the first of the runs, as many as fit into `togetherBytesMax`: at least one; null for
+ *   one that is too large
  */
 export async function readStepsOfRuns(
   database: Database,
   runs: readonly RunToRead[],
   { stepsMax, bytesMax }: StepLimits = LIMITS,
   togetherBytesMax: number = TOGETHER_BYTES_MAX,
-): Promise<StepsOfRun[]> {
+  runBytesMax: number = Number.MAX_SAFE_INTEGER,
+): Promise<(StepsOfRun | null)[]> {
   const { rows } = await database.query<AnswerRow>(READ_STEPS, [
     ...parametersOf(runs, { stepsMax, bytesMax }),
     togetherBytesMax,
+    runBytesMax,
   ]);
   const answers: AnswerRow[][] = runs.map(() => []);
   for (const row of rows) answers[row.place]?.push(row);
-  const read: StepsOfRun[] = [];
-  for (const [run, ...its] of answers) {
+  const read = answers.map(([run, ...its]): StepsOfRun | null => {
     const { hasSteps, total } = run?.source === null ? run : NOT_THERE;
-    if (hasSteps && its.length === 0) break;
-    const steps = its.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
-    read.push({ steps, unread: total - steps.length });
-  }
-  return read;
+    if (hasSteps && its.length === 0) return null;
+    const own = its.flatMap((row) => (row.source === null ? [] : [row]));
+    const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
+    return { steps: own.map(toStep), bytes, unread: total - own.length };
+  });
+  return withoutRest(read);
+}
+
+/**
+ * A run without rows is too large, or one of those for which there was no room. Those are the last ones,
+ * and the first run that is not too large is always read: so one before a run with rows is too large, and
+ * the first one when no run has any.
+ */
+function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
+  const last = read.findLastIndex((one) => one !== null && one.steps.length > 0);
+  const open = read.findIndex((one, place) => one === null && place > last);
+  if (open === -1) return read;
+  return read.slice(0, last === -1 ? open + 1 : open);
 }
 
 /** $1 to $8 of the statement. */
@@ -287,7 +313,7 @@ export async function readSteps(
   limits: StepLimits = LIMITS,
 ): Promise<StepsOfRun> {
   const [only] = await readStepsOfRuns(database, [run], limits);
-  return only ?? { steps: [], unread: 0 };
+  return only ?? { steps: [], bytes: 0, unread: 0 };
 }
 
 /** What an outline of a run shows. */
@@ -297,7 +323,7 @@ export interface OutlineLimits extends StepLimits {
 }
 
 /** The first steps of a run, and which of them were cut, by their index. */
-export interface OutlinedSteps extends StepsOfRun {
+export interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
   readonly cut: ReadonlySet<number>;
 }
 
@@ -312,7 +338,7 @@ export async function readOutlinedSteps(
 ): Promise<OutlinedSteps> {
   const { rows } = await database.query<AnswerRow & { readonly isCut: boolean | null }>(
     OUTLINE_STEPS,
-    [...parametersOf([run], limits), limits.bytesMax, stepBytesMax],
+    [...parametersOf([run], limits), limits.bytesMax, Number.MAX_SAFE_INTEGER, stepBytesMax],
   );
   const total = rows.find(({ source }) => source === null);
   const steps = rows.flatMap((row) => (row.source === null ? [] : [toStep(row)]));

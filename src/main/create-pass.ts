@@ -16,10 +16,10 @@ export function createPass(
 ): { pass: Pass; workers: Workers } {
   const { snapshot } = catalog;
   const rules = runnableRules(catalog.rules);
-  const { surfaceCapBytes, excerptChars } = config;
+  const { surfaceCapBytes, excerptChars, runCpuBudgetMs } = config;
   const workers = startWorkers(
     config.matchThreads,
-    { databaseUrl: url, snapshot, rules, tables, surfaceCapBytes, excerptChars },
+    { databaseUrl: url, snapshot, rules, tables, surfaceCapBytes, excerptChars, runCpuBudgetMs },
     events.passFailed,
   );
   const pass = new Pass(

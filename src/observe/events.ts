@@ -121,6 +121,11 @@ function passEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'session_marks' });
       log.warn(errorFacts(error), 'session marks not applied; they are tried again later');
     },
+    /** Its CPU time was used up; its findings so far are stored, and how many steps are unread. */
+    runOverBudget(): void {
+      metrics.runsOverBudget.inc();
+      log.warn('a run used up its CPU time (RUN_CPU_BUDGET_MS); the rest of it is unread');
+    },
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);
       log.error({ runs: count }, 'runs marked evaluation_failed after their last attempt');

@@ -40,6 +40,11 @@ function declareMetrics(registry: Registry) {
       'Runs evaluated that held no text: their instrumentation sends none.',
       [],
     ),
+    runsOverBudget: counter(
+      'pass_runs_over_budget_total',
+      'Runs evaluated whose CPU time was used up before all of their steps were read.',
+      [],
+    ),
     findings: counter('pass_findings_total', 'Findings stored, by severity.', ['severity']),
     passes: counter('pass_rounds_total', 'Rounds of the pass, by outcome.', ['outcome']),
     limitsShared: new Gauge({

@@ -1,10 +1,15 @@
 /**
- * What this process has claimed and not begun, and all that it tells the database about its runs.
+ * What this process has claimed and not begun, in which order it is handed out, and all that it tells
+ * the database about its runs.
  *
- *   database ──claim──► waiting ──next──► a thread ──► evaluated (stored by the thread)
- *       ▲                  ▲                 │ ├─ not begun: put back
- *       │                  └─────────────────┘ └─ failed together: put back one by one
+ *   database ──claim──► quick ──► a thread ──► evaluated (stored by the thread)
+ *       ▲                 ▲          │ ├─ not begun: put back
+ *       │                 └──────────┘ ├─ takes long: long ──► in slices beside the quick ones
+ *       │                              └─ failed together: apart ──► one by one, on the spare thread
  *       └── given back, released: at once, or before the next claim when the database is away
+ *
+ * All is handed out by turns of workspaces (fair-queue.ts), and little is kept: what has waited here for
+ * a second goes back, so that the next claim may choose among all that is due.
  */
 import type { Database } from '../db/database.ts';
 import {
@@ -19,12 +24,33 @@ import type { RunTimes } from '../db/run-times.ts';
 import { applySessionMarks } from '../db/session-runs.ts';
 import type { Rule, Snapshot } from '../model.ts';
 import type { Events } from '../observe/events.ts';
-import { BATCH_RUNS_MAX, toBatches } from './batches.ts';
+import { FairQueue } from './fair-queue.ts';
 import { ruleSetOf } from './rule-set.ts';
-import { type EvaluateTask, TASKS_PER_THREAD, type WorkspaceRules } from './tasks.ts';
+import {
+  type EvaluateTask,
+  LONG_RUNS_PER_THREAD,
+  TASKS_PER_THREAD,
+  type TaskPace,
+  type WorkspaceRules,
+} from './tasks.ts';
 
+/** Runs of a quick task. Past some dozens asking once more costs next to nothing. */
+export const BATCH_RUNS_MAX = 64;
+/** Bytes bound what is read at a time (`steps.ts`); this bounds what is looked through for them. */
+export const BATCH_STEPS_MAX = 2000;
 /** So that threads do not wait for a claim; few enough that none waits here while others are free. */
 const BATCHES_PER_TASK = 2;
+/** A claim is never smaller, of each task there may be. */
+const CLAIM_RUNS_MIN = 4;
+/** Runs that have waited here so long are given back: later ones of others may be due. */
+const KEPT_MS = 1000;
+/**
+ * Of a workspace with so many long runs waiting no quick task takes any: it would find more of them
+ * sooner than they are done.
+ */
+const LONG_WAITING_MAX = 16;
+/** Long runs of a workspace on a thread at a time; the last place is for another's. */
+const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
 /** What could not be told to the database is kept until it is back; past this, leases run out. */
 const OWED_MAX = 100;
 /** After session marks could not be applied: so that claims do not wait for them every time. */
@@ -40,14 +66,29 @@ export interface ClaimsDependencies {
     Events,
     'passFailed' | 'runUndecided' | 'runsGivenUp' | 'sessionMarksFailed'
   >;
-  /** there is something to take */
-  readonly onWaiting: () => void;
+  /** there is something to take, of this pace */
+  readonly onWaiting: (pace: TaskPace) => void;
+}
+
+/** A run that waits here. */
+interface WaitingRun extends ClaimedRun {
+  /** `performance.now()` */
+  readonly claimedAtMs: number;
+  /** too large to be read beside others */
+  readonly isLarge: boolean;
 }
 
 export class Claims {
   readonly #deps: ClaimsDependencies;
   readonly #settings: RunTimes;
-  readonly #waiting: EvaluateTask[] = [];
+  readonly #quick = new FairQueue<WaitingRun>();
+  readonly #long = new FairQueue<WaitingRun>();
+  readonly #apart = new FairQueue<WaitingRun>();
+  /** of every workspace with a run here */
+  #workspaces = new Map<number, WorkspaceRules>();
+  /** most runs of a claim now, and of a quick task */
+  #claimRunsMax: number;
+  #batchRunsMax = BATCH_RUNS_MAX;
   #owed: (() => Promise<void>)[] = [];
   #claiming: Promise<void> | null = null;
   #isOpen = false;
@@ -61,6 +102,7 @@ export class Claims {
   constructor(deps: ClaimsDependencies, settings: RunTimes) {
     this.#deps = deps;
     this.#settings = settings;
+    this.#claimRunsMax = this.#mostRuns;
   }
 
   /** `next` hands out tasks until `close`. */
@@ -83,7 +125,7 @@ export class Claims {
 
   /** Runs claimed and not begun. */
   get waiting(): ClaimedRun[] {
-    return this.#waiting.flatMap(({ runs }) => runs);
+    return [...this.#quick.all, ...this.#long.all, ...this.#apart.all];
   }
 
   /** How many runs were released since this was asked last. */
@@ -99,18 +141,44 @@ export class Claims {
   }
 
   /**
-   * The next task; claims before the last one is handed out.
+   * The next quick task; claims before the last runs are handed out.
    *
    * @returns null when nothing is due, or `close` was said
    */
   async next(): Promise<EvaluateTask | null> {
-    if (this.#isOpen && this.#waiting.length < this.#deps.threads * TASKS_PER_THREAD) {
+    if (this.#isOpen && (this.#openRuns < this.#claimRunsMax / 2 || this.#isStale)) {
       this.#claiming ??= this.#claim().finally(() => {
         this.#claiming = null;
       });
     }
-    if (this.#waiting.length === 0) await this.#claiming;
-    return this.#isOpen ? (this.#waiting.shift() ?? null) : null;
+    if (this.#openRuns === 0) await this.#claiming;
+    if (!this.#isOpen) return null;
+    const runs = this.#quick.take(this.#batchRunsMax, BATCH_STEPS_MAX, this.#mayTake);
+    return this.#taskOf(runs, 'quick');
+  }
+
+  /**
+   * The next long run for a thread.
+   * @param underWay long tasks of the thread
+   */
+  nextLong(underWay: readonly EvaluateTask[]): EvaluateTask | null {
+    if (!this.#isOpen) return null;
+    const ofOne = (workspaceId: number): number =>
+      underWay.filter(({ runs }) => runs[0]?.workspaceId === workspaceId).length;
+    const hasLarge = underWay.some(({ isLarge }) => isLarge);
+    const run = this.#long.takeOne(
+      ({ workspaceId, isLarge }) =>
+        ofOne(workspaceId) < LONG_OF_WORKSPACE_MAX && !(hasLarge && isLarge),
+    );
+    // Its workspace may have had to wait for this.
+    if (run !== null) this.#tell('quick');
+    return this.#taskOf(run === null ? [] : [run], 'long');
+  }
+
+  /** The next run that goes alone. */
+  nextApart(): EvaluateTask | null {
+    const run = this.#isOpen ? this.#apart.takeOne(() => true) : null;
+    return this.#taskOf(run === null ? [] : [run], 'apart');
   }
 
   /** Waits for a claim under way. */
@@ -119,15 +187,22 @@ export class Claims {
   }
 
   /** Takes back runs of a task that were not begun; they are next. */
-  putBack({ runs, workspaces }: EvaluateTask): void {
-    if (runs.length > 0) this.#waiting.unshift({ runs, workspaces });
-    this.#deps.onWaiting();
+  putBack(task: EvaluateTask): void {
+    const queue = { quick: this.#quick, long: this.#long, apart: this.#apart }[task.pace];
+    queue.putFirst(this.#takeIn(task));
+    this.#tell(task.pace);
+  }
+
+  /** Takes back runs that take long: they are evaluated in slices, beside others. */
+  putBackLong(task: EvaluateTask): void {
+    for (const run of this.#takeIn(task)) this.#long.push(run);
+    this.#tell('long');
   }
 
   /** Takes back runs that failed together: each is tried alone, with the attempt it has. */
-  putBackApart({ runs, workspaces }: EvaluateTask): void {
-    this.#waiting.push(...runs.map((run) => ({ runs: [run], workspaces })));
-    this.#deps.onWaiting();
+  putBackApart(task: EvaluateTask): void {
+    for (const run of this.#takeIn(task)) this.#apart.push(run);
+    this.#tell('apart');
   }
 
   /** Gives runs back to the database without having lost an attempt. */
@@ -137,7 +212,7 @@ export class Claims {
 
   /** Gives back everything that waits, and the runs of `begun`, in one statement. */
   async giveBackWaiting(begun: readonly ClaimedRun[] = []): Promise<void> {
-    const waiting = this.#waiting.splice(0).flatMap(({ runs }) => runs);
+    const waiting = [this.#quick, this.#long, this.#apart].flatMap((queue) => queue.drain());
     await this.giveBack([...begun, ...waiting]);
   }
 
@@ -154,13 +229,61 @@ export class Claims {
     if (count > 0) this.#deps.events.runsGivenUp(count);
   }
 
+  /** Runs that a quick task may take now. */
+  get #openRuns(): number {
+    if (this.#long.size < LONG_WAITING_MAX) return this.#quick.size;
+    const blocked = this.#quick.firsts.filter(({ workspaceId }) => !this.#mayTake(workspaceId));
+    return blocked.reduce(
+      (sum, { workspaceId }) => sum - this.#quick.countOf(workspaceId),
+      this.#quick.size,
+    );
+  }
+
+  /** What was claimed first of a workspace has waited for too long. */
+  get #isStale(): boolean {
+    const claimedBefore = performance.now() - KEPT_MS;
+    return this.#quick.firsts.some(({ claimedAtMs }) => claimedAtMs < claimedBefore);
+  }
+
+  get #mostRuns(): number {
+    return this.#deps.threads * TASKS_PER_THREAD * BATCHES_PER_TASK * BATCH_RUNS_MAX;
+  }
+
+  readonly #mayTake = (workspaceId: number): boolean =>
+    this.#long.countOf(workspaceId) < LONG_WAITING_MAX;
+
+  #tell(pace: TaskPace): void {
+    const open = { quick: this.#openRuns, long: this.#long.size, apart: this.#apart.size };
+    if (open[pace] > 0) this.#deps.onWaiting(pace);
+  }
+
+  #taskOf(runs: readonly WaitingRun[], pace: TaskPace): EvaluateTask | null {
+    const [first] = runs;
+    if (first === undefined) return null;
+    const own = new Set(runs.map(({ workspaceId }) => workspaceId));
+    const workspaces = new Map([...this.#workspaces].filter(([id]) => own.has(id)));
+    return { pace, runs, workspaces, isLarge: first.isLarge };
+  }
+
+  /** Knows the workspaces of a task's runs again; what is known of them here is newer. */
+  #takeIn({ runs, workspaces, isLarge }: EvaluateTask): WaitingRun[] {
+    this.#workspaces = new Map([...workspaces, ...this.#workspaces]);
+    return runs.map((run) => ({ claimedAtMs: performance.now(), ...run, isLarge }));
+  }
+
   async #claim(): Promise<void> {
     const { database, threads } = this.#deps;
+    const isStale = this.#isStale;
+    const stale = isStale ? this.#quick.drain() : [];
+    const least = threads * TASKS_PER_THREAD * CLAIM_RUNS_MIN;
+    const wanted = isStale ? this.#claimRunsMax / 4 : this.#claimRunsMax * 2;
+    const limit = Math.min(Math.max(Math.floor(wanted), least), this.#mostRuns);
+    this.#claimRunsMax = limit;
     try {
+      if (stale.length > 0) await this.giveBack(stale);
       for (const work of this.#owed.splice(0)) await this.#settle(work);
       await this.giveUp();
       await this.#applyMarks();
-      const limit = threads * TASKS_PER_THREAD * BATCHES_PER_TASK * BATCH_RUNS_MAX;
       const runs = await claimRuns(database, { ...this.#settings, limit, retries: threads });
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.
@@ -168,7 +291,8 @@ export class Claims {
     } catch (error) {
       this.fail(error);
     }
-    if (this.#waiting.length > 0) this.#deps.onWaiting();
+    this.#tell('quick');
+    this.#tell('apart');
   }
 
   /** Completes runs without a root. Never fails: those of a mark that is left time out. */
@@ -188,18 +312,24 @@ export class Claims {
     try {
       const ids = [...new Set(runs.map(({ workspaceId }) => workspaceId))];
       const settings = await readWorkspaceSettings(database, ids);
-      const known = new Map<number, WorkspaceRules>(
-        [...settings].map(([id, own]) => {
-          const { redactExcerpts } = own;
-          return [id, { ...ruleSetOf(rules, snapshot, own), redactExcerpts }];
-        }),
-      );
-      const [mine, lost] = [runs.filter(isOf(known)), runs.filter((run) => !isOf(known)(run))];
-      for (const batch of toBatches(mine, threads * TASKS_PER_THREAD)) {
-        const own = new Set(batch.map(({ workspaceId }) => workspaceId));
-        const workspaces = new Map([...known].filter(([id]) => own.has(id)));
-        this.#waiting.push({ runs: batch, workspaces });
+      const kept = new Set(this.waiting.map(({ workspaceId }) => workspaceId));
+      this.#workspaces = new Map([...this.#workspaces].filter(([id]) => kept.has(id)));
+      for (const [id, own] of settings) {
+        const { redactExcerpts } = own;
+        this.#workspaces.set(id, { ...ruleSetOf(rules, snapshot, own), redactExcerpts });
       }
+      const claimedAtMs = performance.now();
+      for (const run of runs) {
+        if (!settings.has(run.workspaceId)) continue;
+        // One that was claimed before may be the one that ends every thread that evaluates it.
+        const queue = run.attempt === 1 ? this.#quick : this.#apart;
+        queue.push({ ...run, claimedAtMs, isLarge: false });
+      }
+      this.#batchRunsMax = Math.min(
+        BATCH_RUNS_MAX,
+        Math.max(1, Math.ceil(this.#quick.size / (threads * TASKS_PER_THREAD))),
+      );
+      const lost = runs.filter(({ workspaceId }) => !settings.has(workspaceId));
       for (const run of lost) await this.release(run, 'its workspace does not exist');
     } catch (error) {
       await this.giveBack(runs);
@@ -217,8 +347,3 @@ export class Claims {
     }
   }
 }
-
-const isOf =
-  (known: ReadonlyMap<number, unknown>) =>
-  ({ workspaceId }: ClaimedRun): boolean =>
-    known.has(workspaceId);

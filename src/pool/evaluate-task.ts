@@ -1,20 +1,21 @@
 /**
- * One task in a worker: its runs read in one query, matched one by one, stored in one statement.
- * Several tasks are under way in a thread; one of them matches, the others wait for the database or
- * for their turn:
+ * One task in a worker: its runs read in one query, matched one by one in slices, stored in one
+ * statement. Several tasks are under way in a thread; one of them matches, the others wait for the
+ * database or for their turn (turns.ts):
  *
- *   task 1   read ▒▒▒ match ██████ store ▒▒
- *   task 2        read ▒▒▒ ······· match ██████ store ▒▒
- *   task 3                              read ▒▒▒ ······· match ██████
+ *   quick 1   read ▒▒▒ match ██████ store ▒▒
+ *   quick 2        read ▒▒▒ ······· match ██ ·· ███ store ▒▒
+ *   long      read ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     ██     ████████ ·······
+ *
+ * A run that a quick task cannot finish soon is left to a long one; a long one that has used up its CPU
+ * time is stored with what it has found.
  */
-import { setImmediate as othersTurn } from 'node:timers/promises';
-
 import { completeRuns, type Evaluation } from '../db/complete-runs.ts';
 import { type Database, ping } from '../db/database.ts';
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import { isOutage } from '../db/outage.ts';
-import { readStepsOfRuns, type StepsOfRun } from '../db/steps.ts';
-import { evaluateRun } from '../engine/evaluate.ts';
+import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/steps.ts';
+import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher.ts';
 import { runFactsOf } from '../engine/run-facts.ts';
 import { reasonOf, shortReason } from './reason.ts';
@@ -25,28 +26,34 @@ import type {
   WorkerSettings,
   WorkspaceRules,
 } from './tasks.ts';
+import type { ThreadClock, ThreadPulse } from './thread-cpu.ts';
+import { createFlow, type Flow, type Mutex, type Turns } from './turns.ts';
 
-type Undecided = Extract<RunOutcome, { kind: 'undecided' }>;
-type Decided = { readonly kind: 'decided'; readonly evaluation: Evaluation };
+/** A slice is over after this long, and the text or pattern begun: others have waited so long. */
+const SLICE_MS = 50;
+/** CPU time of a run in a quick task; half a megabyte of ordinary text. */
+const QUICK_RUN_CPU_MS = 100;
+/** CPU time after which a quick task begins no further run: its findings wait to be stored. */
+const QUICK_TASK_CPU_MS = 500;
 
-/** Who matches next: one at a time, in the order of asking. */
-export class Turns {
-  #last: Promise<unknown> = Promise.resolve();
-
-  /** @returns what `work` returns, once all before it are done; rejects when `work` does */
-  take<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work);
-    // Who comes next need not know how this ended.
-    this.#last = turn.catch(() => {});
-    return turn;
-  }
-}
+type Evaluated = Extract<RunOutcome, { kind: 'evaluated' }>;
+type Decided = Pick<Evaluated, 'isOverBudget'> & {
+  readonly kind: 'decided';
+  readonly evaluation: Evaluation;
+};
+/** A run's outcome, but for what storing it brings. */
+type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
 /** What the tasks of a thread share. */
 export interface Workshop {
   readonly database: Database;
   readonly matcher: Matcher;
-  readonly matching: Turns;
+  readonly turns: Turns;
+  /** the flow of all quick tasks, of which one matches at a time */
+  readonly quick: Flow;
+  readonly quickTasks: Mutex;
+  readonly cpuMs: ThreadClock;
+  readonly pulse: ThreadPulse;
   readonly settings: WorkerSettings;
 }
 
@@ -60,13 +67,18 @@ async function reach(database: Database): Promise<void> {
   });
 }
 
-/** Evaluates a task; whoever asked settles what was not decided. */
+/** Evaluates a task; the caller settles what was not decided. */
 export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Promise<TaskOutcome> {
-  const { database, matching } = workshop;
+  const { database, quickTasks } = workshop;
   try {
     await reach(database);
-    const read = await readStepsOfRuns(database, task.runs);
-    const judged = await matching.take(() => judgeAll(read, task, workshop));
+    const isAnySize = task.isLarge || task.pace === 'apart';
+    const runBytesMax = isAnySize ? Number.MAX_SAFE_INTEGER : TOGETHER_BYTES_MAX;
+    const read = await readStepsOfRuns(database, task.runs, undefined, undefined, runBytesMax);
+    const judged =
+      task.pace === 'quick'
+        ? await quickTasks.run(() => judgeQuick(read, task, workshop))
+        : await judgeAll(read, task, workshop);
     return { kind: 'done', runs: await store(judged, workshop) };
   } catch (error) {
     if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
@@ -74,70 +86,123 @@ export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Prom
   }
 }
 
-async function judgeAll(
-  read: readonly StepsOfRun[],
-  { runs, workspaces }: EvaluateTask,
+type ReadRuns = readonly (StepsOfRun | null)[];
+
+const bytesOf = (steps: StepsOfRun | null | undefined): number => steps?.bytes ?? 0;
+
+/** The smallest first: what may be slow comes after what cannot be. */
+async function judgeQuick(
+  read: ReadRuns,
+  task: EvaluateTask,
   workshop: Workshop,
-): Promise<(Decided | Undecided)[]> {
-  const judged: (Decided | Undecided)[] = [];
+): Promise<Judged[]> {
+  const { cpuMs, quick } = workshop;
+  const judged = read.map((): Judged => ({ kind: 'not begun' }));
+  const order = [...read.keys()].sort((a, b) => bytesOf(read[a]) - bytesOf(read[b]));
+  const [cpuFrom, from] = [cpuMs(), performance.now()];
+  // CPU time is never more than the time that passed, which costs less to ask for.
+  const isOver = (): boolean =>
+    performance.now() - from > QUICK_TASK_CPU_MS && cpuMs() - cpuFrom > QUICK_TASK_CPU_MS;
+  for (const index of order) {
+    judged[index] = await judge(read[index] ?? null, index, task, workshop, quick);
+    if (isOver()) break;
+  }
+  return judged;
+}
+
+async function judgeAll(read: ReadRuns, task: EvaluateTask, workshop: Workshop): Promise<Judged[]> {
+  const judged: Judged[] = [];
+  const flow = createFlow(1);
   for (const [index, steps] of read.entries()) {
-    const run = runs[index];
-    const rules = run === undefined ? undefined : workspaces.get(run.workspaceId);
-    if (run === undefined || rules === undefined) throw new RangeError('a run without rules');
-    judged.push(judge(run, steps, rules, workshop));
-    // The other tasks' answers are taken in and their next questions sent meanwhile.
-    await othersTurn();
+    judged.push(await judge(steps, index, task, workshop, flow));
   }
   return judged;
 }
 
 /** What the rules say of one run; that they fail over it is its own affair. */
-function judge(
-  run: ClaimedRun,
-  { steps, unread }: StepsOfRun,
-  { mask, ruleSetSha256, redactExcerpts }: WorkspaceRules,
-  { matcher, settings }: Workshop,
-): Decided | Undecided {
-  try {
-    const enabled = (ruleIndex: number): boolean => mask[ruleIndex] === 1;
-    const result = evaluateRun(steps, matcher, enabled, settings);
-    const { findings, undecided, surfaces, truncated, kinds } = result;
-    const [first] = undecided;
-    if (first !== undefined) {
-      const why = `${undecided.length} rules undecided, first ${first.ruleId}: ${first.message}`;
-      return { kind: 'undecided', why: shortReason(why) };
+async function judge(
+  read: StepsOfRun | null,
+  index: number,
+  { runs, workspaces, pace }: EvaluateTask,
+  workshop: Workshop,
+  flow: Flow,
+): Promise<Judged> {
+  if (read === null) return { kind: 'long', isLarge: true };
+  const run = runs[index];
+  const rules = run === undefined ? undefined : workspaces.get(run.workspaceId);
+  if (run === undefined || rules === undefined) throw new RangeError('a run without rules');
+  const { matcher, settings, turns, cpuMs, pulse } = workshop;
+  const enabled = (ruleIndex: number): boolean => rules.mask[ruleIndex] === 1;
+  const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings);
+  let usedMs = 0;
+  const slice = (): Judged | null => {
+    const from = cpuMs();
+    const until = performance.now() + SLICE_MS;
+    pulse.begin(from);
+    try {
+      const isDone = evaluation.work(() => performance.now() >= until);
+      if (isDone) return conclude(run, read, rules, evaluation);
+      usedMs += cpuMs() - from;
+      if (pace === 'quick') {
+        return usedMs < QUICK_RUN_CPU_MS ? null : { kind: 'long', isLarge: false };
+      }
+      if (usedMs < settings.runCpuBudgetMs) return null;
+      evaluation.stop();
+      return conclude(run, read, rules, evaluation);
+    } finally {
+      pulse.end();
     }
-    const evaluation = {
-      run,
-      facts: runFactsOf(steps, kinds, run.state),
-      findings,
-      redactExcerpts,
-      ruleSetSha256,
-      steps: steps.length + unread,
-      unreadSteps: unread,
-      texts: surfaces,
-      truncatedTexts: truncated,
-    };
-    return { kind: 'decided', evaluation };
+  };
+  try {
+    for (;;) {
+      const judged = await turns.take(flow, slice);
+      if (judged !== null) return judged;
+    }
   } catch (error) {
     return { kind: 'undecided', why: reasonOf(error) };
   }
 }
 
+function conclude(
+  run: ClaimedRun,
+  { steps, unread }: StepsOfRun,
+  { ruleSetSha256, redactExcerpts }: WorkspaceRules,
+  { result }: RunEvaluation,
+): Judged {
+  const { findings, undecided, surfaces, truncated, kinds, unreadSteps } = result;
+  const [first] = undecided;
+  if (first !== undefined) {
+    const why = `${undecided.length} rules undecided, first ${first.ruleId}: ${first.message}`;
+    return { kind: 'undecided', why: shortReason(why) };
+  }
+  const evaluation = {
+    run,
+    facts: runFactsOf(steps, kinds, run.state),
+    findings,
+    redactExcerpts,
+    ruleSetSha256,
+    steps: steps.length + unread,
+    unreadSteps: unread + unreadSteps,
+    texts: surfaces,
+    truncatedTexts: truncated,
+  };
+  return { kind: 'decided', evaluation, isOverBudget: unreadSteps > 0 };
+}
+
 async function store(
-  judged: readonly (Decided | Undecided)[],
+  judged: readonly Judged[],
   { database, settings }: Workshop,
 ): Promise<RunOutcome[]> {
   const decided = judged.flatMap((one) => (one.kind === 'decided' ? [one.evaluation] : []));
-  if (decided.length === 0) return judged.filter((one) => one.kind === 'undecided');
+  if (decided.length === 0) return judged.filter((one) => one.kind !== 'decided');
   await reach(database);
   const stored = await completeRuns(database, decided, settings.snapshot.version);
-  const answers = decided.map(({ texts }, index): RunOutcome => {
-    const findings = stored[index] ?? null;
-    return findings === null ? { kind: 'lost' } : { kind: 'evaluated', findings, texts };
-  });
   let next = 0;
-  return judged.map((one) =>
-    one.kind === 'undecided' ? one : (answers[next++] ?? { kind: 'lost' }),
-  );
+  return judged.map((one): RunOutcome => {
+    if (one.kind !== 'decided') return one;
+    const findings = stored[next++] ?? null;
+    if (findings === null) return { kind: 'lost' };
+    const { texts } = one.evaluation;
+    return { kind: 'evaluated', findings, texts, isOverBudget: one.isOverBudget };
+  });
 }

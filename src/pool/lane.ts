@@ -1,36 +1,54 @@
 /**
- * One worker thread and its tasks: takes the next task whenever the thread has room, and settles
- * what comes of it.
+ * Tasks of one pace on one worker thread: takes the next task whenever there is room, and settles what
+ * comes of it.
  *
- *   several runs   beside another task; whatever fails, the runs are tried again one by one
- *   one run        alone on the thread; when that ends over it, or takes too long, it was the run
+ *   quick   several runs; beside another of them and the long ones
+ *   long    one run, in slices beside all of those
+ *   apart   one run, alone on the spare thread; when that ends over it, it was the run
  *
- * So no run pays for another: a lost attempt is the run's own.
+ * Whatever fails beside others is tried again apart, so no run pays for another: a lost attempt is the
+ * run's own.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { Events } from '../observe/events.ts';
 import type { Claims } from './claims.ts';
 import { reasonOf } from './reason.ts';
-import { type EvaluateTask, type RunOutcome, TASKS_PER_THREAD, type TaskOutcome } from './tasks.ts';
+import {
+  type EvaluateTask,
+  LONG_RUNS_PER_THREAD,
+  type RunOutcome,
+  TASKS_PER_THREAD,
+  type TaskOutcome,
+  type TaskPace,
+} from './tasks.ts';
 import type { MatchThread } from './workers.ts';
 
 const STOPPED = 'the process stopped';
-const TOO_LONG = 'the evaluation took too long';
+const STUCK = 'the thread was stuck';
+
+const ROOM: Readonly<Record<TaskPace, number>> = {
+  quick: TASKS_PER_THREAD,
+  long: LONG_RUNS_PER_THREAD,
+  apart: 1,
+};
+
+/** What a run came to for good. */
+export type Settled = Extract<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
 export interface LaneTiming {
-  /** past this a run that is alone has its thread ended, and has lost an attempt */
-  readonly runTimeMaxMs: number;
-  /** past this a task of several runs has its thread ended, and they are tried one by one */
-  readonly taskTimeMaxMs: number;
+  /** CPU time of one slice past which a thread counts as stuck, and is ended with its tasks */
+  readonly stalledMaxMs: number;
+  /** how often that is looked at */
+  readonly watchMs: number;
 }
 
 export interface LaneDependencies {
   readonly thread: MatchThread;
+  readonly pace: TaskPace;
   readonly claims: Claims;
   readonly timing: LaneTiming;
   readonly events: Pick<Events, 'runsTriedApart'>;
-  /** told of runs that were evaluated, or lost */
-  readonly onOutcome: (outcome: Exclude<RunOutcome, { kind: 'undecided' }>) => void;
+  readonly onOutcome: (outcome: Settled) => void;
 }
 
 /** A task under way. */
@@ -38,81 +56,108 @@ interface UnderWay {
   readonly task: EvaluateTask;
   readonly settled: Promise<void>;
   /** why its thread was ended, if it was by us */
-  ended: typeof STOPPED | typeof TOO_LONG | null;
+  ended: typeof STOPPED | typeof STUCK | null;
 }
 
 export class Lane {
   readonly #deps: LaneDependencies;
   readonly #underWay = new Set<UnderWay>();
-  /** taken, and waiting to be alone on the thread */
-  #next: EvaluateTask | null = null;
+  #isWoken = false;
+  #resolveWoken = (): void => {};
 
   constructor(deps: LaneDependencies) {
     this.#deps = deps;
   }
 
+  get pace(): TaskPace {
+    return this.#deps.pace;
+  }
+
+  get thread(): MatchThread {
+    return this.#deps.thread;
+  }
+
+  /** `wake` was called since this lane looked for a task. */
+  get isWoken(): boolean {
+    return this.#isWoken;
+  }
+
   /** Runs taken and not settled. */
   get runs(): ClaimedRun[] {
-    const begun = [...this.#underWay].flatMap(({ task }) => task.runs);
-    return [...begun, ...(this.#next?.runs ?? [])];
+    return this.#tasks.flatMap(({ runs }) => runs);
+  }
+
+  get #tasks(): EvaluateTask[] {
+    return [...this.#underWay].map(({ task }) => task);
   }
 
   /** Works until nothing is due, or the claims were closed, and all that was begun is settled. */
   async work(): Promise<void> {
-    const { claims } = this.#deps;
-    for (;;) {
-      await this.#until(TASKS_PER_THREAD - 1);
-      const task = await claims.next();
-      if (task !== null) await this.#begin(task);
-      else if (this.#underWay.size === 0) return;
-      // What is under way may yet be put back.
-      else await this.#until(this.#underWay.size - 1);
+    const { timing } = this.#deps;
+    const watch = setInterval(() => this.#endIfStuck(), timing.watchMs);
+    try {
+      for (;;) {
+        const woken = this.#untilWoken();
+        const task = this.#hasRoom ? await this.#take() : null;
+        if (task !== null) this.#begin(task);
+        else if (this.#underWay.size === 0) return;
+        // What is under way may yet be put back; what comes meanwhile wakes.
+        else await Promise.race([woken, ...[...this.#underWay].map(({ settled }) => settled)]);
+      }
+    } finally {
+      clearInterval(watch);
     }
   }
 
-  /** Ends the thread; what is under way is given back. */
-  stop(): void {
-    if (this.#underWay.size > 0) this.#end(STOPPED);
+  /** There may be something to take. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#resolveWoken();
   }
 
-  async #begin(task: EvaluateTask): Promise<void> {
-    const { claims } = this.#deps;
-    const isAlone = task.runs.length === 1;
-    this.#next = task;
-    if (isAlone) await this.#until(0);
-    this.#next = null;
-    // Closed while it waited for the thread.
-    if (!claims.isOpen) return claims.putBack(task);
+  /** Notes that the thread is ended on purpose: what is under way is given back. */
+  expectStop(): void {
+    for (const one of this.#underWay) one.ended ??= STOPPED;
+  }
+
+  get #hasRoom(): boolean {
+    return this.#underWay.size < ROOM[this.#deps.pace];
+  }
+
+  #untilWoken(): Promise<void> {
+    this.#isWoken = false;
+    return new Promise((resolve) => {
+      this.#resolveWoken = resolve;
+    });
+  }
+
+  async #take(): Promise<EvaluateTask | null> {
+    const { claims, pace } = this.#deps;
+    if (pace === 'quick') return await claims.next();
+    return pace === 'long' ? claims.nextLong(this.#tasks) : claims.nextApart();
+  }
+
+  #begin(task: EvaluateTask): void {
     const one: UnderWay = { task, ended: null, settled: Promise.resolve() };
     const settled = this.#evaluate(one).finally(() => this.#underWay.delete(one));
     this.#underWay.add(Object.assign(one, { settled }));
-    if (isAlone) await this.#until(0);
   }
 
-  /** Waits until no more than so many tasks are under way. */
-  async #until(tasks: number): Promise<void> {
-    while (this.#underWay.size > tasks) {
-      await Promise.race([...this.#underWay].map(({ settled }) => settled));
-    }
-  }
-
-  #end(why: typeof STOPPED | typeof TOO_LONG): void {
-    for (const one of this.#underWay) one.ended = why;
-    this.#deps.thread.end();
+  #endIfStuck(): void {
+    const { thread, timing } = this.#deps;
+    if (this.#underWay.size === 0 || thread.stalledMs() <= timing.stalledMaxMs) return;
+    for (const one of this.#underWay) one.ended ??= STUCK;
+    thread.end();
   }
 
   async #evaluate(one: UnderWay): Promise<void> {
-    const { thread, timing } = this.#deps;
+    const { thread, claims } = this.#deps;
     const { task } = one;
-    const { runTimeMaxMs, taskTimeMaxMs } = timing;
-    const limitMs = task.runs.length === 1 ? runTimeMaxMs : taskTimeMaxMs;
-    const limit = setTimeout(() => this.#end(TOO_LONG), limitMs);
     const outcome = await thread.evaluate(task).catch((error: unknown): TaskOutcome | null => {
       if (one.ended === STOPPED) return null;
       return { kind: 'failed', why: one.ended ?? `the worker ended: ${reasonOf(error)}` };
     });
-    clearTimeout(limit);
-    if (outcome === null) await this.#deps.claims.giveBack(task.runs);
+    if (outcome === null) await claims.giveBack(task.runs);
     else await this.#settle(task, outcome);
   }
 
@@ -136,19 +181,30 @@ export class Lane {
 
   async #settleRuns(task: EvaluateTask, outcomes: readonly RunOutcome[]): Promise<void> {
     const { claims, onOutcome } = this.#deps;
-    const left = task.runs.slice(outcomes.length);
-    if (left.length > 0) claims.putBack({ ...task, runs: left });
-    for (const [index, outcome] of outcomes.entries()) {
-      const run = task.runs[index];
-      if (outcome.kind !== 'undecided') onOutcome(outcome);
-      else if (run !== undefined) await claims.release(run, outcome.why);
+    const left: ClaimedRun[] = [];
+    for (const [index, run] of task.runs.entries()) {
+      const outcome = outcomes[index] ?? { kind: 'not begun' };
+      switch (outcome.kind) {
+        case 'not begun':
+          left.push(run);
+          break;
+        case 'long':
+          claims.putBackLong({ ...task, runs: [run], isLarge: outcome.isLarge });
+          break;
+        case 'undecided':
+          await claims.release(run, outcome.why);
+          break;
+        default:
+          onOutcome(outcome);
+      }
     }
+    if (left.length > 0) claims.putBack({ ...task, runs: left });
   }
 
   async #settleFailure(task: EvaluateTask, why: string): Promise<void> {
     const { claims, events } = this.#deps;
-    const [run, ...others] = task.runs;
-    if (run !== undefined && others.length === 0) return await claims.release(run, why);
+    const [run] = task.runs;
+    if (task.pace === 'apart' && run !== undefined) return await claims.release(run, why);
     events.runsTriedApart(task.runs.length, why);
     claims.putBackApart(task);
   }

@@ -1,12 +1,13 @@
 /**
- * The pass: lanes, one per worker thread, that have due runs evaluated, many at a time.
+ * The pass: lanes that have due runs evaluated on worker threads, many at a time.
  *
  *   turn (every interval) ──► idle lanes open ──► next task ──► evaluate ──► settle ─┐
  *                                  │                 ▲───────────────────────────────┘
  *                                  └ nothing due: the lane closes
  *
- * Lanes share the runs claimed (claims.ts) and take them task by task (lane.ts), so that no run waits
- * behind a long one while a thread is free. What was claimed is always evaluated, released, given
+ * Lanes share the runs claimed (claims.ts) and take them task by task (lane.ts): of each thread one for
+ * quick tasks and one for long runs, and one for runs that go alone on a thread of their own. So no run
+ * waits behind a long one. What was claimed is always evaluated, released, given
  * back, or left to its lease when the database is away. Any number of processes may do this over one
  * database.
  */
@@ -16,14 +17,14 @@ import type { RunTimes } from '../db/run-times.ts';
 import { type Rule, SEVERITIES, type Snapshot } from '../model.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
 import { Claims } from './claims.ts';
-import { Lane, type LaneTiming } from './lane.ts';
-import type { RunOutcome } from './tasks.ts';
+import { Lane, type LaneTiming, type Settled } from './lane.ts';
+import type { TaskPace } from './tasks.ts';
 import type { Workers } from './workers.ts';
 
 const TIMING: PassTiming = {
   renewMs: 60_000,
-  runTimeMaxMs: 10 * 60_000,
-  taskTimeMaxMs: 2 * 60_000,
+  stalledMaxMs: 2 * 60_000,
+  watchMs: 5000,
   stopWithinMs: 10_000,
 };
 
@@ -40,7 +41,7 @@ export interface PassSettings extends RunTimes {
 
 export interface PassDependencies {
   readonly database: Database;
-  readonly workers: Pick<Workers, 'threads'>;
+  readonly workers: Pick<Workers, 'threads' | 'spare'>;
   readonly snapshot: Snapshot;
   /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
@@ -51,6 +52,7 @@ export interface PassDependencies {
     | 'runUndecided'
     | 'runLost'
     | 'runWithoutText'
+    | 'runOverBudget'
     | 'runsGivenUp'
     | 'runsTriedApart'
     | 'sessionMarksFailed'
@@ -76,17 +78,24 @@ export class Pass {
   /** @param timing other than the service's, for tests */
   constructor(deps: PassDependencies, settings: PassSettings, timing: PassTiming = TIMING) {
     const { events } = deps;
-    const { threads } = deps.workers;
+    const { threads, spare } = deps.workers;
     this.#deps = deps;
     this.#settings = settings;
     this.#timing = timing;
     const claims = new Claims(
-      { ...deps, threads: threads.length, onWaiting: () => this.#openLanes() },
+      { ...deps, threads: threads.length, onWaiting: (pace) => this.#openLanes(pace) },
       settings,
     );
     this.#claims = claims;
     const onOutcome = this.#count.bind(this);
-    this.#lanes = threads.map((thread) => new Lane({ thread, claims, timing, events, onOutcome }));
+    const shared = { claims, timing, events, onOutcome };
+    this.#lanes = [
+      ...threads.flatMap((thread) => [
+        new Lane({ ...shared, thread, pace: 'quick' }),
+        new Lane({ ...shared, thread, pace: 'long' }),
+      ]),
+      new Lane({ ...shared, thread: spare, pace: 'apart' }),
+    ];
   }
 
   /** Begins: now, and at every interval for the lanes that are idle then. */
@@ -109,7 +118,9 @@ export class Pass {
     if (this.#turns !== null) clearInterval(this.#turns);
     this.#claims.close();
     const deadline = setTimeout(() => {
-      for (const lane of this.#lanes) lane.stop();
+      const busy = this.#lanes.filter(({ runs }) => runs.length > 0);
+      for (const lane of busy) lane.expectStop();
+      for (const thread of new Set(busy.map((lane) => lane.thread))) thread.end();
     }, this.#timing.stopWithinMs);
     await this.#drain();
     clearTimeout(deadline);
@@ -150,16 +161,22 @@ export class Pass {
     return facts;
   }
 
-  #openLanes(): void {
+  /** @param pace of which there is something to take; all of them by default */
+  #openLanes(pace?: TaskPace): void {
     if (this.#stopping || !this.#claims.isOpen) return;
     this.#renewals ??= setInterval(() => void this.#renew(), this.#timing.renewMs);
     for (const lane of this.#lanes) {
-      if (this.#working.has(lane)) continue;
-      this.#working.set(
-        lane,
-        lane.work().finally(() => this.#working.delete(lane)),
-      );
+      if (pace !== undefined && lane.pace !== pace) continue;
+      lane.wake();
+      if (!this.#working.has(lane)) this.#working.set(lane, this.#work(lane));
     }
+  }
+
+  async #work(lane: Lane): Promise<void> {
+    await lane.work();
+    this.#working.delete(lane);
+    // It was closing already when it was woken.
+    if (lane.isWoken) this.#openLanes(lane.pace);
   }
 
   /** Waits for every lane to close, then gives back what none of them has begun. */
@@ -174,7 +191,7 @@ export class Pass {
     await this.#claims.giveBackWaiting();
   }
 
-  #count(outcome: Exclude<RunOutcome, { kind: 'undecided' }>): void {
+  #count(outcome: Settled): void {
     const { events } = this.#deps;
     if (outcome.kind === 'lost') {
       events.runLost();
@@ -182,7 +199,8 @@ export class Pass {
     }
     this.#tally.evaluated += 1;
     this.#tally.findings += outcome.findings.length;
-    if (outcome.texts === 0) events.runWithoutText();
+    if (outcome.texts === 0 && !outcome.isOverBudget) events.runWithoutText();
+    if (outcome.isOverBudget) events.runOverBudget();
     for (const severity of SEVERITIES) {
       const count = outcome.findings.filter((one) => one === severity).length;
       if (count > 0) events.findingsStored(severity, count);

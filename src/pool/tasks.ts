@@ -7,10 +7,12 @@ import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
 /**
- * Tasks of a thread at a time, each over a database connection of its own: while the runs of one
+ * Quick tasks of a thread at a time, each over a database connection of its own: while the runs of one
  * are matched, those of another are read or stored.
  */
 export const TASKS_PER_THREAD = 2;
+/** Long runs of a thread at a time, beside its quick tasks; each has a connection too. */
+export const LONG_RUNS_PER_THREAD = 3;
 
 /** Given to every worker when it starts. */
 export interface WorkerSettings {
@@ -22,6 +24,8 @@ export interface WorkerSettings {
   readonly tables: PrefilterTables;
   readonly surfaceCapBytes: number;
   readonly excerptChars: number;
+  /** CPU time that one run may take: what was found by then is kept, the rest counts as unread */
+  readonly runCpuBudgetMs: number;
 }
 
 /** What a workspace's effective set is to a worker. */
@@ -37,8 +41,18 @@ export interface WorkspaceRules extends RuleSet {
   readonly redactExcerpts: boolean;
 }
 
+/**
+ * quick: runs read and stored together, each for a short time; who needs longer goes on as a long one.
+ * long: one run, in slices beside everything else. apart: one run that was claimed before, or failed
+ * with others, alone on a thread of its own.
+ */
+export type TaskPace = 'quick' | 'long' | 'apart';
+
 /** Runs that are read together, matched one by one and stored together. */
 export interface EvaluateTask {
+  readonly pace: TaskPace;
+  /** it is known that the run is too large to be read beside others */
+  readonly isLarge: boolean;
   /** at least one */
   readonly runs: readonly ClaimedRun[];
   /** by workspace id, of every run */
@@ -48,14 +62,24 @@ export interface EvaluateTask {
 /** What became of one run. */
 export type RunOutcome =
   /** stored: the run is marked, with a finding of each of these severities */
-  | { readonly kind: 'evaluated'; readonly findings: readonly Severity[]; readonly texts: number }
+  | {
+      readonly kind: 'evaluated';
+      readonly findings: readonly Severity[];
+      readonly texts: number;
+      /** its CPU time was used up before all of its steps were read */
+      readonly isOverBudget: boolean;
+    }
+  /** there was no time for it beside the others of its task */
+  | { readonly kind: 'not begun' }
+  /** it takes longer than a quick task may, or is too large to be read beside others */
+  | { readonly kind: 'long'; readonly isLarge: boolean }
   /** the run had gone to somebody else; nothing was stored */
   | { readonly kind: 'lost' }
   | { readonly kind: 'undecided'; readonly why: string };
 
 /** What became of a task. */
 export type TaskOutcome =
-  /** of its first runs, at least one; the others were too large beside them and not begun */
+  /** of its first runs, at least one; for the others there was no room beside them */
   | { readonly kind: 'done'; readonly runs: readonly RunOutcome[] }
   /** nothing was stored; nobody knows because of which run */
   | { readonly kind: 'failed'; readonly why: string }

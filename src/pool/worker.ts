@@ -8,29 +8,46 @@ import { workerData } from 'piscina';
 import { createDatabase } from '../db/database.ts';
 import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
 import { createPatternCompiler } from '../engine/pattern.ts';
-import { evaluateTask, Turns, type Workshop } from './evaluate-task.ts';
+import { evaluateTask, type Workshop } from './evaluate-task.ts';
 import {
   type EvaluateTask,
+  LONG_RUNS_PER_THREAD,
   TASKS_PER_THREAD,
   type TaskOutcome,
   type WorkerSettings,
 } from './tasks.ts';
+import { createThreadClock, ThreadPulse } from './thread-cpu.ts';
+import { createFlow, Mutex, Turns } from './turns.ts';
 
 /** `nice`: where cores are short, taking requests in goes first. */
 const PRIORITY = 10;
+/** Where both want the thread, runs that may be short get three times the time of a long one. */
+const QUICK_WEIGHT = 3;
+
+/** What a thread is given when it starts. */
+export interface WorkerData {
+  readonly settings: WorkerSettings;
+  /** of `ThreadPulse` */
+  readonly pulse: SharedArrayBuffer;
+}
 
 let workshop: Workshop | null = null;
 
 /** Made at the first run and kept: compiled patterns are what makes the next run fast. */
-function workshopOf(settings: WorkerSettings): Workshop {
+function workshopOf({ settings, pulse }: WorkerData): Workshop {
   if (workshop !== null) return workshop;
   stepBack();
+  const connections = TASKS_PER_THREAD + LONG_RUNS_PER_THREAD;
   workshop = {
     // A lost idle connection needs no words here: the next query makes a new one or fails and says
     // so.
-    database: createDatabase(settings.databaseUrl, TASKS_PER_THREAD, { connectionLost: () => {} }),
+    database: createDatabase(settings.databaseUrl, connections, { connectionLost: () => {} }),
     matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
-    matching: new Turns(),
+    turns: new Turns(),
+    quick: createFlow(QUICK_WEIGHT),
+    quickTasks: new Mutex(),
+    cpuMs: createThreadClock(),
+    pulse: new ThreadPulse(pulse),
     settings,
   };
   return workshop;
@@ -48,5 +65,5 @@ function stepBack(): void {
 
 /** Evaluates runs and stores what was found; whoever asked settles what was not decided. */
 export async function evaluate(task: EvaluateTask): Promise<TaskOutcome> {
-  return await evaluateTask(task, workshopOf(workerData as WorkerSettings));
+  return await evaluateTask(task, workshopOf(workerData as WorkerData));
 }

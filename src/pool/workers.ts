@@ -16,10 +16,13 @@ import { inSharedMemory } from './shared-memory.ts';
 import {
   type CatalogTask,
   type EvaluateTask,
+  LONG_RUNS_PER_THREAD,
   TASKS_PER_THREAD,
   type TaskOutcome,
   type WorkerSettings,
 } from './tasks.ts';
+import { ThreadPulse } from './thread-cpu.ts';
+import type { WorkerData } from './worker.ts';
 
 /** What was built, also where a test runs this file from its source (decision 0014). */
 const BUILT = new URL('../../dist/pool/', import.meta.url);
@@ -33,18 +36,27 @@ const EXEC_ARGV: string[] = [];
  */
 const WORKER_HEAP_MB = 2048;
 
+/** Tasks of a thread at a time. */
+const TASKS_MAX = TASKS_PER_THREAD + LONG_RUNS_PER_THREAD;
+/** The thread for runs that go alone is there only while there are any. */
+const SPARE_IDLE_MS = 60_000;
+
 export interface MatchThread {
   /**
-   * `TASKS_PER_THREAD` at a time. Rejects when the thread ended over it, or over another of its
-   * tasks.
+   * `TASKS_PER_THREAD` quick ones and `LONG_RUNS_PER_THREAD` long ones at a time. Rejects when the
+   * thread ended over it, or over another of its tasks.
    */
   readonly evaluate: (task: EvaluateTask) => Promise<TaskOutcome>;
   /** Ends the thread, wherever it is, with all its tasks; another takes its place. */
   readonly end: () => void;
+  /** CPU time since the slice under way began: much of it, and the thread is stuck. */
+  readonly stalledMs: () => number;
 }
 
 export interface Workers {
   readonly threads: readonly MatchThread[];
+  /** for runs that go alone, one at a time; made when the first of them comes */
+  readonly spare: MatchThread;
   /** Ends the threads, wherever they are. */
   readonly close: () => Promise<void>;
 }
@@ -92,13 +104,14 @@ async function askCatalogProcess(
 
 /** One thread and, when that is ended, the next. */
 class Thread implements MatchThread {
-  readonly #create: () => Piscina;
+  readonly #create: (pulse: SharedArrayBuffer) => Piscina;
   readonly #ending = new Set<Promise<void>>();
+  #pulse = ThreadPulse.createMemory();
   #pool: Piscina;
 
-  constructor(create: () => Piscina) {
+  constructor(create: (pulse: SharedArrayBuffer) => Piscina) {
     this.#create = create;
-    this.#pool = create();
+    this.#pool = create(this.#pulse);
   }
 
   evaluate = async (task: EvaluateTask): Promise<TaskOutcome> =>
@@ -106,8 +119,11 @@ class Thread implements MatchThread {
 
   end = (): void => {
     this.#destroy();
-    this.#pool = this.#create();
+    this.#pulse = ThreadPulse.createMemory();
+    this.#pool = this.#create(this.#pulse);
   };
+
+  stalledMs = (): number => new ThreadPulse(this.#pulse).stalledMs;
 
   async close(): Promise<void> {
     this.#destroy();
@@ -129,16 +145,17 @@ export function startWorkers(
   settings: WorkerSettings,
   onFault: (error: unknown) => void,
 ): Workers {
-  const create = (): Piscina => {
+  const createPool = (minThreads: 0 | 1, pulse: SharedArrayBuffer): Piscina => {
     const pool = new Piscina({
       filename: FILENAME,
       execArgv: EXEC_ARGV,
-      workerData: settings,
-      minThreads: 1,
+      workerData: { settings, pulse } satisfies WorkerData,
+      minThreads,
       maxThreads: 1,
-      concurrentTasksPerWorker: TASKS_PER_THREAD,
+      idleTimeout: SPARE_IDLE_MS,
+      concurrentTasksPerWorker: TASKS_MAX,
       // The pass asks for no more at a time. More is a mistake of ours and rejects.
-      maxQueue: TASKS_PER_THREAD,
+      maxQueue: TASKS_MAX,
       // Asynchronous work (the database) must go on while a worker waits for its next task.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
@@ -146,11 +163,13 @@ export function startWorkers(
     pool.on('error', onFault);
     return pool;
   };
-  const threads = Array.from({ length: count }, () => new Thread(create));
+  const threads = Array.from({ length: count }, () => new Thread(createPool.bind(null, 1)));
+  const spare = new Thread(createPool.bind(null, 0));
   return {
     threads,
+    spare,
     close: async () => {
-      await Promise.all(threads.map((thread) => thread.close()));
+      await Promise.all([...threads, spare].map((thread) => thread.close()));
     },
   };
 }

@@ -74,6 +74,7 @@ test('a span, whole', async () => {
     ],
   });
   expect(await readSteps(scratch.database, RUN)).toEqual({
+    bytes: expect.any(Number),
     steps: [
       {
         source: 'span',
@@ -131,6 +132,7 @@ test('a log record, with and without a span, a time, a name and a resource', asy
     hasRemoteParent: false,
   };
   expect(await readSteps(scratch.database, RUN)).toEqual({
+    bytes: expect.any(Number),
     steps: [
       {
         ...plain,
@@ -315,7 +317,7 @@ describe('limits', () => {
 });
 
 test('a run without steps has none', async () => {
-  expect(await readSteps(scratch.database, RUN)).toEqual({ steps: [], unread: 0 });
+  expect(await readSteps(scratch.database, RUN)).toEqual({ steps: [], bytes: 0, unread: 0 });
 });
 
 describe('several runs at once', () => {
@@ -327,9 +329,9 @@ describe('several runs at once', () => {
   });
   const span = (number: number, name: string, attributes = '{}') =>
     spanRow({ traceId: hex16(number), name, attributes });
-  const namesOf = async (runs: ReturnType<typeof run>[], together?: number) =>
-    (await readStepsOfRuns(scratch.database, runs, undefined, together)).map(
-      ({ steps, unread }) => [...steps.map(({ name }) => name), unread],
+  const namesOf = async (runs: ReturnType<typeof run>[], together?: number, each?: number) =>
+    (await readStepsOfRuns(scratch.database, runs, undefined, together, each)).map((read) =>
+      read === null ? 'too large' : [...read.steps.map(({ name }) => name), read.unread],
     );
 
   test('each has its own steps, in the order asked for', async () => {
@@ -363,6 +365,22 @@ describe('several runs at once', () => {
       ['2', 0],
     ]);
     expect(await namesOf(all, 1)).toEqual([['1', 0]]);
+  });
+
+  test('a run that is too large by itself is told, and takes no room from the others', async () => {
+    const large = JSON.stringify({ k: 'x'.repeat(1000) });
+    await store({ spans: [span(1, 'a', large), span(2, 'b'), span(3, 'c', large), span(4, 'd')] });
+    const all = [run(1), run(2), run(3), run(4)];
+    const expected = ['too large', ['b', 0], 'too large', ['d', 0]];
+    expect(await namesOf(all, 100, 100)).toEqual(expected);
+    expect(await namesOf([run(3), run(1)], 100, 100)).toEqual(['too large']);
+    expect(await namesOf([run(3)], 100)).toEqual([['c', 0]]);
+  });
+
+  test('how many bytes a run has is told', async () => {
+    await store({ spans: [span(1, 'abc', '{"k":1}'), span(1, 'd')] });
+    const [read] = await readStepsOfRuns(scratch.database, [run(1)]);
+    expect(read?.bytes).toBe('abcd{"k":1}{}'.length);
   });
 
   test('runs without steps take no room: they are read up to the first that does not fit', async () => {

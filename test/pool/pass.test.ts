@@ -8,9 +8,14 @@ import { completeRuns } from '../../src/db/complete-runs.ts';
 import type { ClaimedRun } from '../../src/db/evaluation-queue.ts';
 import type { Severity } from '../../src/model.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
-import { BATCH_RUNS_MAX } from '../../src/pool/batches.ts';
+import { BATCH_RUNS_MAX } from '../../src/pool/claims.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
-import { type RunOutcome, TASKS_PER_THREAD, type TaskOutcome } from '../../src/pool/tasks.ts';
+import {
+  type EvaluateTask,
+  type RunOutcome,
+  TASKS_PER_THREAD,
+  type TaskOutcome,
+} from '../../src/pool/tasks.ts';
 import type { MatchThread } from '../../src/pool/workers.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';
@@ -26,8 +31,8 @@ const SETTINGS = {
 };
 const TIMING = {
   renewMs: 60_000,
-  runTimeMaxMs: 600_000,
-  taskTimeMaxMs: 600_000,
+  stalledMaxMs: 1000,
+  watchMs: 20,
   stopWithinMs: 50,
 };
 const SOON = { withinMs: 20_000 };
@@ -38,9 +43,14 @@ type Verdict =
   | Exclude<RunOutcome, { kind: 'evaluated' }>
   | Exclude<TaskOutcome, { kind: 'done' }>
   /** this run and those after it are not begun */
-  | { readonly kind: 'too large' };
+  | { readonly kind: 'no room' };
 /** @param place of the run in its task, from 0 */
-type Answer = (run: ClaimedRun, signal: AbortSignal, place?: number) => Promise<Verdict>;
+type Answer = (
+  run: ClaimedRun,
+  signal: AbortSignal,
+  place: number,
+  task: EvaluateTask,
+) => Promise<Verdict>;
 
 let scratch: MigratedDatabase;
 let told: string[];
@@ -69,8 +79,12 @@ async function insertRuns(count: number, workspaceId = 1, first = 1): Promise<vo
 
 /** What a worker does with a run in which it finds these. */
 const evaluated =
-  (findings: readonly Severity[] = [], texts = 1): Answer =>
-  async () => ({ kind: 'found', findings, texts });
+  (findings: readonly Severity[] = [], texts = 1) =>
+  async (_run: ClaimedRun, _signal: AbortSignal): Promise<Verdict> => ({
+    kind: 'found',
+    findings,
+    texts,
+  });
 
 async function store(run: ClaimedRun, findings: readonly Severity[], texts: number) {
   const drafts = findings.map((severity, index) => findingDraft({ severity, ruleId: `${index}` }));
@@ -87,19 +101,21 @@ async function store(run: ClaimedRun, findings: readonly Severity[], texts: numb
   };
   const [stored = null] = await completeRuns(scratch.database, [evaluation], '4.0.0');
   const outcome: RunOutcome =
-    stored === null ? { kind: 'lost' } : { kind: 'evaluated', findings: stored, texts };
+    stored === null
+      ? { kind: 'lost' }
+      : { kind: 'evaluated', findings: stored, texts, isOverBudget: false };
   return outcome;
 }
 
 /** A thread as the pass sees it: run after run, and stored when all are judged. */
-function threadOf(answer: Answer): MatchThread {
+function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
   let controller = new AbortController();
-  const evaluate = async (runs: readonly ClaimedRun[], signal: AbortSignal) => {
+  const evaluate = async (task: EvaluateTask, signal: AbortSignal) => {
     const judged: (() => Promise<RunOutcome>)[] = [];
-    for (const [place, run] of runs.entries()) {
-      const verdict = await answer(run, signal, place);
+    for (const [place, run] of task.runs.entries()) {
+      const verdict = await answer(run, signal, place, task);
       if (verdict.kind === 'failed' || verdict.kind === 'unreachable') return verdict;
-      if (verdict.kind === 'too large') break;
+      if (verdict.kind === 'no room') break;
       judged.push(async () =>
         verdict.kind === 'found' ? await store(run, verdict.findings, verdict.texts) : verdict,
       );
@@ -109,7 +125,8 @@ function threadOf(answer: Answer): MatchThread {
     return { kind: 'done', runs: outcomes } as const;
   };
   return {
-    evaluate: ({ runs }) => evaluate(runs, controller.signal),
+    evaluate: (task) => evaluate(task, controller.signal),
+    stalledMs,
     end: () => {
       controller.abort();
       controller = new AbortController();
@@ -118,7 +135,7 @@ function threadOf(answer: Answer): MatchThread {
 }
 
 /** Ends only with its worker, as Piscina ends it. */
-const endless: Answer = (_run, signal) =>
+const endless = (_run: ClaimedRun, signal: AbortSignal): Promise<Verdict> =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true });
   });
@@ -129,6 +146,7 @@ function passOf(
   database = scratch.database,
   timing: Partial<PassTiming> = {},
   intervalMs = SETTINGS.intervalMs,
+  stalledMs = () => 0,
 ): Pass {
   const note =
     (what: string) =>
@@ -142,11 +160,15 @@ function passOf(
     runsTriedApart: note('apart:'),
     runLost: note('lost'),
     runWithoutText: note('without text'),
+    runOverBudget: note('over budget'),
     runsGivenUp: note('given up:'),
     sessionMarksFailed: note('marks:'),
     findingsStored: (severity, count) => told.push(`${severity} ${count}`),
   };
-  const workers = { threads: Array.from({ length: threads }, () => threadOf(answer)) };
+  const workers = {
+    threads: Array.from({ length: threads }, () => threadOf(answer, stalledMs)),
+    spare: threadOf(answer, stalledMs),
+  };
   return new Pass(
     { database, workers, snapshot: SNAPSHOT, rules: [], events },
     { ...SETTINGS, intervalMs },
@@ -187,9 +209,11 @@ test('evaluates until nothing is due, never more at once than the threads have r
 
 test('a long run holds up nobody: the others go on, also those that come later', async () => {
   await insertRuns(20);
-  const answer: Answer = (run, signal) =>
-    (run.runId === hex16(1) ? endless : evaluated())(run, signal);
-  const pass = passOf(answer, 2, scratch.database, { taskTimeMaxMs: 20 });
+  const answer: Answer = async (run, signal, _place, { pace }) => {
+    if (run.runId !== hex16(1)) return await evaluated()(run, signal);
+    return pace === 'quick' ? { kind: 'long', isLarge: false } : await endless(run, signal);
+  };
+  const pass = passOf(answer, 1);
   const evaluatedBy = async (count: number): Promise<void> => {
     await waitFor(
       async () =>
@@ -247,7 +271,7 @@ test('stopping ends the workers of runs that do not end, which costs no attempt'
     return endless(run, signal);
   });
   pass.start();
-  await waitFor(() => begun === 2, { ...SOON, what: 'two runs begin' });
+  await waitFor(() => begun === 3, { ...SOON, what: 'three runs begin' });
   await pass.stop();
   expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
   expect(told).toEqual([]);
@@ -313,41 +337,42 @@ test('runs that fail together are tried one by one, and lose nothing by it', asy
   expect(told.filter((one) => one !== 'low 1')).toEqual(['apart: 4 a row too long']);
 });
 
-test('several runs that take too long together are tried one by one, and lose nothing by it', async () => {
+test('several runs over which a thread is stuck are tried one by one, and lose nothing by it', async () => {
   await insertRuns(8);
+  const isStuck = () => told.length === 0;
   const answer: Answer = async (run, signal) =>
-    told.length === 0 ? await endless(run, signal) : await evaluated()(run, signal);
-  const pass = passOf(answer, 1, scratch.database, { taskTimeMaxMs: 20 });
+    isStuck() ? await endless(run, signal) : await evaluated()(run, signal);
+  const pass = passOf(answer, 1, scratch.database, {}, 20, () => (isStuck() ? 2000 : 0));
   expect(await pass.runOnce()).toMatchObject({ evaluated: 8, undecided: 0 });
   expect(await states()).toEqual([{ ...EVALUATED, n: 8 }]);
-  const why = 'the evaluation took too long';
+  const why = 'the thread was stuck';
   expect(told).toEqual([`apart: 4 ${why}`, `apart: 4 ${why}`]);
 });
 
 test('runs that a worker did not begin are put back and begun later', async () => {
   await insertRuns(20);
   const answer: Answer = async (run, signal, place) =>
-    place === 2 ? { kind: 'too large' } : await evaluated()(run, signal);
+    place === 2 ? { kind: 'no room' } : await evaluated()(run, signal);
   const pass = passOf(answer, 1);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 20, undecided: 0 });
   expect(await states()).toEqual([{ ...EVALUATED, n: 20 }]);
   expect(told).toEqual([]);
 });
 
-test('a run that was claimed before is alone on its thread', async () => {
+test('runs that were claimed before are alone on a thread of their own', async () => {
   await insertRuns(20);
-  await scratch.database.query('UPDATE runs SET attempts = 1 WHERE run_id = $1', [hex16(7)]);
-  const underWay = new Set<string>();
+  await scratch.database.query('UPDATE runs SET attempts = 1 WHERE run_id < $1', [hex16(4)]);
+  let underWay = 0;
   const beside: number[] = [];
-  const pass = passOf(async (run, signal) => {
-    underWay.add(run.runId);
+  const pass = passOf(async (run, signal, _place, { pace, runs }) => {
+    if (pace === 'apart') beside.push(++underWay, runs.length);
     await scratch.database.query('SELECT 1');
-    if (run.runId === hex16(7)) beside.push(underWay.size);
-    underWay.delete(run.runId);
+    if (pace === 'apart') underWay -= 1;
+    else expect(run.attempt).toBe(1);
     return await evaluated()(run, signal);
   }, 1);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 20 });
-  expect(beside).toEqual([1]);
+  expect(beside).toEqual([1, 1, 1, 1, 1, 1]);
 });
 
 test('what cannot be told to the database is told once it is back', async () => {
@@ -432,7 +457,7 @@ test('stopping waits for a claim under way and gives back what it takes', async 
   };
   const pass = passOf(answer, 1, database, {}, 600_000);
   pass.start();
-  await waitFor(async () => (await states()).some(({ leased, n }) => !leased && n === 4), {
+  await waitFor(async () => (await states()).some(({ leased, n }) => !leased && n === 5), {
     ...SOON,
     what: 'what was begun is given back',
   });
@@ -485,14 +510,30 @@ test('leases of runs under way and waiting are renewed', async () => {
   expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
 });
 
-test('a run that takes too long loses its worker and an attempt', async () => {
+test('a run over which a thread is stuck again when it is alone loses an attempt', async () => {
   await insertRuns(1);
-  const pass = passOf(endless, 1, scratch.database, { runTimeMaxMs: 20 });
+  const pass = passOf(endless, 1, scratch.database, {}, 20, () => 2000);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 0, undecided: 1 });
-  const why = 'the evaluation took too long';
+  const why = 'the thread was stuck';
+  expect(told).toEqual([`apart: 1 ${why}`, `undecided: ${why}`]);
   expect(await states()).toEqual([
     { ...PENDING, attempts: 1, leased: true, last_error: why, n: 1 },
   ]);
+});
+
+test('a thread that is slow, but not stuck, is left alone however long it takes', async () => {
+  await insertRuns(1);
+  let looks = 0;
+  const slow: Answer = async (run, signal) => {
+    await waitFor(() => looks > 10, { ...SOON, what: 'it is looked at' });
+    return await evaluated()(run, signal);
+  };
+  const stalledMs = () => {
+    looks += 1;
+    return 999;
+  };
+  const pass = passOf(slow, 1, scratch.database, {}, 20, stalledMs);
+  expect(await pass.runOnce()).toMatchObject({ evaluated: 1, undecided: 0 });
 });
 
 test('counts what was stored: not a run that went to another, nor its findings', async () => {

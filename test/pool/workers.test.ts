@@ -28,7 +28,7 @@ const PROMPT = JSON.stringify({
 let scratch: MigratedDatabase;
 let workers: Workers;
 const faults: unknown[] = [];
-const start = (databaseUrl: string): Workers =>
+const start = (databaseUrl: string, runCpuBudgetMs = 60_000): Workers =>
   startWorkers(
     1,
     {
@@ -38,6 +38,7 @@ const start = (databaseUrl: string): Workers =>
       tables: tablesOf([RULE]),
       surfaceCapBytes: 65_536,
       excerptChars: 160,
+      runCpuBudgetMs,
     },
     (error) => faults.push(error),
   );
@@ -69,10 +70,15 @@ async function claimAll(): Promise<ClaimedRun[]> {
   return runs.sort((a, b) => (a.runId < b.runId ? -1 : 1));
 }
 
+const quickTask = (
+  runs: readonly ClaimedRun[],
+  workspaces: EvaluateTask['workspaces'] = new Map([[1, RULES]]),
+): EvaluateTask => ({ pace: 'quick', isLarge: false, runs, workspaces });
+
 /** A task for a run of one span with these attributes. */
 async function taskOf(attributes: string): Promise<EvaluateTask> {
   await storeRun(TRACE_ID, attributes);
-  return { runs: await claimAll(), workspaces: new Map([[1, RULES]]) };
+  return quickTask(await claimAll());
 }
 
 async function evaluate(task: EvaluateTask, by = workers): Promise<TaskOutcome> {
@@ -95,7 +101,7 @@ const runRow = async () => (await scratch.rows('SELECT evaluation, texts, attemp
 
 test('evaluates a run and stores what it found', async () => {
   expect(await evaluate(await taskOf(PROMPT))).toEqual(
-    oneRun({ kind: 'evaluated', findings: ['high'], texts: 1 }),
+    oneRun({ kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false }),
   );
   expect(await runRow()).toEqual({ evaluation: 'evaluated', texts: 1, attempts: 1 });
   expect(await scratch.rows('SELECT rule_id, excerpt FROM findings')).toEqual([
@@ -160,12 +166,12 @@ test('several runs are read and stored together; what went to somebody else is l
   const [first, second, third] = await claimAll();
   if (first === undefined || second === undefined || third === undefined) throw new Error('few');
   const runs = [first, { ...second, attempt: 7 }, third];
-  expect(await evaluate({ runs, workspaces: new Map([[1, RULES]]) })).toEqual({
+  expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
     runs: [
-      { kind: 'evaluated', findings: ['high'], texts: 1 },
+      { kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false },
       { kind: 'lost' },
-      { kind: 'evaluated', findings: ['high'], texts: 1 },
+      { kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false },
     ],
   });
   expect(
@@ -195,7 +201,7 @@ test('every run is judged by the rules of its own workspace', async () => {
     [1, RULES],
     [2, off],
   ]);
-  expect(await evaluate({ runs: await claimAll(), workspaces })).toMatchObject({
+  expect(await evaluate(quickTask(await claimAll(), workspaces))).toMatchObject({
     runs: [{ findings: ['high'] }, { findings: [] }],
   });
   expect(
@@ -212,7 +218,7 @@ test('while one task waits for the database another is evaluated', async () => {
   const holder = await scratch.database.connect();
   await holder.query('BEGIN');
   await holder.query('SELECT 1 FROM runs WHERE run_id = $1 FOR UPDATE', [hex16(1)]);
-  const waiting = evaluate({ runs: [run], workspaces: new Map([[1, RULES]]) });
+  const waiting = evaluate(quickTask([run]));
   await tableWait();
   expect(await evaluate(await taskOf(PROMPT))).toMatchObject({ kind: 'done' });
   await holder.query('ROLLBACK');

@@ -30,7 +30,9 @@ const members = {
   evaluated_at: timestampOrNull('Null until the run is evaluated.'),
   corpus_version: z.string().nullable().describe('Of the rules it was matched against.'),
   late_steps: count('Steps that came after its evaluation, and were not matched.'),
-  unread_steps: countOrNull('Steps past the limits of one evaluation.'),
+  unread_steps: countOrNull(
+    'Steps that were not matched, or not in full: past the steps, bytes or CPU time of one evaluation.',
+  ),
   texts: countOrNull('Texts that its steps told; 0 says that the sender sends none.'),
   truncated_texts: countOrNull('Texts of which only the beginning was matched.'),
   text_incomplete: z

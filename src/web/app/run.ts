@@ -191,13 +191,15 @@ function textFacts(run: RunSummary): HtmlValue {
   const { texts, truncatedTexts, textGaps, unreadSteps, evaluation } = run;
   if (evaluation === 'evaluation_failed') return 'not evaluated: every attempt failed';
   if (texts === null) return 'not looked at yet';
-  if (texts === 0) {
+  if (texts === 0 && unreadSteps === 0) {
     return html`none that a rule could look at: <a href="/docs/instrumentations">what to switch on</a>`;
   }
   const notes = [
     ...(textGaps ?? []).map(words),
     ...((truncatedTexts ?? 0) > 0 ? [`${count(truncatedTexts ?? 0)} cut at the cap`] : []),
-    ...((unreadSteps ?? 0) > 0 ? [`${count(unreadSteps ?? 0)} steps past the limits`] : []),
+    ...((unreadSteps ?? 0) > 0
+      ? [`${count(unreadSteps ?? 0)} steps unread: past the limits of one evaluation`]
+      : []),
   ];
   const matched = `${count(texts)} matched`;
   return notes.length === 0 ? matched : `${matched} (${notes.join(', ')})`;

@@ -1,0 +1,108 @@
+/**
+ * Owns how much CPU time a thread has used, and whether it is stuck. Wall clock would not do: match
+ * threads are niced, and on a busy machine slow must not turn into failed (issue 9.4).
+ *
+ *   worker   begin(cpu now) ──► slice ──► end()       in memory that both threads see
+ *   pass     stalledMs(): CPU time used since the slice began; 0 between slices
+ *
+ * Node has `process.threadCpuUsage` from 23.9 on. Before that Linux tells of every thread in
+ * `/proc/self/task`; elsewhere, and where a kernel tells nothing, wall clock is what is left.
+ */
+import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
+
+const NANOS_PER_MS = 1e6;
+const MICROS_PER_MS = 1e3;
+/** `schedstat` is three numbers: time on a CPU, time waiting for one, turns. */
+const SCHEDSTAT_BYTES_MAX = 80;
+
+/** The CPU time used by a thread so far, in milliseconds, to a few of them. */
+export type ThreadClock = () => number;
+
+type WithThreadUsage = typeof process & {
+  readonly threadCpuUsage?: () => { readonly user: number; readonly system: number };
+};
+
+/** The clock of the calling thread; 5 µs a reading where it is a file. */
+export function createThreadClock(): ThreadClock {
+  const { threadCpuUsage } = process as WithThreadUsage;
+  if (threadCpuUsage !== undefined) {
+    return () => {
+      const { user, system } = threadCpuUsage();
+      return (user + system) / MICROS_PER_MS;
+    };
+  }
+  return schedstatClock() ?? (() => performance.now());
+}
+
+function schedstatClock(): ThreadClock | null {
+  try {
+    const file = openSync('/proc/thread-self/schedstat', 'r');
+    const buffer = Buffer.alloc(SCHEDSTAT_BYTES_MAX);
+    const clock = () => parseCpuMs(buffer.toString('latin1', 0, readSync(file, buffer, 0, 80, 0)));
+    return Number.isNaN(clock()) ? null : clock;
+  } catch {
+    return null;
+  }
+}
+
+/** @returns NaN when it is not what Linux writes */
+function parseCpuMs(schedstat: string): number {
+  return /^\d+ /.test(schedstat) ? Number.parseInt(schedstat, 10) / NANOS_PER_MS : Number.NaN;
+}
+
+/** CPU time of any thread of this process; null where that cannot be known. */
+function cpuMsOf(threadId: number): number | null {
+  try {
+    const cpuMs = parseCpuMs(readFileSync(`/proc/self/task/${threadId}/schedstat`, 'latin1'));
+    return Number.isNaN(cpuMs) ? null : cpuMs;
+  } catch {
+    return null;
+  }
+}
+
+/** The kernel's id of the calling thread; 0 where it cannot be known. */
+function ownThreadId(): number {
+  try {
+    return Number(readlinkSync('/proc/thread-self').split('/').at(-1)) || 0;
+  } catch {
+    return 0;
+  }
+}
+
+const [THREAD_ID, IS_WORKING, CPU_MS, WALL_MS] = [0, 1, 2, 3] as const;
+const FIELDS = 4;
+
+/** What a worker thread lets the main thread know of its slices. */
+export class ThreadPulse {
+  readonly #fields: Float64Array;
+
+  /** @param memory as `createMemory` made it, for one thread */
+  constructor(memory: SharedArrayBuffer) {
+    this.#fields = new Float64Array(memory);
+  }
+
+  static createMemory(): SharedArrayBuffer {
+    return new SharedArrayBuffer(FIELDS * Float64Array.BYTES_PER_ELEMENT);
+  }
+
+  /** In the worker: a slice begins. */
+  begin(cpuMs: number): void {
+    if (this.#fields[THREAD_ID] === 0) this.#fields[THREAD_ID] = ownThreadId();
+    this.#fields[CPU_MS] = cpuMs;
+    this.#fields[WALL_MS] = Date.now();
+    this.#fields[IS_WORKING] = 1;
+  }
+
+  /** In the worker: the slice is over. */
+  end(): void {
+    this.#fields[IS_WORKING] = 0;
+  }
+
+  /** In the main thread: CPU time of the slice under way, wall clock where that is not known. */
+  get stalledMs(): number {
+    const [threadId = 0, isWorking = 0, cpuMs = 0, wallMs = 0] = this.#fields;
+    if (isWorking === 0) return 0;
+    const now = threadId === 0 ? null : cpuMsOf(threadId);
+    return now === null ? Date.now() - wallMs : now - cpuMs;
+  }
+}

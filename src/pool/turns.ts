@@ -1,0 +1,83 @@
+/**
+ * Owns who computes next on a worker thread. Work is done in slices, and each belongs to a flow: all
+ * short tasks are one, every long run is its own. The next slice is that of the flow which has had the
+ * least time for its weight (start-time fair queueing), so a long run takes its share and no more, and
+ * everything when it is alone.
+ */
+
+/** What slices are counted for. */
+export interface Flow {
+  /** of two flows that always want to compute, the one of twice the weight gets twice the time */
+  readonly weight: number;
+  /** time it has had, for its weight; `Turns` counts */
+  reachedMs: number;
+}
+
+export function createFlow(weight: number): Flow {
+  return { weight, reachedMs: 0 };
+}
+
+interface Waiting {
+  readonly flow: Flow;
+  readonly run: () => void;
+}
+
+export class Turns {
+  readonly #waiting: Waiting[] = [];
+  #isScheduled = false;
+  /** where the flow of the last slice was when it began: one that comes back begins here */
+  #reachedMs = 0;
+
+  /**
+   * Does a slice of work when it is the flow's turn. Input and output are served between slices.
+   * @param work ends by itself, soon
+   * @returns what `work` returns; rejects with what it throws
+   */
+  take<T>(flow: Flow, work: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const run = (): void => {
+        try {
+          resolve(work());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      flow.reachedMs = Math.max(flow.reachedMs, this.#reachedMs);
+      this.#waiting.push({ flow, run });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#next());
+  }
+
+  #next(): void {
+    this.#isScheduled = false;
+    const next = this.#waiting.reduce((best, one) =>
+      one.flow.reachedMs < best.flow.reachedMs ? one : best,
+    );
+    this.#waiting.splice(this.#waiting.indexOf(next), 1);
+    const { flow, run } = next;
+    this.#reachedMs = flow.reachedMs;
+    const from = performance.now();
+    run();
+    flow.reachedMs += (performance.now() - from) / flow.weight;
+    this.#schedule();
+  }
+}
+
+/** One after another, in the order of asking. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** @returns what `work` returns, once all before it are done; rejects when `work` does */
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work);
+    // The next one need not know how this ended.
+    this.#last = turn.catch(() => {});
+    return turn;
+  }
+}
