@@ -31,7 +31,22 @@ interface PlacedFinding {
   readonly excerpt: string | null;
 }
 
-const COMPLETE_RUNS = `
+/** Marks the runs as evaluated. */
+const MARK = `
+    UPDATE runs AS r
+       SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, last_error = NULL,
+           evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
+           truncated_texts = own.truncated, corpus_version = $1,
+           rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
+           model = own.model, session_id = own.session, user_id = own."user",
+           text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps))
+      FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
+    RETURNING own.workspace_id, own.run_id, own.place`;
+/** Leaves the runs as they are, pending. */
+const DO_NOT_MARK = 'SELECT workspace_id, run_id, place FROM own';
+
+/** @param mark what becomes of the runs, which are locked */
+const storing = (mark: string): string => `
   WITH own AS (
     SELECT t.* FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
@@ -43,15 +58,7 @@ const COMPLETE_RUNS = `
      WHERE r.evaluation = 'pending'
      ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r
   ), done AS (
-    UPDATE runs AS r
-       SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, last_error = NULL,
-           evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
-           truncated_texts = own.truncated, corpus_version = $1,
-           rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
-           model = own.model, session_id = own.session, user_id = own."user",
-           text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps))
-      FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
-    RETURNING own.workspace_id, own.run_id, own.place
+    ${mark}
   ), workspace AS (
     SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($16::int[]) ORDER BY id FOR SHARE
   ), found AS (
@@ -82,6 +89,9 @@ const COMPLETE_RUNS = `
            AS severities
     FROM done`;
 
+const COMPLETE_RUNS = storing(MARK);
+const KEEP_FINDINGS = storing(DO_NOT_MARK);
+
 /**
  * Stores the findings of evaluated runs and marks the runs: all of them that are still the
  * caller's, or none.
@@ -105,6 +115,44 @@ export async function completeRuns(
   evaluations: readonly Evaluation[],
   corpusVersion: string,
 ): Promise<(Severity[] | null)[]> {
+  return await store(database, 'complete-runs', COMPLETE_RUNS, evaluations, corpusVersion);
+}
+
+/**
+ * Stores findings of a run that stays pending, as `completeRuns` does with those of one that is done.
+ *
+ * @returns the severities of those stored now: a rule has one finding in a run; null when the run went
+ *   to somebody else
+ */
+export async function keepFindings(
+  database: Queryable,
+  { run, findings, redactExcerpts }: Pick<Evaluation, 'run' | 'findings' | 'redactExcerpts'>,
+  corpusVersion: string,
+): Promise<Severity[] | null> {
+  // What is said of a run that is done, and not stored here.
+  const unsaid = { agentName: null, model: null, sessionId: null, userId: null, textGaps: [] };
+  const evaluation: Evaluation = {
+    run,
+    findings,
+    redactExcerpts,
+    facts: { state: run.state, ...unsaid },
+    ruleSetSha256: '',
+    steps: 0,
+    unreadSteps: 0,
+    texts: 0,
+    truncatedTexts: 0,
+  };
+  const stored = await store(database, 'keep-findings', KEEP_FINDINGS, [evaluation], corpusVersion);
+  return stored[0] ?? null;
+}
+
+async function store(
+  database: Queryable,
+  name: string,
+  text: string,
+  evaluations: readonly Evaluation[],
+  corpusVersion: string,
+): Promise<(Severity[] | null)[]> {
   const findings = placedFindings(evaluations);
   const keepsExcerpts = new Set(
     findings.flatMap(({ excerpt, place }) => (excerpt === null ? [] : [place])),
@@ -113,8 +161,8 @@ export async function completeRuns(
     keepsExcerpts.has(index + 1) ? [run.workspaceId] : [],
   );
   const { rows } = await database.query<{ place: number; severities: Severity[] }>({
-    name: 'complete-runs',
-    text: COMPLETE_RUNS,
+    name,
+    text,
     values: [
       corpusVersion,
       ...runColumns(evaluations),

@@ -19,6 +19,8 @@ import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher.ts';
 import { runFactsOf } from '../engine/run-facts.ts';
 import { reasonOf, shortReason } from './reason.ts';
+import { rescueFindings } from './rescue.ts';
+import { type SliceDependencies, workInSlices } from './slices.ts';
 import type {
   EvaluateTask,
   RunOutcome,
@@ -26,11 +28,8 @@ import type {
   WorkerSettings,
   WorkspaceRules,
 } from './tasks.ts';
-import type { ThreadClock, ThreadPulse } from './thread-cpu.ts';
-import { createFlow, type Flow, type Mutex, type Turns } from './turns.ts';
+import { createFlow, type Flow, type Mutex } from './turns.ts';
 
-/** A slice is over after this long, and the text or pattern begun: others have waited so long. */
-const SLICE_MS = 50;
 /** CPU time of a run in a quick task; half a megabyte of ordinary text. */
 const QUICK_RUN_CPU_MS = 100;
 /** CPU time after which a quick task begins no further run: its findings wait to be stored. */
@@ -45,15 +44,12 @@ type Decided = Pick<Evaluated, 'isOverBudget'> & {
 type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
 /** What the tasks of a thread share. */
-export interface Workshop {
+export interface Workshop extends SliceDependencies {
   readonly database: Database;
   readonly matcher: Matcher;
-  readonly turns: Turns;
   /** the flow of all quick tasks, of which one matches at a time */
   readonly quick: Flow;
   readonly quickTasks: Mutex;
-  readonly cpuMs: ThreadClock;
-  readonly pulse: ThreadPulse;
   readonly settings: WorkerSettings;
 }
 
@@ -75,6 +71,7 @@ export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Prom
     const isAnySize = task.isLarge || task.pace === 'apart';
     const runBytesMax = isAnySize ? Number.MAX_SAFE_INTEGER : TOGETHER_BYTES_MAX;
     const read = await readStepsOfRuns(database, task.runs, undefined, undefined, runBytesMax);
+    await rescue(read, task, workshop);
     const judged =
       task.pace === 'quick'
         ? await quickTasks.run(() => judgeQuick(read, task, workshop))
@@ -87,6 +84,17 @@ export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Prom
 }
 
 type ReadRuns = readonly (StepsOfRun | null)[];
+
+/** Of a run that is tried again, what can be found is stored first. */
+async function rescue(
+  [read]: ReadRuns,
+  { runs: [run], workspaces, trail }: EvaluateTask,
+  workshop: Workshop,
+): Promise<void> {
+  const rules = run === undefined ? undefined : workspaces.get(run.workspaceId);
+  if (trail === undefined || run === undefined || rules === undefined) return;
+  await rescueFindings(run, read?.steps ?? [], rules, trail, workshop);
+}
 
 const bytesOf = (steps: StepsOfRun | null | undefined): number => steps?.bytes ?? 0;
 
@@ -131,33 +139,15 @@ async function judge(
   const run = runs[index];
   const rules = run === undefined ? undefined : workspaces.get(run.workspaceId);
   if (run === undefined || rules === undefined) throw new RangeError('a run without rules');
-  const { matcher, settings, turns, cpuMs, pulse } = workshop;
+  const { matcher, settings } = workshop;
   const enabled = (ruleIndex: number): boolean => rules.mask[ruleIndex] === 1;
-  const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings);
-  let usedMs = 0;
-  const slice = (): Judged | null => {
-    const from = cpuMs();
-    const until = performance.now() + SLICE_MS;
-    pulse.begin(from);
-    try {
-      const isDone = evaluation.work(() => performance.now() >= until);
-      if (isDone) return conclude(run, read, rules, evaluation);
-      usedMs += cpuMs() - from;
-      if (pace === 'quick') {
-        return usedMs < QUICK_RUN_CPU_MS ? null : { kind: 'long', isLarge: false };
-      }
-      if (usedMs < settings.runCpuBudgetMs) return null;
-      evaluation.stop();
-      return conclude(run, read, rules, evaluation);
-    } finally {
-      pulse.end();
-    }
-  };
+  const cpuMaxMs = pace === 'quick' ? QUICK_RUN_CPU_MS : settings.runCpuBudgetMs;
   try {
-    for (;;) {
-      const judged = await turns.take(flow, slice);
-      if (judged !== null) return judged;
-    }
+    const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings);
+    const isDone = await workInSlices(evaluation, flow, cpuMaxMs, workshop);
+    if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
+    if (!isDone) evaluation.stop();
+    return conclude(run, read, rules, evaluation);
   } catch (error) {
     return { kind: 'undecided', why: reasonOf(error) };
   }

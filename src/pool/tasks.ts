@@ -48,6 +48,14 @@ export interface WorkspaceRules extends RuleSet {
  */
 export type TaskPace = 'quick' | 'long' | 'apart';
 
+/** Where a thread is in a run that is tried again (trail.ts). */
+export interface Trail {
+  /** the group of steps that is being evaluated; shared memory, it outlives the thread */
+  readonly at: Int32Array;
+  /** groups over which a thread has died; they are passed over */
+  readonly fatal: readonly number[];
+}
+
 /** Runs that are read together, matched one by one and stored together. */
 export interface EvaluateTask {
   readonly pace: TaskPace;
@@ -57,6 +65,8 @@ export interface EvaluateTask {
   readonly runs: readonly ClaimedRun[];
   /** by workspace id, of every run */
   readonly workspaces: ReadonlyMap<number, WorkspaceRules>;
+  /** only of a run that is tried again */
+  readonly trail?: Trail;
 }
 
 /** What became of one run. */

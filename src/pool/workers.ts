@@ -22,6 +22,7 @@ import {
   type WorkerSettings,
 } from './tasks.ts';
 import { ThreadPulse } from './thread-cpu.ts';
+import { Trails } from './trail.ts';
 import type { WorkerData } from './worker.ts';
 
 /** What was built, also where a test runs this file from its source (decision 0014). */
@@ -105,17 +106,21 @@ async function askCatalogProcess(
 /** One thread and, when that is ended, the next. */
 class Thread implements MatchThread {
   readonly #create: (pulse: SharedArrayBuffer) => Piscina;
+  readonly #trails: Trails;
   readonly #ending = new Set<Promise<void>>();
   #pulse = ThreadPulse.createMemory();
   #pool: Piscina;
 
-  constructor(create: (pulse: SharedArrayBuffer) => Piscina) {
+  constructor(create: (pulse: SharedArrayBuffer) => Piscina, trails: Trails) {
     this.#create = create;
+    this.#trails = trails;
     this.#pool = create(this.#pulse);
   }
 
-  evaluate = async (task: EvaluateTask): Promise<TaskOutcome> =>
-    (await this.#pool.run(task, { name: 'evaluate' })) as TaskOutcome;
+  evaluate = (task: EvaluateTask): Promise<TaskOutcome> =>
+    this.#trails.follow(task, async (one) => {
+      return (await this.#pool.run(one, { name: 'evaluate' })) as TaskOutcome;
+    });
 
   end = (): void => {
     this.#destroy();
@@ -139,11 +144,13 @@ class Thread implements MatchThread {
 /**
  * @param count how many threads; each keeps its own compiled rules and database connections
  * @param onFault told of threads that died while they did nothing
+ * @param heapMb other than the service's, for tests
  */
 export function startWorkers(
   count: number,
   settings: WorkerSettings,
   onFault: (error: unknown) => void,
+  heapMb: number = WORKER_HEAP_MB,
 ): Workers {
   const createPool = (minThreads: 0 | 1, pulse: SharedArrayBuffer): Piscina => {
     const pool = new Piscina({
@@ -158,13 +165,15 @@ export function startWorkers(
       maxQueue: TASKS_MAX,
       // Asynchronous work (the database) must go on while a worker waits for its next task.
       atomics: 'disabled',
-      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
     pool.on('error', onFault);
     return pool;
   };
-  const threads = Array.from({ length: count }, () => new Thread(createPool.bind(null, 1)));
-  const spare = new Thread(createPool.bind(null, 0));
+  const trails = new Trails();
+  const create = (minThreads: 0 | 1) => new Thread(createPool.bind(null, minThreads), trails);
+  const threads = Array.from({ length: count }, () => create(1));
+  const spare = create(0);
   return {
     threads,
     spare,

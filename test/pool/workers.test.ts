@@ -5,7 +5,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
-import { type ClaimedRun, claimRuns } from '../../src/db/evaluation-queue.ts';
+import {
+  ATTEMPTS_MAX,
+  type ClaimedRun,
+  claimRuns,
+  giveUpRuns,
+} from '../../src/db/evaluation-queue.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
 import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
@@ -28,19 +33,20 @@ const PROMPT = JSON.stringify({
 let scratch: MigratedDatabase;
 let workers: Workers;
 const faults: unknown[] = [];
-const start = (databaseUrl: string, runCpuBudgetMs = 60_000): Workers =>
+const start = (databaseUrl: string, rules = [RULE], heapMb?: number): Workers =>
   startWorkers(
     1,
     {
       databaseUrl,
       snapshot: SNAPSHOT,
-      rules: [RULE],
-      tables: tablesOf([RULE]),
+      rules,
+      tables: tablesOf(rules),
       surfaceCapBytes: 65_536,
       excerptChars: 160,
-      runCpuBudgetMs,
+      runCpuBudgetMs: 60_000,
     },
     (error) => faults.push(error),
+    heapMb,
   );
 
 beforeAll(async () => {
@@ -55,12 +61,21 @@ afterAll(async () => {
 });
 beforeEach(() => scratch.database.query('TRUNCATE runs, findings, spans'));
 
+const BOTH_RULES = { mask: Uint8Array.of(1, 1), ruleSetSha256: DIGEST, redactExcerpts: false };
 const RULES = { mask: Uint8Array.of(1), ruleSetSha256: DIGEST, redactExcerpts: false };
 
 /** Stores a run of one span with these attributes. */
-async function storeRun(traceId: string, attributes: string): Promise<void> {
+async function storeRun(traceId: string, ...attributes: string[]): Promise<void> {
   const connection = await scratch.database.connect();
-  const request = decodedRequest({ spans: [spanRow({ traceId, attributes })] });
+  const spans = attributes.map((own, index) =>
+    spanRow({
+      traceId,
+      spanId: hex16(index + 1).slice(16),
+      startUnixNano: `${index + 1}`,
+      attributes: own,
+    }),
+  );
+  const request = decodedRequest({ spans });
   await storeBatch(connection, [encodeRequest(request, 1, Date.now())], new KnownContents());
   connection.release();
 }
@@ -244,4 +259,56 @@ test('ending a thread ends all its tasks, wherever they are; another takes its p
   blocker.release();
   expect(await evaluate(task)).toMatchObject(oneRun({ kind: 'evaluated', findings: ['high'] }));
   expect(faults).toEqual([]);
+});
+
+/** Lets the run be claimed again at once. */
+const endLeases = () => scratch.database.query('UPDATE runs SET lease_until = NULL');
+const toolResult = (text: string) =>
+  JSON.stringify({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.result': text });
+
+const apartTask = (runs: readonly ClaimedRun[]): EvaluateTask => ({
+  ...quickTask(runs, new Map([[1, BOTH_RULES]])),
+  pace: 'apart',
+});
+
+test('a text that reads otherwise at every letter, past the cap, is judged like any other', async () => {
+  const greedy = tinyRule({ id: 'ATR-2026-90002', conditions: [['content', 'u:[оo]{4,}(?:x|$)']] });
+  const small = start(scratch.url, [RULE, greedy], 128);
+  try {
+    await storeRun(TRACE_ID, toolResult(`redis://u:${'о'.repeat(4_000_000)}`), PROMPT);
+    const task = apartTask(await claimAll());
+    expect(await evaluate(task, small)).toEqual(
+      oneRun({ kind: 'evaluated', findings: ['high'], texts: 2, isOverBudget: false }),
+    );
+  } finally {
+    await small.close();
+  }
+});
+
+test('a step over which the thread dies takes no findings of others with it', async () => {
+  const late = tinyRule({ id: 'ATR-2026-90003', conditions: [['content', 'exfiltrate']] });
+  const rules = [RULE, late];
+  const small = start(scratch.url, rules, 64);
+  const found = async () =>
+    (await scratch.rows('SELECT rule_id FROM findings ORDER BY 1')).map((row) => row.rule_id);
+  try {
+    // Taken apart it needs more memory than there is.
+    const fatal = toolResult(`[${'[],'.repeat(1_300_000)}[]]`);
+    await storeRun(TRACE_ID, PROMPT, fatal, toolResult('exfiltrate it'));
+    const foundAfter: unknown[] = [];
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const task = apartTask(await claimAll());
+      await expect(evaluate(task, small)).rejects.toThrow('memory');
+      foundAfter.push(await found());
+      await endLeases();
+    }
+    // What is before the step at the second attempt, what is behind it at the third.
+    const all = [RULE.id, late.id];
+    expect(foundAfter).toEqual([[], [RULE.id], all, all, all]);
+    await giveUpRuns(scratch.database);
+    expect(await runRow()).toMatchObject({ evaluation: 'evaluation_failed', attempts: 5 });
+    expect(await found()).toEqual(all);
+  } finally {
+    await small.close();
+  }
 });
