@@ -213,12 +213,21 @@ interface RuleFiles {
 function listRuleFiles(packageDir: string): RuleFiles {
   const found: RuleFiles = { paths: [], problems: [] };
   const visit = (folder: string): void => {
-    const entries = readdirSync(join(packageDir, folder), { withFileTypes: true });
-    for (const inner of noteEntries(folder, entries, found)) visit(inner);
+    for (const inner of noteEntries(folder, entriesOf(packageDir, folder), found)) visit(inner);
   };
   visit('rules');
   found.paths.sort();
   return found;
+}
+
+function entriesOf(packageDir: string, folder: string): Dirent[] {
+  try {
+    return readdirSync(join(packageDir, folder), { withFileTypes: true });
+  } catch (error) {
+    // Its files are missing.
+    if (isAbsent(error)) return [];
+    throw error;
+  }
 }
 
 /** The same without blocking. */
