@@ -5,7 +5,10 @@
  */
 
 /** Characters of JSON opened or rebuilt per value. Long histories fit; screenshots do not count. */
-const CHARS_MAX = 4 << 20;
+export const CHARS_MAX = 4 << 20;
+
+/** Deeper nesting is no tool call; left closed, it is matched as the text it is. */
+export const DEPTH_MAX = 64;
 
 /** JSON nodes per value: what a few thousand messages or tool results need. */
 const NODES_MAX = 100_000;

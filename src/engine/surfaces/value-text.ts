@@ -7,14 +7,11 @@
  */
 import type { JsonObject, JsonValue } from '../../model.ts';
 import { isPicture, shortenBase64 } from './base64.ts';
-import { type Budget, take } from './budget.ts';
+import { type Budget, DEPTH_MAX, take } from './budget.ts';
 import { resolveEscapes } from './json-escapes.ts';
 
 /** JSON strings inside JSON strings are opened this many times (tool arguments reach two). */
 const LEVELS = 3;
-
-/** Deeper nesting is no tool call; left closed, it is matched as the text it is. */
-const DEPTH = 64;
 
 /** What instrumentations leave where they withheld a text; it says nothing about the run. */
 export const PLACEHOLDERS: ReadonlySet<string> = new Set([
@@ -174,7 +171,7 @@ function parseJson(text: string, budget: Budget): JsonValue | undefined {
 function fits(root: JsonValue, budget: Budget): boolean {
   let level: JsonValue[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > DEPTH || !take(budget, 'nodes', level.length)) return false;
+    if (depth > DEPTH_MAX || !take(budget, 'nodes', level.length)) return false;
     level = level.flatMap((value) =>
       typeof value === 'object' && value !== null ? Object.values(value) : [],
     );

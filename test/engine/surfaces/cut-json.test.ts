@@ -75,3 +75,12 @@ it('takes time linear in the length', () => {
   const numbers = `[${'1'.repeat(4_000_000)}`;
   expect(closeCut(numbers)).toContain(']');
 });
+
+it.each([
+  ['deep', `${'['.repeat(65)}1`],
+  ['deeper than a stack', '['.repeat(4_000_000)],
+  ['long', `["${'x'.repeat(4 << 20)}`],
+])('what is not opened anyway is not closed: %s', (_what, text) => {
+  expect(closeCut(text)).toBe(text);
+  expect(closeCut('['.repeat(64))).toBe('['.repeat(64) + ']'.repeat(64));
+});
