@@ -6,8 +6,7 @@
  * returned. Must never parse a rule, fetch anything, or accept a file the manifest does not name.
  */
 import { createHash } from 'node:crypto';
-import { type Dirent, readdirSync, readFileSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { type Dirent, promises, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Snapshot } from '../model.ts';
@@ -157,7 +156,7 @@ export async function checkCorpus(packageDir: string, manifestPath: string): Pro
   for (const path of listed.paths) {
     const expected = digestOf(manifest, path);
     if (expected === undefined) continue;
-    const digest = sha256(await readFile(join(packageDir, path)));
+    const digest = sha256(await promises.readFile(join(packageDir, path)));
     if (digest !== expected) problems.push({ kind: 'file_altered', subject: path });
   }
   if (problems.length > 0) throw new CorpusError(problems);
@@ -234,7 +233,7 @@ function entriesOf(packageDir: string, folder: string): Dirent[] {
 async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
   const found: RuleFiles = { paths: [], problems: [] };
   const visit = async (folder: string): Promise<void> => {
-    const reading = readdir(join(packageDir, folder), { withFileTypes: true });
+    const reading = promises.readdir(join(packageDir, folder), { withFileTypes: true });
     const entries = await reading.catch((error: unknown) => {
       // Its files are missing.
       if (isAbsent(error)) return [];
@@ -285,7 +284,7 @@ function readJson(path: string): unknown {
 
 async function readJsonAsync(path: string): Promise<unknown> {
   try {
-    return JSON.parse(await readFile(path, 'utf8'));
+    return JSON.parse(await promises.readFile(path, 'utf8'));
   } catch (error) {
     if (isNoJson(error)) return undefined;
     throw error;
