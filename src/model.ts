@@ -123,7 +123,8 @@ export interface SurfaceSize {
 
 export interface StepOutline {
   readonly source: Step['source'];
-  readonly name: string;
+  /** null where the workspace redacts and a rule matched it */
+  readonly name: string | null;
   readonly kind: StepKind;
   readonly spanId: Hex8 | null;
   readonly parentSpanId: Hex8 | null;
@@ -253,16 +254,20 @@ export interface FindingDraft {
   /** null when the step is a log record that names no span */
   readonly stepSpanId: Hex8 | null;
   readonly stepName: string;
+  /** the name holds matched text: it is redacted like the excerpt, and no export has it */
+  readonly stepNameMatched: boolean;
   readonly excerpt: string;
   readonly recommendedActions: readonly string[];
 }
 
 /** A finding as it is read back. */
-export interface Finding extends Omit<FindingDraft, 'excerpt'> {
+export interface Finding extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'stepNameMatched'> {
   readonly id: Hex16;
   readonly createdAt: Date;
   readonly runId: Hex16;
   readonly corpusVersion: string;
+  /** null where it is matched text and the excerpt would be null, and in exports */
+  readonly stepName: string | null;
   /** null when the workspace redacts excerpts, or has done so at any time since the finding */
   readonly excerpt: string | null;
 }

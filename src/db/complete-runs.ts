@@ -12,7 +12,7 @@ export interface Evaluation {
   readonly facts: RunFacts;
   readonly findings: readonly FindingDraft[];
   /**
-   * whether the workspace redacted when the run was taken up: then no excerpt leaves the process.
+   * whether the workspace redacted when the run was taken up: then no matched text leaves the process.
    * False decides nothing, the statement that stores looks again.
    */
   readonly redactExcerpts: boolean;
@@ -29,6 +29,7 @@ interface PlacedFinding {
   readonly place: number;
   readonly finding: FindingDraft;
   readonly excerpt: string | null;
+  readonly stepName: string | null;
 }
 
 /** Marks the runs as evaluated. */
@@ -44,6 +45,8 @@ const MARK = `
     RETURNING own.workspace_id, own.run_id, own.place`;
 /** Leaves the runs as they are, pending. */
 const DO_NOT_MARK = 'SELECT workspace_id, run_id, place FROM own';
+
+const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)';
 
 /** @param mark what becomes of the runs, which are locked */
 const storing = (mark: string): string => `
@@ -64,20 +67,21 @@ const storing = (mark: string): string => `
   ), found AS (
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
-      condition_description, field, surface, step_span_id, step_name, excerpt,
-      recommended_actions)
+      condition_description, field, surface, step_span_id, step_name,
+      step_name_matched, excerpt, recommended_actions)
     SELECT done.workspace_id, done.run_id, $1, rule, version, status, severity, category,
            subcategory, description, condition, condition_text, field, surface,
-           decode(span, 'hex'), step,
-           CASE WHEN excerpt IS NULL THEN NULL
-                WHEN (SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)
-                THEN excerpt END,
+           decode(span, 'hex'),
+           CASE WHEN step IS NULL OR NOT step_matched THEN step WHEN ${KEEPS} THEN step END,
+           step_matched,
+           CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
            actions
       FROM done JOIN unnest($17::bigint[], $18::text[], $19::text[], $20::text[], $21::text[],
         $22::text[], $23::text[], $24::text[], $25::smallint[], $26::text[], $27::text[],
-        $28::text[], $29::text[], $30::text[], $31::text[], $32::json[]) WITH ORDINALITY
+        $28::text[], $29::text[], $30::text[], $31::boolean[], $32::text[], $33::json[]) WITH ORDINALITY
         AS t (place, rule, version, status, severity, category, subcategory, description,
-              condition, condition_text, field, surface, span, step, excerpt, actions, said)
+              condition, condition_text, field, surface, span, step, step_matched, excerpt,
+              actions, said)
         ON t.place = done.place
      ORDER BY t.said
     ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
@@ -96,7 +100,8 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
  * Stores the findings of evaluated runs and marks the runs: all of them that are still the
  * caller's, or none.
  *
- * An excerpt is stored only while its workspace is known and does not redact. The workspace's row
+ * An excerpt, and a step's name that is matched text, is stored only while its workspace is known
+ * and does not redact. The workspace's row
  * is locked FOR SHARE to the end of the transaction, which gives its newest version, however long
  * the statement has waited, and keeps out the UPDATE of `setRedaction` (workspaces.ts; FOR KEY
  * SHARE would not). So either the switch waits, and what is stored here is there for it to remove,
@@ -180,6 +185,7 @@ function placedFindings(evaluations: readonly Evaluation[]): PlacedFinding[] {
       place: index + 1,
       finding,
       excerpt: redactExcerpts ? null : finding.excerpt,
+      stepName: redactExcerpts && finding.stepNameMatched ? null : finding.stepName,
     })),
   );
 }
@@ -205,7 +211,7 @@ function runColumns(evaluations: readonly Evaluation[]): unknown[] {
   ];
 }
 
-/** `$17` to `$32` */
+/** `$17` to `$33` */
 function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
   const column = <T>(value: (finding: FindingDraft) => T): T[] =>
     findings.map(({ finding }) => value(finding));
@@ -223,7 +229,8 @@ function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
     column(({ field }) => field),
     column(({ surface }) => surface),
     column(({ stepSpanId }) => stepSpanId),
-    column(({ stepName }) => stepName),
+    findings.map(({ stepName }) => stepName),
+    column(({ stepNameMatched }) => stepNameMatched),
     findings.map(({ excerpt }) => excerpt),
     column(({ recommendedActions }) => JSON.stringify(recommendedActions)),
   ];

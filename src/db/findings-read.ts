@@ -31,7 +31,10 @@ const FACTS = `
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
   f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
-const COLUMNS = `${FACTS}, f.step_name AS "stepName",
+/** The step's name holds matched text; of findings before migration 13 that is known of tools' names. */
+export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
+const COLUMNS = `${FACTS},
+  CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",
   CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
 const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
@@ -202,7 +205,8 @@ export async function settledBefore(database: Database): Promise<Int64> {
 }
 
 /**
- * One page of a workspace's findings, oldest first, without excerpts: the column is not read.
+ * One page of a workspace's findings, oldest first, without excerpts (the column is not read) and
+ * without names of steps that are matched text, whether or not the workspace redacts.
  *
  * @param range its `before` from `settledBefore`, the same for all pages of one reading
  * @param limit most findings of the page
@@ -216,7 +220,8 @@ export async function listFindingFacts(
   limit: number,
 ): Promise<{ findings: FindingFacts[]; next: PageCursor | null }> {
   const { rows } = await database.query<FindingFacts & Place>(
-    `SELECT ${FACTS}, left(f.step_name, ${STEP_NAME_CHARS}) AS "stepName"
+    `SELECT ${FACTS}, CASE WHEN NOT ${MATCHED_NAME}
+                          THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName"
        FROM findings f
       WHERE ${MATCHES}
         AND f.created_at < ${moment('$9')}

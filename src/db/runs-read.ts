@@ -2,12 +2,15 @@
  * Reading runs: the list, the newest arrival first, and one by its id with the days its steps
  * arrived on. What a run's steps say about it is there once it is evaluated.
  */
-import type { Hex16, PageCursor, RunFilter, RunSummary, Severity } from '../model.ts';
+import type { Hex8, Hex16, PageCursor, RunFilter, RunSummary, Severity } from '../model.ts';
 import type { Database } from './database.ts';
+import { MATCHED_NAME } from './findings-read.ts';
 
 /** A run, and between which UTC days (`2026-11-20`) its steps arrived. */
 export interface FoundRun {
   readonly run: RunSummary;
+  /** spans whose names a rule matched, of a workspace that redacts; null is of log records without */
+  readonly redactedSteps: readonly (Hex8 | null)[];
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
 }
@@ -19,7 +22,8 @@ const NAME_CHARS_MAX = 256;
 
 /** Counted over the unique index of a run's findings: at most one per rule. */
 const COLUMNS = `
-  r.run_id AS "runId", r.state, r.evaluation, left(r.name, ${NAME_CHARS_MAX}) AS name,
+  r.run_id AS "runId", r.state, r.evaluation,
+  CASE WHEN found."redactedSteps" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
   left(r.service_name, ${NAME_CHARS_MAX}) AS "serviceName",
   r.agent_name AS "agentName", r.model, r.session_id AS "sessionId", r.user_id AS "userId",
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
@@ -27,11 +31,15 @@ const COLUMNS = `
   r.spans, r.log_records AS "logRecords", r.evaluated_at AS "evaluatedAt",
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
   r.truncated_texts AS "truncatedTexts", r.text_gaps AS "textGaps",
-  r.corpus_version AS "corpusVersion", found.severities,
+  r.corpus_version AS "corpusVersion", found.severities, found."redactedSteps",
   (extract(epoch FROM r.first_arrival_at) * 1000000)::bigint AS "atMicros",
   ${day('r.first_arrival_at')} AS "firstArrivalOn", ${day('r.last_arrival_at')} AS "lastArrivalOn"`;
-const FOUND = `LEFT JOIN LATERAL (
-    SELECT array_agg(f.severity) AS severities FROM findings f
+const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
+  LEFT JOIN LATERAL (
+    SELECT array_agg(f.severity) AS severities,
+           array_agg(encode(f.step_span_id, 'hex'))
+             FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME}) AS "redactedSteps"
+      FROM findings f
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
   ) AS found ON true`;
 const NEWEST_FIRST = 'ORDER BY r.first_arrival_at DESC, r.run_id DESC';
@@ -40,6 +48,7 @@ export const LOOKED_AT_MAX = 10_000;
 
 interface RunRow extends Omit<RunSummary, 'severities'> {
   readonly severities: readonly Severity[] | null;
+  readonly redactedSteps: FoundRun['redactedSteps'] | null;
   readonly atMicros: string;
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
@@ -49,6 +58,7 @@ function toRun({
   atMicros: _,
   firstArrivalOn: _first,
   lastArrivalOn: _last,
+  redactedSteps: _redacted,
   severities,
   ...row
 }: RunRow): RunSummary {
@@ -166,5 +176,6 @@ export async function findRun(
   const [row] = rows;
   if (row === undefined) return null;
   const { firstArrivalOn, lastArrivalOn } = row;
-  return { run: toRun(row), firstArrivalOn, lastArrivalOn };
+  const redactedSteps = row.redactedSteps ?? [];
+  return { run: toRun(row), firstArrivalOn, lastArrivalOn, redactedSteps };
 }

@@ -1,6 +1,7 @@
 /** Workspaces: the tenants every other row belongs to, and whether their excerpts are stored. */
 import { OperatorError } from '../errors.ts';
 import type { Queryable } from './database.ts';
+import { MATCHED_NAME } from './findings-read.ts';
 
 export interface Workspace {
   readonly id: number;
@@ -84,7 +85,7 @@ interface Removal {
 }
 
 /**
- * Removes the excerpts of the newest findings older than `$2`, `$3` (null: of all). The workspace's
+ * Removes the excerpts, and the names of steps that are matched text, of the newest findings older than `$2`, `$3` (null: of all). The workspace's
  * row is locked, so that redaction cannot be switched off while its excerpts go; the findings are
  * locked in one order, so that two who remove at once do not lock each other out.
  */
@@ -100,10 +101,13 @@ const REMOVE = `
      ORDER BY created_at DESC, id DESC LIMIT ${REMOVAL_ROWS}
   ), held AS (
     SELECT f.id FROM looked JOIN findings f ON f.workspace_id = $1 AND f.id = looked.id
-     WHERE f.excerpt IS NOT NULL AND EXISTS (SELECT FROM redacting)
+     WHERE (f.excerpt IS NOT NULL OR (${MATCHED_NAME} AND f.step_name IS NOT NULL))
+       AND EXISTS (SELECT FROM redacting)
      ORDER BY f.created_at DESC, f.id DESC FOR NO KEY UPDATE OF f
   ), removed AS (
-    UPDATE findings AS f SET excerpt = NULL FROM held
+    UPDATE findings AS f
+       SET excerpt = NULL, step_name = CASE WHEN ${MATCHED_NAME} THEN NULL ELSE f.step_name END
+      FROM held
      WHERE f.workspace_id = $1 AND f.id = held.id RETURNING f.id
   ), oldest AS (
     SELECT id, created_at FROM looked ORDER BY created_at, id LIMIT 1
@@ -114,9 +118,9 @@ const REMOVE = `
          (SELECT id FROM oldest) AS id`;
 
 /**
- * Removes the stored excerpts of a workspace that redacts, as `setRedaction` says.
+ * Removes the matched text that a workspace which redacts has stored, as `setRedaction` says.
  *
- * @returns how many there were
+ * @returns of how many findings
  * @throws {OperatorError} when it does not redact (any more)
  */
 export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
@@ -140,7 +144,8 @@ export async function removeExcerpts(database: Queryable, workspaceId: number): 
 
 /**
  * Switches a workspace's redaction. On: from here on no excerpt of it is stored, and when this
- * returns none is left in the table, unless somebody has switched it off meanwhile. Off: the
+ * returns none is left in the table, unless somebody has switched it off meanwhile; the same holds
+ * for names of steps that are matched text (matched-name.ts). Off: the
  * excerpts of what is found later are stored; those removed do not come back.
  *
  * The switch is a statement and a transaction of its own. It waits for those that are storing
@@ -157,7 +162,7 @@ export async function removeExcerpts(database: Queryable, workspaceId: number): 
  * concern of this setting and stays for its retention.
  *
  * @param database not inside a transaction: the switch must be committed before removing begins
- * @returns how many excerpts were removed
+ * @returns how many findings lost their excerpt
  * @throws {OperatorError} when there is no such workspace, or redaction was switched off meanwhile
  */
 export async function setRedaction(

@@ -11,6 +11,7 @@
  */
 import type { FindingDraft, Rule, Step, Surface, SurfaceText } from '../model.ts';
 import { excerptOf } from './excerpt.ts';
+import { isMatchedName } from './matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher.ts';
 import type { StepKind } from './surfaces/convention.ts';
 import { extractSteps, stepKindsOf } from './surfaces/extract.ts';
@@ -161,17 +162,23 @@ export class RunEvaluation {
     const { ruleIndex, textIndex } = hit;
     const { step, surface, text } = at(texts, textIndex);
     const rule = at(this.#matcher.rules, ruleIndex);
-    const excerpt = excerptOf(text, hit, this.#settings.excerptChars);
-    return { ruleIndex, finding: toFinding(rule, hit, at(this.#steps, step), surface, excerpt) };
+    const found = at(this.#steps, step);
+    const stepName = nameOf(found);
+    const place = {
+      surface,
+      stepSpanId: found.spanId,
+      stepName,
+      stepNameMatched: isMatchedName(stepName, surface, text, hit),
+      excerpt: excerptOf(text, hit, this.#settings.excerptChars),
+    };
+    return { ruleIndex, finding: toFinding(rule, hit, place) };
   }
 }
 
 function toFinding(
   rule: Rule,
   { conditionIndex }: Hit,
-  step: Step,
-  surface: Surface,
-  excerpt: string,
+  place: Pick<FindingDraft, 'surface' | 'stepSpanId' | 'stepName' | 'stepNameMatched' | 'excerpt'>,
 ): FindingDraft {
   const condition = at(rule.conditions, conditionIndex);
   return {
@@ -181,14 +188,11 @@ function toFinding(
     severity: rule.severity,
     category: rule.category,
     subcategory: rule.subcategory,
-    description: `${rule.id} "${rule.title}" matched ${SURFACE_WORDS[surface]}`,
+    description: `${rule.id} "${rule.title}" matched ${SURFACE_WORDS[place.surface]}`,
     conditionIndex,
     conditionDescription: condition.description,
     field: condition.field,
-    surface,
-    stepSpanId: step.spanId,
-    stepName: nameOf(step),
-    excerpt,
+    ...place,
     recommendedActions: rule.recommendedActions,
   };
 }

@@ -3,7 +3,7 @@
  * surface, and the beginnings of the texts. Reads steps as the pass does, so that a step without a size is a
  * step no rule was about. Works step by step, because reading 128 KiB of hostile text takes some 30 ms.
  */
-import type { Step, StepOutline, Surface } from '../model.ts';
+import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
 import { extractSteps, type StepExtraction } from './surfaces/extract.ts';
 
 /** A text of a step, as far as it is shown. */
@@ -28,16 +28,24 @@ const RUN_TEXTS_MAX = 500;
 /** A cut that leaves half a character is one character shorter. */
 const HALF = /[\ud800-\udbff]$/;
 
+/** Spans whose names are not shown; null is of log records that name none. */
+type Redacted = readonly (Hex8 | null)[];
+
 /**
  * Outlines steps, one per turn.
  *
  * @param steps of one run, in time order
  * @param cut the steps of which only the beginnings were read, by their index
+ * @param redacted steps whose names a rule matched: they are not shown, nor the same names elsewhere
  */
 export function* outlineInPieces(
   steps: readonly Step[],
   cut: ReadonlySet<number> = new Set(),
+  redacted: Redacted = [],
 ): Generator<void, OutlinedStep[], void> {
+  const hidden = new Set(
+    steps.filter(({ spanId }) => redacted.includes(spanId)).map(({ name }) => name),
+  );
   const outlined: OutlinedStep[] = [];
   let room = RUN_TEXTS_MAX;
   let index = 0;
@@ -46,7 +54,8 @@ export function* outlineInPieces(
     if (step === undefined) break;
     const texts = told.texts.slice(0, Math.min(room, STEP_TEXTS_MAX)).map(shownText);
     room -= texts.length;
-    outlined.push({ outline: outlineOf(step, told, cut.has(index)), texts });
+    const facts = { isCut: cut.has(index), isHidden: hidden.has(step.name) };
+    outlined.push({ outline: outlineOf(step, told, facts), texts });
     index += 1;
     yield;
   }
@@ -58,7 +67,11 @@ function shownText({ surface, text }: StepExtraction['texts'][number]): ShownTex
   return { surface, text: beginning, more: text.length - beginning.length };
 }
 
-function outlineOf(step: Step, { kind, texts }: StepExtraction, isCut: boolean): StepOutline {
+function outlineOf(
+  step: Step,
+  { kind, texts }: StepExtraction,
+  { isCut, isHidden }: { readonly isCut: boolean; readonly isHidden: boolean },
+): StepOutline {
   const sizes = new Map<Surface, { texts: number; bytes: number }>();
   for (const { surface, text } of texts) {
     const before = sizes.get(surface) ?? { texts: 0, bytes: 0 };
@@ -67,7 +80,7 @@ function outlineOf(step: Step, { kind, texts }: StepExtraction, isCut: boolean):
   }
   return {
     source: step.source,
-    name: step.name,
+    name: isHidden ? null : step.name,
     kind,
     spanId: step.spanId,
     parentSpanId: step.parentSpanId,

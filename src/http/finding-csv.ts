@@ -106,7 +106,7 @@ async function* rowsOf(
         finding.ruleStatus,
         finding.surface,
         finding.field,
-        finding.stepName,
+        finding.stepName ?? '',
         finding.stepSpanId ?? '',
         finding.runId,
         finding.id,

@@ -7,10 +7,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Evaluation } from '../../src/db/complete-runs.ts';
 import type { Connection, Queryable } from '../../src/db/database.ts';
 import { type ClaimedRun, claimRuns } from '../../src/db/evaluation-queue.ts';
-import { listFindings } from '../../src/db/findings-read.ts';
+import { listFindingFacts, listFindings } from '../../src/db/findings-read.ts';
+import { findRun, listRuns } from '../../src/db/runs-read.ts';
 import { createWorkspace, listWorkspaces, setRedaction } from '../../src/db/workspaces.ts';
 import { OperatorError } from '../../src/errors.ts';
-import type { Hex16, Severity } from '../../src/model.ts';
+import type { FindingDraft, Hex16, Severity } from '../../src/model.ts';
 import { errorFacts } from '../../src/observe/error-facts.ts';
 import { reasonOf } from '../../src/pool/reason.ts';
 import { completeRun } from '../support/complete-run.ts';
@@ -170,6 +171,66 @@ describe('storing', () => {
       await scratch.database.query('ALTER TABLE findings DROP CONSTRAINT refuses');
     }
     expect(await stored()).toEqual([]);
+  });
+});
+
+describe('a step named after what was matched', () => {
+  const named = (fields: Partial<FindingDraft>) => ({
+    findings: [findingDraft({ excerpt: SAID, stepName: SAID, ...fields })],
+  });
+  const names = async (): Promise<unknown[]> =>
+    (await scratch.rows('SELECT step_name FROM findings ORDER BY run_id')).map(
+      ({ step_name: name }) => name,
+    );
+  const listed = async (): Promise<unknown[]> => {
+    const { findings } = await listFindings(scratch.database, mine, {}, null, 10);
+    return findings.map(({ stepName }) => stepName).reverse();
+  };
+  const exported = async (): Promise<unknown[]> => {
+    const range = { after: null, before: '9000000000000000' };
+    const { findings } = await listFindingFacts(scratch.database, mine, {}, range, 10);
+    return findings.map(({ stepName }) => stepName);
+  };
+
+  test('keeps no name while the workspace redacts, known to the pass or not', async () => {
+    await setRedaction(scratch.database, mine, true);
+    await store(await claimedRun(mine, hex16(1)), named({ stepNameMatched: true }));
+    const known = { ...named({ stepNameMatched: true }), redactExcerpts: true };
+    await store(await claimedRun(mine, hex16(2)), known);
+    await store(await claimedRun(mine, hex16(3)), named({ stepName: 'a plain name' }));
+    expect(await names()).toEqual([null, null, 'a plain name']);
+    expect(await listed()).toEqual([null, null, 'a plain name']);
+  });
+
+  test('loses it when redaction is switched on; no export ever has it', async () => {
+    await store(await claimedRun(mine, hex16(1)), named({ stepNameMatched: true }));
+    await store(await claimedRun(mine, hex16(2)), named({ stepName: 'a plain name' }));
+    expect(await listed()).toEqual([SAID, 'a plain name']);
+    expect(await exported()).toEqual([null, 'a plain name']);
+    expect(await setRedaction(scratch.database, mine, true)).toBe(2);
+    expect(await names()).toEqual([null, 'a plain name']);
+  });
+
+  test('found before that was recorded, is known by the surface', async () => {
+    await store(await claimedRun(), named({ surface: 'tool_name', stepNameMatched: false }));
+    expect(await exported()).toEqual([null]);
+    await scratch.rows('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [mine]);
+    expect(await listed()).toEqual([null]);
+    await setRedaction(scratch.database, mine, true);
+    expect(await names()).toEqual([null]);
+  });
+
+  test('hides the name of the run it is in', async () => {
+    await store(await claimedRun(), named({ stepNameMatched: true }));
+    await scratch.rows('UPDATE runs SET name = $1', [SAID]);
+    const shown = async () => {
+      const { runs } = await listRuns(scratch.database, mine, {}, null, 10);
+      const one = await findRun(scratch.database, mine, hex16(1));
+      return [...runs.map(({ name }) => name), one?.run.name, one?.redactedSteps];
+    };
+    expect(await shown()).toEqual([SAID, SAID, []]);
+    await setRedaction(scratch.database, mine, true);
+    expect(await shown()).toEqual([null, null, [findingDraft().stepSpanId]]);
   });
 });
 

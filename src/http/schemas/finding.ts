@@ -34,7 +34,10 @@ const ruleFactMembers = {
   step: z
     .object({
       span_id: hex8('Null when the step is a log record that names no span.'),
-      name: z.string(),
+      name: z
+        .string()
+        .nullable()
+        .describe("Its sender's. Null where it is matched text, in exports and where redacted."),
     })
     .describe('The first step that matched.'),
 };

@@ -15,7 +15,7 @@ const members = {
   id: hex16('Its trace id, or a hash of service, session and prompt where there is no trace.'),
   state: z.enum(RUN_STATES),
   evaluation: z.enum(EVALUATION_STATES).describe('Was its text matched against the rules?'),
-  name: name.describe('Of its root span.'),
+  name: name.describe('Of its root span. Null where it is redacted, too.'),
   service: name,
   agent: name,
   model: name,
@@ -54,7 +54,7 @@ export const runStep = component(
   z
     .object({
       source: z.enum(['span', 'log']),
-      name: z.string(),
+      name: name.describe('Null where the workspace redacts and a rule matched it.'),
       kind: z.enum([
         'tool',
         'llm',

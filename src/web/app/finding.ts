@@ -1,7 +1,7 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
 import type { Finding, RunSummary } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { stepLink } from './findings.ts';
+import { stepLink, stepName } from './findings.ts';
 import { time, words } from './format.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 
@@ -76,7 +76,7 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
 <p class="lead">${severityBadge(finding.severity)} ${words(finding.category)} · found ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 <p>In the <strong>${words(finding.surface)}</strong> of the step
-<a href="${stepLink(finding)}">${finding.stepName === '' ? 'without a name' : finding.stepName}</a>.
+<a href="${stepLink(finding)}">${stepName(finding)}</a>.
 <span class="soft">The rule asks about <code>${finding.field}</code>.</span></p></section>
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([

@@ -59,6 +59,12 @@ export function stepLink({ runId, stepSpanId }: Pick<Finding, 'runId' | 'stepSpa
   return `/app/runs/${runId}${stepSpanId === null ? '' : `#${stepSpanId}`}`;
 }
 
+/** What a finding's step is called. */
+export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string {
+  if (name === null) return 'a step whose name is redacted';
+  return name === '' ? 'a step without a name' : name;
+}
+
 /** The rows alone, as they are fetched again while the page is open. */
 export function findingRows({ findings, titleOf, nowMs }: FindingsPage): Html {
   return html`<tbody>${findings.map(

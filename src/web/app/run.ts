@@ -2,7 +2,7 @@
 import type { Finding, RunSummary, StepOutline, Surface } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type MarkedRange, marked } from './finding.ts';
-import { stepLink } from './findings.ts';
+import { stepLink, stepName } from './findings.ts';
 import { count, duration, time, words } from './format.ts';
 import { lengthOf, nameOf } from './runs.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
@@ -138,8 +138,11 @@ function leftOut({ outline, texts }: ShownStep, { isRedacted }: RunPage): HtmlVa
   ];
 }
 
-function isOf({ stepSpanId, stepName }: Finding, { outline }: ShownStep): boolean {
-  return stepSpanId === outline.spanId && stepName === outline.name;
+/** By the span's id, and by the name as far as it is shown: log records have the id of their span. */
+function isOf({ stepSpanId, stepName: name }: Finding, { outline }: ShownStep): boolean {
+  if (stepSpanId !== outline.spanId) return false;
+  const isRedacted = stepSpanId !== null && (name === null || outline.name === null);
+  return isRedacted || name === outline.name;
 }
 
 function stepView(step: ShownStep, depth: number, extent: Extent, data: RunPage): Html {
@@ -148,7 +151,7 @@ function stepView(step: ShownStep, depth: number, extent: Extent, data: RunPage)
   const id = outline.source === 'span' ? outline.spanId : null;
   return html`<li class="step depth-${depth}${own.length > 0 && ' found'}"${id !== null && html` id="${id}" tabindex="-1"`}>
 <div class="step-head"><span class="kind">${outline.kind}</span>
-<h3>${outline.name === '' ? '(no name)' : outline.name}</h3>
+<h3>${outline.name === null ? '(name redacted)' : outline.name || '(no name)'}</h3>
 ${outline.statusCode === 2 && html`<span class="badge critical">error</span>`}
 ${when(outline, extent)}</div>
 ${bar(outline, extent)}
@@ -171,7 +174,7 @@ function findingList({ findings, steps, titleOf, run }: RunPage): HtmlValue {
   return html`<section class="panel"><h2>Findings</h2><ul class="plain">${findings.map(
     (finding) => {
       const isShown = steps.some((step) => isOf(finding, step));
-      const name = finding.stepName === '' ? 'a step without a name' : finding.stepName;
+      const name = stepName(finding);
       return html`<li class="hit">${severityBadge(finding.severity)} <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a>
 <span class="soft">${words(finding.surface)} of</span> ${isShown ? html`<a href="${stepLink(finding)}">${name}</a>` : html`<span class="soft">${name}, which is not shown</span>`}</li>`;
     },
@@ -234,7 +237,7 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
 <p class="lead">${words(run.state)}, ${words(run.evaluation)} · arrived ${time(run.firstArrivalAt, nowMs)}${length !== '' && ` · took ${length}`}</p>
 ${about(data)}
 ${findingList(data)}
-${data.isRedacted && html`<p class="notice">This workspace redacts: the texts of steps are not shown.</p>`}
+${data.isRedacted && html`<p class="notice">This workspace redacts: the texts of steps, and names that a rule matched, are not shown.</p>`}
 <h2>Steps</h2>
 ${
   steps.length === 0

@@ -1,3 +1,5 @@
+-- Accounts that belong to one workspace, and names of steps that are customers' text.
+--
 -- An account made through an invitation's link shows that its owner held the link, not that the
 -- e-mail address is theirs. Such an account belongs to the workspace of the link alone
 -- (src/db/workspace-accounts.ts).
@@ -20,3 +22,17 @@ ALTER TABLE users
     AND (email IS NULL) = (workspace_id IS NOT NULL)
   );
 CREATE INDEX users_by_address ON users (lower(address));
+
+-- A step's name is its sender's: where it holds the text that a rule matched (the name of a tool
+-- does), it is customers' text like the excerpt and goes with it. Those found before this know it of
+-- tools' names alone (`surface`).
+ALTER TABLE findings
+  ADD COLUMN step_name_matched boolean NOT NULL DEFAULT false,
+  ALTER COLUMN step_name DROP NOT NULL,
+  -- as with excerpts (0003): ANALYZE keeps no values of it, and what it kept goes
+  ALTER COLUMN step_name TYPE text,
+  ALTER COLUMN step_name SET STATISTICS 0;
+
+UPDATE findings AS f SET step_name = NULL
+  FROM workspaces w
+ WHERE w.id = f.workspace_id AND w.redact_excerpts AND f.surface = 'tool_name';
