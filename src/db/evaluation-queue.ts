@@ -10,34 +10,16 @@
  * newest, and changes nothing. Statements over several runs lock them in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../model.ts';
+import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
 import type { Database } from './database.ts';
-import { type RunTimes, SETTLES_FROM } from './run-times.ts';
+import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';
 
-/** The partial indexes on `runs` name this number too. */
-export const ATTEMPTS_MAX = 5;
 /** Past this without a renewal a process is taken for dead and its runs go to others. */
 const LEASE_SECONDS = 300;
 /** A released run waits this long times its attempts before it is claimed again. */
 const RETRY_DELAY_SECONDS = 10;
 /** Bounds one statement; what is left is given up at the next claim. */
 const GIVE_UP_MAX = 1000;
-/**
- * Of how many due runs per run to claim those are looked for that were claimed before: they are the
- * oldest as a rule. Without a bound each claim would go through the whole backlog (250 ms with
- * 300,000 runs).
- */
-const RETRIES_AMONG = 8;
-
-export interface ClaimSettings extends Pick<RunTimes, 'settleMs' | 'timeoutMs'> {
-  /** most runs taken at once */
-  readonly limit: number;
-  /**
-   * most of them that were claimed before; all by default. Whoever may have ended a process must not
-   * take a whole claim with it every time.
-   */
-  readonly retries?: number;
-}
-
 export interface ClaimedRun extends RunRef {
   readonly attempt: number;
   readonly state: RunState;
@@ -48,59 +30,74 @@ export interface ClaimedRun extends RunRef {
   readonly steps: number;
 }
 
-const isDue = (
-  attempts: string,
-): string => `evaluation = 'pending' AND attempts < ${ATTEMPTS_MAX} AND ${attempts}
-                   AND (lease_until IS NULL OR lease_until < now())`;
 const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
-/** Runs that are due in one way, the oldest first; `$1` is the settling time. */
-const due = (condition: string, limit: string): string => `
-  SELECT * FROM (
-    SELECT workspace_id, run_id FROM runs
-     WHERE ${condition} AND ${SETTLES_FROM} <= now() - make_interval(secs => $1::float8 / 1000)
-     ORDER BY ${SETTLES_FROM} LIMIT ${limit} FOR UPDATE SKIP LOCKED
-  ) AS due`;
+const KINDS = [
+  ['timedOut', 'timed_out'],
+  ['again', 'again'],
+  ['fresh', 'fresh'],
+] as const;
 
-/**
- * Leases finished and settled runs, oldest first; other processes get other runs. A run without a
- * root becomes `timed_out` here, once nothing arrived for `timeoutMs`. Arrivals put neither off for
- * longer than run-times.ts says.
- *
- * Timed out and finished runs are found through an index of their own, so that runs that are merely
- * running cost nothing; timed out ones get at most a quarter (rounded up) and first, so that
- * neither kind waits for the other to run dry. Finished runs that were claimed before come ahead of
- * the fresh ones, for the same reason: those among the oldest of all.
- */
-export async function claimRuns(
-  database: Database,
-  { settleMs, timeoutMs, limit, retries = limit }: ClaimSettings,
-): Promise<ClaimedRun[]> {
-  const hasTimedOut = `${SETTLES_FROM} <= now() - make_interval(secs => $2::float8 / 1000)`;
-  const finished = (attempts: string): string => `${isDue(attempts)} AND state <> 'running'`;
-  const isOld = `${SETTLES_FROM} <= coalesce((
-         SELECT ${SETTLES_FROM} FROM runs WHERE ${finished('true')}
-          ORDER BY ${SETTLES_FROM} OFFSET $3::int * ${RETRIES_AMONG} LIMIT 1), 'infinity')`;
-  const { rows } = await database.query<ClaimedRun>(
-    `UPDATE runs AS r
-        SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
-            attempts = r.attempts + 1,
-            state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
-            settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
-       FROM (${due(`${isDue('true')} AND state = 'running' AND ${hasTimedOut}`, 'ceil($3::int / 4.0)')}
-             UNION ALL
-             ${due(`${finished('attempts > 0')} AND ${isOld}`, '$4::int')}
-             UNION ALL
-             ${due(finished('attempts = 0'), '$3::int')}
-             LIMIT $3::int) AS due
-      WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
+/** `$3` to `$6` are the turns, column by column; `$7` is their sum, for the planner. */
+const CLAIM = `
+  UPDATE runs AS r
+     SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
+         attempts = r.attempts + 1,
+         state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
+         settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
+    FROM (SELECT due.*, turn.place AS turn
+            FROM unnest($3::int[], $4::int[], $5::int[], $6::int[]) WITH ORDINALITY
+                 AS turn (workspace_id, timed_out, again, fresh, place)
+           CROSS JOIN LATERAL (
+             SELECT run.*, row_number() OVER () AS round FROM (${KINDS.map(
+               ([kind, share]) => `
+               SELECT * FROM (
+                 ${dueRuns(kind, 'turn.workspace_id', `turn.${share}`)} FOR UPDATE SKIP LOCKED
+               ) AS ${share}`,
+             ).join(' UNION ALL ')}
+             ) AS run
+           ) AS due LIMIT $7::int) AS due
+   WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
   RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt, r.state,
             ${day('r.first_arrival_at')} AS "firstArrivalOn",
             ${day('r.last_arrival_at')} AS "lastArrivalOn",
-            r.spans + r.log_records AS steps`,
-    [settleMs, timeoutMs, limit, retries],
-  );
-  return rows;
+            r.spans + r.log_records AS steps, due.round::int, due.turn::int`;
+
+/**
+ * Leases finished and settled runs; other processes get other runs. A run without a root becomes
+ * `timed_out` here, once nothing arrived for `timeoutMs`. Arrivals put neither off for longer than
+ * run-times.ts says.
+ *
+ * Workspaces take turns (claim-turns.ts), and each gives its longest waiting runs. Timed out ones get
+ * at most a quarter (rounded up) and first, so that neither kind waits for the other to run dry;
+ * those claimed before come ahead of the fresh ones, for the same reason.
+ *
+ * @param turns remembers where the last claim of this process ended; without it a claim begins with
+ *   the first workspace
+ * @returns in turns too: the first run of each workspace, then the second of each, …
+ */
+export async function claimRuns(
+  database: Database,
+  {
+    retries,
+    ...settings
+  }: Omit<ClaimSettings, 'retries'> & Partial<Pick<ClaimSettings, 'retries'>>,
+  turns: ClaimTurns = new ClaimTurns(),
+): Promise<ClaimedRun[]> {
+  const own = await turns.next(database, { ...settings, retries: retries ?? settings.limit });
+  if (own.length === 0) return [];
+  const { rows } = await database.query<ClaimedRun & { round: number; turn: number }>(CLAIM, [
+    settings.settleMs,
+    settings.timeoutMs,
+    own.map(({ workspaceId }) => workspaceId),
+    own.map(({ timedOut }) => timedOut),
+    own.map(({ again }) => again),
+    own.map(({ fresh }) => fresh),
+    own.reduce((sum, { timedOut, again, fresh }) => sum + timedOut + again + fresh, 0),
+  ]);
+  return rows
+    .sort((one, other) => one.round - other.round || one.turn - other.turn)
+    .map(({ round: _round, turn: _turn, ...run }) => run);
 }
 
 /**

@@ -8,13 +8,13 @@
  */
 import type { Category, Severity } from '../model.ts';
 import type { Database } from './database.ts';
-import { SETTLES_FROM } from './run-times.ts';
+import { waitingRuns } from './due-runs.ts';
 
 const MS_PER_HOUR = 3_600_000;
 const MS_PER_DAY = 24 * MS_PER_HOUR;
 const HOURS = 24;
 const DAYS = 14;
-/** Runs that wait, of all workspaces: more are not counted. */
+/** Runs of a workspace that wait: more are not counted. */
 export const WAITING_MAX = 10_000;
 /** What is over can still change this long: steps that come late, transactions that end late. */
 const CLOSING_MS = MS_PER_HOUR;
@@ -56,7 +56,7 @@ export interface WorkspaceOverview {
     readonly any: boolean;
     /** finished and waiting for the pass */
     readonly waiting: number;
-    /** more than `WAITING_MAX` wait, counting every workspace: `waiting` is at least that many */
+    /** more than `WAITING_MAX` wait: `waiting` is that many */
     readonly moreWait: boolean;
     /** when the longest waiting one was last added to */
     readonly oldestWaitingMs: number | null;
@@ -90,15 +90,15 @@ export const DAY = `
    WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
    GROUP BY severity, category ORDER BY severity, category`;
 
-/** Index `runs_finished`: the condition must be the index's own. */
+/** Indexes `runs_finished` and `runs_claimed`, of the workspace alone. */
 export const WAITING = `
   SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
-         count(*) FILTER (WHERE workspace_id = $1)::int AS waiting,
+         least(count(*), ${WAITING_MAX})::int AS waiting,
          count(*) > ${WAITING_MAX} AS "moreWait",
-         ${MS('min(last_arrival_at) FILTER (WHERE workspace_id = $1)')} AS "oldestWaitingMs"
-    FROM (SELECT workspace_id, last_arrival_at FROM runs
-           WHERE evaluation = 'pending' AND state <> 'running' AND attempts < 5
-           ORDER BY ${SETTLES_FROM} LIMIT ${WAITING_MAX + 1}) AS waiting`;
+         ${MS('min(last_arrival_at)')} AS "oldestWaitingMs"
+    FROM (${waitingRuns('fresh', '$1', `${WAITING_MAX + 1}`)}
+          UNION ALL
+          ${waitingRuns('again', '$1', `${WAITING_MAX + 1}`)}) AS waiting`;
 
 async function hourOf(database: Database, values: readonly number[]): Promise<HourCounts> {
   const { rows } = await database.query<HourRow>(HOUR, [...values]);

@@ -11,6 +11,7 @@
  * All is handed out by turns of workspaces (fair-queue.ts), and little is kept: what has waited here for
  * a second goes back, so that the next claim may choose among all that is due.
  */
+import { ClaimTurns } from '../db/claim-turns.ts';
 import type { Database } from '../db/database.ts';
 import {
   type ClaimedRun,
@@ -81,6 +82,7 @@ interface WaitingRun extends ClaimedRun {
 export class Claims {
   readonly #deps: ClaimsDependencies;
   readonly #settings: RunTimes;
+  readonly #turns = new ClaimTurns();
   readonly #quick = new FairQueue<WaitingRun>();
   readonly #long = new FairQueue<WaitingRun>();
   readonly #apart = new FairQueue<WaitingRun>();
@@ -284,7 +286,9 @@ export class Claims {
       for (const work of this.#owed.splice(0)) await this.#settle(work);
       await this.giveUp();
       await this.#applyMarks();
-      const runs = await claimRuns(database, { ...this.#settings, limit, retries: threads });
+      const { settleMs, timeoutMs } = this.#settings;
+      const settings = { settleMs, timeoutMs, limit, retries: threads };
+      const runs = await claimRuns(database, settings, this.#turns);
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.
       if (this.#isOpen) this.#failure = null;

@@ -447,7 +447,7 @@ test('stopping waits for a claim under way and gives back what it takes', async 
     goOn = resolve;
   });
   const database = beforeEvery(async (text) => {
-    if (!text.includes('SET lease_until = now()') || ++claims < 2) return;
+    if (!text.includes('WITH RECURSIVE visited') || ++claims < 2) return;
     await insertRuns(2, 1, 4);
     await held;
   });

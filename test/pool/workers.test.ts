@@ -4,13 +4,9 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
+import { ATTEMPTS_MAX } from '../../src/db/due-runs.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
-import {
-  ATTEMPTS_MAX,
-  type ClaimedRun,
-  claimRuns,
-  giveUpRuns,
-} from '../../src/db/evaluation-queue.ts';
+import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/evaluation-queue.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
 import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';

@@ -1,0 +1,201 @@
+/**
+ * Whose runs a claim takes. Workspaces come in turns, by their ids, and those that have due runs share
+ * the claim equally; what one does not need goes to the others:
+ *
+ *   last claim ended here ▼
+ *             1 ─ 4 ─ 5 ─ 7 ─ 9 ─ 12 ─►  visited: those with runs waiting, and how many are due
+ *
+ * So a workspace with one due run waits for one turn of the others at most, however much they have. A
+ * claim visits a bounded number of workspaces and counts a bounded number of runs, so that its cost
+ * depends neither on what is waiting nor on how many workspaces there are. Each process has its own
+ * place in the circle.
+ */
+import type { Database } from './database.ts';
+import { type DueKind, dueRuns, nextWorkspace } from './due-runs.ts';
+import type { RunTimes } from './run-times.ts';
+
+export interface ClaimSettings extends Pick<RunTimes, 'settleMs' | 'timeoutMs'> {
+  /** most runs claimed at once */
+  readonly limit: number;
+  /**
+   * most of them that were claimed before. One that ends the process that evaluates it must not take
+   * a whole claim with it every time.
+   */
+  readonly retries: number;
+}
+
+/** How many runs of a workspace are due in each way, or how many of them to claim. */
+export interface Turn extends Readonly<Record<DueKind, number>> {
+  readonly workspaceId: number;
+}
+
+/** Workspaces that one statement visits (about 15 µs each); without a due run the next one goes on. */
+const VISITS_MAX = 500;
+/** Due runs counted for each run to claim: past this, there are workspaces enough to share a claim. */
+const COUNTED_PER_RUN = 16;
+/** Workspaces with more due than they got, which are looked at again when a visit finds few. */
+const BEHIND_MAX = 16;
+/** A claim's share for timed out runs, rounded up. */
+const TIMED_OUT_SHARE = 1 / 4;
+const ID_MAX = 2 ** 31 - 1;
+
+/** `$3` to `$5` bound what is counted of one workspace. OFFSET keeps each count from being repeated. */
+const counts = (workspace: string): string => `(
+  SELECT (SELECT count(*)::int FROM (${dueRuns('timedOut', workspace, '$3::int')}) AS run) AS timed_out,
+         (SELECT count(*)::int FROM (${dueRuns('again', workspace, '$4::int')}) AS run) AS again,
+         (SELECT count(*)::int FROM (${dueRuns('fresh', workspace, '$5::int')}) AS run) AS fresh
+  OFFSET 0)`;
+const next = (['timedOut', 'again', 'fresh'] as const)
+  .map((kind) => `(${nextWorkspace(kind, 'visited.workspace_id')})`)
+  .join(', ');
+const COLUMNS = `workspace_id AS "workspaceId", timed_out AS "timedOut", again, fresh`;
+
+/** Jumps from workspace to workspace, which costs the same however many runs lie between. */
+const VISIT = `
+  WITH RECURSIVE visited AS (
+    SELECT 0 AS visits, $6::int AS workspace_id, 0 AS timed_out, 0 AS again, 0 AS fresh,
+           0 AS found, 0 AS workspaces
+    UNION ALL
+    SELECT visits + 1, next.id, due.timed_out, due.again, due.fresh,
+           found + due.timed_out + due.again + due.fresh,
+           workspaces + (due.timed_out + due.again + due.fresh > 0)::int
+      FROM visited CROSS JOIN LATERAL (SELECT least(${next}) AS id OFFSET 0) AS next
+           CROSS JOIN LATERAL ${counts('next.id')} AS due
+     WHERE visits < ${VISITS_MAX} AND found < $8 AND workspaces < $9 AND next.id <= $7
+  )
+  SELECT ${COLUMNS} FROM visited WHERE visits > 0 ORDER BY visits`;
+
+const VISIT_THESE = `
+  SELECT ${COLUMNS} FROM unnest($6::int[]) AS behind (workspace_id)
+         CROSS JOIN LATERAL ${counts('behind.workspace_id')} AS due`;
+
+const total = ({ timedOut, again, fresh }: Turn): number => timedOut + again + fresh;
+const isDue = (turn: Turn): boolean => total(turn) > 0;
+const sum = (amounts: readonly number[]): number => amounts.reduce((all, one) => all + one, 0);
+
+/**
+ * Shares an amount out equally; what one cannot use goes to the others.
+ *
+ * @param wanted what each gets at most
+ * @param first who is given first, and so one more of a remainder
+ */
+export function shareOut(amount: number, wanted: readonly number[], first = 0): number[] {
+  const shares = wanted.map(() => 0);
+  const order = [...wanted.keys()].map((place) => (place + first) % wanted.length);
+  let left = amount;
+  let open = order.filter((index) => (wanted[index] ?? 0) > 0);
+  while (left > 0 && open.length > 0) {
+    const each = Math.max(1, Math.floor(left / open.length));
+    for (const index of open) {
+      const more = Math.min(each, (wanted[index] ?? 0) - (shares[index] ?? 0), left);
+      shares[index] = (shares[index] ?? 0) + more;
+      left -= more;
+    }
+    open = open.filter((index) => (shares[index] ?? 0) < (wanted[index] ?? 0));
+  }
+  return shares;
+}
+
+/** Where one process is in the circle of workspaces. */
+export class ClaimTurns {
+  /** the workspace after which the next claim begins */
+  #last = 0;
+  /** workspaces that had more due than they got */
+  #behind: readonly number[] = [];
+
+  /**
+   * How many runs to claim, and whose: timed out ones a quarter of the claim at most, rounded up; of
+   * those claimed before `retries`; the others are fresh.
+   *
+   * @returns in the order of turns; empty when nothing is due
+   */
+  async next(database: Database, settings: ClaimSettings): Promise<Turn[]> {
+    const start = this.#last;
+    const visited = await this.#look(database, settings);
+    const wanted = (kind: DueKind): number[] => visited.map((turn) => turn[kind]);
+    const { limit } = settings;
+    const timedOut = shareOut(Math.ceil(limit * TIMED_OUT_SHARE), wanted('timedOut'));
+    let left = limit - sum(timedOut);
+    // They are so few at a time that who is first must differ, or some would never be.
+    const first = Math.floor(Math.random() * visited.length);
+    const again = shareOut(Math.min(settings.retries, left), wanted('again'), first);
+    left -= sum(again);
+    const fresh = shareOut(left, wanted('fresh'));
+    const turns = visited.map(({ workspaceId }, index) => ({
+      workspaceId,
+      timedOut: timedOut[index] ?? 0,
+      again: again[index] ?? 0,
+      fresh: fresh[index] ?? 0,
+    }));
+    this.#note(start, visited, turns);
+    return turns.filter(isDue);
+  }
+
+  /** Whoever was not reached is the first next time. */
+  #note(start: number, visited: readonly Turn[], turns: readonly Turn[]): void {
+    const isUnserved = ({ timedOut, fresh }: Turn, index: number): boolean =>
+      (timedOut > 0 && turns[index]?.timedOut === 0) || (fresh > 0 && turns[index]?.fresh === 0);
+    const unserved = visited.findIndex(isUnserved);
+    if (unserved >= 0) this.#last = visited[unserved - 1]?.workspaceId ?? start;
+    this.#behind = visited
+      .filter((turn, index) => total(turn) > total(turns[index] ?? turn))
+      .map(({ workspaceId }) => workspaceId)
+      .slice(0, BEHIND_MAX);
+  }
+
+  /** Workspaces with due runs: enough for a claim, or all there are. */
+  async #look(database: Database, settings: ClaimSettings): Promise<Turn[]> {
+    const start = this.#last;
+    const found: Turn[] = [];
+    let [after, upTo] = [start, ID_MAX];
+    for (;;) {
+      const runs = settings.limit * COUNTED_PER_RUN - sum(found.map(total));
+      const workspaces = settings.limit - found.length;
+      const visited = await visit(database, settings, VISIT, [after, upTo, runs, workspaces]);
+      const due = visited.filter(isDue);
+      found.push(...due);
+      after = visited.at(-1)?.workspaceId ?? after;
+      this.#last = after;
+      if (sum(due.map(total)) >= runs || due.length >= workspaces) return found;
+      if (visited.length < VISITS_MAX) {
+        // Nobody is left up to there: the circle goes on with the first, or is complete.
+        this.#last = 0;
+        if (start === 0 || upTo === start) return found;
+        [after, upTo] = [0, start];
+      } else if (found.length > 0 || this.#behind.length > 0) {
+        return await this.#addBehind(database, settings, found);
+      }
+    }
+  }
+
+  /** Where few are due, those that were left with more than they got make a claim worth it. */
+  async #addBehind(
+    database: Database,
+    settings: ClaimSettings,
+    found: readonly Turn[],
+  ): Promise<Turn[]> {
+    const others = this.#behind.filter((id) => found.every((turn) => turn.workspaceId !== id));
+    this.#behind = [];
+    const behind = await visit(database, settings, VISIT_THESE, [others]);
+    return [...found, ...behind.filter(isDue)];
+  }
+}
+
+async function visit(
+  database: Database,
+  { settleMs, timeoutMs, limit, retries }: ClaimSettings,
+  text: string,
+  values: readonly unknown[],
+): Promise<Turn[]> {
+  const timedOutMax = Math.ceil(limit * TIMED_OUT_SHARE);
+  const { rows } = await database.query<Turn>(text, [
+    settleMs,
+    timeoutMs,
+    timedOutMax,
+    retries,
+    // One more, which says that there is more.
+    limit + 1,
+    ...values,
+  ]);
+  return rows;
+}

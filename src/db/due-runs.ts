@@ -1,0 +1,65 @@
+/**
+ * The three ways in which a run is due, as SQL: each with the partial index of `runs` that holds such
+ * runs of a workspace beside each other (migration 0009), in the order in which they are claimed.
+ *
+ *   timed out  no root, and silent for RUN_TIMEOUT_MS
+ *   again      claimed before; its lease has run out, or it was released
+ *   fresh      finished, settled and never claimed
+ *
+ * The conditions must be the indexes' own, and the order too: it keeps the planner from any other
+ * index, which would lead through all runs of a workspace, evaluated ones included.
+ */
+import { SETTLES_FROM } from './run-times.ts';
+
+/** The partial indexes on `runs` name this number too. */
+export const ATTEMPTS_MAX = 5;
+
+/** What a statement that uses them has as its first two parameters, in milliseconds. */
+const SETTLE = 'make_interval(secs => $1::float8 / 1000)';
+const TIMEOUT = 'make_interval(secs => $2::float8 / 1000)';
+const LEASE_END = `coalesce(lease_until, '-infinity')`;
+
+interface WayToBeDue {
+  /** the index's condition */
+  readonly waits: string;
+  /** the index's columns after the workspace */
+  readonly order: string;
+  readonly isDue: string;
+}
+
+export type DueKind = 'timedOut' | 'again' | 'fresh';
+
+export const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
+  timedOut: {
+    waits: `evaluation = 'pending' AND state = 'running' AND attempts < ${ATTEMPTS_MAX}`,
+    order: SETTLES_FROM,
+    isDue: `${SETTLES_FROM} <= now() - ${TIMEOUT}`,
+  },
+  again: {
+    waits: `evaluation = 'pending' AND state <> 'running' AND attempts > 0 AND attempts < ${ATTEMPTS_MAX}`,
+    order: `${LEASE_END}, ${SETTLES_FROM}`,
+    isDue: `${LEASE_END} < now() AND ${SETTLES_FROM} <= now() - ${SETTLE}`,
+  },
+  fresh: {
+    waits: `evaluation = 'pending' AND state <> 'running' AND attempts = 0`,
+    order: SETTLES_FROM,
+    isDue: `${SETTLES_FROM} <= now() - ${SETTLE}`,
+  },
+};
+
+/** Runs of a workspace that are due in one way, the longest waiting first. */
+export const dueRuns = (kind: DueKind, workspace: string, limit: string): string => `
+  SELECT workspace_id, run_id FROM runs
+   WHERE workspace_id = ${workspace} AND ${DUE[kind].waits} AND ${DUE[kind].isDue}
+   ORDER BY ${DUE[kind].order} LIMIT ${limit}`;
+
+/** The first workspace after another that has a run waiting in one way, due or not. */
+export const nextWorkspace = (kind: DueKind, after: string): string => `
+  SELECT workspace_id FROM runs WHERE workspace_id > ${after} AND ${DUE[kind].waits}
+   ORDER BY workspace_id, ${DUE[kind].order} LIMIT 1`;
+
+/** Runs of a workspace that wait in one way, due or not, those that are due first ahead. */
+export const waitingRuns = (kind: DueKind, workspace: string, limit: string): string => `
+  (SELECT last_arrival_at FROM runs
+    WHERE workspace_id = ${workspace} AND ${DUE[kind].waits}
+    ORDER BY ${DUE[kind].order} LIMIT ${limit})`;
