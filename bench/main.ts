@@ -12,6 +12,7 @@ import { reportIngest, reportMemory } from './ingest/report.ts';
 import type { IngestOptions } from './ingest/result.ts';
 import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
+import { loopDelayBench, reportLoopDelay } from './loop-delay.ts';
 import { matchBench, reportMatch } from './match.ts';
 import { type PassOptions, passBench } from './pass.ts';
 import { reportPass } from './pass-report.ts';
@@ -91,6 +92,16 @@ program
   .description('request bytes to COPY bytes, beside JSON.parse of the same body')
   .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
   .action(({ rounds }: { rounds: number }) => reportDecode(decodeBench(rounds)));
+program
+  .command('loop-delay')
+  .description(
+    'how long one request holds the event loop at most, by the worst bodies that are known',
+  )
+  .option('--rounds <number>', 'rounds of every body', positive, 3)
+  .option('--mib <number>', 'size of the largest bodies', positive, 60)
+  .action(async ({ rounds, mib }: { rounds: number; mib: number }) =>
+    reportLoopDelay(await loopDelayBench(rounds, mib)),
+  );
 program
   .command('store')
   .description('how rows are kept: compression, indexes, batches, connections, settings')

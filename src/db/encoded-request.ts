@@ -59,6 +59,11 @@ const RUN_BYTES = 256;
 /** A mark of a session. */
 const MARK_BYTES = 128;
 const CONTENT_BYTES = 256;
+/**
+ * UTF-16 units of the resources, scopes and metrics of a request: they go to PostgreSQL as parameters of one
+ * statement, which is written in one turn of the event loop.
+ */
+const ORIGIN_UNITS_MAX = 4 * 1024 * 1024;
 /** A string takes up to two bytes per character. */
 const TEXT_BYTES_PER_UNIT = 2;
 
@@ -77,7 +82,12 @@ function encodeRows<Row>(
   }
 }
 
-/** What a request holds in memory while it waits: its rows, and what is stored beside them. */
+/**
+ * What a request holds in memory while it waits: its rows, and what is stored beside them.
+ *
+ * @throws {SluiceError} `body_too_large` when its resources, scopes and metrics hold more text than one statement
+ *   may carry
+ */
 export function heldBytes({
   chunks,
   resources,
@@ -88,15 +98,29 @@ export function heldBytes({
   let bytes = OVERHEAD_BYTES + sessionMarks.length * MARK_BYTES;
   for (const { name } of runs) bytes += RUN_BYTES + textBytes(name?.length ?? 0);
   for (const chunk of chunks.values()) bytes += chunk.length;
-  for (const row of resources) {
-    const resource = row.attributes.length + row.schemaUrl.length;
-    const scope = row.scopeAttributes.length + row.scopeSchemaUrl.length;
-    bytes += textBytes(resource + scope + row.scopeName.length + row.scopeVersion.length);
+  let units = 0;
+  for (const row of resources) units += unitsOfResource(row);
+  for (const row of metrics) units += unitsOfMetric(row);
+  if (units > ORIGIN_UNITS_MAX) {
+    throw new SluiceError(
+      'body_too_large',
+      `The body's resources, scopes and metrics hold more than ${ORIGIN_UNITS_MAX} characters; ` +
+        'send smaller batches.',
+    );
   }
-  for (const { metadata, description, name, unit } of metrics) {
-    bytes += textBytes(metadata.length + description.length + name.length + unit.length);
-  }
-  return bytes;
+  const contents = resources.length + metrics.length;
+  return bytes + contents * CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
+}
+
+/** UTF-16 units of what is stored once for many rows. */
+export function unitsOfResource(row: ResourceRow): number {
+  const resource = row.attributes.length + row.schemaUrl.length;
+  const scope = row.scopeAttributes.length + row.scopeSchemaUrl.length;
+  return resource + scope + row.scopeName.length + row.scopeVersion.length;
+}
+
+export function unitsOfMetric({ metadata, description, name, unit }: MetricRow): number {
+  return metadata.length + description.length + name.length + unit.length;
 }
 
 const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;

@@ -28,7 +28,7 @@ import { createSignInLimiter } from '../http/sign-in-limiter.ts';
 import type { Events } from '../observe/events.ts';
 import { loadDocumentation, pageAssets, pathsOf } from './documents.ts';
 import { keepKeyUse } from './key-use.ts';
-import { LargeBodies } from './large-bodies.ts';
+import { createLargeBodies } from './large-bodies.ts';
 import { peopleOf } from './people.ts';
 import { programVersion } from './program-version.ts';
 import { dashboardReader, findingReader, runReader } from './readers.ts';
@@ -108,7 +108,7 @@ export function createAcceptor(
   const runTimes = runTimesOf(config);
   const writer = new CopyWriter(database, { inflightBytesMax, runTimes, ...room }, events);
   stops.add('writer', () => writer.close());
-  const largeBodies = new LargeBodies();
+  const largeBodies = createLargeBodies();
   stops.add('decoder of large bodies', () => largeBodies.close());
   const authenticator = createAuthenticator({
     digest: digestKey,
@@ -129,7 +129,7 @@ export function createAcceptor(
       maxBodyBytes,
       maxDecodedBodyBytes,
       keepRejected: (rejected) => keepRejectedRequest(database, rejected),
-      decode: createDecoder(writer, (...body) => largeBodies.decode(...body)),
+      decode: createDecoder(writer, largeBodies.decode),
       events,
     },
     read: {

@@ -5,7 +5,12 @@
  */
 import { parentPort } from 'node:worker_threads';
 
-import { type EncodedRequest, encodeWithRuns, heldBytes } from '../db/encoded-request.ts';
+import {
+  type EncodedRequest,
+  encodeWithRuns,
+  unitsOfMetric,
+  unitsOfResource,
+} from '../db/encoded-request.ts';
 import {
   isSessionRecord,
   type LogRun,
@@ -24,8 +29,8 @@ import {
 } from './decode-words.ts';
 import { parsePlainly, type ReadyRequest, scanOrNull } from './request-decoder.ts';
 
-/** Bytes that the items of one message take in memory, unless it is one item. */
-const PART_BYTES_MAX = 1024 * 1024;
+/** UTF-16 units of the items of one message, unless it is one item. */
+const PART_UNITS_MAX = 512 * 1024;
 
 type Order = Extract<ToDecodeThread, { kind: 'decode' }>;
 type Port = NonNullable<typeof parentPort>;
@@ -110,33 +115,28 @@ async function decode(
   return { signal, rejections, replacedCharacters, encoded };
 }
 
-const NO_LISTS = { chunks: new Map(), resources: [], metrics: [], runs: [], sessionMarks: [] };
 const EMPTY: Lists = { resources: [], metrics: [], runs: [], sessionMarks: [] };
 
 /** The lists in parts, each small enough to be taken apart in a few milliseconds. */
 function* partsOf({ resources, metrics, runs, sessionMarks }: EncodedRequest): Generator<Lists> {
   for (const part of slices(runs)) yield { ...EMPTY, runs: part };
   for (const part of slices(sessionMarks)) yield { ...EMPTY, sessionMarks: part };
-  const sizeOfResource = (row: Lists['resources'][number]) =>
-    heldBytes({ ...NO_LISTS, resources: [row] });
-  for (const part of bySize(resources, sizeOfResource)) yield { ...EMPTY, resources: part };
-  const sizeOfMetric = (row: Lists['metrics'][number]) =>
-    heldBytes({ ...NO_LISTS, metrics: [row] });
-  for (const part of bySize(metrics, sizeOfMetric)) yield { ...EMPTY, metrics: part };
+  for (const part of bySize(resources, unitsOfResource)) yield { ...EMPTY, resources: part };
+  for (const part of bySize(metrics, unitsOfMetric)) yield { ...EMPTY, metrics: part };
 }
 
 function* bySize<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Generator<Row[]> {
   let part: Row[] = [];
-  let bytes = 0;
+  let units = 0;
   for (const row of rows) {
     const size = sizeOf(row);
-    if (part.length >= PART_ITEMS_MAX || (part.length > 0 && bytes + size > PART_BYTES_MAX)) {
+    if (part.length >= PART_ITEMS_MAX || (part.length > 0 && units + size > PART_UNITS_MAX)) {
       yield part;
       part = [];
-      bytes = 0;
+      units = 0;
     }
     part.push(row);
-    bytes += size;
+    units += size;
   }
   if (part.length > 0) yield part;
 }

@@ -188,7 +188,7 @@ test('a large resource with many scopes is left to the plain way', () => {
     Buffer.from(
       `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${Array(scopes).fill('{}')}]}]}`,
     );
-  expect(compare('traces', body(10))).toBe(true);
+  expect(compare('traces', body(4))).toBe(true);
   expect(compare('traces', body(100))).toBe(false);
 });
 

@@ -41,11 +41,11 @@ interface Frame {
   readonly scope: FieldTable;
 }
 
-/** Characters of resource text that one resource's scopes may cause to be read. */
-const ORIGIN_WORK_MAX = 4 * 1024 * 1024;
+/** Characters of resource text that one resource's scopes may cause to be read; one piece may read all. */
+const ORIGIN_WORK_MAX = 512 * 1024;
 
-/** Scopes of a resource whose rows are given their origin before a pause: about a millisecond's worth. */
-const SCOPES_PER_PIECE = 128;
+/** What giving a scope's rows their origin costs beside reading its text, in bytes of a piece. */
+const SCOPE_BYTES = 1024;
 
 const LIST = 0;
 const ORIGIN = 1;
@@ -162,8 +162,13 @@ function* scanResource(frame: Frame, signal: Signal, sink: RowSink): Pieces<void
     }
   }
   checkOriginWork(resource, scopes.length);
-  for (const [index, scope] of scopes.entries()) {
-    if (index % SCOPES_PER_PIECE === SCOPES_PER_PIECE - 1) yield;
+  let work = 0;
+  for (const scope of scopes) {
+    work += SCOPE_BYTES + resource.origin.length + scope.origin.length;
+    if (work > PIECE_BYTES) {
+      work = 0;
+      yield;
+    }
     if (scope.hasLogWithoutTrace) leaveSessionProduct(resource, scope);
     const origin = originOf(resource.origin, resource.schemaUrl, scope.origin, scope.schemaUrl);
     if (scope.number >= 0) sink.setOrigin(scope.number, origin);

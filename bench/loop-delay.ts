@@ -1,0 +1,114 @@
+/**
+ * How long does one request hold the event loop at most? A real server is sent each of the worst bodies that are
+ * known, one after the other, and asked for the worst run; a probe inside of it counts the CPU time of every turn.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+import { median } from './harness.ts';
+import { markdownTable, replaceMeasured } from './ingest/markdown.ts';
+import { canWatchTurns, watchTurns } from './loop-delay/turns.ts';
+import { type WorstBody, worstBodies } from './loop-delay/worst-bodies.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
+import { startServer } from './server-under-test.ts';
+
+const MIB = 1024 * 1024;
+const TARGET_MS = 50;
+const PATHS = { traces: '/v1/traces', logs: '/v1/logs', metrics: '/v1/metrics' } as const;
+
+interface Measured {
+  readonly name: string;
+  readonly bytes: number;
+  readonly status: number;
+  /** of each round */
+  readonly longestMs: readonly number[];
+  readonly answeredMs: readonly number[];
+}
+
+export interface LoopDelayResult {
+  readonly name: 'loop-delay';
+  readonly question: string;
+  readonly machine: MachineFacts;
+  readonly rounds: number;
+  readonly measured: readonly Measured[];
+}
+
+/** @param bodyMib size of the largest bodies, at most 63 */
+export async function loopDelayBench(rounds: number, bodyMib: number): Promise<LoopDelayResult> {
+  if (!canWatchTurns) throw new Error('this benchmark reads /proc/thread-self/schedstat');
+  const machine = machineFacts();
+  const watch = watchTurns();
+  const limits = { MAX_BODY_BYTES: String(64 * MIB), MAX_DECODED_BODY_BYTES: String(64 * MIB) };
+  const server = await startServer({ ...limits, ...watch.settings });
+  const send = async ({ signal, body }: WorstBody, encoding?: string) =>
+    await fetch(`${server.observeUrl}${PATHS[signal]}`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${server.agentKey}`,
+        'content-type': 'application/json',
+        ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+      },
+      body: encoding === undefined ? body : await promisify(gzip)(body),
+    });
+  const found = new Map<string, Measured>();
+  const measure = async (one: WorstBody, name: string, encoding?: string): Promise<void> => {
+    watch.longestMs();
+    const startedAt = performance.now();
+    const answer = await send(one, encoding);
+    await answer.arrayBuffer();
+    const before = found.get(name);
+    const measured = {
+      name,
+      bytes: one.body.length,
+      status: answer.status,
+      longestMs: [...(before?.longestMs ?? []), watch.longestMs()],
+      answeredMs: [...(before?.answeredMs ?? []), Math.round(performance.now() - startedAt)],
+    };
+    found.set(name, measured);
+    process.stderr.write(`${name}: ${measured.status}, ${measured.longestMs.at(-1)} ms\n`);
+  };
+  try {
+    // Nothing is compiled yet in a server that has just begun; that is measured too, by the first round.
+    for (let round = 0; round < rounds; round += 1) {
+      for (const body of worstBodies(bodyMib * MIB)) {
+        await measure(body, body.name);
+        if (round === 0 && body.name.startsWith('ordinary')) {
+          await measure(body, `${body.name}, gzip`, 'gzip');
+        }
+      }
+    }
+  } finally {
+    await server.close();
+    watch.close();
+  }
+  const question =
+    'CPU time of the longest turn of the event loop, by the worst bodies that are known';
+  return { name: 'loop-delay', question, machine, rounds, measured: [...found.values()] };
+}
+
+/** Prints a result, writes it as JSON and into docs/performance.md. */
+export function reportLoopDelay(result: LoopDelayResult): void {
+  const { machine, rounds, measured } = result;
+  const rows = measured.map(({ name, bytes, status, longestMs, answeredMs }) => [
+    name,
+    (bytes / MIB).toFixed(1),
+    String(status),
+    Math.max(...longestMs).toFixed(0),
+    (median(answeredMs) / 1000).toFixed(1),
+  ]);
+  const longest = Math.max(...measured.flatMap(({ longestMs }) => longestMs));
+  const verdict = longest <= TARGET_MS ? 'reached' : '**missed**';
+  const page = [
+    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
+      `${machine.loadBefore}; the longest of ${rounds} rounds. Target: at most ${TARGET_MS} ms; ` +
+      `measured ${longest.toFixed(0)} ms: ${verdict}.`,
+    '',
+    markdownTable(['body', 'MiB', 'answer', 'longest turn, ms', 'answered after, s'], rows),
+  ].join('\n');
+  process.stdout.write(`${page}\n`);
+  const json = new URL('results/loop-delay.json', import.meta.url);
+  writeFileSync(json, `${JSON.stringify(result, null, 2)}\n`);
+  const path = new URL('../docs/performance.md', import.meta.url);
+  writeFileSync(path, replaceMeasured(readFileSync(path, 'utf8'), 'loop-delay', page));
+}
