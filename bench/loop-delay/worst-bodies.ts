@@ -126,7 +126,7 @@ export function* worstBodies(bytes: number): Generator<WorstBody> {
       ['{"resourceSpans":[', ']}'],
       (at) =>
         `{"resource":{"attributes":[${attribute(`${at}`, 'b')}]},"scopeSpans":[{"spans":[${span(at)}]}]}`,
-      30_000,
+      15_000,
     ),
   );
   yield traces(
@@ -135,7 +135,7 @@ export function* worstBodies(bytes: number): Generator<WorstBody> {
       bytes,
       ['{"resourceSpans":[{"scopeSpans":[', ']}]}'],
       (at) => `{"scope":{"name":"${at}"},"spans":[${span(at)}]}`,
-      40_000,
+      15_000,
     ),
   );
   yield traces(
@@ -211,7 +211,7 @@ export function* worstBodies(bytes: number): Generator<WorstBody> {
   const point = '{"timeUnixNano":"1","asInt":"1"}';
   yield metrics(
     'many metrics',
-    list(bytes, METRICS, (at) => `{"name":"${at}","gauge":{"dataPoints":[${point}]}}`, 30_000),
+    list(bytes, METRICS, (at) => `{"name":"${at}","gauge":{"dataPoints":[${point}]}}`, 15_000),
   );
   yield metrics(
     'a metric with many points',

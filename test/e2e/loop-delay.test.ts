@@ -1,0 +1,182 @@
+/**
+ * Nothing that anybody may send or ask holds the event loop for long: every decoder is given the worst bodies that
+ * are known, and every route of the server's own table its worst question, while a probe inside the server counts
+ * the CPU time of each turn.
+ *
+ * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). What is asserted here is five times as
+ * much, of CPU time and not of time of day, so that neither a busy machine nor a garbage collection fails it; the
+ * defects that it is about took 1,300 ms and more.
+ */
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { canWatchTurns, watchTurns } from '../../bench/loop-delay/turns.ts';
+import { worstBodies } from '../../bench/loop-delay/worst-bodies.ts';
+import { addPerson } from '../support/people.ts';
+import { Browser } from './browser.ts';
+import { type Answer, type Gateway, type Keys, openGateway, request } from './gateway.ts';
+import { nameOf, routesOf } from './routes.ts';
+import { fillLists, worstRuns } from './worst-workspace.ts';
+
+const LONGEST_MS = 250;
+const MIB = 1024 * 1024;
+const BODY_BYTES = 12 * MIB;
+const GIANT_STEP_BYTES = 24 * MIB;
+const PATHS = { traces: '/v1/traces', logs: '/v1/logs', metrics: '/v1/metrics' } as const;
+/** A body outside of ingest may have 16 KiB. */
+const FORM_BYTES = 16_000;
+const LISTENERS = ['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'] as const;
+
+const watch = watchTurns();
+let gateway: Gateway;
+let keys: Keys & { readonly id: number };
+let runIds: readonly string[];
+let findingId: string;
+
+/** Sends a body as it is, or compressed. */
+async function send(path: string, body: Buffer, encoding?: string): Promise<Answer> {
+  return await request(`${gateway.server.observeUrl}${path}`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${keys.agent}`,
+      'content-type': 'application/json',
+      ...(encoding === undefined ? {} : { 'content-encoding': encoding }),
+    },
+    body,
+  });
+}
+
+beforeAll(async () => {
+  gateway = await openGateway({
+    ...watch.settings,
+    MAX_BODY_BYTES: String(64 * MIB),
+    RUN_SETTLE_MS: '600000',
+  });
+  keys = await gateway.addWorkspace('worst');
+  await gateway.database.query("UPDATE workspaces SET plan = 'enterprise'");
+  const runs = worstRuns(GIANT_STEP_BYTES);
+  runIds = runs.map(({ runId }) => runId);
+  for (const { body } of runs) {
+    expect((await send(PATHS.traces, Buffer.from(JSON.stringify(body)))).status).toBe(200);
+  }
+  const rules = await request(`${gateway.server.baseUrl}/platform/v1/atr/rules?per_page=500`, {
+    headers: { authorization: `Bearer ${keys.workspace}` },
+  });
+  const ruleIds = (JSON.parse(rules.text) as { rules: { id: string }[] }).rules.map(({ id }) => id);
+  await fillLists(gateway.database, keys.id, ruleIds, runIds);
+  const { rows } = await gateway.database.query<{ id: string }>(
+    'SELECT id FROM findings WHERE workspace_id = $1 LIMIT 1',
+    [keys.id],
+  );
+  findingId = rows[0]?.id ?? '';
+});
+afterAll(async () => {
+  await gateway.close();
+  watch.close();
+});
+
+/** What a turn took at most while `work` was done. */
+async function longestOf(work: () => Promise<unknown>): Promise<number> {
+  watch.longestMs();
+  await work();
+  // One round more, so that the turn that answered is counted.
+  await request(`${gateway.server.baseUrl}/health`);
+  return watch.longestMs();
+}
+
+describe.runIf(canWatchTurns)('the longest turn of the event loop', () => {
+  test('is found by the probe', async () => {
+    // Start-up has parsed the corpus' snapshot and rendered the documentation.
+    expect(watch.longestMs()).toBeGreaterThan(0);
+  });
+
+  describe('while a body is decoded and stored', () => {
+    test.each([...worstBodies(BODY_BYTES)].map((one) => [one.name, one] as const))(
+      '%s',
+      async (_, { signal, body, status }) => {
+        const longest = await longestOf(async () => {
+          expect((await send(PATHS[signal], body)).status).toBe(status);
+        });
+        expect(longest).toBeLessThan(LONGEST_MS);
+      },
+    );
+
+    test.each([
+      ['dense', Buffer.from(`{"resourceSpans":[]}${' '.repeat(60 * MIB)}`), 200],
+      ['too large', Buffer.alloc(80 * MIB, ' '), 413],
+      ['small', Buffer.from(JSON.stringify({ a: Array(20_000).fill('text') })), 200],
+    ])('a gzip body that is %s', async (_, body, status) => {
+      const compressed = gzipSync(body);
+      const longest = await longestOf(async () => {
+        expect((await send(PATHS.traces, compressed, 'gzip')).status).toBe(status);
+      });
+      expect(longest).toBeLessThan(LONGEST_MS);
+    });
+  });
+
+  describe('while a route answers', () => {
+    const routes = LISTENERS.flatMap((listener) =>
+      routesOf(listener).map((route) => [listener, nameOf(route)] as const),
+    );
+
+    /** As much as a list gives, and long texts where a filter takes some. */
+    const QUERY = `?limit=500&per_page=500&q=${'a'.repeat(200)}`;
+    const QUERIES = ['', '?limit=500', '?per_page=500', QUERY];
+    /** Bodies that are as large as they may be, of the kinds that are taken. */
+    const BODIES = [
+      ['application/json', `{"a":${'['.repeat(FORM_BYTES / 2)}${']'.repeat(FORM_BYTES / 2 - 10)}}`],
+      ['application/json', `{"name":"${'\\u0001'.repeat(FORM_BYTES / 6)}"}`],
+      [
+        'application/json',
+        `{${Array.from({ length: FORM_BYTES / 10 }, (_, at) => `"${at}":1`).join()}}`,
+      ],
+      ['application/x-www-form-urlencoded', 'a=%25&'.repeat(FORM_BYTES / 6)],
+    ] as const;
+
+    test.each(routes)('%s: %s', async (listener, route) => {
+      const [method = '', pattern = ''] = route.split(' ');
+      const { server, database } = gateway;
+      const site = {
+        PORT: server.baseUrl,
+        OBSERVE_PORT: server.observeUrl,
+        ADMIN_PORT: new URL(server.metricsUrl).origin,
+      }[listener];
+      const person = await addPerson(database, keys.id, 'owner');
+      const ask = async (runId: string, query: string, body?: readonly [string, string]) => {
+        const ids: Readonly<Record<string, string>> = {
+          runId,
+          findingId,
+          ruleId: 'ATR-2026-00001',
+        };
+        const path = pattern.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => ids[name] ?? '1');
+        const isApi =
+          pattern.startsWith('/platform/') ||
+          pattern.startsWith('/api/') ||
+          pattern.startsWith('/v1/');
+        const key =
+          pattern.includes('ingest') || pattern.startsWith('/v1/') ? keys.agent : keys.workspace;
+        return await new Browser(site, isApi ? null : person.token).send(
+          method,
+          `${path}${query}`,
+          {
+            headers: {
+              ...(isApi ? { authorization: `Bearer ${key}` } : {}),
+              ...(body === undefined ? {} : { 'content-type': body[0] }),
+            },
+            ...(body === undefined ? {} : { body: body[1] }),
+          },
+        );
+      };
+      const longest = await longestOf(async () => {
+        if (method === 'GET') {
+          const runs = pattern.includes('{runId}') ? runIds : [''];
+          for (const runId of runs) for (const query of QUERIES) await ask(runId, query);
+        } else {
+          for (const body of BODIES) await ask('', '', body);
+        }
+      });
+      process.stdout.write(`${route}: ${longest}\n`);
+      expect(longest).toBeLessThan(LONGEST_MS);
+    });
+  });
+});
