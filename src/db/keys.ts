@@ -75,15 +75,28 @@ export async function createKey(
   return { id: created.id, key };
 }
 
-/** All keys, of one workspace or of all, oldest first. */
-export async function listKeys(database: Queryable, workspaceId: number | null): Promise<ApiKey[]> {
+/**
+ * Keys, of one workspace or of all, oldest first.
+ *
+ * @param revokedMax how many revoked ones, the latest; null for all
+ */
+export async function listKeys(
+  database: Queryable,
+  workspaceId: number | null,
+  revokedMax: number | null = null,
+): Promise<ApiKey[]> {
   const { rows } = await database.query<ApiKey>(
     `SELECT k.id, w.slug AS workspace, k.kind, k.name, k.prefix,
             k.rate_limit_per_minute AS "rateLimitPerMinute", k.created_at AS "createdAt",
             k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt"
        FROM api_keys k JOIN workspaces w ON w.id = k.workspace_id
-      WHERE $1::int IS NULL OR k.workspace_id = $1 ORDER BY k.id`,
-    [workspaceId],
+      WHERE ($1::int IS NULL OR k.workspace_id = $1)
+        AND (k.revoked_at IS NULL OR k.id IN (
+          SELECT id FROM api_keys
+           WHERE revoked_at IS NOT NULL AND ($1::int IS NULL OR workspace_id = $1)
+           ORDER BY revoked_at DESC, id DESC LIMIT $2))
+      ORDER BY k.id`,
+    [workspaceId, revokedMax],
   );
   return rows;
 }

@@ -1,7 +1,7 @@
 /**
  * Owns what people see of a run's steps: what kind each is, how it ended, how much text it told on which
  * surface, and the beginnings of the texts. Reads steps as the pass does, so that a step without a size is a
- * step no rule was about. Works step by step, because reading 128 KiB of hostile text takes some 30 ms.
+ * step no rule was about. Works step by step, because reading 48 KiB of hostile text takes some 30 ms.
  */
 import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
 import { extractSteps, type StepExtraction } from './surfaces/extract.ts';

@@ -29,6 +29,9 @@ import { createCookieJar } from '../http/session-cookie.ts';
 import type { SessionLimiter } from '../http/session-limiter.ts';
 import type { SignInLimiter } from '../http/sign-in-limiter.ts';
 
+/** Revoked keys that a page lists, the latest: an admin may create and revoke keys without end. */
+const REVOKED_KEYS_LISTED = 200;
+
 type Accounts = AppDependencies['accounts'];
 type Members = AppDependencies['members'];
 
@@ -120,7 +123,7 @@ export function peopleOf(
     accounts: accountsOf(database),
     members: membersOf(database),
     keys: {
-      list: (workspaceId) => listKeys(database, workspaceId),
+      list: (workspaceId) => listKeys(database, workspaceId, REVOKED_KEYS_LISTED),
       make: (workspaceId, key, actor) => makeKey(database, { ...key, workspaceId, brand }, actor),
       revoke: (...which) => endKey(database, ...which),
     },

@@ -18,9 +18,9 @@ import type { Hex16 } from '../model.ts';
 
 /**
  * What one answer outlines: its steps are read on the thread that takes requests, a step per turn of the event
- * loop. A step up to 128 KiB takes 50 ms at most, whatever it holds (docs/performance.md); a larger one is cut.
+ * loop. A step up to 48 KiB takes 50 ms at most, whatever it holds; a larger one is cut.
  */
-const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 128 * 1024 };
+const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 48 * 1024 };
 
 /** Of this thread. */
 const turns = new Turns();

@@ -3,9 +3,9 @@
  * are known, and every route of the server's own table its worst question, while a probe inside the server counts
  * the CPU time of each turn.
  *
- * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). What is asserted here is five times as
- * much, of CPU time and not of time of day, so that neither a busy machine nor a garbage collection fails it; the
- * defects that it is about took 1,300 ms and more.
+ * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). What is asserted here is three times as
+ * much, of CPU time and not of time of day, so that neither a busy machine nor a garbage collection fails it. The
+ * bodies are a fifth of what may be sent; the defects that this is about took 200 to 500 ms with them.
  */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -18,7 +18,7 @@ import { type Answer, type Gateway, type Keys, openGateway, request } from './ga
 import { nameOf, routesOf } from './routes.ts';
 import { fillLists, worstRuns } from './worst-workspace.ts';
 
-const LONGEST_MS = 250;
+const LONGEST_MS = 150;
 const MIB = 1024 * 1024;
 const BODY_BYTES = 12 * MIB;
 const GIANT_STEP_BYTES = 24 * MIB;
@@ -169,13 +169,13 @@ describe.runIf(canWatchTurns)('the longest turn of the event loop', () => {
       };
       const longest = await longestOf(async () => {
         if (method === 'GET') {
-          const runs = pattern.includes('{runId}') ? runIds : [''];
-          for (const runId of runs) for (const query of QUERIES) await ask(runId, query);
+          const isRun = pattern.includes('{runId}');
+          for (const runId of isRun ? runIds : []) await ask(runId, '');
+          for (const query of isRun ? [] : QUERIES) await ask('', query);
         } else {
           for (const body of BODIES) await ask('', '', body);
         }
       });
-      process.stdout.write(`${route}: ${longest}\n`);
       expect(longest).toBeLessThan(LONGEST_MS);
     });
   });

@@ -48,8 +48,8 @@ export function worstRuns(giantBytes: number): { readonly runId: string; readonl
   const keys = Array.from({ length: 4000 }, (_, at) =>
     attribute(`gen_ai.prompt.${at}.content`, 'x'),
   );
-  const texts = worstTexts(120 * KIB);
-  const events = Array.from({ length: 1500 }, (_, at) => ({
+  const texts = worstTexts(46 * KIB);
+  const events = Array.from({ length: 550 }, (_, at) => ({
     name: 'gen_ai.user.message',
     attributes: [attribute('content', `text ${at}`)],
   }));

@@ -83,7 +83,7 @@ export const runStep = component(
       cut: z
         .boolean()
         .describe(
-          'The step is larger than 128 KiB and was not read whole: its name and the sizes of its ' +
+          'The step is larger than 48 KiB and was not read whole: its name and the sizes of its ' +
             'texts are those of what was read.',
         ),
     })
