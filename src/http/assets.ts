@@ -1,5 +1,6 @@
 /** The files that pages refer to, each under an address that names its content and never changes. */
 import { createHash } from 'node:crypto';
+import type { Answer } from './exchange.ts';
 import type { Route } from './router.ts';
 
 export interface Asset {
@@ -23,17 +24,23 @@ export function assetPath({ name, content }: Asset): string {
   return `/assets/${name.slice(0, dot)}-${hash}${name.slice(dot)}`;
 }
 
+function answerOf({ name, content }: Asset): Answer {
+  return {
+    status: 200,
+    contentType: TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+    headers: [['cache-control', 'public, max-age=31536000, immutable']],
+    body: Buffer.from(content),
+    isShared: true,
+  };
+}
+
 export function assetRoutes(assets: readonly Asset[]): Route[] {
-  return assets.map((asset) => ({
-    method: 'GET',
-    path: assetPath(asset),
-    handler: (exchange) => {
-      exchange.answer({
-        status: 200,
-        contentType: TYPES[asset.name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
-        headers: [['cache-control', 'public, max-age=31536000, immutable']],
-        body: asset.content,
-      });
-    },
-  }));
+  return assets.map((asset) => {
+    const answer = answerOf(asset);
+    return {
+      method: 'GET',
+      path: assetPath(asset),
+      handler: (exchange) => exchange.answer(answer),
+    };
+  });
 }

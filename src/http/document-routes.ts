@@ -29,13 +29,11 @@ const HTML = 'text/html; charset=utf-8';
 /** Content changes with a new version only; a browser asks again after a while. */
 const CACHE = ['cache-control', 'public, max-age=300'] as const;
 
-function fixed(path: string, contentType: string, body: string): Route {
+function fixed(path: string, contentType: string, text: string): Route {
   const headers = contentType === HTML ? [...PAGE_HEADERS, CACHE] : [CACHE];
-  return {
-    method: 'GET',
-    path,
-    handler: (exchange) => exchange.answer({ status: 200, contentType, headers, body }),
-  };
+  const body = Buffer.from(text);
+  const answer = { status: 200, contentType, headers, body, isShared: true };
+  return { method: 'GET', path, handler: (exchange) => exchange.answer(answer) };
 }
 
 /** A page and its twin. */

@@ -1,13 +1,16 @@
 /**
- * One request and its answer, made safe to hold across awaits. Beside `response-stream.ts`, which
- * it makes and ends, the only file that touches a uWebSockets.js response.
+ * One request and its answer, made safe to hold across awaits. Beside `request-head.ts`, which reads
+ * for it, and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that
+ * touches a uWebSockets.js response.
  *
  * uWebSockets.js takes the request object back when the handler returns, ends the process when a
  * handler goes asynchronous without an abort listener, and throws when an aborted response is
  * written to. So everything needed is copied at once, and every write goes through `answer`, once.
  *
- *   open ──answer──► answered        open ──client gone──► aborted (answers are dropped)
- *     └──stream──► answered, or cut: the client sees a broken transfer
+ *   open ──answer──► answered ──all of it sent──► over
+ *     │                 └──client gone, too slow──► over: the client sees a broken transfer
+ *     ├──stream──► the same, while the body is made
+ *     └──client gone──► over (answers are dropped)
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
@@ -15,8 +18,10 @@ import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../errors.ts';
 import { BodyBytes, BodyMemory } from './body-memory.ts';
-import { type BrowserHead, readBrowserHead } from './browser-head.ts';
+import type { BrowserHead } from './browser-head.ts';
+import { readHead } from './request-head.ts';
 import { ResponseStream } from './response-stream.ts';
+import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answers.ts';
 
 /**
  * A body that is refused is read and dropped, this much of it, so that the client sees the refusal.
@@ -26,6 +31,8 @@ import { ResponseStream } from './response-stream.ts';
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** … and no longer than this, however slowly it comes. */
 const DRAIN_MS_MAX = 5000;
+/** An answer that closes its connection is sent at once up to this, and not waited for. */
+const LAST_ANSWER_BYTES_MAX = 16 * 1024;
 /** Requests whose answer is a stream need no body; one that is small is read and dropped. */
 const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
 
@@ -35,11 +42,24 @@ const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
+const CLOSE: HeaderList = [['connection', 'close']];
+
 export interface Answer {
   readonly status: number;
   readonly contentType: string;
   readonly headers?: HeaderList;
   readonly body: string | Buffer;
+  /** the body is in memory anyway, as a file's, and nothing changes it */
+  readonly isShared?: boolean;
+}
+
+/** What the listener of an exchange says about all of its answers. */
+export interface ExchangeSettings {
+  /** true while the server stops: answers then close the connection */
+  readonly isDraining: () => boolean;
+  /** sent with every answer */
+  readonly headers: HeaderList;
+  readonly unsent: UnsentAnswers;
 }
 
 /** 200, with a body that is made while it is sent. */
@@ -76,11 +96,15 @@ export class Exchange {
   readonly contentLength: number | null;
   /** null but for the dashboard's paths */
   readonly browser: BrowserHead | null;
+  /** why the request is refused; null for a head that can be read in one way only */
+  readonly fault: string | null;
 
   readonly #response: HttpResponse;
-  readonly #isDraining: () => boolean;
+  readonly #settings: ExchangeSettings;
   #onClosed: () => void;
   #open = true;
+  /** what is to be sent is known */
+  #answered = false;
   /** nothing more of the body will come */
   #complete: boolean;
   #received = 0;
@@ -94,35 +118,33 @@ export class Exchange {
   /** received bytes past which it waits no longer */
   #drainEnd = 0;
   #drainTimer: NodeJS.Timeout | undefined;
-  #stream: ResponseStream | null = null;
+  /** what is being sent, and ends with the connection */
+  #sending: WaitingAnswer | null = null;
 
-  /**
-   * @param isDraining true while the server stops: answers then close the connection
-   * @param onClosed called exactly once, when the exchange is over for whatever reason
-   */
+  /** @param onClosed called exactly once, when the exchange is over for whatever reason */
   constructor(
     response: HttpResponse,
     request: HttpRequest,
-    isDraining: () => boolean,
+    settings: ExchangeSettings,
     onClosed: () => void,
   ) {
     this.#response = response;
-    this.#isDraining = isDraining;
+    this.#settings = settings;
     this.#onClosed = onClosed;
-    this.method = request.getCaseSensitiveMethod();
-    this.path = request.getUrl();
-    this.query = request.getQuery() ?? '';
-    this.host = request.getHeader('host');
-    this.authorization = request.getHeader('authorization');
-    this.contentType = request.getHeader('content-type');
-    this.contentEncoding = request.getHeader('content-encoding');
-    const length = request.getHeader('content-length');
-    this.contentLength = /^\d+$/.test(length) ? Number(length) : null;
-    this.browser = readBrowserHead(request, response, this.path);
-    const hasBody = (this.contentLength ?? 0) > 0 || request.getHeader('transfer-encoding') !== '';
-    this.#complete = !hasBody;
+    const head = readHead(request, response);
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.host = head.host;
+    this.authorization = head.authorization;
+    this.contentType = head.contentType;
+    this.contentEncoding = head.contentEncoding;
+    this.contentLength = head.contentLength;
+    this.browser = head.browser;
+    this.fault = head.fault;
+    this.#complete = !head.hasBody;
     response.onAborted(() => this.#abort());
-    if (hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
+    if (head.hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
   }
 
   get isOpen(): boolean {
@@ -141,13 +163,14 @@ export class Exchange {
     if (!this.#open) return;
     this.#close();
     this.#onBody?.(null, true);
-    this.#stream?.stop();
+    this.#sending?.stop();
   }
 
   #receive(chunk: ArrayBuffer, isLast: boolean): void {
     if (!this.#open) return;
     this.#received += chunk.byteLength;
     this.#complete = isLast;
+    if (this.#answered) return;
     if (this.#refusal !== null) {
       if (isLast || this.#received > this.#drainEnd) this.#refuse(this.#refusal);
       return;
@@ -224,16 +247,21 @@ export class Exchange {
   }
 
   /**
-   * Answers. Call once; a second call, or one after the client left, does nothing.
+   * Answers. Call once; a second call, or one after the client left, does nothing. The exchange is
+   * over when the client has taken all of it, as far as can be known.
    *
    * When a body is still on its way it is first read and dropped, up to a limit: closing a socket
    * with unread data makes the client's kernel throw the answer away (uWebSockets #1174).
    */
   answer(answer: Answer): void {
-    if (!this.#open || this.#refusal !== null) return;
+    if (!this.#open || this.#answered || this.#refusal !== null) return;
+    if (this.fault !== null) {
+      this.#sendLast(answer, Buffer.byteLength(answer.body));
+      return;
+    }
     if (this.#complete) {
       this.#resume();
-      this.#write(answer, this.#isDraining());
+      this.#send(answer);
       return;
     }
     this.#refusal = answer;
@@ -249,64 +277,99 @@ export class Exchange {
   }
 
   #refuse(answer: Answer): void {
-    if (this.#open) this.#write(answer, !this.#complete || this.#isDraining());
+    if (!this.#open) return;
+    if (this.#complete) this.#send(answer);
+    else this.#sendLast(answer, Buffer.byteLength(answer.body));
   }
 
   /**
    * Answers 200 with a body that is made while it is sent. Call instead of `answer`; after a throw,
    * `answer` does the right thing: nothing when some of the body has been sent.
    *
-   * @returns when all of it is on its way, or the client has left
+   * @returns when all of it is made and handed over, or the client has left
    * @throws what `chunks` throws, after the connection was cut if need be
    * @throws {Error} when the body was cut off because it or its reader took too long
    * @throws {SluiceError} `body_too_large` or `body_timeout` for a request with a body
    */
-  async stream({ contentType, headers: own = [], chunks }: StreamedAnswer): Promise<void> {
+  async stream({ contentType, headers = [], chunks }: StreamedAnswer): Promise<void> {
     await this.readBody(NO_BODY);
     if (!this.#open) return;
-    const response = this.#response;
-    const head = (...headers: HeaderList): void => {
-      const close = this.#isDraining() ? ([['connection', 'close']] as const) : [];
-      this.#writeHead(200, contentType, [...own, ...headers, ...close]);
-    };
     if (this.method === 'HEAD') {
-      this.#close();
-      response.cork(() => {
-        head(['transfer-encoding', 'chunked']);
-        response.endWithoutBody();
-      });
+      const chunked = [...headers, ['transfer-encoding', 'chunked']] as const;
+      this.#sendLast({ status: 200, contentType, headers: chunked, body: '' }, null);
       return;
     }
-    const stream = new ResponseStream(response, { writeHead: head, isStopping: this.#isDraining });
-    this.#stream = stream;
+    const { isDraining } = this.#settings;
+    const writeHead = (): void => {
+      this.#writeHead({ status: 200, contentType, headers }, isDraining() ? CLOSE : []);
+    };
+    const stream = new ResponseStream(this.#response, { writeHead, isStopping: isDraining });
+    this.#sending = stream;
     if (!(await stream.send(chunks))) return;
+    if (!stream.hasBegun) {
+      this.#send({ status: 200, contentType, headers, body: stream.rest });
+      return;
+    }
     this.#close();
     stream.end();
   }
 
-  #writeHead(status: number, contentType: string, headers: HeaderList): void {
-    this.#response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
-    this.#response.writeHeader('content-type', contentType);
-    for (const [name, value] of headers) {
-      this.#response.writeHeader(name, value.replaceAll(CONTROLS, ''));
+  #writeHead(
+    { status, contentType, headers = [] }: Pick<Answer, 'status' | 'contentType' | 'headers'>,
+    more: HeaderList,
+  ): void {
+    const response = this.#response;
+    response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+    response.writeHeader('content-type', contentType);
+    for (const list of [this.#settings.headers, headers, more]) {
+      for (const [name, value] of list) {
+        response.writeHeader(name, value.replaceAll(CONTROLS, ''));
+      }
     }
   }
 
-  #write({ status, contentType, headers = [], body }: Answer, closeConnection: boolean): void {
-    const response = this.#response;
-    this.#close();
-    response.cork(() => {
-      this.#writeHead(status, contentType, headers);
-      // With `closeConnection` uWebSockets.js also writes `Connection: close`.
-      if (this.method !== 'HEAD') response.end(body, closeConnection);
-      else {
-        // Given the length itself, it takes the answer for unfinished and drops the next request.
-        if (closeConnection) response.writeHeader('connection', 'close');
-        response.writeHeader('content-length', String(Buffer.byteLength(body)));
-        response.endWithoutBody();
-      }
+  #send(answer: Answer): void {
+    const { body, isShared = false } = answer;
+    const isDraining = this.#settings.isDraining();
+    if (this.method === 'HEAD' || body.length === 0 || (isDraining && isShort(body))) {
+      this.#sendLast(answer, Buffer.byteLength(body));
+      return;
+    }
+    this.#answered = true;
+    this.#sending = this.#settings.unsent.send(this.#response, {
+      writeHead: () => this.#writeHead(answer, isDraining ? CLOSE : []),
+      body,
+      isShared,
+      onSent: () => this.#close(),
     });
   }
+
+  /**
+   * Answers and closes the connection, in a later turn: see `sendLast`.
+   *
+   * @param length of the body that the answer to a GET has; null when it is not known
+   */
+  #sendLast(answer: Answer, length: number | null): void {
+    this.#answered = true;
+    const body = this.method === 'HEAD' ? '' : answer.body;
+    setImmediate(() => {
+      if (!this.#open) return;
+      const more = body.length === 0 ? withoutBody(length) : [];
+      // Ends with the abort listener, and by that the exchange.
+      sendLast(this.#response, () => this.#writeHead(answer, more), body);
+    });
+  }
+}
+
+/** What uWebSockets.js writes by itself where there is a body. */
+function withoutBody(length: number | null): HeaderList {
+  const date = ['date', new Date().toUTCString()] as const;
+  return length === null ? [date] : [['content-length', String(length)], date];
+}
+
+/** Whether an answer may be the last of its connection, which is sent at once and not waited for. */
+function isShort(body: string | Buffer): boolean {
+  return body.length > 1 && Buffer.byteLength(body) <= LAST_ANSWER_BYTES_MAX;
 }
 
 export function bodyTooLarge(bytesMax: number): SluiceError {

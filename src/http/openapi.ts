@@ -16,6 +16,7 @@ import type {
   ApiResponse,
   ApiServer,
 } from '../web/api-document.ts';
+import type { Answer } from './exchange.ts';
 import { ingestOperations } from './openapi-ingest.ts';
 import { OPEN_OPERATIONS } from './openapi-open.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './openapi-operation.ts';
@@ -178,16 +179,12 @@ export function createApiDocument(settings: ApiSettings): ApiDocument {
 
 /** `GET /openapi.json` */
 export function apiDocumentRoute(document: ApiDocument): Route {
-  const body = JSON.stringify(document);
-  return {
-    method: 'GET',
-    path: '/openapi.json',
-    handler: (exchange) =>
-      exchange.answer({
-        status: 200,
-        contentType: JSON_TYPE,
-        headers: [['cache-control', 'public, max-age=300']],
-        body,
-      }),
+  const answer: Answer = {
+    status: 200,
+    contentType: JSON_TYPE,
+    headers: [['cache-control', 'public, max-age=300']],
+    body: Buffer.from(JSON.stringify(document)),
+    isShared: true,
   };
+  return { method: 'GET', path: '/openapi.json', handler: (exchange) => exchange.answer(answer) };
 }

@@ -39,6 +39,7 @@ export function redirect(location: string, headers: HeaderList = []): Answer {
     status: 303,
     contentType: 'text/plain; charset=utf-8',
     headers: [['location', location], ['cache-control', 'no-store'], ...headers],
-    body: '',
+    // Not empty: an answer without a body ends its connection (`unsent-answers.ts`).
+    body: `See ${location}\n`,
   };
 }

@@ -54,11 +54,22 @@ export class ResponseStream {
     this.#settings = settings;
   }
 
+  /** whether status and headers have been written; otherwise the response is untouched */
+  get hasBegun(): boolean {
+    return this.#started;
+  }
+
+  /** the bytes that `send` has left to be sent */
+  get rest(): Buffer {
+    return this.#pending;
+  }
+
   /**
    * Sends all chunks but the last bytes, which `end` sends. A chunk is asked for only when the ones
    * before it are on their way; when nobody reads any more, `chunks` is told to return.
    *
-   * @returns true when `end` is to be called; false when the client has left
+   * @returns true when the rest is to be sent, by `end` if something has been sent already; false
+   *   when the client has left
    * @throws what `chunks` throws. When some of the body is sent already, the connection is cut
    *   before, so that the client sees a broken transfer; otherwise the response is untouched
    * @throws {Error} when the body was cut off because it took too long, or its reader did
@@ -73,6 +84,9 @@ export class ResponseStream {
         await this.#flush();
         if (this.#over) break;
       }
+      // Nothing is left to a connection that took none of what it was offered last: it could ask for
+      // the next body, and the next, and all would wait in memory.
+      while (!this.#over && this.#refusedOffers > 0) await this.#readerTakesSome();
     } catch (error) {
       if (this.#started) this.#cut(null);
       throw error;
@@ -83,11 +97,10 @@ export class ResponseStream {
     return !this.#over;
   }
 
-  /** Sends the rest and ends the response. Call once, after `send` said so. */
+  /** Sends the rest and ends the response, which has begun. Call once, after `send` said so. */
   end(): void {
     this.#over = true;
     this.#response.cork(() => {
-      this.#writeHeadOnce();
       // Without asking to close the connection: in the middle of a body uWebSockets.js would write
       // that header into the body.
       this.#response.end(this.#pending);

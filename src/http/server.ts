@@ -9,9 +9,10 @@ import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 
 import { OperatorError, SluiceError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, type HeaderList } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
+import { UnsentAnswers } from './unsent-answers.ts';
 
 /** How long stopping waits for requests under way. */
 const DRAIN_MS_MAX = 20_000;
@@ -29,7 +30,14 @@ export interface ListenerSettings extends ListenAddress {
   readonly isShared?: boolean;
   /** routes by Host header; the entry under '' serves every other host */
   readonly sites: ReadonlyMap<string, readonly Route[]>;
+  /** sent with every answer */
+  readonly headers?: HeaderList;
+  /** of the thread, when it is not the one that all listeners of the thread share */
+  readonly unsent?: UnsentAnswers;
 }
+
+/** Of this thread. */
+const threadUnsent = new UnsentAnswers();
 
 export interface Listener {
   readonly port: number;
@@ -157,9 +165,11 @@ export async function openListener(
     isClosed = true;
     app.close();
   };
+  const { headers = [], unsent = threadUnsent } = settings;
+  const shared = { isDraining: () => draining, headers, unsent };
   app.any('/*', (response, request) => {
     open += 1;
-    dispatch(new Exchange(response, request, () => draining, onClosed), resolve, events);
+    dispatch(new Exchange(response, request, shared, onClosed), resolve, events);
   });
   const options = settings.isShared === true ? SHARED_PORT : EXCLUSIVE_PORT;
   const socket = await listen(app, settings, options).catch((error: unknown) => {

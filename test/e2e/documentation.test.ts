@@ -2,8 +2,10 @@
  * The documentation surfaces of a running server, as a machine finds them: from `/llms.txt` on, every
  * page with its twin and its structured data, every link to something that is there.
  */
+import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { documentFiles } from '../../src/main/documents.ts';
+import { head, openSocket } from '../support/raw-socket.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
 
 let gateway: Gateway;
@@ -107,3 +109,25 @@ test('files that pages need come once and for all, under the name of their conte
 test('the documentation is on the base host alone', async () => {
   expect((await request(`${gateway.server.observeUrl}/docs`)).status).toBe(404);
 });
+
+/** Of the server's process; Linux tells. */
+async function residentBytes(): Promise<number> {
+  const status = await readFile(`/proc/${gateway.server.pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
+}
+
+test.runIf(process.platform === 'linux')(
+  '2,000 pages that a stranger asks for and never reads cost the server no memory',
+  async () => {
+    const page = await get('/llms-full.txt');
+    const before = await residentBytes();
+    const client = await openSocket(Number(new URL(base).port));
+    client.socket.pause();
+    await client.send(head('GET', '/llms-full.txt').repeat(2000));
+    expect((await get('/health')).status).toBe(200);
+    // Every page that was copied for that connection would be there by now: 2,000 are over 160 MB.
+    expect(page.text.length * 2000).toBeGreaterThan(160_000_000);
+    expect((await residentBytes()) - before).toBeLessThan(50_000_000);
+    client.socket.destroy();
+  },
+);
