@@ -1,7 +1,7 @@
 /** May this request be served at all: a valid key of the right kind, within its limit. */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
-import type { Authenticator } from './authentication.ts';
+import type { Authenticator, Sender } from './authentication.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 
 export interface AdmissionDependencies {
@@ -12,15 +12,14 @@ export interface AdmissionDependencies {
 /**
  * Checks the key, then counts the request.
  *
- * @param authorization the Authorization header; empty when there is none
  * @throws {SluiceError} as the authenticator, or `rate_limited`
  */
 export async function admit(
-  authorization: string,
+  sender: Sender,
   kind: KeyKind | 'any',
   { authenticator, rateLimiter }: AdmissionDependencies,
 ): Promise<Credential> {
-  const known = authenticator.authenticate(authorization, kind);
+  const known = authenticator.authenticate(sender, kind);
   const credential = known instanceof Promise ? await known : known;
   const decision = await rateLimiter.consume(credential);
   if (decision.admitted) return credential;

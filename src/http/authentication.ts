@@ -1,40 +1,59 @@
 /**
- * Who is asking: the bearer key of a request, looked up once and remembered for a few seconds.
+ * Who is asking: the bearer key of a request, looked up and remembered for a few seconds.
  *
- * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget`
- * tells of it, and at the latest when its entry ages out, KEY_TTL_MS after it was looked up. What
- * cannot be a key of ours is refused unasked; unknown keys are remembered apart, so that a flood of
- * them pushes no valid one out; and only so many look-ups run at a time.
+ *   valid:    looked up ──REFRESH_AFTER_MS──► served, looked up again ──KEY_TTL_MS──► waits for that
+ *   unknown:  looked up ──KEY_TTL_MS──► looked up again
+ *
+ * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget` is
+ * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. What
+ * cannot be a key of ours is refused without a look-up. Look-ups of keys that were valid the last time
+ * and of all others are bounded apart, and remembered apart, so that a flood of invented keys holds up
+ * no sender that is known.
  */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
+import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */
 export const KEY_TTL_MS = 5000;
-/** Valid keys remembered, and as many unknown ones. */
+/** A valid key in use is looked up again after this time, while it is served from memory. */
+export const REFRESH_AFTER_MS = 2500;
+/** From one try of that to the next. */
+const REFRESH_PAUSE_MS = 500;
+/** Valid keys remembered, and as many unknown ones; past it the oldest is forgotten. */
 const ENTRIES_MAX = 10_000;
-/** Look-ups under way; the request that would be one more is answered 503. */
-const LOOKUPS_MAX = 500;
-/** `<brand>_<kind>_` and 43 characters, as `createKey` makes them. */
-const BEARER = /^bearer +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/i;
+/** Look-ups under way of keys that were valid the last time; one more is answered 503. */
+const KNOWN_LOOKUPS_MAX = 500;
+/** The scheme in any letters, `<brand>_<kind>_` and 43 characters, as `createKey` makes them. */
+const BEARER =
+  /^[Bb][Ee][Aa][Rr][Ee][Rr] +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
 
 interface Entry {
   readonly expiresAtMs: number;
   readonly credential: Credential | null;
+  refreshAtMs: number;
+}
+
+/** What is known of a request before its key is. */
+export interface Sender {
+  /** the Authorization header; empty when there is none */
+  readonly authorization: string;
+  /** the client's, or `unknown` */
+  readonly clientAddress: string;
 }
 
 export interface Authenticator {
   /**
-   * The credential of an Authorization header; at once when it is remembered.
+   * The credential of a sender; at once when it is remembered.
    *
-   * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind` or
-   *   `store_unavailable`
+   * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind`,
+   *   `overloaded` or `store_unavailable`
    */
   readonly authenticate: (
-    authorization: string,
+    sender: Sender,
     kind: KeyKind | 'any',
   ) => Credential | Promise<Credential>;
-  /** Looks a key up anew at its next request. */
+  /** Looks a key up again at its next request. */
   readonly forget: (keyId: number) => void;
 }
 
@@ -77,41 +96,65 @@ export function createAuthenticator(
   { digest, find, noteUse }: KeyDirectory,
   nowMs: () => number = Date.now,
 ): Authenticator {
+  /** kept when they expire, too: that they were valid decides how they are looked up */
   const valid = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
   const lookups = new Map<string, Promise<Credential | null>>();
+  const shares = new NetworkShares(SHARE_LIMITS, nowMs);
+  let knownLookups = 0;
   /** how often a key was forgotten */
   let changes = 0;
 
   const remember = (id: string, entry: Entry): void => {
     const entries = entry.credential === null ? unknown : valid;
-    if (entries.size >= ENTRIES_MAX) entries.clear();
+    const [oldest] = entries.size >= ENTRIES_MAX ? entries.keys() : [];
+    if (oldest !== undefined) entries.delete(oldest);
     entries.set(id, entry);
   };
 
-  const lookUp = (id: string, key: Buffer): Promise<Credential | null> => {
-    const running = lookups.get(id);
-    if (running !== undefined) return running;
-    if (lookups.size >= LOOKUPS_MAX) {
+  const takeKnownShare = (): (() => void) => {
+    if (knownLookups >= KNOWN_LOOKUPS_MAX) {
       throw new SluiceError('overloaded', 'More keys are being checked than the server takes.');
     }
+    knownLookups += 1;
+    return () => {
+      knownLookups -= 1;
+    };
+  };
+
+  const lookUp = (id: string, key: Buffer, sender: Sender): Promise<Credential | null> => {
+    const running = lookups.get(id);
+    if (running !== undefined) return running;
+    const giveBack = valid.has(id) ? takeKnownShare() : shares.take(sender.clientAddress);
     // From before the look-up: a revocation after its snapshot counts from that time on.
-    const expiresAtMs = nowMs() + KEY_TTL_MS;
+    const startedAtMs = nowMs();
     const changesBefore = changes;
     const lookup = find(key)
       .then((credential) => {
-        valid.delete(id);
         unknown.delete(id);
+        if (credential === null) valid.delete(id);
         // A key forgotten meanwhile may be this one, read before it was revoked.
-        if (changes === changesBefore) remember(id, { expiresAtMs, credential });
+        if (changes !== changesBefore) return credential;
+        valid.delete(id);
+        const expiresAtMs = startedAtMs + KEY_TTL_MS;
+        remember(id, { expiresAtMs, refreshAtMs: startedAtMs + REFRESH_AFTER_MS, credential });
         return credential;
       })
       .catch((cause: unknown) => {
         throw new SluiceError('store_unavailable', 'The key could not be checked.', { cause });
       })
-      .finally(() => lookups.delete(id));
+      .finally(() => {
+        lookups.delete(id);
+        giveBack();
+      });
     lookups.set(id, lookup);
     return lookup;
+  };
+
+  /** Looks up a key that is still served from memory; when that fails, the request that waits tells. */
+  const refresh = (id: string, key: Buffer, entry: Entry, sender: Sender): void => {
+    entry.refreshAtMs = nowMs() + REFRESH_PAUSE_MS;
+    if (knownLookups < KNOWN_LOOKUPS_MAX) lookUp(id, key, sender).catch(() => {});
   };
 
   const finish = (credential: Credential | null, kind: KeyKind | 'any'): Credential => {
@@ -121,12 +164,17 @@ export function createAuthenticator(
   };
 
   return {
-    authenticate: (authorization, kind) => {
-      const key = digest(bearerOf(authorization));
+    authenticate: (sender, kind) => {
+      const key = digest(bearerOf(sender.authorization));
       const id = key.toString('latin1');
       const entry = valid.get(id) ?? unknown.get(id);
-      if (entry !== undefined && entry.expiresAtMs > nowMs()) return finish(entry.credential, kind);
-      return lookUp(id, key).then((credential) => finish(credential, kind));
+      const now = nowMs();
+      if (entry !== undefined && entry.expiresAtMs > now) {
+        const isDue = entry.refreshAtMs <= now && entry.credential !== null;
+        if (isDue) refresh(id, key, entry, sender);
+        return finish(entry.credential, kind);
+      }
+      return lookUp(id, key, sender).then((credential) => finish(credential, kind));
     },
     forget: (keyId) => {
       changes += 1;

@@ -34,7 +34,7 @@ export function authorized(
 ): Handler {
   return async (exchange, parameters) => {
     try {
-      const credential = await admit(exchange.authorization, kind, deps);
+      const credential = await admit(exchange, kind, deps);
       const answer = await handler(exchange, credential, parameters);
       if ('chunks' in answer) {
         const check = () => deps.authenticator.authenticate(exchange.authorization, kind);

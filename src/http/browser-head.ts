@@ -19,24 +19,16 @@ export interface BrowserHead {
   readonly peerAddress: string;
 }
 
-/**
- * All lines of X-Forwarded-For as one. Some proxies add a line of their own instead of adding to the
- * one that came, so the first line alone may be what a client made up; and what is too long is cut on
- * the left, where the client's own words stand.
- */
-function forwardedForOf(request: HttpRequest): string {
-  const lines: string[] = [];
-  request.forEach((name, value) => {
-    if (name === 'x-forwarded-for') lines.push(value);
-  });
-  return lines.join(',').slice(-TEXT_CHARS_MAX);
+/** The address of a connection's other end, as uWebSockets.js writes it. */
+export function peerAddressOf(response: HttpResponse): string {
+  return Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
 }
 
 /** @returns null for paths that are not for browsers */
 export function readBrowserHead(
   request: HttpRequest,
   response: HttpResponse,
-  path: string,
+  { path, forwardedFor }: { readonly path: string; readonly forwardedFor: string },
 ): BrowserHead | null {
   if (!BROWSER_PATH.test(path)) return null;
   const header = (name: string): string => request.getHeader(name).slice(0, TEXT_CHARS_MAX);
@@ -46,8 +38,8 @@ export function readBrowserHead(
     origin: header('origin'),
     fetchSite: header('sec-fetch-site'),
     userAgent: header('user-agent'),
-    forwardedFor: forwardedForOf(request),
-    peerAddress: Buffer.from(response.getRemoteAddressAsText()).toString('latin1'),
+    forwardedFor,
+    peerAddress: peerAddressOf(response),
   };
 }
 
@@ -72,7 +64,10 @@ function plain(address: string): string {
  *   saw to X-Forwarded-For; what stands further left was written by whoever
  * @returns an IP address, or `unknown`
  */
-export function clientAddress(head: BrowserHead, trustedHops: number): string {
+export function clientAddress(
+  head: Pick<BrowserHead, 'forwardedFor' | 'peerAddress'>,
+  trustedHops: number,
+): string {
   const chain = [...head.forwardedFor.split(',').map((one) => one.trim()), head.peerAddress];
   const seen = head.forwardedFor === '' ? [head.peerAddress] : chain;
   const address = plain(seen[Math.max(0, seen.length - 1 - trustedHops)] ?? '');

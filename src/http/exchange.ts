@@ -18,7 +18,7 @@ import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../errors.ts';
 import { BodyBytes, BodyMemory } from './body-memory.ts';
-import type { BrowserHead } from './browser-head.ts';
+import { type BrowserHead, clientAddress, peerAddressOf } from './browser-head.ts';
 import { readHead } from './request-head.ts';
 import { ResponseStream } from './response-stream.ts';
 import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answers.ts';
@@ -60,6 +60,8 @@ export interface ExchangeSettings {
   /** sent with every answer */
   readonly headers: HeaderList;
   readonly unsent: UnsentAnswers;
+  /** proxies of ours before this server */
+  readonly trustedHops: number;
 }
 
 /** 200, with a body that is made while it is sent. */
@@ -99,6 +101,7 @@ export class Exchange {
   /** why the request is refused; null for a head that can be read in one way only */
   readonly fault: string | null;
 
+  readonly #forwardedFor: string;
   readonly #response: HttpResponse;
   readonly #settings: ExchangeSettings;
   #onClosed: () => void;
@@ -142,6 +145,7 @@ export class Exchange {
     this.contentLength = head.contentLength;
     this.browser = head.browser;
     this.fault = head.fault;
+    this.#forwardedFor = head.forwardedFor;
     this.#complete = !head.hasBody;
     response.onAborted(() => this.#abort());
     if (head.hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
@@ -149,6 +153,15 @@ export class Exchange {
 
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** The client's address, read when it is asked for; `unknown` once the exchange is over. */
+  get clientAddress(): string {
+    const peerAddress = this.#open ? peerAddressOf(this.#response) : '';
+    return clientAddress(
+      { forwardedFor: this.#forwardedFor, peerAddress },
+      this.#settings.trustedHops,
+    );
   }
 
   #close(): void {

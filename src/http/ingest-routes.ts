@@ -186,7 +186,7 @@ async function ingest(
   signal: Signal,
   deps: IngestDependencies,
 ): Promise<IngestRequest | null> {
-  const { workspaceId } = await admit(exchange.authorization, 'agent', deps);
+  const { workspaceId } = await admit(exchange, 'agent', deps);
   checkHead(exchange, deps);
   const account = deps.budget.open();
   try {

@@ -12,6 +12,8 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 
 import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 
+const FORWARDED_CHARS_MAX = 4096;
+
 export interface RequestHead {
   readonly method: string;
   readonly path: string;
@@ -23,6 +25,12 @@ export interface RequestHead {
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
   readonly hasBody: boolean;
+  /**
+   * All lines of X-Forwarded-For as one: some proxies add a line of their own instead of adding to
+   * the one that came, so the first line alone may be what a client made up. What is too long is cut
+   * on the left, where the client's own words are.
+   */
+  readonly forwardedFor: string;
   /** null but for the dashboard's paths */
   readonly browser: BrowserHead | null;
   /** why the request is refused; null for a head that can be read in one way only */
@@ -38,6 +46,7 @@ export function readHead(request: HttpRequest, response: HttpResponse): RequestH
   let contentEncoding: string | null = null;
   let length: string | null = null;
   let transferEncoding: string | null = null;
+  let forwarded = '';
   let twice: string | null = null;
   const once = (name: string, former: string | null, value: string): string => {
     if (former === null) return value;
@@ -64,8 +73,12 @@ export function readHead(request: HttpRequest, response: HttpResponse): RequestH
       case 'transfer-encoding':
         transferEncoding = once(name, transferEncoding, value);
         break;
+      case 'x-forwarded-for':
+        forwarded = forwarded === '' ? value : `${forwarded},${value}`;
+        break;
     }
   });
+  const forwardedFor = forwarded.slice(-FORWARDED_CHARS_MAX);
   return {
     method: request.getCaseSensitiveMethod(),
     path,
@@ -76,7 +89,8 @@ export function readHead(request: HttpRequest, response: HttpResponse): RequestH
     contentEncoding: contentEncoding ?? '',
     contentLength: lengthOf(length),
     hasBody: transferEncoding !== null || (lengthOf(length) ?? 0) > 0,
-    browser: readBrowserHead(request, response, path),
+    forwardedFor,
+    browser: readBrowserHead(request, response, { path, forwardedFor }),
     fault: faultOf(twice, length, transferEncoding),
   };
 }

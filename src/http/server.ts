@@ -32,6 +32,8 @@ export interface ListenerSettings extends ListenAddress {
   readonly sites: ReadonlyMap<string, readonly Route[]>;
   /** sent with every answer */
   readonly headers?: HeaderList;
+  /** proxies of ours before this server; 0 when left out */
+  readonly trustedHops?: number;
   /** of the thread, when it is not the one that all listeners of the thread share */
   readonly unsent?: UnsentAnswers;
 }
@@ -165,8 +167,8 @@ export async function openListener(
     isClosed = true;
     app.close();
   };
-  const { headers = [], unsent = threadUnsent } = settings;
-  const shared = { isDraining: () => draining, headers, unsent };
+  const { headers = [], unsent = threadUnsent, trustedHops = 0 } = settings;
+  const shared = { isDraining: () => draining, headers, unsent, trustedHops };
   app.any('/*', (response, request) => {
     open += 1;
     dispatch(new Exchange(response, request, shared, onClosed), resolve, events);

@@ -86,7 +86,7 @@ export function publicAddresses({
 
 /** What is served at the `publicAddresses`, in their order; one port tells its hosts apart. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
-  const { baseUrl, observeUrl } = config;
+  const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
   const { ingest, app, assets } = site;
   const probe = probeRoutes(site.probes, site.aids);
   const base = [...publicRoutes(config, site), ...appRoutes(app), ...assetRoutes(assets), ...probe];
@@ -94,8 +94,8 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const [first, second] = publicAddresses(config);
   if (second !== undefined) {
     return [
-      { ...first, sites: new Map([['', base]]) },
-      { ...second, sites: new Map([['', observe]]) },
+      { ...first, trustedHops, sites: new Map([['', base]]) },
+      { ...second, trustedHops, sites: new Map([['', observe]]) },
     ];
   }
   const { host: authority, hostname } = new URL(observeUrl);
@@ -105,7 +105,7 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   ]);
   // Proxies pass the Host header on without the port; that will do where the names differ.
   if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
-  return [{ ...first, sites }];
+  return [{ ...first, trustedHops, sites }];
 }
 
 /** What only the operator reaches. */

@@ -4,8 +4,9 @@ import {
   type Authenticator,
   createAuthenticator,
   KEY_TTL_MS,
+  REFRESH_AFTER_MS,
 } from '../../src/http/authentication.ts';
-import type { Credential } from '../../src/model.ts';
+import type { Credential, KeyKind } from '../../src/model.ts';
 
 const AGENT: Credential = { keyId: 1, workspaceId: 7, kind: 'agent', rateLimitPerMinute: 10 };
 const READER: Credential = { keyId: 2, workspaceId: 7, kind: 'workspace', rateLimitPerMinute: 10 };
@@ -20,7 +21,7 @@ let uses: number[];
 let now: number;
 /** what a look-up waits for */
 let answering: Promise<void>;
-let authenticate: Authenticator['authenticate'];
+let authenticator: Authenticator;
 let forget: Authenticator['forget'];
 
 beforeEach(() => {
@@ -32,7 +33,7 @@ beforeEach(() => {
   uses = [];
   now = 1_000_000;
   answering = Promise.resolve();
-  ({ authenticate, forget } = createAuthenticator(
+  authenticator = createAuthenticator(
     {
       digest: (secret) => Buffer.from(secret),
       find: async (digest) => {
@@ -44,8 +45,45 @@ beforeEach(() => {
       noteUse: (keyId) => void uses.push(keyId),
     },
     () => now,
-  ));
+  );
+  forget = authenticator.forget;
 });
+
+const authenticate = (
+  authorization: string,
+  kind: KeyKind | 'any',
+  clientAddress = '192.0.2.1',
+): Credential | Promise<Credential> =>
+  authenticator.authenticate({ authorization, clientAddress }, kind);
+
+/** Look-ups that begin from now on wait until what is returned is called. */
+function holdLookups(): () => void {
+  let answer = (): void => undefined;
+  answering = new Promise((resolve) => {
+    answer = resolve;
+  });
+  return () => {
+    answering = Promise.resolve();
+    answer();
+  };
+}
+
+const invented = (number: number): string =>
+  `Bearer sluice_live_${String(number).padStart(43, 'x')}`;
+
+/** Begins look-ups of invented keys until one is refused; tells how many were begun. */
+function flood(addressOf: (number: number) => string, from = 0): number {
+  for (let number = 0; number < 2000; number += 1) {
+    try {
+      const asked = authenticate(invented(from + number), 'agent', addressOf(number));
+      Promise.resolve(asked).catch(() => undefined);
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 });
+      return number;
+    }
+  }
+  return 2000;
+}
 
 describe('the header', () => {
   test('none at all', () => {
@@ -73,6 +111,7 @@ describe('the header', () => {
     `${AGENT_KEY}a`,
     AGENT_KEY.slice(0, -1),
     AGENT_KEY.replace('_live_', '_else_'),
+    AGENT_KEY.replace('_live_', '_LIVE_'),
     AGENT_KEY.replace('sluice', ''),
     AGENT_KEY.replace('aaa', 'a-a'),
     'k'.repeat(10_000),
@@ -175,77 +214,129 @@ describe('memory', () => {
   test('a flood of unknown keys pushes no valid one out', async () => {
     await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
     for (let other = 0; other < 10_001; other += 1) {
-      const secret = `sluice_live_${String(other).padStart(43, 'x')}`;
-      await expect(authenticate(`Bearer ${secret}`, 'agent')).rejects.toThrow();
+      const address = `10.0.${other >> 8}.${other & 255}`;
+      await expect(authenticate(invented(other), 'agent', address)).rejects.toThrow();
     }
     lookups = [];
     expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
     expect(lookups).toEqual([]);
   });
+});
 
-  test('only so many look-ups run at a time; one more is refused and may come again', async () => {
-    let answer = (): void => undefined;
-    answering = new Promise((resolve) => {
-      answer = resolve;
-    });
-    const ask = (other: number) =>
-      authenticate(`Bearer sluice_live_${String(other).padStart(43, 'x')}`, 'agent');
-    const running = Array.from({ length: 500 }, (_, other) => ask(other));
-    expect(() => ask(500)).toThrow(expect.objectContaining({ code: 'overloaded' }));
-    answer();
-    for (const outcome of await Promise.allSettled(running)) {
-      expect(outcome).toMatchObject({ reason: { code: 'invalid_credential' } });
+describe('a key that is looked up again', () => {
+  test('is served meanwhile, once it has been remembered for a while', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    const answer = holdLookups();
+    now += REFRESH_AFTER_MS;
+    for (let request = 0; request < 3; request += 1) {
+      expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
     }
-    await expect(ask(500)).rejects.toMatchObject({ code: 'invalid_credential' });
+    expect(lookups).toEqual([AGENT_KEY, AGENT_KEY]);
+    answer();
+    await new Promise(setImmediate);
+    now += KEY_TTL_MS - 1;
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+  });
+
+  test('is served no longer than before while the database does not answer', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    const answer = holdLookups();
+    now += REFRESH_AFTER_MS;
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    now += KEY_TTL_MS - REFRESH_AFTER_MS;
+    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    expect(asked).toBeInstanceOf(Promise);
+    answer();
+    expect(await asked).toBe(AGENT);
+  });
+
+  test('is served while that fails, and it is tried again after a pause', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    answering = Promise.reject(new Error('the database is away'));
+    answering.catch(() => undefined);
+    now += REFRESH_AFTER_MS;
+    for (let request = 0; request < 3; request += 1) {
+      expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+      await new Promise(setImmediate);
+    }
+    expect(lookups).toHaveLength(2);
+    now += 500;
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    expect(lookups).toHaveLength(3);
+  });
+
+  test('and was revoked ends with what the look-up says', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    keys.delete(AGENT_KEY);
+    now += REFRESH_AFTER_MS;
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    await new Promise(setImmediate);
+    expect(() => authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toThrow(
+      expect.objectContaining({ code: 'invalid_credential' }),
+    );
+  });
+
+  test('and is forgotten meanwhile is not served again', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    const answer = holdLookups();
+    now += REFRESH_AFTER_MS;
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+    forget(AGENT.keyId);
+    expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBeInstanceOf(Promise);
+    answer();
   });
 });
 
-describe('forgetting', () => {
-  test('a revoked key that is forgotten works no more, and other keys stay remembered', async () => {
-    await authenticate(`Bearer ${AGENT_KEY}`, 'agent');
-    await authenticate(`Bearer ${READER_KEY}`, 'workspace');
-    keys.delete(AGENT_KEY);
-    forget(AGENT.keyId);
-    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
-      code: 'invalid_credential',
-    });
-    expect(authenticate(`Bearer ${READER_KEY}`, 'workspace')).toBe(READER);
-    expect(lookups).toEqual([AGENT_KEY, READER_KEY, AGENT_KEY]);
-  });
-
-  test('what was read before the revocation and arrives after it is not remembered', async () => {
-    let answer = (): void => undefined;
-    answering = new Promise((resolve) => {
-      answer = resolve;
-    });
-    const read = keys.get(AGENT_KEY);
-    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
-    forget(AGENT.keyId);
+describe('invented keys', () => {
+  test('of 700 connections hold up no sender that is known', async () => {
+    await authenticate(`Bearer ${AGENT_KEY}`, 'agent', '198.51.100.9');
+    const answer = holdLookups();
+    flood((number) => `192.0.2.${number % 256}`);
+    // From the network of the flood, too.
+    now += KEY_TTL_MS;
+    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent', '192.0.2.1');
     answer();
-    expect(await asked).toBe(read);
-    keys.delete(AGENT_KEY);
-    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
-      code: 'invalid_credential',
-    });
+    expect(await asked).toBe(AGENT);
   });
 
-  test('a key nobody used is forgotten without harm', async () => {
-    forget(404);
+  test('of one network take no look-up from another network', async () => {
+    const answer = holdLookups();
+    expect(flood(() => '192.0.2.1')).toBe(20);
+    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent', '192.0.2.2');
+    answer();
+    expect(await asked).toBe(AGENT);
+  });
+
+  test('of a /64 of IPv6 are those of one network', () => {
+    holdLookups();
+    expect(flood((number) => `2001:db8:1:2::${number.toString(16)}`)).toBe(20);
+  });
+
+  test('of many networks are looked up so many at a time', async () => {
+    const answer = holdLookups();
+    expect(flood((number) => `192.0.2.${number % 256}`)).toBe(200);
+    answer();
+    await new Promise(setImmediate);
     expect(await authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
   });
 
-  test('a slow look-up is remembered from its beginning, when the key was read', async () => {
-    let answer = (): void => undefined;
-    answering = new Promise((resolve) => {
-      answer = resolve;
-    });
-    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
-    now += KEY_TTL_MS;
-    answer();
-    await asked;
-    keys.delete(AGENT_KEY);
-    await expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).rejects.toMatchObject({
-      code: 'invalid_credential',
-    });
+  test('of one network are looked up so many a second, however fast they are answered', async () => {
+    let begun = 0;
+    for (; begun < 2000; begun += 20) {
+      if (flood(() => '192.0.2.1', begun) < 20) break;
+      await new Promise(setImmediate);
+    }
+    expect(lookups).toHaveLength(100);
+    now += 1000;
+    await new Promise(setImmediate);
+    expect(await authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
+  });
+
+  test('of more networks than are remembered cost no more memory', async () => {
+    for (let number = 0; number < 12_000; number += 1) {
+      const address = `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`;
+      await expect(authenticate(invented(number), 'agent', address)).rejects.toThrow();
+    }
+    expect(await authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
   });
 });
