@@ -7,7 +7,7 @@ import type { Events } from '../observe/events.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
 import type { Answer, Exchange, StreamedAnswer } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
-import { BadQuery, badQueryAnswer } from './query.ts';
+import { BadQuery, badQueryAnswer, checkControls } from './query.ts';
 import { revocable } from './revocable-stream.ts';
 import type { Handler, Parameters } from './router.ts';
 
@@ -35,9 +35,10 @@ export function authorized(
   return async (exchange, parameters) => {
     try {
       const credential = await admit(exchange, kind, deps);
+      checkControls(exchange.query, parameters);
       const answer = await handler(exchange, credential, parameters);
       if ('chunks' in answer) {
-        const check = () => deps.authenticator.authenticate(exchange.authorization, kind);
+        const check = () => deps.authenticator.authenticate(exchange, kind);
         await exchange.stream(revocable(answer, check));
       } else exchange.answer(answer);
     } catch (thrown) {

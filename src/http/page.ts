@@ -18,7 +18,6 @@ const CONTENT_SECURITY_POLICY = [
 
 export const PAGE_HEADERS: HeaderList = [
   ['content-security-policy', CONTENT_SECURITY_POLICY],
-  ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'same-origin'],
   ['cross-origin-opener-policy', 'same-origin'],
 ];

@@ -23,6 +23,28 @@ export function badQueryAnswer(error: BadQuery): Answer {
   });
 }
 
+/** The C0 controls and DEL: nobody asks for them, and PostgreSQL's text takes no NUL. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROL = /[\x00-\x1f\x7f]/;
+/** The same as a query writes them. */
+const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
+
+/**
+ * Refuses control characters in the parameters of a request, of its query and of its path.
+ *
+ * @param parameters of the path, decoded
+ * @throws {BadQuery} naming every parameter that holds one
+ */
+export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {
+  const given = Object.entries(parameters);
+  // Of a query nothing is decoded that need not be.
+  if (ENCODED_CONTROL.test(query)) given.push(...new URLSearchParams(query));
+  const faults = given
+    .filter(([name, value]) => CONTROL.test(value) || CONTROL.test(name))
+    .map(([path]) => ({ path, message: 'must not hold control characters' }));
+  if (faults.length > 0) throw new BadQuery(faults);
+}
+
 /**
  * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a
  * repeated parameter the last value counts.

@@ -5,8 +5,8 @@
  * Of a field that may come once, uWebSockets.js (3.0.6) takes the first line and is silent about a
  * second; it takes any Transfer-Encoding for `chunked`. A proxy that takes the last line, or another
  * coding, would see other requests than this server does (RFC 9112 §11.2, request smuggling). So such
- * a head is refused. uWebSockets.js itself refuses Content-Length beside Transfer-Encoding, a length
- * that is no number, folded lines and control characters.
+ * a head is refused. uWebSockets.js itself refuses folded lines and control characters, Content-Length
+ * beside Transfer-Encoding, and a length that is no number; the last only behind the handler.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 
@@ -105,6 +105,7 @@ function faultOf(
   transferEncoding: string | null,
 ): string | null {
   if (twice !== null) return `The header ${twice} may come only once.`;
+  if (length !== null && lengthOf(length) === null) return 'Content-Length is no number.';
   if (transferEncoding === null) return null;
   if (length !== null) return 'Content-Length and Transfer-Encoding exclude each other.';
   return /^chunked$/i.test(transferEncoding) ? null : 'The only transfer encoding is chunked.';

@@ -21,7 +21,12 @@ export interface Route {
 }
 
 export type Match =
-  | { readonly kind: 'found'; readonly handler: Handler; readonly parameters: Parameters }
+  | {
+      readonly kind: 'found';
+      readonly handler: Handler;
+      readonly parameters: Parameters;
+      readonly refusal: Refusal | null;
+    }
   | { readonly kind: 'wrong_method'; readonly allow: string; readonly refusal: Refusal | null }
   | { readonly kind: 'unknown' };
 
@@ -66,9 +71,10 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
   }
   const resolve = (target: Target, method: string, parameters: Parameters): Match => {
     const handler = target.handlers.get(method);
-    if (handler !== undefined) return { kind: 'found', handler, parameters };
+    const { refusal } = target;
+    if (handler !== undefined) return { kind: 'found', handler, parameters, refusal };
     const allow = [...target.handlers.keys()].sort().join(', ');
-    return { kind: 'wrong_method', allow, refusal: target.refusal };
+    return { kind: 'wrong_method', allow, refusal };
   };
   return (method, path) => {
     const target = path.includes('{') ? undefined : exact.get(path);

@@ -9,7 +9,7 @@ import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 
 import { OperatorError, SluiceError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
-import { Exchange, type HeaderList } from './exchange.ts';
+import { Exchange } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
@@ -30,8 +30,8 @@ export interface ListenerSettings extends ListenAddress {
   readonly isShared?: boolean;
   /** routes by Host header; the entry under '' serves every other host */
   readonly sites: ReadonlyMap<string, readonly Route[]>;
-  /** sent with every answer */
-  readonly headers?: HeaderList;
+  /** clients reach it by https, through a proxy that speaks TLS for it; false when left out */
+  readonly isBehindTls?: boolean;
   /** proxies of ours before this server; 0 when left out */
   readonly trustedHops?: number;
   /** of the thread, when it is not the one that all listeners of the thread share */
@@ -51,6 +51,14 @@ export interface Listener {
   readonly cut: () => void;
 }
 
+/** No answer is anything but what its Content-Type says. */
+const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
+/**
+ * RFC 6797: browsers that came by https once come by nothing else for a year. Of this host alone:
+ * what else is below its name is not this server's to say.
+ */
+const HTTPS_ONLY = ['strict-transport-security', 'max-age=31536000'] as const;
+
 type Resolve = (host: string, method: string, path: string) => Match;
 
 function createSites(sites: ListenerSettings['sites']): Resolve {
@@ -63,6 +71,12 @@ function createSites(sites: ListenerSettings['sites']): Resolve {
 
 function dispatch(exchange: Exchange, resolve: Resolve, events: Pick<Events, 'requestFailed'>) {
   const match = resolve(exchange.host, exchange.method, exchange.path);
+  if (exchange.fault !== null) {
+    const error = new SluiceError('bad_request', exchange.fault);
+    const refusal = match.kind === 'unknown' ? null : match.refusal;
+    exchange.answer(refusal?.(error, []) ?? problem(error));
+    return;
+  }
   if (match.kind === 'unknown') {
     exchange.answer(problem(new SluiceError('not_found', 'Nothing is served at this path.')));
     return;
@@ -167,7 +181,8 @@ export async function openListener(
     isClosed = true;
     app.close();
   };
-  const { headers = [], unsent = threadUnsent, trustedHops = 0 } = settings;
+  const { isBehindTls = false, unsent = threadUnsent, trustedHops = 0 } = settings;
+  const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
   const shared = { isDraining: () => draining, headers, unsent, trustedHops };
   app.any('/*', (response, request) => {
     open += 1;

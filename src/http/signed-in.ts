@@ -12,7 +12,7 @@ import { type BrowserHead, clientAddress } from './browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
 import { BadBody, badBodyAnswer } from './json-body.ts';
 import { problem, toSluiceError } from './problem.ts';
-import { BadQuery, badQueryAnswer } from './query.ts';
+import { BadQuery, badQueryAnswer, checkControls } from './query.ts';
 import { revocable } from './revocable-stream.ts';
 import type { Handler, Parameters } from './router.ts';
 import { isSameOrigin } from './same-origin.ts';
@@ -71,10 +71,7 @@ export const ADMINS: readonly Role[] = ['owner', 'admin'];
 export const RULE_PLANS: readonly Plan[] = ['team', 'enterprise'];
 
 /** On every answer under /app: nothing of it is kept by anybody on the way. */
-const NO_STORE: HeaderList = [
-  ['cache-control', 'no-store'],
-  ['x-content-type-options', 'nosniff'],
-];
+const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
 /** How a refusal is told: as a problem, or as a page. */
 export type RefusalForm = (error: SluiceError, exchange: Exchange) => Answer;
@@ -112,6 +109,7 @@ export function visited(
       const head = exchange.browser;
       if (head === null) throw new Error('a route for browsers stands outside their paths');
       checkSender(exchange, head, deps);
+      checkControls(exchange.query, parameters);
       const address = clientAddress(head, deps.trustedHops);
       const made = await handler(exchange, { head, address }, parameters);
       if ('chunks' in made) {

@@ -84,6 +84,8 @@ export function publicAddresses({
   return [base, { setting: 'OBSERVE_PORT', host, port: observePort }];
 }
 
+const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
+
 /** What is served at the `publicAddresses`, in their order; one port tells its hosts apart. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
   const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
@@ -94,8 +96,8 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const [first, second] = publicAddresses(config);
   if (second !== undefined) {
     return [
-      { ...first, trustedHops, sites: new Map([['', base]]) },
-      { ...second, trustedHops, sites: new Map([['', observe]]) },
+      { ...first, trustedHops, isBehindTls: isHttps(baseUrl), sites: new Map([['', base]]) },
+      { ...second, trustedHops, isBehindTls: isHttps(observeUrl), sites: new Map([['', observe]]) },
     ];
   }
   const { host: authority, hostname } = new URL(observeUrl);
@@ -105,7 +107,7 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   ]);
   // Proxies pass the Host header on without the port; that will do where the names differ.
   if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
-  return [{ ...first, trustedHops, sites }];
+  return [{ ...first, trustedHops, isBehindTls: isHttps(baseUrl), sites }];
 }
 
 /** What only the operator reaches. */

@@ -13,9 +13,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { canWatchTurns, watchTurns } from '../../bench/loop-delay/turns.ts';
 import { worstBodies } from '../../bench/loop-delay/worst-bodies.ts';
 import { addPerson } from '../support/people.ts';
+import { nameOf, routesOf } from '../support/served-routes.ts';
 import { Browser } from './browser.ts';
 import { type Answer, type Gateway, type Keys, openGateway, request } from './gateway.ts';
-import { nameOf, routesOf } from './routes.ts';
 import { fillLists, worstRuns } from './worst-workspace.ts';
 
 const LONGEST_MS = 150;

@@ -1,7 +1,14 @@
 /** Query strings: defaults, limits, and all faults of one query in one 400. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { BadQuery, badQueryAnswer, moment, parseQuery, wholeNumber } from '../../src/http/query.ts';
+import {
+  BadQuery,
+  badQueryAnswer,
+  checkControls,
+  moment,
+  parseQuery,
+  wholeNumber,
+} from '../../src/http/query.ts';
 
 const schema = z.object({
   page: wholeNumber(1, 100, 1),
@@ -47,6 +54,31 @@ test.each([
   ['page=0&color=green&since=never', ['page', 'color', 'since']],
 ])('"%s" is refused for %j', (query, paths) => {
   expect(faultsOf(query)).toEqual(paths);
+});
+
+test.each([
+  ['service=%00', {}, ['service']],
+  ['a=1&b=%1F&c=x%7fy', {}, ['b', 'c']],
+  ['a=\x7f', {}, ['a']],
+  ['q=line%0Abreak&tab=%09', {}, ['q', 'tab']],
+  ['n%00me=1', {}, ['n\0me']],
+  ['', { runId: 'a\0b' }, ['runId']],
+  ['service=%00', { runId: '\n' }, ['runId', 'service']],
+])('"%s" with %j holds control characters', (query, parameters, paths) => {
+  let faults: readonly { path: string }[] = [];
+  try {
+    checkControls(query, parameters);
+  } catch (error) {
+    faults = error instanceof BadQuery ? error.faults : [];
+  }
+  expect(faults.map(({ path }) => path)).toEqual(paths);
+});
+
+test.each([
+  ['q=%C3%A9%E2%80%AE+%2500&since=2026-11-20T10%3A00%3A00%2B02%3A00', { id: 'a b/é%00' }],
+  ['q=%&x=%zz', {}],
+])('"%s" with %j holds none', (query, parameters) => {
+  expect(() => checkControls(query, parameters)).not.toThrow();
 });
 
 test('the answer lists path and message of every fault', () => {

@@ -23,6 +23,7 @@ const found = (handler: keyof typeof handlers, parameters: Record<string, string
   kind: 'found',
   handler: handlers[handler],
   parameters,
+  refusal: null,
 });
 const UNKNOWN: Match = { kind: 'unknown' };
 

@@ -51,9 +51,10 @@ const ROUTES: readonly Route[] = [
 async function listen(
   sites: ReadonlyMap<string, readonly Route[]> = new Map([['', ROUTES]]),
   port = 0,
+  isBehindTls = false,
 ): Promise<Listener> {
   const listener = await openListener(
-    { setting: 'OBSERVE_PORT', host: '127.0.0.1', port, sites },
+    { setting: 'OBSERVE_PORT', host: '127.0.0.1', port, sites, isBehindTls },
     { requestFailed: (place, error) => void failures.push([place, error]) },
   );
   listeners.push(listener);
@@ -129,6 +130,30 @@ describe('dispatch', () => {
     expect(status).toBe(503);
     expect(headers.get('retry-after')).toBe('7');
     expect(body).toMatchObject({ type: '/docs/errors#overloaded', detail: 'Later.' });
+  });
+});
+
+describe('what every answer says', () => {
+  const HTTPS_ONLY = 'strict-transport-security';
+
+  test.each(['/who', '/nothing', '/throws'])('%s: nosniff, and nothing of https', async (path) => {
+    const { headers } = await ask(await listen(), path);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.has(HTTPS_ONLY)).toBe(false);
+  });
+
+  test.each(['/who', '/nothing', '/throws'])('%s: https only, behind TLS', async (path) => {
+    const { headers } = await ask(await listen(undefined, 0, true), path);
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get(HTTPS_ONLY)).toBe('max-age=31536000');
+  });
+
+  test('HEAD, too', async () => {
+    const client = await connect(await listen(undefined, 0, true));
+    await client.send(head('HEAD', '/who'));
+    const answer = (await client.closed()).toLowerCase();
+    expect(answer).toContain('\r\nx-content-type-options: nosniff\r\n');
+    expect(answer).toContain(`\r\n${HTTPS_ONLY}: max-age=31536000\r\n`);
   });
 });
 
