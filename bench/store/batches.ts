@@ -5,6 +5,7 @@
  */
 import { CopyWriter } from '../../src/db/copy-writer.ts';
 import type { EncodedRequest } from '../../src/db/encoded-request.ts';
+import { ByteBudget } from '../../src/http/byte-budget.ts';
 import { median } from '../harness.ts';
 import { StoreDatabase } from './database.ts';
 import { encode } from './prompts.ts';
@@ -64,7 +65,7 @@ export async function ingestInto(
     requestUnstorable: NEVER,
     partitionsChanged: NEVER,
   };
-  const settings = { inflightBytesMax: INFLIGHT_BYTES_MAX, ...shape };
+  const settings = { budget: new ByteBudget(INFLIGHT_BYTES_MAX), ...shape };
   const writer = new CopyWriter(database.database, settings, events);
   const startedAt = performance.now();
   if (isBodies(source)) await offerAll(writer, decoded(source), true);

@@ -1,7 +1,11 @@
 /**
  * Batching without timers: while one transaction runs, the next batch fills.
  *
- *   offer ──► waiting ──► lane takes all that waits (BATCH_BYTES_MAX) ──► COPY, COMMIT ──► answer
+ *   offer ──► waiting ──► lane takes what waits, by turns of the workspaces ──► COPY, COMMIT ──► answer
+ *
+ * Two lanes take batches of any workspaces. A third, the short lane, takes small ones of workspaces that
+ * have no rows in a running batch, so that these never wait for the large batches of others; a workspace
+ * alone uses the two.
  *
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
  * PostgreSQL refuses for its data is halved until the bad request is alone; the others are stored.
@@ -13,6 +17,7 @@ import type { Events } from '../observe/events.ts';
 import { KnownContents, storeBatch } from './copy-transaction.ts';
 import { type Database, withConnection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
+import { FairQueue, type Portion } from './fair-queue.ts';
 import { ensureDay, utcDay } from './partitions.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from './run-times.ts';
 
@@ -23,28 +28,33 @@ import { type RunTimes, type SettleAllowance, settleAllowance } from './run-time
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more fight for the same two cores. */
 const LANES = 2;
+/** A batch of the short lane: stored in some 50 ms (docs/decisions/0010-storage.md). */
+const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 const RETRY_AFTER_SECONDS = 1;
 /** Above the limit of a single statement, which a server in good health keeps by itself. */
 const BATCH_TIMEOUT_MS = 40_000;
 
 interface Waiting {
   readonly request: EncodedRequest;
+  /** gives back what it was counted with */
+  readonly releaseRoom: () => void;
   readonly resolve: () => void;
   readonly reject: (error: SluiceError) => void;
 }
 
-/** Bytes accepted but not yet committed, by all writers that share the count. */
-export interface InflightCount {
-  /** False when the total would pass `totalMax`; nothing is added then. */
-  tryAdd(bytes: number, totalMax: number): boolean;
-  subtract(bytes: number): void;
+/** Room for rows accepted but not yet committed, shared by workspaces and by writers. */
+export interface RowBudget {
+  /** Opens an account of one request. */
+  readonly open: (workspaceId: number) => {
+    /** False when there is no room; nothing is taken then. */
+    readonly reserve: (bytes: number) => boolean;
+    readonly release: () => void;
+  };
 }
 
 export interface CopyWriterSettings {
-  /** bytes accepted but not yet committed; more are refused */
-  readonly inflightBytesMax: number;
-  /** where the bytes of several writers are counted together; without it this one counts alone */
-  readonly inflight?: InflightCount;
+  /** what it has no room for is refused */
+  readonly budget: RowBudget;
   /** bounds how long a run waits while something arrives; without it nothing does */
   readonly runTimes?: RunTimes;
   readonly lanes?: number;
@@ -62,25 +72,26 @@ type WriterEvents = Pick<
 export class CopyWriter {
   readonly #database: Database;
   readonly #events: WriterEvents;
-  readonly #inflightBytesMax: number;
-  readonly #inflight: InflightCount | null;
+  readonly #budget: RowBudget;
   readonly #lanes: number;
   readonly #batchBytesMax: number;
   readonly #batchTimeoutMs: number;
   readonly #allowance: SettleAllowance | null;
   readonly #known = new KnownContents();
   readonly #ensuredDays = new Set<string>();
-  #waiting: Waiting[] = [];
+  readonly #waiting = new FairQueue<Waiting>();
+  /** batches under way by the workspaces that have rows in them */
+  readonly #running = new Map<number, number>();
   #inflightBytes = 0;
   #busyLanes = 0;
+  #isShortLaneBusy = false;
   #closed = false;
   #onIdle: (() => void)[] = [];
 
   constructor(database: Database, settings: CopyWriterSettings, events: WriterEvents) {
     this.#database = database;
     this.#events = events;
-    this.#inflightBytesMax = settings.inflightBytesMax;
-    this.#inflight = settings.inflight ?? null;
+    this.#budget = settings.budget;
     this.#lanes = settings.lanes ?? LANES;
     this.#batchBytesMax = settings.batchBytesMax ?? BATCH_BYTES_MAX;
     this.#batchTimeoutMs = settings.batchTimeoutMs ?? BATCH_TIMEOUT_MS;
@@ -104,40 +115,36 @@ export class CopyWriter {
     if (this.#closed) {
       return Promise.reject(new SluiceError('shutting_down', 'The server is shutting down.'));
     }
-    if (!this.#take(request.bytes)) {
+    const account = this.#budget.open(request.workspaceId);
+    if (!account.reserve(request.bytes)) {
       return Promise.reject(
         new SluiceError('overloaded', 'More is waiting to be stored than MAX_INFLIGHT_BYTES.', {
           retryAfterSeconds: RETRY_AFTER_SECONDS,
         }),
       );
     }
+    this.#note(request.bytes);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ request, resolve, reject });
-      this.#wake();
+      const waiting = { request, releaseRoom: account.release, resolve, reject };
+      this.#waiting.add(request.workspaceId, request.bytes, waiting);
+      this.#wake(request.workspaceId);
     });
   }
 
   /** Refuses what comes from now on and resolves when all that was taken is answered. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#busyLanes === 0 && this.#waiting.length === 0) return;
+    if (this.#isIdle) return;
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Takes room; a request that is larger than the whole of it gets it when it is empty. */
-  #take(bytes: number): boolean {
-    const totalMax = Math.max(this.#inflightBytesMax, bytes);
-    const isTaken =
-      this.#inflight === null
-        ? this.#inflightBytes + bytes <= totalMax
-        : this.#inflight.tryAdd(bytes, totalMax);
-    if (isTaken) this.#note(bytes);
-    return isTaken;
+  get #isIdle(): boolean {
+    return this.#busyLanes === 0 && !this.#isShortLaneBusy && this.#waiting.size === 0;
   }
 
-  #giveBack(bytes: number): void {
-    this.#inflight?.subtract(bytes);
-    this.#note(-bytes);
+  #giveBack(batch: readonly Waiting[]): void {
+    for (const { releaseRoom } of batch) releaseRoom();
+    this.#note(-batch.reduce((sum, { request }) => sum + request.bytes, 0));
   }
 
   #note(change: number): void {
@@ -145,32 +152,53 @@ export class CopyWriter {
     this.#events.inflightChanged(this.#inflightBytes);
   }
 
-  #wake(): void {
-    if (this.#waiting.length === 0 || this.#busyLanes >= this.#lanes) return;
-    this.#busyLanes += 1;
-    void this.#runLane();
+  /** Starts a lane for what a workspace offers, if one is free that may take it. */
+  #wake(workspaceId: number): void {
+    if (this.#busyLanes < this.#lanes) void this.#runLane();
+    else if (!this.#isShortLaneBusy && !this.#running.has(workspaceId)) void this.#runShortLane();
   }
 
   /** Takes batches until nothing waits. Never rejects: every failure is answered to its callers. */
   async #runLane(): Promise<void> {
-    // What arrives in the same turn of the event loop goes into the same batch.
-    await new Promise(setImmediate);
-    while (this.#waiting.length > 0) await this.#store(this.#takeBatch());
-    this.#busyLanes -= 1;
-    if (this.#busyLanes === 0 && this.#waiting.length === 0) {
-      for (const resolve of this.#onIdle.splice(0)) resolve();
-    }
+    this.#busyLanes += 1;
+    await this.#storeAll({ bytesMax: this.#batchBytesMax, hasLarge: true }, () => {
+      this.#busyLanes -= 1;
+    });
   }
 
-  #takeBatch(): Waiting[] {
-    let bytes = 0;
-    let count = 0;
-    for (const { request } of this.#waiting) {
-      if (count > 0 && bytes + request.bytes > this.#batchBytesMax) break;
-      bytes += request.bytes;
-      count += 1;
+  /** As `#runLane`, for workspaces without rows in a running batch; the others have theirs. */
+  async #runShortLane(): Promise<void> {
+    this.#isShortLaneBusy = true;
+    const portion = {
+      bytesMax: Math.min(SHORT_BATCH_BYTES_MAX, this.#batchBytesMax),
+      hasLarge: false,
+      isLeftOut: (workspaceId: number) => this.#running.has(workspaceId),
+    };
+    await this.#storeAll(portion, () => {
+      this.#isShortLaneBusy = false;
+    });
+  }
+
+  /** @param end called in the turn that finds nothing to take: what is offered later wakes a lane */
+  async #storeAll(portion: Portion, end: () => void): Promise<void> {
+    // What arrives in the same turn of the event loop goes into the same batch.
+    await new Promise(setImmediate);
+    for (;;) {
+      const batch = this.#waiting.take(portion);
+      if (batch.length === 0) {
+        end();
+        break;
+      }
+      const workspaces = new Set(batch.map(({ request }) => request.workspaceId));
+      for (const id of workspaces) this.#running.set(id, (this.#running.get(id) ?? 0) + 1);
+      await this.#store(batch);
+      for (const id of workspaces) {
+        const others = (this.#running.get(id) ?? 0) - 1;
+        if (others > 0) this.#running.set(id, others);
+        else this.#running.delete(id);
+      }
     }
-    return this.#waiting.splice(0, count);
+    if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   async #store(batch: readonly Waiting[]): Promise<void> {
@@ -188,7 +216,7 @@ export class CopyWriter {
       bytes,
       elapsedMs: performance.now() - startedAt,
     });
-    this.#giveBack(bytes);
+    this.#giveBack(batch);
     for (const { request, resolve } of batch) {
       request.release();
       resolve();
@@ -218,7 +246,7 @@ export class CopyWriter {
       await this.#store(batch.slice(middle));
       return;
     }
-    for (const { request } of batch) this.#giveBack(request.bytes);
+    this.#giveBack(batch);
     if (isDataError(error)) {
       this.#events.requestUnstorable(error);
       first?.reject(

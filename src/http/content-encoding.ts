@@ -16,6 +16,7 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import zlib from 'node:zlib';
 
 import { SluiceError } from '../errors.ts';
+import { beyond } from './byte-budget.ts';
 import { type BodyLimits, bodyTooLarge, noRoom } from './exchange.ts';
 import { gunzipAtOnce, gunzippedSize } from './inflate-at-once.ts';
 
@@ -123,16 +124,6 @@ async function joined(chunks: readonly Buffer[], bytes: number): Promise<Buffer>
 function claimedSize(name: string, body: Buffer, bytesMax: number): number | null {
   const size = GZIP.has(name) ? gunzippedSize(body) : null;
   return size === null || size > bytesMax ? null : size;
-}
-
-/** Asks for room only where that which has been taken already is used up. */
-function beyond(taken: number, reserve: DecodingLimits['reserve']): DecodingLimits['reserve'] {
-  let left = taken;
-  return (bytes) => {
-    const own = Math.min(left, bytes);
-    left -= own;
-    return own === bytes || reserve(bytes - own);
-  };
 }
 
 let denseTurn: Promise<unknown> = Promise.resolve();

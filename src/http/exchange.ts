@@ -263,8 +263,11 @@ export class Exchange {
    * Answers. Call once; a second call, or one after the client left, does nothing. The exchange is
    * over when the client has taken all of it, as far as can be known.
    *
-   * When a body is still on its way it is first read and dropped, up to a limit: closing a socket
-   * with unread data makes the client's kernel throw the answer away (uWebSockets #1174).
+   * When a body is still on its way, the connection must live until it has come: closing a socket with
+   * unread data makes the client's kernel throw the answer away (uWebSockets #1174). One of declared
+   * length is answered at once, and uWebSockets.js drops the rest, closing the connection after 10 s
+   * without progress. Of one without, and where the answer must close the connection, the rest is first
+   * read and dropped here, up to a limit.
    */
   answer(answer: Answer): void {
     if (!this.#open || this.#answered || this.#refusal !== null) return;
@@ -280,8 +283,13 @@ export class Exchange {
     this.#refusal = answer;
     this.#onBody = null;
     this.releaseBody();
-    if ((this.contentLength ?? 0) - this.#received > DRAIN_BYTES_MAX) {
-      this.#refuse(answer);
+    if (this.contentLength !== null && !this.#settings.isDraining()) {
+      if (this.contentLength - this.#received > DRAIN_BYTES_MAX) {
+        this.#sendLast(answer, Buffer.byteLength(answer.body));
+      } else {
+        this.#resume();
+        this.#send(answer);
+      }
       return;
     }
     this.#drainEnd = this.#received + DRAIN_BYTES_MAX;

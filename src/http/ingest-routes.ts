@@ -1,7 +1,8 @@
 /**
  * The three OTLP endpoints: refuse early and cheaply, read, decode, store, answer after the commit.
  *
- * The order is the contract's: key, rate, content type, encoding, declared length, body.
+ * The order is the contract's: key, rate, content type, encoding, declared length, body. A body of declared
+ * length has its room before any of it is read, so that what there is no room for is refused at once.
  */
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { DecodedRequest, Signal } from '../model.ts';
@@ -9,9 +10,9 @@ import type { Events } from '../observe/events.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
-import type { ByteAccount, ByteBudget } from './byte-budget.ts';
+import { type ByteAccount, type ByteBudget, beyond } from './byte-budget.ts';
 import { checkEncoding, withDecodedBody } from './content-encoding.ts';
-import { type Answer, bodyTooLarge, type Exchange, type HeaderList } from './exchange.ts';
+import { type Answer, bodyTooLarge, type Exchange, type HeaderList, noRoom } from './exchange.ts';
 import { errorHeaders, JSON_TYPE, toSluiceError } from './problem.ts';
 import type { Handler, Route } from './router.ts';
 import type { BodyOf } from './schemas/component.ts';
@@ -69,7 +70,10 @@ export type IngestResult =
   | { readonly ok: false; readonly message: string; readonly path: string };
 
 export interface IngestDependencies extends AdmissionDependencies {
+  /** room for bodies, from their heads to their answers */
   readonly budget: ByteBudget;
+  /** room for rows, which the store takes; asked here whether there is some */
+  readonly rowBudget: Pick<ByteBudget, 'hasRoom'>;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
   /**
@@ -132,19 +136,21 @@ async function readAndDecode(
   signal: Signal,
   workspaceId: number,
   account: ByteAccount,
-  { maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
+  { rowBudget, maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
 ): Promise<DecodedBody | null> {
   const { reserve } = account;
+  const declared = exchange.contentLength ?? 0;
+  if (!rowBudget.hasRoom(workspaceId, declared) || !reserve(declared)) throw noRoom();
   const wire = await exchange.readBody({
     bytesMax: maxBodyBytes,
     deadlineMs: BODY_DEADLINE_MS,
-    reserve,
+    reserve: beyond(declared, reserve),
   });
   if (wire === null) return null;
-  const takeTurn = <T>(work: () => T): Promise<T> => turns.take(work);
+  const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
   const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
   return await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
-    const result = await turns.takeInPieces(decode(signal, body, workspaceId));
+    const result = await turns.takeInPieces(workspaceId, decode(signal, body, workspaceId));
     return decodedBody(result, body);
   });
 }
@@ -188,7 +194,7 @@ async function ingest(
 ): Promise<IngestRequest | null> {
   const { workspaceId } = await admit(exchange, 'agent', deps);
   checkHead(exchange, deps);
-  const account = deps.budget.open();
+  const account = deps.budget.open(workspaceId);
   try {
     const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
     if (decoded === null) return null;

@@ -6,7 +6,8 @@
  *
  *   sockets are looked at ──► work, up to `TURN_MS` and the last piece begun ──► sockets …
  *
- * First come, first served: what is begun is finished, piece by piece, before the next begins.
+ * What is begun is finished, piece by piece, before the next begins. Then it is another workspace's turn:
+ * of each in turn the first that came, so that one with little to decode waits for one body of each other.
  */
 
 /** Small beside what a probe may take, large beside what a round of the loop costs. */
@@ -17,8 +18,10 @@ type Step = () => boolean;
 
 export class Turns {
   readonly #now: () => number;
-  /** the first one may be begun */
-  readonly #waiting: Step[] = [];
+  /** by workspace, the one whose turn is next first; none is empty */
+  readonly #waiting = new Map<number, Step[]>();
+  /** what is begun, and whose it is */
+  #current: { readonly workspaceId: number; readonly step: Step } | null = null;
   /** milliseconds worked since the sockets were looked at */
   #usedMs = 0;
   #isArmed = false;
@@ -33,8 +36,8 @@ export class Turns {
    *
    * @throws what `work` throws
    */
-  take<T>(work: () => T): Promise<T> {
-    return this.takeInPieces({ next: () => ({ done: true, value: work() }) });
+  take<T>(workspaceId: number, work: () => T): Promise<T> {
+    return this.takeInPieces(workspaceId, { next: () => ({ done: true, value: work() }) });
   }
 
   /**
@@ -43,9 +46,9 @@ export class Turns {
    * @returns what `work` returns
    * @throws what `work` throws
    */
-  takeInPieces<T>(work: Iterator<void, T, void>): Promise<T> {
+  takeInPieces<T>(workspaceId: number, work: Iterator<void, T, void>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#add(() => {
+      this.#add(workspaceId, () => {
         try {
           const piece = work.next();
           if (piece.done !== true) return false;
@@ -58,17 +61,41 @@ export class Turns {
     });
   }
 
-  #add(step: Step): void {
-    this.#waiting.push(step);
-    if (this.#waiting.length === 1) this.#work();
+  #add(workspaceId: number, step: Step): void {
+    const isIdle = this.#current === null && this.#waiting.size === 0;
+    const line = this.#waiting.get(workspaceId);
+    if (line === undefined) this.#waiting.set(workspaceId, [step]);
+    else line.push(step);
+    if (isIdle) this.#work();
+  }
+
+  /** Begins the first of the workspace whose turn it is; false when nothing waits. */
+  #begin(): boolean {
+    for (const [workspaceId, line] of this.#waiting) {
+      const step = line.shift();
+      if (line.length === 0) this.#waiting.delete(workspaceId);
+      if (step === undefined) continue;
+      this.#current = { workspaceId, step };
+      return true;
+    }
+    return false;
+  }
+
+  /** The workspace has its next turn after all others. */
+  #end(workspaceId: number): void {
+    this.#current = null;
+    const line = this.#waiting.get(workspaceId);
+    if (line === undefined) return;
+    this.#waiting.delete(workspaceId);
+    this.#waiting.set(workspaceId, line);
   }
 
   /** Works until nothing waits, or the turn is used up; the rest is for later rounds. */
   #work(): void {
-    for (let step = this.#waiting[0]; step !== undefined; step = this.#waiting[0]) {
-      if (this.#usedMs >= TURN_MS) break;
+    while (this.#usedMs < TURN_MS) {
+      if (this.#current === null && !this.#begin()) break;
       const startedAt = this.#now();
-      if (step()) this.#waiting.shift();
+      if (this.#current?.step() === true) this.#end(this.#current.workspaceId);
       this.#usedMs += this.#now() - startedAt;
     }
     this.#arm();
@@ -85,7 +112,7 @@ export class Turns {
     this.#isArmed = false;
     const isUsedUp = this.#usedMs >= TURN_MS;
     this.#usedMs = 0;
-    if (this.#waiting.length === 0) return;
+    if (this.#current === null && this.#waiting.size === 0) return;
     if (isUsedUp) {
       this.#arm();
       return;

@@ -3,10 +3,11 @@
  * limits, the routes of base and observe. The same on the main thread and on any other.
  *
  * Counted and bounded per thread, not per process: remembered keys and sessions' prompts, exports
- * and passwords under way. Bytes in flight and requests per minute are the process's.
+ * and passwords under way, what a workspace holds of the bytes in flight. All bytes in flight and
+ * requests per minute are the process's.
  */
 import type { Config } from '../config.ts';
-import { CopyWriter, type InflightCount } from '../db/copy-writer.ts';
+import { CopyWriter } from '../db/copy-writer.ts';
 import { type Database, ping } from '../db/database.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
 import { createMigrationsProbe } from '../db/migrate.ts';
@@ -51,7 +52,7 @@ export interface AcceptorDependencies {
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
   readonly main: MainProbes;
   /** where threads count their bytes together; without it this thread counts alone */
-  readonly shared?: { readonly bodies: ByteCount; readonly rows: InflightCount };
+  readonly shared?: { readonly bodies: ByteCount; readonly rows: ByteCount };
   readonly events: Events;
 }
 
@@ -103,10 +104,13 @@ export function createAcceptor(
   { config, database, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptor {
-  const { maxInflightBytes: inflightBytesMax, maxBodyBytes, maxDecodedBodyBytes } = config;
-  const room = shared === undefined ? {} : { inflight: shared.rows };
-  const runTimes = runTimesOf(config);
-  const writer = new CopyWriter(database, { inflightBytesMax, runTimes, ...room }, events);
+  const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
+  const rowBudget = new ByteBudget(maxInflightBytes, shared?.rows);
+  const writer = new CopyWriter(
+    database,
+    { budget: rowBudget, runTimes: runTimesOf(config) },
+    events,
+  );
   stops.add('writer', () => writer.close());
   const largeBodies = createLargeBodies();
   stops.add('decoder of large bodies', () => largeBodies.close());
@@ -125,7 +129,8 @@ export function createAcceptor(
     ingest: {
       authenticator,
       rateLimiter,
-      budget: new ByteBudget(inflightBytesMax, shared?.bodies),
+      budget: new ByteBudget(maxInflightBytes, shared?.bodies),
+      rowBudget,
       maxBodyBytes,
       maxDecodedBodyBytes,
       keepRejected: (rejected) => keepRejectedRequest(database, rejected),

@@ -8,6 +8,7 @@ import { CopyWriter, type CopyWriterSettings } from '../../src/db/copy-writer.ts
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { type EncodedRequest, encodeRequest } from '../../src/db/encoded-request.ts';
 import type { TelemetryTable } from '../../src/db/table-layouts.ts';
+import { ByteBudget } from '../../src/http/byte-budget.ts';
 import type { DecodedRequest } from '../../src/model.ts';
 import type { BatchFacts } from '../../src/observe/events.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
@@ -16,6 +17,7 @@ import {
   decodedRequest,
   hex8,
   hex16,
+  logRow,
   metricRow,
   NOON_MS,
   RESOURCE_ID,
@@ -25,7 +27,8 @@ import {
 import { waitFor } from '../support/wait-for.ts';
 
 const WORKSPACE = 1;
-const ROOMY: CopyWriterSettings = { inflightBytesMax: 1 << 30 };
+const roomOf = (bytesMax: number): CopyWriterSettings => ({ budget: new ByteBudget(bytesMax) });
+const ROOMY = roomOf(1 << 30);
 
 function recordEvents() {
   const batches: BatchFacts[] = [];
@@ -75,6 +78,11 @@ function encode(fields: Partial<DecodedRequest>, workspaceId = WORKSPACE): Encod
 /** A request with one span whose name tells it apart. */
 function named(name: string, fields: Partial<DecodedRequest> = {}): EncodedRequest {
   return encode({ spans: [spanRow({ name })], ...fields });
+}
+
+/** The same in a workspace. */
+function namedIn(workspaceId: number, name: string): EncodedRequest {
+  return encode({ spans: [spanRow({ name })] }, workspaceId);
 }
 
 const spanNames = async (): Promise<unknown[]> =>
@@ -156,10 +164,11 @@ test('a batch may be made smaller, and still holds one request at least', async 
 
 test('past the limit it refuses, and what it refused it never took', async () => {
   const sample = named('sample');
-  const writer = createWriter({ inflightBytesMax: sample.bytes * 2 });
+  const writer = createWriter(roomOf(sample.bytes * 2));
   const hold = await holdSpans();
-  const taken = [writer.offer(named('taken1')), writer.offer(named('taken2'))];
-  await expect(writer.offer(named('refused'))).rejects.toMatchObject({
+  // Of several workspaces: one alone would leave room for others.
+  const taken = [writer.offer(named('taken1')), writer.offer(namedIn(2, 'taken2'))];
+  await expect(writer.offer(namedIn(3, 'refused'))).rejects.toMatchObject({
     code: 'overloaded',
     retryAfterSeconds: 1,
   });
@@ -172,11 +181,73 @@ test('past the limit it refuses, and what it refused it never took', async () =>
 });
 
 test('a request above the whole limit is taken when nothing else is in flight', async () => {
-  const writer = createWriter({ inflightBytesMax: 1 });
+  const writer = createWriter(roomOf(1));
   const alone = writer.offer(named('alone'));
   await expect(writer.offer(named('beside'))).rejects.toMatchObject({ code: 'overloaded' });
   await alone;
   expect(await spanNames()).toEqual(['alone']);
+});
+
+// ── Workspaces beside each other ─────────────────────────────────────────────────────────────
+
+/** A request of a workspace with so many bytes of text. */
+function large(workspaceId: number, name: string, bytes: number): EncodedRequest {
+  const attributes = JSON.stringify('x'.repeat(bytes));
+  return encode({ spans: [spanRow({ name, attributes })] }, workspaceId);
+}
+
+describe('a workspace with much to store', () => {
+  test('has the whole of a batch for itself only until another has something', async () => {
+    const writer = createWriter({ ...ROOMY, lanes: 1 });
+    const hold = await holdSpans();
+    const order: string[] = [];
+    const offer = (workspaceId: number, name: string, bytes: number): Promise<unknown> =>
+      writer.offer(large(workspaceId, name, bytes)).then(() => order.push(name));
+    const flood = ['0', '1', '2', '3', '4', '5'].map((name) => offer(1, name, 3e6));
+    await hold.waiters(1);
+    // Larger than the short lane takes, so that it waits for the others' lane.
+    const quiet = offer(2, 'quiet', 2e6);
+    await hold.release();
+    await Promise.all([...flood, quiet]);
+    // The batch under way, then one that it shares.
+    expect(order.indexOf('quiet')).toBeLessThan(order.indexOf('4'));
+  });
+
+  test('keeps no lane from others: their small requests are stored while it waits', async () => {
+    const writer = createWriter();
+    // The resource is known then: the flood's batches wait for the table alone.
+    await writer.offer(named('before'));
+    const hold = await holdSpans();
+    const flood = ['0', '1', '2', '3', '4', '5'].map((name) => writer.offer(large(1, name, 6e6)));
+    await hold.waiters(2);
+    const quiet = encode({ logs: [logRow()] }, 2);
+    await writer.offer(quiet);
+    await writer.offer(quiet);
+    expect(await scratch.rows('SELECT workspace_id FROM log_records')).toHaveLength(2);
+    // It has its two lanes, and not the third.
+    const own = writer.offer(encode({ logs: [logRow()] }, 1));
+    await writer.offer(quiet);
+    const stored = 'SELECT 1 FROM log_records WHERE workspace_id = 1';
+    expect(await scratch.rows(stored)).toEqual([]);
+    await hold.release();
+    await Promise.all([...flood, own]);
+    expect(await scratch.rows('SELECT 1 FROM log_records')).toHaveLength(4);
+  });
+
+  test('is refused before others are, who find room', async () => {
+    const sample = named('sample');
+    const writer = createWriter(roomOf(sample.bytes * 16));
+    const hold = await holdSpans();
+    const outcomes = Promise.allSettled(
+      Array.from({ length: 30 }, (_, at) => writer.offer(named(`${at}`))),
+    );
+    const others = [2, 3].map((workspaceId) => writer.offer(namedIn(workspaceId, 'other')));
+    await hold.release();
+    await Promise.all(others);
+    const taken = (await outcomes).filter(({ status }) => status === 'fulfilled');
+    expect(taken).toHaveLength(14);
+    expect(writer.inflightBytes).toBe(0);
+  });
 });
 
 test('a day without partitions gets them, once', async () => {

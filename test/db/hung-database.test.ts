@@ -8,6 +8,7 @@ import { createDatabase, type Database, ping } from '../../src/db/database.ts';
 import type { EmbeddedDatabase } from '../../src/db/embedded.ts';
 import { type EncodedRequest, encodeRequest } from '../../src/db/encoded-request.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { ByteBudget } from '../../src/http/byte-budget.ts';
 import { type Lab, openLab } from '../support/embedded-lab.ts';
 import { freezeServer } from '../support/freeze-server.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../support/rows.ts';
@@ -42,7 +43,7 @@ function connect(): Database {
 function createWriter(): CopyWriter {
   return new CopyWriter(
     database,
-    { inflightBytesMax: 1 << 30, batchTimeoutMs: BATCH_TIMEOUT_MS },
+    { budget: new ByteBudget(1 << 30), batchTimeoutMs: BATCH_TIMEOUT_MS },
     {
       inflightChanged: () => undefined,
       batchCommitted: () => undefined,

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { CopyWriter } from '../../src/db/copy-writer.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
+import { ByteBudget } from '../../src/http/byte-budget.ts';
 import type { JsonObject, JsonValue, Signal } from '../../src/model.ts';
 import type { DecodeResult } from '../../src/otlp/envelope.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
@@ -42,7 +43,7 @@ let scratch: MigratedDatabase;
 let writer: CopyWriter;
 beforeAll(async () => {
   scratch = await openMigratedDatabase();
-  writer = new CopyWriter(scratch.database, { inflightBytesMax: 1 << 28 }, silent);
+  writer = new CopyWriter(scratch.database, { budget: new ByteBudget(1 << 28) }, silent);
 });
 afterAll(async () => {
   await writer.close();

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { CopyWriter } from '../../src/db/copy-writer.ts';
 import { encodeRequest } from '../../src/db/encoded-request.ts';
-import { OwnByteCount } from '../../src/http/byte-budget.ts';
+import { ByteBudget, OwnByteCount } from '../../src/http/byte-budget.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../support/rows.ts';
 
@@ -21,14 +21,23 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 
-const encode = (name: string) =>
-  encodeRequest(decodedRequest({ spans: [spanRow({ name })] }), 1, NOON_MS);
+/** Of a workspace of its own, so that nobody is held to a share. */
+let workspaces = 0;
+const encode = (name: string) => {
+  workspaces += 1;
+  return encodeRequest(decodedRequest({ spans: [spanRow({ name })] }), workspaces, NOON_MS);
+};
+
+const writersOf = (bytesMax: number, inflight: OwnByteCount) =>
+  [1, 2].map(() => {
+    const budget = new ByteBudget(bytesMax, inflight);
+    return new CopyWriter(scratch.database, { budget }, silent);
+  });
 
 test('what one writer has taken is missing to the other until it is stored', async () => {
   const request = encode('a');
   const inflight = new OwnByteCount();
-  const settings = { inflightBytesMax: request.bytes * 2, inflight };
-  const [one, other] = [1, 2].map(() => new CopyWriter(scratch.database, settings, silent));
+  const [one, other] = writersOf(request.bytes * 2, inflight);
   const stored = [one?.offer(encode('b')), one?.offer(encode('c'))];
   expect(inflight.total).toBe(request.bytes * 2);
   await expect(other?.offer(encode('d'))).rejects.toMatchObject({ code: 'overloaded' });
@@ -41,8 +50,7 @@ test('what one writer has taken is missing to the other until it is stored', asy
 
 test('a request larger than the whole room is taken when nothing else is there', async () => {
   const inflight = new OwnByteCount();
-  const settings = { inflightBytesMax: 1, inflight };
-  const [one, other] = [1, 2].map(() => new CopyWriter(scratch.database, settings, silent));
+  const [one, other] = writersOf(1, inflight);
   const stored = one?.offer(encode('e'));
   await expect(other?.offer(encode('f'))).rejects.toMatchObject({ code: 'overloaded' });
   await stored;

@@ -22,7 +22,7 @@ async function roundsOf(durationsMs: readonly number[]): Promise<number[]> {
   const order: number[] = [];
   await Promise.all(
     durationsMs.map((milliseconds, place) =>
-      turns.take(() => {
+      turns.take(1, () => {
         clock += milliseconds;
         order.push(place);
         done.push(rounds.now());
@@ -55,7 +55,7 @@ test('what is longer than a turn has a round of its own', async () => {
 test('work that fails rejects, and those behind it are done', async () => {
   const turns = new Turns(() => 0);
   const work = [1, 2, 3].map((number) =>
-    turns.take(() => {
+    turns.take(1, () => {
       if (number === 2) throw new Error('two');
       return number;
     }),
@@ -69,7 +69,7 @@ test('a failure among those that wait stops none of the others', async () => {
   const turns = new Turns(() => clock);
   const settled = await Promise.allSettled(
     [1, 2, 3, 4].map((number) =>
-      turns.take(() => {
+      turns.take(1, () => {
         clock += 10;
         if (number === 3) throw new Error('three');
         return number;
@@ -87,12 +87,12 @@ test('a failure among those that wait stops none of the others', async () => {
 test('after a rest, work is done at once again', async () => {
   let clock = 0;
   const turns = new Turns(() => clock);
-  await turns.take(() => {
+  await turns.take(1, () => {
     clock += 10;
   });
   await new Promise((resolve) => setImmediate(resolve));
   let isDone = false;
-  const taken = turns.take(() => {
+  const taken = turns.take(1, () => {
     isDone = true;
   });
   expect(isDone).toBe(true);
@@ -124,12 +124,12 @@ test('work in pieces lets the sockets be looked at in between, and nobody else b
     worked.push(rounds.now());
   };
   const done = await Promise.all([
-    turns.takeInPieces(pieces('a', 9, work)),
-    turns.take(() => {
+    turns.takeInPieces(1, pieces('a', 9, work)),
+    turns.take(1, () => {
       work('b');
       return 'b';
     }),
-    turns.takeInPieces(pieces('c', 4, work)),
+    turns.takeInPieces(1, pieces('c', 4, work)),
   ]);
   rounds.stop();
   expect(done).toEqual(['a', 'b', 'c']);
@@ -146,10 +146,10 @@ test('what comes while work in pieces waits for its next round comes behind it',
     clock += 10;
     order.push(name);
   };
-  const first = turns.takeInPieces(pieces('a', 5, work));
+  const first = turns.takeInPieces(1, pieces('a', 5, work));
   await new Promise((resolve) => setImmediate(resolve));
   expect(order.length).toBeLessThan(5);
-  await Promise.all([first, turns.take(() => work('b'))]);
+  await Promise.all([first, turns.take(1, () => work('b'))]);
   expect(order.join('')).toBe('aaaaab');
 });
 
@@ -161,9 +161,27 @@ test('a piece that fails rejects, and those behind it are done', async () => {
     yield;
     throw new Error('second piece');
   })();
-  const settled = Promise.allSettled([turns.takeInPieces(failing), turns.take(() => 'b')]);
+  const settled = Promise.allSettled([turns.takeInPieces(1, failing), turns.take(1, () => 'b')]);
   expect(await settled).toMatchObject([
     { status: 'rejected', reason: new Error('second piece') },
     { status: 'fulfilled', value: 'b' },
   ]);
+});
+
+test('workspaces take turns, body by body, whoever came first', async () => {
+  let clock = 0;
+  const turns = new Turns(() => clock);
+  const order: string[] = [];
+  const work = (name: string): void => {
+    clock += 10;
+    order.push(name);
+  };
+  const flood = ['a', 'b', 'c', 'd'].map((name) => turns.takeInPieces(1, pieces(name, 3, work)));
+  const quiet = [
+    turns.takeInPieces(2, pieces('q', 2, work)),
+    turns.take(3, () => work('r')),
+    turns.take(2, () => work('s')),
+  ];
+  await Promise.all([...flood, ...quiet]);
+  expect(order.join('')).toBe('aaaqqrbbbsccc' + 'ddd');
 });

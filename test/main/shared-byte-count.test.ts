@@ -26,7 +26,7 @@ test('what does not fit is not taken, up to sums that 32 bits do not hold', () =
 test('budgets over one count share their room', () => {
   const memory = createCountMemory();
   const budgets = [1, 2].map(() => new ByteBudget(10, new SharedByteCount(memory)));
-  const [first, second] = budgets.map((budget) => budget.open());
+  const [first, second] = budgets.map((budget, at) => budget.open(at));
   expect(first?.reserve(6)).toBe(true);
   expect(second?.reserve(5)).toBe(false);
   expect(second?.reserve(4)).toBe(true);
