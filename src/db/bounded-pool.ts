@@ -1,18 +1,48 @@
 /**
- * A pool whose end is bounded. pg waits for the server to hang up, and one that hangs never does; so
- * the pool makes its sockets itself, and cuts them after a moment. Everything else is pg's own.
+ * A pool whose waits are bounded, and its end. pg waits for the server to hang up, and one that hangs
+ * never does; so the pool makes its sockets itself, and cuts them after a moment. Who finds all
+ * connections in use waits for a limited time, among so many, and is then refused as `overloaded`.
+ * Everything else is pg's own.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
 
+import { SluiceError } from '../errors.ts';
+
 /** How long a server may take to hang up once we have said goodbye. */
 const GOODBYE_TIMEOUT_MS = 2000;
+/** pg-pool's words for a wait that was too long; it has no code for that. */
+const WAITED_TOO_LONG = 'timeout exceeded when trying to connect';
 
-/** As `pg.Pool`, but `end()` always resolves; a query still under way then rejects. */
+export interface BoundedPoolConfig extends pg.PoolConfig {
+  /** who may wait for a connection at a time; without it, everybody */
+  readonly waitingMax?: number;
+}
+
+type OnConnection = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  release: (release?: Error | boolean) => void,
+) => void;
+
+function busy(cause?: Error): SluiceError {
+  const message = 'More is asked of the database than it has connections for.';
+  return new SluiceError('overloaded', message, cause === undefined ? {} : { cause });
+}
+
+function orBusy(error: Error): Error {
+  return error.message === WAITED_TOO_LONG ? busy(error) : error;
+}
+
+/**
+ * As `pg.Pool`, but `end()` always resolves; a query still under way then rejects. A query or connection
+ * for which there was none in time rejects with `overloaded`.
+ */
 export class BoundedPool extends pg.Pool {
   readonly #sockets: ReadonlySet<Socket>;
+  readonly #waitingMax: number;
 
-  constructor(config: pg.PoolConfig) {
+  constructor({ waitingMax = Number.POSITIVE_INFINITY, ...config }: BoundedPoolConfig) {
     const sockets = new Set<Socket>();
     const stream = (): Socket => {
       const socket = new Socket();
@@ -21,6 +51,23 @@ export class BoundedPool extends pg.Pool {
     };
     super({ ...config, stream });
     this.#sockets = sockets;
+    this.#waitingMax = waitingMax;
+  }
+
+  /** `query` takes its connection from here as well, by the form with a callback. */
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: OnConnection): void;
+  override connect(callback?: OnConnection): Promise<pg.PoolClient> | undefined {
+    const connecting = new Promise<pg.PoolClient>((resolve, reject) => {
+      if (this.waitingCount >= this.#waitingMax) reject(busy());
+      else super.connect().then(resolve, (error: Error) => reject(orBusy(error)));
+    });
+    if (callback === undefined) return connecting;
+    connecting.then(
+      (client) => callback(undefined, client, (broken) => client.release(broken)),
+      (error: Error) => callback(error, undefined, () => {}),
+    );
+    return undefined;
   }
 
   override async end(callback?: () => void): Promise<void> {

@@ -46,18 +46,22 @@ export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
  * @param url postgres://…
  * @param max most connections at a time
  * @param events told of connections that the server ended while idle
+ * @param waiting how long, and how many, may wait for a connection; then they are refused as `overloaded`
  */
 export function createDatabase(
   url: string,
   max: number,
   events: Pick<Events, 'connectionLost'>,
+  waiting: { readonly waitMs?: number; readonly waitingMax?: number } = {},
 ): Database {
+  const { waitMs = CONNECT_TIMEOUT_MS, waitingMax = Number.POSITIVE_INFINITY } = waiting;
   const pool = new BoundedPool({
     connectionString: url,
     max,
     types,
     application_name: 'sluice',
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: waitMs,
+    waitingMax,
     statement_timeout: STATEMENT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,

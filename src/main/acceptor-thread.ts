@@ -19,8 +19,8 @@ import {
 import { createObserver, type Events, type Observer } from '../observe/events.ts';
 import { type Acceptor, createAcceptor } from './acceptor.ts';
 import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
+import { openForRequests } from './connection-shares.ts';
 import { type OpenListeners, openListeners } from './listeners.ts';
-import { openPool } from './open-database.ts';
 import { SharedByteCount } from './shared-byte-count.ts';
 import { StopOrder } from './stop-order.ts';
 import { type Handlers, ThreadLine, toFault } from './thread-line.ts';
@@ -70,15 +70,15 @@ class AcceptorThread {
     const destination = { write: (text: string) => line.tell('log', text) };
     this.#observer = createObserver(config.logLevel, destination, { thread });
     const { events } = this.#observer;
-    const { database, close } = openPool(databaseUrl, events);
-    this.#stops.add('connections', close);
+    const databases = openForRequests(databaseUrl, events);
+    this.#stops.add('connections', databases.close);
     const minuteCounts = minuteCountsOf(config.redisUrl, line, events);
     this.#stops.add('limit counts', minuteCounts.close);
     const shared = { bodies: new SharedByteCount(bodies), rows: new SharedByteCount(rows) };
     const probe = (name: 'corpus' | 'pass') => () => line.ask('probe', name, PROBE_LIMIT_MS);
     const main = { corpus: probe('corpus'), pass: probe('pass') };
     this.#acceptor = createAcceptor(
-      { config, database, catalog, minuteCounts, main, shared, events },
+      { config, databases, catalog, minuteCounts, main, shared, events },
       this.#stops,
     );
   }

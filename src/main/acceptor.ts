@@ -27,6 +27,7 @@ import type { ListenerSettings } from '../http/server.ts';
 import { createSessionLimiter } from '../http/session-limiter.ts';
 import { createSignInLimiter } from '../http/sign-in-limiter.ts';
 import type { Events } from '../observe/events.ts';
+import type { RequestDatabases } from './connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf } from './documents.ts';
 import { keepKeyUse } from './key-use.ts';
 import { createLargeBodies } from './large-bodies.ts';
@@ -46,7 +47,7 @@ export interface MainProbes {
 
 export interface AcceptorDependencies {
   readonly config: Config;
-  readonly database: Database;
+  readonly databases: RequestDatabases;
   readonly catalog: Catalog;
   /** requests per minute, of all threads together; whoever made them closes them */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
@@ -101,13 +102,14 @@ function pagesOf(config: Config, book: RuleReader) {
  * @param stops takes note of the writer and of the keys' use; what listens is to be added after
  */
 export function createAcceptor(
-  { config, database, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
+  { config, databases, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptor {
+  const { ingest, reads } = databases;
   const { maxInflightBytes, maxBodyBytes, maxDecodedBodyBytes } = config;
   const rowBudget = new ByteBudget(maxInflightBytes, shared?.rows);
   const writer = new CopyWriter(
-    database,
+    ingest,
     { budget: rowBudget, runTimes: runTimesOf(config) },
     events,
   );
@@ -116,14 +118,14 @@ export function createAcceptor(
   stops.add('decoder of large bodies', () => largeBodies.close());
   const authenticator = createAuthenticator({
     digest: digestKey,
-    find: (digest) => findCredential(database, digest),
-    noteUse: keepKeyUse((ids) => recordKeyUse(database, ids), events, stops),
+    find: (digest) => findCredential(ingest, digest),
+    noteUse: keepKeyUse((ids) => recordKeyUse(ingest, ids), events, stops),
   });
   const rateLimiter = createRateLimiter(minuteCounts);
-  const rules = ruleReader(catalog, database);
-  const readers = { rules, findings: findingReader(database), runs: runReader(database) };
+  const rules = ruleReader(catalog, reads);
+  const readers = { rules, findings: findingReader(reads), runs: runReader(reads) };
   const pages = pagesOf(config, rules);
-  const probes = probesOf(database, main);
+  const probes = probesOf(databases.probes, main);
   const aids = new Map(minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const]);
   const listeners = publicListeners(config, {
     ingest: {
@@ -133,7 +135,7 @@ export function createAcceptor(
       rowBudget,
       maxBodyBytes,
       maxDecodedBodyBytes,
-      keepRejected: (rejected) => keepRejectedRequest(database, rejected),
+      keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
       decode: createDecoder(writer, largeBodies.decode),
       events,
     },
@@ -145,9 +147,9 @@ export function createAcceptor(
       oauthProviders: config.oauthProviders,
       events,
     },
-    app: peopleOf(config, database, {
+    app: peopleOf(config, reads, {
       ...readers,
-      ...dashboardReader(database),
+      ...dashboardReader(reads),
       ocsf: ocsfSourceOf(catalog.rules, programVersion()),
       sessionLimiter: createSessionLimiter(minuteCounts),
       signInLimiter: createSignInLimiter(minuteCounts),

@@ -5,6 +5,7 @@ import { createMinuteCounts } from '../http/minute-counts.ts';
 import type { Observer } from '../observe/events.ts';
 import type { MetricsText } from '../observe/metrics.ts';
 import { createAcceptor, type MainProbes } from './acceptor.ts';
+import { openForRequests } from './connection-shares.ts';
 import { openListeners } from './listeners.ts';
 import type { OpenDatabase } from './open-database.ts';
 import type { ProbeDependencies } from './sites.ts';
@@ -13,7 +14,7 @@ import type { StopOrder } from './stop-order.ts';
 /** What every thread that takes requests works with. */
 export interface AcceptorsSettings {
   readonly config: Config;
-  readonly open: Pick<OpenDatabase, 'database' | 'url'>;
+  readonly open: Pick<OpenDatabase, 'url'>;
   readonly catalog: Catalog;
   readonly main: MainProbes;
   readonly observer: Observer;
@@ -39,10 +40,14 @@ export function acceptHere(
   stops: Pick<StopOrder, 'add'>,
 ): Acceptors {
   const { events, metrics } = observer;
-  const { database } = open;
+  const databases = openForRequests(open.url, events);
+  stops.add('connections', databases.close);
   const minuteCounts = createMinuteCounts(config.redisUrl, events);
   stops.add('limit counts', minuteCounts.close);
-  const acceptor = createAcceptor({ config, database, catalog, minuteCounts, main, events }, stops);
+  const acceptor = createAcceptor(
+    { config, databases, catalog, minuteCounts, main, events },
+    stops,
+  );
   const { registry } = metrics;
   return {
     forget: acceptor.forget,

@@ -1,13 +1,14 @@
 /** The database every command works with: the one of DATABASE_URL, or the embedded one. */
 import type { Config } from '../config.ts';
-import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
+import { checkConnections, checkServer, type Database } from '../db/database.ts';
 import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
 import { TASKS_PER_THREAD } from '../pool/tasks.ts';
+import { MAIN_CONNECTIONS, openForMain, REQUEST_CONNECTIONS } from './connection-shares.ts';
 
-/** Writer lanes, reads, probes and upkeep of one thread; workers have connections of their own. */
-const CONNECTIONS_MAX = 10;
+/** A command does one thing after the other, or a few at a time. */
+const COMMAND_CONNECTIONS = 10;
 /** Processes that share an embedded server: the one that serves, and a `pass run` beside it. */
 const FULL_PROCESSES = 2;
 /** Small commands and the odd psql. */
@@ -17,7 +18,9 @@ const SPARE_CONNECTIONS = 30;
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
 
 export interface OpenDatabase {
+  /** for the pass, upkeep and commands; what takes requests has connections of its own */
   readonly database: Database;
+  readonly probes: Database;
   readonly url: string;
   /** one line about where the data is, for people; holds no password */
   readonly where: string;
@@ -35,12 +38,12 @@ interface Source {
 const LISTENING_CONNECTIONS = 1;
 
 /**
- * What one process may open: its pool and those of further threads that take requests, the listener,
- * one for each task of the threads that match.
+ * What one process may open: the main thread's, those of the threads that take requests, the listener,
+ * one for each task of the threads that match (docs/configuration.md).
  */
 function connectionsOf({ httpThreads, matchThreads }: Config): number {
-  const pools = httpThreads === 1 ? 1 : 1 + httpThreads;
-  return pools * CONNECTIONS_MAX + LISTENING_CONNECTIONS + matchThreads * TASKS_PER_THREAD;
+  const matching = matchThreads * TASKS_PER_THREAD;
+  return MAIN_CONNECTIONS + httpThreads * REQUEST_CONNECTIONS + LISTENING_CONNECTIONS + matching;
 }
 
 function configuredSource(url: string): Source {
@@ -64,35 +67,13 @@ async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> 
   };
 }
 
-export interface OpenPool {
-  readonly database: Database;
-  readonly close: () => Promise<void>;
-}
-
-/** The connections of one thread to a database that is there already. */
-export function openPool(url: string, events: Pick<Events, 'connectionLost'>): OpenPool {
-  let closing = false;
-  const database = createDatabase(url, CONNECTIONS_MAX, {
-    // The pool does not wait for goodbyes, so the stopping server may be the one to end a connection.
-    connectionLost: (error) => {
-      if (!closing) events.connectionLost(error);
-    },
-  });
-  return {
-    database,
-    close: async () => {
-      closing = true;
-      await database.end();
-    },
-  };
-}
-
 async function open(
   source: Source,
   connections: number,
   events: Pick<Events, 'connectionLost'>,
+  max?: number,
 ): Promise<OpenDatabase> {
-  const { database, close: closePool } = openPool(source.url, events);
+  const { background: database, probes, close: closePool } = openForMain(source.url, events, max);
   const close = async (): Promise<void> => {
     try {
       await closePool();
@@ -104,7 +85,7 @@ async function open(
     await checkServer(database);
     await checkConnections(database, connections);
     const migrations = await migrate(database);
-    return { database, url: source.url, where: source.where, migrations, close };
+    return { database, probes, url: source.url, where: source.where, migrations, close };
   } catch (error) {
     await close();
     throw error;
@@ -129,5 +110,5 @@ export async function openForCommand(config: Config): Promise<OpenDatabase> {
     config.databaseUrl === null
       ? await startedSource(config, SILENT_LOG)
       : configuredSource(config.databaseUrl);
-  return await open(source, 1, { connectionLost: () => {} });
+  return await open(source, 1, { connectionLost: () => {} }, COMMAND_CONNECTIONS);
 }

@@ -31,7 +31,10 @@ async function outlineRun(database: Database, workspaceId: number, runId: Hex16)
   if (found === null) return null;
   const ref = { workspaceId, runId, ...found };
   const { steps, cut, unread } = await readOutlinedSteps(database, ref, OUTLINE_LIMITS);
-  const outlined = await turns.takeInPieces(workspaceId, outlineInPieces(steps, cut, found.redactedSteps));
+  const outlined = await turns.takeInPieces(
+    workspaceId,
+    outlineInPieces(steps, cut, found.redactedSteps),
+  );
   return { run: found.run, steps: outlined, stepsLeftOut: unread };
 }
 

@@ -100,7 +100,7 @@ export async function serve(
       : await acceptInThreads(parts, stops, onFailure);
   const keyChanges = listenForRevokedKeys(open.url, acceptors.forget, events);
   stops.add('key changes', keyChanges.close);
-  const probes = { probes: probesOf(open.database, main), aids: acceptors.aids };
+  const probes = { probes: probesOf(open.probes, main), aids: acceptors.aids };
   const admin = await openListeners(
     [adminListener(config, acceptors.metrics, probes)],
     events,
