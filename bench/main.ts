@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { copyFormat } from './copy-format.ts';
 import { decodeBench, reportDecode } from './decode.ts';
+import { type FairnessPassOptions, fairnessPass, reportFairnessPass } from './fairness/pass.ts';
 import { report } from './harness.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { reportIngest, reportMemory } from './ingest/report.ts';
@@ -80,6 +81,11 @@ program
     '\nExample:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
   )
   .action(async (options: PassOptions) => reportPass(await passBench(options)));
+program
+  .command('fairness-pass')
+  .description('how long a small run waits beside long runs and a backlog of another workspace')
+  .option('--runs <number>', 'small runs, one after the other, beside each load', positive, 10)
+  .action(async (options: FairnessPassOptions) => reportFairnessPass(await fairnessPass(options)));
 program
   .command('limits')
   .description('what counting requests costs ingest: not at all, in memory, in Redis')

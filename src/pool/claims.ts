@@ -52,6 +52,11 @@ const KEPT_MS = 1000;
 const LONG_WAITING_MAX = 16;
 /** Long runs of a workspace on a thread at a time; the last place is for another's. */
 const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
+/**
+ * A workspace that has had a long run so lately has quick tasks of its own: what is read beside its runs
+ * waits for them.
+ */
+const SLOW_FOR_MS = 10_000;
 /** What could not be told to the database is kept until it is back; past this, leases run out. */
 const OWED_MAX = 100;
 /** After session marks could not be applied: so that claims do not wait for them every time. */
@@ -86,6 +91,10 @@ export class Claims {
   readonly #quick = new FairQueue<WaitingRun>();
   readonly #long = new FairQueue<WaitingRun>();
   readonly #apart = new FairQueue<WaitingRun>();
+  /** workspaces whose runs took long, and when the last of them was found to; `performance.now()` */
+  readonly #slow = new Map<number, number>();
+  /** quick tasks of slow workspaces and of all others are handed out in turn */
+  #isTurnOfSlow = false;
   /** of every workspace with a run here */
   #workspaces = new Map<number, WorkspaceRules>();
   /** most runs of a claim now, and of a quick task */
@@ -155,8 +164,9 @@ export class Claims {
     }
     if (this.#openRuns === 0) await this.#claiming;
     if (!this.#isOpen) return null;
-    const runs = this.#quick.take(this.#batchRunsMax, BATCH_STEPS_MAX, this.#mayTake);
-    return this.#taskOf(runs, 'quick');
+    const runs = this.#takeQuick(this.#isTurnOfSlow);
+    this.#isTurnOfSlow = !this.#isTurnOfSlow;
+    return this.#taskOf(runs.length > 0 ? runs : this.#takeQuick(this.#isTurnOfSlow), 'quick');
   }
 
   /**
@@ -197,7 +207,10 @@ export class Claims {
 
   /** Takes back runs that take long: they are evaluated in slices, beside others. */
   putBackLong(task: EvaluateTask): void {
-    for (const run of this.#takeIn(task)) this.#long.push(run);
+    for (const run of this.#takeIn(task)) {
+      this.#long.push(run);
+      this.#slow.set(run.workspaceId, performance.now());
+    }
     this.#tell('long');
   }
 
@@ -253,6 +266,14 @@ export class Claims {
 
   readonly #mayTake = (workspaceId: number): boolean =>
     this.#long.countOf(workspaceId) < LONG_WAITING_MAX;
+
+  #takeQuick(isSlow: boolean): WaitingRun[] {
+    const slowSince = performance.now() - SLOW_FOR_MS;
+    for (const [id, seenAtMs] of this.#slow) if (seenAtMs < slowSince) this.#slow.delete(id);
+    const mayTake = (workspaceId: number): boolean =>
+      this.#slow.has(workspaceId) === isSlow && this.#mayTake(workspaceId);
+    return this.#quick.take(this.#batchRunsMax, BATCH_STEPS_MAX, mayTake);
+  }
 
   #tell(pace: TaskPace): void {
     const open = { quick: this.#openRuns, long: this.#long.size, apart: this.#apart.size };

@@ -9,11 +9,12 @@ import { encodeRequest } from '../../src/db/encoded-request.ts';
 import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/evaluation-queue.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
 import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
+import type { DecodedRequest } from '../../src/model.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
-import { decodedRequest, hex16, spanRow, TRACE_ID } from '../support/rows.ts';
+import { decodedRequest, hex8, hex16, spanRow, TRACE_ID } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const RULE = tinyRule({ conditions: [['content', 'ignore all previous']] });
@@ -29,7 +30,12 @@ const PROMPT = JSON.stringify({
 let scratch: MigratedDatabase;
 let workers: Workers;
 const faults: unknown[] = [];
-const start = (databaseUrl: string, rules = [RULE], heapMb?: number): Workers =>
+const start = (
+  databaseUrl: string,
+  rules = [RULE],
+  heapMb?: number,
+  runCpuBudgetMs = 60_000,
+): Workers =>
   startWorkers(
     1,
     {
@@ -39,7 +45,7 @@ const start = (databaseUrl: string, rules = [RULE], heapMb?: number): Workers =>
       tables: tablesOf(rules),
       surfaceCapBytes: 65_536,
       excerptChars: 160,
-      runCpuBudgetMs: 60_000,
+      runCpuBudgetMs,
     },
     (error) => faults.push(error),
     heapMb,
@@ -62,17 +68,22 @@ const RULES = { mask: Uint8Array.of(1), ruleSetSha256: DIGEST, redactExcerpts: f
 
 /** Stores a run of one span with these attributes. */
 async function storeRun(traceId: string, ...attributes: string[]): Promise<void> {
-  const connection = await scratch.database.connect();
-  const spans = attributes.map((own, index) =>
-    spanRow({
-      traceId,
-      spanId: hex16(index + 1).slice(16),
-      startUnixNano: `${index + 1}`,
-      attributes: own,
-    }),
+  await storeSpans(
+    attributes.map((own, index) =>
+      spanRow({
+        traceId,
+        spanId: hex16(index + 1).slice(16),
+        startUnixNano: `${index + 1}`,
+        attributes: own,
+      }),
+    ),
   );
-  const request = decodedRequest({ spans });
-  await storeBatch(connection, [encodeRequest(request, 1, Date.now())], new KnownContents());
+}
+
+async function storeSpans(spans: DecodedRequest['spans']): Promise<void> {
+  const request = encodeRequest(decodedRequest({ spans }), 1, Date.now());
+  const connection = await scratch.database.connect();
+  await storeBatch(connection, [request], new KnownContents());
   connection.release();
 }
 
@@ -220,6 +231,71 @@ test('every run is judged by the rules of its own workspace', async () => {
       `SELECT encode(rule_set_sha256, 'hex') AS digest FROM runs ORDER BY workspace_id`,
     ),
   ).toEqual([{ digest: DIGEST }, { digest: 'ef'.repeat(32) }]);
+});
+
+/** Words that no rule looks for, and none like another: each is matched for itself. */
+const LONG_TEXT = Array.from({ length: 60_000 }, (_, n) => `word${n}`).join(' ');
+const chat = (content: string): string =>
+  JSON.stringify({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content }] }]),
+  });
+
+/** Stores a run of many steps with a lot of text, the first of which holds what the rule looks for. */
+async function storeLongRun(runId: string, steps: number): Promise<void> {
+  const texts = Array.from({ length: steps }, (_, n) => `${n} ${LONG_TEXT}`);
+  const spans = [PROMPT, ...texts.map(chat)].map((attributes, index) =>
+    spanRow({
+      traceId: runId,
+      spanId: hex8(index + 1),
+      parentSpanId: index === 0 ? null : hex8(1),
+      startUnixNano: `17636400000000000${10 + index}`,
+      attributes,
+    }),
+  );
+  await storeSpans(spans);
+}
+
+test('a run that uses up its CPU time keeps what was found and says how much is unread', async () => {
+  await storeLongRun(hex16(1), 8);
+  const runs = await claimAll();
+  const stingy = start(scratch.url, [RULE], undefined, 1);
+  try {
+    const task: EvaluateTask = { ...quickTask(runs), pace: 'long' };
+    expect(await evaluate(task, stingy)).toEqual(
+      oneRun({
+        kind: 'evaluated',
+        findings: ['high'],
+        texts: expect.any(Number),
+        isOverBudget: true,
+      }),
+    );
+  } finally {
+    await stingy.close();
+  }
+  const [row] = await scratch.rows(
+    'SELECT evaluation, attempts, evaluated_steps, unread_steps FROM runs',
+  );
+  expect(row).toMatchObject({ evaluation: 'evaluated', attempts: 1, evaluated_steps: 9 });
+  expect(row?.unread_steps).toBeGreaterThan(0);
+  expect(row?.unread_steps).toBeLessThan(9);
+});
+
+test('a run that is too large to be read beside others is left to a long task', async () => {
+  await storeLongRun(hex16(1), 16);
+  await storeRun(hex16(2), PROMPT);
+  const runs = await claimAll();
+  expect(await evaluate(quickTask(runs))).toEqual({
+    kind: 'done',
+    runs: [
+      { kind: 'long', isLarge: true },
+      { kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false },
+    ],
+  });
+  const task: EvaluateTask = { ...quickTask(runs.slice(0, 1)), pace: 'long', isLarge: true };
+  expect(await evaluate(task)).toMatchObject(
+    oneRun({ kind: 'evaluated', findings: ['high'], isOverBudget: false }),
+  );
 });
 
 test('while one task waits for the database another is evaluated', async () => {

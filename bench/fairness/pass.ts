@@ -1,0 +1,295 @@
+/**
+ * How long does a small run of a quiet workspace wait for its evaluation, and how long when another
+ * workspace has a lot to be evaluated? A real server with one match thread. All runs are stored first
+ * and none is due, because they must settle for an hour; a run becomes due when its arrival is set back
+ * by that hour. What a run waited is told by PostgreSQL's clock alone.
+ *
+ *   fill ──► noisy runs due, and begun ──► quiet runs due, one after the other ──► what each waited
+ */
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import { renderTable } from '../../src/cli/table.ts';
+import { loadManifest, verifyCorpus } from '../../src/engine/corpus.ts';
+import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
+import { median, VoidRun } from '../harness.ts';
+import { sendAll } from '../load.ts';
+import { type MachineFacts, machineFacts } from '../machine.ts';
+import { textKinds } from '../match-texts.ts';
+import { startServer } from '../server-under-test.ts';
+
+const SETTLE_MS = 3_600_000;
+const LOOK_EVERY_MS = 50;
+/** One quiet run may wait so long behind the noise: past it, it is taken away. */
+const WAIT_MAX_MS = 15 * 60_000;
+const CONNECTIONS = 4;
+const SPANS_PER_BODY = 100;
+/** Under the cap of a surface and step: all of it is matched. */
+const TEXT_CHARS = 60_000;
+const START_UNIX_NANO = 1_795_000_000_000_000_000n;
+const BACKLOG_RUNS = 100_000;
+
+export interface FairnessPassOptions {
+  /** quiet runs per scene */
+  readonly runs: number;
+}
+
+/** What quiet runs waited for in one scene. */
+export interface FairnessScene {
+  readonly name: string;
+  /** from being due to being evaluated, of each quiet run in turn */
+  readonly waitedMs: readonly number[];
+  readonly medianMs: number;
+  readonly mostMs: number;
+  /** the noisy runs that took long */
+  readonly noisy: readonly NoisyRun[];
+}
+
+interface NoisyRun {
+  readonly seconds: number | null;
+  readonly attempts: number;
+  readonly evaluation: string;
+  readonly steps: number | null;
+  readonly unreadSteps: number | null;
+}
+
+export interface FairnessPassResult extends FairnessPassOptions {
+  readonly name: 'fairness-pass';
+  readonly machine: MachineFacts;
+  readonly scenes: readonly FairnessScene[];
+}
+
+interface Bench {
+  readonly client: pg.Client;
+  readonly send: (bodies: readonly Buffer[]) => Promise<void>;
+  readonly textOf: (step: number) => string;
+  readonly options: FairnessPassOptions;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const idOf = (what: string, digits: number): string =>
+  createHash('sha256').update(what).digest('hex').slice(0, digits);
+
+function bodyOf(run: string, spans: readonly { name: string; text: string }[], first = 0): Buffer {
+  const toSpan = ({ name, text }: { name: string; text: string }, index: number) => {
+    const start = START_UNIX_NANO + BigInt(first + index) * 1000n;
+    const isRoot = first + index === 0;
+    return {
+      traceId: idOf(run, 32),
+      spanId: idOf(`${run} ${first + index}`, 16),
+      ...(isRoot ? {} : { parentSpanId: idOf(`${run} 0`, 16) }),
+      name,
+      kind: 1,
+      startTimeUnixNano: String(start),
+      endTimeUnixNano: String(start + 500n),
+      attributes: Object.entries({
+        'gen_ai.operation.name': 'execute_tool',
+        'gen_ai.tool.name': 'lookup',
+        'gen_ai.tool.call.result': text,
+      }).map(([key, value]) => ({ key, value: { stringValue: value } })),
+    };
+  };
+  const scopeSpans = [{ scope: { name: 'bench' }, spans: spans.map(toSpan) }];
+  return Buffer.from(JSON.stringify({ resourceSpans: [{ resource: {}, scopeSpans }] }));
+}
+
+/** A run of so many bytes of text that holds many matches and near misses, which is slow to match. */
+function* largeRun(name: string, bytes: number, textOf: Bench['textOf']): Generator<Buffer> {
+  const steps = Math.ceil(bytes / TEXT_CHARS);
+  for (let first = 0; first < steps; first += SPANS_PER_BODY) {
+    const spans = Array.from({ length: Math.min(SPANS_PER_BODY, steps - first) }, (_, index) => ({
+      name: `execute_tool ${first + index}`,
+      text: textOf(first + index),
+    }));
+    yield bodyOf(name, spans, first);
+  }
+}
+
+/** Stores the quiet runs, of a workspace of their own. */
+async function fillQuiet({ client, send, options }: Bench): Promise<string[]> {
+  await client.query('TRUNCATE spans, runs, findings');
+  const names = Array.from({ length: options.runs }, (_, index) => `quiet ${index}`);
+  const text = 'Your parcel 4471 arrives on Tuesday between nine and eleven.';
+  await send(names.map((name) => bodyOf(name, [{ name: 'execute_tool lookup', text }])));
+  await client.query(
+    `INSERT INTO workspaces (slug, name) VALUES ('quiet', 'Quiet') ON CONFLICT DO NOTHING`,
+  );
+  for (const table of ['spans', 'runs']) {
+    await client.query(
+      `UPDATE ${table} SET workspace_id = (SELECT id FROM workspaces WHERE slug = 'quiet')`,
+    );
+  }
+  return names.map((name) => idOf(name, 32));
+}
+
+/** Small runs in a number that no client needs to send: rows like those of a quiet one. */
+async function fillBacklog({ client }: Bench, count: number): Promise<void> {
+  const copy = async (table: 'runs' | 'spans', own: string): Promise<void> => {
+    const { rows } = await client.query<{ list: string }>(
+      `SELECT string_agg(quote_ident(column_name), ', ') AS list FROM information_schema.columns
+        WHERE table_schema = current_schema() AND table_name = $1
+          AND column_name NOT IN ('workspace_id', $2)`,
+      [table, own],
+    );
+    const list = rows[0]?.list ?? '';
+    await client.query(
+      `INSERT INTO ${table} (workspace_id, ${own}, ${list})
+       SELECT 1, md5(n::text)::uuid, ${list}
+         FROM (SELECT * FROM ${table} LIMIT 1) AS one, generate_series(1, $1::int) AS n`,
+      [count],
+    );
+  };
+  await copy('spans', 'trace_id');
+  await copy('runs', 'run_id');
+}
+
+async function makeDue({ client }: Bench, condition: string, values: unknown[]): Promise<void> {
+  await client.query(
+    `UPDATE runs SET last_arrival_at = clock_timestamp() - interval '${SETTLE_MS} milliseconds'
+      WHERE ${condition}`,
+    values,
+  );
+}
+
+async function waitUntil(bench: Bench, question: string, values: unknown[]): Promise<boolean> {
+  const until = performance.now() + WAIT_MAX_MS;
+  while (performance.now() < until) {
+    const { rows } = await bench.client.query<{ yes: boolean }>(
+      `SELECT ${question} AS yes`,
+      values,
+    );
+    if (rows[0]?.yes === true) return true;
+    await pause(LOOK_EVERY_MS);
+  }
+  return false;
+}
+
+/** @returns milliseconds from being due to being evaluated */
+async function waitedFor(bench: Bench, runId: string): Promise<number> {
+  await makeDue(bench, 'run_id = $1', [runId]);
+  const isOver = `EXISTS (SELECT FROM runs WHERE run_id = $1 AND evaluation <> 'pending')`;
+  if (!(await waitUntil(bench, isOver, [runId]))) return Number.POSITIVE_INFINITY;
+  const { rows } = await bench.client.query<{ ms: number; attempts: number; evaluation: string }>(
+    `SELECT extract(epoch FROM evaluated_at - last_arrival_at)::float8 * 1000 - $2 AS ms, attempts,
+            evaluation FROM runs WHERE run_id = $1`,
+    [runId, SETTLE_MS],
+  );
+  const [row] = rows;
+  if (row?.evaluation !== 'evaluated' || row.attempts !== 1) {
+    throw new VoidRun(`a quiet run ended as ${JSON.stringify(row)}`);
+  }
+  return Math.round(row.ms);
+}
+
+/** @param noise stores the noisy runs and says how they are told from quiet ones */
+async function measureScene(
+  bench: Bench,
+  name: string,
+  noise: (() => Promise<void>) | null,
+): Promise<FairnessScene> {
+  const quiet = await fillQuiet(bench);
+  await noise?.();
+  await bench.client.query('VACUUM (ANALYZE) runs');
+  await bench.client.query('ANALYZE spans');
+  if (noise !== null) {
+    await makeDue(bench, 'workspace_id = 1', []);
+    const begun = 'EXISTS (SELECT FROM runs WHERE workspace_id = 1 AND lease_until IS NOT NULL)';
+    await waitUntil(bench, begun, []);
+  }
+  const waitedMs: number[] = [];
+  for (const runId of quiet) waitedMs.push(await waitedFor(bench, runId));
+  process.stderr.write(`${name}: ${waitedMs.join(' ')} ms\n`);
+  const noisy = await noisyRuns(bench);
+  // What is under way is taken away: the next scene begins with an idle pass.
+  await bench.client.query('TRUNCATE spans, runs, findings');
+  return { name, waitedMs, medianMs: median(waitedMs), mostMs: Math.max(...waitedMs), noisy };
+}
+
+/** Waits for the runs of more than one step. */
+async function noisyRuns(bench: Bench): Promise<NoisyRun[]> {
+  const own = 'workspace_id = 1 AND spans > 1';
+  await waitUntil(
+    bench,
+    `NOT EXISTS (SELECT FROM runs WHERE ${own} AND evaluation = 'pending')`,
+    [],
+  );
+  const { rows } = await bench.client.query<NoisyRun>(
+    `SELECT round((extract(epoch FROM evaluated_at - last_arrival_at) - $1::int / 1000)::numeric, 1)::float8
+              AS seconds, attempts, evaluation, evaluated_steps AS steps,
+            unread_steps AS "unreadSteps" FROM runs WHERE ${own}`,
+    [SETTLE_MS],
+  );
+  return rows;
+}
+
+/** Runs the benchmark. */
+export async function fairnessPass(options: FairnessPassOptions): Promise<FairnessPassResult> {
+  const machine = machineFacts();
+  const corpus = verifyCorpus(corpusPackageDir(), loadManifest(MANIFEST_PATH));
+  const attacks = textKinds(corpus).filter(({ name }) => name === 'attack mixture, 20 KB');
+  const all = attacks.flatMap(({ texts }) => texts).join('\n');
+  const textOf = (step: number): string =>
+    `${step} ${all.slice((step * 7919) % (all.length - TEXT_CHARS)).slice(0, TEXT_CHARS - 10)}`;
+  const server = await startServer({
+    RUN_SETTLE_MS: String(SETTLE_MS),
+    PASS_INTERVAL_MS: '250',
+    MATCH_THREADS: '1',
+  });
+  const client = new pg.Client({ connectionString: server.databaseUrl });
+  const url = new URL('/v1/traces', server.observeUrl);
+  try {
+    await client.connect();
+    const send: Bench['send'] = async (bodies) => {
+      await sendAll(url, server.agentKey, bodies, CONNECTIONS);
+    };
+    const bench: Bench = { client, send, textOf, options };
+    const large = (count: number, bytes: number) => async (): Promise<void> => {
+      for (let number = 0; number < count; number += 1) {
+        for (const body of largeRun(`large ${number}`, bytes, textOf)) await send([body]);
+      }
+    };
+    const scenes = [
+      // Compiles the patterns that these texts ask for.
+      await measureScene(bench, 'warm-up', large(1, 1e6)),
+      await measureScene(bench, 'alone', null),
+      await measureScene(bench, 'beside a run of 6.5 MB', large(1, 6.5e6)),
+      await measureScene(bench, 'beside five runs of 6.5 MB', large(5, 6.5e6)),
+      await measureScene(bench, 'beside a run of 66 MB', large(1, 66e6)),
+      await measureScene(bench, 'beside a backlog of 100,000 runs', () =>
+        fillBacklog(bench, BACKLOG_RUNS),
+      ),
+    ];
+    return { name: 'fairness-pass', machine, ...options, scenes: scenes.slice(1) };
+  } finally {
+    await client.end();
+    await server.close();
+  }
+}
+
+/** Prints the figures for people. */
+export function reportFairnessPass({ machine, scenes }: FairnessPassResult): void {
+  const seconds = (ms: number): string => (ms / 1000).toFixed(2);
+  const noise = (runs: readonly NoisyRun[]): string =>
+    runs
+      .map(({ seconds: took, attempts, unreadSteps }) => `${took} s, ${attempts}, ${unreadSteps}`)
+      .join('; ');
+  const table = renderTable(
+    [
+      { title: 'A SMALL RUN WAITS' },
+      { title: 'MEDIAN s', align: 'right' },
+      { title: 'MOST s', align: 'right' },
+      { title: 'ALL s' },
+      { title: 'LARGE RUNS: TIME, ATTEMPTS, UNREAD STEPS' },
+    ],
+    scenes.map(({ name, waitedMs, medianMs, mostMs, noisy }) => [
+      name,
+      seconds(medianMs),
+      seconds(mostMs),
+      waitedMs.map(seconds).join(' '),
+      noise(noisy),
+    ]),
+  );
+  process.stdout.write(
+    `\n${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
+      `${machine.loadBefore}; one match thread\n\n${table}\n\n`,
+  );
+}

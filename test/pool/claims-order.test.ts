@@ -1,0 +1,163 @@
+/** Which of the runs that a process has claimed are handed out, and when it gives them back. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+
+import { BATCH_RUNS_MAX, Claims } from '../../src/pool/claims.ts';
+import type { EvaluateTask, TaskPace } from '../../src/pool/tasks.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+
+let scratch: MigratedDatabase;
+let claims: Claims;
+let told: TaskPace[];
+let failures: unknown[];
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await scratch.database.query(
+    `INSERT INTO workspaces (slug, name) VALUES ('one', 'One'), ('two', 'Two'), ('three', 'Three')`,
+  );
+});
+afterAll(() => scratch.close());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  claims.close();
+  await claims.settled();
+  expect(failures).toEqual([]);
+});
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, findings');
+  told = [];
+  failures = [];
+  const failed = (why: unknown): void => {
+    failures.push(why);
+  };
+  claims = new Claims(
+    {
+      database: scratch.database,
+      snapshot: { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' },
+      rules: [],
+      threads: 1,
+      events: { passFailed: failed, runUndecided: failed, runsGivenUp: failed },
+      onWaiting: (pace) => told.push(pace),
+    },
+    { settleMs: 0, settleMaxMs: 0, timeoutMs: 900_000, openMaxMs: 900_000 },
+  );
+  claims.open();
+});
+
+let runs = 0;
+/** Due runs, later than all before. */
+async function insertRuns(workspaceId: number, count: number): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+     SELECT $1, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0,
+            now() - interval '1 hour' + make_interval(secs => n / 1000.0)
+       FROM generate_series($2::int + 1, $2::int + $3::int) AS n`,
+    [workspaceId, runs, count],
+  );
+  runs += count;
+}
+
+async function next(): Promise<EvaluateTask> {
+  const task = await claims.next();
+  if (task === null) throw new Error('nothing is handed out');
+  return task;
+}
+const workspacesOf = ({ runs: those }: EvaluateTask): number[] => [
+  ...new Set(those.map(({ workspaceId }) => workspaceId)),
+];
+/** As a thread does with runs that are no quick ones. */
+function putBackLong(task: EvaluateTask, isLarge = false): void {
+  for (const run of task.runs) claims.putBackLong({ ...task, runs: [run], isLarge });
+}
+
+test('a run of a workspace is not behind two hundred that another has claimed before', async () => {
+  await insertRuns(1, 200);
+  await insertRuns(2, 1);
+  const first = await next();
+  expect(first.runs).toHaveLength(BATCH_RUNS_MAX);
+  expect(workspacesOf(first)).toEqual([1, 2]);
+  expect([...first.workspaces.keys()].sort()).toEqual([1, 2]);
+  expect(workspacesOf(await next())).toEqual([1]);
+});
+
+test('what has waited for more than a second is given back, without a lost attempt', async () => {
+  await insertRuns(1, 250);
+  const { runs: taken } = await next();
+  const leased = `SELECT attempts, count(*)::int AS n FROM runs GROUP BY 1 ORDER BY 1`;
+  expect(await scratch.rows(leased)).toEqual([{ attempts: 1, n: 250 }]);
+  const now = performance.now();
+  vi.spyOn(performance, 'now').mockReturnValue(now + 1001);
+  const later = await next();
+  await claims.settled();
+  expect(later.runs.some((run) => taken.includes(run))).toBe(false);
+  const [free] = await scratch.rows(leased);
+  // Those taken, and a claim of a quarter of the first.
+  expect(free).toEqual({ attempts: 0, n: 250 - BATCH_RUNS_MAX - 64 });
+});
+
+test('a workspace with many long runs waiting gets no quick task; others do', async () => {
+  await insertRuns(1, 32);
+  putBackLong(await next());
+  await insertRuns(1, 5);
+  await insertRuns(2, 1);
+  const seen: number[] = [];
+  for (let task = await claims.next(); task !== null; task = await claims.next()) {
+    seen.push(...workspacesOf(task));
+  }
+  expect(seen).toContain(2);
+  expect(claims.waiting.filter(({ workspaceId }) => workspaceId === 1).length).toBeGreaterThan(16);
+  told = [];
+  while (claims.nextLong([]) !== null);
+  expect(told).toContain('quick');
+  expect(workspacesOf(await next())).toEqual([1]);
+});
+
+test('runs of a workspace that has long ones are not read beside those of others', async () => {
+  await insertRuns(1, 4);
+  putBackLong(await next());
+  await insertRuns(1, 4);
+  await insertRuns(2, 4);
+  const tasks: EvaluateTask[] = [];
+  for (let task = await claims.next(); task !== null; task = await claims.next()) tasks.push(task);
+  expect(tasks.every((task) => workspacesOf(task).length === 1)).toBe(true);
+  expect(new Set(tasks.flatMap(workspacesOf))).toEqual(new Set([1, 2]));
+});
+
+test('long runs are handed out by turns of workspaces, and none gets all places of a thread', async () => {
+  await insertRuns(1, 3);
+  await insertRuns(2, 1);
+  for (let task = await claims.next(); task !== null; task = await claims.next()) putBackLong(task);
+  const underWay: EvaluateTask[] = [];
+  for (let task = claims.nextLong([]); task !== null; task = claims.nextLong(underWay)) {
+    underWay.push(task);
+  }
+  expect(underWay.map(({ pace, runs: those }) => [pace, those[0]?.workspaceId])).toEqual([
+    ['long', 1],
+    ['long', 2],
+    ['long', 1],
+  ]);
+});
+
+test('of large runs a thread has one at a time', async () => {
+  await insertRuns(1, 1);
+  await insertRuns(2, 1);
+  for (let task = await claims.next(); task !== null; task = await claims.next()) {
+    putBackLong(task, true);
+  }
+  const first = claims.nextLong([]);
+  if (first === null) throw new Error('nothing is handed out');
+  expect(first).toMatchObject({ isLarge: true });
+  expect(claims.nextLong([first])).toBeNull();
+  expect(claims.nextLong([])).toMatchObject({ isLarge: true });
+});
+
+test('stopping gives everything back', async () => {
+  await insertRuns(1, 10);
+  putBackLong(await next());
+  claims.putBackApart(await next());
+  await claims.giveBackWaiting();
+  expect(claims.waiting).toEqual([]);
+  expect(await scratch.rows('SELECT attempts, lease_until FROM runs GROUP BY 1, 2')).toEqual([
+    { attempts: 0, lease_until: null },
+  ]);
+});

@@ -1,0 +1,89 @@
+/** Who computes next: shares of time, whatever is asked for and in which order. */
+import { expect, test } from 'vitest';
+
+import { createFlow, type Flow, Mutex, Turns } from '../../src/pool/turns.ts';
+
+const SLICE_MS = 2;
+
+function compute(): void {
+  const until = performance.now() + SLICE_MS;
+  while (performance.now() < until);
+}
+
+/** Takes slice after slice until `isOver`, and notes each. */
+async function work(
+  turns: Turns,
+  flow: Flow,
+  name: string,
+  noted: string[],
+  isOver: () => boolean,
+) {
+  while (!isOver()) {
+    await turns.take(flow, () => {
+      noted.push(name);
+      compute();
+    });
+  }
+}
+
+test('a flow of three times the weight gets three times the time', async () => {
+  const turns = new Turns();
+  const noted: string[] = [];
+  const isOver = () => noted.length >= 80;
+  await Promise.all([
+    work(turns, createFlow(1), 'long', noted, isOver),
+    work(turns, createFlow(3), 'quick', noted, isOver),
+  ]);
+  const quick = noted.filter((name) => name === 'quick').length;
+  expect(quick).toBeGreaterThan(50);
+  expect(quick).toBeLessThan(70);
+});
+
+test('a flow that comes later waits for one slice, and takes nothing for the time before', async () => {
+  const turns = new Turns();
+  const noted: string[] = [];
+  const long = work(turns, createFlow(1), 'long', noted, () => noted.length >= 60);
+  while (noted.length < 20) await new Promise(setImmediate);
+  const before = noted.length;
+  const late = createFlow(1);
+  await turns.take(late, () => noted.push('late'));
+  expect(noted.indexOf('late') - before).toBeLessThanOrEqual(1);
+  const second = work(turns, late, 'late', noted, () => noted.length >= 60);
+  await Promise.all([long, second]);
+  const rest = noted.slice(before);
+  const share = rest.filter((name) => name === 'late').length / rest.length;
+  expect(share).toBeGreaterThan(0.3);
+  expect(share).toBeLessThan(0.7);
+});
+
+test('input and output are served between slices', async () => {
+  const turns = new Turns();
+  const noted: string[] = [];
+  setImmediate(() => noted.push('served'));
+  await work(turns, createFlow(1), 'slice', noted, () => noted.length >= 5);
+  expect(noted.indexOf('served')).toBeLessThanOrEqual(1);
+});
+
+test('what fails in a slice is its own affair', async () => {
+  const turns = new Turns();
+  const failing = turns.take(createFlow(1), () => {
+    throw new Error('mine');
+  });
+  const other = turns.take(createFlow(1), () => 'done');
+  await expect(failing).rejects.toThrow('mine');
+  expect(await other).toBe('done');
+});
+
+test('a mutex runs one after the other, also after one that failed', async () => {
+  const mutex = new Mutex();
+  const noted: string[] = [];
+  const step = (name: string) => async () => {
+    noted.push(`${name} begins`);
+    await new Promise(setImmediate);
+    noted.push(`${name} ends`);
+    if (name === 'a') throw new Error('a failed');
+  };
+  const [first] = await Promise.allSettled([mutex.run(step('a')), mutex.run(step('b'))]);
+  expect(first.status).toBe('rejected');
+  expect(noted).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
+});
