@@ -34,6 +34,12 @@ export const ERRORS = {
   not_found: { status: 404, rpcCode: 5, title: 'Not found', retryable: false },
   method_not_allowed: { status: 405, rpcCode: 12, title: 'Method not allowed', retryable: false },
   conflict: { status: 409, rpcCode: 9, title: 'Not as things are', retryable: false },
+  other_workspace: {
+    status: 409,
+    rpcCode: 9,
+    title: 'Another workspace is open',
+    retryable: false,
+  },
   rule_refused: { status: 409, rpcCode: 9, title: 'Rule cannot run', retryable: false },
   // Not 408: OTLP clients would drop the batch, though it may be the server that paused.
   body_timeout: { status: 503, rpcCode: 4, title: 'Body took too long', retryable: true },

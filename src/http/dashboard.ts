@@ -14,6 +14,7 @@ import type { Parameters, Route } from './router.ts';
 import {
   ADMINS,
   type Needs,
+  namedWorkspace,
   type RefusalForm,
   type Request,
   type SessionDependencies,
@@ -43,6 +44,7 @@ export function viewerOf({ session, workspace }: Request): Viewer {
     email: session.email,
     role: workspace.role,
     workspaceName: workspace.name,
+    workspaceSlug: workspace.slug,
     plan: workspace.plan,
     isAdmin: ADMINS.includes(workspace.role),
   };
@@ -60,7 +62,9 @@ function refusalPage(look: Look): RefusalForm {
     const { status, title } = ERRORS[error.code];
     const isFaulty = error instanceof BadQuery || error instanceof BadBody;
     const faults = isFaulty ? error.faults.map(({ path, message }) => `${path} ${message}`) : [];
-    const page = errorPage(look, { title, detail: error.message, faults });
+    const turnTo = error.code === 'other_workspace' ? namedWorkspace(exchange) : null;
+    const turn = turnTo === null ? {} : { turnTo };
+    const page = errorPage(look, { title, detail: error.message, faults, ...turn });
     return pageAnswer(page.text, status, errorHeaders(error));
   };
 }

@@ -27,6 +27,8 @@ export interface FormDependencies
     SettingDependencies {}
 
 const ADMIN: Needs = { roles: ADMINS };
+/** About the account that is signed in, and no workspace. */
+const ACCOUNT: Needs = { ofAccount: true };
 const RULE_ADMIN: Needs = { roles: ADMINS, plans: RULE_PLANS };
 
 const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
@@ -184,7 +186,7 @@ function settingForms(deps: FormDependencies): Route[] {
     ),
     formRoute(
       '/app/workspace',
-      {},
+      ACCOUNT,
       async ({ exchange, request: { session } }) => {
         const { workspace } = await readForm(exchange, turnForm);
         if (await accounts.turnSession(session.id, workspace)) return '/app';
@@ -201,7 +203,7 @@ function sessionForms(deps: FormDependencies): Route[] {
   return [
     formRoute(
       '/app/sessions/{sessionId}/end',
-      {},
+      ACCOUNT,
       async ({ request: { session }, parameters: { sessionId = '' } }) => {
         if (HEX_16.test(sessionId) && (await accounts.endSession(session.userId, sessionId))) {
           return path;
@@ -212,7 +214,7 @@ function sessionForms(deps: FormDependencies): Route[] {
     ),
     formRoute(
       '/app/sessions/end-others',
-      {},
+      ACCOUNT,
       async ({ request: { session } }) => {
         await accounts.endSessions(session.userId, session.id);
         return path;
@@ -221,7 +223,7 @@ function sessionForms(deps: FormDependencies): Route[] {
     ),
     formRoute(
       '/app/password',
-      {},
+      ACCOUNT,
       async ({ exchange, request }) => {
         const form = await readForm(exchange, passwordForm);
         const { session, workspace } = request;

@@ -48,7 +48,8 @@ export function problem(
     status,
     detail: error.message,
   };
-  const reason = status === 401 || status === 403 ? { reason: error.code } : {};
+  const hasReason = status === 401 || status === 403 || error.code === 'other_workspace';
+  const reason = hasReason ? { reason: error.code } : {};
   return {
     status,
     contentType: PROBLEM_TYPE,

@@ -3,16 +3,20 @@
  * The order in which that is asked:
  *
  *   API credential ─► 403      another site's write ─► 403      no open session ─► 401
- *   past a cap ─► 429          no workspace, other role ─► 403  plan ─► 403     ─► handler
+ *   past a cap ─► 429          a write for no named workspace ─► 400, another ─► 409
+ *   no workspace, other role ─► 403                             plan ─► 403     ─► handler
  */
+import { z } from 'zod';
+
 import { SluiceError } from '../errors.ts';
 import type { Plan, Role, Session, SessionActor, SessionWorkspace } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import { type BrowserHead, clientAddress } from './browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from './exchange.ts';
 import { BadBody, badBodyAnswer } from './json-body.ts';
+import { slug } from './person-fields.ts';
 import { problem, toSluiceError } from './problem.ts';
-import { BadQuery, badQueryAnswer, checkControls } from './query.ts';
+import { BadQuery, badQueryAnswer, checkControls, parseQuery } from './query.ts';
 import { revocable } from './revocable-stream.ts';
 import type { Handler, Parameters } from './router.ts';
 import { isSameOrigin } from './same-origin.ts';
@@ -51,7 +55,11 @@ export type VisitHandler = (
 export interface Needs {
   readonly roles?: readonly Role[];
   readonly plans?: readonly Plan[];
+  /** a write about the account alone, whichever workspace the session looks at */
+  readonly ofAccount?: boolean;
 }
+
+const namedQuery = z.object({ workspace: slug });
 
 /** A request of somebody signed in to a workspace. */
 export interface Request extends Visit {
@@ -81,6 +89,8 @@ function asProblem(error: SluiceError): Answer {
   return error instanceof BadBody ? badBodyAnswer(error) : problem(error);
 }
 
+const isReading = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
+
 function checkSender(
   exchange: Exchange,
   head: BrowserHead,
@@ -89,8 +99,7 @@ function checkSender(
   if (exchange.authorization !== '') {
     throw new SluiceError('session_required', 'This takes a signed-in session and no API key.');
   }
-  const reads = exchange.method === 'GET' || exchange.method === 'HEAD';
-  if (reads || isSameOrigin(head, exchange.host, baseUrl)) return;
+  if (isReading(exchange) || isSameOrigin(head, exchange.host, baseUrl)) return;
   throw new SluiceError('cross_origin', 'A write has to come from a page of this server.');
 }
 
@@ -203,6 +212,34 @@ function workspaceWith({ workspace }: Session, { roles, plans }: Needs): Session
   return workspace;
 }
 
+/** The slug of the workspace that a request says it is for; null when it says none. */
+export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | null {
+  const parsed = namedQuery.safeParse(Object.fromEntries(new URLSearchParams(query)));
+  return parsed.success ? parsed.data.workspace : null;
+}
+
+/**
+ * A write names the workspace it is for, as `?workspace=SLUG`: of a page that is still open after the
+ * session turned to another workspace, the forms would change that one.
+ *
+ * @throws {BadQuery} when it names none
+ * @throws {SluiceError} `other_workspace`
+ */
+function checkNamed(
+  exchange: Exchange,
+  { workspace }: Session,
+  { ofAccount = false }: Needs,
+): void {
+  if (ofAccount || workspace === null || isReading(exchange)) return;
+  const { workspace: named } = parseQuery(namedQuery, exchange.query);
+  if (named === workspace.slug) return;
+  throw new SluiceError(
+    'other_workspace',
+    `This was for another workspace than “${workspace.slug}”, which this session looks at by now. ` +
+      'Nothing was changed. Go to the workspace that you meant, or reload the page and try again.',
+  );
+}
+
 /**
  * A request of somebody signed in to a workspace, with what `needs` asks for. A stream ends when the
  * session, the membership or what else is needed is lost meanwhile.
@@ -215,6 +252,7 @@ export function signedIn(
 ): Handler {
   return withSession(
     async (exchange, { session, ...visit }, parameters) => {
+      checkNamed(exchange, session, needs);
       const workspace = workspaceWith(session, needs);
       const actor = {
         userId: session.userId,

@@ -5,6 +5,8 @@
 import { type Answer, request } from './gateway.ts';
 
 const COOKIE = 'sluice_session';
+/** Writes that are about no workspace. */
+const OF_ACCOUNT = /^\/app\/(api\/(session|password|sign-|invitations\/accept)|sign-|invitation\/)/;
 
 export class Browser {
   readonly baseUrl: string;
@@ -55,8 +57,18 @@ export class Browser {
     return this.send('GET', path);
   }
 
-  write(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
-    return this.send(method, path, body === undefined ? {} : { body: JSON.stringify(body) });
+  /** Names the workspace that the session looks at, as the dashboard's own pages do. */
+  async write(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
+    const named = path.includes('?') ? path : `${path}${await this.#naming(path)}`;
+    return await this.send(method, named, body === undefined ? {} : { body: JSON.stringify(body) });
+  }
+
+  async #naming(path: string): Promise<string> {
+    if (this.token === null || OF_ACCOUNT.test(path)) return '';
+    const answer = await this.get('/app/api/session');
+    if (answer.status !== 200) return '';
+    const { workspace } = JSON.parse(answer.text) as { workspace: { slug: string } | null };
+    return workspace === null ? '' : `?workspace=${workspace.slug}`;
   }
 
   /** Reads JSON; anything but 200 fails the test. */

@@ -7,6 +7,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { addMember } from '../../src/db/memberships.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -246,10 +247,11 @@ function pathOf(pattern: string): string {
 async function ask(
   route: string,
   credential: { readonly key?: string; readonly token?: string },
-  site: string = gateway.server.baseUrl,
+  named: string | null = 'other',
 ): Promise<Answer> {
   const [method = '', pattern = ''] = route.split(' ');
-  const path = pathOf(pattern);
+  const isWrite = method !== 'GET' && pattern.startsWith('/app/');
+  const path = `${pathOf(pattern)}${isWrite && named !== null ? `?workspace=${named}` : ''}`;
   const { body, form } = questionOf(route);
   const text =
     form === undefined
@@ -258,7 +260,7 @@ async function ask(
         : JSON.stringify(body)
       : new URLSearchParams(form).toString();
   const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
-  return await new Browser(site, credential.token ?? null).send(method, path, {
+  return await new Browser(gateway.server.baseUrl, credential.token ?? null).send(method, path, {
     headers: {
       ...(credential.key === undefined ? {} : { authorization: `Bearer ${credential.key}` }),
       ...(text === undefined ? {} : { 'content-type': type }),
@@ -334,6 +336,40 @@ describe('another workspace', () => {
   });
 });
 
+/** Writes about the account of who is signed in, or of nobody who is: no workspace is changed. */
+const OF_ACCOUNT = [
+  ...['PUT /app/api/session', 'PUT /app/api/password', 'POST /app/password', 'POST /app/workspace'],
+  ...['DELETE /app/api/sessions/{sessionId}', 'POST /app/sessions/{sessionId}/end'],
+  ...['DELETE /app/api/sessions', 'POST /app/sessions/end-others'],
+  ...['POST /app/api/sign-in', 'POST /app/sign-in', 'POST /app/api/sign-out', 'POST /app/sign-out'],
+  ...['POST /app/api/invitations/accept', 'POST /app/invitation/{token}'],
+];
+const WRITES = BASE.map(nameOf).filter((route) => /^(?!GET)\w+ \/app\//.test(route));
+
+describe('a write of a page that shows another workspace than the session looks at by now', () => {
+  test.each(WRITES.filter((route) => !OF_ACCOUNT.includes(route)))('%s', async (route) => {
+    const person = await addPerson(gateway.database, other.id, 'owner');
+    await addMember(gateway.database, victim.id, person.id, 'owner');
+    await gateway.database.query('UPDATE sessions SET workspace_id = $2 WHERE user_id = $1', [
+      person.id,
+      victim.id,
+    ]);
+    const before = await state();
+    const late = await ask(route, { token: person.token }, 'other');
+    expect(late.status, late.text).toBe(409);
+    expect(late.text).toContain('Nothing was changed');
+    if (route.includes('/api/')) expect(late.text).toContain('"reason":"other_workspace"');
+    else expect(late.text).toMatch(/action="\/app\/workspace".*\n?.*value="other"/);
+    const unnamed = await ask(route, { token: person.token }, null);
+    expect(unnamed.status, unnamed.text).toBe(400);
+    expect(await state()).toBe(before);
+  });
+
+  test('the others are about the account, and there are no more of them', () => {
+    expect(OF_ACCOUNT.filter((route) => !WRITES.includes(route))).toEqual([]);
+  });
+});
+
 /** Makes anew what an earlier question has removed. */
 async function renew(route: string): Promise<void> {
   const newest = async (column: string, table: string, of: string, id: number) =>
@@ -372,7 +408,7 @@ describe('the workspace itself', () => {
         : session === undefined
           ? {}
           : { token: session };
-    const answer = await ask(route, credential);
+    const answer = await ask(route, credential, MARK);
     expect(answer.status, answer.text).toBe(own);
   });
 });

@@ -36,7 +36,12 @@ beforeEach(async () => {
       snapshot: { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' },
       rules: [],
       threads: 1,
-      events: { passFailed: failed, runUndecided: failed, runsGivenUp: failed },
+      events: {
+        passFailed: failed,
+        runUndecided: failed,
+        runsGivenUp: failed,
+        sessionMarksFailed: failed,
+      },
       onWaiting: (pace) => told.push(pace),
     },
     { settleMs: 0, settleMaxMs: 0, timeoutMs: 900_000, openMaxMs: 900_000 },

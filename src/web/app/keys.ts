@@ -2,7 +2,7 @@
 import type { KeyKind } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, type Moment, time } from './format.ts';
-import { appPage, empty, type Look, lastWord, scrolling, type Viewer } from './shell.ts';
+import { appPage, empty, type Look, lastWord, scrolling, type Viewer, writeTo } from './shell.ts';
 
 export interface ShownKey {
   readonly id: number;
@@ -24,7 +24,7 @@ function revocation({ id, name, revokedAt }: ShownKey, viewer: Viewer, nowMs: nu
   return lastWord(
     html`Revoke<span class="hidden"> ${name}</span>`,
     'Whoever uses it is refused within seconds. It cannot be brought back.',
-    html`<form method="post" action="${PATH}/${id}/revoke" data-api="DELETE /app/api/keys/${id}" data-then="reload"><button class="danger">Revoke ${name}</button><p role="alert"></p></form>`,
+    html`<form method="post" action="${writeTo(`${PATH}/${id}/revoke`, viewer)}" data-api="DELETE ${writeTo(`/app/api/keys/${id}`, viewer)}" data-then="reload"><button class="danger">Revoke ${name}</button><p role="alert"></p></form>`,
   );
 }
 
@@ -38,9 +38,9 @@ function row(key: ShownKey, viewer: Viewer, nowMs: number): Html {
 `;
 }
 
-function makeForm(brand: string): Html {
+function makeForm(brand: string, viewer: Viewer): Html {
   return html`<section class="panel"><h2>Make a key</h2>
-<form class="filters" method="post" action="${PATH}" data-api="POST /app/api/keys" data-show="key" data-show-label="Copy it now: it is not shown again.">
+<form class="filters" method="post" action="${writeTo(PATH, viewer)}" data-api="POST ${writeTo('/app/api/keys', viewer)}" data-show="key" data-show-label="Copy it now: it is not shown again.">
 <label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
 <label>Kind<select name="kind"><option value="agent">agent: sends telemetry</option><option value="workspace">workspace: reads the API</option></select></label>
 <label>An agent key begins with<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
@@ -61,7 +61,7 @@ export function keysPage(
     current: PATH,
     main: html`<h1>Keys</h1>
 <p class="lead">Agent keys send telemetry, workspace keys read over the API. No key can change anything.</p>
-${viewer.isAdmin && makeForm(look.brand)}
+${viewer.isAdmin && makeForm(look.brand, viewer)}
 ${
   keys.length === 0
     ? empty(

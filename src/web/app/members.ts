@@ -2,7 +2,7 @@
 import { ROLES, type Role } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
-import { appPage, type Look, lastWord, option, scrolling, type Viewer } from './shell.ts';
+import { appPage, type Look, lastWord, option, scrolling, type Viewer, writeTo } from './shell.ts';
 
 export interface ShownMember {
   readonly userId: number;
@@ -35,28 +35,28 @@ const mayChange = ({ role }: { readonly role: Role }, viewer: Viewer): boolean =
 
 function roleOf(member: ShownMember, viewer: Viewer): HtmlValue {
   if (!mayChange(member, viewer)) return member.role;
-  return html`<form class="inline" method="post" action="${PATH}/${member.userId}" data-api="PUT /app/api/members/${member.userId}" data-then="reload">
+  return html`<form class="inline" method="post" action="${writeTo(`${PATH}/${member.userId}`, viewer)}" data-api="PUT ${writeTo(`/app/api/members/${member.userId}`, viewer)}" data-then="reload">
 <label><span class="hidden">Role of ${member.email}</span><select name="role">${rolesFor(viewer).map((one) => option(one, one, member.role))}</select></label>
 <button class="quiet">Change<span class="hidden"> the role of ${member.email}</span></button><p role="alert"></p></form>`;
 }
 
-function removal({ userId, email }: ShownMember): Html {
+function removal({ userId, email }: ShownMember, viewer: Viewer): Html {
   return lastWord(
     html`Remove<span class="hidden"> ${email}</span>`,
     'They see nothing of this workspace from then on.',
-    html`<form method="post" action="${PATH}/${userId}/remove" data-api="DELETE /app/api/members/${userId}" data-then="reload"><button class="danger">Remove ${email}</button><p role="alert"></p></form>`,
+    html`<form method="post" action="${writeTo(`${PATH}/${userId}/remove`, viewer)}" data-api="DELETE ${writeTo(`/app/api/members/${userId}`, viewer)}" data-then="reload"><button class="danger">Remove ${email}</button><p role="alert"></p></form>`,
   );
 }
 
 function memberRow(member: ShownMember, viewer: Viewer, nowMs: number): Html {
   return html`<tr><td data-label="Name">${member.displayName}</td><td data-label="E-mail">${member.email}</td>
 <td data-label="Role">${roleOf(member, viewer)}</td><td data-label="Last seen">${time(member.lastSeenAt, nowMs)}</td>
-${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer) && removal(member)}</td>`}</tr>
+${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer) && removal(member, viewer)}</td>`}</tr>
 `;
 }
 
 function inviteForm(viewer: Viewer): Html {
-  return html`<form class="filters" method="post" action="/app/invitations" data-api="POST /app/api/invitations" data-show="link" data-show-label="Give them this link; it works once.">
+  return html`<form class="filters" method="post" action="${writeTo('/app/invitations', viewer)}" data-api="POST ${writeTo('/app/api/invitations', viewer)}" data-show="link" data-show-label="Give them this link; it works once.">
 <label>E-mail<input name="email" type="email" required maxlength="254"></label>
 <label>Role<select name="role">${rolesFor(viewer)
     .toReversed()
@@ -66,7 +66,7 @@ function inviteForm(viewer: Viewer): Html {
 
 function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValue {
   const withdrawal = ({ id, email }: ShownInvitation) =>
-    html`<form method="post" action="/app/invitations/${id}/withdraw" data-api="DELETE /app/api/invitations/${id}" data-then="reload"><button class="danger">Withdraw<span class="hidden"> the invitation of ${email}</span></button><p role="alert"></p></form>`;
+    html`<form method="post" action="${writeTo(`/app/invitations/${id}/withdraw`, viewer)}" data-api="DELETE ${writeTo(`/app/api/invitations/${id}`, viewer)}" data-then="reload"><button class="danger">Withdraw<span class="hidden"> the invitation of ${email}</span></button><p role="alert"></p></form>`;
   const row = (one: ShownInvitation) => {
     const ends = one.expiresAt.toISOString();
     return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>

@@ -1,7 +1,16 @@
 /** What people decide for a workspace and for themselves: its name, redaction; sessions, password. */
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
-import { appPage, facts, type Look, lastWord, option, scrolling, type Viewer } from './shell.ts';
+import {
+  appPage,
+  facts,
+  type Look,
+  lastWord,
+  option,
+  scrolling,
+  type Viewer,
+  writeTo,
+} from './shell.ts';
 
 export interface ShownSession {
   readonly id: string;
@@ -26,7 +35,7 @@ const PATH = '/app/settings';
 const NAME_CHARS_MAX = 100;
 
 function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
-  const rename = html`<form class="stacked" method="post" action="${PATH}" data-api="PUT /app/api/settings" data-then="reload">
+  const rename = html`<form class="stacked" method="post" action="${writeTo(PATH, viewer)}" data-api="PUT ${writeTo('/app/api/settings', viewer)}" data-then="reload">
 <label>Name<input name="name" value="${viewer.workspaceName}" required maxlength="${NAME_CHARS_MAX}"></label>
 <div><button>Rename</button></div><p role="alert"></p></form>`;
   const turn = html`<form class="inline" method="post" action="/app/workspace" data-api="PUT /app/api/session" data-then="/app">
@@ -41,9 +50,9 @@ function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
 }
 
 /** Switching it on removes what is stored: told before it is done. */
-function redaction({ redactExcerpts }: SettingsPage): Html {
+function redaction({ redactExcerpts }: SettingsPage, viewer: Viewer): Html {
   const form = (label: string, look: string) =>
-    html`<form method="post" action="${PATH}" data-api="PUT /app/api/settings" data-then="reload">
+    html`<form method="post" action="${writeTo(PATH, viewer)}" data-api="PUT ${writeTo('/app/api/settings', viewer)}" data-then="reload">
 <input type="hidden" name="redact_excerpts" data-type="json" value="${String(!redactExcerpts)}">
 <button class="${look}">${label}</button><p role="alert"></p></form>`;
   return redactExcerpts
@@ -62,7 +71,7 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
       ? 'This workspace redacts: findings say where, not what, and the texts of runs are not shown.'
       : 'Findings keep a short excerpt of the text around the hit. It is shown here and over the API, never in an export.'
   }</p>
-${viewer.isAdmin && redaction(data)}</section>`;
+${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
 
 function sessionRow(session: ShownSession, nowMs: number): Html {

@@ -8,6 +8,7 @@ export interface Viewer {
   readonly email: string;
   readonly role: string;
   readonly workspaceName: string;
+  readonly workspaceSlug: string;
   readonly plan: string;
   /** may write */
   readonly isAdmin: boolean;
@@ -38,6 +39,14 @@ const ENTRIES = [
   { href: '/docs', label: 'Docs', admins: false },
 ];
 
+/**
+ * The path of a write, which names the workspace that it is for: the one this page shows. In another
+ * tab the session may have turned to another one by the time the form is sent.
+ */
+export function writeTo(path: string, { workspaceSlug }: Viewer): string {
+  return `${path}?workspace=${encodeURIComponent(workspaceSlug)}`;
+}
+
 /** A page for somebody signed in. */
 export function appPage(look: Look, viewer: Viewer, { title, current, main }: AppPage): Html {
   return page({
@@ -64,16 +73,23 @@ export interface ErrorView {
   readonly detail: string;
   /** what exactly is wrong, one by one */
   readonly faults: readonly string[];
+  /** slug of the workspace that a refused write was for: a button turns to it */
+  readonly turnTo?: string;
 }
 
 /** What went wrong, in words, and where to go from here. */
-export function errorPage(look: Look, { title, detail, faults }: ErrorView): Html {
+export function errorPage(look: Look, { title, detail, faults, turnTo }: ErrorView): Html {
   return plainPage(
     look,
     title,
     html`<h1>${title}</h1><p>${detail}</p>
 ${faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${fault}</li>`)}</ul>`}
-<p><a class="button" href="/app">Back to the overview</a></p>`,
+${
+  turnTo !== undefined &&
+  html`<form method="post" action="/app/workspace"><input type="hidden" name="workspace" value="${turnTo}">
+<p><button>Go to the workspace ${turnTo}</button></p></form>`
+}
+<p><a class="button${turnTo !== undefined && ' quiet'}" href="/app">Back to the overview</a></p>`,
   );
 }
 

@@ -24,6 +24,7 @@ export function viewer(fields: Partial<Viewer> = {}): Viewer {
     email: 'ada@people.test',
     role: 'owner',
     workspaceName: 'Crew',
+    workspaceSlug: 'crew',
     plan: 'team',
     isAdmin: true,
     ...fields,

@@ -65,7 +65,8 @@ describe('the list', () => {
 });
 
 describe('switches', () => {
-  const SWITCH = '<form class="switch" method="post" action="/app/rules/ATR-2026-00001"';
+  const SWITCH =
+    '<form class="switch" method="post" action="/app/rules/ATR-2026-00001?workspace=crew"';
 
   test('are buttons of a form, the one that counts pressed', () => {
     const text = page({ rules: [decided({ override: false, enabled: false })] });
@@ -73,7 +74,9 @@ describe('switches', () => {
     expect(text).toContain('value="false" data-type="json" aria-pressed="true">off</button>');
     expect(text).toContain('value="true" data-type="json" aria-pressed="false">on</button>');
     expect(text).toContain('value="null" data-type="json" aria-pressed="false">by tier</button>');
-    expect(text).toContain('action="/app/rules" data-api="PUT /app/api/atr/settings"');
+    expect(text).toContain(
+      'action="/app/rules?workspace=crew" data-api="PUT /app/api/atr/settings?workspace=crew"',
+    );
   });
 
   test('are not for members, who see how they stand', () => {

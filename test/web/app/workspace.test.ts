@@ -48,13 +48,15 @@ describe('keys', () => {
 
   test('are revoked only after a word of warning; a revoked one not again', () => {
     const text = page([key()]);
-    expect(text).toMatch(/<summary>Revoke[\s\S]*cannot be brought back[\s\S]*keys\/7\/revoke"/);
-    expect(page([key({ revokedAt: at(60_000) })])).not.toContain('/revoke"');
+    expect(text).toMatch(
+      /<summary>Revoke[\s\S]*cannot be brought back[\s\S]*keys\/7\/revoke\?workspace=crew"/,
+    );
+    expect(page([key({ revokedAt: at(60_000) })])).not.toContain('/revoke');
   });
 
   test('are made and revoked by admins alone', () => {
     const text = page([key()], MEMBER);
-    expect(text).not.toMatch(/data-api|Make a key|\/revoke"/);
+    expect(text).not.toMatch(/data-api|Make a key|\/revoke/);
     expect(page([], MEMBER)).toContain('ask an admin');
   });
 
@@ -88,16 +90,16 @@ describe('members', () => {
 
   test('owners change everybody', () => {
     const text = page(viewer());
-    expect(text).toContain('action="/app/members/1"');
-    expect(text).toContain('action="/app/members/2/remove"');
-    expect(text).toContain('action="/app/invitations/5/withdraw"');
+    expect(text).toContain('action="/app/members/1?workspace=crew"');
+    expect(text).toContain('action="/app/members/2/remove?workspace=crew"');
+    expect(text).toContain('action="/app/invitations/5/withdraw?workspace=crew"');
     expectPlainForms(text);
   });
 
   test('admins change no owner, and make none', () => {
     const text = page(viewer({ role: 'admin' }));
-    expect(text).not.toContain('action="/app/members/1"');
-    expect(text).toContain('action="/app/members/2"');
+    expect(text).not.toContain('action="/app/members/1?workspace=crew"');
+    expect(text).toContain('action="/app/members/2?workspace=crew"');
     expect(text).not.toContain('<option value="owner"');
   });
 

@@ -1,0 +1,78 @@
+/**
+ * Two tabs of one session: one shows the settings of a workspace, the other turns to another one. What
+ * is pressed in the first changes neither; it says why and leads on.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { addMember } from '../../src/db/memberships.ts';
+import { addPerson, type Person } from '../support/people.ts';
+import { Browser } from './browser.ts';
+import { type Answer, type Gateway, openGateway } from './gateway.ts';
+
+let gateway: Gateway;
+let person: Person;
+let tab: Browser;
+beforeAll(async () => {
+  gateway = await openGateway();
+  const { id: first } = await gateway.addWorkspace('first');
+  const { id: second } = await gateway.addWorkspace('second');
+  person = await addPerson(gateway.database, first, 'owner');
+  await addMember(gateway.database, second, person.id, 'owner');
+  tab = new Browser(gateway.server.baseUrl, person.token);
+});
+afterAll(() => gateway.close());
+
+/** Presses the button of the first form with these fields that a page has, as a browser does. */
+async function press(page: string, fields: Record<string, string>): Promise<Answer> {
+  const [field = ''] = Object.entries(fields).map(
+    ([name, value]) => `name="${name}"[^>]*value="${value}"`,
+  );
+  const form = new RegExp(`<form[^>]*action="([^"]+)"[^>]*>(?:(?!</form>)[\\s\\S])*${field}`);
+  const action = form.exec(page)?.[1] ?? '';
+  expect(action).not.toBe('');
+  return await tab.send('POST', action.replaceAll('&amp;', '&'), {
+    body: new URLSearchParams(fields).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  });
+}
+
+async function redacting(): Promise<string[]> {
+  const { rows } = await gateway.database.query<{ slug: string }>(
+    'SELECT slug FROM workspaces WHERE redact_excerpts ORDER BY slug',
+  );
+  return rows.map(({ slug }) => slug);
+}
+
+test('a form shown for one workspace never changes another', async () => {
+  const shown = (await tab.get('/app/settings')).text;
+  const turned = await tab.write('PUT', '/app/api/session', { workspace: 'second' });
+  expect(turned.status).toBe(200);
+  const late = await press(shown, { redact_excerpts: 'true' });
+  expect(late.status).toBe(409);
+  expect(late.text).toContain('Another workspace is open');
+  expect(await redacting()).toEqual([]);
+
+  // The page offers to go back to the workspace that was meant.
+  const back = await press(late.text, { workspace: 'first' });
+  expect([back.status, back.headers.get('location')]).toEqual([303, '/app']);
+  const done = await press((await tab.get('/app/settings')).text, { redact_excerpts: 'true' });
+  expect(done.status).toBe(303);
+  expect(await redacting()).toEqual(['first']);
+});
+
+test('nor does what the script sends', async () => {
+  const shown = (await tab.get('/app/settings')).text;
+  const [, path = ''] = /data-api="PUT (\/app\/api\/settings[^"]*)"/.exec(shown) ?? [];
+  await tab.write('PUT', '/app/api/session', { workspace: 'second' });
+  const late = await tab.write('PUT', path, { name: 'Renamed by the other tab' });
+  expect(late.status).toBe(409);
+  expect(JSON.parse(late.text)).toMatchObject({
+    type: '/docs/errors#other_workspace',
+    reason: 'other_workspace',
+    detail: expect.stringContaining('Nothing was changed'),
+  });
+  const { rows } = await gateway.database.query('SELECT name FROM workspaces WHERE name ~ $1', [
+    'Renamed',
+  ]);
+  expect(rows).toEqual([]);
+});
