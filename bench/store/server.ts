@@ -22,7 +22,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 
 import { databaseAccount } from '../../src/db/embedded-account.ts';
-import { ROLE, serverArguments } from '../../src/db/embedded-cluster.ts';
+import { serverArguments } from '../../src/db/embedded-cluster.ts';
 import { preparePlace } from '../../src/db/embedded-place.ts';
 import {
   type Account,
@@ -30,6 +30,7 @@ import {
   CHILD_ENVIRONMENT,
   runProgram,
 } from '../../src/db/embedded-process.ts';
+import { ROLE } from '../../src/db/embedded-roles.ts';
 import { findRuntime, type Runtime } from '../../src/db/embedded-runtime.ts';
 
 const PASSWORD = 'bench';
@@ -170,7 +171,7 @@ export async function startStoreServer(
   const settings = Object.entries(changed).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(
     programs.runtime.postgres,
-    ['-D', cluster, ...serverArguments(port, CONNECTIONS), ...settings],
+    ['-D', cluster, ...serverArguments({ kind: 'tcp', port }, CONNECTIONS), ...settings],
     { ...asAccount(programs.account), cwd: '/', env: CHILD_ENVIRONMENT, stdio: 'ignore' },
   );
   const url = (database: string) => `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/${database}`;

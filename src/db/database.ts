@@ -10,6 +10,7 @@ import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
 import { BoundedPool } from './bounded-pool.ts';
 import { Loan } from './loan.ts';
+import { clientOf } from './scram-client.ts';
 
 const UUID_OID = 2950;
 /** `ALTER TABLE … DETACH PARTITION … CONCURRENTLY` came with 14. */
@@ -43,7 +44,7 @@ export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
  * A pool of connections; none is opened before it is needed. Whatever it is asked has an end: a
  * query fails after `QUERY_TIMEOUT_MS`, and `end()` cuts what is still open after a moment.
  *
- * @param url postgres://…
+ * @param url postgres://…; `require_auth=scram-sha-256` in it is kept (scram-client.ts)
  * @param max most connections at a time
  * @param events told of connections that the server ended while idle
  * @param waiting how long, and how many, may wait for a connection; then they are refused as `overloaded`
@@ -57,6 +58,7 @@ export function createDatabase(
   const { waitMs = CONNECT_TIMEOUT_MS, waitingMax = Number.POSITIVE_INFINITY } = waiting;
   const pool = new BoundedPool({
     connectionString: url,
+    Client: clientOf(url),
     max,
     types,
     application_name: 'sluice',

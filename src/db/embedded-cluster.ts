@@ -9,13 +9,11 @@ import { chown, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promi
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { OperatorError } from '../errors.ts';
+import { type Address, addressSettings } from './embedded-address.ts';
 import { uidOf } from './embedded-folder.ts';
 import { clusterOf, type Place, passwordFileOf } from './embedded-place.ts';
 import { errorCode, oneLine, runProgram } from './embedded-process.ts';
-
-/** The one role and the one database. */
-export const ROLE = 'sluice';
-export const DATABASE = 'sluice';
+import { createRoleAndDatabase, SETUP_ROLE } from './embedded-roles.ts';
 
 const INITDB_TIMEOUT_MS = 180_000;
 const DRAFT_PREFIX = 'cluster.new.';
@@ -79,15 +77,17 @@ async function initialise(place: Place, draft: string): Promise<void> {
   const run = await runProgram(
     place.runtime.initdb,
     // C.UTF-8 of the builtin provider: byte order, and the same whatever libc the next image has.
-    ['-D', draft, '-U', ROLE, `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
+    ['-D', draft, '-U', SETUP_ROLE, `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
       .concat(['--encoding=UTF8', '--locale=C'])
       .concat(['--locale-provider=builtin', '--builtin-locale=C.UTF-8']),
     { account, timeoutMs: INITDB_TIMEOUT_MS },
   );
   if (account !== null) await chown(passwordFile, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
-  if (run.code === 0) return;
-  await removeDrafts(place.home);
-  throw new OperatorError(`initdb failed in ${place.home}: ${initdbReason(run.output)}`);
+  if (run.code !== 0) {
+    await removeDrafts(place.home);
+    throw new OperatorError(`initdb failed in ${place.home}: ${initdbReason(run.output)}`);
+  }
+  await createRoleAndDatabase(place, draft, await readPassword(place.home));
 }
 
 /** initdb narrates; what went wrong stands on the lines that name a severity. */
@@ -149,12 +149,12 @@ async function readIfThere(path: string): Promise<string | null> {
  * nothing in the cluster can open a socket, switch durability off or write customers' text to the
  * log.
  *
- * @param port on 127.0.0.1
+ * @param address where it listens, and nowhere else
  * @param connectionsMax connections of all its users together
  */
-export function serverArguments(port: number, connectionsMax: number): string[] {
+export function serverArguments(address: Address, connectionsMax: number): string[] {
   const settings = {
-    port: String(port),
+    ...addressSettings(address),
     max_connections: String(connectionsMax),
     shared_buffers: `${sharedBuffersMib()}MB`,
     ...SETTINGS,
@@ -163,8 +163,6 @@ export function serverArguments(port: number, connectionsMax: number): string[] 
 }
 
 const SETTINGS = {
-  listen_addresses: '127.0.0.1',
-  unix_socket_directories: '',
   timezone: 'UTC',
 
   // 200 means committed.

@@ -1,19 +1,25 @@
 /**
- * Starting a server on a cluster: port, process, and waiting until it accepts logins.
+ * Starting a server on a cluster: address, process, and waiting until it accepts logins.
  *
  * Only the owner of the home may launch. Never leaves a server behind that it gave up on.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, stat, unlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
+import {
+  chooseAddress,
+  noteAddress,
+  otherAddress,
+  prepareAddress,
+  removeSocketLock,
+} from './embedded-address.ts';
 import { serverArguments } from './embedded-cluster.ts';
 import { openServerLog, serverLogTail } from './embedded-log.ts';
-import { clusterOf, type Place, portFileOf } from './embedded-place.ts';
-import { asAccount, CHILD_ENVIRONMENT, errorCode, processIdentity } from './embedded-process.ts';
+import { clusterOf, type Place } from './embedded-place.ts';
+import { asAccount, CHILD_ENVIRONMENT, processIdentity } from './embedded-process.ts';
 import {
   findServer,
   POLL_MS,
@@ -42,21 +48,22 @@ const EMPTY_PID_FILE_AGE_MS = 2000;
  */
 export async function launchServer(place: Place, connectionsMax: number): Promise<Server> {
   const lingerDeadline = Date.now() + LINGER_TIMEOUT_MS;
-  let port = await choosePort(place.home);
+  let address = await chooseAddress(place.home);
   let portAttempts = 1;
   for (;;) {
     await removeRecycledPidFile(place.home);
-    const launch = await spawnServer(place, serverArguments(port, connectionsMax));
+    await prepareAddress(address, place);
+    const launch = await spawnServer(place, serverArguments(address, connectionsMax));
     const server = await awaitLaunch(place.home, launch.pid);
     if (server !== null) {
-      await writeFile(portFileOf(place.home), `${server.port}\n`, { mode: 0o600 });
+      await noteAddress(place.home, server.address);
       return server;
     }
     const other = await settledServer(place.home);
     if (other !== null) return other;
     const said = await serverLogTail(place.home, launch.logStart);
     if (portAttempts < PORT_ATTEMPTS && /could not create any TCP\/IP sockets/.test(said)) {
-      port = await freePort(0);
+      address = await otherAddress(address);
       portAttempts += 1;
     } else if (Date.now() < lingerDeadline && LINGERING.test(said)) {
       await sleep(LINGER_POLL_MS);
@@ -122,38 +129,5 @@ async function removeRecycledPidFile(home: string): Promise<void> {
   const ageMs = Date.now() - (await stat(path)).mtimeMs;
   if (lines[0] === '' && ageMs < EMPTY_PID_FILE_AGE_MS) return;
   await unlink(path);
-}
-
-/** The port of the last start while it is free, so that noted addresses stay true; else another. */
-async function choosePort(home: string): Promise<number> {
-  const remembered = await readPort(home);
-  if (remembered === null) return freePort(0);
-  try {
-    return await freePort(remembered);
-  } catch (error) {
-    if (errorCode(error) === 'EADDRINUSE' || errorCode(error) === 'EACCES') return freePort(0);
-    throw error;
-  }
-}
-
-async function readPort(home: string): Promise<number | null> {
-  try {
-    const port = Number(await readFile(portFileOf(home), 'utf8'));
-    return Number.isInteger(port) && port >= 1024 && port <= 65_535 ? port : null;
-  } catch (error) {
-    if (errorCode(error) === 'ENOENT') return null;
-    throw error;
-  }
-}
-
-/** Binds `port` (0: any) on 127.0.0.1 and lets go of it again. */
-async function freePort(port: number): Promise<number> {
-  const listener = createServer();
-  listener.listen({ port, host: '127.0.0.1', exclusive: true });
-  await once(listener, 'listening');
-  const address = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP port without number');
-  return address.port;
+  await removeSocketLock(home);
 }

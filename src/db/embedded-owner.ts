@@ -87,13 +87,26 @@ export async function stopUnlessVisited(
   stop: () => Promise<void>,
 ): Promise<boolean> {
   try {
+    return await unlessVisited(home, stop);
+  } finally {
+    await ownership.release();
+  }
+}
+
+/**
+ * Runs `work`, for which the server may be stopped, unless guests are there; none comes meanwhile. For the
+ * owner only.
+ *
+ * @returns whether `work` ran
+ */
+export async function unlessVisited(home: string, work: () => Promise<void>): Promise<boolean> {
+  try {
     await announceStop(home);
     if (await isVisited(home)) return false;
-    await stop();
+    await work();
     return true;
   } finally {
     await removeRecord(home, STOPPING);
-    await ownership.release();
   }
 }
 

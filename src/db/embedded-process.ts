@@ -34,13 +34,14 @@ export function asAccount(account: Account): { uid?: number; gid?: number } {
 /**
  * Runs a program to its end, from the root directory (the account may be unable to enter ours).
  *
- * @param timeoutMs the program is killed after this long
+ * @param options.timeoutMs the program is killed after this long
+ * @param options.input what stands on its standard input
  * @returns always; a program that fails, is missing or takes too long is a value, not an error
  */
 export function runProgram(
   file: string,
   args: readonly string[],
-  options: { readonly account: Account; readonly timeoutMs: number },
+  options: { readonly account: Account; readonly timeoutMs: number; readonly input?: string },
 ): Promise<ProgramResult> {
   const spawnOptions = {
     ...asAccount(options.account),
@@ -51,7 +52,7 @@ export function runProgram(
     maxBuffer: 1024 * 1024,
   };
   return new Promise((resolve) => {
-    execFile(file, [...args], spawnOptions, (error, stdout, stderr) => {
+    const child = execFile(file, [...args], spawnOptions, (error, stdout, stderr) => {
       const output = `${stdout}${stderr}`.trim();
       if (error === null) {
         resolve({ code: 0, output, missing: false });
@@ -61,6 +62,8 @@ export function runProgram(
       const missing = errorCode(error) === 'ENOENT';
       resolve({ code, output: output === '' ? error.message : output, missing });
     });
+    // One that ends without reading it says why by its exit code.
+    child.stdin?.on('error', () => {}).end(options.input ?? '');
   });
 }
 

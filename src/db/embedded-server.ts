@@ -7,17 +7,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import { OperatorError } from '../errors.ts';
-import { DATABASE, ROLE, readPassword } from './embedded-cluster.ts';
+import { type Address, addressOf, addressText, addressUrl } from './embedded-address.ts';
+import { readPassword } from './embedded-cluster.ts';
 import { serverLogTail } from './embedded-log.ts';
 import { clusterOf } from './embedded-place.ts';
 import { errorCode, processCommand, processIdentity } from './embedded-process.ts';
+import { DATABASE, ROLE } from './embedded-roles.ts';
+import { ScramClient } from './scram-client.ts';
 
 export interface Server {
   readonly pid: number;
-  /** on 127.0.0.1 */
-  readonly port: number;
+  readonly address: Address;
   readonly status: 'starting' | 'ready' | 'stopping';
 }
 
@@ -36,15 +37,16 @@ const LOGIN_TIMEOUT_MS = 10_000;
  */
 export async function findServer(home: string): Promise<Server | null> {
   const lines = await readPidFile(home);
-  const pid = Number(lines?.[0]);
-  if (lines === null || !Number.isInteger(pid) || pid <= 0) return null;
+  // Negative: PostgreSQL without a server (embedded-roles.ts), which ends by itself.
+  const pid = Math.abs(Number(lines?.[0]));
+  if (lines === null || !Number.isInteger(pid) || pid === 0) return null;
   if ((await processIdentity(pid)) === null) return null;
   const command = await processCommand(pid);
   const isOurs = command?.includes('postgres') && command.includes(` -D ${clusterOf(home)} `);
   if (!isOurs) return null;
   const word = lines[7]?.trim();
   const status = word === 'ready' || word === 'stopping' ? word : 'starting';
-  return { pid, port: Number(lines[3]), status };
+  return { pid, address: addressOf(home, lines), status };
 }
 
 /**
@@ -81,17 +83,23 @@ export async function settledServer(home: string): Promise<Server | null> {
   }
 }
 
+/** What a login found. */
+export interface Login {
+  /** for `pg` */
+  readonly url: string;
+  /** is `sluice` an ordinary role that owns its database, as this version wants it? */
+  readonly isOrdinary: boolean;
+}
+
 /**
- * Logs in with our password, which proves the server ours, and makes the database if it is missing
- * (the first start, or one that ended before it came here).
+ * Logs in with our password by SCRAM, which proves the server ours as well.
  *
- * @returns the url for `pg`
  * @throws OperatorError when the login fails
  */
-export async function openDatabase(home: string, server: Server): Promise<string> {
-  const password = await readPassword(home);
-  const client = new pg.Client({
-    connectionString: serverUrl(server.port, password, 'postgres'),
+export async function logIn(home: string, { pid, address }: Server): Promise<Login> {
+  const login = { role: ROLE, password: await readPassword(home) };
+  const client = new ScramClient({
+    connectionString: addressUrl(address, { ...login, database: 'postgres' }),
     connectionTimeoutMillis: LOGIN_TIMEOUT_MS,
     query_timeout: LOGIN_TIMEOUT_MS,
   });
@@ -99,31 +107,22 @@ export async function openDatabase(home: string, server: Server): Promise<string
   client.on('error', () => undefined);
   try {
     await client.connect();
-    const found = await client.query('SELECT FROM pg_database WHERE datname = $1', [DATABASE]);
-    if (found.rowCount === 0) await createDatabase(client);
+    const { rowCount } = await client.query(
+      `SELECT FROM pg_database JOIN pg_roles ON pg_roles.oid = datdba
+       WHERE datname = $1 AND rolname = current_user AND NOT rolsuper`,
+      [DATABASE],
+    );
+    const url = addressUrl(address, { ...login, database: DATABASE });
+    return { url, isOrdinary: rowCount === 1 };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new OperatorError(
-      `cannot log in to the embedded PostgreSQL (pid ${server.pid}, port ${server.port}): ${why}`,
+      `cannot log in to the embedded PostgreSQL (pid ${pid}, ${addressText(address)}): ${why}`,
       { cause },
     );
   } finally {
     await client.end();
   }
-  return serverUrl(server.port, password, DATABASE);
-}
-
-async function createDatabase(client: pg.Client): Promise<void> {
-  try {
-    await client.query(`CREATE DATABASE ${DATABASE}`);
-  } catch (error) {
-    // duplicate_database, unique_violation: another process that waited for the same server.
-    if (errorCode(error) !== '42P04' && errorCode(error) !== '23505') throw error;
-  }
-}
-
-function serverUrl(port: number, password: string, database: string): string {
-  return `postgres://${ROLE}:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
 }
 
 /**

@@ -7,21 +7,26 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
-import { ensureCluster } from './embedded-cluster.ts';
+import { addressText } from './embedded-address.ts';
+import { ensureCluster, readPassword } from './embedded-cluster.ts';
 import { unusableFolder } from './embedded-folder.ts';
 import { launchServer } from './embedded-launch.ts';
 import {
   claimOwnership,
   type Ownership,
   stopUnlessVisited,
+  unlessVisited,
   type Visit,
   visit,
 } from './embedded-owner.ts';
-import { existingHomes, type Place, preparePlace } from './embedded-place.ts';
+import { clusterOf, existingHomes, type Place, preparePlace } from './embedded-place.ts';
+import { demoteRole } from './embedded-roles.ts';
 import {
   findServer,
-  openDatabase,
+  type Login,
+  logIn,
   POLL_MS,
+  type Server,
   START_TIMEOUT_MS,
   settledServer,
   stopServer,
@@ -117,17 +122,45 @@ async function startOwned(
     if (running === null && (await ensureCluster(place))) {
       log.info(`embedded database made in ${place.home}`);
     }
-    const server = running ?? (await launchServer(place, connectionsMax));
-    const verb = running === null ? 'started' : 'adopted';
-    const url = await openDatabase(place.home, server);
-    log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, 127.0.0.1:${server.port})`);
-    const adopted = running !== null;
+    const first = running ?? (await launchServer(place, connectionsMax));
+    const { server, url } = await ensureOrdinary(place, first, { log, connectionsMax });
+    const adopted = server.pid === running?.pid;
+    const verb = adopted ? 'adopted' : 'started';
+    log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, ${addressText(server.address)})`);
     const stop = once(() => stopOwned(place.home, ownership, log));
     return { url, home: place.home, moved: place.moved, adopted, owned: true, stop };
   } catch (error) {
     await ownership.release();
     throw error;
   }
+}
+
+/**
+ * A cluster of an older version lets us in as its superuser, perhaps over a port: it is stopped, its role
+ * becomes an ordinary one, and it is started again. Not under guests, who would lose their server; then it
+ * stays as it is until the next start.
+ */
+async function ensureOrdinary(
+  place: Place,
+  server: Server,
+  { log, connectionsMax }: Required<Pick<StartOptions, 'log' | 'connectionsMax'>>,
+): Promise<Login & { readonly server: Server }> {
+  const { home } = place;
+  const login = await logIn(home, server);
+  if (login.isOrdinary) return { ...login, server };
+  const stopped = await unlessVisited(home, async () => {
+    await stopServer(home);
+    await demoteRole(place, clusterOf(home), await readPassword(home));
+  });
+  if (!stopped) {
+    log.warn(
+      'embedded PostgreSQL is in use as an older version left it; the next start changes that',
+    );
+    return { ...login, server };
+  }
+  log.info(`embedded database in ${home}: its role is no superuser any more`);
+  const next = await launchServer(place, connectionsMax);
+  return { ...(await logIn(home, next)), server: next };
 }
 
 /** null when there is no server to use as a guest now. */
@@ -141,7 +174,7 @@ async function startAsGuest(place: Place, log: EmbeddedLog): Promise<EmbeddedDat
       await guest.leave();
       return null;
     }
-    const url = await openDatabase(place.home, server);
+    const { url } = await logIn(place.home, server);
     log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
     const stop = once(() => leave(place.home, guest, log));
     return { url, home: place.home, moved: place.moved, adopted: true, owned: false, stop };
@@ -182,7 +215,7 @@ export async function connectEmbedded(dataDir: string): Promise<string | null> {
   for (const home of await existingHomes(dataDir)) {
     try {
       const server = await settledServer(home);
-      if (server !== null) return await openDatabase(home, server);
+      if (server !== null) return (await logIn(home, server)).url;
     } catch (error) {
       throw explained(error, home);
     }

@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import {
   appendFile,
   chmod,
+  chown,
   mkdir,
   readdir,
   readFile,
@@ -15,7 +16,6 @@ import {
   utimes,
   writeFile,
 } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -72,8 +72,9 @@ describe('a first start', () => {
 
     const show = async (name: string): Promise<unknown> => (await ask(url, `SHOW ${name}`))[0];
     expect(await show('server_encoding')).toBe('UTF8');
-    expect(await show('listen_addresses')).toBe('127.0.0.1');
-    expect(await show('unix_socket_directories')).toBe('');
+    expect(await show('listen_addresses')).toBe('');
+    expect(await show('unix_socket_permissions')).toBe('0700');
+    expect((await stat(join(home, 'socket'))).mode & 0o777).toBe(0o700);
     expect(await show('fsync')).toBe('on');
     expect(await show('synchronous_commit')).toBe('on');
     expect(await show('data_checksums')).toBe('on');
@@ -125,7 +126,7 @@ describe('a first start', () => {
 });
 
 describe('a later start', () => {
-  it('finds the data on the same port, and stop leaves nothing running', async () => {
+  it('finds the data at the same address, and stop leaves nothing running', async () => {
     const dataDir = await lab.folder();
     const first = await lab.start(dataDir);
     await ask(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
@@ -139,21 +140,6 @@ describe('a later start', () => {
     expect(second).toMatchObject({ adopted: false, owned: true });
     expect(await ask(second.url, 'SELECT n FROM kept')).toEqual([7]);
     await second.stop();
-  });
-
-  it('takes another port when the old one is taken', async () => {
-    const dataDir = await lab.folder();
-    const first = await lab.start(dataDir);
-    await first.stop();
-    const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
-    await once(squatter, 'listening');
-    try {
-      const second = await lab.start(dataDir);
-      expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
-      expect(await ask(second.url, 'SELECT 1')).toEqual([1]);
-    } finally {
-      squatter.close();
-    }
   });
 
   it('recovers what was committed when the server itself was killed', async () => {
@@ -380,9 +366,29 @@ describe.runIf(isRoot)('as root', () => {
     const account = await databaseAccount();
     expect((await stat(`/proc/${await serverPid(home)}`)).uid).toBe(account?.uid);
     expect((await stat(join(home, 'cluster'))).uid).toBe(account?.uid);
-    for (const ours of ['.', 'password', 'port', 'server.log']) {
+    expect((await stat(join(home, 'socket'))).uid).toBe(account?.uid);
+    for (const ours of ['.', 'password', 'server.log']) {
       expect((await stat(join(home, ours))).uid).toBe(0);
     }
+  });
+
+  it("keeps everybody else from the socket, and will not live in another user's folder", async () => {
+    const dataDir = await lab.folder();
+    const { home } = await lab.start(dataDir);
+    const list = await runProgram('/bin/ls', [join(home, 'socket')], {
+      account: NOBODY,
+      timeoutMs: 10_000,
+    });
+    expect(list).toMatchObject({ code: 2 });
+    expect(list.output).toContain('Permission denied');
+
+    const planted = await lab.folder();
+    await mkdir(join(planted, 'postgres'));
+    await chown(join(planted, 'postgres'), NOBODY.uid, NOBODY.gid);
+    expect(await operatorLine(lab.start(planted))).toContain(
+      `${planted}/postgres is not private to uid 0, which runs Sluice: it belongs to uid 65534`,
+    );
+    expect(await readdir(join(planted, 'postgres'))).toEqual([]);
   });
 
   it('moves the data where the system user can reach it, and finds it there again', async () => {

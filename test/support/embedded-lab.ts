@@ -117,6 +117,17 @@ export async function ask(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
+/** Statements without answers, over a connection of their own. */
+export async function run(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
+
 /** Pid of the server that runs in `home`. */
 export async function serverPid(home: string): Promise<number> {
   const server = await findServer(home);

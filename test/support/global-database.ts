@@ -1,6 +1,7 @@
 /**
  * Global set-up of the projects that need PostgreSQL: one embedded server for the whole run, in a
- * folder of its own, its url provided to the tests as `databaseUrl`.
+ * folder of its own, its url provided to the tests as `databaseUrl`. They log in as a superuser that the
+ * product does not have: they make databases and roles.
  *
  * Never shared between runs: the first to end would stop the other's server. A run that was killed
  * leaves its server behind; the next run clears it away.
@@ -10,7 +11,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { startEmbedded } from '../../src/db/embedded.ts';
+import { ensureCluster, readPassword } from '../../src/db/embedded-cluster.ts';
+import { clusterOf, preparePlace } from '../../src/db/embedded-place.ts';
 import { processIdentity } from '../../src/db/embedded-process.ts';
+import { runAlone } from '../../src/db/embedded-roles.ts';
 import { stopServer } from '../../src/db/embedded-server.ts';
 
 declare module 'vitest' {
@@ -20,6 +24,7 @@ declare module 'vitest' {
   }
 }
 
+const TESTER = 'tester';
 const silent = { info: () => undefined, warn: () => undefined };
 
 /** @returns the tear-down: stops the server and removes its folder */
@@ -28,12 +33,25 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const dataDir = await mkdtemp(join(tmpdir(), `sluice-test-${process.pid}-`));
   // When root runs the tests, the server runs as another user and must be able to pass.
   await chmod(dataDir, 0o755);
+  await makeTester(dataDir);
   const server = await startEmbedded({ dataDir, log: silent });
-  project.provide('databaseUrl', server.url);
+  const url = new URL(server.url);
+  url.username = TESTER;
+  project.provide('databaseUrl', url.href);
   return async () => {
     await server.stop();
     await rm(dataDir, { recursive: true, force: true });
   };
+}
+
+/** A superuser with the password of the ordinary role. */
+async function makeTester(dataDir: string): Promise<void> {
+  const place = await preparePlace(dataDir);
+  await ensureCluster(place);
+  const password = await readPassword(place.home);
+  await runAlone(place, clusterOf(place.home), 'postgres', [
+    `CREATE ROLE ${TESTER} LOGIN SUPERUSER PASSWORD '${password}';`,
+  ]);
 }
 
 /** Folders are named for the process of their run. */
