@@ -72,6 +72,9 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const HOUR_MS = 3_600_000;
 
+/** Each has connections of its own, and PostgreSQL allows 100 by default. */
+const MATCH_THREADS_DEFAULT_MAX = 24;
+
 /** Whole-number settings: default, least, most. */
 export const INTEGER_SETTINGS = {
   PORT: { fallback: 8080, min: 0, max: 65_535 },
@@ -81,7 +84,11 @@ export const INTEGER_SETTINGS = {
   /** more cost memory, connections and counts per thread, so nobody gets them unasked (docs/decisions) */
   HTTP_THREADS: { fallback: 1, min: 1, max: 64 },
   /** one core stays free for the thread that takes requests in */
-  MATCH_THREADS: { fallback: Math.max(1, availableParallelism() - 1), min: 1, max: 256 },
+  MATCH_THREADS: {
+    fallback: Math.min(Math.max(1, availableParallelism() - 1), MATCH_THREADS_DEFAULT_MAX),
+    min: 1,
+    max: 256,
+  },
   MAX_BODY_BYTES: { fallback: 20 * MIB, min: KIB, max: 256 * MIB },
   /** 64 MiB is the value OTLP 1.11 recommends; a string in V8 ends at 512 MiB */
   MAX_DECODED_BODY_BYTES: { fallback: 64 * MIB, min: KIB, max: 256 * MIB },

@@ -4,7 +4,7 @@ import { checkConnections, checkServer, type Database } from '../db/database.ts'
 import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
-import { TASKS_PER_THREAD } from '../pool/tasks.ts';
+import { CONNECTIONS_PER_THREAD, SPARE_THREAD_CONNECTIONS } from '../pool/tasks.ts';
 import { MAIN_CONNECTIONS, openForMain, REQUEST_CONNECTIONS } from './connection-shares.ts';
 
 /** A command does one thing after the other, or a few at a time. */
@@ -42,7 +42,7 @@ const LISTENING_CONNECTIONS = 1;
  * one for each task of the threads that match (docs/configuration.md).
  */
 function connectionsOf({ httpThreads, matchThreads }: Config): number {
-  const matching = matchThreads * TASKS_PER_THREAD;
+  const matching = matchThreads * CONNECTIONS_PER_THREAD + SPARE_THREAD_CONNECTIONS;
   return MAIN_CONNECTIONS + httpThreads * REQUEST_CONNECTIONS + LISTENING_CONNECTIONS + matching;
 }
 

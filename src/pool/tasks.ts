@@ -7,12 +7,19 @@ import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
 /**
- * Quick tasks of a thread at a time, each over a database connection of its own: while the runs of one
- * are matched, those of another are read or stored.
+ * Quick tasks of a thread at a time: while the runs of one are matched, those of another are read or
+ * stored.
  */
 export const TASKS_PER_THREAD = 2;
-/** Long runs of a thread at a time, beside its quick tasks; each has a connection too. */
+/** Long runs of a thread at a time, beside its quick tasks. */
 export const LONG_RUNS_PER_THREAD = 3;
+/**
+ * Database connections of a thread: one for each quick task and one for the long runs, of which one
+ * large one is read at a time; the others read and store little.
+ */
+export const CONNECTIONS_PER_THREAD = TASKS_PER_THREAD + 1;
+/** Of the spare thread, which has one run at a time. */
+export const SPARE_THREAD_CONNECTIONS = 1;
 
 /** Given to every worker when it starts. */
 export interface WorkerSettings {

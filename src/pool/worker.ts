@@ -1,6 +1,6 @@
 /**
- * What runs inside a worker thread: evaluating runs over database connections of its own. It never decides what becomes of a run that it could not evaluate: it says
- * why, and the pass settles it.
+ * What runs inside a worker thread: evaluating runs over database connections of its own. It never
+ * decides what becomes of a run that it could not evaluate: it says why, and the pass settles it.
  */
 import { setPriority } from 'node:os';
 import { workerData } from 'piscina';
@@ -10,9 +10,8 @@ import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
 import { createPatternCompiler } from '../engine/pattern.ts';
 import { evaluateTask, type Workshop } from './evaluate-task.ts';
 import {
+  CONNECTIONS_PER_THREAD,
   type EvaluateTask,
-  LONG_RUNS_PER_THREAD,
-  TASKS_PER_THREAD,
   type TaskOutcome,
   type WorkerSettings,
 } from './tasks.ts';
@@ -37,11 +36,12 @@ let workshop: Workshop | null = null;
 function workshopOf({ settings, pulse }: WorkerData): Workshop {
   if (workshop !== null) return workshop;
   stepBack();
-  const connections = TASKS_PER_THREAD + LONG_RUNS_PER_THREAD;
   workshop = {
     // A lost idle connection needs no words here: the next query makes a new one or fails and says
     // so.
-    database: createDatabase(settings.databaseUrl, connections, { connectionLost: () => {} }),
+    database: createDatabase(settings.databaseUrl, CONNECTIONS_PER_THREAD, {
+      connectionLost: () => {},
+    }),
     matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
     turns: new Turns(),
     quick: createFlow(QUICK_WEIGHT),
