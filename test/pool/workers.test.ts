@@ -9,7 +9,7 @@ import { encodeRequest } from '../../src/db/encoded-request.ts';
 import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/evaluation-queue.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
 import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
-import type { DecodedRequest } from '../../src/model.ts';
+import type { DecodedRequest, Rule } from '../../src/model.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
@@ -30,11 +30,15 @@ const PROMPT = JSON.stringify({
 let scratch: MigratedDatabase;
 let workers: Workers;
 const faults: unknown[] = [];
+interface StartOptions {
+  readonly rules?: readonly Rule[];
+  readonly heapMb?: number;
+  readonly runCpuBudgetMs?: number;
+}
+
 const start = (
   databaseUrl: string,
-  rules = [RULE],
-  heapMb?: number,
-  runCpuBudgetMs = 60_000,
+  { rules = [RULE], heapMb, runCpuBudgetMs = 600_000 }: StartOptions = {},
 ): Workers =>
   startWorkers(
     1,
@@ -259,7 +263,7 @@ async function storeLongRun(runId: string, steps: number): Promise<void> {
 test('a run that uses up its CPU time keeps what was found and says how much is unread', async () => {
   await storeLongRun(hex16(1), 8);
   const runs = await claimAll();
-  const stingy = start(scratch.url, [RULE], undefined, 1);
+  const stingy = start(scratch.url, { runCpuBudgetMs: 1 });
   try {
     const task: EvaluateTask = { ...quickTask(runs), pace: 'long' };
     expect(await evaluate(task, stingy)).toEqual(
@@ -279,6 +283,43 @@ test('a run that uses up its CPU time keeps what was found and says how much is 
   expect(row).toMatchObject({ evaluation: 'evaluated', attempts: 1, evaluated_steps: 9 });
   expect(row?.unread_steps).toBeGreaterThan(0);
   expect(row?.unread_steps).toBeLessThan(9);
+});
+
+test('a long run and short ones take turns on a thread: the short ones are done first', async () => {
+  // No literal that could be looked for: each is asked about every text.
+  const slow = Array.from({ length: 150 }, (_, n) =>
+    tinyRule({
+      id: `ATR-2026-${91_000 + n}`,
+      conditions: [['content', `(?:[a-z]+[0-9]+ ){${2 + (n % 50)}}[0-9]+[a-y]`]],
+    }),
+  );
+  const busy = start(scratch.url, { rules: [RULE, ...slow] });
+  const done: string[] = [];
+  try {
+    await storeLongRun(hex16(1), 12);
+    await storeRun(hex16(2), PROMPT);
+    await storeRun(hex16(3), PROMPT);
+    const [first, second, third] = await claimAll();
+    if (first === undefined || second === undefined || third === undefined) throw new Error('few');
+    const workspaces = new Map([[1, { ...RULES, mask: new Uint8Array(151).fill(1) }]]);
+    const taskOf = (run: ClaimedRun) => quickTask([run], workspaces);
+    // Compiles what is asked for.
+    await evaluate(taskOf(third), busy);
+    const long = evaluate({ ...taskOf(first), pace: 'long' }, busy).then((outcome) => {
+      done.push('long');
+      return outcome;
+    });
+    await waitFor(() => (busy.threads[0]?.stalledMs() ?? 0) > 0, {
+      withinMs: 20_000,
+      what: 'the long run is being matched',
+    });
+    await evaluate(taskOf(second), busy);
+    done.push('short');
+    expect(await long).toMatchObject(oneRun({ kind: 'evaluated', isOverBudget: false }));
+  } finally {
+    await busy.close();
+  }
+  expect(done).toEqual(['short', 'long']);
 });
 
 test('a run that is too large to be read beside others is left to a long task', async () => {
@@ -345,7 +386,7 @@ const apartTask = (runs: readonly ClaimedRun[]): EvaluateTask => ({
 
 test('a text that reads otherwise at every letter, past the cap, is judged like any other', async () => {
   const greedy = tinyRule({ id: 'ATR-2026-90002', conditions: [['content', 'u:[оo]{4,}(?:x|$)']] });
-  const small = start(scratch.url, [RULE, greedy], 128);
+  const small = start(scratch.url, { rules: [RULE, greedy], heapMb: 128 });
   try {
     await storeRun(TRACE_ID, toolResult(`redis://u:${'о'.repeat(4_000_000)}`), PROMPT);
     const task = apartTask(await claimAll());
@@ -360,7 +401,7 @@ test('a text that reads otherwise at every letter, past the cap, is judged like 
 test('a step over which the thread dies takes no findings of others with it', async () => {
   const late = tinyRule({ id: 'ATR-2026-90003', conditions: [['content', 'exfiltrate']] });
   const rules = [RULE, late];
-  const small = start(scratch.url, rules, 64);
+  const small = start(scratch.url, { rules, heapMb: 64 });
   const found = async () =>
     (await scratch.rows('SELECT rule_id FROM findings ORDER BY 1')).map((row) => row.rule_id);
   try {
