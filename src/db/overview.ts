@@ -203,10 +203,12 @@ interface Kept {
 /**
  * Reads overviews for pages: who asks while the counts are fresh, or being read, gets the same.
  *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @returns rejects as the database does; a failure is not remembered
  */
 export function createOverviewReader(
   database: Database,
+  nowMs: () => number,
 ): (workspaceId: number) => Promise<WorkspaceOverview> {
   const kept = new Map<number, Kept>();
   return (workspaceId) => {
@@ -214,7 +216,7 @@ export function createOverviewReader(
     const before = kept.get(workspaceId);
     if (before !== undefined && begun < before.staleAt) return before.counts;
     const known = before?.known ?? { hours: new Map(), days: new Map() };
-    const counts = readOverview(database, workspaceId, Date.now(), known);
+    const counts = readOverview(database, workspaceId, nowMs(), known);
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
     kept.delete(workspaceId);
     // The one not looked at for longest goes.

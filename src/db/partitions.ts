@@ -124,7 +124,7 @@ async function dropPartition(database: Database, partition: Partition): Promise<
 /**
  * Makes sure that today and the days ahead have their partitions.
  *
- * @param nowMs milliseconds since 1970
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  */
 export async function ensureDays(
   database: Database,
@@ -142,7 +142,7 @@ export async function ensureDays(
  * Drops the partitions past retention, each on its own: one that cannot be dropped now, because
  * somebody reads it, is told and tried again at the next turn, and stops no other.
  *
- * @param nowMs milliseconds since 1970
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything
  */
 export async function dropOutdated(

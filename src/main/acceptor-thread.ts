@@ -10,6 +10,7 @@
  */
 import { parentPort } from 'node:worker_threads';
 
+import { DatabaseClock } from '../db/database-clock.ts';
 import {
   type CountStore,
   createExactCounts,
@@ -24,6 +25,7 @@ import { type OpenListeners, openListeners } from './listeners.ts';
 import { SharedByteCount } from './shared-byte-count.ts';
 import { StopOrder } from './stop-order.ts';
 import { type Handlers, ThreadLine, toFault } from './thread-line.ts';
+import { CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
 /** The main thread answers in a fraction of a millisecond; past this a request is counted here. */
 const COUNT_LIMIT_MS = 1000;
@@ -61,6 +63,7 @@ class AcceptorThread {
   readonly #settings: AcceptorThreadSettings;
   readonly #observer: Observer;
   readonly #acceptor: Acceptor;
+  readonly #clock: DatabaseClock;
   readonly #stops = new StopOrder();
   #listeners: OpenListeners | null = null;
 
@@ -72,18 +75,24 @@ class AcceptorThread {
     const { events } = this.#observer;
     const databases = openForRequests(databaseUrl, events);
     this.#stops.add('connections', databases.close);
+    const clock = new DatabaseClock(databases.ingest, events);
+    this.#clock = clock;
     const minuteCounts = minuteCountsOf(config.redisUrl, line, events);
     this.#stops.add('limit counts', minuteCounts.close);
     const shared = { bodies: new SharedByteCount(bodies), rows: new SharedByteCount(rows) };
     const probe = (name: 'corpus' | 'pass') => () => line.ask('probe', name, PROBE_LIMIT_MS);
     const main = { corpus: probe('corpus'), pass: probe('pass') };
     this.#acceptor = createAcceptor(
-      { config, databases, catalog, minuteCounts, main, shared, events },
+      { config, databases, clock, catalog, minuteCounts, main, shared, events },
       this.#stops,
     );
   }
 
   async listen(ports: readonly number[]): Promise<undefined> {
+    await this.#clock.read();
+    const { maintenanceFailed } = this.#observer.events;
+    const readings = repeat(() => this.#clock.read(), CLOCK_READ_EVERY_MS, maintenanceFailed);
+    this.#stops.add('clock', readings.stop);
     const all = this.#acceptor.listeners.map((settings, index) => ({
       ...settings,
       port: ports[index] ?? settings.port,

@@ -9,6 +9,7 @@
 import type { Config } from '../config.ts';
 import { CopyWriter } from '../db/copy-writer.ts';
 import { type Database, ping } from '../db/database.ts';
+import type { DatabaseClock } from '../db/database-clock.ts';
 import { digestKey, findCredential, recordKeyUse } from '../db/keys.ts';
 import { createMigrationsProbe } from '../db/migrate.ts';
 import { keepRejectedRequest } from '../db/rejected-requests.ts';
@@ -48,6 +49,8 @@ export interface MainProbes {
 export interface AcceptorDependencies {
   readonly config: Config;
   readonly databases: RequestDatabases;
+  /** read before anything is listened to */
+  readonly clock: Pick<DatabaseClock, 'nowMs'>;
   readonly catalog: Catalog;
   /** requests per minute, of all threads together; whoever made them closes them */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
@@ -102,7 +105,7 @@ function pagesOf(config: Config, book: RuleReader) {
  * @param stops takes note of the writer and of the keys' use; what listens is to be added after
  */
 export function createAcceptor(
-  { config, databases, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
+  { config, databases, clock, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptor {
   const { ingest, reads } = databases;
@@ -136,7 +139,7 @@ export function createAcceptor(
       maxBodyBytes,
       maxDecodedBodyBytes,
       keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
-      decode: createDecoder(writer, largeBodies.decode),
+      decode: createDecoder(writer, largeBodies.decode, clock.nowMs),
       events,
     },
     read: {
@@ -149,7 +152,8 @@ export function createAcceptor(
     },
     app: peopleOf(config, reads, {
       ...readers,
-      ...dashboardReader(reads),
+      ...dashboardReader(reads, clock.nowMs),
+      nowMs: clock.nowMs,
       ocsf: ocsfSourceOf(catalog.rules, programVersion()),
       sessionLimiter: createSessionLimiter(minuteCounts),
       signInLimiter: createSignInLimiter(minuteCounts),

@@ -1,5 +1,6 @@
 /** The threads that take requests, as the main thread sees them; here, the one that is itself. */
 import type { Config } from '../config.ts';
+import type { DatabaseClock } from '../db/database-clock.ts';
 import type { Catalog } from '../engine/catalog.ts';
 import { createMinuteCounts } from '../http/minute-counts.ts';
 import type { Observer } from '../observe/events.ts';
@@ -15,6 +16,8 @@ import type { StopOrder } from './stop-order.ts';
 export interface AcceptorsSettings {
   readonly config: Config;
   readonly open: Pick<OpenDatabase, 'url'>;
+  /** for requests taken on this thread; the others read their own */
+  readonly clock: DatabaseClock;
   readonly catalog: Catalog;
   readonly main: MainProbes;
   readonly observer: Observer;
@@ -36,7 +39,7 @@ export interface Acceptors extends Pick<ProbeDependencies, 'aids'> {
 
 /** Requests are taken on this very thread. */
 export function acceptHere(
-  { config, open, catalog, main, observer }: AcceptorsSettings,
+  { config, open, clock, catalog, main, observer }: AcceptorsSettings,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptors {
   const { events, metrics } = observer;
@@ -45,7 +48,7 @@ export function acceptHere(
   const minuteCounts = createMinuteCounts(config.redisUrl, events);
   stops.add('limit counts', minuteCounts.close);
   const acceptor = createAcceptor(
-    { config, databases, catalog, minuteCounts, main, events },
+    { config, databases, clock, catalog, minuteCounts, main, events },
     stops,
   );
   const { registry } = metrics;

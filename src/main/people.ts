@@ -92,6 +92,7 @@ export interface PeopleParts
     | 'findRun'
     | 'findSteps'
     | 'overview'
+    | 'nowMs'
   > {
   readonly sessionLimiter: SessionLimiter;
   readonly signInLimiter: SignInLimiter;
@@ -106,7 +107,6 @@ export function peopleOf(
   return {
     ...parts,
     look: parts.shell,
-    nowMs: Date.now,
     locate: locateHit,
     baseUrl,
     observeUrl,

@@ -58,14 +58,19 @@ export function runReader(database: Database): ReadDependencies['runs'] {
   };
 }
 
-/** What the dashboard reads beside the API: a run's texts, and the counts of its first page. */
+/**
+ * What the dashboard reads beside the API: a run's texts, and the counts of its first page.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ */
 export function dashboardReader(
   database: Database,
+  nowMs: () => number,
 ): Pick<DashboardPageDependencies, 'findRun' | 'findSteps' | 'overview'> {
   return {
     findRun: async (workspaceId, runId) =>
       (await findRun(database, workspaceId, runId))?.run ?? null,
     findSteps: (workspaceId, runId) => outlineRun(database, workspaceId, runId),
-    overview: createOverviewReader(database),
+    overview: createOverviewReader(database, nowMs),
   };
 }

@@ -42,7 +42,7 @@ export type ReadyResult =
 /** Whose request it is, and what it is stored with. */
 export interface RequestContext {
   readonly workspaceId: number;
-  /** milliseconds since 1970; its UTC day chooses the partition */
+  /** milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition */
   readonly arrivedAtMs: number;
   readonly logRuns: LogRuns;
 }
@@ -153,10 +153,15 @@ export function decodePlainly(
   return { ok: true, request: { signal, rejections, replacedCharacters, encoded } };
 }
 
-/** What ingest decodes with: the rows go to the writer once they are asked to be stored. */
+/**
+ * What ingest decodes with: the rows go to the writer once they are asked to be stored.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ */
 export function createDecoder(
   writer: CopyWriter,
   elsewhere: DecodeElsewhere,
+  nowMs: () => number,
 ): IngestDependencies['decode'] {
   const logRuns = new LogRuns();
   const toIngest = (result: ReadyResult): IngestResult => {
@@ -166,7 +171,7 @@ export function createDecoder(
     return { ok: true, request: { ...request, rows: encoded.rows, store } };
   };
   return function* (signal, body, workspaceId) {
-    const context = { workspaceId, arrivedAtMs: Date.now(), logRuns };
+    const context = { workspaceId, arrivedAtMs: nowMs(), logRuns };
     const result = yield* decodeInPieces(signal, body, context, elsewhere);
     return result instanceof Promise ? result.then(toIngest) : toIngest(result);
   };

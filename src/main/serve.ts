@@ -8,6 +8,7 @@
  * step has a time limit.
  */
 import type { Config } from '../config.ts';
+import { DatabaseClock } from '../db/database-clock.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/first-start.ts';
 import { listenForRevokedKeys } from '../db/key-changes.ts';
 import { dropOutdated, ensureDays } from '../db/partitions.ts';
@@ -27,7 +28,7 @@ import { openListeners } from './listeners.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
 import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
-import { repeat } from './upkeep.ts';
+import { CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
 const PARTITION_UPKEEP_MS = 60 * 60_000;
 /** A task under way reads and matches a few runs; their leases bring them back if it is cut off. */
@@ -47,18 +48,28 @@ export interface Started {
  * Opens the database, with a partition for every row that may come, and keeps it so. Nobody waits
  * for old partitions to go: somebody may be reading them.
  */
-async function openTables(config: Config, events: Events, stops: StopOrder): Promise<OpenDatabase> {
+async function openTables(
+  config: Config,
+  events: Events,
+  stops: StopOrder,
+): Promise<{ open: OpenDatabase; clock: DatabaseClock }> {
   const open = await openForServer(config, events);
   stops.add('database', open.close, DATABASE_STOP_LIMIT_MS);
   const { database } = open;
-  await ensureDays(database, Date.now(), events);
+  const clock = new DatabaseClock(database, events);
+  await clock.read();
+  const readings = repeat(() => clock.read(), CLOCK_READ_EVERY_MS, events.maintenanceFailed);
+  stops.add('clock', readings.stop);
+  await ensureDays(database, clock.nowMs(), events);
   const turn = async (): Promise<void> => {
-    await ensureDays(database, Date.now(), events);
-    await dropOutdated(database, Date.now(), config.retentionDays, events);
+    // What is dropped is gone: never by an old reading.
+    await clock.read();
+    await ensureDays(database, clock.nowMs(), events);
+    await dropOutdated(database, clock.nowMs(), config.retentionDays, events);
   };
   const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, { atOnce: true });
   stops.add('upkeep', upkeep.stop);
-  return open;
+  return { open, clock };
 }
 
 /**
@@ -83,7 +94,7 @@ export async function serve(
   const preparing = prepareMatching(corpusTask);
   // Its failure is awaited below; until then it must not count as unhandled.
   preparing.catch(() => {});
-  const open = await openTables(config, events, stops);
+  const { open, clock } = await openTables(config, events, stops);
   const matching = await preparing;
   const { catalog } = matching;
   const firstKeys = await ensureFirstWorkspace(open.database, config);
@@ -93,7 +104,7 @@ export async function serve(
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const main = { corpus: corpusProbe, pass: () => pass.check() };
-  const parts = { config, open, catalog, main, observer };
+  const parts = { config, open, clock, catalog, main, observer };
   const acceptors =
     config.httpThreads === 1
       ? acceptHere(parts, stops)

@@ -80,6 +80,11 @@ function storeEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'maintenance' });
       log.error(errorFacts(error), 'maintenance failed; tried again at the next turn');
     },
+    /** @param differenceMs how far this process's clock is ahead of PostgreSQL's */
+    clockDiffers(differenceMs: number): void {
+      metrics.faults.inc({ place: 'clock' });
+      log.warn({ differenceMs }, "this machine's clock differs from PostgreSQL's, which is used");
+    },
     keyUseUnrecorded(error: unknown): void {
       metrics.faults.inc({ place: 'key_use' });
       log.warn(errorFacts(error), 'last use of keys not recorded; tried again at the next turn');

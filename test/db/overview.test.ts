@@ -221,7 +221,7 @@ describe('what is over', () => {
 describe('a reader', () => {
   test('asks once for those who ask at the same time, and for each workspace', async () => {
     const { database, asked } = counted(scratch.database);
-    const read = createOverviewReader(database);
+    const read = createOverviewReader(database, Date.now);
     const [one, other] = await Promise.all([read(mine), read(mine)]);
     expect(other).toBe(one);
     const before = asked();
@@ -240,7 +240,7 @@ describe('a reader', () => {
         return typeof value === 'function' ? value.bind(target) : value;
       },
     });
-    const read = createOverviewReader(failing);
+    const read = createOverviewReader(failing, Date.now);
     await expect(read(mine)).rejects.toThrow('no database');
     isDown = false;
     expect((await read(mine)).hours).toHaveLength(24);

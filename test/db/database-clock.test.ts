@@ -1,0 +1,66 @@
+/** PostgreSQL's clock as a process reads it, whatever its own says. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { CLOCK_DIFFERENCE_MAX_MS, DatabaseClock } from '../../src/db/database-clock.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+});
+afterAll(() => scratch.close());
+
+/** A clock in a process whose own is so far ahead. */
+function clockOf(aheadMs: number, database: Pick<typeof scratch.database, 'query'>) {
+  const told: number[] = [];
+  const events = { clockDiffers: (differenceMs: number) => void told.push(differenceMs) };
+  return { told, clock: new DatabaseClock(database, events, () => Date.now() + aheadMs) };
+}
+
+const byPostgres = async (): Promise<number> => {
+  const [row] = await scratch.rows('SELECT extract(epoch FROM clock_timestamp())::float8 AS now');
+  return Number(row?.now) * 1000;
+};
+
+test('lies between two readings of its own, and goes on between them', async () => {
+  const { clock, told } = clockOf(0, scratch.database);
+  const before = await byPostgres();
+  await clock.read();
+  const now = clock.nowMs();
+  const after = await byPostgres();
+  // Half a round trip is what a reading may be off.
+  expect(now).toBeGreaterThanOrEqual(before - 2000);
+  expect(now).toBeLessThanOrEqual(after + 2000);
+  expect(clock.nowMs()).toBeGreaterThanOrEqual(now);
+  expect(Number.isInteger(now)).toBe(true);
+  expect(told).toEqual([]);
+});
+
+test.each([3 * 86_400_000, -3 * 86_400_000])(
+  'a process that is %d ms ahead is told so, once, and is not followed',
+  async (aheadMs) => {
+    const { clock, told } = clockOf(aheadMs, scratch.database);
+    await clock.read();
+    await clock.read();
+    expect(Math.abs(clock.nowMs() - (await byPostgres()))).toBeLessThan(2000);
+    expect(told).toHaveLength(1);
+    expect(Math.abs((told[0] ?? 0) - aheadMs)).toBeLessThan(CLOCK_DIFFERENCE_MAX_MS);
+  },
+);
+
+test('a database that is away leaves the reading before it; without one there is no time', async () => {
+  let isAway = true;
+  const flaky = {
+    query: (text: string) =>
+      isAway ? Promise.reject(new Error('away')) : scratch.database.query(text),
+  } as unknown as typeof scratch.database;
+  const { clock } = clockOf(0, flaky);
+  await expect(clock.read()).rejects.toThrow('away');
+  expect(clock.nowMs).toThrow('not read yet');
+  isAway = false;
+  await clock.read();
+  isAway = true;
+  await expect(clock.read()).rejects.toThrow('away');
+  expect(Math.abs(clock.nowMs() - (await byPostgres()))).toBeLessThan(2000);
+});
