@@ -166,12 +166,18 @@ export async function revokeSession(
   return rowCount === 1;
 }
 
-/** Ends the session of a token, if there is one. */
-export async function revokeToken(database: Queryable, token: string): Promise<void> {
-  await database.query(
-    'UPDATE sessions SET revoked_at = now() WHERE token_sha256 = $1 AND revoked_at IS NULL',
+/**
+ * Ends the session of a token.
+ *
+ * @returns whose it was; null when there is none to end
+ */
+export async function revokeToken(database: Queryable, token: string): Promise<number | null> {
+  const { rows } = await database.query<{ userId: number }>(
+    `UPDATE sessions SET revoked_at = now() WHERE token_sha256 = $1 AND revoked_at IS NULL
+     RETURNING user_id AS "userId"`,
     [digestKey(token)],
   );
+  return rows[0]?.userId ?? null;
 }
 
 /**

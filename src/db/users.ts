@@ -80,6 +80,15 @@ export async function findAccount(database: Queryable, email: string): Promise<A
   return rows[0] ?? null;
 }
 
+/** The id of an account of an e-mail address: one that is vouched for, else the first; or null. */
+export async function findAccountId(database: Queryable, email: string): Promise<number | null> {
+  const { rows } = await database.query<{ id: number }>(
+    `SELECT id FROM users WHERE lower(address) = lower($1) ORDER BY email IS NULL, id LIMIT 1`,
+    [email],
+  );
+  return rows[0]?.id ?? null;
+}
+
 /**
  * Hashes another password of an address, with the salt that its accounts share: a sign-in then takes
  * one computation however many there are, so its time tells nobody that there are others.

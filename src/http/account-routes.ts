@@ -3,12 +3,19 @@
 import { z } from 'zod';
 import { SluiceError } from '../errors.ts';
 import type { Session } from '../model.ts';
-import { type AccountDependencies, beginSession, changePassword, checkSignIn } from './accounts.ts';
+import {
+  type AccountDependencies,
+  beginSession,
+  changePassword,
+  checkSignIn,
+  endOtherSessions,
+  endSession,
+  signOut,
+} from './accounts.ts';
 import type { Answer, HeaderList } from './exchange.ts';
 import { readJson } from './json-body.ts';
 import { email, newPassword, password, slug } from './person-fields.ts';
 import { json } from './problem.ts';
-import { HEX_16 } from './query.ts';
 import type { Route } from './router.ts';
 import { type Visit, visited, withSession } from './signed-in.ts';
 
@@ -80,14 +87,12 @@ function sessionRoutes(deps: AccountDependencies): Route[] {
     });
   }, deps);
   const endOthers = withSession(
-    async (_exchange, { session }) =>
-      json({ revoked: await accounts.endSessions(session.userId, session.id) }),
+    async (_exchange, { session, ...visit }) =>
+      json({ revoked: await endOtherSessions(session, visit, deps) }),
     deps,
   );
-  const endOne = withSession(async (_exchange, { session }, { sessionId = '' }) => {
-    if (!HEX_16.test(sessionId) || !(await accounts.endSession(session.userId, sessionId))) {
-      throw new SluiceError('not_found', 'There is no such open session of yours.');
-    }
+  const endOne = withSession(async (_exchange, { session, ...visit }, { sessionId = '' }) => {
+    await endSession(session, sessionId, visit, deps);
     const own = sessionId === session.id;
     const headers: HeaderList = own ? [['set-cookie', cookies.clearSession()]] : [];
     return { ...json({ id: sessionId, revoked: true }), headers };
@@ -103,15 +108,14 @@ function sessionRoutes(deps: AccountDependencies): Route[] {
 
 /** Sign-in, sign-out, sessions and the password of whoever is signed in. */
 export function accountRoutes(deps: AccountDependencies): Route[] {
-  const { accounts, cookies } = deps;
+  const { cookies } = deps;
   const signIn = visited(async (exchange, visit) => {
     const given = await readJson(exchange, signInBody);
     const user = await checkSignIn(visit, given, deps);
     return await begun(visit, user, given.workspace ?? null, deps);
   }, deps);
-  const signOut = visited(async (_exchange, { head }) => {
-    const token = cookies.readSession(head.cookie);
-    if (token !== null) await accounts.endToken(token);
+  const leave = visited(async (_exchange, visit) => {
+    await signOut(visit, deps);
     return { ...json({}), headers: [['set-cookie', cookies.clearSession()]] };
   }, deps);
   const setPassword = withSession(async (exchange, { session, ...visit }) => {
@@ -122,7 +126,7 @@ export function accountRoutes(deps: AccountDependencies): Route[] {
   }, deps);
   return [
     { method: 'POST', path: '/app/api/sign-in', handler: signIn },
-    { method: 'POST', path: '/app/api/sign-out', handler: signOut },
+    { method: 'POST', path: '/app/api/sign-out', handler: leave },
     { method: 'PUT', path: '/app/api/password', handler: setPassword },
     ...sessionRoutes(deps),
   ];

@@ -4,8 +4,10 @@
  */
 import { SluiceError } from '../errors.ts';
 import type { Hex16, ListedSession, Membership, Session } from '../model.ts';
+import type { SignInOutcome } from '../observe/events.ts';
 import { abridgeUserAgent, networkOf } from './browser-head.ts';
 import type { HeaderList } from './exchange.ts';
+import { HEX_16 } from './query.ts';
 import type { SignInLimiter } from './sign-in-limiter.ts';
 import type { SessionDependencies, Visit } from './signed-in.ts';
 
@@ -22,6 +24,8 @@ export interface Accounts {
     password: string,
     meant: { readonly userId?: number; readonly workspaceSlug?: string | null },
   ) => Promise<ProvenUser | null>;
+  /** an account of an e-mail address, for the log; null when it has none */
+  readonly findId: (email: string) => Promise<number | null>;
   /**
    * Ends every session of the user; tells the new password's proof.
    *
@@ -40,7 +44,8 @@ export interface Accounts {
     readonly address: string;
     readonly proof?: string;
   }) => Promise<{ readonly token: string; readonly expiresAt: Date } | null>;
-  readonly endToken: (token: string) => Promise<void>;
+  /** whose session it was; null when there was none to end */
+  readonly endToken: (token: string) => Promise<number | null>;
   readonly workspacesOf: (userId: number) => Promise<readonly Membership[]>;
   readonly sessionsOf: (userId: number) => Promise<readonly ListedSession[]>;
   readonly turnSession: (sessionId: Hex16, workspaceSlug: string) => Promise<boolean>;
@@ -87,29 +92,41 @@ export async function beginSession(
   return { token: opened.token, headers: [['set-cookie', cookie]] };
 }
 
+/** An attempt to sign in: how, from where, and to which account as far as that was said. */
+export interface SignIn {
+  /** `password`, `invitation` or a provider's name */
+  readonly way: string;
+  readonly address: string;
+  readonly email?: string;
+}
+
+function outcomeOf(error: unknown): SignInOutcome | null {
+  if (!(error instanceof SluiceError)) return null;
+  if (error.code === 'too_many_attempts') return 'limited';
+  return error.code === 'sign_in_failed' || error.code === 'no_account' ? 'failed' : null;
+}
+
 /**
- * Tells how an attempt to sign in ended.
+ * Makes an attempt to sign in, and logs how it ended.
  *
- * @param way `password` or a provider's name
  * @throws what `attempt` throws
  */
-export async function told<Result>(
-  way: string,
-  attempt: () => Promise<Result>,
-  { events }: Pick<AccountDependencies, 'events'>,
-): Promise<Result> {
+export async function logged<User extends { readonly id: number }>(
+  { way, address, email }: SignIn,
+  attempt: () => Promise<User>,
+  { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
+): Promise<User> {
   try {
-    const result = await attempt();
-    events.signInTried(way, 'succeeded');
-    return result;
+    const user = await attempt();
+    events.signInTried(way, 'succeeded', { user: user.id, address });
+    return user;
   } catch (error) {
-    if (error instanceof SluiceError && error.code === 'too_many_attempts') {
-      events.signInTried(way, 'limited');
-    } else if (
-      error instanceof SluiceError &&
-      ['sign_in_failed', 'no_account'].includes(error.code)
-    ) {
-      events.signInTried(way, 'failed');
+    const outcome = outcomeOf(error);
+    if (outcome !== null) {
+      // Asked for with and without an account alike, and not for attempts past the limit.
+      const isAsked = outcome === 'failed' && email !== undefined;
+      const user = isAsked ? await accounts.findId(email).catch(() => null) : null;
+      events.signInTried(way, outcome, { user, address });
     }
     throw error;
   }
@@ -134,7 +151,46 @@ export async function checkSignIn(
   tried: Tried,
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
 ): Promise<ProvenUser> {
-  return await told('password', () => checkPassword(address, tried, deps), deps);
+  const signIn = { way: 'password', address, email: tried.email };
+  return await logged(signIn, () => checkPassword(address, tried, deps), deps);
+}
+
+/** Ends the session that a browser came with, if it has one. */
+export async function signOut(
+  { head, address }: Visit,
+  { accounts, cookies, events }: Pick<AccountDependencies, 'accounts' | 'cookies' | 'events'>,
+): Promise<void> {
+  const token = cookies.readSession(head.cookie);
+  const user = token === null ? null : await accounts.endToken(token);
+  if (user !== null) events.signedOut({ user, address });
+}
+
+/**
+ * Ends one session of whoever is signed in.
+ *
+ * @throws {SluiceError} `not_found`
+ */
+export async function endSession(
+  { userId }: Pick<Session, 'userId'>,
+  sessionId: string,
+  { address }: Visit,
+  { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
+): Promise<void> {
+  if (!HEX_16.test(sessionId) || !(await accounts.endSession(userId, sessionId))) {
+    throw new SluiceError('not_found', 'There is no such open session of yours.');
+  }
+  events.sessionsRevoked(1, { user: userId, address });
+}
+
+/** Ends all sessions of whoever is signed in but the one that asks; tells how many. */
+export async function endOtherSessions(
+  { userId, id }: Pick<Session, 'userId' | 'id'>,
+  { address }: Visit,
+  { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
+): Promise<number> {
+  const ended = await accounts.endSessions(userId, id);
+  if (ended > 0) events.sessionsRevoked(ended, { user: userId, address });
+  return ended;
 }
 
 async function checkPassword(
@@ -164,5 +220,7 @@ export async function changePassword(
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
 ): Promise<ProvenUser> {
   const user = await checkSignIn(visit, { email, password: given.current, userId }, deps);
-  return { ...user, proof: await deps.accounts.changePassword(user, given.next, visit.address) };
+  const proof = await deps.accounts.changePassword(user, given.next, visit.address);
+  deps.events.passwordChanged({ user: user.id, address: visit.address });
+  return { ...user, proof };
 }

@@ -7,14 +7,19 @@ import { z } from 'zod';
 import { SluiceError } from '../errors.ts';
 import { AGENT_KEY_PREFIXES, RATE_LIMIT_MAX } from '../model.ts';
 import { shownOncePage } from '../web/app/shell.ts';
-import { type AccountDependencies, beginSession, changePassword } from './accounts.ts';
+import {
+  type AccountDependencies,
+  beginSession,
+  changePassword,
+  endOtherSessions,
+  endSession,
+} from './accounts.ts';
 import { type DashboardDependencies, formRoute, viewerOf } from './dashboard.ts';
 import { readForm } from './json-body.ts';
 import type { KeyDependencies } from './key-routes.ts';
 import { invitationLink, type MemberDependencies } from './member-routes.ts';
 import { pageAnswer } from './page.ts';
 import { email, name, newPassword, password, requireId, role, slug } from './person-fields.ts';
-import { HEX_16 } from './query.ts';
 import type { Route } from './router.ts';
 import type { SettingDependencies } from './setting-routes.ts';
 import { ADMINS, type Needs, RULE_PLANS } from './signed-in.ts';
@@ -198,25 +203,22 @@ function settingForms(deps: FormDependencies): Route[] {
 }
 
 function sessionForms(deps: FormDependencies): Route[] {
-  const { accounts } = deps;
   const path = '/app/settings';
   return [
     formRoute(
       '/app/sessions/{sessionId}/end',
       ACCOUNT,
-      async ({ request: { session }, parameters: { sessionId = '' } }) => {
-        if (HEX_16.test(sessionId) && (await accounts.endSession(session.userId, sessionId))) {
-          return path;
-        }
-        throw new SluiceError('not_found', 'There is no such open session of yours.');
+      async ({ request, parameters: { sessionId = '' } }) => {
+        await endSession(request.session, sessionId, request, deps);
+        return path;
       },
       deps,
     ),
     formRoute(
       '/app/sessions/end-others',
       ACCOUNT,
-      async ({ request: { session } }) => {
-        await accounts.endSessions(session.userId, session.id);
+      async ({ request }) => {
+        await endOtherSessions(request.session, request, deps);
         return path;
       },
       deps,

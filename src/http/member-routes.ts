@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import type { Invitation, Member, Role, SessionActor } from '../model.ts';
 import { begun } from './account-routes.ts';
-import type { AccountDependencies } from './accounts.ts';
+import { type AccountDependencies, logged } from './accounts.ts';
 import { readJson } from './json-body.ts';
 import { email, name, newPassword, requireId, role, token } from './person-fields.ts';
 import { json } from './problem.ts';
@@ -169,7 +169,9 @@ function acceptance(deps: MemberDependencies) {
     const body = await readJson(exchange, acceptBody);
     await deps.signInLimiter.admit(null, visit.address);
     const who = await accepting(visit, body, deps);
-    const { id, workspaceSlug } = await deps.members.accept(body.token, who, visit.address);
+    const signIn = { way: 'invitation', address: visit.address };
+    const accept = () => deps.members.accept(body.token, who, visit.address);
+    const { id, workspaceSlug } = await logged(signIn, accept, deps);
     return await begun(visit, { id }, workspaceSlug, deps);
   }, deps);
 }

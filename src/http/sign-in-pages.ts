@@ -13,7 +13,7 @@ import {
   type PeopleShell,
   signInPage,
 } from '../web/people-pages.ts';
-import { beginSession, checkSignIn, told } from './accounts.ts';
+import { beginSession, checkSignIn, logged, signOut } from './accounts.ts';
 import type { Answer, Exchange } from './exchange.ts';
 import type { IdentityProvider } from './identity-provider.ts';
 import { readForm } from './json-body.ts';
@@ -98,9 +98,8 @@ function passwordRoutes(deps: SignInPageDependencies): Route[] {
       return signInAnswer(next, form.email, error, deps);
     }
   }, deps);
-  const leave = onPage(async (_exchange, { head }) => {
-    const secret = deps.cookies.readSession(head.cookie);
-    if (secret !== null) await deps.accounts.endToken(secret);
+  const leave = onPage(async (_exchange, visit) => {
+    await signOut(visit, deps);
     return redirect('/app/sign-in', [['set-cookie', deps.cookies.clearSession()]]);
   }, deps);
   return [
@@ -138,7 +137,9 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
       form.display_name !== undefined && form.password !== undefined
         ? { displayName: form.display_name, password: form.password }
         : { userId: (await sessionOf(visit.head, deps)).userId };
-    const joined = await deps.members.accept(secret, who, visit.address);
+    const signIn = { way: 'invitation', address: visit.address };
+    const accept = () => deps.members.accept(secret, who, visit.address);
+    const joined = await logged(signIn, accept, deps);
     const begun = await beginSession(visit, joined, joined.workspaceSlug, deps);
     return redirect('/app', begun?.headers);
   }, deps);
@@ -186,7 +187,8 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
   const comeBack = onPage(async (exchange, visit, { provider }) => {
     const there = providerOf(provider);
     const attempt = () => whoCameBack(there, exchange.query, visit);
-    const { id, next } = await told(there.name, attempt, deps);
+    const signIn = { way: there.name, address: visit.address };
+    const { id, next } = await logged(signIn, attempt, deps);
     const begun = await beginSession(visit, { id }, null, deps);
     const headers = [...(begun?.headers ?? []), ['set-cookie', cookies.clearFlow()] as const];
     return pageAnswer(onwardPage(shell, next), 200, headers);

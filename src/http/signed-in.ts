@@ -35,7 +35,10 @@ export interface SessionDependencies {
   readonly baseUrl: string;
   /** proxies of ours before this server */
   readonly trustedHops: number;
-  readonly events: Pick<Events, 'requestFailed' | 'signInTried'>;
+  readonly events: Pick<
+    Events,
+    'requestFailed' | 'signInTried' | 'signedOut' | 'sessionsRevoked' | 'passwordChanged'
+  >;
 }
 
 /** A request of the dashboard whose sender may be anybody. */

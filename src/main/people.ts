@@ -18,7 +18,7 @@ import {
 } from '../db/sessions.ts';
 import { signInByPassword, signInByProvider } from '../db/sign-in.ts';
 import { changePassword } from '../db/user-writes.ts';
-import { hashPasswordOf } from '../db/users.ts';
+import { findAccountId, hashPasswordOf } from '../db/users.ts';
 import { endKey, makeKey, renameWorkspace, switchRedaction } from '../db/workspace-writes.ts';
 import { listWorkspaces, type Workspace } from '../db/workspaces.ts';
 import { refusal } from '../engine/effective-set.ts';
@@ -42,6 +42,7 @@ async function workspaceOf(database: Database, id: number): Promise<Workspace | 
 function accountsOf(database: Database): Accounts {
   return {
     checkPassword: (...tried) => signInByPassword(database, ...tried),
+    findId: (email) => findAccountId(database, email),
     changePassword: (...change) => changePassword(database, ...change),
     openSession: (session) =>
       inTransaction(database, (connection) => createSession(connection, session)),

@@ -141,12 +141,31 @@ function passEvents(log: Logger, metrics: Metrics) {
 /** How trying to sign in ended. */
 export type SignInOutcome = 'succeeded' | 'failed' | 'limited';
 
+/** Whose account something is about, and from where it was asked for (OWASP ASVS 4.0, 7.1 and 7.2). */
+export interface AccountFacts {
+  /** the account's id; null when it is not known. Never an e-mail address */
+  readonly user: number | null;
+  /** the client's network address */
+  readonly address: string;
+}
+
 function peopleEvents(log: Logger, metrics: Metrics) {
   return {
-    /** @param way `password` or a provider's name in the settings */
-    signInTried(way: string, outcome: SignInOutcome): void {
+    /** @param way `password`, `invitation` or a provider's name in the settings */
+    signInTried(way: string, outcome: SignInOutcome, facts: AccountFacts): void {
       metrics.signIns.inc({ way, outcome });
-      if (outcome !== 'succeeded') log.warn({ way, outcome }, 'somebody was not signed in');
+      if (outcome === 'succeeded') log.info({ way, ...facts }, 'signed in');
+      else log.warn({ way, outcome, ...facts }, 'sign-in refused');
+    },
+    signedOut(facts: AccountFacts): void {
+      log.info(facts, 'signed out');
+    },
+    sessionsRevoked(sessions: number, facts: AccountFacts): void {
+      log.info({ sessions, ...facts }, 'sessions revoked');
+    },
+    /** Every session of the account has ended with it. */
+    passwordChanged(facts: AccountFacts): void {
+      log.info(facts, 'password changed');
     },
   };
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addPerson } from '../support/people.ts';
 import { findFreePort } from '../support/server.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 
@@ -266,12 +267,55 @@ test('the log holds no password, no token, no address', async () => {
   const change = { current_password: PASSWORD, new_password: next };
   expect((await browser.write('PUT', '/app/api/password', change)).status).toBe(200);
   const log = gateway.server.stderr();
-  expect(log).toContain('somebody was not signed in');
+  expect(log).toContain('sign-in refused');
   const secrets = [wrong, PASSWORD, next, first, browser.token ?? '', person.token, person.email];
   for (const secret of [...secrets, gateway.owner.password, gateway.keys.agent]) {
     expect(secret).not.toBe('');
     expect(log.includes(secret), secret).toBe(false);
   }
+});
+
+test('who signs in, fails to, and ends sessions is logged with account and address', async () => {
+  const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
+  const { rows } = await gateway.database.query<{ id: number }>(
+    'SELECT id FROM users WHERE email = $1',
+    [person.email],
+  );
+  const user = rows[0]?.id;
+  const before = gateway.server.stderr().length;
+  const browser = visitor();
+  await browser.signIn(person.email, 'a password that was mistyped');
+  await browser.signIn('nobody@else.test', PASSWORD);
+  await browser.signIn(person.email, PASSWORD);
+  await browser.write('DELETE', '/app/api/sessions');
+  await visitor().signIn(person.email, PASSWORD);
+  const { sessions } = await browser.read<Listed>('/app/api/sessions');
+  const other = sessions.find(({ current }) => !current)?.id ?? '';
+  await browser.write('DELETE', `/app/api/sessions/${other}`);
+  const next = { current_password: PASSWORD, new_password: 'the password that comes after' };
+  await browser.write('PUT', '/app/api/password', next);
+  await browser.write('POST', '/app/api/sign-out');
+  const told = await waitFor(
+    () => {
+      const lines = gateway.server.stderr().slice(before).trimEnd().split('\n');
+      const facts = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+      const own = facts.filter(({ address }) => address === '127.0.0.1');
+      return own.at(-1)?.msg === 'signed out' && own;
+    },
+    { withinMs: 10_000, what: () => `the log tells of it: ${gateway.server.stderr()}` },
+  );
+  const way = 'password';
+  expect(told).toMatchObject([
+    { level: 40, way, outcome: 'failed', user, msg: 'sign-in refused' },
+    { level: 40, way, outcome: 'failed', user: null, msg: 'sign-in refused' },
+    { level: 30, way, user, msg: 'signed in' },
+    { sessions: 1, user, msg: 'sessions revoked' },
+    { way, user, msg: 'signed in' },
+    { sessions: 1, user, msg: 'sessions revoked' },
+    { way, user, msg: 'signed in' },
+    { user, msg: 'password changed' },
+    { user, msg: 'signed out' },
+  ]);
 });
 
 test.each(['a\u0000', 'x'.repeat(64), "default'--"])(

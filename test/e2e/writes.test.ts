@@ -327,7 +327,7 @@ describe('keys', () => {
     }
   });
 
-  test.each(['0', '-1', '1e3', '99999999999', 'x', '%00', '2147483648'])(
+  test.each(['0', '-1', '1e3', '99999999999', 'x', '2147483648'])(
     'there is no key "%s"',
     async (id) => {
       expect((await owner.write('DELETE', `/app/api/keys/${id}`)).status).toBe(404);

@@ -218,18 +218,33 @@ describe('what of an error may be logged', () => {
   });
 });
 
-test('attempts to sign in are counted by way and outcome; those that failed are logged, nameless', async () => {
-  events.signInTried('password', 'succeeded');
-  events.signInTried('password', 'failed');
-  events.signInTried('google', 'limited');
+test('attempts to sign in are counted by way and outcome, and logged with account and address', async () => {
+  const facts = { user: 7, address: '192.0.2.1' };
+  const unknown = { user: null, address: '2001:db8::1' };
+  events.signInTried('password', 'succeeded', facts);
+  events.signInTried('password', 'failed', facts);
+  events.signInTried('google', 'limited', unknown);
   expect(await samples()).toEqual([
     'sluice_sign_ins_total{way="password",outcome="succeeded"} 1',
     'sluice_sign_ins_total{way="password",outcome="failed"} 1',
     'sluice_sign_ins_total{way="google",outcome="limited"} 1',
   ]);
   expect(lines).toEqual([
-    { level: 40, way: 'password', outcome: 'failed', msg: 'somebody was not signed in' },
-    { level: 40, way: 'google', outcome: 'limited', msg: 'somebody was not signed in' },
+    { level: 30, way: 'password', ...facts, msg: 'signed in' },
+    { level: 40, way: 'password', outcome: 'failed', ...facts, msg: 'sign-in refused' },
+    { level: 40, way: 'google', outcome: 'limited', ...unknown, msg: 'sign-in refused' },
+  ]);
+});
+
+test('what ends sessions is logged with account and address', () => {
+  const facts = { user: 7, address: '192.0.2.1' };
+  events.signedOut({ ...facts, user: null });
+  events.sessionsRevoked(3, facts);
+  events.passwordChanged(facts);
+  expect(lines).toEqual([
+    { level: 30, ...facts, user: null, msg: 'signed out' },
+    { level: 30, sessions: 3, ...facts, msg: 'sessions revoked' },
+    { level: 30, ...facts, msg: 'password changed' },
   ]);
 });
 
