@@ -30,7 +30,7 @@ const BESIDE = new Map([
 
 /** What a reader wants first; a page that is not named stands in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
-  { title: 'Start', slugs: ['overview', 'instrumentations', 'configuration'] },
+  { title: 'Start', slugs: ['overview', 'instrumentations', 'configuration', 'reverse-proxy'] },
   {
     title: 'Use',
     slugs: ['dashboard', 'api', 'errors', 'limits', 'ocsf-export', 'rules-coverage', 'security'],
