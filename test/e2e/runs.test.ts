@@ -125,6 +125,7 @@ describe('one run', () => {
           ended_at: '2025-11-20T12:00:01.000000002Z',
           status: 'unset',
           surfaces: [{ surface: 'tool_name', texts: 1, bytes: 6 }],
+          cut: false,
         },
       ],
       steps_left_out: 0,

@@ -11,7 +11,19 @@ import {
   type RequestContext,
 } from '../../src/main/request-decoder.ts';
 import type { Signal } from '../../src/model.ts';
+import { dice, exportTree } from '../otlp/export-trees.ts';
+import { type Habits, writeJson } from '../otlp/json-writer.ts';
 import { NOON_MS } from '../support/rows.ts';
+
+const WRITTEN: Habits = {
+  spaces: 0.02,
+  escapes: 0.02,
+  nameEscapes: 0,
+  shuffles: 0.02,
+  strangers: 0.02,
+  repeats: 0,
+  unstorable: 0.005,
+};
 
 let bodies = new LargeBodies();
 afterEach(() => bodies.close());
@@ -137,6 +149,20 @@ test.each<[string, Signal, Buffer]>([
   expect(saidBy(there)).toEqual(saidBy(decodeRequest(signal, body, contextOf())));
   expect(body.equals(before)).toBe(true);
 });
+
+test.each<Signal>(['traces', 'logs', 'metrics'])(
+  'random exports of %s, good ones and broken ones',
+  async (signal) => {
+    open();
+    const random = dice(20261122, 0.002);
+    for (let count = 0; count < 60; count += 1) {
+      const text = writeJson(exportTree(random, signal), WRITTEN, random);
+      const body = Buffer.from(count % 10 === 0 ? text.slice(0, text.length / 2) : text);
+      const there = await bodies.decode(signal, body, contextOf());
+      expect(saidBy(there)).toEqual(saidBy(decodeRequest(signal, body, contextOf())));
+    }
+  },
+);
 
 test('records of known products belong to the prompts that this process knows', async () => {
   const small = codex([{ event: 'codex.user_prompt', at: 10 }]);

@@ -13,7 +13,7 @@ import {
 import type { Signal } from '../../src/model.ts';
 import { NOON_MS } from '../support/rows.ts';
 
-const WORKSPACE = 7;
+export const WORKSPACE = 7;
 
 /** A request of its own: nothing is remembered of the sessions before. */
 export function freshContext(workspaceId = WORKSPACE): RequestContext {

@@ -6,10 +6,15 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { traceBody } from '../../bench/bodies.ts';
 import { logBody, metricBody } from '../../bench/signal-bodies.ts';
+import { ScannedRows } from '../../src/db/scanned-rows.ts';
+import { scanOrNull } from '../../src/main/request-decoder.ts';
 import type { Signal } from '../../src/model.ts';
 import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
+import { scanInPieces } from '../../src/otlp/fast/scan-request.ts';
+import { PIECE_BYTES, toEnd } from '../../src/otlp/pieces.ts';
+import { NOON_MS } from '../support/rows.ts';
 import { SPAN_ID, TRACE_ID } from './bodies.ts';
-import { isTakenAlike as compare, scanned } from './both-ways.ts';
+import { isTakenAlike as compare, freshContext, scanned, WORKSPACE } from './both-ways.ts';
 import { dice, exportTree } from './export-trees.ts';
 import { type Habits, pick, TIDY, writeJson } from './json-writer.ts';
 
@@ -47,6 +52,26 @@ function damaged(body: Buffer, random: () => number): Buffer {
   }
   return bytes;
 }
+
+describe('however far ahead it may look', { timeout: TIMEOUT_MS }, () => {
+  test.each(SIGNALS)('a body of %s gives the same rows, or is left to the plain way', (signal) => {
+    fc.assert(
+      fc.property(seed, fc.nat(), (start, far) => {
+        const random = dice(start, 0);
+        const body = Buffer.from(writeJson(exportTree(random, signal), TIDY, random));
+        const whole = scanOrNull(signal, body, freshContext());
+        const ahead = far % (body.length + 16);
+        const rows = new ScannedRows(WORKSPACE, NOON_MS, body.length);
+        const isTaken = toEnd(scanInPieces(signal, body, rows, ahead - PIECE_BYTES));
+        if (!isTaken) return;
+        expect(ahead).toBeGreaterThanOrEqual(body.length);
+        const { release: _, ...encoded } = rows.take();
+        expect(whole).toMatchObject({ ok: true, request: { encoded } });
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
 
 describe('the fast way gives what the plain way gives', { timeout: TIMEOUT_MS }, () => {
   test.each(SIGNALS)('%s, written in all kinds of ways', (signal) => {
