@@ -1,9 +1,10 @@
 /**
  * Folders of the embedded server's own.
  *
- * Never changes the mode of a folder that this user does not own.
+ * Never changes the mode of a folder that this user does not own, and never uses one: its owner could put
+ * other programs, another password or another server in the place of ours.
  */
-import { chmod, mkdir, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
 import { OperatorError } from '../errors.ts';
 import { errorCode } from './embedded-process.ts';
 
@@ -12,18 +13,35 @@ import { errorCode } from './embedded-process.ts';
  * there already: another process may be between making it and setting its mode.
  *
  * @returns true when it was made now
- * @throws OperatorError when it cannot be made or entered
+ * @throws OperatorError when it cannot be made or entered, or is there and another user's
  */
 export async function makeOwnFolder(path: string, mode: number): Promise<boolean> {
   const isNew = (await uidOf(path)) === null;
   try {
     await mkdir(path, { recursive: true, mode });
-    const { uid, mode: actual } = await stat(path);
-    if (uid === process.getuid?.() && (actual & 0o777) !== mode) await chmod(path, mode);
+    await requireOwn(path);
+    const { mode: actual } = await stat(path);
+    if ((actual & 0o777) !== mode) await chmod(path, mode);
   } catch (error) {
-    throw unusableFolder(path, error);
+    throw error instanceof OperatorError ? error : unusableFolder(path, error);
   }
   return isNew;
+}
+
+/**
+ * Checks that `path`, and what it leads to when it is a symbolic link, is this user's.
+ *
+ * @throws OperatorError when it is another user's
+ */
+export async function requireOwn(path: string): Promise<void> {
+  const own = process.getuid?.();
+  for (const { uid } of [await lstat(path), await stat(path)]) {
+    if (own === undefined || uid === own) continue;
+    throw new OperatorError(
+      `${path} belongs to uid ${uid}, and Sluice runs as uid ${own}: start Sluice as that user, remove ` +
+        'the folder if it holds nothing, or set another DATA_DIR',
+    );
+  }
 }
 
 /**

@@ -12,11 +12,11 @@
  * /var/lib/sluice. Never changes owner or mode of anything that is not its own.
  */
 import { createHash } from 'node:crypto';
-import { realpath, rmdir, stat } from 'node:fs/promises';
+import { realpath, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../errors.ts';
 import { databaseAccount } from './embedded-account.ts';
-import { makeAskedFolder, makeOwnFolder, uidOf } from './embedded-folder.ts';
+import { makeAskedFolder, makeOwnFolder, requireOwn, uidOf } from './embedded-folder.ts';
 import { type Account, errorCode, oneLine, runProgram } from './embedded-process.ts';
 import { findRuntime, packagedPrograms, type Runtime } from './embedded-runtime.ts';
 
@@ -57,12 +57,11 @@ export async function preparePlace(dataDir: string): Promise<Place> {
   if (hasData) await requireOwnCluster(asked, account);
   if (!hasData && account !== null && (await hasCluster(elsewhere))) {
     await requireOwnCluster(elsewhere, account);
-    await requirePrivateHome(elsewhere);
+    await requireOwn(elsewhere);
     const moved = 'it has been there since an earlier start';
     return { home: elsewhere, account, runtime, moved };
   }
   const isNew = await makeHome(asked, account);
-  await requirePrivateHome(asked);
   const refusal = await probe(asked, account);
   if (refusal === null) return { home: await realpath(asked), account, runtime, moved: null };
   if (hasData || account === null) {
@@ -80,7 +79,6 @@ async function moveHome(
 ): Promise<Place> {
   for (const folder of [SYSTEM_DIR, dirname(elsewhere)]) await makeOwnFolder(folder, 0o755);
   await makeHome(elsewhere, account);
-  await requirePrivateHome(elsewhere);
   const refusal = await probe(elsewhere, account);
   if (refusal !== null) throw new OperatorError(`PostgreSQL cannot enter ${elsewhere}: ${refusal}`);
   const moved = `PostgreSQL does not run as root, and uid ${account.uid} cannot enter ${asked}`;
@@ -134,22 +132,6 @@ async function requireOwnCluster(home: string, account: Account): Promise<void> 
   throw new OperatorError(
     `the database in ${home} belongs to uid ${actual}, and PostgreSQL would run as uid ${needed}: ` +
       'start Sluice as the user that started it first, or set another DATA_DIR',
-  );
-}
-
-/**
- * Who owns the home could put another password, or another server, in the place of ours.
- *
- * @throws OperatorError when it is another user's, or others may write in it
- */
-async function requirePrivateHome(home: string): Promise<void> {
-  const { uid, mode } = await stat(home);
-  const own = process.getuid?.() ?? uid;
-  if (uid === own && (mode & 0o022) === 0) return;
-  const why = uid === own ? 'others may write in it' : `it belongs to uid ${uid}`;
-  throw new OperatorError(
-    `${home} is not private to uid ${own}, which runs Sluice: ${why}; remove it if it holds nothing, ` +
-      'or set another DATA_DIR',
   );
 }
 

@@ -8,7 +8,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, cp, lstat, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OperatorError } from '../errors.ts';
-import { makeOwnFolder, uidOf } from './embedded-folder.ts';
+import { makeOwnFolder, requireOwn, uidOf } from './embedded-folder.ts';
 import { type Account, errorCode, oneLine, runProgram } from './embedded-process.ts';
 
 export interface Runtime {
@@ -92,8 +92,11 @@ async function packageVersion(native: string): Promise<string> {
 
 /** Copies by a rename at the end: the copy is there whole or not at all, whoever else copies. */
 async function copyOnce(native: string, copy: string): Promise<void> {
-  if ((await uidOf(copy)) !== null) return;
   for (const folder of [dirname(dirname(copy)), dirname(copy)]) await makeOwnFolder(folder, 0o755);
+  if ((await uidOf(copy)) !== null) {
+    await requireOwn(copy);
+    return;
+  }
   const draft = `${copy}.${randomBytes(6).toString('hex')}`;
   try {
     // Verbatim: the libraries' links are relative (libpq.so.5 → libpq.so.5.18) and stay so.

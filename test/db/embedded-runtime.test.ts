@@ -3,7 +3,7 @@
  * account.
  */
 import { randomBytes } from 'node:crypto';
-import { chmod, cp, mkdtemp, readdir, readlink, rm, stat } from 'node:fs/promises';
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readlink, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -61,6 +61,24 @@ describe.runIf(isRoot)('as root', () => {
     expect((await stat((await find()).postgres)).ino).toBe(ino);
     const asNobody = { account: NOBODY, timeoutMs: 10_000 };
     expect((await runProgram(runtime.initdb, ['--version'], asNobody)).code).toBe(0);
+  });
+
+  it("runs no programs from another user's folder, or another user's copy", async () => {
+    const locked = join(folder, 'locked');
+    const native = dirname(await packagedPrograms());
+    await cp(dirname(native), locked, { recursive: true, verbatimSymlinks: true });
+    await chmod(locked, 0o700);
+    const find = () =>
+      findRuntime(join(locked, 'native', 'bin'), NOBODY, join(folder, 'own', 'runtime'));
+    await mkdir(join(folder, 'own'));
+    await chown(join(folder, 'own'), NOBODY.uid, NOBODY.gid);
+    await expect(find()).rejects.toThrow(/own belongs to uid 65534, and Sluice runs as uid 0/);
+
+    await chown(join(folder, 'own'), 0, 0);
+    await find();
+    const [version = ''] = await readdir(join(folder, 'own', 'runtime'));
+    await chown(join(folder, 'own', 'runtime', version), NOBODY.uid, NOBODY.gid);
+    await expect(find()).rejects.toThrow(/belongs to uid 65534, and Sluice runs as uid 0/);
   });
 
   it('makes a system user that is missing, once', async () => {

@@ -8,11 +8,13 @@ import {
   appendFile,
   chmod,
   chown,
+  lchown,
   mkdir,
   readdir,
   readFile,
   rename,
   stat,
+  symlink,
   utimes,
   writeFile,
 } from 'node:fs/promises';
@@ -386,9 +388,16 @@ describe.runIf(isRoot)('as root', () => {
     await mkdir(join(planted, 'postgres'));
     await chown(join(planted, 'postgres'), NOBODY.uid, NOBODY.gid);
     expect(await operatorLine(lab.start(planted))).toContain(
-      `${planted}/postgres is not private to uid 0, which runs Sluice: it belongs to uid 65534`,
+      `${planted}/postgres belongs to uid 65534, and Sluice runs as uid 0`,
     );
     expect(await readdir(join(planted, 'postgres'))).toEqual([]);
+
+    const linked = await lab.folder();
+    const target = await lab.folder();
+    await symlink(target, join(linked, 'postgres'));
+    await lchown(join(linked, 'postgres'), NOBODY.uid, NOBODY.gid);
+    expect(await operatorLine(lab.start(linked))).toContain('belongs to uid 65534');
+    expect((await stat(target)).mode & 0o777).toBe(0o755);
   });
 
   it('moves the data where the system user can reach it, and finds it there again', async () => {
