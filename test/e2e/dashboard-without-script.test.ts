@@ -119,7 +119,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 describe('a form', () => {
   const FIELDS = { 'content-type': 'application/x-www-form-urlencoded' };
   const send = (browser: Browser, path: string, body: string, headers = {}) =>
-    browser.send('POST', path, { body, headers: { ...FIELDS, ...headers } });
+    browser.send('POST', `${path}?workspace=default`, { body, headers: { ...FIELDS, ...headers } });
   const FORMS: readonly (readonly [string, string])[] = [
     [`/app/rules/${RULE}`, 'enabled=false'],
     ['/app/rules', 'experimental=false'],

@@ -18,7 +18,7 @@ test.each(CODES)('%s has type, title, status and detail', (code) => {
     title,
     status,
     detail: 'What went wrong.',
-    ...(status === 401 || status === 403 ? { reason: code } : {}),
+    ...(status === 401 || status === 403 || code === 'other_workspace' ? { reason: code } : {}),
   });
   expect(answer.headers).toEqual([
     ...(status === 401
