@@ -29,7 +29,12 @@ export interface Turn extends Readonly<Record<DueKind, number>> {
   readonly workspaceId: number;
 }
 
-/** Workspaces that one statement visits (about 15 µs each); without a due run the next one goes on. */
+interface Visit extends Turn {
+  /** how many workspaces the statement had visited with it */
+  readonly visits: number;
+}
+
+/** Workspaces that one statement visits (about 7 µs each); without a due run the next one goes on. */
 const VISITS_MAX = 500;
 /** Due runs counted for each run to claim: past this, there are workspaces enough to share a claim. */
 const COUNTED_PER_RUN = 16;
@@ -39,35 +44,57 @@ const BEHIND_MAX = 16;
 const TIMED_OUT_SHARE = 1 / 4;
 const ID_MAX = 2 ** 31 - 1;
 
-/** `$3` to `$5` bound what is counted of one workspace. OFFSET keeps each count from being repeated. */
-const counts = (workspace: string): string => `(
-  SELECT (SELECT count(*)::int FROM (${dueRuns('timedOut', workspace, '$3::int')}) AS run) AS timed_out,
-         (SELECT count(*)::int FROM (${dueRuns('again', workspace, '$4::int')}) AS run) AS again,
-         (SELECT count(*)::int FROM (${dueRuns('fresh', workspace, '$5::int')}) AS run) AS fresh
-  OFFSET 0)`;
-const next = (['timedOut', 'again', 'fresh'] as const)
-  .map((kind) => `(${nextWorkspace(kind, 'visited.workspace_id')})`)
-  .join(', ');
-const COLUMNS = `workspace_id AS "workspaceId", timed_out AS "timedOut", again, fresh`;
+const KINDS = ['timedOut', 'again', 'fresh'] as const;
+/** `$3` to `$5` bound what is counted of one workspace. */
+const COUNTED: Readonly<Record<DueKind, string>> = {
+  timedOut: '$3::int',
+  again: '$4::int',
+  fresh: '$5::int',
+};
+const counted = (kind: DueKind, workspace: string): string =>
+  `(SELECT count(*)::int FROM (${dueRuns(kind, workspace, COUNTED[kind])}) AS run)`;
+/** One column for each kind. */
+const each = (column: (kind: DueKind) => string): string => KINDS.map(column).join(', ');
+const ALL = '"timedOut" + again + fresh';
 
-/** Jumps from workspace to workspace, which costs the same however many runs lie between. */
+/**
+ * Jumps from workspace to workspace, which costs the same however many runs lie between. For each kind
+ * it knows the next workspace with such a run and whether its first is due, so that a workspace without
+ * due runs costs one look into one index. OFFSET keeps each look from being repeated.
+ */
 const VISIT = `
   WITH RECURSIVE visited AS (
-    SELECT 0 AS visits, $6::int AS workspace_id, 0 AS timed_out, 0 AS again, 0 AS fresh,
-           0 AS found, 0 AS workspaces
+    SELECT 0 AS visits, $6::int AS "workspaceId", 0 AS found, 0 AS workspaces,
+           ${each((kind) => `0 AS "${kind}", $6::int AS "${kind} at", false AS "${kind} due"`)}
     UNION ALL
-    SELECT visits + 1, next.id, due.timed_out, due.again, due.fresh,
-           found + due.timed_out + due.again + due.fresh,
-           workspaces + (due.timed_out + due.again + due.fresh > 0)::int
-      FROM visited CROSS JOIN LATERAL (SELECT least(${next}) AS id OFFSET 0) AS next
-           CROSS JOIN LATERAL ${counts('next.id')} AS due
-     WHERE visits < ${VISITS_MAX} AND found < $8 AND workspaces < $9 AND next.id <= $7
+    SELECT visits + 1, here.id, found + due.total, workspaces + (due.total > 0)::int,
+           ${each((kind) => `due."${kind}", ahead."${kind} at", ahead."${kind} due"`)}
+      FROM visited
+      ${KINDS.map(
+        (kind) => `LEFT JOIN LATERAL (
+        ${nextWorkspace(kind, '"workspaceId"', `"${kind} at" <= "workspaceId"`)}
+      ) AS "${kind} next" ON true`,
+      ).join(' ')}
+     CROSS JOIN LATERAL (SELECT ${each((kind) => {
+       const isPassed = `visited."${kind} at" <= visited."workspaceId"`;
+       return `CASE WHEN ${isPassed} THEN "${kind} next".id ELSE visited."${kind} at" END AS "${kind} at",
+               CASE WHEN ${isPassed} THEN "${kind} next".due ELSE visited."${kind} due" END AS "${kind} due"`;
+     })} OFFSET 0) AS ahead
+     CROSS JOIN LATERAL (SELECT least(${each((kind) => `ahead."${kind} at"`)}) AS id OFFSET 0) AS here
+     CROSS JOIN LATERAL (SELECT *, ${ALL} AS total FROM (SELECT ${each(
+       (kind) => `CASE WHEN ahead."${kind} at" = here.id AND ahead."${kind} due"
+                       THEN ${counted(kind, 'here.id')} ELSE 0 END AS "${kind}"`,
+     )} OFFSET 0) AS count) AS due
+     WHERE visits < ${VISITS_MAX} AND found < $8 AND workspaces < $9 AND here.id <= $7
   )
-  SELECT ${COLUMNS} FROM visited WHERE visits > 0 ORDER BY visits`;
+  SELECT visits, "workspaceId", ${each((kind) => `"${kind}"`)} FROM visited
+   WHERE visits > 0 AND (${ALL} > 0 OR visits = (SELECT max(visits) FROM visited))
+   ORDER BY visits`;
 
 const VISIT_THESE = `
-  SELECT ${COLUMNS} FROM unnest($6::int[]) AS behind (workspace_id)
-         CROSS JOIN LATERAL ${counts('behind.workspace_id')} AS due`;
+  SELECT 0 AS visits, workspace_id AS "workspaceId",
+         ${each((kind) => `${counted(kind, 'behind.workspace_id')} AS "${kind}"`)}
+    FROM unnest($6::int[]) AS behind (workspace_id)`;
 
 const total = ({ timedOut, again, fresh }: Turn): number => timedOut + again + fresh;
 const isDue = (turn: Turn): boolean => total(turn) > 0;
@@ -157,13 +184,14 @@ export class ClaimTurns {
       after = visited.at(-1)?.workspaceId ?? after;
       this.#last = after;
       if (sum(due.map(total)) >= runs || due.length >= workspaces) return found;
-      if (visited.length < VISITS_MAX) {
+      if ((visited.at(-1)?.visits ?? 0) < VISITS_MAX) {
         // Nobody is left up to there: the circle goes on with the first, or is complete.
         this.#last = 0;
         if (start === 0 || upTo === start) return found;
         [after, upTo] = [0, start];
-      } else if (found.length > 0 || this.#behind.length > 0) {
-        return await this.#addBehind(database, settings, found);
+      } else {
+        const all = await this.#addBehind(database, settings, found);
+        if (all.length > 0) return all;
       }
     }
   }
@@ -176,6 +204,7 @@ export class ClaimTurns {
   ): Promise<Turn[]> {
     const others = this.#behind.filter((id) => found.every((turn) => turn.workspaceId !== id));
     this.#behind = [];
+    if (others.length === 0) return [...found];
     const behind = await visit(database, settings, VISIT_THESE, [others]);
     return [...found, ...behind.filter(isDue)];
   }
@@ -186,9 +215,9 @@ async function visit(
   { settleMs, timeoutMs, limit, retries }: ClaimSettings,
   text: string,
   values: readonly unknown[],
-): Promise<Turn[]> {
+): Promise<Visit[]> {
   const timedOutMax = Math.ceil(limit * TIMED_OUT_SHARE);
-  const { rows } = await database.query<Turn>(text, [
+  const { rows } = await database.query<Visit>(text, [
     settleMs,
     timeoutMs,
     timedOutMax,

@@ -25,25 +25,33 @@ interface WayToBeDue {
   /** the index's columns after the workspace */
   readonly order: string;
   readonly isDue: string;
+  /** false only where no run of the workspace is due */
+  readonly isFirstDue: string;
 }
 
 export type DueKind = 'timedOut' | 'again' | 'fresh';
+
+const hasTimedOut = `${SETTLES_FROM} <= now() - ${TIMEOUT}`;
+const hasSettled = `${SETTLES_FROM} <= now() - ${SETTLE}`;
 
 export const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
   timedOut: {
     waits: `evaluation = 'pending' AND state = 'running' AND attempts < ${ATTEMPTS_MAX}`,
     order: SETTLES_FROM,
-    isDue: `${SETTLES_FROM} <= now() - ${TIMEOUT}`,
+    isDue: hasTimedOut,
+    isFirstDue: hasTimedOut,
   },
   again: {
     waits: `evaluation = 'pending' AND state <> 'running' AND attempts > 0 AND attempts < ${ATTEMPTS_MAX}`,
     order: `${LEASE_END}, ${SETTLES_FROM}`,
-    isDue: `${LEASE_END} < now() AND ${SETTLES_FROM} <= now() - ${SETTLE}`,
+    isDue: `${LEASE_END} < now() AND ${hasSettled}`,
+    isFirstDue: `${LEASE_END} < now()`,
   },
   fresh: {
     waits: `evaluation = 'pending' AND state <> 'running' AND attempts = 0`,
     order: SETTLES_FROM,
-    isDue: `${SETTLES_FROM} <= now() - ${SETTLE}`,
+    isDue: hasSettled,
+    isFirstDue: hasSettled,
   },
 };
 
@@ -53,9 +61,10 @@ export const dueRuns = (kind: DueKind, workspace: string, limit: string): string
    WHERE workspace_id = ${workspace} AND ${DUE[kind].waits} AND ${DUE[kind].isDue}
    ORDER BY ${DUE[kind].order} LIMIT ${limit}`;
 
-/** The first workspace after another that has a run waiting in one way, due or not. */
-export const nextWorkspace = (kind: DueKind, after: string): string => `
-  SELECT workspace_id FROM runs WHERE workspace_id > ${after} AND ${DUE[kind].waits}
+/** The first workspace after another that has a run waiting in one way, and whether that is due. */
+export const nextWorkspace = (kind: DueKind, after: string, when: string): string => `
+  SELECT workspace_id AS id, ${DUE[kind].isFirstDue} AS due FROM runs
+   WHERE ${when} AND workspace_id > ${after} AND ${DUE[kind].waits}
    ORDER BY workspace_id, ${DUE[kind].order} LIMIT 1`;
 
 /** Runs of a workspace that wait in one way, due or not, those that are due first ahead. */
