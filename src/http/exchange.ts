@@ -43,6 +43,7 @@ const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
 export type HeaderList = readonly (readonly [name: string, value: string])[];
 
 const CLOSE: HeaderList = [['connection', 'close']];
+const NONE: HeaderList = [];
 
 export interface Answer {
   readonly status: number;
@@ -336,33 +337,40 @@ export class Exchange {
   }
 
   #writeHead(
-    { status, contentType, headers = [] }: Pick<Answer, 'status' | 'contentType' | 'headers'>,
+    { status, contentType, headers = NONE }: Pick<Answer, 'status' | 'contentType' | 'headers'>,
     more: HeaderList,
   ): void {
     const response = this.#response;
-    response.writeStatus(`${status} ${STATUS_CODES[status] ?? ''}`);
+    response.writeStatus(status === 200 ? '200 OK' : `${status} ${STATUS_CODES[status] ?? ''}`);
     response.writeHeader('content-type', contentType);
-    for (const list of [this.#settings.headers, headers, more]) {
-      for (const [name, value] of list) {
-        response.writeHeader(name, value.replaceAll(CONTROLS, ''));
-      }
+    for (const [name, value] of this.#settings.headers) response.writeHeader(name, value);
+    this.#writeHeaders(headers);
+    this.#writeHeaders(more);
+  }
+
+  #writeHeaders(headers: HeaderList): void {
+    for (const [name, value] of headers) {
+      this.#response.writeHeader(name, value.replaceAll(CONTROLS, ''));
     }
   }
 
   #send(answer: Answer): void {
-    const { body, isShared = false } = answer;
+    const { body } = answer;
     const isDraining = this.#settings.isDraining();
     if (this.method === 'HEAD' || body.length === 0 || (isDraining && isShort(body))) {
       this.#sendLast(answer, Buffer.byteLength(body));
       return;
     }
     this.#answered = true;
-    this.#sending = this.#settings.unsent.send(this.#response, {
-      writeHead: () => this.#writeHead(answer, isDraining ? CLOSE : []),
-      body,
-      isShared,
-      onSent: () => this.#close(),
+    const response = this.#response;
+    let isSent = false;
+    response.cork(() => {
+      this.#writeHead(answer, isDraining ? CLOSE : NONE);
+      // A size of 0 stands for the length of the body.
+      isSent = response.tryEnd(body, 0)[1];
     });
+    if (isSent) this.#close();
+    else this.#sending = this.#settings.unsent.wait(response, answer, () => this.#close());
   }
 
   /**

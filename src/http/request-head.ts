@@ -37,61 +37,84 @@ export interface RequestHead {
   readonly fault: string | null;
 }
 
-/** Copies the head; call before the handler of uWebSockets.js returns. */
-export function readHead(request: HttpRequest, response: HttpResponse): RequestHead {
-  const path = request.getUrl();
-  let host: string | null = null;
-  let authorization: string | null = null;
-  let contentType: string | null = null;
-  let contentEncoding: string | null = null;
-  let length: string | null = null;
-  let transferEncoding: string | null = null;
-  let forwarded = '';
-  let twice: string | null = null;
-  const once = (name: string, former: string | null, value: string): string => {
-    if (former === null) return value;
-    twice = name;
-    return former;
-  };
-  request.forEach((name, value) => {
+/** What the lines of one head say; used again for every head, as the walk goes over each line. */
+class HeaderLines {
+  host: string | null = null;
+  authorization: string | null = null;
+  contentType: string | null = null;
+  contentEncoding: string | null = null;
+  length: string | null = null;
+  transferEncoding: string | null = null;
+  forwardedFor = '';
+  /** a field that came twice and may come once */
+  twice: string | null = null;
+
+  read(request: HttpRequest): void {
+    this.host = null;
+    this.authorization = null;
+    this.contentType = null;
+    this.contentEncoding = null;
+    this.length = null;
+    this.transferEncoding = null;
+    this.forwardedFor = '';
+    this.twice = null;
+    request.forEach(this.#take);
+  }
+
+  readonly #take = (name: string, value: string): void => {
     switch (name) {
       case 'host':
-        host = once(name, host, value);
+        this.host = this.#once(name, this.host, value);
         break;
       case 'authorization':
-        authorization = once(name, authorization, value);
+        this.authorization = this.#once(name, this.authorization, value);
         break;
       case 'content-type':
-        contentType = once(name, contentType, value);
+        this.contentType = this.#once(name, this.contentType, value);
         break;
       case 'content-encoding':
-        contentEncoding = once(name, contentEncoding, value);
+        this.contentEncoding = this.#once(name, this.contentEncoding, value);
         break;
       case 'content-length':
-        length = once(name, length, value);
+        this.length = this.#once(name, this.length, value);
         break;
       case 'transfer-encoding':
-        transferEncoding = once(name, transferEncoding, value);
+        this.transferEncoding = this.#once(name, this.transferEncoding, value);
         break;
       case 'x-forwarded-for':
-        forwarded = forwarded === '' ? value : `${forwarded},${value}`;
+        this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
     }
-  });
-  const forwardedFor = forwarded.slice(-FORWARDED_CHARS_MAX);
+  };
+
+  #once(name: string, former: string | null, value: string): string {
+    if (former !== null) this.twice = name;
+    return former ?? value;
+  }
+}
+
+/** Of this thread. */
+const lines = new HeaderLines();
+
+/** Copies the head; call before the handler of uWebSockets.js returns. */
+export function readHead(request: HttpRequest, response: HttpResponse): RequestHead {
+  lines.read(request);
+  const path = request.getUrl();
+  const contentLength = lengthOf(lines.length);
+  const forwardedFor = lines.forwardedFor.slice(-FORWARDED_CHARS_MAX);
   return {
     method: request.getCaseSensitiveMethod(),
     path,
     query: request.getQuery() ?? '',
-    host: host ?? '',
-    authorization: authorization ?? '',
-    contentType: contentType ?? '',
-    contentEncoding: contentEncoding ?? '',
-    contentLength: lengthOf(length),
-    hasBody: transferEncoding !== null || (lengthOf(length) ?? 0) > 0,
+    host: lines.host ?? '',
+    authorization: lines.authorization ?? '',
+    contentType: lines.contentType ?? '',
+    contentEncoding: lines.contentEncoding ?? '',
+    contentLength,
+    hasBody: lines.transferEncoding !== null || (contentLength ?? 0) > 0,
     forwardedFor,
     browser: readBrowserHead(request, response, { path, forwardedFor }),
-    fault: faultOf(twice, length, transferEncoding),
+    fault: faultOf(lines, contentLength),
   };
 }
 
@@ -100,12 +123,11 @@ function lengthOf(text: string | null): number | null {
 }
 
 function faultOf(
-  twice: string | null,
-  length: string | null,
-  transferEncoding: string | null,
+  { twice, length, transferEncoding }: HeaderLines,
+  contentLength: number | null,
 ): string | null {
   if (twice !== null) return `The header ${twice} may come only once.`;
-  if (length !== null && lengthOf(length) === null) return 'Content-Length is no number.';
+  if (length !== null && contentLength === null) return 'Content-Length is no number.';
   if (transferEncoding === null) return null;
   if (length !== null) return 'Content-Length and Transfer-Encoding exclude each other.';
   return /^chunked$/i.test(transferEncoding) ? null : 'The only transfer encoding is chunked.';

@@ -1,6 +1,6 @@
 /**
- * Answers whose body is made, sent no faster than the client takes them. Beside `exchange.ts` and
- * `response-stream.ts` the only file that writes to a uWebSockets.js response.
+ * Answers whose body is made and not taken whole: the rest is sent as the client takes it. Beside
+ * `exchange.ts` and `response-stream.ts` the only file that writes to a uWebSockets.js response.
  *
  *   sent whole ◄── all taken at once ── answer ── some left ──► waiting ──► sent
  *                                                                  └──► cut: too slow, too much
@@ -21,14 +21,11 @@ const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 /** The longest that one answer may take, at whatever pace. */
 const SENDING_MS_MAX = 2 * 60_000;
 
-export interface AnswerToSend {
-  /** writes status and headers, but no length; called once, corked */
-  readonly writeHead: () => void;
+/** The body of an answer of which some has been sent. */
+export interface UnsentBody {
   readonly body: string | Buffer;
-  /** the body is in memory anyway, as a file's, and costs nothing while it waits */
-  readonly isShared: boolean;
-  /** called once when all of it is on its way; not when the connection ends before */
-  readonly onSent: () => void;
+  /** it is in memory anyway, as a file's, and costs nothing while it waits */
+  readonly isShared?: boolean;
 }
 
 /** An answer that waits for its reader. */
@@ -60,25 +57,16 @@ export class UnsentAnswers {
   }
 
   /**
-   * Sends an answer; its body may not be empty.
+   * Sends the rest of a body as its reader takes it.
    *
-   * @returns null when all of it is on its way; `onSent` has been called then
+   * @param response to which `tryEnd` has given the body, and did not end it
+   * @param onSent called once when all of it is on its way; not when the connection ends before
    */
-  send(response: HttpResponse, answer: AnswerToSend): WaitingAnswer | null {
-    let isSent = false;
-    response.cork(() => {
-      answer.writeHead();
-      // A size of 0 stands for the length of the body.
-      isSent = response.tryEnd(answer.body, 0)[1];
-    });
-    if (isSent) {
-      answer.onSent();
-      return null;
-    }
-    return this.#wait(response, answer);
-  }
-
-  #wait(response: HttpResponse, { body, isShared, onSent }: AnswerToSend): WaitingAnswer {
+  wait(
+    response: HttpResponse,
+    { body, isShared = false }: UnsentBody,
+    onSent: () => void,
+  ): WaitingAnswer {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     const stop = (): void => {
       clearTimeout(timer);
