@@ -6,6 +6,8 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { copyFormat } from './copy-format.ts';
 import { decodeBench, reportDecode } from './decode.ts';
+import { fairnessBench } from './fairness/ingest.ts';
+import { reportFairness } from './fairness/ingest-report.ts';
 import { type FairnessPassOptions, fairnessPass, reportFairnessPass } from './fairness/pass.ts';
 import { report } from './harness.ts';
 import { ingestMemory } from './ingest/memory.ts';
@@ -60,6 +62,20 @@ program
   )
   .action(async ({ memoryMinutes }: { memoryMinutes: number }) =>
     reportMemory(await ingestMemory(memoryMinutes)),
+  );
+program
+  .command('fairness')
+  .description("what one workspace's flood costs another that sends little")
+  .option('--rounds <number>', 'rounds of each server', positive, 3)
+  .option('--seconds <number>', 'how long the quiet one is measured, each time', positive, 15)
+  .option('--beside <folder>', 'another checkout, whose server is measured in turn with this one')
+  .addHelpText(
+    'after',
+    '\nTakes about three minutes, twice that with --beside; writes bench/results/fairness.json and its ' +
+      'part of docs/performance.md.\n\nExample:\n  npm run bench -- fairness --beside ../sluice-before',
+  )
+  .action(async (options: { rounds: number; seconds: number; beside?: string }) =>
+    reportFairness(await fairnessBench({ beside: null, ...options })),
   );
 program
   .command('match')

@@ -35,9 +35,9 @@ async function summaryOf(child: ChildProcess): Promise<string> {
   throw new Error(`the server ended before it was ready:\n${shown}`);
 }
 
-async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
+async function run(args: readonly string[], env: NodeJS.ProcessEnv, root: string): Promise<string> {
   const child = spawn(process.execPath, ['bin/sluice.js', ...args], {
-    cwd: ROOT,
+    cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -54,9 +54,11 @@ async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<str
  * Starts a server and makes an agent key whose limit is out of the way.
  *
  * @param settings other than the benchmarks' own, by the names of `docs/configuration.md`
+ * @param root the folder of the checkout to start, if it is not this one
  */
 export async function startServer(
   settings: Readonly<Record<string, string>> = {},
+  root: string = ROOT,
 ): Promise<ServerUnderTest> {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   chmodSync(dataDir, 0o755);
@@ -74,7 +76,7 @@ export async function startServer(
   };
   // As `npm start` has Node started.
   const child = spawn(process.execPath, ['--v8-pool-size=0', 'bin/sluice.js', 'serve'], {
-    cwd: ROOT,
+    cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -83,6 +85,7 @@ export async function startServer(
   const made = await run(
     ['key', 'create', '--kind', 'agent', '--name', 'bench', '--limit', '100000', '--json'],
     env,
+    root,
   );
   const databaseUrl = settings.DATABASE_URL ?? (await connectEmbedded(dataDir));
   if (databaseUrl === null) throw new Error('the embedded database is not running');

@@ -2,7 +2,7 @@
  * The three OTLP endpoints: refuse early and cheaply, read, decode, store, answer after the commit.
  *
  * The order is the contract's: key, rate, content type, encoding, declared length, body. A body of declared
- * length has its room before any of it is read, so that what there is no room for is refused at once.
+ * length has its room before more of it is read than came with the head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { DecodedRequest, Signal } from '../model.ts';
@@ -10,7 +10,8 @@ import type { Events } from '../observe/events.ts';
 import type { Pieces } from '../otlp/pieces.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../otlp/responses.ts';
 import { type AdmissionDependencies, admit } from './admission.ts';
-import { type ByteAccount, type ByteBudget, beyond } from './byte-budget.ts';
+import type { AdmittedBody, BodyGate } from './body-gate.ts';
+import { type ByteBudget, beyond } from './byte-budget.ts';
 import { checkEncoding, withDecodedBody } from './content-encoding.ts';
 import { type Answer, bodyTooLarge, type Exchange, type HeaderList, noRoom } from './exchange.ts';
 import { errorHeaders, JSON_TYPE, toSluiceError } from './problem.ts';
@@ -71,7 +72,7 @@ export type IngestResult =
 
 export interface IngestDependencies extends AdmissionDependencies {
   /** room for bodies, from their heads to their answers */
-  readonly budget: ByteBudget;
+  readonly gate: BodyGate;
   /** room for rows, which the store takes; asked here whether there is some */
   readonly rowBudget: Pick<ByteBudget, 'hasRoom'>;
   readonly maxBodyBytes: number;
@@ -135,24 +136,24 @@ async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
   workspaceId: number,
-  account: ByteAccount,
-  { rowBudget, maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
+  account: AdmittedBody,
+  { maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
 ): Promise<DecodedBody | null> {
   const { reserve } = account;
-  const declared = exchange.contentLength ?? 0;
-  if (!rowBudget.hasRoom(workspaceId, declared) || !reserve(declared)) throw noRoom();
   const wire = await exchange.readBody({
     bytesMax: maxBodyBytes,
     deadlineMs: BODY_DEADLINE_MS,
-    reserve: beyond(declared, reserve),
+    reserve: beyond(exchange.contentLength ?? 0, reserve),
   });
   if (wire === null) return null;
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
   const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
-  return await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
+  const decoded = await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
     const result = await turns.takeInPieces(workspaceId, decode(signal, body, workspaceId));
     return decodedBody(result, body);
   });
+  account.decoded();
+  return decoded;
 }
 
 function decodedBody(result: IngestResult, body: Buffer): DecodedBody {
@@ -194,7 +195,9 @@ async function ingest(
 ): Promise<IngestRequest | null> {
   const { workspaceId } = await admit(exchange, 'agent', deps);
   checkHead(exchange, deps);
-  const account = deps.budget.open(workspaceId);
+  const declared = exchange.contentLength ?? 0;
+  if (!deps.rowBudget.hasRoom(workspaceId, declared)) throw noRoom();
+  const account = await deps.gate.enter(workspaceId, declared);
   try {
     const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
     if (decoded === null) return null;

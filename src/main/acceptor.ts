@@ -17,6 +17,7 @@ import { readWorkspaceSettings } from '../db/rule-settings.ts';
 import type { Catalog } from '../engine/catalog.ts';
 import { decide, supportCounts } from '../engine/effective-set.ts';
 import { type Authenticator, createAuthenticator } from '../http/authentication.ts';
+import { BodyGate } from '../http/body-gate.ts';
 import { ByteBudget, type ByteCount } from '../http/byte-budget.ts';
 import type { MinuteCounts } from '../http/minute-counts.ts';
 import { ocsfSourceOf } from '../http/ocsf.ts';
@@ -134,7 +135,7 @@ export function createAcceptor(
     ingest: {
       authenticator,
       rateLimiter,
-      budget: new ByteBudget(maxInflightBytes, shared?.bodies),
+      gate: new BodyGate(new ByteBudget(maxInflightBytes, shared?.bodies)),
       rowBudget,
       maxBodyBytes,
       maxDecodedBodyBytes,

@@ -60,7 +60,7 @@ test('a small request of a great many runs is refused as a whole', async () => {
   expect(rows).toEqual([{ n: 0 }]);
 });
 
-test('bodies that a workspace has announced leave room for others, and one more is refused at once', async () => {
+test('bodies that a workspace has announced leave room for others, and one more is refused unread', async () => {
   const port = Number(new URL(gateway.server.observeUrl).port);
   const sockets: RawSocket[] = [];
   const announce = async (): Promise<RawSocket> => {

@@ -1,0 +1,204 @@
+/**
+ * What does one tenant's flood cost another? A quiet workspace sends a hundred spans twenty times a second,
+ * alone and beside a flood: 256 connections that send bodies of 1.8 MB as fast as they are answered or
+ * refused. Each tenant is a process of its own. With the folder of another checkout its server is
+ * measured in turn with this one, on a database of its own.
+ *
+ *   each round, each server:  clear ──► quiet alone ──► clear ──► flood, quiet beside it ──► rows counted
+ */
+import pg from 'pg';
+
+import { createKey } from '../../src/db/keys.ts';
+import { createWorkspace } from '../../src/db/workspaces.ts';
+import { RATE_LIMIT_MAX } from '../../src/model.ts';
+import { VoidRun } from '../harness.ts';
+import type { BodyKind } from '../ingest/requests.ts';
+import { type MachineFacts, machineFacts } from '../machine.ts';
+import { type ServerUnderTest, startServer } from '../server-under-test.ts';
+import type { FairnessLoad, FairnessPlan } from './load-plan.ts';
+import { Tenant } from './tenant.ts';
+
+const QUIET_SPANS = 100;
+const FLOOD_SPANS = 1150;
+const QUIET: BodyKind = { signal: 'traces', rows: QUIET_SPANS, gzip: false };
+const FLOOD: BodyKind = { signal: 'traces', rows: FLOOD_SPANS, gzip: false };
+const QUIET_PER_SECOND = 20;
+const QUIET_CONNECTIONS = 16;
+const FLOOD_CONNECTIONS = 256;
+/** How long the flood comes before the quiet tenant is measured beside it. */
+const FLOOD_FIRST_SECONDS = 3;
+/** Rows of requests that were given up may still be on their way. */
+const SETTLES_WITHIN_MS = 60_000;
+/** A rehearsal, so that no first round pays for what is compiled or made once. */
+const WARM_UP_SECONDS = 4;
+
+export interface FairnessOptions {
+  readonly rounds: number;
+  /** how long the quiet tenant is measured, each time */
+  readonly seconds: number;
+  /** the folder of another checkout, with its node_modules; null for none */
+  readonly beside: string | null;
+}
+
+/** One round of one server. */
+export interface FairnessRound {
+  readonly alone: FairnessLoad;
+  readonly beside: FairnessLoad;
+  readonly flood: FairnessLoad;
+}
+
+export interface FairnessResult extends FairnessOptions {
+  readonly name: 'fairness';
+  readonly machine: MachineFacts;
+  readonly floodBodyBytes: number;
+  readonly servers: readonly { readonly name: string; readonly rounds: readonly FairnessRound[] }[];
+}
+
+interface Stage {
+  readonly name: string;
+  readonly server: ServerUnderTest;
+  readonly client: pg.Client;
+  readonly quiet: { readonly id: number; readonly key: string };
+  readonly flood: { readonly id: number; readonly key: string };
+}
+
+interface Tenants {
+  readonly quiet: Tenant;
+  readonly flood: Tenant;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function openStage(name: string, root: string | undefined): Promise<Stage> {
+  const server = await startServer({}, root);
+  const client = new pg.Client({ connectionString: server.databaseUrl });
+  await client.connect();
+  const add = async (slug: string) => {
+    const { id } = await createWorkspace(client, slug, slug);
+    const { key } = await createKey(client, {
+      workspaceId: id,
+      kind: 'agent',
+      name: 'bench',
+      rateLimitPerMinute: RATE_LIMIT_MAX,
+      brand: 'sluice',
+    });
+    return { id, key };
+  };
+  return { name, server, client, quiet: await add('quiet'), flood: await add('flood') };
+}
+
+async function clear({ client }: Stage): Promise<void> {
+  await client.query('TRUNCATE spans, runs');
+  await client.query('CHECKPOINT');
+}
+
+const planOf = (
+  { server }: Stage,
+  key: string,
+  load: Pick<FairnessPlan, 'kind' | 'connections' | 'seconds' | 'perSecond'>,
+): FairnessPlan => ({ url: new URL('/v1/traces', server.observeUrl).href, key, ...load });
+
+/**
+ * Stored are the rows of every request answered 200, of some that were lost, and of no other.
+ *
+ * @throws {VoidRun} when it is otherwise
+ */
+async function check(
+  { client }: Stage,
+  workspaceId: number,
+  { stored, lost }: FairnessLoad,
+  rowsPerBody: number,
+): Promise<void> {
+  const endsAt = performance.now() + SETTLES_WITHIN_MS;
+  for (;;) {
+    const { rows } = await client.query<{ n: number }>(
+      'SELECT count(*)::int AS n FROM spans WHERE workspace_id = $1',
+      [workspaceId],
+    );
+    const bodies = (rows[0]?.n ?? 0) / rowsPerBody;
+    if (Number.isInteger(bodies) && bodies >= stored && bodies <= stored + lost) return;
+    if (performance.now() > endsAt) {
+      throw new VoidRun(`${bodies} bodies stored, ${stored} acknowledged, ${lost} without answer`);
+    }
+    await pause(200);
+  }
+}
+
+const quietLoad = (seconds: number) => ({
+  kind: QUIET,
+  connections: QUIET_CONNECTIONS,
+  seconds,
+  perSecond: QUIET_PER_SECOND,
+});
+
+async function measureAlone(stage: Stage, tenants: Tenants, seconds: number) {
+  await clear(stage);
+  await tenants.quiet.prepare(planOf(stage, stage.quiet.key, quietLoad(seconds)));
+  const alone = await tenants.quiet.go();
+  await check(stage, stage.quiet.id, alone, QUIET_SPANS);
+  return alone;
+}
+
+async function measureBeside(stage: Stage, tenants: Tenants, seconds: number) {
+  await clear(stage);
+  await tenants.flood.prepare(
+    planOf(stage, stage.flood.key, {
+      kind: FLOOD,
+      connections: FLOOD_CONNECTIONS,
+      seconds: FLOOD_FIRST_SECONDS + seconds,
+      perSecond: null,
+    }),
+  );
+  const flooding = tenants.flood.go();
+  flooding.catch(() => {});
+  await pause(FLOOD_FIRST_SECONDS * 1000);
+  await tenants.quiet.prepare(planOf(stage, stage.quiet.key, quietLoad(seconds)));
+  const beside = await tenants.quiet.go();
+  const flood = await flooding;
+  await check(stage, stage.quiet.id, beside, QUIET_SPANS);
+  await check(stage, stage.flood.id, flood, FLOOD_SPANS);
+  return { beside, flood };
+}
+
+async function measureRound(
+  stage: Stage,
+  tenants: Tenants,
+  seconds: number,
+): Promise<FairnessRound> {
+  const alone = await measureAlone(stage, tenants, seconds);
+  const round = { alone, ...(await measureBeside(stage, tenants, seconds)) };
+  const { beside, flood } = round;
+  process.stderr.write(
+    `${stage.name}: p99 ${alone.storedLatency.p99} ms alone, ${beside.storedLatency.p99} beside; ` +
+      `quiet ${beside.stored} stored, ${beside.refused} refused, ${beside.lost} lost; ` +
+      `flood ${flood.stored}, ${flood.refused} in ${flood.refusedLatency.p99} ms, ${flood.lost}\n`,
+  );
+  return round;
+}
+
+/** Runs the benchmark. @throws {VoidRun} when what is stored is not what was acknowledged */
+export async function fairnessBench(options: FairnessOptions): Promise<FairnessResult> {
+  const machine = machineFacts();
+  const stages: Stage[] = [];
+  const tenants = { quiet: new Tenant(), flood: new Tenant() };
+  try {
+    stages.push(await openStage('this', undefined));
+    if (options.beside !== null) stages.push(await openStage('before', options.beside));
+    for (const stage of stages) await measureRound(stage, tenants, WARM_UP_SECONDS);
+    const servers = stages.map(({ name }) => ({ name, rounds: [] as FairnessRound[] }));
+    for (let round = 0; round < options.rounds; round += 1) {
+      const order = [...stages.entries()];
+      for (const [place, stage] of round % 2 === 0 ? order : order.reverse()) {
+        servers[place]?.rounds.push(await measureRound(stage, tenants, options.seconds));
+      }
+    }
+    const floodBodyBytes = FLOOD_SPANS * 1563;
+    return { name: 'fairness', machine, ...options, floodBodyBytes, servers };
+  } finally {
+    await Promise.all([tenants.quiet.close(), tenants.flood.close()]);
+    for (const { client, server } of stages) {
+      await client.end();
+      await server.close();
+    }
+  }
+}

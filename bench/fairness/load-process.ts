@@ -1,0 +1,146 @@
+/**
+ * One tenant of the fairness benchmark, a process of its own. Unlike the generator of `bench -- ingest`
+ * it goes on when it is refused, at once and on the same connection, and opens a new one when it was cut off: a
+ * flood does not wait.
+ */
+import { latencyOf } from '../ingest/latency.ts';
+import { type PreparedRequest, prepareRequest, stamp } from '../ingest/requests.ts';
+import { Sender } from '../ingest/sender.ts';
+import type { FairnessLoad, FairnessPlan, FromLoad, ToLoad } from './load-plan.ts';
+
+/** Past this an exporter has given up. */
+const ANSWER_WITHIN_MS = 10_000;
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+class Tally {
+  readonly #startedAt = performance.now();
+  readonly #stored: number[] = [];
+  readonly #refused: number[] = [];
+  #lost = 0;
+
+  get startedAt(): number {
+    return this.#startedAt;
+  }
+
+  add(status: number | null, dueAt: number): void {
+    const elapsed = performance.now() - dueAt;
+    if (status === null) this.#lost += 1;
+    else if (status === 200) this.#stored.push(elapsed);
+    else if (status === 503 || status === 429) this.#refused.push(elapsed);
+    else throw new Error(`a request was answered ${status}`);
+  }
+
+  result(): FairnessLoad {
+    return {
+      stored: this.#stored.length,
+      refused: this.#refused.length,
+      lost: this.#lost,
+      storedLatency: latencyOf(this.#stored),
+      refusedLatency: latencyOf(this.#refused),
+      seconds: (performance.now() - this.#startedAt) / 1000,
+    };
+  }
+}
+
+/** One connection, opened again whenever it was lost. */
+class Connection {
+  readonly #url: URL;
+  #sender: Sender | null = null;
+  #onEnd: (status: number | null) => void = () => {};
+
+  constructor(url: URL) {
+    this.#url = url;
+  }
+
+  async open(): Promise<Sender> {
+    this.#sender ??= await Sender.open(this.#url, () => this.#lose());
+    return this.#sender;
+  }
+
+  #lose(): void {
+    this.#sender?.close();
+    this.#sender = null;
+    this.#onEnd(null);
+  }
+
+  /** @returns the status; null when none came */
+  async send(bytes: Buffer): Promise<number | null> {
+    const sender = await this.open();
+    return await new Promise((resolve) => {
+      const timer = setTimeout(() => this.#lose(), ANSWER_WITHIN_MS);
+      this.#onEnd = (status) => {
+        clearTimeout(timer);
+        this.#onEnd = () => {};
+        resolve(status);
+      };
+      sender.send(bytes, (status) => this.#onEnd(status));
+    });
+  }
+
+  close(): void {
+    this.#sender?.close();
+  }
+}
+
+/** Requests that were stamped: no number is given twice. */
+let stamped = 0;
+let plan: FairnessPlan | null = null;
+let requests: PreparedRequest[] = [];
+let connections: Connection[] = [];
+
+async function prepare(next: FairnessPlan): Promise<void> {
+  const url = new URL(next.url);
+  plan = next;
+  requests = Array.from({ length: next.connections }, (_, seed) =>
+    prepareRequest(next.kind, seed + 1, url, next.key),
+  );
+  connections = requests.map(() => new Connection(url));
+  await Promise.all(connections.map((connection) => connection.open()));
+}
+
+async function go({ perSecond, seconds }: FairnessPlan): Promise<FairnessLoad> {
+  const tally = new Tally();
+  const endsAt = tally.startedAt + seconds * 1000;
+  let due = 0;
+  const turn = async (connection: Connection, request: PreparedRequest): Promise<void> => {
+    for (;;) {
+      const number = due++;
+      const dueAt =
+        perSecond === null ? performance.now() : tally.startedAt + (number * 1000) / perSecond;
+      if (dueAt >= endsAt) return;
+      await pause(dueAt - performance.now());
+      stamp(request, ++stamped);
+      tally.add(await connection.send(request.bytes), dueAt);
+    }
+  };
+  await Promise.all(
+    connections.map(async (connection, place) => {
+      const request = requests[place];
+      if (request !== undefined) await turn(connection, request);
+    }),
+  );
+  for (const connection of connections) connection.close();
+  return tally.result();
+}
+
+function tell(message: FromLoad): void {
+  if (process.connected) process.send?.(message);
+}
+
+async function obey(message: ToLoad): Promise<void> {
+  if (message.type === 'prepare') {
+    await prepare(message.plan);
+    tell({ type: 'ready' });
+    return;
+  }
+  if (plan === null) throw new Error('nothing was prepared');
+  tell({ type: 'done', result: await go(plan) });
+}
+
+process.on('message', (message: ToLoad) => {
+  obey(message).catch((error: unknown) =>
+    tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
+  );
+});
+process.on('disconnect', () => process.exit());

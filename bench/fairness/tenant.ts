@@ -1,0 +1,43 @@
+/** A tenant as the benchmark sees it: a workspace with a key, and a process that sends with it. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+import type { FairnessLoad, FairnessPlan, FromLoad, ToLoad } from './load-plan.ts';
+
+const PROCESS = fileURLToPath(new URL('load-process.ts', import.meta.url));
+
+export class Tenant {
+  readonly #child: ChildProcess;
+
+  constructor() {
+    this.#child = fork(PROCESS, { execArgv: ['--import', 'tsx'] });
+  }
+
+  async #ask(message: ToLoad): Promise<FromLoad> {
+    const answer = once(this.#child, 'message');
+    this.#child.send(message);
+    const [told] = (await answer) as [FromLoad];
+    if (told.type === 'failed') throw new Error(`the load failed: ${told.message}`);
+    return told;
+  }
+
+  /** Makes all requests and opens all connections. */
+  async prepare(plan: FairnessPlan): Promise<void> {
+    await this.#ask({ type: 'prepare', plan });
+  }
+
+  /** Sends; resolves when everything is answered or lost. */
+  async go(): Promise<FairnessLoad> {
+    const told = await this.#ask({ type: 'go' });
+    if (told.type !== 'done') throw new Error('no result');
+    return told.result;
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.disconnect();
+    await ended;
+  }
+}
