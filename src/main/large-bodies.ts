@@ -1,6 +1,6 @@
 /**
  * Decodes bodies that would hold the event loop on a thread of its own: those above 128 KiB that are left to the
- * plain way, and those with a record above 512 KiB. One at a time, workspaces in turn.
+ * plain way, and those with a record above 256 KiB. One at a time, workspaces in turn.
  *
  *   decode ─► waits (5 s, 32 bodies) ─► copied to the thread ─► decoded (60 s) ─► rows
  *               503                        started when there is none ─► ended when idle for 30 s

@@ -56,9 +56,9 @@ export type DecodeElsewhere = (
 
 /**
  * A span, log record or metric up to here is scanned on the event loop, and so is the text between two. The
- * slowest that was found, half a megabyte of empty events, takes 30 ms (docs/performance.md).
+ * slowest that was found, empty events, takes 30 ms (docs/performance.md).
  */
-const RECORD_BYTES_MAX = 512 * 1024;
+const RECORD_BYTES_MAX = 256 * 1024;
 /**
  * A body up to here is decoded the plain way on the event loop. The slowest that was found, 44,000 empty log
  * records, takes 40 ms.
