@@ -173,7 +173,8 @@ export function createMatcherOver(
   const asked = questions.map((question, index) => new Asked(question, index, compile));
   const byRule = rules.map((): Asked[] => []);
   for (const one of asked) byRule[one.ruleIndex]?.push(one);
-  const table: AskedRules = { rules, questions, byRule };
+  const needAll = [...rules.keys()].filter((index) => rules[index]?.condition !== 'any');
+  const table: AskedRules = { rules, questions, byRule, needAll };
   return {
     rules,
     match(texts, settings) {
@@ -192,6 +193,8 @@ interface AskedRules {
   readonly questions: readonly Question[];
   /** by rule index */
   readonly byRule: readonly (readonly Asked[])[];
+  /** rules that need all their conditions */
+  readonly needAll: readonly number[];
 }
 
 /**
@@ -262,12 +265,12 @@ class PortionedMatch implements RunMatch {
  * The rules of which a question is open, in their order. One that needs all its conditions may be
  * completed by a text that an earlier portion has shown.
  */
-function rulesToAsk(scope: Scope, { rules, questions, byRule }: AskedRules): Iterable<number> {
+function rulesToAsk(scope: Scope, table: AskedRules): Iterable<number> {
+  const { rules, questions, byRule, needAll } = table;
   if (scope.open === null) return rules.keys();
   const those = new Set<number>();
   for (const index of scope.open) those.add(questions[index]?.ruleIndex ?? 0);
-  for (const [ruleIndex, rule] of rules.entries()) {
-    if (rule.condition === 'any') continue;
+  for (const ruleIndex of needAll) {
     if (byRule[ruleIndex]?.every(({ index }) => scope.mayHit(index))) those.add(ruleIndex);
   }
   return [...those].sort((a, b) => a - b);
