@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * Builds `dist/`, the JavaScript that `npm start`, `sluice` and their threads run, unless it was built from
- * these very sources: their digest is kept in `dist/built-from`, so neither clocks nor copies matter.
+ * Builds `dist/`, the JavaScript that `npm start`, `sluice` and their threads run, unless `dist/` is up to
+ * date: `dist/built-from` holds the digest of the sources it was built from. File times are not used.
  *
- * Plain JavaScript on Node alone, because it runs before anything is built. `dist/` appears by a rename,
- * whole or not at all. Checks no types; that is `npm run check`.
+ * Plain JavaScript without dependencies, because it runs before anything is built. `dist/` is replaced by a
+ * rename, so it is never incomplete. Types are not checked here; `npm run check` does that.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -27,9 +27,10 @@ const SOURCES = join(ROOT, 'src');
 const BUILT = join(ROOT, 'dist');
 const STAMP = 'built-from';
 const CONFIG = 'tsconfig.build.json';
-/** What decides the result beside `src/`. */
+/** Inputs of the build beside `src/`. */
 const TOOLS = ['package-lock.json', 'tsconfig.json', CONFIG, 'bin/build.js'];
 const BUILD_WITHIN_MS = 300_000;
+const PUBLISH_ATTEMPTS = 5;
 
 class BuildError extends Error {}
 
@@ -40,7 +41,7 @@ function filesIn(folder) {
     .sort();
 }
 
-/** One digest over the names and contents of all files that decide what is built. */
+/** One SHA-256 over the names and contents of all inputs. */
 function digestOf(paths) {
   const hash = createHash('sha256');
   for (const path of paths) {
@@ -55,7 +56,7 @@ function isBuiltFrom(digest) {
   return existsSync(stamp) && readFileSync(stamp, 'utf8') === digest;
 }
 
-/** The compiler's own file, from the package and not from the PATH. */
+/** The path of the installed package's `tsc`; the PATH is not searched. */
 function compiler() {
   const require = createRequire(import.meta.url);
   try {
@@ -80,7 +81,7 @@ function compile(draft) {
   if (status !== 0) throw new BuildError(`tsc failed: ${error?.message ?? `exit code ${status}`}`);
 }
 
-/** What is read as it is: migrations, styles, the dashboard's script, its icon. */
+/** Copies the files that are not compiled: migrations, styles, the dashboard's script and icon. */
 function copyOthers(draft) {
   for (const path of filesIn(SOURCES)) {
     if (path.endsWith('.ts')) continue;
@@ -90,17 +91,27 @@ function copyOthers(draft) {
   }
 }
 
-/** Puts `draft` in the place of `dist/`. Two builds at once: the same result, one of them stays. */
+/** Renames; false when `from` is missing, or `to` is a folder that another build put there first. */
+function tryRename(from, to) {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(error.code)) return false;
+    throw error;
+  }
+}
+
+/** Replaces `dist/` by `draft`. Of two builds of the same sources at once, either result will do. */
 function publish(draft, digest) {
   const old = `${draft}.old`;
-  try {
-    if (existsSync(BUILT)) renameSync(BUILT, old);
-    renameSync(draft, BUILT);
-  } catch (error) {
-    if (!isBuiltFrom(digest)) throw error;
-  } finally {
-    rmSync(old, { recursive: true, force: true });
+  for (let attempt = 1; attempt <= PUBLISH_ATTEMPTS; attempt += 1) {
+    tryRename(BUILT, `${old}.${attempt}`);
+    const isDone = tryRename(draft, BUILT) || isBuiltFrom(digest);
+    rmSync(`${old}.${attempt}`, { recursive: true, force: true });
+    if (isDone) return;
   }
+  throw new BuildError('another build keeps replacing dist/');
 }
 
 function build(digest) {
@@ -116,7 +127,7 @@ function build(digest) {
 }
 
 try {
-  // A packed copy has no sources; what it came with is what it runs.
+  // An installed package has no sources, only its dist/.
   if (existsSync(SOURCES)) {
     const digest = digestOf([...filesIn(SOURCES), ...TOOLS.map((name) => join(ROOT, name))]);
     if (!isBuiltFrom(digest)) build(digest);

@@ -1,11 +1,11 @@
 /**
- * Where the embedded server is reached: a Unix socket in a folder that nobody else can enter; only where
- * that folder's path is too long for a socket, a port on 127.0.0.1.
+ * The embedded server's address: a Unix socket in a folder that no other user can enter or, where the
+ * socket's path would be too long, a port on 127.0.0.1.
  *
- *   <home>/socket/.s.PGSQL.5432   folder mode 0700, PostgreSQL's account's
+ *   <home>/socket/.s.PGSQL.5432   folder mode 0700, owned by PostgreSQL's account
  *
- * A port can be taken by any program of the machine while the server is down, so clients do not trust
- * what listens there (scram-client.ts); neither do they the socket, whose folder proves it already.
+ * Any program of the machine can listen on the port while the server is down, so clients require SCRAM
+ * (scram-client.ts), on the socket as well.
  */
 import { once } from 'node:events';
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -33,12 +33,12 @@ export async function chooseAddress(home: string): Promise<Address> {
   return { kind: 'tcp', port: await choosePort(home) };
 }
 
-/** Another address of the same kind, for when a server found the first one taken. */
+/** The address to try next when the port was taken. */
 export async function otherAddress(address: Address): Promise<Address> {
   return address.kind === 'socket' ? address : { kind: 'tcp', port: await freePort(0) };
 }
 
-/** Makes the folder of the socket, PostgreSQL's own. */
+/** Creates the socket's folder, owned by PostgreSQL's account. */
 export async function prepareAddress(address: Address, { account }: Place): Promise<void> {
   if (address.kind === 'tcp') return;
   await mkdir(address.folder, { recursive: true, mode: 0o700 });
@@ -47,14 +47,14 @@ export async function prepareAddress(address: Address, { account }: Place): Prom
 }
 
 /**
- * Forgets the lock of a killed server's socket, which holds up the next one when another program has got
- * its pid. Only while no server runs.
+ * Removes the lock file of a killed server's socket: PostgreSQL refuses to start when another process has
+ * that pid now. Only while no server runs.
  */
 export async function removeSocketLock(home: string): Promise<void> {
   await rm(join(socketFolderOf(home), `${SOCKET_NAME}.lock`), { force: true });
 }
 
-/** Notes a port that has worked, so that it stays the same from start to start. */
+/** Remembers the port for the next start. */
 export async function noteAddress(home: string, address: Address): Promise<void> {
   if (address.kind === 'tcp')
     await writeFile(portFileOf(home), `${address.port}\n`, { mode: 0o600 });
@@ -89,7 +89,7 @@ export function addressOf(home: string, lines: readonly string[]): Address {
   return { kind: 'tcp', port: Number(lines[3]) };
 }
 
-/** The url for `pg`, and for psql: the folder stands where a host's name would. */
+/** The url for `pg` and psql, with `require_auth`; a socket's folder is the host, percent-encoded. */
 export function addressUrl(
   address: Address,
   login: { readonly role: string; readonly password: string; readonly database: string },

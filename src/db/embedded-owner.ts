@@ -94,7 +94,7 @@ export async function stopUnlessVisited(
 }
 
 /**
- * Runs `work`, for which the server may be stopped, unless guests are there; none comes meanwhile. For the
+ * Runs `work`, which may stop the server, unless guests use it; no guest is admitted meanwhile. For the
  * owner only.
  *
  * @returns whether `work` ran

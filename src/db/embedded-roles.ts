@@ -1,28 +1,32 @@
 /**
- * The cluster's two roles, and what a server cannot do about them while it runs.
+ * The cluster's two roles, and how they are set up.
  *
- *   sluice_setup   superuser, has no password and so can never log in; PostgreSQL must have one
- *   sluice         logs in, owns its database, is otherwise nobody: reads no file, runs no program
+ *   sluice_setup   the superuser that every cluster must have; without a password, so it cannot log in
+ *   sluice         logs in and owns its database; cannot read files, run programs or create roles
  *
- * What takes a superuser is done by `postgres --single`: PostgreSQL without a server, on a cluster that
- * nobody else has, over standard input. Older versions made `sluice` the superuser; `demoteRole` changes
- * that, in two transactions that may be repeated.
+ * What needs a superuser is done in PostgreSQL's single-user mode (`postgres --single`), over standard
+ * input, while no server runs. Older versions made `sluice` the superuser; `demoteRole` upgrades their
+ * clusters, in two transactions that can be repeated.
  */
 import { OperatorError } from '../errors.ts';
 import type { Place } from './embedded-place.ts';
 import { oneLine, runProgram } from './embedded-process.ts';
 
 export const SETUP_ROLE = 'sluice_setup';
-/** The role that everything but the set-up is done by, and its database. */
+/** The role for everything but the set-up, and its database. */
 export const ROLE = 'sluice';
 export const DATABASE = 'sluice';
 
-/** A cluster that was not shut down recovers first; see START_TIMEOUT_MS. */
+/** Crash recovery comes first; as START_TIMEOUT_MS. */
 const ALONE_TIMEOUT_MS = 300_000;
-/** The first superuser has this number in every cluster, and cannot lose the right. */
+/** The bootstrap superuser's oid in every cluster; PostgreSQL does not let it lose the attribute. */
 const FIRST_ROLE_OID = 10;
 
-/** In a new cluster: one role, one database, and no way to log in as anybody else. */
+/**
+ * In a new cluster: creates the role and its database, and removes the superuser's password.
+ *
+ * @throws OperatorError with what PostgreSQL said
+ */
 export async function createRoleAndDatabase(
   place: Place,
   cluster: string,
@@ -32,8 +36,10 @@ export async function createRoleAndDatabase(
 }
 
 /**
- * In the cluster of an older version: its superuser `sluice` becomes `sluice_setup`, and a new, ordinary
- * `sluice` of the same password gets the database and all that is in it. Also when that was interrupted.
+ * In the cluster of an older version: renames its superuser `sluice` to `sluice_setup` and gives the database
+ * with all its objects to a new, ordinary `sluice` of the same password. Completes an interrupted upgrade.
+ *
+ * @throws OperatorError with what PostgreSQL said; the data is unchanged, and it can be called again
  */
 export async function demoteRole(place: Place, cluster: string, password: string): Promise<void> {
   await runAlone(place, cluster, 'postgres', [RENAME_SUPERUSER + roleStatements(password)]);
@@ -45,7 +51,7 @@ export async function demoteRole(place: Place, cluster: string, password: string
 
 const CREATE_DATABASE = `CREATE DATABASE ${DATABASE} OWNER ${ROLE};`;
 
-/** The superuser of old, renamed by another one, as nobody renames himself. */
+/** By a second superuser, because a session cannot rename its own role. */
 const RENAME_SUPERUSER = `
 DO $$
 BEGIN
@@ -74,8 +80,9 @@ ALTER ROLE ${SETUP_ROLE} PASSWORD NULL;`;
 }
 
 /**
- * Everything of the superuser's outside the system's schemas. REASSIGN OWNED refuses this role. Sequences
- * of a column go with their table. The database comes last and tells that all is done.
+ * Changes the owner of everything outside the system schemas; REASSIGN OWNED refuses the bootstrap
+ * superuser. Sequences of a column follow their table. The database's owner, changed in the same
+ * transaction, marks the upgrade as complete (`logIn`).
  */
 const GIVE_DATABASE = `
 DO $$
@@ -116,8 +123,8 @@ END $$;
 ALTER DATABASE ${DATABASE} OWNER TO ${ROLE};`;
 
 /**
- * Runs SQL as the superuser on a cluster that no server runs on. With `-j` a blank line ends an input, and
- * each is a transaction of its own; the first error ends it all.
+ * Runs SQL as the superuser on a cluster without a running server. Each element is one transaction (`-j`: a
+ * blank line ends it); the first error ends the run.
  *
  * @throws OperatorError with what PostgreSQL said
  */

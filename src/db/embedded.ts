@@ -136,9 +136,8 @@ async function startOwned(
 }
 
 /**
- * A cluster of an older version lets us in as its superuser, perhaps over a port: it is stopped, its role
- * becomes an ordinary one, and it is started again. Not under guests, who would lose their server; then it
- * stays as it is until the next start.
+ * Upgrades a cluster of an older version, where `sluice` is the superuser: stops its server, makes the role
+ * an ordinary one, starts the server again. Not while guests use the server; then the next start does it.
  */
 async function ensureOrdinary(
   place: Place,
@@ -154,11 +153,11 @@ async function ensureOrdinary(
   });
   if (!stopped) {
     log.warn(
-      'embedded PostgreSQL is in use as an older version left it; the next start changes that',
+      'embedded PostgreSQL: its role is a superuser and another process uses it; the next start upgrades it',
     );
     return { ...login, server };
   }
-  log.info(`embedded database in ${home}: its role is no superuser any more`);
+  log.info(`embedded database in ${home}: upgraded, its role is no longer a superuser`);
   const next = await launchServer(place, connectionsMax);
   return { ...(await logIn(home, next)), server: next };
 }
