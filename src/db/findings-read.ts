@@ -31,7 +31,7 @@ const FACTS = `
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
   f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
-/** The step's name holds matched text; of findings before migration 13 that is known of tools' names. */
+/** The step's name holds matched text; of findings before migration 10 that is known of tools' names. */
 export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
 const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",

@@ -43,7 +43,7 @@ export async function createWorkspaceAccount(
 }
 
 /**
- * Makes the account of an address what it should have been, where a version before migration 13 let
+ * Makes the account of an address what it should have been, where a version before migration 10 let
  * an invitation's link make it and no provider has shown the address since: an account of the
  * workspace of that link. What it has joined besides, it keeps.
  */

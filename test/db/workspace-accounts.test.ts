@@ -51,7 +51,7 @@ async function squat(email: string): Promise<{ workspaceId: number; user: User }
   return { workspaceId, user: await acceptNew(token, email, ATTACKER_PASSWORD) };
 }
 
-/** As a version before migration 13 made it: the address is the account's everywhere. */
+/** As a version before migration 10 made it: the address is the account's everywhere. */
 async function squatAsBefore(email: string): Promise<{ workspaceId: number; user: User }> {
   const made = await squat(email);
   await scratch.rows(
