@@ -100,7 +100,7 @@ export class RunEvaluation {
 
   /**
    * Does the next slice. It ends a little after `isOver` says so: once the step is taken apart, the
-   * text looked through or the pattern put to the text that was begun.
+   * text looked through or the rule put to the portion that was begun.
    * @returns true when the run has been evaluated
    */
   work(isOver: IsOver): boolean {

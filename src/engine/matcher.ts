@@ -68,8 +68,8 @@ export interface Matcher {
 /** The matching of one run, portion by portion. */
 export interface RunMatch {
   /**
-   * Matches the next texts. Yields where `isOver` says so: after a text is read and after a pattern
-   * was put to a text, so a slice exceeds its end by one text at most.
+   * Matches the next texts. Yields where `isOver` says so: after a text was looked through, and after a
+   * rule was put to the portion.
    * @param texts all texts of the next steps, in time order
    * @param hits receives the hits of this portion, in no order; `textIndex` counts in `texts`. When
    *   the generator is ended early (`return`), what was found by then.
@@ -232,13 +232,12 @@ class PortionedMatch implements RunMatch {
       const rule = rules[ruleIndex];
       const those = byRule[ruleIndex] ?? [];
       if (rule === undefined || those.length === 0 || !this.#isEnabled(ruleIndex)) continue;
-      const answer: Answer = { found: null, failure: null };
-      try {
-        if (rule.condition === 'any') yield* askAny(those, scope, answer, isOver);
-        else yield* askAll(those, portion, scope, this.#answers, answer, isOver);
-      } finally {
-        this.#note(ruleIndex, answer, hits);
-      }
+      const answer =
+        rule.condition === 'any'
+          ? askAny(those, scope)
+          : askAll(those, portion, scope, this.#answers);
+      this.#note(ruleIndex, answer, hits);
+      if (isOver()) yield;
     }
   }
 
@@ -329,12 +328,8 @@ function ask(question: Asked, placement: Placement, scope: Scope, answer: Answer
  * The hit of the earliest step, there of the first condition. Condition by condition over all
  * texts, not step by step: so that the automaton RE2 builds for a pattern stays in the cache.
  */
-function* askAny(
-  questions: readonly Asked[],
-  scope: Scope,
-  answer: Answer,
-  isOver: IsOver,
-): Generator<void, void> {
+function askAny(questions: readonly Asked[], scope: Scope): Answer {
+  const answer: Answer = { found: null, failure: null };
   let stepsBefore = Number.POSITIVE_INFINITY;
   for (const question of questions) {
     for (const placement of scope.placementsOf(question.index)) {
@@ -342,26 +337,24 @@ function* askAny(
       // The same text on another surface that the field reads: it was no hit there.
       if (placement.earlier.some((surface) => question.reads.has(surface))) continue;
       const found = ask(question, placement, scope, answer);
-      if (found !== null) {
-        answer.found = found;
-        stepsBefore = placement.step;
-      }
-      if (isOver()) yield;
+      if (found === null) continue;
+      answer.found = found;
+      stepsBefore = placement.step;
     }
   }
+  return answer;
 }
 
 /** The first step in which every condition hits, told by its first condition's hit. */
-function* askAll(
+function askAll(
   questions: readonly Asked[],
   run: PreparedRun,
   scope: Scope,
   answers: Map<Asked, Map<PreparedText, Found | null>>,
-  answer: Answer,
-  isOver: IsOver,
-): Generator<void, void> {
+): Answer {
+  const answer: Answer = { found: null, failure: null };
   // Every text of a step stands among the distinct ones: a condition that can hit none, hits none.
-  if (questions.some(({ index }) => !scope.mayHit(index))) return;
+  if (questions.some(({ index }) => !scope.mayHit(index))) return answer;
   const hitIn = (placements: readonly Placement[], question: Asked): Found | null => {
     const known = answers.get(question) ?? new Map<PreparedText, Found | null>();
     answers.set(question, known);
@@ -382,11 +375,7 @@ function* askAll(
       first ??= found;
       return found !== null;
     });
-    if (isComplete) {
-      answer.found = first;
-      answer.failure = null;
-      return;
-    }
-    if (isOver()) yield;
+    if (isComplete) return { found: first, failure: null };
   }
+  return answer;
 }
