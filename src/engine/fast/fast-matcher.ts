@@ -70,8 +70,8 @@ class NarrowedRun implements Scope {
   readonly #candidates = new Map<Buffer, Candidates>();
   /** question → where it may hit in the portion */
   #placements = new Map<number, Placement[]>();
-  /** questions that may hit in a portion so far */
-  readonly #everOpen = new Set<number>();
+  /** questions that may hit in a portion before it */
+  readonly #wereOpen = new Set<number>();
 
   constructor(prefilter: Prefilter, reads: Uint32Array, isAsked: (question: number) => boolean) {
     this.#prefilter = prefilter;
@@ -80,6 +80,7 @@ class NarrowedRun implements Scope {
   }
 
   *enter(portion: PreparedRun, isOver: IsOver): Generator<void, void> {
+    for (const question of this.#placements.keys()) this.#wereOpen.add(question);
     this.#placements = new Map();
     for (const [text, placements] of byText(portion.distinct)) {
       const standsOn = bitsOf(placements.map(({ surface }) => surface));
@@ -93,9 +94,8 @@ class NarrowedRun implements Scope {
       if (isOver()) yield;
     }
     // Text by text they came; in time order they are asked.
-    for (const [question, placements] of this.#placements) {
+    for (const placements of this.#placements.values()) {
       placements.sort((a, b) => a.textIndex - b.textIndex);
-      this.#everOpen.add(question);
     }
   }
 
@@ -125,7 +125,8 @@ class NarrowedRun implements Scope {
   placementsOf = (question: number): readonly Placement[] =>
     this.#placements.get(question) ?? NOWHERE;
 
-  mayHit = (question: number): boolean => this.#everOpen.has(question);
+  mayHit = (question: number): boolean =>
+    this.#placements.has(question) || this.#wereOpen.has(question);
 
   find = (question: number, pattern: Pattern, { bytes }: Reading): ByteRange | null => {
     const windows = this.#candidates.get(bytes)?.get(question);
