@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { completeRuns } from '../../src/db/complete-runs.ts';
+import type { Database } from '../../src/db/database.ts';
 import type { ClaimedRun } from '../../src/db/evaluation-queue.ts';
 import type { Severity } from '../../src/model.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
@@ -375,13 +376,19 @@ test('runs that were claimed before are alone on a thread of their own', async (
   expect(beside).toEqual([1, 1, 1, 1, 1, 1]);
 });
 
+/** A member of the database itself, whoever it is read through. */
+function memberOf(database: Database, key: string | symbol): unknown {
+  const value: unknown = Reflect.get(database, key);
+  return typeof value === 'function' ? value.bind(database) : value;
+}
+
 test('what cannot be told to the database is told once it is back', async () => {
   await insertRuns(1);
   let refused = 0;
   const flaky = new Proxy(scratch.database, {
     get: (target, key) =>
       key !== 'query'
-        ? Reflect.get(target, key)
+        ? memberOf(target, key)
         : async (text: string, values: unknown[]) => {
             if (text.includes('SET last_error') && ++refused <= 2) throw new Error('away');
             return await target.query(text, values);
@@ -403,7 +410,7 @@ const beforeEvery = (before: (text: string) => Promise<void>): typeof scratch.da
   new Proxy(scratch.database, {
     get: (target, key) =>
       key !== 'query'
-        ? Reflect.get(target, key)
+        ? memberOf(target, key)
         : async (text: string, values: unknown[]) => {
             await before(text);
             return await target.query(text, values);
@@ -479,9 +486,7 @@ test('a database that is away fails the pass and its probe, and nothing else', a
   let isAway = true;
   const flaky = new Proxy(scratch.database, {
     get: (target, key) =>
-      key !== 'query' || !isAway
-        ? Reflect.get(target, key)
-        : () => Promise.reject(new Error('away')),
+      key !== 'query' || !isAway ? memberOf(target, key) : () => Promise.reject(new Error('away')),
   });
   const pass = passOf(evaluated(), 2, flaky);
   pass.start();
