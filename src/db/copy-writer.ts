@@ -28,7 +28,10 @@ import { type RunTimes, type SettleAllowance, settleAllowance } from './run-time
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more fight for the same two cores. */
 const LANES = 2;
-/** A batch of the short lane: stored in some 50 ms (docs/decisions/0010-storage.md). */
+/**
+ * A batch of the short lane, and of any while several workspaces have rows to store: stored in some 50 ms
+ * instead of 300 (docs/decisions/0010-storage.md), which is what the others wait for.
+ */
 const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 const RETRY_AFTER_SECONDS = 1;
 /** Above the limit of a single statement, which a server in good health keeps by itself. */
@@ -138,6 +141,16 @@ export class CopyWriter {
     await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }
 
+  get #shortBatchBytesMax(): number {
+    return Math.min(SHORT_BATCH_BYTES_MAX, this.#batchBytesMax);
+  }
+
+  /** Do several workspaces have rows that wait or are being stored? */
+  get #isShared(): boolean {
+    const others = [...this.#running.keys()].filter((id) => !this.#waiting.has(id));
+    return this.#waiting.owners + others.length > 1;
+  }
+
   get #isIdle(): boolean {
     return this.#busyLanes === 0 && !this.#isShortLaneBusy && this.#waiting.size === 0;
   }
@@ -161,7 +174,11 @@ export class CopyWriter {
   /** Takes batches until nothing waits. Never rejects: every failure is answered to its callers. */
   async #runLane(): Promise<void> {
     this.#busyLanes += 1;
-    await this.#storeAll({ bytesMax: this.#batchBytesMax, hasLarge: true }, () => {
+    const portion = (): Portion => ({
+      bytesMax: this.#isShared ? this.#shortBatchBytesMax : this.#batchBytesMax,
+      hasLarge: true,
+    });
+    await this.#storeAll(portion, () => {
       this.#busyLanes -= 1;
     });
   }
@@ -169,22 +186,22 @@ export class CopyWriter {
   /** As `#runLane`, for workspaces without rows in a running batch; the others have theirs. */
   async #runShortLane(): Promise<void> {
     this.#isShortLaneBusy = true;
-    const portion = {
-      bytesMax: Math.min(SHORT_BATCH_BYTES_MAX, this.#batchBytesMax),
+    const portion = (): Portion => ({
+      bytesMax: this.#shortBatchBytesMax,
       hasLarge: false,
-      isLeftOut: (workspaceId: number) => this.#running.has(workspaceId),
-    };
+      isLeftOut: (workspaceId) => this.#running.has(workspaceId),
+    });
     await this.#storeAll(portion, () => {
       this.#isShortLaneBusy = false;
     });
   }
 
   /** @param end called in the turn that finds nothing to take: what is offered later wakes a lane */
-  async #storeAll(portion: Portion, end: () => void): Promise<void> {
+  async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
     // What arrives in the same turn of the event loop goes into the same batch.
     await new Promise(setImmediate);
     for (;;) {
-      const batch = this.#waiting.take(portion);
+      const batch = this.#waiting.take(portion());
       if (batch.length === 0) {
         end();
         break;

@@ -45,6 +45,11 @@ export class FairQueue<Item> {
     return this.#lines.size;
   }
 
+  /** Has an owner something waiting? */
+  has(owner: number): boolean {
+    return this.#lines.has(owner);
+  }
+
   add(owner: number, bytes: number, item: Item): void {
     const line = this.#lines.get(owner);
     if (line === undefined) {
