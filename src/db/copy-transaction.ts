@@ -6,6 +6,8 @@
  * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
  * never in a circle. Nothing is remembered as known before the commit.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import type { MetricRow, ResourceRow } from '../model.ts';
 import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
 import type { Connection } from './database.ts';
@@ -17,8 +19,10 @@ import { mergeDeltas, type RunDelta } from './run-delta.ts';
 import type { SettleAllowance } from './run-times.ts';
 import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
-/** Contents that are surely stored; past this many the set starts anew. */
+/** Contents that are surely stored; past this many the set is emptied. */
 const KNOWN_MAX = 100_000;
+/** Rows looked up or remembered in one turn of the event loop: a few milliseconds' worth. */
+const ROWS_PER_TURN = 2000;
 
 /** Remembers which resources and metrics are committed, so that they are sent once. */
 export class KnownContents {
@@ -49,14 +53,17 @@ interface OwnedMark extends SessionMark {
 }
 
 /** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
-function unknownRows<Row extends { readonly id: string }>(
+async function unknownRows<Row extends { readonly id: string }>(
   requests: readonly EncodedRequest[],
   pick: (request: EncodedRequest) => readonly Row[],
   known: KnownContents,
-): Owned<Row>[] {
+): Promise<Owned<Row>[]> {
   const found = new Map<string, Owned<Row>>();
+  let looked = 0;
   for (const request of requests) {
     for (const row of pick(request)) {
+      looked += 1;
+      if (looked % ROWS_PER_TURN === 0) await nextTurn();
       if (known.has(request.workspaceId, row.id)) continue;
       found.set(`${request.workspaceId}/${row.id}`, { workspaceId: request.workspaceId, row });
     }
@@ -226,9 +233,19 @@ export async function storeBatch(
   known: KnownContents,
   allowance: SettleAllowance | null = null,
 ): Promise<void> {
-  const resources = unknownRows(requests, (request) => request.resources, known);
-  const metrics = unknownRows(requests, (request) => request.metrics, known);
+  const resources = await unknownRows(requests, (request) => request.resources, known);
+  const metrics = await unknownRows(requests, (request) => request.metrics, known);
   await runPipeline(connection, stepsOf(requests, { resources, metrics, allowance }));
-  for (const { workspaceId, row } of resources) known.add(workspaceId, row.id);
-  for (const { workspaceId, row } of metrics) known.add(workspaceId, row.id);
+  await remember(resources, known);
+  await remember(metrics, known);
+}
+
+async function remember(
+  rows: readonly Owned<{ readonly id: string }>[],
+  known: KnownContents,
+): Promise<void> {
+  for (const [index, { workspaceId, row }] of rows.entries()) {
+    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
+    known.add(workspaceId, row.id);
+  }
 }

@@ -39,6 +39,6 @@ export function redirect(location: string, headers: HeaderList = []): Answer {
     contentType: 'text/plain; charset=utf-8',
     headers: [['location', location], ['cache-control', 'no-store'], ...headers],
     // Not empty: an answer without a body ends its connection (`unsent-answers.ts`).
-    body: `See ${location}\n`,
+    body: 'See the address in the Location header.\n',
   };
 }
