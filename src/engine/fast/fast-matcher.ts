@@ -80,8 +80,10 @@ class NarrowedRun implements Scope {
   }
 
   *enter(portion: PreparedRun, isOver: IsOver): Generator<void, void> {
-    for (const question of this.#placements.keys()) this.#wereOpen.add(question);
-    this.#placements = new Map();
+    if (this.#placements.size > 0) {
+      for (const question of this.#placements.keys()) this.#wereOpen.add(question);
+      this.#placements = new Map();
+    }
     for (const [text, placements] of byText(portion.distinct)) {
       const standsOn = bitsOf(placements.map(({ surface }) => surface));
       const asked = (question: number) =>
@@ -122,16 +124,18 @@ class NarrowedRun implements Scope {
     return this.#placements.keys();
   }
 
-  placementsOf = (question: number): readonly Placement[] =>
-    this.#placements.get(question) ?? NOWHERE;
+  placementsOf(question: number): readonly Placement[] {
+    return this.#placements.get(question) ?? NOWHERE;
+  }
 
-  mayHit = (question: number): boolean =>
-    this.#placements.has(question) || this.#wereOpen.has(question);
+  mayHit(question: number): boolean {
+    return this.#placements.has(question) || this.#wereOpen.has(question);
+  }
 
-  find = (question: number, pattern: Pattern, { bytes }: Reading): ByteRange | null => {
+  find(question: number, pattern: Pattern, { bytes }: Reading): ByteRange | null {
     const windows = this.#candidates.get(bytes)?.get(question);
     return windows === undefined ? null : findWithin(pattern, bytes, windows);
-  };
+  }
 }
 
 function bitsOf(surfaces: readonly Surface[]): number {
