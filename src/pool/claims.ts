@@ -8,7 +8,7 @@
  *       │                              └─ failed together: apart ──► one by one, on the spare thread
  *       └── given back, released: at once, or before the next claim when the database is away
  *
- * All is handed out by turns of workspaces (fair-queue.ts), and little is kept: what has waited here for
+ * All is handed out by turns of workspaces (run-queue.ts), and little is kept: what has waited here for
  * a second goes back, so that the next claim may choose among all that is due.
  */
 import { ClaimTurns } from '../db/claim-turns.ts';
@@ -25,8 +25,8 @@ import type { RunTimes } from '../db/run-times.ts';
 import { applySessionMarks } from '../db/session-runs.ts';
 import type { Rule, Snapshot } from '../model.ts';
 import type { Events } from '../observe/events.ts';
-import { FairQueue } from './fair-queue.ts';
 import { ruleSetOf } from './rule-set.ts';
+import { RunQueue } from './run-queue.ts';
 import {
   type EvaluateTask,
   LONG_RUNS_PER_THREAD,
@@ -88,9 +88,9 @@ export class Claims {
   readonly #deps: ClaimsDependencies;
   readonly #settings: RunTimes;
   readonly #turns = new ClaimTurns();
-  readonly #quick = new FairQueue<WaitingRun>();
-  readonly #long = new FairQueue<WaitingRun>();
-  readonly #apart = new FairQueue<WaitingRun>();
+  readonly #quick = new RunQueue<WaitingRun>();
+  readonly #long = new RunQueue<WaitingRun>();
+  readonly #apart = new RunQueue<WaitingRun>();
   /** workspaces whose runs took long, and when the last of them was found to; `performance.now()` */
   readonly #slow = new Map<number, number>();
   /** quick tasks of slow workspaces and of all others are handed out in turn */

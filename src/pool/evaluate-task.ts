@@ -1,7 +1,7 @@
 /**
  * One task in a worker: its runs read in one query, matched one by one in slices, stored in one
  * statement. Several tasks are under way in a thread; one of them matches, the others wait for the
- * database or for their turn (turns.ts):
+ * database or for their turn (slice-scheduler.ts):
  *
  *   quick 1   read ▒▒▒ match ██████ store ▒▒
  *   quick 2        read ▒▒▒ ······· match ██ ·· ███ store ▒▒
@@ -20,6 +20,7 @@ import type { Matcher } from '../engine/matcher.ts';
 import { runFactsOf } from '../engine/run-facts.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
+import { createFlow, type Flow, type Mutex } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
 import type {
   EvaluateTask,
@@ -28,7 +29,6 @@ import type {
   WorkerSettings,
   WorkspaceRules,
 } from './tasks.ts';
-import { createFlow, type Flow, type Mutex } from './turns.ts';
 
 /** CPU time of a run in a quick task; half a megabyte of ordinary text. */
 const QUICK_RUN_CPU_MS = 100;

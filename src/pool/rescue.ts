@@ -15,10 +15,10 @@ import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import { type Evaluation, RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher.ts';
 import type { Step } from '../model.ts';
+import { createFlow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
 import type { Trail, WorkerSettings, WorkspaceRules } from './tasks.ts';
 import { enterGroup, isThrough, leaveGroups } from './trail.ts';
-import { createFlow } from './turns.ts';
 
 export interface RescueDependencies extends SliceDependencies {
   readonly database: Database;

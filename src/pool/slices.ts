@@ -3,15 +3,15 @@
  * (thread-cpu.ts), until it is done or has used up its CPU time.
  */
 import type { RunEvaluation } from '../engine/evaluate.ts';
+import type { Flow, SliceScheduler } from './slice-scheduler.ts';
 import type { ThreadClock, ThreadPulse } from './thread-cpu.ts';
-import type { Flow, Turns } from './turns.ts';
 
 /** A slice is over after this long, and the text or pattern begun: others have waited so long. */
 const SLICE_MS = 50;
 
 /** What slices are taken from. */
 export interface SliceDependencies {
-  readonly turns: Turns;
+  readonly scheduler: SliceScheduler;
   readonly cpuMs: ThreadClock;
   readonly pulse: ThreadPulse;
 }
@@ -27,7 +27,7 @@ export async function workInSlices(
   evaluation: RunEvaluation,
   flow: Flow,
   cpuMaxMs: number,
-  { turns, cpuMs, pulse }: SliceDependencies,
+  { scheduler, cpuMs, pulse }: SliceDependencies,
 ): Promise<boolean> {
   let usedMs = 0;
   const slice = (): boolean => {
@@ -42,7 +42,7 @@ export async function workInSlices(
     }
   };
   for (;;) {
-    const isDone = await turns.take(flow, slice);
+    const isDone = await scheduler.take(flow, slice);
     if (isDone || usedMs >= cpuMaxMs) return isDone;
   }
 }

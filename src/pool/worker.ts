@@ -9,6 +9,7 @@ import { createDatabase } from '../db/database.ts';
 import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
 import { createPatternCompiler } from '../engine/pattern.ts';
 import { evaluateTask, type Workshop } from './evaluate-task.ts';
+import { createFlow, Mutex, SliceScheduler } from './slice-scheduler.ts';
 import {
   CONNECTIONS_PER_THREAD,
   type EvaluateTask,
@@ -16,7 +17,6 @@ import {
   type WorkerSettings,
 } from './tasks.ts';
 import { createThreadClock, ThreadPulse } from './thread-cpu.ts';
-import { createFlow, Mutex, Turns } from './turns.ts';
 
 /** `nice`: where cores are short, taking requests in goes first. */
 const PRIORITY = 10;
@@ -43,7 +43,7 @@ function workshopOf({ settings, pulse }: WorkerData): Workshop {
       connectionLost: () => {},
     }),
     matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
-    turns: new Turns(),
+    scheduler: new SliceScheduler(),
     quick: createFlow(QUICK_WEIGHT),
     quickTasks: new Mutex(),
     cpuMs: createThreadClock(),

@@ -11,7 +11,7 @@ export interface QueuedRun {
   readonly steps: number;
 }
 
-export class FairQueue<Run extends QueuedRun> {
+export class RunQueue<Run extends QueuedRun> {
   /** by workspace; the first of them is next */
   #runs = new Map<number, Run[]>();
   #size = 0;

@@ -1,7 +1,7 @@
 /** In which order claimed runs are handed out. */
 import { expect, test } from 'vitest';
 
-import { FairQueue } from '../../src/pool/fair-queue.ts';
+import { RunQueue } from '../../src/pool/run-queue.ts';
 
 interface Run {
   readonly workspaceId: number;
@@ -14,8 +14,8 @@ const run = (name: string, steps = 1): Run => ({
   steps,
   name,
 });
-function queueOf(...runs: Run[]): FairQueue<Run> {
-  const queue = new FairQueue<Run>();
+function queueOf(...runs: Run[]): RunQueue<Run> {
+  const queue = new RunQueue<Run>();
   for (const one of runs) queue.push(one);
   return queue;
 }

@@ -9,7 +9,7 @@
 export interface Flow {
   /** of two flows that always want to compute, the one of twice the weight gets twice the time */
   readonly weight: number;
-  /** time it has had, for its weight; `Turns` counts */
+  /** time it has had, for its weight; `SliceScheduler` counts */
   reachedMs: number;
 }
 
@@ -22,7 +22,7 @@ interface Waiting {
   readonly run: () => void;
 }
 
-export class Turns {
+export class SliceScheduler {
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
   /** where the flow of the last slice was when it began: one that comes back begins here */

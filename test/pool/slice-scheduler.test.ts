@@ -1,7 +1,7 @@
 /** Who computes next: shares of time, whatever is asked for and in which order. */
 import { expect, test } from 'vitest';
 
-import { createFlow, type Flow, Mutex, Turns } from '../../src/pool/turns.ts';
+import { createFlow, type Flow, Mutex, SliceScheduler } from '../../src/pool/slice-scheduler.ts';
 
 const SLICE_MS = 2;
 
@@ -12,14 +12,14 @@ function compute(): void {
 
 /** Takes slice after slice until `isOver`, and notes each. */
 async function work(
-  turns: Turns,
+  scheduler: SliceScheduler,
   flow: Flow,
   name: string,
   noted: string[],
   isOver: () => boolean,
 ) {
   while (!isOver()) {
-    await turns.take(flow, () => {
+    await scheduler.take(flow, () => {
       noted.push(name);
       compute();
     });
@@ -27,12 +27,12 @@ async function work(
 }
 
 test('a flow of three times the weight gets three times the time', async () => {
-  const turns = new Turns();
+  const scheduler = new SliceScheduler();
   const noted: string[] = [];
   const isOver = () => noted.length >= 80;
   await Promise.all([
-    work(turns, createFlow(1), 'long', noted, isOver),
-    work(turns, createFlow(3), 'quick', noted, isOver),
+    work(scheduler, createFlow(1), 'long', noted, isOver),
+    work(scheduler, createFlow(3), 'quick', noted, isOver),
   ]);
   const quick = noted.filter((name) => name === 'quick').length;
   expect(quick).toBeGreaterThan(50);
@@ -40,15 +40,15 @@ test('a flow of three times the weight gets three times the time', async () => {
 });
 
 test('a flow that comes later waits for one slice, and takes nothing for the time before', async () => {
-  const turns = new Turns();
+  const scheduler = new SliceScheduler();
   const noted: string[] = [];
-  const long = work(turns, createFlow(1), 'long', noted, () => noted.length >= 60);
+  const long = work(scheduler, createFlow(1), 'long', noted, () => noted.length >= 60);
   while (noted.length < 20) await new Promise(setImmediate);
   const before = noted.length;
   const late = createFlow(1);
-  await turns.take(late, () => noted.push('late'));
+  await scheduler.take(late, () => noted.push('late'));
   expect(noted.indexOf('late') - before).toBeLessThanOrEqual(1);
-  const second = work(turns, late, 'late', noted, () => noted.length >= 60);
+  const second = work(scheduler, late, 'late', noted, () => noted.length >= 60);
   await Promise.all([long, second]);
   const rest = noted.slice(before);
   const share = rest.filter((name) => name === 'late').length / rest.length;
@@ -57,19 +57,19 @@ test('a flow that comes later waits for one slice, and takes nothing for the tim
 });
 
 test('input and output are served between slices', async () => {
-  const turns = new Turns();
+  const scheduler = new SliceScheduler();
   const noted: string[] = [];
   setImmediate(() => noted.push('served'));
-  await work(turns, createFlow(1), 'slice', noted, () => noted.length >= 5);
+  await work(scheduler, createFlow(1), 'slice', noted, () => noted.length >= 5);
   expect(noted.indexOf('served')).toBeLessThanOrEqual(1);
 });
 
 test('what fails in a slice is its own affair', async () => {
-  const turns = new Turns();
-  const failing = turns.take(createFlow(1), () => {
+  const scheduler = new SliceScheduler();
+  const failing = scheduler.take(createFlow(1), () => {
     throw new Error('mine');
   });
-  const other = turns.take(createFlow(1), () => 'done');
+  const other = scheduler.take(createFlow(1), () => 'done');
   await expect(failing).rejects.toThrow('mine');
   expect(await other).toBe('done');
 });
