@@ -19,6 +19,8 @@ const UNDECODED_BYTES_MAX = 32 * 1024 * 1024;
 const WAIT_MS = 4000;
 /** Bodies of a workspace that may wait; more are refused at once. */
 const WAITING_MAX = 1000;
+/** How often waiting bodies look for room that another thread has given back, of which nothing is heard here. */
+const LOOK_MS = 50;
 
 /** A body that may be read. */
 export interface AdmittedBody extends ByteAccount {
@@ -43,6 +45,8 @@ export class BodyGate {
   readonly #undecoded = new Map<number, number>();
   /** by workspace, in order; none is empty */
   readonly #waiting = new Map<number, Waiting[]>();
+  /** runs while bodies wait */
+  #look: NodeJS.Timeout | null = null;
 
   constructor(budget: ByteBudget, settings: BodyGateSettings = {}) {
     this.#budget = budget;
@@ -78,7 +82,7 @@ export class BodyGate {
     const release = (): void => {
       decoded();
       account.release();
-      for (const id of [...this.#waiting.keys()]) this.#wake(id);
+      this.#wakeAll();
     };
     return { reserve: account.reserve, decoded, release };
   }
@@ -107,12 +111,26 @@ export class BodyGate {
       const line = this.#waiting.get(workspaceId) ?? [];
       line.push(waiting);
       this.#waiting.set(workspaceId, line);
+      this.#lookLater();
       const timer = setTimeout(() => {
         line.splice(line.indexOf(waiting), 1);
         if (line.length === 0) this.#waiting.delete(workspaceId);
         reject(noRoom());
       }, this.#settings.waitMs);
     });
+  }
+
+  #lookLater(): void {
+    if (this.#look !== null || this.#waiting.size === 0) return;
+    this.#look = setTimeout(() => {
+      this.#look = null;
+      this.#wakeAll();
+      this.#lookLater();
+    }, LOOK_MS);
+  }
+
+  #wakeAll(): void {
+    for (const workspaceId of [...this.#waiting.keys()]) this.#wake(workspaceId);
   }
 
   #wake(workspaceId: number): void {

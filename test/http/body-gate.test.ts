@@ -1,7 +1,7 @@
 /** Which bodies may be read: with room and little to decode at once, else in order, for a while. */
 import { expect, test } from 'vitest';
 import { BodyGate } from '../../src/http/body-gate.ts';
-import { ByteBudget } from '../../src/http/byte-budget.ts';
+import { ByteBudget, OwnByteCount } from '../../src/http/byte-budget.ts';
 
 const LONG_MS = 60_000;
 
@@ -60,4 +60,14 @@ test('what waits too long, or among too many, is refused, and those behind it ar
   const later = enter(1, 'd', 10);
   first.release();
   (await later).release();
+});
+
+test('room that another thread gives back is found', async () => {
+  const shared = new OwnByteCount();
+  const elsewhere = new ByteBudget(1000, shared).open(2);
+  expect(elsewhere.reserve(1000)).toBe(true);
+  const gate = new BodyGate(new ByteBudget(1000, shared), { waitMs: LONG_MS });
+  const waiting = gate.enter(1, 500);
+  elsewhere.release();
+  (await waiting).release();
 });
