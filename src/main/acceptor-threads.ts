@@ -31,8 +31,8 @@ const OPEN_LIMIT_MS = 120_000;
 const LISTEN_LIMIT_MS = 10_000;
 /** A thread may be in the middle of a large body. */
 const DRAIN_LIMIT_MS = 10_000;
-/** A thread's own steps of stopping: requests 30 s, and five of 15 s. */
-const STOP_LIMIT_MS = 105_000;
+/** A thread's own steps of stopping: requests 30 s, and seven of 15 s. */
+const STOP_LIMIT_MS = 135_000;
 const END_LIMIT_MS = 5000;
 /** What asks for metrics gives up after some ten seconds. */
 const METRICS_LIMIT_MS = 3000;
