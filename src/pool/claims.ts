@@ -57,6 +57,11 @@ const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
  * waits for them.
  */
 const SLOW_FOR_MS = 10_000;
+/**
+ * While so many runs wait to go alone, none that was claimed before is claimed: one of them may end the
+ * process, and each that waits here would lose an attempt with it.
+ */
+const APART_WAITING_MAX = 16;
 /** What could not be told to the database is kept until it is back; past this, leases run out. */
 const OWED_MAX = 100;
 /** After session marks could not be applied: so that claims do not wait for them every time. */
@@ -308,7 +313,8 @@ export class Claims {
       await this.giveUp();
       await this.#applyMarks();
       const { settleMs, timeoutMs } = this.#settings;
-      const settings = { settleMs, timeoutMs, limit, retries: threads };
+      const retries = this.#apart.size < APART_WAITING_MAX ? threads : 0;
+      const settings = { settleMs, timeoutMs, limit, retries };
       const runs = await claimRuns(database, settings, this.#turns);
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.

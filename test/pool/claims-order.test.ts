@@ -166,3 +166,13 @@ test('stopping gives everything back', async () => {
     { attempts: 0, lease_until: null },
   ]);
 });
+
+test('few of the runs that were claimed before wait here to go alone, however many are due', async () => {
+  await insertRuns(1, 60);
+  await scratch.database.query('UPDATE runs SET attempts = 1');
+  for (let claim = 0; claim < 40; claim += 1) expect(await claims.next()).toBeNull();
+  expect(claims.waiting).toHaveLength(16);
+  expect(claims.nextApart()?.runs).toHaveLength(1);
+  expect(await claims.next()).toBeNull();
+  expect(claims.waiting).toHaveLength(16);
+});
