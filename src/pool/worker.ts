@@ -23,6 +23,12 @@ const PRIORITY = 10;
 /** Where both want the thread, runs that may be short get three times the time of a long one. */
 const QUICK_WEIGHT = 3;
 
+/**
+ * A task waits this long for a connection: longer than the statement of another task may take (32 s),
+ * which is no reason to take the database for away.
+ */
+const CONNECTION_WAIT_MS = 35_000;
+
 /** What a thread is given when it starts. */
 export interface WorkerData {
   readonly settings: WorkerSettings;
@@ -39,9 +45,12 @@ function workshopOf({ settings, pulse }: WorkerData): Workshop {
   workshop = {
     // A lost idle connection needs no words here: the next query makes a new one or fails and says
     // so.
-    database: createDatabase(settings.databaseUrl, CONNECTIONS_PER_THREAD, {
-      connectionLost: () => {},
-    }),
+    database: createDatabase(
+      settings.databaseUrl,
+      CONNECTIONS_PER_THREAD,
+      { connectionLost: () => {} },
+      { waitMs: CONNECTION_WAIT_MS },
+    ),
     matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
     scheduler: new SliceScheduler(),
     quick: createFlow(QUICK_WEIGHT),
