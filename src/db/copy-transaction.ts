@@ -13,6 +13,7 @@ import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
 import type { Connection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
+import { inKeyOrder, orderedKey } from './ordered-key.ts';
 import { type Copy, runPipeline, type Statement } from './pipeline.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
@@ -28,13 +29,14 @@ const ROWS_PER_TURN = 2000;
 export class KnownContents {
   readonly #ids = new Set<string>();
 
-  has(workspaceId: number, id: string): boolean {
-    return this.#ids.has(`${workspaceId}/${id}`);
+  /** @param key of `orderedKey` */
+  has(key: string): boolean {
+    return this.#ids.has(key);
   }
 
-  add(workspaceId: number, id: string): void {
+  add(key: string): void {
     if (this.#ids.size >= KNOWN_MAX) this.#ids.clear();
-    this.#ids.add(`${workspaceId}/${id}`);
+    this.#ids.add(key);
   }
 
   /** Call when tables may have lost rows, for one after the database came back. */
@@ -64,13 +66,11 @@ async function unknownRows<Row extends { readonly id: string }>(
     for (const row of pick(request)) {
       looked += 1;
       if (looked % ROWS_PER_TURN === 0) await nextTurn();
-      if (known.has(request.workspaceId, row.id)) continue;
-      found.set(`${request.workspaceId}/${row.id}`, { workspaceId: request.workspaceId, row });
+      const key = orderedKey(request.workspaceId, row.id);
+      if (!known.has(key)) found.set(key, { workspaceId: request.workspaceId, row });
     }
   }
-  return [...found.values()].sort(
-    (a, b) => a.workspaceId - b.workspaceId || (a.row.id < b.row.id ? -1 : 1),
-  );
+  return inKeyOrder(found);
 }
 
 function insertResources(rows: readonly Owned<ResourceRow>[]): Statement {
@@ -246,6 +246,6 @@ async function remember(
 ): Promise<void> {
   for (const [index, { workspaceId, row }] of rows.entries()) {
     if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
-    known.add(workspaceId, row.id);
+    known.add(orderedKey(workspaceId, row.id));
   }
 }

@@ -9,6 +9,7 @@ import { SluiceError } from '../errors.ts';
 import type { DecodedRequest, Hex16, Int64, LogRow, SpanRow } from '../model.ts';
 import { isLess } from './int64.ts';
 import type { LogRun } from './log-runs.ts';
+import { inKeyOrder, orderedKey } from './ordered-key.ts';
 
 export interface RunDelta {
   readonly workspaceId: number;
@@ -182,13 +183,11 @@ export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[]
   const merged: RunDeltas = new Map();
   for (const list of lists) {
     for (const delta of list) {
-      const key = `${delta.workspaceId}/${delta.runId}`;
+      const key = orderedKey(delta.workspaceId, delta.runId);
       const known = merged.get(key);
       if (known === undefined) merged.set(key, { ...delta });
       else merge(known, delta);
     }
   }
-  return [...merged.values()].sort(
-    (a, b) => a.workspaceId - b.workspaceId || (a.runId < b.runId ? -1 : 1),
-  );
+  return inKeyOrder(merged);
 }

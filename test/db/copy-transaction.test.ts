@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { type EncodedRequest, encodeRequest } from '../../src/db/encoded-request.ts';
+import { orderedKey } from '../../src/db/ordered-key.ts';
 import { ensureDay } from '../../src/db/partitions.ts';
 import type { DecodedRequest } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
@@ -69,7 +70,7 @@ test('resources and metrics are stored once per workspace, whole', async () => {
   const known = new KnownContents();
   const inWorkspaces = [1, 1, 2].map((workspace) => encode(fields, workspace));
   await store(inWorkspaces, known);
-  expect([1, 2, 3].map((workspace) => known.has(workspace, RESOURCE_ID))).toEqual([
+  expect([1, 2, 3].map((workspace) => known.has(orderedKey(workspace, RESOURCE_ID)))).toEqual([
     true,
     true,
     false,
