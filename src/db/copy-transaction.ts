@@ -14,7 +14,7 @@ import type { Connection } from './database.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
 import { inKeyOrder, orderedKey } from './ordered-key.ts';
-import { type Copy, runPipeline, type Statement } from './pipeline.ts';
+import { type Copy, NEXT_TURN, runPipeline, type Statement, type Step } from './pipeline.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
 import type { SettleAllowance } from './run-times.ts';
@@ -197,6 +197,9 @@ const metricCharacters = ({ row }: Owned<MetricRow>): number =>
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
 
+/** Rows whose sorting, some milliseconds, has a turn of the event loop to itself. */
+const SORTED_BESIDE_MAX = 2000;
+
 interface BatchContents {
   /** not stored yet */
   readonly resources: readonly Owned<ResourceRow>[];
@@ -208,7 +211,8 @@ interface BatchContents {
 function* stepsOf(
   requests: readonly EncodedRequest[],
   { resources, metrics, allowance }: BatchContents,
-): Generator<Statement | Copy, void> {
+): Generator<Step, void> {
+  if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
   for (const rows of rowGroups(resources, resourceCharacters)) yield insertResources(rows);
   for (const rows of rowGroups(metrics, metricCharacters)) yield insertMetrics(rows);
   for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests);
@@ -216,7 +220,10 @@ function* stepsOf(
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
   );
   for (const rows of rowGroups(marks)) yield insertSessionMarks(rows);
+  const areMany = requests.reduce((sum, { runs }) => sum + runs.length, 0) > SORTED_BESIDE_MAX;
+  if (areMany) yield NEXT_TURN;
   const deltas = mergeDeltas(requests.map(({ runs }) => runs));
+  if (areMany) yield NEXT_TURN;
   for (const rows of rowGroups(deltas, runCharacters)) yield upsertRuns(rows, allowance);
 }
 

@@ -11,7 +11,7 @@
  * must not store later on what has been refused by then.
  *
  * Parameters are turned into text a little at a time: steps may be made one by one as they are sent, and
- * past `TURN_CHARACTERS` the rest waits for the event loop's next round.
+ * past `TURN_CHARACTERS`, or where a step says so, the rest waits for the event loop's next round.
  */
 import { Buffer } from 'node:buffer';
 import type pg from 'pg';
@@ -34,6 +34,12 @@ export interface Copy {
   readonly pieces: readonly Buffer[];
 }
 
+/** What follows is made and sent in the event loop's next round. */
+export const NEXT_TURN = { isNextTurn: true } as const;
+
+/** What a pipeline is made of. */
+export type Step = Statement | Copy | typeof NEXT_TURN;
+
 /** PostgreSQL's frontend/backend protocol, message formats: CopyData and CopyDone. */
 const COPY_DATA = 0x64;
 const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4]);
@@ -49,8 +55,6 @@ const TIMEOUT_MS = 60_000;
 
 /** The statements that a connection has surely prepared. */
 const prepared = new WeakMap<pg.Connection, Set<string>>();
-
-type Step = Statement | Copy;
 
 /** What `pg` asks of a query of one's own; it calls these by name. */
 class Pipeline implements pg.Submittable {
@@ -107,6 +111,7 @@ class Pipeline implements pg.Submittable {
     while (characters < TURN_CHARACTERS) {
       const next = this.#hasFailed ? null : this.#steps.next();
       if (next === null || next.done === true) return true;
+      if ('isNextTurn' in next.value) return false;
       if ('copy' in next.value) sendCopy(connection, next.value);
       else characters += sendStatement(connection, next.value, this.#names);
     }
@@ -190,10 +195,7 @@ function cellLiteral(cell: Cell): string {
  * @throws what PostgreSQL says of the first step that fails; the transaction is then still open and the
  *   caller rolls back or drops the connection
  */
-export async function runPipeline(
-  connection: Connection,
-  steps: Iterable<Statement | Copy>,
-): Promise<void> {
+export async function runPipeline(connection: Connection, steps: Iterable<Step>): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const settle = (error: Error | null) => (error === null ? resolve() : reject(error));
     connection.query(new Pipeline(steps, settle));
