@@ -108,6 +108,8 @@ export class Claims {
   #owed: (() => Promise<void>)[] = [];
   #claiming: Promise<void> | null = null;
   #isOpen = false;
+  /** more runs that were claimed before may be due than the last claim took */
+  #hasRetries = false;
   /** runs released with a lost attempt since `takeReleased` */
   #released = 0;
   /** what the database last answered with, when that was an error */
@@ -195,6 +197,11 @@ export class Claims {
   /** The next run that goes alone. */
   nextApart(): EvaluateTask | null {
     const run = this.#isOpen ? this.#apart.takeOne(() => true) : null;
+    if (run !== null && this.#apart.size === 0 && this.#hasRetries) {
+      // A claim takes few of them, and is begun by a lane for quick tasks.
+      this.#hasRetries = false;
+      this.#deps.onWaiting('quick');
+    }
     return this.#taskOf(run === null ? [] : [run], 'apart');
   }
 
@@ -316,6 +323,7 @@ export class Claims {
       const retries = this.#apart.size < APART_WAITING_MAX ? threads : 0;
       const settings = { settleMs, timeoutMs, limit, retries };
       const runs = await claimRuns(database, settings, this.#turns);
+      this.#hasRetries = retries === 0 || runs.some(({ attempt }) => attempt > 1);
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.
       if (this.#isOpen) this.#failure = null;

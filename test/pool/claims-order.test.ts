@@ -176,3 +176,16 @@ test('few of the runs that were claimed before wait here to go alone, however ma
   expect(await claims.next()).toBeNull();
   expect(claims.waiting).toHaveLength(16);
 });
+
+test('while more of those are due, the last that is taken has quick lanes claim again', async () => {
+  await insertRuns(1, 2);
+  await scratch.database.query('UPDATE runs SET attempts = 1');
+  const wakes: TaskPace[][] = [];
+  for (let claim = 0; claim < 3; claim += 1) {
+    expect(await claims.next()).toBeNull();
+    told = [];
+    claims.nextApart();
+    wakes.push([...told]);
+  }
+  expect(wakes).toEqual([['quick'], ['quick'], []]);
+});
