@@ -60,8 +60,8 @@ const RUN_BYTES = 256;
 const MARK_BYTES = 128;
 const CONTENT_BYTES = 256;
 /**
- * UTF-16 units of the resources, scopes and metrics of a request: they go to PostgreSQL as parameters of one
- * statement, which is written in one turn of the event loop.
+ * UTF-16 units of the resources, scopes and metrics of a request: a single row of this many is still made into
+ * parameters in one turn of the event loop (`row-groups.ts` splits many).
  */
 const ORIGIN_UNITS_MAX = 4 * 1024 * 1024;
 /** A string takes up to two bytes per character. */
@@ -85,8 +85,7 @@ function encodeRows<Row>(
 /**
  * What a request holds in memory while it waits: its rows, and what is stored beside them.
  *
- * @throws {SluiceError} `body_too_large` when its resources, scopes and metrics hold more text than one statement
- *   may carry
+ * @throws {SluiceError} `body_too_large` when its resources, scopes and metrics hold more text than is taken
  */
 export function heldBytes({
   chunks,

@@ -85,7 +85,8 @@ interface Removal {
 }
 
 /**
- * Removes the excerpts, and the names of steps that are matched text, of the newest findings older than `$2`, `$3` (null: of all). The workspace's
+ * Removes the excerpts, and the names of steps that are matched text, of the newest findings older than
+ * `$2`, `$3` (null: of all). The workspace's
  * row is locked, so that redaction cannot be switched off while its excerpts go; the findings are
  * locked in one order, so that two who remove at once do not lock each other out.
  */

@@ -1,6 +1,6 @@
 /**
- * A body that is sent while it is made, at its reader's pace. Beside `exchange.ts`, which makes and
- * ends it, the only file that touches a uWebSockets.js response.
+ * A body that is sent while it is made, at its reader's pace. `exchange.ts` makes and ends it; beside
+ * that and `unsent-answers.ts` the only file that writes to a uWebSockets.js response.
  *
  *   made ──first slice──► sending ──last chunk──► ended by the exchange
  *                            └──client gone, chunks fail, too slow──► cut: the transfer is broken

@@ -4,8 +4,8 @@
  * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
  * workers, pass → what takes requests, on this thread or on several → listeners. Nothing listens
  * before everything behind it works.
- * Stop: no new connections → requests under way → key use → writer → pass → workers → database; each
- * step has a time limit.
+ * Stop: no new connections → requests under way → key use → decoder of large bodies → writer → pass →
+ * workers → database; each step has a time limit.
  */
 import type { Config } from '../config.ts';
 import { DatabaseClock } from '../db/database-clock.ts';

@@ -5,11 +5,10 @@
  *                                  │                 ▲───────────────────────────────┘
  *                                  └ nothing due: the lane closes
  *
- * Lanes share the runs claimed (claims.ts) and take them task by task (lane.ts): of each thread one for
- * quick tasks and one for long runs, and one for runs that go alone on a thread of their own. So no run
- * waits behind a long one. What was claimed is always evaluated, released, given
- * back, or left to its lease when the database is away. Any number of processes may do this over one
- * database.
+ * Lanes share the runs claimed (claims.ts) and take them task by task (lane.ts): each thread has one lane
+ * for quick tasks and one for long runs, and the spare thread has one for runs that go alone. So no run
+ * waits behind a long one. What was claimed is always evaluated, released, given back, or left to its
+ * lease when the database is away. Any number of processes may do this over one database.
  */
 import type { Database } from '../db/database.ts';
 import { renewLeases } from '../db/evaluation-queue.ts';

@@ -49,7 +49,7 @@ export interface WorkspaceRules extends RuleSet {
 }
 
 /**
- * quick: runs read and stored together, each for a short time; who needs longer goes on as a long one.
+ * quick: runs read and stored together, each for a short time; one that needs longer becomes a long one.
  * long: one run, in slices beside everything else. apart: one run that was claimed before, or failed
  * with others, alone on a thread of its own.
  */
