@@ -17,8 +17,11 @@ const UNDECODED_BYTES_MAX = 32 * 1024 * 1024;
  * below the 10 s that exporters wait.
  */
 const WAIT_MS = 4000;
-/** Bodies of a workspace that may wait; more are refused at once. */
-const WAITING_MAX = 1000;
+/**
+ * Bodies of a workspace that may wait; more are refused at once. Each may have brought the 512 KiB with its
+ * head that uWebSockets.js reads at a time, and those are in no budget.
+ */
+const WAITING_MAX = 256;
 /** How often waiting bodies look for room that another thread has given back, of which nothing is heard here. */
 const LOOK_MS = 50;
 
