@@ -27,7 +27,7 @@ const COPY_BYTES = 2 * MIB;
 const NO_RELEASE = (): void => {};
 
 export interface LargeBodiesSettings {
-  /** bodies that wait for the thread; more are refused */
+  /** bodies that wait for the thread; more are refused, those of the workspace with the most first */
   readonly waitingMax: number;
   /** how long a body waits before it is refused */
   readonly waitMs: number;
@@ -49,6 +49,7 @@ const SETTINGS: LargeBodiesSettings = {
 
 interface Waiter {
   readonly begin: () => void;
+  readonly refuse: () => void;
 }
 
 export class LargeBodies {
@@ -112,20 +113,32 @@ export class LargeBodies {
       return;
     }
     const { waitingMax, waitMs } = this.#settings;
-    if (this.#waitingCount >= waitingMax) throw tooManyWait();
+    if (this.#waitingCount >= waitingMax && !this.#makePlace(workspaceId)) throw tooManyWait();
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.#leave(workspaceId, waiter);
-        reject(tooManyWait());
-      }, waitMs);
       const begin = (): void => {
         clearTimeout(timer);
         resolve();
       };
-      const waiter = { begin };
+      const refuse = (): void => {
+        clearTimeout(timer);
+        this.#leave(workspaceId, waiter);
+        reject(tooManyWait());
+      };
+      const timer = setTimeout(refuse, waitMs);
+      const waiter = { begin, refuse };
       this.#waiting.set(workspaceId, [...(this.#waiting.get(workspaceId) ?? []), waiter]);
       this.#waitingCount += 1;
     });
+  }
+
+  /** Among too many, the workspace with the most loses its last place to one with fewer. */
+  #makePlace(workspaceId: number): boolean {
+    const own = this.#waiting.get(workspaceId)?.length ?? 0;
+    let most: readonly Waiter[] = [];
+    for (const line of this.#waiting.values()) if (line.length > most.length) most = line;
+    if (most.length <= own + 1) return false;
+    most.at(-1)?.refuse();
+    return true;
   }
 
   #leave(workspaceId: number, waiter: Waiter): void {

@@ -213,6 +213,15 @@ describe('a body is refused', () => {
     expect(await bodies.decode('traces', body, contextOf())).toMatchObject({ ok: true });
   });
 
+  test('when too many wait, of the workspace that has the most', async () => {
+    open({ waitingMax: 2 });
+    const [first, second, third, other] = [1, 1, 1, 2].map((id) =>
+      bodies.decode('traces', body, contextOf(id)),
+    );
+    await expect(third).rejects.toMatchObject({ code: 'overloaded' });
+    for (const decoded of [first, second, other]) expect(await decoded).toMatchObject({ ok: true });
+  });
+
   test('when it takes too long, and the next one is decoded by another thread', async () => {
     open({ decodeMs: 1 });
     const refused = bodies.decode('traces', body, contextOf());
