@@ -79,7 +79,7 @@ describe('a workspace with one due run', () => {
     expect(countBy(await owners())).toEqual({ 1: 15, 2: 1, 3: 1 });
   });
 
-  test('waits for one turn of those that flood, however many these are', async () => {
+  test('waits for one turn of the workspaces that flood, however many they are', async () => {
     await insert([1, 40], { runs: 100, age: 5000 });
     await insert([41, 41]);
     await insert([42, 90], { runs: 100, age: 5000 });
@@ -136,14 +136,14 @@ describe('a claim', () => {
     expect(await owners()).toHaveLength(SETTINGS.limit);
   });
 
-  test('serves thousands of workspaces, each once, before it serves anybody again', async () => {
+  test('serves thousands of workspaces, each once, before it serves any of them again', async () => {
     await insert([1, 2000], { runs: 2 });
     const seen: number[] = [];
     while (seen.length < 2000) seen.push(...(await owners()));
     expect(new Set(seen).size).toBe(2000);
   });
 
-  test('takes all there is in the end, whatever there is', async () => {
+  test('takes all there is in the end', async () => {
     const backlog = fc.record({
       workspace: fc.integer({ min: 1, max: 700 }),
       runs: fc.integer({ min: 1, max: 90 }),
@@ -200,7 +200,7 @@ describe('a claim', () => {
 describe('sharing out', () => {
   const wishes = fc.array(fc.nat(50), { minLength: 1, maxLength: 20 });
 
-  test('gives all there is, or all that is wanted, and nobody more than wanted', () => {
+  test('gives out all there is or all that is wanted, and to nobody more than wanted', () => {
     fc.assert(
       fc.property(fc.nat(300), wishes, fc.nat(19), (amount, wanted, first) => {
         const shares = shareOut(amount, wanted, first % wanted.length);
@@ -209,7 +209,7 @@ describe('sharing out', () => {
         for (const [index, share] of shares.entries()) {
           expect(share).toBeLessThanOrEqual(wanted[index] ?? 0);
         }
-        // Whoever got less than wanted got as much as anybody, but for the remainder.
+        // An owner that got less than it wanted got as much as any other, except for the remainder.
         const least = Math.min(
           ...shares.filter((share, index) => share < (wanted[index] ?? 0)),
           Number.POSITIVE_INFINITY,

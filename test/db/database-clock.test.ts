@@ -23,7 +23,7 @@ const byPostgres = async (): Promise<number> => {
   return Number(row?.now) * 1000;
 };
 
-test('lies between two readings of its own, and goes on between them', async () => {
+test('lies between two readings of its own, and advances between them', async () => {
   const { clock, told } = clockOf(0, scratch.database);
   const before = await byPostgres();
   await clock.read();
@@ -38,7 +38,7 @@ test('lies between two readings of its own, and goes on between them', async () 
 });
 
 test.each([3 * 86_400_000, -3 * 86_400_000])(
-  'a process that is %d ms ahead is told so, once, and is not followed',
+  'a process clock that is %d ms off is reported once and not used',
   async (aheadMs) => {
     const { clock, told } = clockOf(aheadMs, scratch.database);
     await clock.read();

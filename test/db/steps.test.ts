@@ -367,7 +367,7 @@ describe('several runs at once', () => {
     expect(await namesOf(all, 1)).toEqual([['1', 0]]);
   });
 
-  test('a run that is too large by itself is told, and takes no room from the others', async () => {
+  test('a run that is too large by itself is reported, and takes no room from the others', async () => {
     const large = JSON.stringify({ k: 'x'.repeat(1000) });
     await store({ spans: [span(1, 'a', large), span(2, 'b'), span(3, 'c', large), span(4, 'd')] });
     const all = [run(1), run(2), run(3), run(4)];
@@ -377,7 +377,7 @@ describe('several runs at once', () => {
     expect(await namesOf([run(3)], 100)).toEqual([['c', 0]]);
   });
 
-  test('how many bytes a run has is told', async () => {
+  test('the number of bytes of each run is returned', async () => {
     await store({ spans: [span(1, 'abc', '{"k":1}'), span(1, 'd')] });
     const [read] = await readStepsOfRuns(scratch.database, [run(1)]);
     expect(read?.bytes).toBe('abcd{"k":1}{}'.length);

@@ -24,7 +24,7 @@ const SOURCES = ['src', 'bin', 'corpus', 'docs', 'tsconfig.json', 'tsconfig.buil
   'CHANGELOG.md',
 ]);
 
-describe('a temporary folder in which somebody else waits', () => {
+describe('a temporary folder that another user has prepared', () => {
   let folder: string;
   let marker: string;
   let database: TestDatabase;

@@ -94,7 +94,7 @@ test('bodies that a workspace has announced leave room for others, and one more 
   }
 });
 
-test('reads that wait for a lock keep nobody else from the database', async () => {
+test('reads that wait for a lock do not keep other work from the database', async () => {
   const { server, keys, databaseUrl } = gateway;
   const holder = new pg.Client({ connectionString: databaseUrl });
   await holder.connect();

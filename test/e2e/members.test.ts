@@ -124,7 +124,7 @@ describe('whether an address has an account elsewhere', () => {
   }
 
   test.each([true, false])(
-    'is told to nobody who invites it or has the link (form: %s)',
+    'is not disclosed to an inviting admin or a holder of the link (form: %s)',
     async (byForm) => {
       const elsewhere = (await gateway.addWorkspace(`elsewhere-${byForm}`)).id;
       const suffix = byForm ? 'form' : 'api';

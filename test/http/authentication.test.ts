@@ -288,7 +288,7 @@ describe('a key that is looked up again', () => {
 });
 
 describe('invented keys', () => {
-  test('of 700 connections hold up no sender that is known', async () => {
+  test('on 700 connections do not hold up a known sender', async () => {
     await authenticate(`Bearer ${AGENT_KEY}`, 'agent', '198.51.100.9');
     const answer = holdLookups();
     flood((number) => `192.0.2.${number % 256}`);

@@ -85,7 +85,7 @@ describe('a header that comes twice', () => {
     await refused(`${headOf('/read', lines)}${HIDDEN}`);
   });
 
-  test('is told as google.rpc.Status where exporters send', async () => {
+  test('is answered with a google.rpc.Status on the paths of exporters', async () => {
     const answer = await refused(headOf('/ingest', ['Host: a', 'Host: b']));
     expect(answer).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
     expect(answer).toMatch(/\r\n\r\n{"code":3,"message":"The header host may come only once\."/);

@@ -88,7 +88,7 @@ test.each([
   await expect(probe()).rejects.toThrow(problem);
 });
 
-test('a check that cannot be made is told and repeated, and raises no alarm', async () => {
+test('a check that fails to run is reported and repeated, without an alarm', async () => {
   renameSync(manifestPath, join(folder, 'away'));
   // Reading a folder fails as a broken disk does: it says nothing about the file.
   mkdirSync(manifestPath);
