@@ -1,7 +1,8 @@
 /**
- * What runs inside the thread that decodes large bodies: one at a time, at once, as `decodeRequest` does.
- * What a record's session and prompt mean is known to the thread that takes requests and asked of it
- * (`decode-words.ts`). An exception nobody expected ends this thread; `large-bodies.ts` starts another.
+ * The entry point of the thread that decodes large bodies, one at a time and without pauses, as
+ * `decodeRequest` does. Only the thread that takes requests knows sessions and their prompts, so they are
+ * looked up there (`decode-messages.ts`). An unexpected exception ends this thread; `large-bodies.ts`
+ * starts another.
  */
 import { parentPort } from 'node:worker_threads';
 
@@ -23,43 +24,43 @@ import { SluiceError } from '../errors.ts';
 import type { LogRow } from '../model.ts';
 import {
   type FromDecodeThread,
-  type Lists,
   PART_ITEMS_MAX,
+  type StoredLists,
   type ToDecodeThread,
-} from './decode-words.ts';
+} from './decode-messages.ts';
 import { parsePlainly, type ReadyRequest, scanOrNull } from './request-decoder.ts';
 
-/** UTF-16 units of the items of one message, unless it is one item. */
+/** Most UTF-16 units in one message; a single item may have more. */
 const PART_UNITS_MAX = 512 * 1024;
 
 type Order = Extract<ToDecodeThread, { kind: 'decode' }>;
 type Port = NonNullable<typeof parentPort>;
 
-/** One end of the conversation. */
+/** This thread's end of the message exchange. */
 class Conversation {
   readonly #port: Port;
-  #answered: (word: ToDecodeThread) => void = () => {};
+  #onReply: (message: ToDecodeThread) => void = () => {};
 
   constructor(port: Port, onOrder: (order: Order) => void) {
     this.#port = port;
-    port.on('message', (word: ToDecodeThread) => {
-      if (word.kind === 'decode') onOrder(word);
-      else this.#answered(word);
+    port.on('message', (message: ToDecodeThread) => {
+      if (message.kind === 'decode') onOrder(message);
+      else this.#onReply(message);
     });
   }
 
-  say(word: FromDecodeThread, transfer: readonly ArrayBuffer[] = []): void {
-    this.#port.postMessage(word, transfer);
+  send(message: FromDecodeThread, transfer: readonly ArrayBuffer[] = []): void {
+    this.#port.postMessage(message, transfer);
   }
 
-  async ask(
-    word: FromDecodeThread,
+  async request(
+    message: FromDecodeThread,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<ToDecodeThread> {
     const answer = new Promise<ToDecodeThread>((resolve) => {
-      this.#answered = resolve;
+      this.#onReply = resolve;
     });
-    this.say(word, transfer);
+    this.send(message, transfer);
     return await answer;
   }
 }
@@ -75,7 +76,7 @@ function recordOf({ session, timeUnixNano, observedUnixNano }: SessionRecord): S
   return { session, timeUnixNano, observedUnixNano };
 }
 
-/** `LogRuns.assign`, asked of the thread that knows the sessions. */
+/** As `LogRuns.assign`, by messages to the thread that knows the sessions. */
 async function assignRuns(
   logs: readonly LogRow[],
   conversation: Conversation,
@@ -84,12 +85,12 @@ async function assignRuns(
   const parts = slices(named).map((part) => part.map(recordOf));
   const marks: SessionMark[] = [];
   for (const records of parts) {
-    const answer = await conversation.ask({ kind: 'marks', records });
+    const answer = await conversation.request({ kind: 'marks', records });
     if (answer.kind === 'marks') marks.push(...answer.marks);
   }
   const runs = new Map<LogRow, LogRun>();
   for (const [part, records] of parts.entries()) {
-    const answer = await conversation.ask({ kind: 'runs', records });
+    const answer = await conversation.request({ kind: 'runs', records });
     if (answer.kind !== 'runs') continue;
     for (const [index, run] of answer.runs.entries()) {
       const log = named[part * PART_ITEMS_MAX + index];
@@ -99,7 +100,7 @@ async function assignRuns(
   return { runs, marks: neededMarks(marks) };
 }
 
-/** The rows of a body, or the word that says why it has none. */
+/** The rows of a body, or the reply that says why there are none. */
 async function decode(
   { signal, body: bytes, workspaceId, arrivedAtMs }: Order,
   conversation: Conversation,
@@ -115,10 +116,15 @@ async function decode(
   return { signal, rejections, replacedCharacters, encoded };
 }
 
-const EMPTY: Lists = { resources: [], metrics: [], runs: [], sessionMarks: [] };
+const EMPTY: StoredLists = { resources: [], metrics: [], runs: [], sessionMarks: [] };
 
-/** The lists in parts, each small enough to be taken apart in a few milliseconds. */
-function* partsOf({ resources, metrics, runs, sessionMarks }: EncodedRequest): Generator<Lists> {
+/** The lists in parts, each small enough to be deserialized in a few milliseconds. */
+function* partsOf({
+  resources,
+  metrics,
+  runs,
+  sessionMarks,
+}: EncodedRequest): Generator<StoredLists> {
   for (const part of slices(runs)) yield { ...EMPTY, runs: part };
   for (const part of slices(sessionMarks)) yield { ...EMPTY, sessionMarks: part };
   for (const part of bySize(resources, unitsOfResource)) yield { ...EMPTY, resources: part };
@@ -141,14 +147,14 @@ function* bySize<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Gener
   if (part.length > 0) yield part;
 }
 
-/** A chunk in memory of its own, which can be given away. */
+/** A chunk in an ArrayBuffer of its own, which can be transferred. */
 function ownBytes(chunk: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = chunk;
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   return isOwn ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(chunk);
 }
 
-/** Decodes a body and tells what became of it. A rejection nobody expected ends the thread. */
+/** Decodes a body and sends the result. An unexpected rejection ends the thread. */
 async function answer(order: Order, conversation: Conversation): Promise<void> {
   let decoded: ReadyRequest | FromDecodeThread;
   try {
@@ -158,18 +164,18 @@ async function answer(order: Order, conversation: Conversation): Promise<void> {
     decoded = { kind: 'refused', code: error.code, message: error.message };
   }
   if ('kind' in decoded) {
-    conversation.say(decoded);
+    conversation.send(decoded);
     return;
   }
   const { rejections, replacedCharacters, encoded } = decoded;
   const chunks = new Map([...encoded.chunks].map(([table, chunk]) => [table, ownBytes(chunk)]));
   const { rows, bytes } = encoded;
   const buffers = [...chunks.values()].map(({ buffer }) => buffer);
-  const said = { kind: 'rows', rejections, replacedCharacters, chunks, rows, bytes } as const;
-  await conversation.ask(said, buffers);
+  const reply = { kind: 'rows', rejections, replacedCharacters, chunks, rows, bytes } as const;
+  await conversation.request(reply, buffers);
   encoded.release();
-  for (const lists of partsOf(encoded)) await conversation.ask({ kind: 'list', lists });
-  conversation.say({ kind: 'end' });
+  for (const lists of partsOf(encoded)) await conversation.request({ kind: 'list', lists });
+  conversation.send({ kind: 'end' });
 }
 
 if (parentPort === null) throw new Error('decode-thread.ts runs in a worker thread only');

@@ -1,12 +1,12 @@
 /**
- * Decodes bodies that would hold the event loop on a thread of its own: those above 128 KiB that are left to the
- * plain way, and those with a record above 256 KiB. One at a time, workspaces in turn.
+ * Decodes bodies that would block the event loop, on a separate thread: bodies above 128 KiB that cannot
+ * be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
  *
  *   decode ─► waits (5 s, 32 bodies) ─► copied to the thread ─► decoded (60 s) ─► rows
  *               503                        started when there is none ─► ended when idle for 30 s
  *
- * The thread's memory is bounded: a body that would take more ends it, and is refused; the next one gets a
- * new thread. What was decoded crosses in parts (`decode-words.ts`).
+ * The thread's memory is bounded: a body that needs more ends the thread and is refused; the next body
+ * gets a new thread. The result is sent in parts (`decode-messages.ts`).
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -15,14 +15,14 @@ import { Worker } from 'node:worker_threads';
 import type { TelemetryTable } from '../db/table-layouts.ts';
 import { SluiceError } from '../errors.ts';
 import type { Signal } from '../model.ts';
-import type { FromDecodeThread, Lists, ToDecodeThread } from './decode-words.ts';
+import type { FromDecodeThread, StoredLists, ToDecodeThread } from './decode-messages.ts';
 import type { ReadyResult, RequestContext } from './request-decoder.ts';
 import { withinLimit } from './time-limit.ts';
 
-/** What was built, also where a test runs this file from its source (decision 0014). */
+/** The built file, even when a test runs this file from source (decision 0014). */
 const ENTRY = fileURLToPath(new URL('../../dist/main/decode-thread.js', import.meta.url));
 const MIB = 1024 * 1024;
-/** Copied to the thread before the next look at the sockets: about a millisecond's worth. */
+/** Bytes copied in one turn of the event loop: about a millisecond. */
 const COPY_BYTES = 2 * MIB;
 const NO_RELEASE = (): void => {};
 
@@ -31,11 +31,11 @@ export interface LargeBodiesSettings {
   readonly waitingMax: number;
   /** how long a body waits before it is refused */
   readonly waitMs: number;
-  /** how long the decoding of one may take; the slowest that was found, 64 MiB of keys, takes 9 s */
+  /** how long decoding a body may take; the slowest known body, 64 MiB of keys, takes 9 s */
   readonly decodeMs: number;
   /** V8's heap of the thread, in MiB */
   readonly heapMib: number;
-  /** the thread ends when nothing came for so long, and its memory with it */
+  /** the thread ends after this long without a body, which frees its memory */
   readonly idleMs: number;
 }
 
@@ -54,21 +54,23 @@ interface Waiter {
 
 export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
-  /** by workspace, the next one's first */
+  /** by workspace, in the order of their turns */
   readonly #waiting = new Map<number, Waiter[]>();
   #waitingCount = 0;
   #isBusy = false;
   #isClosed = false;
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | undefined;
-  #answered: { resolve: (word: FromDecodeThread) => void; reject: (error: Error) => void } | null =
-    null;
+  #onReply: {
+    resolve: (message: FromDecodeThread) => void;
+    reject: (error: Error) => void;
+  } | null = null;
 
   constructor(settings: Partial<LargeBodiesSettings> = {}) {
     this.#settings = { ...SETTINGS, ...settings };
   }
 
-  /** Is there a thread at the moment? */
+  /** Whether there is a thread at the moment. */
   get isRunning(): boolean {
     return this.#worker !== null;
   }
@@ -76,9 +78,9 @@ export class LargeBodies {
   /**
    * Decodes a body.
    *
-   * @param body read until this is settled
-   * @throws {SluiceError} `overloaded`, `shutting_down`, or `body_too_large` when it holds too much, or takes
-   *   too much time or memory; any other error is not about the body
+   * @param body must not change until the promise settles
+   * @throws {SluiceError} `overloaded`, `shutting_down`, or `body_too_large` when the body holds too much
+   *   or takes too much time or memory; any other error is not the body's fault
    */
   async decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
     await this.#turn(context.workspaceId);
@@ -89,16 +91,16 @@ export class LargeBodies {
       return await withinLimit(this.#decode(signal, body, context), decodeMs);
     } catch (error) {
       if (error instanceof SluiceError) throw error;
-      // The thread has died, or is in the middle of something.
+      // The thread has ended or is still busy with this body.
       await this.#end();
-      if (performance.now() >= endsAtMs) throw tooDear('time', error);
-      throw isOutOfMemory(error) ? tooDear('memory', error) : error;
+      if (performance.now() >= endsAtMs) throw tooCostly('time', error);
+      throw isOutOfMemory(error) ? tooCostly('memory', error) : error;
     } finally {
       this.#next();
     }
   }
 
-  /** Refuses what waits and what comes, and ends the thread. */
+  /** Refuses waiting and new bodies, and ends the thread. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#idle);
@@ -148,7 +150,7 @@ export class LargeBodies {
     this.#waitingCount -= 1;
   }
 
-  /** Begins the next body: of the workspace whose last one was longest ago. */
+  /** Starts the next body: that of the workspace whose last turn was longest ago. */
   #next(): void {
     for (const [workspaceId, [first, ...others]] of this.#waiting) {
       this.#waiting.delete(workspaceId);
@@ -165,28 +167,34 @@ export class LargeBodies {
     const { workspaceId, arrivedAtMs, logRuns } = context;
     const bytes = await copyOf(body);
     const order = { kind: 'decode', signal, body: bytes, workspaceId, arrivedAtMs } as const;
-    let word = await this.#ask(order, [bytes.buffer]);
+    let message = await this.#request(order, [bytes.buffer]);
     for (;;) {
-      switch (word.kind) {
+      switch (message.kind) {
         case 'marks':
-          word = await this.#ask({ ...word, marks: logRuns.marksOf(word.records, workspaceId) });
+          message = await this.#request({
+            ...message,
+            marks: logRuns.marksOf(message.records, workspaceId),
+          });
           break;
         case 'runs':
-          word = await this.#ask({ ...word, runs: logRuns.runsOf(word.records, workspaceId) });
+          message = await this.#request({
+            ...message,
+            runs: logRuns.runsOf(message.records, workspaceId),
+          });
           break;
         case 'rows':
-          return { ok: true, request: await this.#take(word, signal, context) };
+          return { ok: true, request: await this.#take(message, signal, context) };
         case 'undecodable':
-          return { ok: false, message: word.message, path: word.path };
+          return { ok: false, message: message.message, path: message.path };
         case 'refused':
-          throw new SluiceError(word.code, word.message);
+          throw new SluiceError(message.code, message.message);
         default:
-          throw new Error(`the decode thread said ${word.kind} out of turn`);
+          throw new Error(`unexpected message from the decode thread: ${message.kind}`);
       }
     }
   }
 
-  /** Puts together what comes in parts. */
+  /** Assembles the result from its parts. */
   async #take(
     { rejections, replacedCharacters, ...row }: Extract<FromDecodeThread, { kind: 'rows' }>,
     signal: Signal,
@@ -203,46 +211,46 @@ export class LargeBodies {
     return { signal, rejections, replacedCharacters, encoded };
   }
 
-  async #lists(): Promise<Lists> {
-    const resources: Lists['resources'][number][] = [];
-    const metrics: Lists['metrics'][number][] = [];
-    const runs: Lists['runs'][number][] = [];
-    const sessionMarks: Lists['sessionMarks'][number][] = [];
+  async #lists(): Promise<StoredLists> {
+    const resources: StoredLists['resources'][number][] = [];
+    const metrics: StoredLists['metrics'][number][] = [];
+    const runs: StoredLists['runs'][number][] = [];
+    const sessionMarks: StoredLists['sessionMarks'][number][] = [];
     for (;;) {
-      const word = await this.#ask({ kind: 'more' });
-      if (word.kind !== 'list') return { resources, metrics, runs, sessionMarks };
-      resources.push(...word.lists.resources);
-      metrics.push(...word.lists.metrics);
-      runs.push(...word.lists.runs);
-      sessionMarks.push(...word.lists.sessionMarks);
+      const message = await this.#request({ kind: 'more' });
+      if (message.kind !== 'list') return { resources, metrics, runs, sessionMarks };
+      resources.push(...message.lists.resources);
+      metrics.push(...message.lists.metrics);
+      runs.push(...message.lists.runs);
+      sessionMarks.push(...message.lists.sessionMarks);
     }
   }
 
-  /** Says a word and waits for the answer. */
-  async #ask(word: ToDecodeThread, transfer: readonly ArrayBuffer[] = []) {
+  /** Sends a message and waits for the reply. */
+  async #request(message: ToDecodeThread, transfer: readonly ArrayBuffer[] = []) {
     if (this.#isClosed) throw new SluiceError('shutting_down', 'The server is shutting down.');
     this.#worker ??= this.#start();
     const worker = this.#worker;
     return await new Promise<FromDecodeThread>((resolve, reject) => {
-      this.#answered = { resolve, reject };
-      worker.postMessage(word, transfer);
+      this.#onReply = { resolve, reject };
+      worker.postMessage(message, transfer);
     });
   }
 
   #start(): Worker {
     const resourceLimits = { maxOldGenerationSizeMb: this.#settings.heapMib };
-    // Nothing of the parent's arguments: they are for its own thread.
+    // The parent's arguments apply to its own thread only.
     const worker = new Worker(ENTRY, { execArgv: [], name: 'decode', resourceLimits });
     worker.unref();
     const isCurrent = (): boolean => this.#worker === worker;
-    worker.on('message', (word: FromDecodeThread) => this.#answered?.resolve(word));
+    worker.on('message', (message: FromDecodeThread) => this.#onReply?.resolve(message));
     worker.on('error', (error) => {
-      if (isCurrent()) this.#answered?.reject(error);
+      if (isCurrent()) this.#onReply?.reject(error);
     });
     worker.on('exit', (code) => {
       if (!isCurrent()) return;
       this.#worker = null;
-      this.#answered?.reject(new Error(`the decode thread ended with ${code}`));
+      this.#onReply?.reject(new Error(`the decode thread ended with ${code}`));
     });
     return worker;
   }
@@ -250,8 +258,8 @@ export class LargeBodies {
   async #end(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;
-    this.#answered?.reject(new Error('the decode thread was ended'));
-    this.#answered = null;
+    this.#onReply?.reject(new Error('the decode thread was ended'));
+    this.#onReply = null;
     await worker?.terminate();
   }
 }
@@ -273,10 +281,10 @@ function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && Reflect.get(error, 'code') === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
-/** Bodies above this have a thread of their own, so that others wait for less than a second. */
+/** Bodies above this use a second thread, so that smaller ones wait less than a second. */
 const GIANT_BYTES = 4 * MIB;
 
-/** Two threads, for large bodies and for giant ones. */
+/** Two threads: for large bodies, and for giant ones. */
 export function createLargeBodies(): Pick<LargeBodies, 'decode' | 'close'> {
   const large = new LargeBodies();
   const giant = new LargeBodies();
@@ -289,8 +297,8 @@ export function createLargeBodies(): Pick<LargeBodies, 'decode' | 'close'> {
   };
 }
 
-/** Sent again it would cost the same again. */
-function tooDear(what: 'time' | 'memory', cause: unknown): SluiceError {
-  const message = `The body takes more ${what} to decode than there is for one; send smaller batches.`;
+/** Not retryable: the same body would take as much again. */
+function tooCostly(what: 'time' | 'memory', cause: unknown): SluiceError {
+  const message = `Decoding the body takes too much ${what}; send smaller batches.`;
   return new SluiceError('body_too_large', message, { cause });
 }

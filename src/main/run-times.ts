@@ -1,4 +1,4 @@
-/** The times of runs, out of the settings. */
+/** The settings that decide when a run is due. */
 import type { Config } from '../config.ts';
 import type { RunTimes } from '../db/run-times.ts';
 

@@ -1,12 +1,12 @@
 /**
- * What the thread that decodes large bodies and the thread that takes requests say to each other, one word at
- * a time, each an answer to the one before:
+ * The messages between the thread that takes requests and the thread that decodes large bodies. Each
+ * message is the reply to the one before:
  *
  *   decode ─► refused │ undecodable
  *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► list)… more ─► end
  *
- * Whatever grows with the number of records crosses in parts, because taking a message apart holds the event
- * loop: half a million runs in one took it a second.
+ * Everything that grows with the number of records is sent in parts, because deserializing a message
+ * blocks the event loop: half a million runs in one message took a second.
  */
 import type { EncodedRequest } from '../db/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/log-runs.ts';
@@ -14,11 +14,11 @@ import type { TelemetryTable } from '../db/table-layouts.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Rejection, Signal } from '../model.ts';
 
-/** Items of one message. */
+/** Most items in one message. */
 export const PART_ITEMS_MAX = 500;
 
-/** What is stored beside rows, or the next part of it. */
-export type Lists = Pick<EncodedRequest, 'resources' | 'metrics' | 'runs' | 'sessionMarks'>;
+/** What is stored in addition to the rows, or the next part of it. */
+export type StoredLists = Pick<EncodedRequest, 'resources' | 'metrics' | 'runs' | 'sessionMarks'>;
 
 export type ToDecodeThread =
   | {
@@ -35,7 +35,7 @@ export type ToDecodeThread =
 export type FromDecodeThread =
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'undecodable'; readonly message: string; readonly path: string }
-  /** records that name a session: what they say of its course, and which runs they belong to */
+  /** records that name a session: first the marks they make, then the runs they belong to */
   | { readonly kind: 'marks'; readonly records: readonly SessionRecord[] }
   | { readonly kind: 'runs'; readonly records: readonly SessionRecord[] }
   | {
@@ -46,5 +46,5 @@ export type FromDecodeThread =
       readonly rows: number;
       readonly bytes: number;
     }
-  | { readonly kind: 'list'; readonly lists: Lists }
+  | { readonly kind: 'list'; readonly lists: StoredLists }
   | { readonly kind: 'end' };
