@@ -1,25 +1,25 @@
 /**
- * Whose runs a claim takes. Workspaces come in turns, by their ids, and those that have due runs share
- * the claim equally; what one does not need goes to the others:
+ * Decides how many runs of which workspace a claim takes: round robin over workspaces, by id. Workspaces
+ * with due runs share the claim equally; what one does not need goes to the others:
  *
  *   last claim ended here ▼
  *             1 ─ 4 ─ 5 ─ 7 ─ 9 ─ 12 ─►  visited: those with runs waiting, and how many are due
  *
- * So a workspace with one due run waits for one turn of the others at most, however much they have. A
- * claim visits a bounded number of workspaces and counts a bounded number of runs, so that its cost
- * depends neither on what is waiting nor on how many workspaces there are. Each process has its own
- * place in the circle.
+ * So a workspace with one due run waits for at most one turn of the others, however large their backlog
+ * is. A claim visits a bounded number of workspaces and counts a bounded number of runs, so its cost
+ * depends neither on the backlog nor on the number of workspaces. Each process has its own position in
+ * the round.
  */
 import type { Database } from './database.ts';
 import { type DueKind, dueRuns, nextWorkspace } from './due-runs.ts';
 import type { RunTimes } from './run-times.ts';
 
 export interface ClaimSettings extends Pick<RunTimes, 'settleMs' | 'timeoutMs'> {
-  /** most runs claimed at once */
+  /** most runs of one claim */
   readonly limit: number;
   /**
-   * most of them that were claimed before. One that ends the process that evaluates it must not take
-   * a whole claim with it every time.
+   * most runs of one claim that were claimed before. A run that crashes the process must not take a whole
+   * claim with it every time.
    */
   readonly retries: number;
 }
@@ -30,22 +30,22 @@ export interface Turn extends Readonly<Record<DueKind, number>> {
 }
 
 interface Visit extends Turn {
-  /** how many workspaces the statement had visited with it */
+  /** number of workspaces visited so far, this one included */
   readonly visits: number;
 }
 
-/** Workspaces that one statement visits (about 7 µs each); without a due run the next one goes on. */
+/** Most workspaces that one statement visits (about 7 µs each); if none has a due run, another follows. */
 const VISITS_MAX = 500;
-/** Due runs counted for each run to claim: past this, there are workspaces enough to share a claim. */
+/** Due runs counted per run to claim; more are not needed to share a claim fairly. */
 const COUNTED_PER_RUN = 16;
-/** Workspaces with more due than they got, which are looked at again when a visit finds few. */
+/** Most workspaces remembered that got fewer runs than were due; used when a visit finds few. */
 const BEHIND_MAX = 16;
-/** A claim's share for timed out runs, rounded up. */
+/** Share of a claim for timed-out runs, rounded up. */
 const TIMED_OUT_SHARE = 1 / 4;
 const ID_MAX = 2 ** 31 - 1;
 
 const KINDS = ['timedOut', 'again', 'fresh'] as const;
-/** `$3` to `$5` bound what is counted of one workspace. */
+/** Parameters that bound how many runs of one workspace are counted. */
 const COUNTED: Readonly<Record<DueKind, string>> = {
   timedOut: '$3::int',
   again: '$4::int',
@@ -58,9 +58,9 @@ const each = (column: (kind: DueKind) => string): string => KINDS.map(column).jo
 const ALL = '"timedOut" + again + fresh';
 
 /**
- * Jumps from workspace to workspace, which costs the same however many runs lie between. For each kind
- * it knows the next workspace with such a run and whether its first is due, so that a workspace without
- * due runs costs one look into one index. OFFSET keeps each look from being repeated.
+ * A loose index scan: jumps from workspace to workspace, at the same cost however many runs lie between.
+ * For each kind it keeps the next workspace with such a run and whether its first run is due, so a
+ * workspace without due runs costs one index lookup. OFFSET 0 keeps the planner from repeating lookups.
  */
 const VISIT = `
   WITH RECURSIVE visited AS (
@@ -101,10 +101,10 @@ const isDue = (turn: Turn): boolean => total(turn) > 0;
 const sum = (amounts: readonly number[]): number => amounts.reduce((all, one) => all + one, 0);
 
 /**
- * Shares an amount out equally; what one cannot use goes to the others.
+ * Splits an amount equally (max-min fairness): what one cannot use goes to the others.
  *
- * @param wanted what each gets at most
- * @param first who is given first, and so one more of a remainder
+ * @param wanted the most that each gets
+ * @param first index of the one that is served first, and so gets one more of a remainder
  */
 export function shareOut(amount: number, wanted: readonly number[], first = 0): number[] {
   const shares = wanted.map(() => 0);
@@ -123,16 +123,16 @@ export function shareOut(amount: number, wanted: readonly number[], first = 0): 
   return shares;
 }
 
-/** Where one process is in the circle of workspaces. */
+/** One process's position in the round of workspaces. */
 export class ClaimTurns {
-  /** the workspace after which the next claim begins */
+  /** id of the workspace after which the next claim starts */
   #last = 0;
-  /** workspaces that had more due than they got */
+  /** workspaces that got fewer runs than were due */
   #behind: readonly number[] = [];
 
   /**
-   * How many runs to claim, and whose: timed out ones a quarter of the claim at most, rounded up; of
-   * those claimed before `retries`; the others are fresh.
+   * How many runs to claim from which workspaces: at most a quarter (rounded up) timed out, at most
+   * `retries` claimed before, the rest fresh.
    *
    * @returns in the order of turns; empty when nothing is due
    */
@@ -143,7 +143,7 @@ export class ClaimTurns {
     const { limit } = settings;
     const timedOut = shareOut(Math.ceil(limit * TIMED_OUT_SHARE), wanted('timedOut'));
     let left = limit - sum(timedOut);
-    // They are so few at a time that who is first must differ, or some would never be.
+    // Retries are so few per claim that a fixed order would starve the last workspaces.
     const first = Math.floor(Math.random() * visited.length);
     const again = shareOut(Math.min(settings.retries, left), wanted('again'), first);
     left -= sum(again);
@@ -158,7 +158,7 @@ export class ClaimTurns {
     return turns.filter(isDue);
   }
 
-  /** Whoever was not reached is the first next time. */
+  /** The first workspace that was not served starts the next claim. */
   #note(start: number, visited: readonly Turn[], turns: readonly Turn[]): void {
     const isUnserved = ({ timedOut, fresh }: Turn, index: number): boolean =>
       (timedOut > 0 && turns[index]?.timedOut === 0) || (fresh > 0 && turns[index]?.fresh === 0);
@@ -185,7 +185,7 @@ export class ClaimTurns {
       this.#last = after;
       if (sum(due.map(total)) >= runs || due.length >= workspaces) return found;
       if ((visited.at(-1)?.visits ?? 0) < VISITS_MAX) {
-        // Nobody is left up to there: the circle goes on with the first, or is complete.
+        // The end of the range: start over at the first workspace, or the round is complete.
         this.#last = 0;
         if (start === 0 || upTo === start) return found;
         [after, upTo] = [0, start];
@@ -196,7 +196,7 @@ export class ClaimTurns {
     }
   }
 
-  /** Where few are due, those that were left with more than they got make a claim worth it. */
+  /** When few runs are due, adds workspaces that got too few runs before. */
   async #addBehind(
     database: Database,
     settings: ClaimSettings,
@@ -222,7 +222,7 @@ async function visit(
     timeoutMs,
     timedOutMax,
     retries,
-    // One more, which says that there is more.
+    // One more than the limit shows that there are more.
     limit + 1,
     ...values,
   ]);

@@ -1,17 +1,18 @@
 /**
- * PostgreSQL's clock, here: by it a row arrives, a day's partition is chosen, and retention drops.
+ * PostgreSQL's clock in this process. It decides a row's arrival time, its daily partition, and what
+ * retention drops.
  *
- * Runs take their arrival from `now()`, and their steps are looked for on the days around it. Were
- * rows filed by this process's own clock, one that is days off would put them where nobody looks.
- * Asking for every request would cost a round trip: so the clock is read now and then, and a monotonic
- * one counts on from there, which nobody can set.
+ * A run's arrival is PostgreSQL's `now()`, and its steps are looked up on the days around it. If rows were
+ * stored by this process's own clock and that were days off, they would be in the wrong partitions and
+ * never found. Reading PostgreSQL's clock for every request would cost a round trip, so it is read every
+ * minute and advanced by a monotonic clock in between.
  */
 import type { Events } from '../observe/events.ts';
 import type { Queryable } from './database.ts';
 
-/** A reading that took longer says too little; the one before is kept. */
+/** A reading that took longer is too imprecise; the previous one is kept. */
 const ROUND_TRIP_MAX_MS = 2000;
-/** This process's own clock may differ so much before an operator is told. */
+/** A larger difference between the two clocks is logged. */
 export const CLOCK_DIFFERENCE_MAX_MS = 30_000;
 
 export class DatabaseClock {
@@ -20,7 +21,7 @@ export class DatabaseClock {
   readonly #wallMs: () => number;
   /** PostgreSQL's clock when `performance.now()` was 0 */
   #originMs: number | null = null;
-  #hasTold = false;
+  #hasReported = false;
 
   /** @param wallMs this process's own clock, in milliseconds since 1970 */
   constructor(
@@ -34,23 +35,23 @@ export class DatabaseClock {
   }
 
   /**
-   * Reads PostgreSQL's clock; before `nowMs`, and every minute.
+   * Reads PostgreSQL's clock. To be called before `nowMs`, and every minute.
    *
-   * @throws what the database said; what was read before is kept
+   * @throws the database's error; the previous reading is kept
    */
   async read(): Promise<void> {
-    const asked = performance.now();
+    const startedMs = performance.now();
     const { rows } = await this.#database.query<{ ms: number }>(
       'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
     );
-    const answered = performance.now();
+    const endedMs = performance.now();
     const [row] = rows;
-    if (row === undefined) throw new Error('PostgreSQL did not say what time it is');
-    if (answered - asked > ROUND_TRIP_MAX_MS && this.#originMs !== null) return;
-    this.#originMs = row.ms - (asked + answered) / 2;
+    if (row === undefined) throw new Error('PostgreSQL did not return its time');
+    if (endedMs - startedMs > ROUND_TRIP_MAX_MS && this.#originMs !== null) return;
+    this.#originMs = row.ms - (startedMs + endedMs) / 2;
     const differenceMs = Math.round(this.#wallMs() - this.nowMs());
-    if (Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MAX_MS || this.#hasTold) return;
-    this.#hasTold = true;
+    if (Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MAX_MS || this.#hasReported) return;
+    this.#hasReported = true;
     this.#events.clockDiffers(differenceMs);
   }
 

@@ -1,20 +1,20 @@
 /**
- * The three ways in which a run is due, as SQL: each with the partial index of `runs` that holds such
- * runs of a workspace beside each other (migration 0009), in the order in which they are claimed.
+ * The three ways in which a run becomes due, as SQL. For each there is a partial index on `runs` (migration
+ * 0009) with the runs of a workspace in the order in which they are claimed.
  *
- *   timed out  no root, and silent for RUN_TIMEOUT_MS
- *   again      claimed before; its lease has run out, or it was released
+ *   timed out  no root, and no arrival for RUN_TIMEOUT_MS
+ *   again      claimed before; its lease has expired, or it was released
  *   fresh      finished, settled and never claimed
  *
- * The conditions must be the indexes' own, and the order too: it keeps the planner from any other
- * index, which would lead through all runs of a workspace, evaluated ones included.
+ * Conditions and order must be the same as in the indexes: otherwise the planner may choose an index that
+ * reads all runs of a workspace, including evaluated ones.
  */
 import { SETTLES_FROM } from './run-times.ts';
 
-/** The partial indexes on `runs` name this number too. */
+/** Claims per run. The partial indexes on `runs` contain this number too. */
 export const ATTEMPTS_MAX = 5;
 
-/** What a statement that uses them has as its first two parameters, in milliseconds. */
+/** The first two parameters of every statement that uses these conditions, in milliseconds. */
 const SETTLE = 'make_interval(secs => $1::float8 / 1000)';
 const TIMEOUT = 'make_interval(secs => $2::float8 / 1000)';
 const LEASE_END = `coalesce(lease_until, '-infinity')`;
@@ -25,7 +25,7 @@ interface WayToBeDue {
   /** the index's columns after the workspace */
   readonly order: string;
   readonly isDue: string;
-  /** false only where no run of the workspace is due */
+  /** condition on the first run in index order; false only if no run of the workspace is due */
   readonly isFirstDue: string;
 }
 
@@ -55,19 +55,19 @@ export const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
   },
 };
 
-/** Runs of a workspace that are due in one way, the longest waiting first. */
+/** Runs of a workspace that are due in one way, the longest-waiting first. */
 export const dueRuns = (kind: DueKind, workspace: string, limit: string): string => `
   SELECT workspace_id, run_id FROM runs
    WHERE workspace_id = ${workspace} AND ${DUE[kind].waits} AND ${DUE[kind].isDue}
    ORDER BY ${DUE[kind].order} LIMIT ${limit}`;
 
-/** The first workspace after another that has a run waiting in one way, and whether that is due. */
+/** The next workspace after `after` with a run waiting in one way, and whether that run is due. */
 export const nextWorkspace = (kind: DueKind, after: string, when: string): string => `
   SELECT workspace_id AS id, ${DUE[kind].isFirstDue} AS due FROM runs
    WHERE ${when} AND workspace_id > ${after} AND ${DUE[kind].waits}
    ORDER BY workspace_id, ${DUE[kind].order} LIMIT 1`;
 
-/** Runs of a workspace that wait in one way, due or not, those that are due first ahead. */
+/** Runs of a workspace that wait in one way, due or not, in the order in which they become due. */
 export const waitingRuns = (kind: DueKind, workspace: string, limit: string): string => `
   (SELECT last_arrival_at FROM runs
     WHERE workspace_id = ${workspace} AND ${DUE[kind].waits}

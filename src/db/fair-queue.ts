@@ -1,11 +1,11 @@
 /**
- * Items that wait, taken by turns of their owners: deficit round robin (Shreedhar and Varghese, IEEE/ACM
- * ToN 4(3), 1996), in the form that lets the last item overdraw. In each round an owner may take
- * `QUANTUM_BYTES` more, less what it took too much before; the items of one owner stay in order. So an
- * owner with little waiting is in the next batch, however much the others have.
+ * A queue that serves its owners in turn: deficit round robin (Shreedhar and Varghese, IEEE/ACM ToN 4(3),
+ * 1996), in the variant in which an owner may overdraw its credit by the last item. Each round adds
+ * `QUANTUM_BYTES` to an owner's credit; items of one owner stay in order. So an owner with few items is in
+ * the next batch, however many the others have.
  */
 
-/** What an owner may add to its turn in each round; small beside a batch, large beside a usual request. */
+/** Credit added per round: small compared to a batch, large compared to a usual request. */
 const QUANTUM_BYTES = 256 * 1024;
 
 interface Owned<Item> {
@@ -15,37 +15,37 @@ interface Owned<Item> {
 
 interface Line<Item> {
   readonly waiting: Owned<Item>[];
-  /** how many of them the batch in hand has */
+  /** how many of them are in the current batch */
   taken: number;
-  /** bytes that the owner may still take; below zero after a large item */
+  /** bytes that the owner may still take; negative after a large item */
   credit: number;
 }
 
-/** What one call of `take` may have. */
+/** Bounds of one call of `take`. */
 export interface Portion {
   readonly bytesMax: number;
-  /** of what is larger than `bytesMax`, one alone is taken */
+  /** an item larger than `bytesMax` is taken, as the only one */
   readonly hasLarge: boolean;
-  /** owners that are left out */
+  /** owners that are not served by this call */
   readonly isLeftOut?: (owner: number) => boolean;
 }
 
 export class FairQueue<Item> {
-  /** by owner, the one whose turn is next first */
+  /** by owner, in the order of their turns */
   readonly #lines = new Map<number, Line<Item>>();
   #size = 0;
 
-  /** How many items wait. */
+  /** Number of waiting items. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many owners have something waiting. */
+  /** Number of owners with waiting items. */
   get owners(): number {
     return this.#lines.size;
   }
 
-  /** Has an owner something waiting? */
+  /** Whether an owner has waiting items. */
   has(owner: number): boolean {
     return this.#lines.has(owner);
   }
@@ -58,7 +58,7 @@ export class FairQueue<Item> {
     this.#size += 1;
   }
 
-  /** Takes as much as fits, by turns; nothing only when nothing waits that may be taken. */
+  /** Takes as many items as fit, in turns; none only when there is none that may be taken. */
   take({ bytesMax, hasLarge, isLeftOut = () => false }: Portion): Item[] {
     const batch: Item[] = [];
     const lines = [...this.#lines].filter(
@@ -73,7 +73,7 @@ export class FairQueue<Item> {
     };
     while (lines.some(([, line]) => nextOf(line) !== null)) {
       for (const [owner, line] of lines) {
-        // What it cannot use, because its next item does not fit, is not saved.
+        // Credit that is unused because the next item does not fit is not carried over.
         line.credit = Math.min(line.credit, 0) + QUANTUM_BYTES;
         for (let next = nextOf(line); next !== null && line.credit > 0; next = nextOf(line)) {
           line.credit -= next.bytes;
@@ -94,7 +94,7 @@ export class FairQueue<Item> {
     this.#lines.set(owner, line);
   }
 
-  /** Forgets what was taken. An owner with nothing waiting saves nothing for later. */
+  /** Removes the taken items. An owner without waiting items loses its credit. */
   #drop(owner: number, line: Line<Item>): void {
     if (line.taken === line.waiting.length) this.#lines.delete(owner);
     else line.waiting.splice(0, line.taken);

@@ -1,17 +1,17 @@
 /**
- * Rows in groups that one statement takes: its parameters are arrays, made into text in one turn of the
- * event loop, which thousands of rows would hold for as long as all of them take.
+ * Splits rows into groups of one statement each. A statement's parameters are arrays that are serialized
+ * in one turn of the event loop, so too many rows at once would block it.
  */
 
-/** Rows of a statement; ten columns of this many are text within two milliseconds. */
+/** Most rows of a statement; serializing ten columns of that many takes two milliseconds. */
 const ROWS_MAX = 1000;
-/** Characters of the texts of a statement's rows; one row may have more. */
+/** Most characters of text in a statement's rows; a single row may have more. */
 const CHARACTERS_MAX = 512 * 1024;
 
 /**
- * Splits rows into groups, in order; of no rows, none.
+ * Splits rows into groups, in order; yields nothing for no rows.
  *
- * @param charactersOf how much text a row holds, where that differs
+ * @param charactersOf the length of a row's texts, where that varies
  */
 export function* rowGroups<Row>(
   rows: readonly Row[],

@@ -1,15 +1,15 @@
 /**
- * When a run is due, and how long what keeps arriving may put that off.
+ * When a run is due for evaluation, and for how long further arrivals can delay that.
  *
  *   open      due `timeoutMs` after its last arrival, at the latest `openMaxMs` after its first
  *   finished  due `settleMs` after its last arrival, at the latest `settleMaxMs` after it finished
  *
- * Without the second half of each a sender that adds a span now and then would never be evaluated.
- * Ingest writes the ceiling into `runs.settles_until`, so that both halves are one comparison, with an
- * index: arrivals after `settles_until` do not count. All by PostgreSQL's clock.
+ * Without the maximum, a sender could delay the evaluation forever by adding a span now and then. Ingest
+ * stores the end of the delay in `runs.settles_until`, so that both conditions are one comparison with one
+ * index: arrivals after `settles_until` do not count. All times are PostgreSQL's.
  */
 
-/** Milliseconds; each maximum is at least as long as what it bounds. */
+/** In milliseconds; each maximum is at least as long as the time it bounds. */
 export interface RunTimes {
   readonly settleMs: number;
   readonly settleMaxMs: number;
@@ -17,7 +17,7 @@ export interface RunTimes {
   readonly openMaxMs: number;
 }
 
-/** How long after it begins, and after it finishes, arrivals put off the evaluation of a run. */
+/** For how long after a run's first arrival, and after it finished, further arrivals delay its evaluation. */
 export interface SettleAllowance {
   readonly openMs: number;
   readonly finishedMs: number;
@@ -30,5 +30,5 @@ export function settleAllowance(times: RunTimes): SettleAllowance {
   };
 }
 
-/** What the settle time or the time-out of a run counts from; the indexes of `runs` name it too. */
+/** The start of a run's settle time or timeout; the indexes on `runs` contain the same expression. */
 export const SETTLES_FROM = 'least(last_arrival_at, settles_until)';

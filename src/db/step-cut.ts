@@ -1,25 +1,26 @@
 /**
- * The SQL that cuts a step which is too large to be shown whole, inside PostgreSQL: neither `pg`, which parses
- * JSON as it arrives, nor the program sees more of it than the share named here. $11 is the most bytes of a step.
+ * The SQL that cuts a step which is too large to be shown whole. It is cut inside PostgreSQL, so that
+ * neither `pg`, which parses JSON as it arrives, nor this process reads more than the shares below. $11 is
+ * the limit of a step in bytes.
  *
  *   attributes  half of it: short values first, then the beginnings of strings
  *   events      a quarter: the first ones that fit, whole
  *   body        a quarter: as attributes, or the beginning of a string
  */
 
-/** Characters that are left of a string; a page shows fewer of a text. */
+/** Characters kept of a string; a page shows fewer. */
 const CHARS_MAX = 8192;
-/** Bytes of a value that is left as it is. */
+/** Largest value, in bytes, that is kept as it is. */
 const SHORT_BYTES_MAX = 1024;
 const NAME_CHARS_MAX = 256;
-/** Members and elements that are looked at. */
+/** Most members or elements that are read. */
 const MEMBERS_MAX = 1000;
 
 const OF_ATTRIBUTES = '$11 / 2';
 const OF_EVENTS = '$11 / 4';
 const OF_BODY = '$11 / 4';
 
-/** A short value, or the beginning of a string; NULL for the rest. */
+/** A short value as it is, the beginning of a long string; NULL for other long values. */
 const beginning = (value: string): string =>
   `CASE WHEN octet_length(${value}::text) <= ${SHORT_BYTES_MAX} THEN ${value}
         WHEN json_typeof(${value}) = 'string'
@@ -43,14 +44,14 @@ const cutList = (column: string, bytesMax: string): string =>
                LIMIT ${MEMBERS_MAX}) AS shown) AS summed
      WHERE so_far <= ${bytesMax})`;
 
-/** The columns of text, cut where `is_cut` says so. */
+/** The text columns, cut if `is_cut`. */
 export const TEXTS_CUT = `
            CASE WHEN is_cut THEN left(name, ${NAME_CHARS_MAX}) ELSE name END AS name,
            start, "end", status_code AS "statusCode",
            CASE WHEN is_cut THEN left(status_message, ${SHORT_BYTES_MAX}) ELSE status_message END
              AS "statusMessage"`;
 
-/** The columns of JSON, cut where `is_cut` says so. */
+/** The JSON columns, cut if `is_cut`. */
 export const DOCUMENTS_CUT = `
            CASE WHEN is_cut THEN ${cutObject('attributes', OF_ATTRIBUTES)}
                 ELSE attributes END AS attributes,

@@ -1,10 +1,10 @@
 /**
- * Accounts made through an invitation's link. A link shows who holds it, not whose address it names:
- * the admin who made it may have opened it. So such an account belongs to the workspace of the link
- * alone. It never joins another one, keeps nobody from the address elsewhere, and ends when a
- * provider shows whose address it is: the memberships go over to that person, the password does not.
+ * Accounts created through an invitation link. Using a link proves possession of the link, not ownership of
+ * the e-mail address: the admin who created the link can use it too. So such an account belongs to the
+ * link's workspace only. It cannot join another workspace and does not block the address. When a provider
+ * verifies the address, the account's memberships move to the owner and its password is removed.
  *
- *   link ─► account of one workspace ─► (provider shows the address) ─► account of the address
+ *   link ─► account of one workspace ─► (provider verifies the address) ─► verified account
  */
 import { lockLedger } from './audit.ts';
 import type { Connection, Queryable } from './database.ts';
@@ -12,9 +12,9 @@ import { revokeSessions } from './sessions.ts';
 import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
 
 /**
- * Makes the account of somebody who follows a workspace's link. One whose member was removed from
- * that workspace is used again: with this name and password, and without its sessions. The caller
- * holds `lockLedger` of the workspace.
+ * Creates the account of a person who uses a workspace's invitation link. An earlier such account whose
+ * membership was removed is reused, with this name and password and without its sessions. The caller holds
+ * `lockLedger` of the workspace.
  */
 export async function createWorkspaceAccount(
   connection: Connection,
@@ -43,12 +43,12 @@ export async function createWorkspaceAccount(
 }
 
 /**
- * Makes the account of an address what it should have been, where a version before migration 10 let
- * an invitation's link make it and no provider has shown the address since: an account of the
- * workspace of that link. What it has joined besides, it keeps.
+ * Confines an account that a version before migration 10 created through an invitation link, if no
+ * provider has verified its address since: it becomes an account of that link's workspace. It keeps the
+ * other workspaces that it has joined.
  */
 export async function confineLinkMade(connection: Connection, email: string): Promise<void> {
-  // An account made by an invitation is as old as the invitation's use: one transaction, one now().
+  // Account and acceptance have the same time: one transaction, one now().
   await connection.query(
     `UPDATE users u SET email = NULL, invited_email = u.email, workspace_id = i.workspace_id
        FROM invitations i
@@ -59,7 +59,7 @@ export async function confineLinkMade(connection: Connection, email: string): Pr
   );
 }
 
-/** Slugs of the workspaces that have an account of this address made through their own link. */
+/** Slugs of the workspaces whose links created an account for this address. */
 export async function listLinkWorkspaces(database: Queryable, email: string): Promise<string[]> {
   const { rows } = await database.query<{ slug: string }>(
     `SELECT DISTINCT w.slug FROM users u JOIN workspaces w ON w.id = u.workspace_id
@@ -69,7 +69,7 @@ export async function listLinkWorkspaces(database: Queryable, email: string): Pr
   return rows.map(({ slug }) => slug);
 }
 
-/** The accounts that links made of an address, oldest first, kept from others until the commit. */
+/** The accounts that links created for an address, oldest first, locked until the commit. */
 export async function holdLinkMade(connection: Connection, email: string): Promise<User[]> {
   await confineLinkMade(connection, email);
   const { rows } = await connection.query<User>(
@@ -81,11 +81,11 @@ export async function holdLinkMade(connection: Connection, email: string): Promi
 }
 
 /**
- * The account of an address that has just been shown to be somebody's: the one there is, or the
- * oldest that a link made.
+ * The account of an address that a provider has just verified: the verified account, or else the oldest
+ * that a link created, which becomes the verified one.
  *
- * @param linkMade as `holdLinkMade` gave them
- * @returns null when there is none of either
+ * @param linkMade the result of `holdLinkMade`
+ * @returns null when there is neither
  */
 export async function accountOfAddress(
   connection: Connection,
@@ -104,8 +104,8 @@ export async function accountOfAddress(
 }
 
 /**
- * Gives what links made of an address to the account of its owner: their memberships. Their passwords
- * are removed and their sessions end.
+ * Moves the memberships of the accounts that links created for an address to its owner's account, removes
+ * their passwords and ends their sessions.
  */
 export async function takeOverLinkMade(
   connection: Connection,
@@ -118,7 +118,7 @@ export async function takeOverLinkMade(
       ORDER BY workspace_id`,
     [ids],
   );
-  // In one order, so that two who lock several ledgers do not wait for each other.
+  // Always in the same order, to avoid deadlocks between transactions that lock several ledgers.
   for (const { id } of rows) await lockLedger(connection, id);
   await connection.query('UPDATE users SET password_hash = NULL WHERE id = ANY ($1)', [ids]);
   for (const id of ids) await revokeSessions(connection, id, null);
