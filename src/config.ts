@@ -72,7 +72,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const HOUR_MS = 3_600_000;
 
-/** Each has connections of its own, and PostgreSQL allows 100 by default. */
+/** Each thread has its own connections, and PostgreSQL allows 100 by default. */
 const MATCH_THREADS_DEFAULT_MAX = 24;
 
 /** Whole-number settings: default, least, most. */
@@ -95,14 +95,14 @@ export const INTEGER_SETTINGS = {
   MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
   SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },
-  /** a minute reads the most a run may hold, 64 MiB, unless its text was made to be slow */
+  /** a minute is enough for 64 MiB, the most that is read of a run, unless its text is crafted to be slow */
   RUN_CPU_BUDGET_MS: { fallback: 60_000, min: 10, max: HOUR_MS },
   PASS_INTERVAL_MS: { fallback: 10_000, min: 100, max: HOUR_MS },
   RUN_SETTLE_MS: { fallback: 60_000, min: 0, max: 24 * HOUR_MS },
-  /** several settle times: exporters that retry for minutes are late, not endless */
+  /** several settle times, so that exporters that retry for minutes are still in time */
   RUN_SETTLE_MAX_MS: { fallback: 5 * 60_000, min: 0, max: 24 * HOUR_MS },
   RUN_TIMEOUT_MS: { fallback: 15 * 60_000, min: 1000, max: 7 * 24 * HOUR_MS },
-  /** longer than nearly every agent's trace takes; what comes later is not evaluated */
+  /** longer than nearly every agent's trace; later spans are not evaluated */
   RUN_OPEN_MAX_MS: { fallback: 4 * HOUR_MS, min: 1000, max: 7 * 24 * HOUR_MS },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
   /** none: anybody can write X-Forwarded-For */
@@ -231,7 +231,7 @@ function oauthSettings(
   return { oauthClients: clients, oauthProviders: clients.map(({ provider }) => provider) };
 }
 
-/** A maximum that is not set gives way to a longer time that is. */
+/** A maximum that is not set is raised to the time it bounds. */
 function runSettings(
   env: Environment,
   problems: Problems,

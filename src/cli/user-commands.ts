@@ -32,7 +32,7 @@ function emailAddress(text: string): string {
   return parsed.data;
 }
 
-/** What an operator reads about accounts of the address that invitations' links made. */
+/** The note for operators about accounts that invitation links created for the address. */
 function linkNote(slugs: readonly string[]): string[] {
   if (slugs.length === 0) return [];
   const places = slugs.map((slug) => `"${slug}"`).join(', ');
@@ -42,7 +42,7 @@ function linkNote(slugs: readonly string[]): string[] {
   ];
 }
 
-/** Why `user create` cannot add an address to a workspace, with the next step. */
+/** Why `user create` cannot add an address to a workspace, and what to do next. */
 async function alreadyMember(
   database: Database,
   email: string,

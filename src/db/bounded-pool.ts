@@ -1,8 +1,8 @@
 /**
  * A pool whose waits are bounded, and its end. pg waits for the server to hang up, and one that hangs
- * never does; so the pool makes its sockets itself, and cuts them after a moment. Who finds all
- * connections in use waits for a limited time, among so many, and is then refused as `overloaded`.
- * Everything else is pg's own.
+ * never does; so the pool makes its sockets itself, and closes them after a moment. When all connections
+ * are in use, a limited number of callers wait for a limited time; then they are refused as `overloaded`.
+ * Everything else is as in pg.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
@@ -11,11 +11,11 @@ import { SluiceError } from '../errors.ts';
 
 /** How long a server may take to hang up once we have said goodbye. */
 const GOODBYE_TIMEOUT_MS = 2000;
-/** pg-pool's words for a wait that was too long; it has no code for that. */
+/** pg-pool's message for a wait that took too long; it has no code. */
 const WAITED_TOO_LONG = 'timeout exceeded when trying to connect';
 
 export interface BoundedPoolConfig extends pg.PoolConfig {
-  /** who may wait for a connection at a time; without it, everybody */
+  /** most callers that wait for a connection at a time; no limit by default */
   readonly waitingMax?: number;
 }
 
@@ -26,7 +26,7 @@ type OnConnection = (
 ) => void;
 
 function busy(cause?: Error): SluiceError {
-  const message = 'More is asked of the database than it has connections for.';
+  const message = 'All connections to the database are in use.';
   return new SluiceError('overloaded', message, cause === undefined ? {} : { cause });
 }
 
@@ -35,8 +35,8 @@ function orBusy(error: Error): Error {
 }
 
 /**
- * As `pg.Pool`, but `end()` always resolves; a query still under way then rejects. A query or connection
- * for which there was none in time rejects with `overloaded`.
+ * As `pg.Pool`, but `end()` always resolves, and a query still running then rejects. A query or connection
+ * that does not get a connection in time rejects with `overloaded`.
  */
 export class BoundedPool extends pg.Pool {
   readonly #sockets: ReadonlySet<Socket>;
@@ -54,7 +54,7 @@ export class BoundedPool extends pg.Pool {
     this.#waitingMax = waitingMax;
   }
 
-  /** `query` takes its connection from here as well, by the form with a callback. */
+  /** `query` uses this method too, in its callback form. */
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: OnConnection): void;
   override connect(callback?: OnConnection): Promise<pg.PoolClient> | undefined {

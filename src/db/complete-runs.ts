@@ -12,7 +12,7 @@ export interface Evaluation {
   readonly facts: RunFacts;
   readonly findings: readonly FindingDraft[];
   /**
-   * whether the workspace redacted when the run was taken up: then no matched text leaves the process.
+   * whether the workspace redacted when the run was claimed: then no matched text leaves the process.
    * False decides nothing, the statement that stores looks again.
    */
   readonly redactExcerpts: boolean;
@@ -43,12 +43,12 @@ const MARK = `
            text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps))
       FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
     RETURNING own.workspace_id, own.run_id, own.place`;
-/** Leaves the runs as they are, pending. */
+/** Leaves the runs pending. */
 const DO_NOT_MARK = 'SELECT workspace_id, run_id, place FROM own';
 
 const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)';
 
-/** @param mark what becomes of the runs, which are locked */
+/** @param mark statement that updates the runs, which are locked */
 const storing = (mark: string): string => `
   WITH own AS (
     SELECT t.* FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
@@ -124,17 +124,17 @@ export async function completeRuns(
 }
 
 /**
- * Stores findings of a run that stays pending, as `completeRuns` does with those of one that is done.
+ * Stores findings of a run that stays pending.
  *
- * @returns the severities of those stored now: a rule has one finding in a run; null when the run went
- *   to somebody else
+ * @returns the severities of the findings that are new (a rule has one finding per run); null when another
+ *   process has claimed the run
  */
 export async function keepFindings(
   database: Queryable,
   { run, findings, redactExcerpts }: Pick<Evaluation, 'run' | 'findings' | 'redactExcerpts'>,
   corpusVersion: string,
 ): Promise<Severity[] | null> {
-  // What is said of a run that is done, and not stored here.
+  // Columns of an evaluated run, which are not stored here.
   const unsaid = { agentName: null, model: null, sessionId: null, userId: null, textGaps: [] };
   const evaluation: Evaluation = {
     run,

@@ -207,7 +207,7 @@ interface BatchContents {
   readonly allowance: SettleAllowance | null;
 }
 
-/** The steps of a batch, made as they are sent: parameters of thousands of rows are made group by group. */
+/** The statements of a batch, created as they are sent: parameters of thousands of rows group by group. */
 function* stepsOf(
   requests: readonly EncodedRequest[],
   { resources, metrics, allowance }: BatchContents,
@@ -230,7 +230,7 @@ function* stepsOf(
 /**
  * Stores a batch in a transaction of its own.
  *
- * @param allowance for how long arrivals put off the evaluation of a run; null: for ever
+ * @param allowance for how long arrivals delay the evaluation of a run; null: without limit
  * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
  *   drops the connection
  */

@@ -1,11 +1,11 @@
 /**
  * Batching without timers: while one transaction runs, the next batch fills.
  *
- *   offer ──► waiting ──► lane takes what waits, by turns of the workspaces ──► COPY, COMMIT ──► answer
+ *   offer ──► waiting ──► a lane takes a batch, workspaces in turn ──► COPY, COMMIT ──► answer
  *
- * Two lanes take batches of any workspaces. A third, the short lane, takes small ones of workspaces that
- * have no rows in a running batch, so that these never wait for the large batches of others; a workspace
- * alone uses the two.
+ * Two lanes take batches from all workspaces. A third, the short lane, takes small batches from workspaces
+ * that have no rows in a running batch, so that they never wait for the large batches of others. A single
+ * active workspace uses the two.
  *
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
  * PostgreSQL refuses for its data is halved until the bad request is alone; the others are stored.
@@ -29,8 +29,8 @@ const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more fight for the same two cores. */
 const LANES = 2;
 /**
- * A batch of the short lane, and of any while several workspaces have rows to store: stored in some 50 ms
- * instead of 300 (docs/decisions/0010-storage.md), which is what the others wait for.
+ * Size of a batch in the short lane, and in every lane while several workspaces have rows to store. It is
+ * stored in about 50 ms instead of 300 (docs/decisions/0010-storage.md), so others wait less.
  */
 const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 const RETRY_AFTER_SECONDS = 1;
@@ -39,26 +39,26 @@ const BATCH_TIMEOUT_MS = 40_000;
 
 interface Waiting {
   readonly request: EncodedRequest;
-  /** gives back what it was counted with */
+  /** releases its bytes in the budget */
   readonly releaseRoom: () => void;
   readonly resolve: () => void;
   readonly reject: (error: SluiceError) => void;
 }
 
-/** Room for rows accepted but not yet committed, shared by workspaces and by writers. */
+/** The budget for rows that are accepted but not yet committed, shared by workspaces and writers. */
 export interface RowBudget {
-  /** Opens an account of one request. */
+  /** Opens the account of one request. */
   readonly open: (workspaceId: number) => {
-    /** False when there is no room; nothing is taken then. */
+    /** False when the budget is used up; nothing is reserved then. */
     readonly reserve: (bytes: number) => boolean;
     readonly release: () => void;
   };
 }
 
 export interface CopyWriterSettings {
-  /** what it has no room for is refused */
+  /** requests that exceed it are refused */
   readonly budget: RowBudget;
-  /** bounds how long a run waits while something arrives; without it nothing does */
+  /** bounds for how long arrivals delay a run's evaluation; no bound by default */
   readonly runTimes?: RunTimes;
   readonly lanes?: number;
   /** a batch takes one more request only up to here */
@@ -83,7 +83,7 @@ export class CopyWriter {
   readonly #known = new KnownContents();
   readonly #ensuredDays = new Set<string>();
   readonly #waiting = new FairQueue<Waiting>();
-  /** batches under way by the workspaces that have rows in them */
+  /** number of running batches by workspace */
   readonly #running = new Map<number, number>();
   #inflightBytes = 0;
   #busyLanes = 0;
@@ -145,7 +145,7 @@ export class CopyWriter {
     return Math.min(SHORT_BATCH_BYTES_MAX, this.#batchBytesMax);
   }
 
-  /** Do several workspaces have rows that wait or are being stored? */
+  /** Whether several workspaces have rows that wait or are being stored. */
   get #isShared(): boolean {
     const others = [...this.#running.keys()].filter((id) => !this.#waiting.has(id));
     return this.#waiting.owners + others.length > 1;
@@ -165,7 +165,7 @@ export class CopyWriter {
     this.#events.inflightChanged(this.#inflightBytes);
   }
 
-  /** Starts a lane for what a workspace offers, if one is free that may take it. */
+  /** Starts a free lane that may take a workspace's rows, if there is one. */
   #wake(workspaceId: number): void {
     if (this.#busyLanes < this.#lanes) void this.#runLane();
     else if (!this.#isShortLaneBusy && !this.#running.has(workspaceId)) void this.#runShortLane();
@@ -183,7 +183,7 @@ export class CopyWriter {
     });
   }
 
-  /** As `#runLane`, for workspaces without rows in a running batch; the others have theirs. */
+  /** As `#runLane`, but only for workspaces without rows in a running batch. */
   async #runShortLane(): Promise<void> {
     this.#isShortLaneBusy = true;
     const portion = (): Portion => ({
@@ -196,7 +196,7 @@ export class CopyWriter {
     });
   }
 
-  /** @param end called in the turn that finds nothing to take: what is offered later wakes a lane */
+  /** @param end called in the same turn in which nothing is left, so that a later offer starts a lane */
   async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
     // What arrives in the same turn of the event loop goes into the same batch.
     await new Promise(setImmediate);

@@ -43,7 +43,7 @@ export interface EncodedRequest {
  */
 export const CONTENTS_MAX = 20_000;
 
-/** @throws {SluiceError} `body_too_large` when a request with so many resources or metrics is not taken */
+/** @throws {SluiceError} `body_too_large` when there are more than `CONTENTS_MAX` */
 export function checkContents(contents: number): void {
   if (contents <= CONTENTS_MAX) return;
   throw new SluiceError(
@@ -83,7 +83,7 @@ function encodeRows<Row>(
 }
 
 /**
- * What a request holds in memory while it waits: its rows, and what is stored beside them.
+ * The bytes that a request holds in memory while it waits: its rows, and what is stored with them.
  *
  * @throws {SluiceError} `body_too_large` when its resources, scopes and metrics hold more text than is taken
  */
@@ -111,7 +111,7 @@ export function heldBytes({
   return bytes + contents * CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
 }
 
-/** UTF-16 units of what is stored once for many rows. */
+/** UTF-16 units of a row that many others refer to. */
 export function unitsOfResource(row: ResourceRow): number {
   const resource = row.attributes.length + row.schemaUrl.length;
   const scope = row.scopeAttributes.length + row.scopeSchemaUrl.length;
@@ -129,7 +129,7 @@ const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_
  *
  * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition
  * @param logRuns one per process: it remembers the sessions of log records without trace id
- * @throws {SluiceError} `body_too_large` for more runs, marks, resources or metrics than are taken
+ * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or metrics
  */
 export function encodeRequest(
   request: DecodedRequest,
@@ -141,7 +141,7 @@ export function encodeRequest(
   return encodeWithRuns(request, workspaceId, arrivedAtMs, assigned);
 }
 
-/** `encodeRequest`, when the runs of log records without trace id are known. */
+/** As `encodeRequest`, with the runs of log records without a trace id already known. */
 export function encodeWithRuns(
   request: DecodedRequest,
   workspaceId: number,

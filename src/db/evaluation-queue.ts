@@ -65,16 +65,16 @@ const CLAIM = `
 
 /**
  * Leases finished and settled runs; other processes get other runs. A run without a root becomes
- * `timed_out` here, once nothing arrived for `timeoutMs`. Arrivals put neither off for longer than
- * run-times.ts says.
+ * `timed_out` here, once nothing has arrived for `timeoutMs`. run-times.ts limits for how long arrivals
+ * delay either.
  *
- * Workspaces take turns (claim-turns.ts), and each gives its longest waiting runs. Timed out ones get
- * at most a quarter (rounded up) and first, so that neither kind waits for the other to run dry;
- * those claimed before come ahead of the fresh ones, for the same reason.
+ * Workspaces take turns (claim-turns.ts), and of each the longest-waiting runs are claimed. Timed-out runs
+ * come first but get at most a quarter (rounded up), so that neither kind starves; for the same reason runs
+ * that were claimed before come ahead of fresh ones.
  *
- * @param turns remembers where the last claim of this process ended; without it a claim begins with
- *   the first workspace
- * @returns in turns too: the first run of each workspace, then the second of each, …
+ * @param turns where the last claim of this process ended; by default a claim starts with the first
+ *   workspace
+ * @returns the first run of each workspace, then the second of each, …
  */
 export async function claimRuns(
   database: Database,

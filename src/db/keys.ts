@@ -76,9 +76,9 @@ export async function createKey(
 }
 
 /**
- * Keys, of one workspace or of all, oldest first.
+ * The keys of one workspace, or of all, oldest first.
  *
- * @param revokedMax how many revoked ones, the latest; null for all
+ * @param revokedMax how many of the latest revoked keys to return; null for all
  */
 export async function listKeys(
   database: Queryable,

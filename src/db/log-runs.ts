@@ -40,17 +40,17 @@ export interface SessionMark {
   readonly atUnixNano: Int64;
 }
 
-/** A session's marks that are needed (`session-runs.ts`): of many, two decide what all of them do. */
+/** The marks of a session that are needed: two have the same effect as all of them (`session-runs.ts`). */
 interface NewestMarks {
   newest: SessionMark;
-  /** the newest of those that name another run than `newest` does */
+  /** the newest mark whose run is not that of `newest` */
   other: SessionMark | null;
 }
 
 export interface LogRunsOfRequest {
   /** records that are not in it belong to no run but that of their trace id, if they have one */
   readonly runs: ReadonlyMap<LogRow, LogRun>;
-  /** two of a session at most, however many prompts there are */
+  /** at most two per session, however many prompts there are */
   readonly marks: readonly SessionMark[];
 }
 
@@ -61,19 +61,19 @@ interface Prompt {
 
 type Times = Pick<LogRow, 'timeUnixNano' | 'observedUnixNano'>;
 
-/** What is asked of a record that names a session. */
+/** The parts of a log record that decide its run. */
 export interface SessionRecord extends Times {
   readonly session: LogSession;
 }
 
 const NONE: LogRunsOfRequest = { runs: new Map(), marks: [] };
 
-/** Does the record name a session? */
+/** Whether the record names a session. */
 export function isSessionRecord(log: LogRow): log is LogRow & SessionRecord {
   return log.session !== null;
 }
 
-/** Of the marks of each session those that decide what all of them do (`session-runs.ts`). */
+/** The marks of each session that are needed (`session-runs.ts`). */
 export function neededMarks(marks: readonly SessionMark[]): SessionMark[] {
   const sessions = new Map<Hex16, NewestMarks>();
   for (const mark of marks) {
@@ -104,12 +104,12 @@ export class LogRuns {
     return { runs, marks };
   }
 
-  /** What records say of their sessions' courses; prompts are remembered. */
+  /** The session marks that records make; their prompts are remembered. */
   marksOf(records: readonly SessionRecord[], workspaceId: number): SessionMark[] {
     return records.flatMap((record) => this.#mark(record, record.session, workspaceId) ?? []);
   }
 
-  /** The run of each record; all marks of its request must have been made. */
+  /** The run of each record; call after `marksOf` for all records of the request. */
   runsOf(records: readonly SessionRecord[], workspaceId: number): (LogRun | null)[] {
     return records.map((record) => this.#runOf(record, record.session, workspaceId));
   }

@@ -141,7 +141,7 @@ export type Accepting =
   | { readonly userId: number }
   | { readonly displayName: string; readonly passwordHash: string };
 
-/** @throws {SluiceError} `conflict` when the account signed in with cannot accept */
+/** @throws {SluiceError} `conflict` when the signed-in account cannot accept */
 async function signedInGuest(
   connection: Connection,
   userId: number,
@@ -154,18 +154,18 @@ async function signedInGuest(
   if (user.onlyWorkspaceId === null || user.onlyWorkspaceId === workspaceId) return user;
   throw new SluiceError(
     'conflict',
-    'You are signed in with an account that was made through the link of another workspace and ' +
-      'belongs to that one alone. Sign out, then open this link again to make an account here.',
+    'You are signed in with an account that was created through the link of another workspace and ' +
+      'belongs to that workspace only. Sign out, then open this link again to create an account here.',
   );
 }
 
 /**
- * Accepts an invitation by its link. A link makes an account of its own workspace and never gets into
- * one that is there. Whether the address has an account elsewhere changes nothing, so nothing tells.
+ * Accepts an invitation by its link. A link creates an account in its own workspace and gives no access to an
+ * existing one. The result is the same whether or not the address has an account elsewhere.
  *
  * @param origin address of the client
- * @throws {SluiceError} `not_found` when it is not open; `conflict` when the account signed in with
- *   cannot accept, or the address is a member's by now
+ * @throws {SluiceError} `not_found` when it is not open; `conflict` when the signed-in account cannot
+ *   accept, or the address has become a member's
  */
 export async function acceptInvitation(
   database: Database,

@@ -48,10 +48,10 @@ export async function findMember(
 }
 
 /**
- * Makes a user a member. An account made through another workspace's link never becomes one, nor does
- * a second account of a member's address.
+ * Adds a user to a workspace. Refused for an account that another workspace's link created, and for a second
+ * account of a member's address.
  *
- * @throws {SluiceError} `conflict` when the user may not join, or is a member already
+ * @throws {SluiceError} `conflict` when the user may not join, or is already a member
  */
 export async function addMember(
   database: Queryable,

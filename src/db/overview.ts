@@ -14,7 +14,7 @@ const MS_PER_HOUR = 3_600_000;
 const MS_PER_DAY = 24 * MS_PER_HOUR;
 const HOURS = 24;
 const DAYS = 14;
-/** Runs of a workspace that wait: more are not counted. */
+/** Most waiting runs of a workspace that are counted. */
 export const WAITING_MAX = 10_000;
 /** What is over can still change this long: steps that come late, transactions that end late. */
 const CLOSING_MS = MS_PER_HOUR;
@@ -56,7 +56,7 @@ export interface WorkspaceOverview {
     readonly any: boolean;
     /** finished and waiting for the pass */
     readonly waiting: number;
-    /** more than `WAITING_MAX` wait: `waiting` is that many */
+    /** more than `WAITING_MAX` runs wait; `waiting` is `WAITING_MAX` */
     readonly moreWait: boolean;
     /** when the longest waiting one was last added to */
     readonly oldestWaitingMs: number | null;
@@ -90,7 +90,7 @@ export const DAY = `
    WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
    GROUP BY severity, category ORDER BY severity, category`;
 
-/** Indexes `runs_finished` and `runs_claimed`, of the workspace alone. */
+/** Reads the indexes `runs_finished` and `runs_claimed`, for this workspace only. */
 export const WAITING = `
   SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
          least(count(*), ${WAITING_MAX})::int AS waiting,

@@ -21,7 +21,7 @@ interface Parameters {
 const PARAMETERS: Parameters = { ln: 15, r: 8, p: 3 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** Salts that one attempt is checked against; accounts of one address share theirs. */
+/** Most salts that one attempt is checked against; the accounts of an address share one. */
 const SALTS_MAX = 4;
 /** What a stored hash may ask for at most: it comes from the database, not from us. */
 const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
@@ -73,7 +73,7 @@ const describe = ({ ln, r, p }: Parameters): string => `ln=${ln},r=${r},p=${p}`;
 /**
  * Hashes a password for keeping.
  *
- * @param salt left out: a new one
+ * @param salt a new one by default
  * @throws {SluiceError} `overloaded` when too many are waiting
  */
 export async function hashPassword(
@@ -102,8 +102,8 @@ function parseStored(text: string): Stored | null {
 }
 
 /**
- * The salt for another password of an address: that of the first hash it has, so that one computation
- * checks them all; a new one when it has none.
+ * The salt for a further password of an address: that of its first hash, so that one computation checks all
+ * of them; a new salt if there is no hash.
  */
 export function saltBeside(stored: string | null): Buffer {
   const parsed = stored === null ? null : parseStored(stored);
@@ -111,10 +111,10 @@ export function saltBeside(stored: string | null): Buffer {
 }
 
 /**
- * The first hash that a password fits; null when there is none. One computation for hashes of the same
- * salt and parameters, and one when there is no hash at all.
+ * The first hash that a password matches; null if there is none. Takes one computation for hashes of the same
+ * salt and parameters, and one if there is no hash at all.
  *
- * @param stored of which the first `SALTS_MAX` different salts are looked at
+ * @param stored hashes; only the first `SALTS_MAX` different salts are checked
  * @throws {SluiceError} `overloaded` when too many are waiting
  */
 export async function findFitting(

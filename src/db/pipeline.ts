@@ -47,7 +47,7 @@ const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4]);
 const HEADER_BYTES = 5;
 const LENGTH_BYTES = 4;
 
-/** Parameter text made in one turn of the event loop: a few milliseconds' worth. */
+/** Characters serialized in one turn of the event loop: a few milliseconds. */
 const TURN_CHARACTERS = 512 * 1024;
 
 /** Above what the caller gives the whole transaction, which cuts the connection then. */
@@ -64,7 +64,7 @@ class Pipeline implements pg.Submittable {
   readonly query_timeout = TIMEOUT_MS;
   readonly #steps: Iterator<Step>;
   readonly #settle: (error: Error | null) => void;
-  /** names of the statements that are prepared once this has succeeded */
+  /** names of the statements that are prepared when this has succeeded */
   readonly #names: Set<string> = new Set();
   #hasFailed = false;
 
@@ -79,9 +79,9 @@ class Pipeline implements pg.Submittable {
   }
 
   /**
-   * Sends steps until a turn of the event loop is used up, and leaves the rest to the next one. Corked, so
-   * that the kernel takes as much as it can at a time. A connection to which only a part could be written
-   * is of no use any more: the next COMMIT would store that part.
+   * Sends steps until a turn of the event loop is used up, and continues in the next one. Corked, so that
+   * the kernel gets as much as possible at a time. A connection to which only a part was written must not
+   * be reused: the next COMMIT would store that part.
    */
   #sendTurn(connection: pg.Connection, sendFirst: () => void): Error | null {
     const { stream } = connection;
@@ -99,7 +99,7 @@ class Pipeline implements pg.Submittable {
   }
 
   #continue(connection: pg.Connection): void {
-    // The connection was lost or given up meanwhile, and the caller knows.
+    // The connection was lost or abandoned meanwhile; the caller has the error.
     if (connection.stream.destroyed) return;
     const failed = this.#sendTurn(connection, () => {});
     if (failed !== null) this.handleError(failed);
@@ -137,8 +137,8 @@ class Pipeline implements pg.Submittable {
 }
 
 /**
- * @param names what the connection has prepared; this one is added
- * @returns characters of the parameters
+ * @param names of statements that the connection has prepared; this one is added
+ * @returns length of the parameters in characters
  */
 function sendStatement(
   connection: pg.Connection,
@@ -190,7 +190,7 @@ function cellLiteral(cell: Cell): string {
 /**
  * Runs the steps in one transaction, on a connection that is in none.
  *
- * @param steps taken one by one as they are sent
+ * @param steps iterated as they are sent
  * @returns resolves once it is committed
  * @throws what PostgreSQL says of the first step that fails; the transaction is then still open and the
  *   caller rolls back or drops the connection

@@ -213,7 +213,7 @@ export class RowBytes {
     return { bytes, release: this.#releaseOf(slab) };
   }
 
-  /** How one request's rows are given back. */
+  /** Frees the rows of one request. */
   #releaseOf(slab: Slab): () => void {
     let isReleased = false;
     return () => {

@@ -36,22 +36,22 @@ export type RunDeltas = Map<string, RunDelta>;
 const STATUS_ERROR = 2;
 /** UTF-16 units kept of a run's name and service: lists show hundreds of runs at a time. */
 const NAME_UNITS_MAX = 256;
-/** A cut that leaves half a character is one unit shorter. */
+/** A cut within a surrogate pair removes the half that is left. */
 const HALF = /[\ud800-\udbff]$/;
 
-/** What is kept of a name. */
+/** The part of a name that is kept. */
 export function cutName(name: string): string {
   return name.length <= NAME_UNITS_MAX ? name : name.slice(0, NAME_UNITS_MAX).replace(HALF, '');
 }
 
 /**
- * Most runs of one request, whose rows are locked until its commit. A batch of OpenTelemetry's SDKs holds
- * 512 spans, one of its collector 8,192 by default, and a run has several; an upsert of this many takes
+ * Most runs of one request; their rows are locked until its commit. By default a batch of an OpenTelemetry
+ * SDK has 512 spans and one of the Collector 8,192, and a run has several. Upserting this many runs takes
  * PostgreSQL about half a second (issue 9.7).
  */
 export const RUNS_MAX = 20_000;
 
-/** @throws {SluiceError} `body_too_large` when a request with so many runs is not taken */
+/** @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX` */
 export function checkRuns(runs: number): void {
   if (runs <= RUNS_MAX) return;
   throw new SluiceError(
@@ -85,9 +85,9 @@ function mergeService(
 }
 
 /**
- * The delta of a run, a fresh one if there is none yet.
+ * The delta of a run; a new one if there is none yet.
  *
- * @throws {SluiceError} `body_too_large` when it would be one more than a request may have
+ * @throws {SluiceError} `body_too_large` when the request has more than `RUNS_MAX` runs
  */
 export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
   const key = `${workspaceId}/${runId}`;

@@ -40,12 +40,12 @@ export class RunTally {
   readonly #seen: Set<Hex16>;
   #latest: Tally | null = null;
 
-  /** @param seen the runs of the whole request, which are bounded while it is scanned */
+  /** @param seen the runs of the whole request, to enforce the limit while it is scanned */
   constructor(seen: Set<Hex16>) {
     this.#seen = seen;
   }
 
-  /** Counts a span. @throws {SluiceError} `body_too_large` for one run more than `RUNS_MAX` */
+  /** Counts a span. @throws {SluiceError} `body_too_large` for more than `RUNS_MAX` runs */
   addSpan(row: SpanSource): void {
     const tally = this.#tallyOf(row.ids);
     tally.spans += 1;

@@ -9,7 +9,7 @@ import { MATCHED_NAME } from './findings-read.ts';
 /** A run, and between which UTC days (`2026-11-20`) its steps arrived. */
 export interface FoundRun {
   readonly run: RunSummary;
-  /** spans whose names a rule matched, of a workspace that redacts; null is of log records without */
+  /** spans whose names are redacted; null stands for log records without a span */
   readonly redactedSteps: readonly (Hex8 | null)[];
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
@@ -17,7 +17,7 @@ export interface FoundRun {
 
 const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
-/** Names are cut as they are stored; those that an older version stored were not. */
+/** Names are cut when stored; older versions stored them whole. */
 const NAME_CHARS_MAX = 256;
 
 /** Counted over the unique index of a run's findings: at most one per rule. */

@@ -165,9 +165,9 @@ export class ScannedRows {
   }
 
   /**
-   * Says where a scope's rows came from. To be called once for every scope, in order.
+   * Sets the origin of the following rows. To be called once for every scope, in order.
    *
-   * @throws {SluiceError} `body_too_large` for one resource more than `CONTENTS_MAX`
+   * @throws {SluiceError} `body_too_large` for more than `CONTENTS_MAX` resources
    */
   setOrigin(number: number, origin: ResourceRow): void {
     const scope = this.#scopes[number];

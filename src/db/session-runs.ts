@@ -11,19 +11,19 @@
 import { type Database, inTransaction, type Queryable } from './database.ts';
 import { type RunTimes, settleAllowance } from './run-times.ts';
 
-/** Marks removed by one statement. */
+/** Most marks removed by one statement. */
 const MARKS_MAX = 1000;
-/** Runs of one session completed by one statement, the earliest first; the others time out. */
+/** Most runs of one session completed by one statement, the earliest first; the others time out. */
 const RUNS_OF_SESSION_MAX = 100;
-/** Runs completed by one statement, by turns of workspaces; the others time out. */
+/** Most runs completed by one statement, workspaces in turn; the others time out. */
 const RUNS_MAX = 2000;
-/** Past this no further statement begins: claims come next. */
+/** After this time no further statement starts, so that claims are not delayed. */
 const TIME_MAX_MS = 500;
-/** A statement takes 100 ms at most in good health; it may wait for a lock. */
+/** A statement usually takes at most 100 ms, but may wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 3000;
 const TRANSACTION_TIMEOUT_MS = 5000;
 
-/** What one statement has done. */
+/** The result of one statement. */
 export interface MarksApplied {
   /** marks removed */
   readonly marks: number;
@@ -32,16 +32,16 @@ export interface MarksApplied {
 }
 
 /**
- * Removes settled marks and completes the open runs of their sessions that began before.
+ * Removes settled marks and completes the open runs of their sessions that began before them.
  * Processes share the marks; runs are locked in key order, as ingest does, and waited for, because
  * a mark comes only once.
  *
- * Of a session's marks two are enough: the newest, and the newest that names another run. A mark
- * completes the runs that began before it, except its own. So what any mark completes, the newest
- * completes too, except the newest mark's own run: and for that one, the newest mark of another
- * run is the one that decides. The result is the same as if every mark were applied.
+ * Two of a session's marks are enough: the newest, and the newest that names another run. A mark completes
+ * the runs that began before it, except its own. So the newest mark completes every run that any other mark
+ * completes, except its own run, for which the newest mark of another run decides. The result is the same
+ * as if every mark were applied.
  *
- * @param times after `settleMs` everything that a mark is about has arrived
+ * @param times a mark is settled after `settleMs`
  * @returns at most MARKS_MAX marks and RUNS_MAX runs
  */
 export async function closeSessionRuns(
@@ -96,11 +96,10 @@ export async function closeSessionRuns(
 }
 
 /**
- * Applies settled marks, as many as half a second allows; what is left is applied before the next
- * claim.
+ * Applies settled marks for up to half a second; the rest is applied before the next claim.
  *
- * @throws what the database said, at the latest after STATEMENT_TIMEOUT_MS for one statement; its
- *   marks are then still there
+ * @throws the database's error, at the latest after STATEMENT_TIMEOUT_MS for one statement; the marks of
+ *   that statement are kept
  */
 export async function applySessionMarks(database: Database, times: RunTimes): Promise<void> {
   const begun = performance.now();

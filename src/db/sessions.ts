@@ -96,7 +96,7 @@ interface SessionRow extends Session {
 /**
  * The open session of a token, with the role its user has right now.
  *
- * @param workspaceId where; left out, the workspace that the session looks at
+ * @param workspaceId by default the workspace that the session shows
  * @returns null when there is none, or it is over
  */
 export async function findSession(
@@ -169,7 +169,7 @@ export async function revokeSession(
 /**
  * Ends the session of a token.
  *
- * @returns whose it was; null when there is none to end
+ * @returns the session's user; null if there is no open session
  */
 export async function revokeToken(database: Queryable, token: string): Promise<number | null> {
   const { rows } = await database.query<{ userId: number }>(

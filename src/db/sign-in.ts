@@ -18,11 +18,11 @@ import {
 } from './users.ts';
 import { accountOfAddress, holdLinkMade, takeOverLinkMade } from './workspace-accounts.ts';
 
-/** Which of an address's accounts is meant, when that is known. */
+/** Which of an address's accounts to sign in to, if known. */
 export interface Meant {
-  /** this one and no other */
+  /** only this account */
   readonly userId?: number;
-  /** the one that belongs to this workspace, before others */
+  /** preferably the account of this workspace */
   readonly workspaceSlug?: string | null;
 }
 
@@ -47,9 +47,9 @@ async function accountsOf(
 }
 
 /**
- * The user of an e-mail address and a password; null when they do not fit. An address may have
- * several accounts (workspace-accounts.ts), and the time this takes does not tell how many: they
- * share one salt (`hashPasswordOf`), so one hash is computed, also when there is no account.
+ * The user of an e-mail address and a password; null when they do not match. An address may have several
+ * accounts (workspace-accounts.ts). The time this takes does not reveal how many: they share one salt
+ * (`hashPasswordOf`), so one hash is computed, even when there is no account.
  *
  * @throws {SluiceError} `overloaded` when too many passwords are being checked
  */
@@ -72,8 +72,8 @@ export async function signInByPassword(
 }
 
 /**
- * Links an account here to one at a provider that has verified its address. What links made of that
- * address becomes its owner's with it, without the passwords that were chosen there.
+ * Links an account to one at a provider that has verified its address. Accounts that invitation links
+ * created for that address are merged into it, without their passwords.
  *
  * @returns null when another account of this issuer has it: the address has been given to somebody else
  */

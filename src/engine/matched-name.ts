@@ -1,23 +1,23 @@
 /**
- * Owns the question whether a step's name is matched text. Names are their senders': some hold the
- * name of the tool, the whole query or the beginning of a prompt. Where that is what a rule matched,
- * the name is customers' text like the excerpt, and is redacted and left out of exports with it.
+ * Decides whether a step's name contains matched text. Senders choose the names: some contain the name of
+ * a tool, a whole query or the beginning of a prompt. If that is what a rule matched, the name is
+ * customers' text like the excerpt, and is redacted and left out of exports with it.
  */
 import type { Surface } from '../model.ts';
 import type { TextRange } from './text.ts';
 
-/** So much in common with the text around the hit is no coincidence of two short words. */
+/** Fewer units in common with the text around the hit may be coincidence. */
 const SHARED_UNITS_MIN = 16;
-/** How far around the hit is looked: what an excerpt shows, and more. */
+/** Text on either side of the hit that is compared: more than an excerpt shows. */
 const AROUND_UNITS = 512;
-/** What one writing of a text may have and another not. */
+/** Characters in which two spellings of the same text may differ. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu;
 
 const folded = (text: string): string => text.normalize('NFKC').replace(UNSEEN, '').toLowerCase();
 
 /**
- * Whether a name holds the hit, or `SHARED_UNITS_MIN` units of what stands around it. Of a hit in the
- * name of a tool it always does: the step is named after its tool.
+ * Whether a name contains the hit, or `SHARED_UNITS_MIN` units of the text around it. Always true for a hit
+ * in a tool's name, because the step is named after its tool.
  *
  * @param name at most a few hundred units
  * @param hit offsets into `text`

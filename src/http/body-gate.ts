@@ -1,8 +1,8 @@
 /**
- * Which bodies may be read now. Reading what cannot be decoded or stored yet helps nobody, and costs the
- * event loop what others wait for: 256 connections bring 128 MB in one look at the sockets. So a
- * workspace that has enough to decode, or no room left, has its next bodies wait unread, in the kernels'
- * buffers; after a while they are refused. No other workspace waits for that (issue 9.8).
+ * Decides when a request's body may be read. Reading a body before it can be decoded or stored only takes
+ * event-loop time from others: 256 connections deliver 128 MB in one poll of the sockets. So while a
+ * workspace has enough bodies to decode, or no memory left, its next bodies stay unread in the kernel's
+ * buffers, and are refused after a while. Other workspaces are not affected (issue 9.8).
  *
  *   head ──► room, and little to decode? ──yes──► read ──► decode ──► store ──► released
  *                 └──no──► wait, in order ──► read, or 503 after `WAIT_MS`
@@ -10,11 +10,11 @@
 import type { ByteAccount, ByteBudget } from './byte-budget.ts';
 import { noRoom } from './exchange.ts';
 
-/** Bytes of a workspace's bodies that are read and not decoded; one body alone may have more. */
+/** Most bytes per workspace that are read but not decoded; a single body may be larger. */
 const UNDECODED_BYTES_MAX = 32 * 1024 * 1024;
 /**
- * A client whose body waits here sends nothing; one that is refused sends all of it, to be dropped, and again. Well
- * below the 10 s that exporters wait.
+ * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and then sends it again.
+ * Well below the 10 s after which exporters give up.
  */
 const WAIT_MS = 4000;
 /**
@@ -27,7 +27,7 @@ const LOOK_MS = 50;
 
 /** A body that may be read. */
 export interface AdmittedBody extends ByteAccount {
-  /** To be called when it is decoded, or will not be: others may be read then. May be called again. */
+  /** To be called once the body is decoded, or will not be: the next one may be read. Idempotent. */
   readonly decoded: () => void;
 }
 
@@ -46,7 +46,7 @@ export class BodyGate {
   readonly #settings: Required<BodyGateSettings>;
   /** bytes to decode, by workspace */
   readonly #undecoded = new Map<number, number>();
-  /** by workspace, in order; none is empty */
+  /** by workspace, in order of arrival; no list is empty */
   readonly #waiting = new Map<number, Waiting[]>();
   /** runs while bodies wait */
   #look: NodeJS.Timeout | null = null;
@@ -58,10 +58,10 @@ export class BodyGate {
   }
 
   /**
-   * Takes room for a body and lets it be read, at once or after those of its workspace before it.
+   * Reserves memory for a body, at once or after earlier bodies of its workspace; then it may be read.
    *
-   * @param bytes what it declares to have; 0 when it does not say
-   * @returns an account of the body, to be released when nothing reads it any more
+   * @param bytes the declared length; 0 if there is none
+   * @returns the body's account, to be released when the body is no longer used
    * @throws {SluiceError} `overloaded` when there is no room in time
    */
   async enter(workspaceId: number, bytes: number): Promise<AdmittedBody> {

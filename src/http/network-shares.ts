@@ -1,22 +1,22 @@
 /**
- * Who may have a key looked up that this process has not found valid before: so many at a time in
- * all, and of each network so many at a time and per second, so that one that invents keys takes no
- * look-up from another. Knows no key.
+ * Limits look-ups of keys that this process has not found valid before: concurrent ones in total, and per
+ * network concurrent ones and ones per second, so that a network that invents keys does not use up the
+ * look-ups of others. Never sees a key.
  */
 import { SluiceError } from '../errors.ts';
 import { networkOf } from './browser-head.ts';
 
 export interface ShareLimits {
-  /** look-ups under way, of all networks */
+  /** most concurrent look-ups, of all networks */
   readonly inAll: number;
-  /** look-ups under way, of one network */
+  /** most concurrent look-ups of one network */
   readonly ofNetwork: number;
-  /** look-ups that one network begins within a second */
+  /** most look-ups that one network starts per second */
   readonly perSecond: number;
 }
 
 export const SHARE_LIMITS: ShareLimits = { inAll: 200, ofNetwork: 20, perSecond: 100 };
-/** Networks that are remembered. */
+/** Most networks that are remembered. */
 const NETWORKS_MAX = 10_000;
 const SECOND_MS = 1000;
 
@@ -29,7 +29,7 @@ interface Network {
 export class NetworkShares {
   readonly #limits: ShareLimits;
   readonly #nowMs: () => number;
-  /** the one that was first seen first */
+  /** in the order in which they were first seen */
   readonly #networks = new Map<string, Network>();
   #running = 0;
 
@@ -39,16 +39,16 @@ export class NetworkShares {
   }
 
   /**
-   * Begins a look-up for an address; a network is an IPv4 address or a /64 of IPv6.
+   * Starts a look-up for an address. A network is an IPv4 address or an IPv6 /64.
    *
-   * @returns ends it; to be called once
+   * @returns ends the look-up; to be called once
    * @throws {SluiceError} `overloaded`
    */
   take(address: string): () => void {
     const { inAll, ofNetwork, perSecond } = this.#limits;
     const network = this.#of(networkOf(address, 4, 4));
     if (this.#running >= inAll || network.running >= ofNetwork || network.begun >= perSecond) {
-      throw new SluiceError('overloaded', 'More new keys are being checked than the server takes.');
+      throw new SluiceError('overloaded', 'Too many unknown keys are being checked.');
     }
     this.#running += 1;
     network.running += 1;
@@ -73,7 +73,7 @@ export class NetworkShares {
     return network;
   }
 
-  /** Forgets the oldest network of which nothing is under way; few can have something under way. */
+  /** Forgets the oldest network without a running look-up; only few networks can have one. */
   #makeRoom(): void {
     if (this.#networks.size < NETWORKS_MAX) return;
     for (const [name, { running }] of this.#networks) {

@@ -1,12 +1,12 @@
 /**
- * What the head of a request says, copied while uWebSockets.js still owns it, in one walk over its
- * header lines; and whether two servers could read that head in two ways.
+ * Copies the head of a request in one pass over its header lines, while uWebSockets.js still owns it, and
+ * refuses heads that another server could read differently (request smuggling, RFC 9112 §11.2).
  *
- * Of a field that may come once, uWebSockets.js (3.0.6) takes the first line and is silent about a
- * second; it takes any Transfer-Encoding for `chunked`. A proxy that takes the last line, or another
- * coding, would see other requests than this server does (RFC 9112 §11.2, request smuggling). So such
- * a head is refused. uWebSockets.js itself refuses folded lines and control characters, Content-Length
- * beside Transfer-Encoding, and a length that is no number; the last only behind the handler.
+ * Of a header that may appear only once, uWebSockets.js (3.0.6) takes the first line and ignores a second;
+ * it treats every Transfer-Encoding as `chunked`. A proxy that takes the last line, or another coding,
+ * would see different requests. uWebSockets.js itself refuses folded lines, control characters,
+ * Content-Length together with Transfer-Encoding, and a length that is not a number; the last one only
+ * after the handler has run.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 
@@ -26,18 +26,18 @@ export interface RequestHead {
   readonly contentLength: number | null;
   readonly hasBody: boolean;
   /**
-   * All lines of X-Forwarded-For as one: some proxies add a line of their own instead of adding to
-   * the one that came, so the first line alone may be what a client made up. What is too long is cut
-   * on the left, where the client's own words are.
+   * All X-Forwarded-For lines, joined: some proxies add a line instead of appending to the existing
+   * one, so the first line alone may be forged by the client. A long value is cut on the left, the part
+   * that the client controls.
    */
   readonly forwardedFor: string;
-  /** null but for the dashboard's paths */
+  /** null except on the dashboard's paths */
   readonly browser: BrowserHead | null;
-  /** why the request is refused; null for a head that can be read in one way only */
+  /** why the head is refused as ambiguous; null if it is not */
   readonly fault: string | null;
 }
 
-/** What the lines of one head say; used again for every head, as the walk goes over each line. */
+/** The relevant header lines of one head; the object is reused for every request. */
 class HeaderLines {
   host: string | null = null;
   authorization: string | null = null;
@@ -46,7 +46,7 @@ class HeaderLines {
   length: string | null = null;
   transferEncoding: string | null = null;
   forwardedFor = '';
-  /** a field that came twice and may come once */
+  /** name of a header that appeared twice but may appear only once */
   twice: string | null = null;
 
   read(request: HttpRequest): void {
@@ -93,7 +93,7 @@ class HeaderLines {
   }
 }
 
-/** Of this thread. */
+/** One per thread. */
 const lines = new HeaderLines();
 
 /** Copies the head; call before the handler of uWebSockets.js returns. */

@@ -1,13 +1,13 @@
 /**
- * A streamed answer that ends when its reader loses the right to it: a revoked key, an ended session,
- * a lost membership. Asked before every chunk, so at the latest one page later. The transfer breaks,
- * it never ends as if it were whole.
+ * A streamed answer that is cut off when its reader loses access: a revoked key, an ended session, a lost
+ * membership. Access is checked before every chunk, so it ends at most one page later. The transfer is
+ * aborted, so the client cannot mistake it for complete.
  */
 import type { StreamedAnswer } from './exchange.ts';
 
 /**
- * @param check throws when the reader may read no further
- * @returns the same answer, whose chunks throw what `check` throws
+ * @param check throws when the reader has lost access
+ * @returns the same answer; its chunks throw the error that `check` throws
  */
 export function revocable(
   answer: StreamedAnswer,

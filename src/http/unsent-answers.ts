@@ -1,36 +1,36 @@
 /**
- * Answers whose body is made and not taken whole: the rest is sent as the client takes it. Beside
- * `exchange.ts` and `response-stream.ts` the only file that writes to a uWebSockets.js response.
+ * Sends the rest of answers that the kernel's socket buffer did not take at once (backpressure). Apart from
+ * `exchange.ts` and `response-stream.ts`, the only file that writes to a uWebSockets.js response.
  *
  *   sent whole ◄── all taken at once ── answer ── some left ──► waiting ──► sent
  *                                                                  └──► cut: too slow, too much
  *
- * What uWebSockets.js (3.0.6) does, measured 2026-11-22. `end` copies what the kernel does not take
- * into a buffer without bound, and then handles the next request of the connection: 2,000 pipelined
- * requests for 80 KB hold 160 MB. `tryEnd` takes what the kernel takes, at most its own buffer of
- * 16 KiB more, and leaves the response pending; and a request that arrives while a response is
- * pending ends the connection. So with `tryEnd` a connection holds one answer at most, by reference,
- * and none that has not been begun. That bound needs a body: `sendLast` is for answers without one.
+ * Behaviour of uWebSockets.js (3.0.6), measured 2026-11-22: `end` copies what the kernel does not take into
+ * an unbounded buffer and then handles the connection's next request, so 2,000 pipelined requests for 80 KB
+ * hold 160 MB. `tryEnd` takes what the kernel takes plus at most 16 KiB, and leaves the response pending; a
+ * request that arrives while a response is pending closes the connection. So with `tryEnd` a connection
+ * holds at most one answer, by reference. This works only for answers with a body; `sendLast` is for those
+ * without.
  *
- * A waiting reader that takes nothing for 10 s is cut by uWebSockets.js.
+ * uWebSockets.js closes a connection whose client reads nothing for 10 s.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 
-/** Bodies held for readers that have not taken them, of a thread; past it the oldest is cut. */
+/** Most bytes of unsent bodies per thread; beyond that the oldest answer is cut off. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
-/** The longest that one answer may take, at whatever pace. */
+/** Most time for one answer, at any speed. */
 const SENDING_MS_MAX = 2 * 60_000;
 
-/** The body of an answer of which some has been sent. */
+/** The body of a partly sent answer. */
 export interface UnsentBody {
   readonly body: string | Buffer;
-  /** it is in memory anyway, as a file's, and costs nothing while it waits */
+  /** the body is in memory anyway, like a cached file, and does not count as held */
   readonly isShared?: boolean;
 }
 
-/** An answer that waits for its reader. */
+/** An answer that waits for its client. */
 export interface WaitingAnswer {
-  /** The connection has ended: touches the response no more. */
+  /** To be called when the connection has closed: the response is not used again. */
   readonly stop: () => void;
 }
 
@@ -40,7 +40,7 @@ interface Waiting extends WaitingAnswer {
   readonly cut: () => void;
 }
 
-/** The answers of one thread that wait for their readers. */
+/** The answers of one thread that wait for their clients. */
 export class UnsentAnswers {
   readonly #bytesMax: number;
   /** the oldest first */
@@ -51,16 +51,16 @@ export class UnsentAnswers {
     this.#bytesMax = bytesMax;
   }
 
-  /** bytes of bodies that are in memory only because their readers have not taken them */
+  /** bytes of bodies that are in memory only because their clients have not read them */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
   /**
-   * Sends the rest of a body as its reader takes it.
+   * Sends the rest of a body as its client reads it.
    *
-   * @param response to which `tryEnd` has given the body, and did not end it
-   * @param onSent called once when all of it is on its way; not when the connection ends before
+   * @param response on which `tryEnd` was called with the body and returned that it is not done
+   * @param onSent called once when the whole body was handed over; not when the connection closes first
    */
   wait(
     response: HttpResponse,
@@ -104,13 +104,12 @@ export class UnsentAnswers {
 }
 
 /**
- * Sends the last answer of a connection and closes it: for answers without a body, of which nothing
- * tells whether they are taken, and where the connection cannot be used again. What the client has
- * not taken of earlier answers is lost. Not within a callback of uWebSockets.js, which would lose the
- * answer.
+ * Sends the last answer of a connection and closes it. For answers without a body, whose delivery cannot be
+ * observed, and for connections that cannot be reused. Unread parts of earlier answers are lost. Must not be
+ * called within a callback of uWebSockets.js, where the answer would be lost.
  *
- * @param writeHead writes status and headers; for an empty body the length it has, too
- * @param body empty, or 2 bytes and more, few enough for the kernel to take at once
+ * @param writeHead writes status and headers; for an empty body also its content-length
+ * @param body empty, or at least 2 bytes and small enough for the kernel to take at once
  */
 export function sendLast(
   response: HttpResponse,
@@ -122,13 +121,13 @@ export function sendLast(
   response.cork(() => {
     writeHead();
     if (length === 0) {
-      // Header values are written as they are: this one ends the head.
+      // Header values are written unescaped: this one also ends the head.
       response.writeHeader('connection', 'close\r\n');
       return;
     }
     response.writeHeader('connection', 'close');
     response.tryEnd(bytes.subarray(0, length - 1), length);
-    // Never told that this was all, uWebSockets.js lets nothing follow on the connection.
+    // A total of one byte more: the response stays pending, so nothing follows on the connection.
     response.tryEnd(bytes.subarray(length - 1), length + 1);
   });
   response.close();

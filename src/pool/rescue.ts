@@ -1,13 +1,12 @@
 /**
- * What can be found in a run whose evaluation has failed before, whatever becomes of it this time: its
- * steps are evaluated a few at a time, and what they show is stored at once, before the whole run is
- * tried again. So a step that cannot be judged, or ends the thread, takes no other's findings with it
- * (issue 9.4a).
+ * Saves findings of a run whose evaluation has failed before: its steps are evaluated in small groups, and
+ * each group's findings are stored at once, before the whole run is tried again. So a step that cannot be
+ * evaluated, or that crashes the thread, does not lose the findings of other steps (issue 9.4a).
  *
- *   group ──► evaluate ──► store what was found ──► the next group … ──► the whole run, as ever
- *     └ throws: passed over · ends the thread: passed over the next time (trail.ts)
+ *   group ──► evaluate ──► store its findings ──► the next group … ──► the whole run, as usual
+ *     └ throws: skipped · crashes the thread: skipped in the next attempt (trail.ts)
  *
- * Decides nothing about the run: it stays pending.
+ * Does not change the run's state: it stays pending.
  */
 import { keepFindings } from '../db/complete-runs.ts';
 import type { Database } from '../db/database.ts';
@@ -27,9 +26,9 @@ export interface RescueDependencies extends SliceDependencies {
 }
 
 /**
- * Stores what the steps of a run show, group by group, until the CPU time of one run is used up.
+ * Stores the findings of a run's steps, group by group, until the run's CPU time is used up.
  *
- * @throws what the database throws
+ * @throws the database's errors
  */
 export async function rescueFindings(
   run: ClaimedRun,
@@ -55,7 +54,7 @@ export async function rescueFindings(
       for (const { ruleId } of findings) known.add(ruleId);
       const kept = { run, findings, redactExcerpts };
       const stored = await keepFindings(database, kept, settings.snapshot.version);
-      // Another process has the run now.
+      // Another process has claimed the run.
       if (stored === null) return;
     }
     if (leftMs <= 0) break;
@@ -63,7 +62,7 @@ export async function rescueFindings(
   leaveGroups(trail);
 }
 
-/** Of steps that cannot be judged nothing is found here; the whole run's evaluation says why. */
+/** Returns no findings if a step cannot be evaluated; evaluating the whole run reports the error. */
 async function tryGroup(
   begin: () => RunEvaluation,
   cpuMaxMs: number,
@@ -79,7 +78,7 @@ async function tryGroup(
   }
 }
 
-/** Each span with its log records, which are read by its kind; in order of their first steps. */
+/** Each span with its log records, because its kind decides how they are read; ordered by first step. */
 function groupsOf(steps: readonly Step[]): Step[][] {
   const groups: Step[][] = [];
   const ofSpan = new Map<string, Step[]>();

@@ -1,15 +1,15 @@
 /**
- * Owns how a run's evaluation is done in slices: each in its flow's turn, watched by the main thread
- * (thread-cpu.ts), until it is done or has used up its CPU time.
+ * Works on a run's evaluation in slices, each in its flow's turn, until it is done or has used up its CPU
+ * time. The main thread watches every slice (thread-cpu.ts).
  */
 import type { RunEvaluation } from '../engine/evaluate.ts';
 import type { Flow, SliceScheduler } from './slice-scheduler.ts';
 import type { ThreadClock, ThreadPulse } from './thread-cpu.ts';
 
-/** A slice is over after this long, and the text or pattern begun: others have waited so long. */
+/** A slice ends after this time, at the next boundary between texts or rules. */
 const SLICE_MS = 50;
 
-/** What slices are taken from. */
+/** What a slice needs. */
 export interface SliceDependencies {
   readonly scheduler: SliceScheduler;
   readonly cpuMs: ThreadClock;
@@ -17,11 +17,11 @@ export interface SliceDependencies {
 }
 
 /**
- * Works on an evaluation.
+ * Works on an evaluation until it is done or out of CPU time.
  *
- * @param cpuMaxMs CPU time in milliseconds after which no further slice begins
- * @returns false when the CPU time is used up: the evaluation may be stopped
- * @throws what the evaluation throws
+ * @param cpuMaxMs CPU time in milliseconds after which no further slice starts
+ * @returns false when the CPU time is used up before the evaluation is done
+ * @throws the evaluation's errors
  */
 export async function workInSlices(
   evaluation: RunEvaluation,

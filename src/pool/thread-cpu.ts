@@ -1,12 +1,12 @@
 /**
- * Owns how much CPU time a thread has used, and whether it is stuck. Wall clock would not do: match
- * threads are niced, and on a busy machine slow must not turn into failed (issue 9.4).
+ * Measures the CPU time of a thread, and detects a stuck one. Not wall-clock time: match threads are niced,
+ * and being slow on a busy machine must not count as failure (issue 9.4).
  *
  *   worker   begin(cpu now) ──► slice ──► end()       in memory that both threads see
  *   pass     stalledMs(): CPU time used since the slice began; 0 between slices
  *
- * Node has `process.threadCpuUsage` from 23.9 on. Before that Linux tells of every thread in
- * `/proc/self/task`; elsewhere, and where a kernel tells nothing, wall clock is what is left.
+ * Node has `process.threadCpuUsage` from 23.9 on. Before that, Linux reports every thread in
+ * `/proc/self/task`; where neither exists, wall-clock time is used.
  */
 import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 
@@ -15,14 +15,14 @@ const MICROS_PER_MS = 1e3;
 /** `schedstat` is three numbers: time on a CPU, time waiting for one, turns. */
 const SCHEDSTAT_BYTES_MAX = 80;
 
-/** The CPU time used by a thread so far, in milliseconds, to a few of them. */
+/** The CPU time that a thread has used, in milliseconds; precise to a few milliseconds. */
 export type ThreadClock = () => number;
 
 type WithThreadUsage = typeof process & {
   readonly threadCpuUsage?: () => { readonly user: number; readonly system: number };
 };
 
-/** The clock of the calling thread; 5 µs a reading where it is a file. */
+/** The CPU clock of the calling thread; a reading from /proc takes 5 µs. */
 export function createThreadClock(): ThreadClock {
   const { threadCpuUsage } = process as WithThreadUsage;
   if (threadCpuUsage !== undefined) {
@@ -45,12 +45,12 @@ function schedstatClock(): ThreadClock | null {
   }
 }
 
-/** @returns NaN when it is not what Linux writes */
+/** @returns NaN when the text is not in Linux's format */
 function parseCpuMs(schedstat: string): number {
   return /^\d+ /.test(schedstat) ? Number.parseInt(schedstat, 10) / NANOS_PER_MS : Number.NaN;
 }
 
-/** CPU time of any thread of this process; null where that cannot be known. */
+/** CPU time of any thread of this process; null if unknown. */
 function cpuMsOf(threadId: number): number | null {
   try {
     const cpuMs = parseCpuMs(readFileSync(`/proc/self/task/${threadId}/schedstat`, 'latin1'));
@@ -60,7 +60,7 @@ function cpuMsOf(threadId: number): number | null {
   }
 }
 
-/** The kernel's id of the calling thread; 0 where it cannot be known. */
+/** The kernel's id of the calling thread; 0 if unknown. */
 function ownThreadId(): number {
   try {
     return Number(readlinkSync('/proc/thread-self').split('/').at(-1)) || 0;
@@ -72,11 +72,11 @@ function ownThreadId(): number {
 const [THREAD_ID, IS_WORKING, CPU_MS, WALL_MS] = [0, 1, 2, 3] as const;
 const FIELDS = 4;
 
-/** What a worker thread lets the main thread know of its slices. */
+/** Shared memory in which a worker reports its current slice to the main thread. */
 export class ThreadPulse {
   readonly #fields: Float64Array;
 
-  /** @param memory as `createMemory` made it, for one thread */
+  /** @param memory from `createMemory`, one per thread */
   constructor(memory: SharedArrayBuffer) {
     this.#fields = new Float64Array(memory);
   }
@@ -85,7 +85,7 @@ export class ThreadPulse {
     return new SharedArrayBuffer(FIELDS * Float64Array.BYTES_PER_ELEMENT);
   }
 
-  /** In the worker: a slice begins. */
+  /** In the worker: a slice starts. */
   begin(cpuMs: number): void {
     if (this.#fields[THREAD_ID] === 0) this.#fields[THREAD_ID] = ownThreadId();
     this.#fields[CPU_MS] = cpuMs;
@@ -98,7 +98,7 @@ export class ThreadPulse {
     this.#fields[IS_WORKING] = 0;
   }
 
-  /** In the main thread: CPU time of the slice under way, wall clock where that is not known. */
+  /** In the main thread: CPU time of the current slice, or wall-clock time if that is unknown. */
   get stalledMs(): number {
     const [threadId = 0, isWorking = 0, cpuMs = 0, wallMs = 0] = this.#fields;
     if (isWorking === 0) return 0;

@@ -1,10 +1,10 @@
 /**
- * Where a thread is in a run that is tried again, so that the step over which the thread dies is known
- * and passed over the next time. The thread writes into shared memory; what it wrote outlives it.
+ * Records where a thread is in a run that is retried, so that a step that crashes the thread is known and
+ * skipped in the next attempt. The thread writes its position into shared memory, which outlives it.
  *
- *   -1 nowhere, or matching the whole run ──► group 0, 1, 2 … ──► DONE
+ *   -1 not in a group ──► group 0, 1, 2 … ──► DONE
  *
- * Known to this process only: after a restart the thread dies once more and it is known again.
+ * Not stored: after a restart of the process the step crashes one more thread.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { EvaluateTask, TaskOutcome, Trail } from './tasks.ts';
@@ -12,32 +12,32 @@ import type { EvaluateTask, TaskOutcome, Trail } from './tasks.ts';
 const NOWHERE = -1;
 const DONE = -2;
 
-/** The thread begins a group of steps. */
+/** In the worker: it starts a group of steps. */
 export function enterGroup({ at }: Trail, group: number): void {
   Atomics.store(at, 0, group);
 }
 
-/** The thread is through with all groups. */
+/** In the worker: all groups are done. */
 export function leaveGroups({ at }: Trail): void {
   Atomics.store(at, 0, DONE);
 }
 
-/** Have all groups been looked at, by this attempt or one before? */
+/** Whether all groups are done, in this attempt or an earlier one. */
 export function isThrough({ at }: Trail): boolean {
   return Atomics.load(at, 0) === DONE;
 }
 
-/** A run that failed before goes alone, with its trail. */
+/** The trails of runs that are retried; each of them is evaluated alone. */
 export class Trails {
   readonly #of = new Map<string, Trail>();
   readonly #max: number;
 
-  /** @param max runs whose trail is kept; past it the oldest is forgotten */
+  /** @param max most trails that are kept; beyond that the oldest is forgotten */
   constructor(max = 1000) {
     this.#max = max;
   }
 
-  /** Has a task evaluated, and notes where the thread was when it ended over it. */
+  /** Evaluates a task, and records where the thread was if it crashed. */
   async follow(
     task: EvaluateTask,
     evaluate: (task: EvaluateTask) => Promise<TaskOutcome>,
