@@ -135,7 +135,7 @@ export interface StepOutline {
   readonly statusCode: number;
   /** in telling order; empty when the step told nothing */
   readonly surfaces: readonly SurfaceSize[];
-  /** the step was too large to be read whole: names, texts and sizes are of its beginnings */
+  /** the step was too large to be read whole: name, texts and sizes are those of the part that was read */
   readonly isCut: boolean;
 }
 
@@ -254,7 +254,7 @@ export interface FindingDraft {
   /** null when the step is a log record that names no span */
   readonly stepSpanId: Hex8 | null;
   readonly stepName: string;
-  /** the name holds matched text: it is redacted like the excerpt, and no export has it */
+  /** the name contains matched text: it is redacted like the excerpt and never exported */
   readonly stepNameMatched: boolean;
   readonly excerpt: string;
   readonly recommendedActions: readonly string[];
@@ -266,7 +266,7 @@ export interface Finding extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'st
   readonly createdAt: Date;
   readonly runId: Hex16;
   readonly corpusVersion: string;
-  /** null where it is matched text and the excerpt would be null, and in exports */
+  /** null if it contains matched text and the workspace redacts, or in exports */
   readonly stepName: string | null;
   /** null when the workspace redacts excerpts, or has done so at any time since the finding */
   readonly excerpt: string | null;
@@ -312,7 +312,7 @@ export interface RunSummary {
   readonly evaluatedAt: Date | null;
   /** steps that were there when it was evaluated; what came after is late and was not matched */
   readonly evaluatedSteps: number | null;
-  /** steps that were there, past the steps, bytes or CPU time of one evaluation */
+  /** steps beyond the limits of one evaluation (steps, bytes, CPU time) */
   readonly unreadSteps: number | null;
   /** surface texts that its steps held; 0: none of them told any */
   readonly texts: number | null;

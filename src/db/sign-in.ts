@@ -26,7 +26,7 @@ export interface Meant {
   readonly workspaceSlug?: string | null;
 }
 
-/** The accounts of an address: those that belong to a workspace first, then its owner's, the oldest. */
+/** The accounts of an address: that of the named workspace first, then members, verified ones, older ones. */
 async function accountsOf(
   database: Database,
   email: string,

@@ -65,7 +65,7 @@ type AnswerRow = { readonly place: number } & (RunRow | StepRow);
 
 export interface StepsOfRun {
   readonly steps: readonly Step[];
-  /** of names, messages, attributes, events and bodies of the steps */
+  /** most bytes of the steps' names, messages, attributes, events and bodies */
   readonly bytes: number;
   /** steps stored but not read: past the limits, or no longer kept */
   readonly unread: number;
@@ -146,7 +146,7 @@ const bytes = (columns: readonly string[]): string =>
 const ORIGIN_CHARS_MAX = 256;
 const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
 
-/** What a sender makes as long as it likes, as it is stored. */
+/** The columns whose length the sender decides. */
 const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message AS "statusMessage"';
 const DOCUMENTS = 'attributes, events, body';
 
@@ -159,7 +159,7 @@ const DOCUMENTS = 'attributes, events, body';
  * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
  * come, has compared every step with every other, and read all documents again for every run.
  */
-/** @param isOutline cuts steps above $11 bytes, which count as so many against the limits */
+/** @param isOutline cut steps above $11 bytes; a cut step counts as $11 bytes against the limits */
 const readStepsText = (isOutline: boolean): string => `
   WITH run AS (
     SELECT t.*, r.spans + r.log_records AS total
@@ -250,9 +250,9 @@ const OUTLINE_STEPS = readStepsText(true);
  *
  * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
  *   either side for clocks that differ
- * @param runBytesMax runs with more, within the limits, are not read beside others
- * @returns for the first of the runs, as many as fit into `togetherBytesMax`: at least one; null for
- *   one that is too large
+ * @param runBytesMax larger runs are not read together with others
+ * @returns the first of the runs, as many as fit into `togetherBytesMax`, but at least one; null for a run
+ *   that is too large
  */
 export async function readStepsOfRuns(
   database: Database,
@@ -279,9 +279,9 @@ export async function readStepsOfRuns(
 }
 
 /**
- * A run without rows is too large, or one of those for which there was no room. Those are the last ones,
- * and the first run that is not too large is always read: so one before a run with rows is too large, and
- * the first one when no run has any.
+ * A run without rows was too large, or there was no room for it. Runs without room come last, and the first
+ * run that is not too large is always read. So a run before one with rows was too large, and so was the
+ * first run if none has rows.
  */
 function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
   const last = read.findLastIndex((one) => one !== null && one.steps.length > 0);
@@ -290,7 +290,7 @@ function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
   return read.slice(0, last === -1 ? open + 1 : open);
 }
 
-/** $1 to $8 of the statement. */
+/** The parameters $1 to $8. */
 function parametersOf(runs: readonly RunToRead[], { stepsMax, bytesMax }: StepLimits): unknown[] {
   const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
   const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
@@ -316,20 +316,20 @@ export async function readSteps(
   return only ?? { steps: [], bytes: 0, unread: 0 };
 }
 
-/** What an outline of a run shows. */
+/** The limits of an outline. */
 export interface OutlineLimits extends StepLimits {
-  /** bytes of a step above which PostgreSQL sends its beginnings only */
+  /** a step with more bytes is cut in PostgreSQL */
   readonly stepBytesMax: number;
 }
 
-/** The first steps of a run, and which of them were cut, by their index. */
+/** The first steps of a run, and the indexes of those that were cut. */
 export interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
   readonly cut: ReadonlySet<number>;
 }
 
 /**
- * The first steps of a run for people to look at: like `readSteps`, but a step above `stepBytesMax` is cut
- * in PostgreSQL, the first one too. So an answer never costs more than its limits, whatever was sent.
+ * The first steps of a run, for display: like `readSteps`, but a step above `stepBytesMax` is cut in
+ * PostgreSQL, even the first one. So an answer never exceeds its limits, whatever was sent.
  */
 export async function readOutlinedSteps(
   database: Database,

@@ -26,11 +26,11 @@ export interface NewMember {
 }
 
 /**
- * Makes somebody a member, with an account where the e-mail address has none. An account that an
- * invitation's link made is none of the address: whoever held the link gets nothing here.
+ * Adds a person to a workspace, and creates an account if the e-mail address has no verified one. An account
+ * that an invitation link created does not count as the address's account.
  *
  * @returns whether the account was made now
- * @throws {SluiceError} `conflict` when the address is a member's already
+ * @throws {SluiceError} `conflict` when the address is already a member's
  */
 export async function createMember(
   database: Database,
@@ -73,7 +73,7 @@ export async function recordOfUser(
   }
 }
 
-/** @throws {OperatorError} when the address has no account, or several and it is not said which */
+/** @throws {OperatorError} when the address has no account, or several and no workspace is named */
 async function chooseAccount(
   connection: Connection,
   email: string,
@@ -102,7 +102,7 @@ async function chooseAccount(
 /**
  * Gives a user another password and ends all its sessions. Every workspace of the user records it.
  *
- * @param workspace slug of one that the account belongs to; null when the address has one account
+ * @param workspace slug of a workspace that the account belongs to; null if the address has one account
  * @returns how many sessions ended
  * @throws {OperatorError} when the e-mail address has no account, or several
  */

@@ -1,7 +1,7 @@
 /**
- * Users: people with an e-mail address, whatever its capitals, and the ways they sign in. The account
- * of an address is the one that a provider or an operator vouches for; accounts made through an
- * invitation's link stand apart (workspace-accounts.ts).
+ * Users: people with an e-mail address (case-insensitive), and the ways they sign in. The account of an
+ * address is the verified one, created by an operator or linked to a provider; accounts created through an
+ * invitation link are separate (workspace-accounts.ts).
  */
 
 import { SluiceError } from '../errors.ts';
@@ -14,7 +14,7 @@ export interface User {
   readonly email: string;
   readonly displayName: string;
   readonly createdAt: Date;
-  /** the workspace whose link made the account, the only one it may join; null for other accounts */
+  /** the workspace whose link created the account, the only one it may join; null for other accounts */
   readonly onlyWorkspaceId: number | null;
 }
 
@@ -60,7 +60,7 @@ export async function createUser(
   return user;
 }
 
-/** The user of an id; null when there is none. */
+/** The user with an id; null if there is none. */
 export async function findUser(database: Queryable, id: number): Promise<User | null> {
   const { rows } = await database.query<User>(`SELECT ${USER_COLUMNS} FROM users WHERE id = $1`, [
     id,
@@ -69,8 +69,8 @@ export async function findUser(database: Queryable, id: number): Promise<User | 
 }
 
 /**
- * The account that may act for an e-mail address; null when there is none. Never one that was made
- * through an invitation's link.
+ * The verified account of an e-mail address; null if there is none. Never one that was created through an
+ * invitation link.
  */
 export async function findAccount(database: Queryable, email: string): Promise<Account | null> {
   const { rows } = await database.query<Account>(
@@ -80,7 +80,7 @@ export async function findAccount(database: Queryable, email: string): Promise<A
   return rows[0] ?? null;
 }
 
-/** The id of an account of an e-mail address: one that is vouched for, else the first; or null. */
+/** The id of an account of an e-mail address: the verified one, else the oldest; null if there is none. */
 export async function findAccountId(database: Queryable, email: string): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM users WHERE lower(address) = lower($1) ORDER BY email IS NULL, id LIMIT 1`,
@@ -90,8 +90,8 @@ export async function findAccountId(database: Queryable, email: string): Promise
 }
 
 /**
- * Hashes another password of an address, with the salt that its accounts share: a sign-in then takes
- * one computation however many there are, so its time tells nobody that there are others.
+ * Hashes a further password of an address, with the salt that its accounts share: a sign-in then takes one
+ * computation however many accounts there are, so timing does not reveal them.
  *
  * @throws {SluiceError} `overloaded` when too many passwords are being checked
  */
@@ -170,8 +170,8 @@ export async function addIdentity(
 }
 
 /**
- * Whether an account is linked to somebody at an issuer. Keeps others from linking the same user until
- * the transaction ends.
+ * Whether an account is linked to an identity of an issuer. Locks the user against further links until the
+ * transaction ends.
  */
 export async function holdForLinking(
   connection: Connection,

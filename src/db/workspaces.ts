@@ -119,7 +119,7 @@ const REMOVE = `
          (SELECT id FROM oldest) AS id`;
 
 /**
- * Removes the matched text that a workspace which redacts has stored, as `setRedaction` says.
+ * Removes the matched text that a redacting workspace has stored; see `setRedaction`.
  *
  * @returns of how many findings
  * @throws {OperatorError} when it does not redact (any more)

@@ -45,7 +45,7 @@ export interface CorpusProblem {
   readonly subject: string;
 }
 
-/** Problems that the message of a `CorpusError` names. */
+/** Most problems that the message of a `CorpusError` lists. */
 const NAMED_MAX = 20;
 
 /** The corpus is not the reviewed one. Holds every problem found, not the first. */
@@ -143,9 +143,9 @@ export function verifyCorpus(packageDir: string, manifest: Manifest): VerifiedCo
 }
 
 /**
- * Makes the checks of `verifyCorpus` without blocking: one file at a time, none of them kept.
+ * The checks of `verifyCorpus` without blocking: one file at a time, none kept in memory.
  *
- * @throws CorpusError when a file differs; anything else means that the check could not be made
+ * @throws CorpusError when a file differs; any other error means that the check failed to run
  */
 export async function checkCorpus(packageDir: string, manifestPath: string): Promise<void> {
   const manifest = toManifest(await readJsonAsync(manifestPath), manifestPath);
@@ -162,7 +162,7 @@ export async function checkCorpus(packageDir: string, manifestPath: string): Pro
   if (problems.length > 0) throw new CorpusError(problems);
 }
 
-/** What is wrong before any rule file is read. */
+/** Problems that are found before any rule file is read. */
 function listProblems(
   manifest: Manifest,
   { name, version }: Package,
@@ -229,7 +229,7 @@ function entriesOf(packageDir: string, folder: string): Dirent[] {
   }
 }
 
-/** The same without blocking. */
+/** As above, without blocking. */
 async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
   const found: RuleFiles = { paths: [], problems: [] };
   const visit = async (folder: string): Promise<void> => {
@@ -246,7 +246,7 @@ async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
   return found;
 }
 
-/** @returns the folders among them */
+/** @returns the entries that are folders */
 function noteEntries(folder: string, entries: readonly Dirent[], found: RuleFiles): string[] {
   const folders: string[] = [];
   for (const entry of entries) {
@@ -291,7 +291,7 @@ async function readJsonAsync(path: string): Promise<unknown> {
   }
 }
 
-/** Is the file to blame? A disk that fails or too many open files say nothing about it. */
+/** Whether the error is about the file itself, not about a failing disk or too many open files. */
 function isNoJson(error: unknown): boolean {
   return error instanceof SyntaxError || isAbsent(error);
 }

@@ -1,7 +1,7 @@
 /**
- * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices if others are to
- * run in between. Pure: no clock (the caller says when a slice is over), no database, no identity (the
- * store gives findings theirs).
+ * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices so that other work can
+ * run in between. Pure: no clock (the caller decides when a slice is over), no database, no ids (the store
+ * assigns them).
  *
  *   steps ──► portion: steps of 256 Ki characters of text ──► hits ──► findings
  *     ▲                                                         │
@@ -19,8 +19,8 @@ import { extractSteps, stepKindsOf } from './surfaces/extract.ts';
 /** Longer names are none. Every finding holds its step's: hundreds of megabytes could not be stored. */
 const NAME_UNITS_MAX = 256;
 /**
- * A portion ends with the step that reaches it. It decides how precisely an evaluation that is stopped
- * can say what it has not read; findings do not depend on it.
+ * A portion ends with the step that reaches this size. The size decides how precisely a stopped evaluation
+ * knows its unread steps; findings do not depend on it.
  */
 const PORTION_CHARS = 256 * 1024;
 /** What cutting between two surrogates leaves. */
@@ -44,12 +44,12 @@ export interface Evaluation {
   readonly truncated: number;
   /** what kind each step is, by its index */
   readonly kinds: readonly StepKind[];
-  /** of the last steps: not matched, or not to the end, because the evaluation was stopped */
+  /** number of last steps that were not matched in full, because the evaluation was stopped */
   readonly unreadSteps: number;
 }
 
 /**
- * Evaluates a run, in one go.
+ * Evaluates a run without pauses.
  * @param steps of one run, by start time
  * @param matcher over the union of all runnable rules
  * @param enabled the workspace's effective set as a mask over `matcher.rules`
@@ -71,7 +71,7 @@ export function evaluateRun(
  *   work ──► over ──► work ──► over ──► … ──► done ──► result
  *                       └──────► stop ──────────────► result, with steps unread
  *
- * Takes the parameters of `evaluateRun` and gives, when it is not stopped, exactly its result.
+ * Has the parameters of `evaluateRun` and, unless it is stopped, exactly its result.
  */
 export class RunEvaluation {
   readonly #steps: readonly Step[];
@@ -99,8 +99,8 @@ export class RunEvaluation {
   }
 
   /**
-   * Does the next slice. It ends a little after `isOver` says so: once the step is taken apart, the
-   * text looked through or the rule put to the portion that was begun.
+   * Does the next slice. It ends soon after `isOver` returns true: after the current step is parsed, the
+   * current text scanned, or the current rule matched against the portion.
    * @returns true when the run has been evaluated
    */
   work(isOver: IsOver): boolean {
@@ -108,7 +108,7 @@ export class RunEvaluation {
     return this.#work.next().done === true;
   }
 
-  /** Ends the evaluation where it is; what was found so far is the result. */
+  /** Ends the evaluation early; its result has the findings so far. */
   stop(): void {
     this.#work.return();
   }
@@ -133,10 +133,10 @@ export class RunEvaluation {
     const isOver: IsOver = () => this.#isOver();
     let texts: SurfaceText[] = [];
     let chars = 0;
-    for (const { kind, texts: told, exceeded } of extractSteps(this.#steps)) {
+    for (const { kind, texts: surfaceTexts, exceeded } of extractSteps(this.#steps)) {
       const step = this.#kinds.push(kind) - 1;
       this.#exceeded += exceeded;
-      for (const { surface, text } of told) {
+      for (const { surface, text } of surfaceTexts) {
         texts.push({ step, surface, text });
         chars += text.length;
       }

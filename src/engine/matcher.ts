@@ -54,28 +54,28 @@ export interface MatchResult {
   readonly truncated: number;
 }
 
-/** Is it time to let other work run? Asked between two pieces of work, never within one. */
+/** Returns true when the slice is over. Called between two pieces of work, never within one. */
 export type IsOver = () => boolean;
 
 export interface Matcher {
   readonly rules: readonly Rule[];
   /** @param texts surface texts of one run, in time order (ascending `step`) */
   match(texts: readonly SurfaceText[], settings: MatchSettings): MatchResult;
-  /** Begins a run whose texts come in portions, with the same answers as all of them at once. */
+  /** Starts a run whose texts come in portions; the hits are the same as for all texts at once. */
   begin(settings: MatchSettings): RunMatch;
 }
 
 /** The matching of one run, portion by portion. */
 export interface RunMatch {
   /**
-   * Matches the next texts. Yields where `isOver` says so: after a text was looked through, and after a
-   * rule was put to the portion.
+   * Matches the next texts. Yields when `isOver` returns true: after a text was scanned, or a rule was
+   * matched against the portion.
    * @param texts all texts of the next steps, in time order
-   * @param hits receives the hits of this portion, in no order; `textIndex` counts in `texts`. When
-   *   the generator is ended early (`return`), what was found by then.
+   * @param hits receives the hits of this portion, unordered; `textIndex` is an index into `texts`. If the
+   *   generator is ended early (`return`), the hits found so far.
    */
   portion(texts: readonly SurfaceText[], hits: Hit[], isOver: IsOver): Generator<void, void>;
-  /** of the portions so far; `hits` are those that `portion` gave */
+  /** the result of the portions so far; `hits` are those of `portion` */
   readonly result: Omit<MatchResult, 'hits'>;
 }
 
@@ -87,11 +87,11 @@ type Found = Omit<Hit, 'ruleIndex'>;
  * holds no match.
  */
 export interface Scope {
-  /** Looks through the next portion of the run; yields between texts when `isOver` says so. */
+  /** Scans the next portion of the run; yields between texts when `isOver` returns true. */
   readonly enter: (portion: PreparedRun, isOver: IsOver) => Generator<void, void>;
-  /** questions that may hit somewhere in the portion, each once; null for all of them */
+  /** questions that may hit in the portion, each once; null for all questions */
   readonly open: Iterable<number> | null;
-  /** where a question may hit in the portion, in time order, each text once per surface */
+  /** places in the portion where a question may hit, in time order, each text once per surface */
   readonly placementsOf: (question: number) => readonly Placement[];
   /** whether a question may hit anywhere in the portions so far */
   readonly mayHit: (question: number) => boolean;
@@ -187,7 +187,7 @@ export function createMatcherOver(
   };
 }
 
-/** The rules of a matcher, with what is asked for each. */
+/** The rules of a matcher, with the questions of each. */
 interface AskedRules {
   readonly rules: readonly Rule[];
   readonly questions: readonly Question[];
@@ -198,9 +198,9 @@ interface AskedRules {
 }
 
 /**
- * A run that is matched portion by portion. The steps of a portion are later than those of the one
- * before, so a rule that has hit is not asked again. Rules that need all their conditions within one
- * step may need texts that an earlier portion has shown: their answers are kept.
+ * A run that is matched portion by portion. The steps of a portion come after those of the previous one, so
+ * a rule that has hit is not matched again. Rules that need all their conditions in one step may need texts
+ * of an earlier portion, so their partial results are kept.
  */
 class PortionedMatch implements RunMatch {
   readonly #table: AskedRules;
@@ -208,9 +208,9 @@ class PortionedMatch implements RunMatch {
   readonly #scope: Scope;
   readonly #isEnabled: (ruleIndex: number) => boolean;
   readonly #hit = new Set<number>();
-  /** rule → what went wrong first, of rules that have not hit */
+  /** rule → its first error, for rules that have not hit */
   readonly #failures = new Map<number, string>();
-  /** of rules that need all their conditions: what each answered about a text */
+  /** for rules that need all their conditions: the result of each question per text */
   readonly #answers = new Map<Asked, Map<PreparedText, Found | null>>();
 
   constructor(table: AskedRules, narrow: Narrow, { enabled, capBytes }: MatchSettings) {
@@ -261,8 +261,8 @@ class PortionedMatch implements RunMatch {
 }
 
 /**
- * The rules of which a question is open, in their order. One that needs all its conditions may be
- * completed by a text that an earlier portion has shown.
+ * The rules with an open question, in order. A rule that needs all its conditions may be completed by a text
+ * of an earlier portion.
  */
 function rulesToAsk(scope: Scope, table: AskedRules): Iterable<number> {
   const { rules, questions, byRule, needAll } = table;

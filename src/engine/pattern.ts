@@ -24,8 +24,8 @@ export interface Pattern {
    */
   find(bytes: Buffer): ByteRange | null;
   /**
-   * As `find`, with repetitions that take as little as they can instead of as much: the match begins
-   * at the same place and ends sooner. Repetitions that are written lazy take much.
+   * As `find`, with greedy and lazy repetitions swapped (`(?U)`): the match starts at the same place, and
+   * greedy repetitions match as little as possible.
    */
   findShort(bytes: Buffer): ByteRange | null;
 }

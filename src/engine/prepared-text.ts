@@ -46,8 +46,7 @@ export interface Reading {
    */
   readonly changes: () => Changes<Int32Array> | null;
   /**
-   * The same reading of more of the text; null when there is no more, or no more is looked at
-   * (`PAST_CUT_BYTES_MAX`).
+   * The same reading of more of the text; null if there is no more, or `PAST_CUT_BYTES_MAX` is reached.
    */
   readonly wider: () => Reading | null;
 }
@@ -79,7 +78,7 @@ interface Known {
   readonly shown: Map<Surface, PreparedText>;
 }
 
-/** The texts of one run, prepared portion by portion, each distinct one once. */
+/** The texts of one run, prepared portion by portion, each distinct text once. */
 export class RunTexts {
   readonly #capBytes: number;
   readonly #asked = new Set<Known>();
@@ -87,25 +86,25 @@ export class RunTexts {
   #truncated = 0;
 
   /**
-   * @param capBytes most UTF-8 bytes looked at per surface and step. A text the surface has already
-   *   shown costs nothing: a history that is sent again and again must not crowd out what is new.
+   * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had before does
+   *   not count: a history that is sent again and again must not crowd out new text.
    */
   constructor(capBytes: number) {
     this.#capBytes = capBytes;
   }
 
-  /** distinct texts so far, on however many surfaces they stand */
+  /** number of distinct texts so far, each counted once over all surfaces */
   get texts(): number {
     return this.#asked.size;
   }
 
-  /** texts cut so far, or left out because the cap of their surface was used up */
+  /** number of texts so far that were cut, or left out because the cap of their surface was used up */
   get truncated(): number {
     return this.#truncated;
   }
 
   /**
-   * Prepares the next texts; yields between two of them when `isOver` says so.
+   * Prepares the next texts; yields between two of them when `isOver` returns true.
    * @param texts all texts of the next steps, in time order
    */
   *prepare(texts: readonly SurfaceText[], isOver: () => boolean): Generator<void, PreparedRun> {
@@ -172,16 +171,16 @@ function byStep(placements: readonly Placement[]): Placement[][] {
 /** A hit that touches the cut is followed this far past it: four times the default cap. */
 const PAST_CUT_BYTES_MAX = 256 * 1024;
 
-/** The first look past a cut is at least this far. */
+/** The first extension past a cut has at least this size. */
 const WIDER_BYTES_MIN = 1024;
 
 /** A text with more changes is another text altogether. */
 const CHANGES_MAX = 200;
 
-/** A text, as long as any of it is looked at. */
+/** A text, up to the most that is ever matched of it. */
 interface Source {
   readonly text: string;
-  /** most UTF-8 bytes that are ever looked at */
+  /** most UTF-8 bytes that are ever matched */
   readonly bytesMax: number;
 }
 
@@ -242,7 +241,7 @@ function readNormalised(source: Source, beginning: Beginning): Reading | null {
   const firm = cut
     ? Buffer.byteLength(normalised.slice(0, settledLength(text)))
     : Number.POSITIVE_INFINITY;
-  // A match of the first reading that touches the cut may count for nothing.
+  // A match of the first reading that touches the cut may turn out not to count.
   const inBytes = cut || changes === null ? null : changesInBytes(changes, text, normalised);
   return {
     form: 'normalised',
@@ -255,7 +254,7 @@ function readNormalised(source: Source, beginning: Beginning): Reading | null {
   };
 }
 
-/** Reads twice as far each time, when asked, and keeps it: many patterns may touch the same cut. */
+/** Extends twice as far each time, on demand, and keeps the result: many patterns may touch one cut. */
 function widerOf(
   source: Source,
   { capBytes, cut }: Beginning,

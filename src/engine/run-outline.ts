@@ -1,7 +1,7 @@
 /**
- * Owns what people see of a run's steps: what kind each is, how it ended, how much text it told on which
- * surface, and the beginnings of the texts. Reads steps as the pass does, so that a step without a size is a
- * step no rule was about. Works step by step, because reading 48 KiB of hostile text takes some 30 ms.
+ * Owns the outline of a run's steps that people see: each step's kind, how it ended, how much text it has on
+ * which surface, and the beginnings of the texts. Reads steps as the pass does, so a step without sizes is
+ * one that no rule reads. Works step by step, because reading 48 KiB of hostile text takes about 30 ms.
  */
 import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
 import { extractSteps, type StepExtraction } from './surfaces/extract.ts';
@@ -16,27 +16,27 @@ export interface ShownText {
 
 export interface OutlinedStep {
   readonly outline: StepOutline;
-  /** the first ones, by their beginnings */
+  /** the beginnings of the first texts */
   readonly texts: readonly ShownText[];
 }
 
 /** Longer texts are shown by their beginning. */
 const SHOWN_UNITS_MAX = 4000;
-/** Texts shown of one step, and of a run. */
+/** Most texts shown of one step, and of a run. */
 const STEP_TEXTS_MAX = 50;
 const RUN_TEXTS_MAX = 500;
 /** A cut that leaves half a character is one character shorter. */
 const HALF = /[\ud800-\udbff]$/;
 
-/** Spans whose names are not shown; null is of log records that name none. */
+/** Spans whose names are not shown; null stands for log records without a span. */
 type Redacted = readonly (Hex8 | null)[];
 
 /**
  * Outlines steps, one per turn.
  *
  * @param steps of one run, in time order
- * @param cut the steps of which only the beginnings were read, by their index
- * @param redacted steps whose names a rule matched: they are not shown, nor the same names elsewhere
+ * @param cut indexes of the steps that were cut
+ * @param redacted steps whose names a rule matched; neither these nor equal names elsewhere are shown
  */
 export function* outlineInPieces(
   steps: readonly Step[],
@@ -49,13 +49,13 @@ export function* outlineInPieces(
   const outlined: OutlinedStep[] = [];
   let room = RUN_TEXTS_MAX;
   let index = 0;
-  for (const told of extractSteps(steps)) {
+  for (const extracted of extractSteps(steps)) {
     const step = steps[index];
     if (step === undefined) break;
-    const texts = told.texts.slice(0, Math.min(room, STEP_TEXTS_MAX)).map(shownText);
+    const texts = extracted.texts.slice(0, Math.min(room, STEP_TEXTS_MAX)).map(shownText);
     room -= texts.length;
     const facts = { isCut: cut.has(index), isHidden: hidden.has(step.name) };
-    outlined.push({ outline: outlineOf(step, told, facts), texts });
+    outlined.push({ outline: outlineOf(step, extracted, facts), texts });
     index += 1;
     yield;
   }

@@ -52,7 +52,7 @@ const LATIN_OF = new Map(
 );
 
 /**
- * Takes a cluster that reads otherwise than it is written.
+ * Receives a cluster whose normalised form differs.
  * @param start UTF-16 offset into the text
  * @param end exclusive
  * @returns false to end the walk
@@ -60,8 +60,8 @@ const LATIN_OF = new Map(
 type VisitRewrite = (start: number, end: number, read: string) => boolean;
 
 /**
- * Visits every cluster of a text that reads otherwise, in order. Nothing is kept per cluster: a text
- * may have one at every letter (an object for each took 1.3 GB for 8,000,000 letters).
+ * Visits, in order, every cluster of a text whose normalised form differs. Keeps nothing per cluster, because
+ * every letter may be one (an object for each took 1.3 GB for 8,000,000 letters).
  */
 function visitRewrites(text: string, visit: VisitRewrite): void {
   let at = text.search(NOT_ASCII);
@@ -136,12 +136,12 @@ export interface Normalised {
   readonly changes: Changes<readonly number[]> | null;
 }
 
-/** Stretches joined at a time: one string out of millions of pieces takes 64 bytes for each. */
+/** Pieces joined at a time: building one string from millions of pieces takes 64 bytes for each. */
 const PIECES_MAX = 4096;
 
 /**
  * Normalises a text.
- * @param changesMax past so many changes they are not listed
+ * @param changesMax most changes that are listed
  */
 export function normaliseWithChanges(text: string, changesMax: number): Normalised {
   const written: number[] = [];

@@ -14,17 +14,16 @@ import type { SessionDependencies, Visit } from './signed-in.ts';
 /** What is asked of the rest about accounts. */
 export interface Accounts {
   /**
-   * null when they do not fit
+   * null when they do not match
    *
-   * @param meant which account, where the address has several: this user's, or preferably that of a
-   *   workspace
+   * @param meant which account, if the address has several: that of a user, or preferably of a workspace
    */
   readonly checkPassword: (
     email: string,
     password: string,
     meant: { readonly userId?: number; readonly workspaceSlug?: string | null },
   ) => Promise<ProvenUser | null>;
-  /** an account of an e-mail address, for the log; null when it has none */
+  /** the id of an account of an e-mail address, for the log; null if it has none */
   readonly findId: (email: string) => Promise<number | null>;
   /**
    * Ends every session of the user; tells the new password's proof.
@@ -44,7 +43,7 @@ export interface Accounts {
     readonly address: string;
     readonly proof?: string;
   }) => Promise<{ readonly token: string; readonly expiresAt: Date } | null>;
-  /** whose session it was; null when there was none to end */
+  /** the session's user; null if there was no open session */
   readonly endToken: (token: string) => Promise<number | null>;
   readonly workspacesOf: (userId: number) => Promise<readonly Membership[]>;
   readonly sessionsOf: (userId: number) => Promise<readonly ListedSession[]>;
@@ -92,7 +91,7 @@ export async function beginSession(
   return { token: opened.token, headers: [['set-cookie', cookie]] };
 }
 
-/** An attempt to sign in: how, from where, and to which account as far as that was said. */
+/** A sign-in attempt: how, from which address, and to which account if one was named. */
 export interface SignIn {
   /** `password`, `invitation` or a provider's name */
   readonly way: string;
@@ -107,7 +106,7 @@ function outcomeOf(error: unknown): SignInOutcome | null {
 }
 
 /**
- * Makes an attempt to sign in, and logs how it ended.
+ * Makes a sign-in attempt, and logs its outcome.
  *
  * @throws what `attempt` throws
  */
@@ -123,7 +122,7 @@ export async function logged<User extends { readonly id: number }>(
   } catch (error) {
     const outcome = outcomeOf(error);
     if (outcome !== null) {
-      // Asked for with and without an account alike, and not for attempts past the limit.
+      // Looked up whether or not there is an account, but not for attempts beyond the limit.
       const isAsked = outcome === 'failed' && email !== undefined;
       const user = isAsked ? await accounts.findId(email).catch(() => null) : null;
       events.signInTried(way, outcome, { user, address });
@@ -135,7 +134,7 @@ export async function logged<User extends { readonly id: number }>(
 interface Tried {
   readonly email: string;
   readonly password: string;
-  /** slug; the account that belongs to it is preferred, where the address has several */
+  /** slug; if the address has several accounts, that of this workspace is preferred */
   readonly workspace?: string | undefined;
   /** only this account */
   readonly userId?: number;
@@ -155,7 +154,7 @@ export async function checkSignIn(
   return await logged(signIn, () => checkPassword(address, tried, deps), deps);
 }
 
-/** Ends the session that a browser came with, if it has one. */
+/** Ends the session of a browser's cookie, if there is one. */
 export async function signOut(
   { head, address }: Visit,
   { accounts, cookies, events }: Pick<AccountDependencies, 'accounts' | 'cookies' | 'events'>,
@@ -166,7 +165,7 @@ export async function signOut(
 }
 
 /**
- * Ends one session of whoever is signed in.
+ * Ends one session of the signed-in user.
  *
  * @throws {SluiceError} `not_found`
  */
@@ -177,12 +176,12 @@ export async function endSession(
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<void> {
   if (!HEX_16.test(sessionId) || !(await accounts.endSession(userId, sessionId))) {
-    throw new SluiceError('not_found', 'There is no such open session of yours.');
+    throw new SluiceError('not_found', 'You have no such open session.');
   }
   events.sessionsRevoked(1, { user: userId, address });
 }
 
-/** Ends all sessions of whoever is signed in but the one that asks; tells how many. */
+/** Ends all sessions of the signed-in user except the current one; returns how many. */
 export async function endOtherSessions(
   { userId, id }: Pick<Session, 'userId' | 'id'>,
   { address }: Visit,
@@ -210,7 +209,7 @@ async function checkPassword(
 /**
  * Changes the password of the account that is signed in, by the present one. Every session ends.
  *
- * @returns the user, to begin another session with
+ * @returns the user, to start a new session for
  * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
  */
 export async function changePassword(

@@ -5,10 +5,10 @@
  *   unknown:  looked up ──KEY_TTL_MS──► looked up again
  *
  * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget` is
- * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. What
- * cannot be a key of ours is refused without a look-up. Look-ups of keys that were valid the last time
- * and of all others are bounded apart, and remembered apart, so that a flood of invented keys holds up
- * no sender that is known.
+ * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. A
+ * token that cannot be one of our keys is refused without a look-up. Keys that were valid at their last
+ * look-up and all others have separate limits and separate memory, so that a flood of invented keys does not
+ * delay known senders.
  */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
@@ -16,15 +16,15 @@ import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */
 export const KEY_TTL_MS = 5000;
-/** A valid key in use is looked up again after this time, while it is served from memory. */
+/** A valid key in use is looked up again after this time, and served from memory meanwhile. */
 export const REFRESH_AFTER_MS = 2500;
-/** From one try of that to the next. */
+/** Time between attempts of that look-up. */
 const REFRESH_PAUSE_MS = 500;
-/** Valid keys remembered, and as many unknown ones; past it the oldest is forgotten. */
+/** Most valid keys remembered, and as many unknown ones; beyond that the oldest is forgotten. */
 const ENTRIES_MAX = 10_000;
-/** Look-ups under way of keys that were valid the last time; one more is answered 503. */
+/** Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503. */
 const KNOWN_LOOKUPS_MAX = 500;
-/** The scheme in any letters, `<brand>_<kind>_` and 43 characters, as `createKey` makes them. */
+/** The scheme in any case, then a key as `createKey` makes it: `<brand>_<kind>_` and 43 characters. */
 const BEARER =
   /^[Bb][Ee][Aa][Rr][Ee][Rr] +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
 
@@ -34,17 +34,17 @@ interface Entry {
   refreshAtMs: number;
 }
 
-/** What is known of a request before its key is. */
+/** A request before its key is known. */
 export interface Sender {
   /** the Authorization header; empty when there is none */
   readonly authorization: string;
-  /** the client's, or `unknown` */
+  /** the client's address, or `unknown` */
   readonly clientAddress: string;
 }
 
 export interface Authenticator {
   /**
-   * The credential of a sender; at once when it is remembered.
+   * The credential of a sender; synchronous when it is remembered.
    *
    * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind`,
    *   `overloaded` or `store_unavailable`
@@ -96,7 +96,7 @@ export function createAuthenticator(
   { digest, find, noteUse }: KeyDirectory,
   nowMs: () => number = Date.now,
 ): Authenticator {
-  /** kept when they expire, too: that they were valid decides how they are looked up */
+  /** kept after they expire: a key that was valid before is looked up under its own limit */
   const valid = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
   const lookups = new Map<string, Promise<Credential | null>>();
@@ -151,7 +151,7 @@ export function createAuthenticator(
     return lookup;
   };
 
-  /** Looks up a key that is still served from memory; when that fails, the request that waits tells. */
+  /** Looks up a key that is still served from memory; an error surfaces in the request that waits for it. */
   const refresh = (id: string, key: Buffer, entry: Entry, sender: Sender): void => {
     entry.refreshAtMs = nowMs() + REFRESH_PAUSE_MS;
     if (knownLookups < KNOWN_LOOKUPS_MAX) lookUp(id, key, sender).catch(() => {});

@@ -25,7 +25,7 @@ export interface AuthorizedDependencies extends AdmissionDependencies {
  * Asks for a key of `kind`, within its limit, and answers with what `handler` returns.
  *
  * Faults of the error table are answered as problem+json, a bad query with all its faults; anything
- * else is reported and answered 503. A stream ends when the key is revoked meanwhile.
+ * else is reported and answered 503. A stream is cut off when the key is revoked.
  */
 export function authorized(
   kind: KeyKind | 'any',

@@ -19,7 +19,7 @@ export interface BrowserHead {
   readonly peerAddress: string;
 }
 
-/** The address of a connection's other end, as uWebSockets.js writes it. */
+/** The remote address of a connection, in uWebSockets.js's notation. */
 export function peerAddressOf(response: HttpResponse): string {
   return Buffer.from(response.getRemoteAddressAsText()).toString('latin1');
 }

@@ -1,14 +1,14 @@
 /**
- * How many bytes may be in memory at once: of request bodies over all connections, and of rows that wait
- * for their commit. Full means that the next bytes are refused; nothing waits here.
+ * Limits the bytes in memory: of request bodies over all connections, and of rows that wait for their commit.
+ * When it is full, the next bytes are refused; nothing waits here.
  *
- * Workspaces share the room by a dynamic threshold (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): one may
- * take more while what it holds stays below `OWN_TO_FREE` times what is free. So a workspace alone may use
- * eight ninths, several that want all of it end with equal parts, and there is always room for one that
- * has nothing in memory: its only request may use whatever is free (issue 9.7).
+ * Workspaces share the budget by a dynamic threshold (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): a
+ * workspace may take more as long as it holds less than `OWN_TO_FREE` times the free bytes. So a single
+ * workspace may use eight ninths, several that want everything get equal parts, and there is always room for
+ * a workspace that holds nothing: its only request may use all free bytes (issue 9.7).
  */
 
-/** A workspace may hold this many times what it leaves free for others. */
+/** A workspace may hold this many times the bytes that it leaves free. */
 const OWN_TO_FREE = 8;
 
 /** A sum of bytes, of this thread or of several. */
@@ -41,13 +41,13 @@ export class OwnByteCount implements ByteCount {
 export class ByteBudget {
   readonly #bytesMax: number;
   readonly #count: ByteCount;
-  /** bytes by workspace, of this thread's requests */
+  /** bytes held by each workspace, in this thread */
   readonly #held = new Map<number, number>();
 
   /**
-   * @param count what is in memory; budgets that share it share their room. What a workspace holds is
-   *   counted by each for itself, so over several threads it may hold as many times its share; even then
-   *   it leaves room free.
+   * @param count bytes in memory; budgets with the same count share their limit. Each budget counts a
+   *   workspace's bytes separately, so with several threads a workspace may hold as many times its share;
+   *   some room always stays free.
    */
   constructor(bytesMax: number, count: ByteCount = new OwnByteCount()) {
     this.#bytesMax = bytesMax;
@@ -58,7 +58,7 @@ export class ByteBudget {
     return this.#count.total;
   }
 
-  /** Opens an account of one request, whose bytes are all given back by one `release`. */
+  /** Opens the account of one request; one `release` gives back all its bytes. */
   open(workspaceId: number): ByteAccount {
     let own = 0;
     return {
@@ -66,7 +66,7 @@ export class ByteBudget {
         const held = this.#held.get(workspaceId) ?? 0;
         const isOnly = held === own;
         const leftFree = isOnly ? 0 : Math.ceil((held + bytes) / OWN_TO_FREE);
-        // What is larger than the whole room gets it when nothing else is there.
+        // A request above the whole limit is admitted when nothing else is in memory.
         const totalMax = Math.max(this.#bytesMax, bytes) - leftFree;
         if (!this.#count.tryAdd(bytes, totalMax)) return false;
         this.#held.set(workspaceId, held + bytes);
@@ -83,7 +83,7 @@ export class ByteBudget {
     };
   }
 
-  /** Would so many bytes of another request of a workspace be taken now? */
+  /** Whether another request of a workspace with that many bytes would be admitted now. */
   hasRoom(workspaceId: number, bytes: number): boolean {
     const account = this.open(workspaceId);
     const hasRoom = account.reserve(bytes);
@@ -99,7 +99,7 @@ export interface ByteAccount {
   readonly release: () => void;
 }
 
-/** As `reserve`, after `taken` bytes that have been reserved already. */
+/** As `reserve`, when `taken` bytes have been reserved already. */
 export function beyond(taken: number, reserve: ByteAccount['reserve']): ByteAccount['reserve'] {
   let left = taken;
   return (bytes) => {

@@ -22,7 +22,7 @@ import { gunzipAtOnce, gunzippedSize } from './inflate-at-once.ts';
 
 /** Output is handed on in pieces of this size; small enough to stop soon after the limit. */
 const CHUNK_BYTES = 64 * 1024;
-/** Pieces put together before the next look at the sockets. */
+/** Pieces concatenated per turn of the event loop. */
 const JOINED_PER_ROUND = 64;
 /** Telemetry in JSON deflates 5 to 20 fold; what grows more is counted before it is kept. */
 const HONEST_GROWTH = 32;
@@ -108,7 +108,7 @@ async function inflate(
   return bytes > keepMax ? null : await joined(chunks, bytes);
 }
 
-/** `Buffer.concat`, with looks at the sockets in between: copying 64 MiB takes some 40 ms. */
+/** `Buffer.concat` over several turns of the event loop: copying 64 MiB takes about 40 ms. */
 async function joined(chunks: readonly Buffer[], bytes: number): Promise<Buffer> {
   const whole = Buffer.allocUnsafeSlow(bytes);
   let at = 0;

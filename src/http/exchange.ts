@@ -1,16 +1,16 @@
 /**
- * One request and its answer, made safe to hold across awaits. Beside `request-head.ts`, which reads
- * for it, and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that
- * touches a uWebSockets.js response.
+ * One request and its answer, safe to hold across awaits. Apart from `request-head.ts`, which reads for it,
+ * and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that touches a
+ * uWebSockets.js response.
  *
  * uWebSockets.js takes the request object back when the handler returns, ends the process when a
  * handler goes asynchronous without an abort listener, and throws when an aborted response is
  * written to. So everything needed is copied at once, and every write goes through `answer`, once.
  *
  *   open ──answer──► answered ──all of it sent──► over
- *     │                 └──client gone, too slow──► over: the client sees a broken transfer
+ *     │                 └──client left or too slow──► over: the client sees an aborted transfer
  *     ├──stream──► the same, while the body is made
- *     └──client gone──► over (answers are dropped)
+ *     └──client left──► over (answers are dropped)
  */
 
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
@@ -31,7 +31,7 @@ import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answe
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** … and no longer than this, however slowly it comes. */
 const DRAIN_MS_MAX = 5000;
-/** An answer that closes its connection is sent at once up to this, and not waited for. */
+/** Up to this size, an answer that closes its connection is sent at once without waiting for the client. */
 const LAST_ANSWER_BYTES_MAX = 16 * 1024;
 /** Requests whose answer is a stream need no body; one that is small is read and dropped. */
 const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
@@ -50,18 +50,18 @@ export interface Answer {
   readonly contentType: string;
   readonly headers?: HeaderList;
   readonly body: string | Buffer;
-  /** the body is in memory anyway, as a file's, and nothing changes it */
+  /** the body is in memory anyway, like a cached file, and never changes */
   readonly isShared?: boolean;
 }
 
-/** What the listener of an exchange says about all of its answers. */
+/** What applies to all answers of a listener. */
 export interface ExchangeSettings {
   /** true while the server stops: answers then close the connection */
   readonly isDraining: () => boolean;
   /** sent with every answer */
   readonly headers: HeaderList;
   readonly unsent: UnsentAnswers;
-  /** proxies of ours before this server */
+  /** number of our proxies in front of this server */
   readonly trustedHops: number;
 }
 
@@ -99,7 +99,7 @@ export class Exchange {
   readonly contentLength: number | null;
   /** null but for the dashboard's paths */
   readonly browser: BrowserHead | null;
-  /** why the request is refused; null for a head that can be read in one way only */
+  /** why the head is refused as ambiguous; null if it is not */
   readonly fault: string | null;
 
   readonly #forwardedFor: string;
@@ -107,7 +107,7 @@ export class Exchange {
   readonly #settings: ExchangeSettings;
   #onClosed: () => void;
   #open = true;
-  /** what is to be sent is known */
+  /** the answer has been given */
   #answered = false;
   /** nothing more of the body will come */
   #complete: boolean;
@@ -122,10 +122,10 @@ export class Exchange {
   /** received bytes past which it waits no longer */
   #drainEnd = 0;
   #drainTimer: NodeJS.Timeout | undefined;
-  /** what is being sent, and ends with the connection */
+  /** the answer being sent; stopped when the connection closes */
   #sending: WaitingAnswer | null = null;
 
-  /** @param onClosed called exactly once, when the exchange is over for whatever reason */
+  /** @param onClosed called exactly once, when the exchange is over for any reason */
   constructor(
     response: HttpResponse,
     request: HttpRequest,
@@ -156,7 +156,7 @@ export class Exchange {
     return this.#open;
   }
 
-  /** The client's address, read when it is asked for; `unknown` once the exchange is over. */
+  /** The client's address, read on first use; `unknown` once the exchange is over. */
   get clientAddress(): string {
     const peerAddress = this.#open ? peerAddressOf(this.#response) : '';
     return clientAddress(
@@ -262,7 +262,7 @@ export class Exchange {
 
   /**
    * Answers. Call once; a second call, or one after the client left, does nothing. The exchange is
-   * over when the client has taken all of it, as far as can be known.
+   * over when the client has received all of it, as far as can be observed.
    *
    * When a body is still on its way, the connection must live until it has come: closing a socket with
    * unread data makes the client's kernel throw the answer away (uWebSockets #1174). One of declared
@@ -384,19 +384,19 @@ export class Exchange {
     setImmediate(() => {
       if (!this.#open) return;
       const more = body.length === 0 ? withoutBody(length) : [];
-      // Ends with the abort listener, and by that the exchange.
+      // Closing calls the abort listener, which ends the exchange.
       sendLast(this.#response, () => this.#writeHead(answer, more), body);
     });
   }
 }
 
-/** What uWebSockets.js writes by itself where there is a body. */
+/** The content-length that uWebSockets.js writes by itself if there is a body. */
 function withoutBody(length: number | null): HeaderList {
   const date = ['date', new Date().toUTCString()] as const;
   return length === null ? [date] : [['content-length', String(length)], date];
 }
 
-/** Whether an answer may be the last of its connection, which is sent at once and not waited for. */
+/** Whether an answer may be sent by `sendLast`: at once, without waiting for the client. */
 function isShort(body: string | Buffer): boolean {
   return body.length > 1 && Buffer.byteLength(body) <= LAST_ANSWER_BYTES_MAX;
 }

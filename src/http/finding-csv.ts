@@ -24,18 +24,18 @@ const COLUMNS = [
   'corpus_version',
 ];
 
-/** What a spreadsheet may take for the beginning of a formula, also in its other widths. */
+/** Characters that may start a formula in a spreadsheet, including their full-width forms. */
 const FORMULA =
   /[=+\-@\u2212\u207a-\u207c\u208a-\u208c\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]/;
-/** What a spreadsheet may drop before it looks for one: nothing of it shows. And quotes. */
+/** Invisible characters and quotes, which a spreadsheet may strip before it looks for a formula. */
 const UNSEEN = /[\s"\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
-/** What begins a cell where commas do not: in many languages semicolons do, or tabs. */
+/** Separators other than the comma: semicolons in many locales, or tabs. */
 const SEPARATOR = /[;\t\n\v\f\r\u0085\u2028\u2029]/;
 
 /**
- * The text with an apostrophe before everything that a spreadsheet would take for a formula, which
- * makes it text (OWASP, CSV Injection): at the beginning, and wherever a cell begins for one that
- * separates them by semicolons or tabs. Names of steps are their senders'.
+ * The text with an apostrophe before everything that a spreadsheet could read as a formula, which makes it
+ * text (OWASP, CSV Injection): at the start, and after semicolons and tabs, which some spreadsheets take as
+ * separators. Step names come from senders.
  */
 function withoutFormulas(value: string): string {
   const characters = [...value];
@@ -51,7 +51,7 @@ function withoutFormulas(value: string): string {
   return /^[\t\r\n]/.test(text) ? `'${text}` : text;
 }
 
-/** A cell of the file, quoted where it must be. */
+/** A cell of the file, quoted if necessary. */
 export function cell(value: string): string {
   const text = withoutFormulas(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

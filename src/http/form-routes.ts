@@ -32,7 +32,7 @@ export interface FormDependencies
     SettingDependencies {}
 
 const ADMIN: Needs = { roles: ADMINS };
-/** About the account that is signed in, and no workspace. */
+/** Writes about the signed-in account, which need no workspace. */
 const ACCOUNT: Needs = { ofAccount: true };
 const RULE_ADMIN: Needs = { roles: ADMINS, plans: RULE_PLANS };
 

@@ -71,9 +71,9 @@ export type IngestResult =
   | { readonly ok: false; readonly message: string; readonly path: string };
 
 export interface IngestDependencies extends AdmissionDependencies {
-  /** room for bodies, from their heads to their answers */
+  /** admits bodies; their bytes are held from the head to the answer */
   readonly gate: BodyGate;
-  /** room for rows, which the store takes; asked here whether there is some */
+  /** the budget for rows, which the store reserves; only checked here */
   readonly rowBudget: Pick<ByteBudget, 'hasRoom'>;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;

@@ -23,21 +23,21 @@ export function badQueryAnswer(error: BadQuery): Answer {
   });
 }
 
-/** The C0 controls and DEL: nobody asks for them, and PostgreSQL's text takes no NUL. */
+/** The C0 controls and DEL: never valid in a parameter, and PostgreSQL's text type rejects NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const CONTROL = /[\x00-\x1f\x7f]/;
-/** The same as a query writes them. */
+/** The same, percent-encoded. */
 const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
 
 /**
- * Refuses control characters in the parameters of a request, of its query and of its path.
+ * Refuses control characters in the query and path parameters of a request.
  *
- * @param parameters of the path, decoded
- * @throws {BadQuery} naming every parameter that holds one
+ * @param parameters decoded path parameters
+ * @throws {BadQuery} naming every parameter that contains one
  */
 export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {
   const given = Object.entries(parameters);
-  // Of a query nothing is decoded that need not be.
+  // The query is decoded only if it contains an encoded control character.
   if (ENCODED_CONTROL.test(query)) given.push(...new URLSearchParams(query));
   const faults = given
     .filter(([name, value]) => CONTROL.test(value) || CONTROL.test(name))

@@ -59,7 +59,7 @@ export class ResponseStream {
     return this.#started;
   }
 
-  /** the bytes that `send` has left to be sent */
+  /** bytes that `send` has not sent yet */
   get rest(): Buffer {
     return this.#pending;
   }
@@ -68,8 +68,8 @@ export class ResponseStream {
    * Sends all chunks but the last bytes, which `end` sends. A chunk is asked for only when the ones
    * before it are on their way; when nobody reads any more, `chunks` is told to return.
    *
-   * @returns true when the rest is to be sent, by `end` if something has been sent already; false
-   *   when the client has left
+   * @returns true when the rest is still to be sent, with `end` if the response has begun; false when the
+   *   client has left
    * @throws what `chunks` throws. When some of the body is sent already, the connection is cut
    *   before, so that the client sees a broken transfer; otherwise the response is untouched
    * @throws {Error} when the body was cut off because it took too long, or its reader did
@@ -97,7 +97,7 @@ export class ResponseStream {
     return !this.#over;
   }
 
-  /** Sends the rest and ends the response, which has begun. Call once, after `send` said so. */
+  /** Sends the rest and ends the response. Call once, after `send` returned true. */
   end(): void {
     this.#over = true;
     this.#response.cork(() => {

@@ -30,15 +30,15 @@ export interface ListenerSettings extends ListenAddress {
   readonly isShared?: boolean;
   /** routes by Host header; the entry under '' serves every other host */
   readonly sites: ReadonlyMap<string, readonly Route[]>;
-  /** clients reach it by https, through a proxy that speaks TLS for it; false when left out */
+  /** whether clients use https, through a proxy that terminates TLS; false by default */
   readonly isBehindTls?: boolean;
-  /** proxies of ours before this server; 0 when left out */
+  /** number of our proxies in front of this server; 0 by default */
   readonly trustedHops?: number;
-  /** of the thread, when it is not the one that all listeners of the thread share */
+  /** by default, the one that all listeners of the thread share */
   readonly unsent?: UnsentAnswers;
 }
 
-/** Of this thread. */
+/** One per thread. */
 const threadUnsent = new UnsentAnswers();
 
 export interface Listener {
@@ -51,11 +51,11 @@ export interface Listener {
   readonly cut: () => void;
 }
 
-/** No answer is anything but what its Content-Type says. */
+/** Browsers must not guess another type than Content-Type. */
 const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
 /**
- * RFC 6797: browsers that came by https once come by nothing else for a year. Of this host alone:
- * what else is below its name is not this server's to say.
+ * RFC 6797: a browser that has used https once uses nothing else for a year. Without `includeSubDomains`,
+ * because subdomains may belong to other servers.
  */
 const HTTPS_ONLY = ['strict-transport-security', 'max-age=31536000'] as const;
 

@@ -25,9 +25,9 @@ import type { SessionLimiter } from './session-limiter.ts';
 
 export interface SessionDependencies {
   /**
-   * null when the token is that of no open session
+   * null if the token belongs to no open session
    *
-   * @param workspaceId tells the role there, whichever workspace the session looks at by now
+   * @param workspaceId workspace whose role is returned, instead of the one that the session shows
    */
   readonly findSession: (token: string, workspaceId?: number) => Promise<Session | null>;
   readonly cookies: CookieJar;
@@ -58,7 +58,7 @@ export type VisitHandler = (
 export interface Needs {
   readonly roles?: readonly Role[];
   readonly plans?: readonly Plan[];
-  /** a write about the account alone, whichever workspace the session looks at */
+  /** a write about the account only, independent of the workspace */
   readonly ofAccount?: boolean;
 }
 
@@ -142,7 +142,7 @@ export function visited(
 }
 
 /**
- * @param workspaceId tells the role there, whichever workspace the session looks at
+ * @param workspaceId workspace whose role is returned, instead of the one that the session shows
  * @throws {SluiceError} `not_signed_in`
  */
 export async function sessionOf(
@@ -215,15 +215,15 @@ function workspaceWith({ workspace }: Session, { roles, plans }: Needs): Session
   return workspace;
 }
 
-/** The slug of the workspace that a request says it is for; null when it says none. */
+/** The slug of the workspace that a request names; null if it names none. */
 export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | null {
   const parsed = namedQuery.safeParse(Object.fromEntries(new URLSearchParams(query)));
   return parsed.success ? parsed.data.workspace : null;
 }
 
 /**
- * A write names the workspace it is for, as `?workspace=SLUG`: of a page that is still open after the
- * session turned to another workspace, the forms would change that one.
+ * A write names the workspace it is for, as `?workspace=SLUG`. Without that, a page that is still open after
+ * the session switched to another workspace would change the wrong one.
  *
  * @throws {BadQuery} when it names none
  * @throws {SluiceError} `other_workspace`
@@ -244,8 +244,8 @@ function checkNamed(
 }
 
 /**
- * A request of somebody signed in to a workspace, with what `needs` asks for. A stream ends when the
- * session, the membership or what else is needed is lost meanwhile.
+ * A request of a user who is signed in to a workspace and meets `needs`. A stream is cut off when the
+ * session, the membership or another requirement is lost.
  */
 export function signedIn(
   needs: Needs,

@@ -6,8 +6,9 @@
  *
  *   sockets are looked at ──► work, up to `TURN_MS` and the last piece begun ──► sockets …
  *
- * What is begun is finished, piece by piece, before the next begins. Then it is another workspace's turn:
- * of each in turn the first that came, so that one with little to decode waits for one body of each other.
+ * A body is decoded to its end, piece by piece, before the next one starts. Workspaces take turns, and each
+ * workspace's bodies are decoded in order of arrival, so a body waits for at most one of each other
+ * workspace before its workspace's turn.
  */
 
 /** Small beside what a probe may take, large beside what a round of the loop costs. */
@@ -18,9 +19,9 @@ type Step = () => boolean;
 
 export class Turns {
   readonly #now: () => number;
-  /** by workspace, the one whose turn is next first; none is empty */
+  /** by workspace, in the order of their turns; no list is empty */
   readonly #waiting = new Map<number, Step[]>();
-  /** what is begun, and whose it is */
+  /** the current body and its workspace */
   #current: { readonly workspaceId: number; readonly step: Step } | null = null;
   /** milliseconds worked since the sockets were looked at */
   #usedMs = 0;
@@ -69,7 +70,7 @@ export class Turns {
     if (isIdle) this.#work();
   }
 
-  /** Begins the first of the workspace whose turn it is; false when nothing waits. */
+  /** Starts the first body of the workspace whose turn it is; false if nothing waits. */
   #begin(): boolean {
     for (const [workspaceId, line] of this.#waiting) {
       const step = line.shift();
@@ -81,7 +82,7 @@ export class Turns {
     return false;
   }
 
-  /** The workspace has its next turn after all others. */
+  /** Moves the workspace to the end of the round. */
   #end(workspaceId: number): void {
     this.#current = null;
     const line = this.#waiting.get(workspaceId);

@@ -24,7 +24,7 @@ import type { StopOrder } from './stop-order.ts';
 import { type Handlers, ofFault, ThreadLine } from './thread-line.ts';
 import { withinLimit } from './time-limit.ts';
 
-/** What was built, also where a test runs this file from its source (decision 0014). */
+/** The built file, even when a test runs this file from source (decision 0014). */
 const ENTRY = fileURLToPath(new URL('../../dist/main/acceptor-thread.js', import.meta.url));
 /** Loading the program's files, on a machine that does much else. */
 const OPEN_LIMIT_MS = 120_000;
@@ -61,7 +61,7 @@ class AcceptorThreadHandle {
 
   constructor(thread: number, { settings, handlers, onFailure }: Shared) {
     this.thread = thread;
-    // Nothing of the parent's arguments: they are for its own thread.
+    // The parent's arguments apply to its own thread only.
     const worker = new Worker(ENTRY, { execArgv: [], name: `acceptor ${thread}` });
     const fail = (error: unknown): void => onFailure(thread, error);
     this.line = new ThreadLine<AcceptorCalls, MainCalls>(worker, {

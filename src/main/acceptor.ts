@@ -50,7 +50,7 @@ export interface MainProbes {
 export interface AcceptorDependencies {
   readonly config: Config;
   readonly databases: RequestDatabases;
-  /** read before anything is listened to */
+  /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs'>;
   readonly catalog: Catalog;
   /** requests per minute, of all threads together; whoever made them closes them */

@@ -16,7 +16,7 @@ import type { StopOrder } from './stop-order.ts';
 export interface AcceptorsSettings {
   readonly config: Config;
   readonly open: Pick<OpenDatabase, 'url'>;
-  /** for requests taken on this thread; the others read their own */
+  /** for requests taken on this thread; other threads have their own */
   readonly clock: DatabaseClock;
   readonly catalog: Catalog;
   readonly main: MainProbes;

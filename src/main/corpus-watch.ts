@@ -1,10 +1,10 @@
 /**
- * Is the corpus on disk still the pinned one? Checked at start and every few minutes after, file by
- * file in this thread, apart from the threads that match. The rules in memory stay trusted, they were
- * verified; but a process that would not start again is not ready.
+ * Checks that the corpus on disk is still the pinned one: at start and every few minutes, file by file, in
+ * this thread and not in the match threads. The rules in memory were verified and stay in use, but a process
+ * that could not start again is not ready.
  *
- * Only files that differ make the probe fail. A check that cannot be made is reported and repeated
- * soon; the last result stays.
+ * Only files that differ make the probe fail. A check that fails to run is reported and soon repeated; the
+ * last result is kept.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -16,18 +16,18 @@ import type { StopOrder } from './stop-order.ts';
 
 export interface CorpusWatchTiming {
   readonly intervalMs: number;
-  /** after a check that could not be made */
+  /** time until the next check after one that failed to run */
   readonly retryMs: number;
 }
 
 const TIMING: CorpusWatchTiming = { intervalMs: 5 * 60_000, retryMs: 10_000 };
 
 /**
- * Begins checking; the corpus counts as verified until a check says otherwise. Stopping does not wait
- * for a check.
+ * Starts checking; the corpus counts as verified until a check finds a difference. Stopping does not wait for
+ * a check.
  *
- * @param timing other than the service's, for tests
- * @returns the `corpus` probe: rejects while the corpus differs, with what differs
+ * @param timing for tests
+ * @returns the `corpus` probe: rejects while the corpus differs, naming the differences
  */
 export function watchCorpus(
   { packageDir, manifestPath }: CatalogTask,
@@ -38,7 +38,7 @@ export function watchCorpus(
   let difference: CorpusError | null = null;
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** @returns how long to wait for the next check, in milliseconds */
+  /** @returns time until the next check, in milliseconds */
   const check = async (): Promise<number> => {
     try {
       await checkCorpus(packageDir, manifestPath);

@@ -7,7 +7,7 @@ import type { Events } from '../observe/events.ts';
 import { CONNECTIONS_PER_THREAD, SPARE_THREAD_CONNECTIONS } from '../pool/tasks.ts';
 import { MAIN_CONNECTIONS, openForMain, REQUEST_CONNECTIONS } from './connection-shares.ts';
 
-/** A command does one thing after the other, or a few at a time. */
+/** A command runs at most a few statements at a time. */
 const COMMAND_CONNECTIONS = 10;
 /** Processes that share an embedded server: the one that serves, and a `pass run` beside it. */
 const FULL_PROCESSES = 2;
@@ -18,7 +18,7 @@ const SPARE_CONNECTIONS = 30;
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
 
 export interface OpenDatabase {
-  /** for the pass, upkeep and commands; what takes requests has connections of its own */
+  /** for the pass, upkeep and commands; threads that take requests have their own connections */
   readonly database: Database;
   readonly probes: Database;
   readonly url: string;
@@ -38,8 +38,8 @@ interface Source {
 const LISTENING_CONNECTIONS = 1;
 
 /**
- * What one process may open: the main thread's, those of the threads that take requests, the listener,
- * one for each task of the threads that match (docs/configuration.md).
+ * Most connections of one process: those of the main thread, of the threads that take requests, of the
+ * listener, and of the match threads' tasks (docs/configuration.md).
  */
 function connectionsOf({ httpThreads, matchThreads }: Config): number {
   const matching = matchThreads * CONNECTIONS_PER_THREAD + SPARE_THREAD_CONNECTIONS;

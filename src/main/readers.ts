@@ -17,15 +17,15 @@ import { Turns } from '../http/turns.ts';
 import type { Hex16 } from '../model.ts';
 
 /**
- * What one answer outlines: its steps are read on the thread that takes requests, a step per turn of the event
- * loop. A step up to 48 KiB takes 50 ms at most, whatever it holds; a larger one is cut.
+ * Limits of one outline. Its steps are read on the thread that takes requests, one per turn of the event
+ * loop. A step of up to 48 KiB takes at most 50 ms, whatever it contains; a larger one is cut.
  */
 const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 48 * 1024 };
 
 /** Of this thread. */
 const turns = new Turns();
 
-/** A run with its first steps in time; null when the workspace has no such run. */
+/** A run with its first steps in order of time; null if the workspace has no such run. */
 async function outlineRun(database: Database, workspaceId: number, runId: Hex16) {
   const found = await findRun(database, workspaceId, runId);
   if (found === null) return null;
@@ -59,7 +59,7 @@ export function runReader(database: Database): ReadDependencies['runs'] {
 }
 
 /**
- * What the dashboard reads beside the API: a run's texts, and the counts of its first page.
+ * What the dashboard reads in addition to the API: a run's texts, and the counts of its first page.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  */

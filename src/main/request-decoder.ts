@@ -1,9 +1,10 @@
 /**
- * How a request's body becomes rows ready to store: scanned straight into COPY bytes if it is an ordinary
- * one (`src/otlp/fast/`), else decoded and encoded the plain way. Both give the same.
+ * Turns a request's body into rows ready to store: an ordinary body is scanned straight into COPY bytes
+ * (`src/otlp/fast/`), any other is decoded and encoded the plain way. Both give the same rows.
  *
- * Scanning pauses every 128 KiB. The plain way cannot: it begins with one `JSON.parse`. So a body that is
- * large, or holds a large record, is decoded by a thread (`large-bodies.ts`), not on the event loop.
+ * Scanning pauses every 128 KiB. The plain way cannot pause: it starts with one `JSON.parse`. So a large body
+ * that cannot be scanned, and a body with a large record, is decoded on a separate thread
+ * (`large-bodies.ts`).
  */
 import type { CopyWriter } from '../db/copy-writer.ts';
 import { type EncodedRequest, encodeRequest } from '../db/encoded-request.ts';
@@ -47,7 +48,7 @@ export interface RequestContext {
   readonly logRuns: LogRuns;
 }
 
-/** Decodes a body that is too much for the event loop; throws what the request is answered with. */
+/** Decodes a body on another thread; throws the error that the request is answered with. */
 export type DecodeElsewhere = (
   signal: Signal,
   body: Buffer,
@@ -55,19 +56,19 @@ export type DecodeElsewhere = (
 ) => Promise<ReadyResult>;
 
 /**
- * A span, log record or metric up to here is scanned on the event loop, and so is the text between two. The
- * slowest that was found, empty events, takes 30 ms (docs/performance.md).
+ * Most bytes of a span, log record or metric, or of the text between two, that are scanned on the event loop.
+ * The slowest known record, empty events, takes 30 ms (docs/performance.md).
  */
 const RECORD_BYTES_MAX = 256 * 1024;
 /**
- * A body up to here is decoded the plain way on the event loop. The slowest that was found, 44,000 empty log
- * records, takes 40 ms.
+ * Most bytes of a body that is decoded the plain way on the event loop. The slowest known body, 44,000 empty
+ * log records, takes 40 ms.
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
 /**
- * Decodes one export request, in pieces on the event loop or elsewhere. To be run to its end before the
- * next one is decoded; a promise need not be settled by then.
+ * Decodes one export request, in pieces on the event loop or on another thread. To be run to its end before
+ * the next one is decoded; a promise that it yields need not be settled by then.
  *
  * @param body the request body, decompressed; read until this ends, or the promise is settled
  */
@@ -86,7 +87,7 @@ export function* decodeInPieces(
 /**
  * Decodes one export request at once, however long it takes.
  *
- * @throws {SluiceError} `body_too_large` when it holds more objects and lists than may be built of it
+ * @throws {SluiceError} `body_too_large` when it has too many objects and lists
  */
 export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
   return scanOrNull(signal, body, context) ?? decodeCounted(signal, body, context);
@@ -131,7 +132,7 @@ function* scan(
 }
 
 /**
- * The plain way without its encoding, at once.
+ * The plain way without encoding, without pauses.
  *
  * @throws {SluiceError} `body_too_large`, as `decodeRequest`
  */
@@ -154,7 +155,7 @@ export function decodePlainly(
 }
 
 /**
- * What ingest decodes with: the rows go to the writer once they are asked to be stored.
+ * The decoder for ingest; rows go to the writer when `store` is called.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  */

@@ -62,7 +62,7 @@ async function openTables(
   stops.add('clock', readings.stop);
   await ensureDays(database, clock.nowMs(), events);
   const turn = async (): Promise<void> => {
-    // What is dropped is gone: never by an old reading.
+    // Dropping is irreversible, so the clock is read first.
     await clock.read();
     await ensureDays(database, clock.nowMs(), events);
     await dropOutdated(database, clock.nowMs(), config.retentionDays, events);

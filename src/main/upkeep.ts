@@ -2,7 +2,7 @@
  * Work at intervals that nobody waits for; a failed turn is reported and tried again at the next.
  */
 
-/** Two clocks that run 100 parts in a million apart differ by 6 ms then. */
+/** Clocks that drift by 100 ppm differ by 6 ms after a minute. */
 export const CLOCK_READ_EVERY_MS = 60_000;
 
 export interface Upkeep {

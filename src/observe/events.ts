@@ -126,7 +126,7 @@ function passEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'session_marks' });
       log.warn(errorFacts(error), 'session marks not applied; they are tried again later');
     },
-    /** Its CPU time was used up; its findings so far are stored, and how many steps are unread. */
+    /** A run's CPU time was used up; its findings so far are stored, with the number of unread steps. */
     runOverBudget(): void {
       metrics.runsOverBudget.inc();
       log.warn('a run used up its CPU time (RUN_CPU_BUDGET_MS); the rest of it is unread');
@@ -141,9 +141,9 @@ function passEvents(log: Logger, metrics: Metrics) {
 /** How trying to sign in ended. */
 export type SignInOutcome = 'succeeded' | 'failed' | 'limited';
 
-/** Whose account something is about, and from where it was asked for (OWASP ASVS 4.0, 7.1 and 7.2). */
+/** The account and the client's address of an event (OWASP ASVS 4.0, 7.1 and 7.2). */
 export interface AccountFacts {
-  /** the account's id; null when it is not known. Never an e-mail address */
+  /** the account's id; null if unknown. Never an e-mail address */
   readonly user: number | null;
   /** the client's network address */
   readonly address: string;
@@ -163,7 +163,7 @@ function peopleEvents(log: Logger, metrics: Metrics) {
     sessionsRevoked(sessions: number, facts: AccountFacts): void {
       log.info({ sessions, ...facts }, 'sessions revoked');
     },
-    /** Every session of the account has ended with it. */
+    /** The password change has ended every session of the account. */
     passwordChanged(facts: AccountFacts): void {
       log.info(facts, 'password changed');
     },

@@ -66,11 +66,11 @@ class NarrowedRun implements Scope {
   /** question → the surfaces it reads, as bits */
   readonly #reads: Uint32Array;
   readonly #isAsked: (question: number) => boolean;
-  /** of every reading of the run so far */
+  /** of all readings of the run so far */
   readonly #candidates = new Map<Buffer, Candidates>();
-  /** question → where it may hit in the portion */
+  /** question → the places in the portion where it may hit */
   #placements = new Map<number, Placement[]>();
-  /** questions that may hit in a portion before it */
+  /** questions that may hit in an earlier portion */
   readonly #wereOpen = new Set<number>();
 
   constructor(prefilter: Prefilter, reads: Uint32Array, isAsked: (question: number) => boolean) {
@@ -113,7 +113,7 @@ class NarrowedRun implements Scope {
     return open;
   }
 
-  /** A text may come again on another surface, with other questions. */
+  /** The same text may appear on another surface, with other questions. */
   #remember({ bytes }: Reading, windows: Candidates): void {
     const before = this.#candidates.get(bytes);
     const all = before === undefined ? windows : new Map([...before, ...windows]);

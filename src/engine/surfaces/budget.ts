@@ -7,7 +7,7 @@
 /** Characters of JSON opened or rebuilt per value. Long histories fit; screenshots do not count. */
 export const CHARS_MAX = 4 << 20;
 
-/** Deeper nesting is no tool call; left closed, it is matched as the text it is. */
+/** JSON that is nested deeper is not a tool call; it is not parsed but matched as text. */
 export const DEPTH_MAX = 64;
 
 /** JSON nodes per value: what a few thousand messages or tool results need. */

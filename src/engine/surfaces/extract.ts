@@ -54,15 +54,15 @@ export function extractSurfaces(
   return { texts, exceeded, kinds };
 }
 
-/** What one step told. */
+/** The texts of one step. */
 export interface StepExtraction {
   readonly kind: StepKind;
-  /** in telling order */
+  /** in reading order */
   readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
   readonly exceeded: number;
 }
 
-/** `extractSurfaces`, step by step, for callers that do other work in between. */
+/** As `extractSurfaces`, step by step, for callers that do other work in between. */
 export function* extractSteps(
   steps: readonly Step[],
   conventions: readonly Convention[] = CONVENTIONS,
@@ -76,16 +76,16 @@ export function* extractSteps(
 
 function extractStep(step: Step, kind: StepKind, known: Known): StepExtraction {
   if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
-  const told = readStep(step, kind, known.about(step).tables);
+  const own = readStep(step, kind, known.about(step).tables);
   const status = readStatus(step, kind);
   const seen = new Set<string>();
-  const texts = [...told.pieces, ...status.pieces].filter(({ surface, text }) => {
+  const texts = [...own.pieces, ...status.pieces].filter(({ surface, text }) => {
     const key = `${surface} ${textKey(text)}`;
     if (seen.has(key) || !isText(text)) return false;
     seen.add(key);
     return true;
   });
-  return { kind, texts, exceeded: told.exceeded + status.exceeded };
+  return { kind, texts, exceeded: own.exceeded + status.exceeded };
 }
 
 /** What kind each step of a run is, by its index. */

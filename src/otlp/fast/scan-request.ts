@@ -44,7 +44,7 @@ interface Frame {
 /** Characters of resource text that one resource's scopes may cause to be read; one piece may read all. */
 const ORIGIN_WORK_MAX = 512 * 1024;
 
-/** What giving a scope's rows their origin costs beside reading its text, in bytes of a piece. */
+/** Fixed cost of setting a scope's origin, in bytes of a piece. */
 const SCOPE_BYTES = 1024;
 
 const LIST = 0;
@@ -91,8 +91,8 @@ export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolea
  * Scans one export request. To be run to its end, or returned from, before the next one is scanned.
  *
  * @param body the request body, decompressed; read until this ends, and not after
- * @param recordBytesMax a record, or anything else between two pauses, that is longer leaves the body to the
- *   plain decoder
+ * @param recordBytesMax a body with a longer record, or more bytes between two pauses, is left to the plain
+ *   decoder
  * @returns false when the body is left to the plain decoder
  */
 export function* scanInPieces(

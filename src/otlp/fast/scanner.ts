@@ -64,10 +64,10 @@ export class Scanner {
   #aheadBytesMax = Number.POSITIVE_INFINITY;
 
   /**
-   * Begins a body; it is only read.
+   * Starts a body, which is not modified.
    *
-   * @param aheadBytesMax how far it may be read until the next `lookAhead`; what is longer is left to the
-   *   plain decoder
+   * @param aheadBytesMax most bytes that may be read before the next `lookAhead`; a body that needs more is
+   *   left to the plain decoder
    */
   open(body: Buffer, aheadBytesMax = Number.POSITIVE_INFINITY): void {
     this.body = body;
