@@ -1,6 +1,6 @@
 /**
- * What this process has claimed and not begun, in which order it is handed out, and all that it tells
- * the database about its runs.
+ * The runs that this process has claimed and not started, the order in which they are handed out, and
+ * everything that it reports to the database about them.
  *
  *   database ──claim──► quick ──► a thread ──► evaluated (stored by the thread)
  *       ▲                 ▲          │ ├─ not begun: put back
@@ -35,26 +35,26 @@ import {
   type WorkspaceRules,
 } from './tasks.ts';
 
-/** Runs of a quick task. Past some dozens asking once more costs next to nothing. */
+/** Most runs of a quick task. Beyond a few dozen, one more query costs next to nothing. */
 export const BATCH_RUNS_MAX = 64;
-/** Bytes bound what is read at a time (`steps.ts`); this bounds what is looked through for them. */
+/** Most steps of a quick task. Bytes limit what is read at a time (`steps.ts`); this limits the rows scanned. */
 export const BATCH_STEPS_MAX = 2000;
-/** So that threads do not wait for a claim; few enough that none waits here while others are free. */
+/** Enough that threads do not wait for a claim, few enough that no run waits here while others are free. */
 const BATCHES_PER_TASK = 2;
-/** A claim is never smaller, of each task there may be. */
+/** Least size of a claim, per task that can run. */
 const CLAIM_RUNS_MIN = 4;
-/** Runs that have waited here so long are given back: later ones of others may be due. */
+/** Runs that have waited here this long are given back: runs of other workspaces may have become due. */
 const KEPT_MS = 1000;
 /**
- * Of a workspace with so many long runs waiting no quick task takes any: it would find more of them
- * sooner than they are done.
+ * No quick task takes runs of a workspace with this many long runs waiting: it would find further long runs
+ * faster than they are done.
  */
 const LONG_WAITING_MAX = 16;
-/** Long runs of a workspace on a thread at a time; the last place is for another's. */
+/** Most long runs of one workspace on a thread; the last place is for another workspace. */
 const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
 /**
- * A workspace that has had a long run so lately has quick tasks of its own: what is read beside its runs
- * waits for them.
+ * For this long after a workspace's last long run, its runs have quick tasks of their own, so that runs of
+ * other workspaces do not wait for them.
  */
 const SLOW_FOR_MS = 10_000;
 /**
@@ -64,7 +64,7 @@ const SLOW_FOR_MS = 10_000;
 const APART_WAITING_MAX = 16;
 /** What could not be told to the database is kept until it is back; past this, leases run out. */
 const OWED_MAX = 100;
-/** After session marks could not be applied: so that claims do not wait for them every time. */
+/** Pause after session marks failed, so that claims do not wait for them every time. */
 const MARKS_PAUSE_MS = 30_000;
 
 export interface ClaimsDependencies {
@@ -77,7 +77,7 @@ export interface ClaimsDependencies {
     Events,
     'passFailed' | 'runUndecided' | 'runsGivenUp' | 'sessionMarksFailed'
   >;
-  /** there is something to take, of this pace */
+  /** called when a task of this pace can be taken */
   readonly onWaiting: (pace: TaskPace) => void;
 }
 
@@ -85,7 +85,7 @@ export interface ClaimsDependencies {
 interface WaitingRun extends ClaimedRun {
   /** `performance.now()` */
   readonly claimedAtMs: number;
-  /** too large to be read beside others */
+  /** too large to be read together with others */
   readonly isLarge: boolean;
 }
 
@@ -98,11 +98,11 @@ export class Claims {
   readonly #apart = new RunQueue<WaitingRun>();
   /** workspaces whose runs took long, and when the last of them was found to; `performance.now()` */
   readonly #slow = new Map<number, number>();
-  /** quick tasks of slow workspaces and of all others are handed out in turn */
+  /** quick tasks of slow workspaces and of the others alternate */
   #isTurnOfSlow = false;
-  /** of every workspace with a run here */
+  /** the rules of every workspace with a run here */
   #workspaces = new Map<number, WorkspaceRules>();
-  /** most runs of a claim now, and of a quick task */
+  /** current limits of a claim and of a quick task */
   #claimRunsMax: number;
   #batchRunsMax = BATCH_RUNS_MAX;
   #owed: (() => Promise<void>)[] = [];
@@ -178,7 +178,7 @@ export class Claims {
 
   /**
    * The next long run for a thread.
-   * @param underWay long tasks of the thread
+   * @param underWay the thread's current long tasks
    */
   nextLong(underWay: readonly EvaluateTask[]): EvaluateTask | null {
     if (!this.#isOpen) return null;
@@ -189,12 +189,12 @@ export class Claims {
       ({ workspaceId, isLarge }) =>
         ofOne(workspaceId) < LONG_OF_WORKSPACE_MAX && !(hasLarge && isLarge),
     );
-    // Its workspace may have had to wait for this.
-    if (run !== null) this.#tell('quick');
+    // Quick tasks of its workspace may have waited for this.
+    if (run !== null) this.#notify('quick');
     return this.#taskOf(run === null ? [] : [run], 'long');
   }
 
-  /** The next run that goes alone. */
+  /** The next run that is evaluated alone. */
   nextApart(): EvaluateTask | null {
     const run = this.#isOpen ? this.#apart.takeOne(() => true) : null;
     if (run !== null && this.#apart.size === 0 && this.#hasRetries) {
@@ -214,22 +214,22 @@ export class Claims {
   putBack(task: EvaluateTask): void {
     const queue = { quick: this.#quick, long: this.#long, apart: this.#apart }[task.pace];
     queue.putFirst(this.#takeIn(task));
-    this.#tell(task.pace);
+    this.#notify(task.pace);
   }
 
-  /** Takes back runs that take long: they are evaluated in slices, beside others. */
+  /** Takes back long runs: they are evaluated in slices beside others. */
   putBackLong(task: EvaluateTask): void {
     for (const run of this.#takeIn(task)) {
       this.#long.push(run);
       this.#slow.set(run.workspaceId, performance.now());
     }
-    this.#tell('long');
+    this.#notify('long');
   }
 
   /** Takes back runs that failed together: each is tried alone, with the attempt it has. */
   putBackApart(task: EvaluateTask): void {
     for (const run of this.#takeIn(task)) this.#apart.push(run);
-    this.#tell('apart');
+    this.#notify('apart');
   }
 
   /** Gives runs back to the database without having lost an attempt. */
@@ -266,7 +266,7 @@ export class Claims {
     );
   }
 
-  /** What was claimed first of a workspace has waited for too long. */
+  /** Whether a workspace's first run has waited too long. */
   get #isStale(): boolean {
     const claimedBefore = performance.now() - KEPT_MS;
     return this.#quick.firsts.some(({ claimedAtMs }) => claimedAtMs < claimedBefore);
@@ -287,7 +287,7 @@ export class Claims {
     return this.#quick.take(this.#batchRunsMax, BATCH_STEPS_MAX, mayTake);
   }
 
-  #tell(pace: TaskPace): void {
+  #notify(pace: TaskPace): void {
     const open = { quick: this.#openRuns, long: this.#long.size, apart: this.#apart.size };
     if (open[pace] > 0) this.#deps.onWaiting(pace);
   }
@@ -300,7 +300,7 @@ export class Claims {
     return { pace, runs, workspaces, isLarge: first.isLarge };
   }
 
-  /** Knows the workspaces of a task's runs again; what is known of them here is newer. */
+  /** Restores the rules of a task's workspaces, unless newer ones are known. */
   #takeIn({ runs, workspaces, isLarge }: EvaluateTask): WaitingRun[] {
     this.#workspaces = new Map([...workspaces, ...this.#workspaces]);
     return runs.map((run) => ({ claimedAtMs: performance.now(), ...run, isLarge }));
@@ -330,11 +330,11 @@ export class Claims {
     } catch (error) {
       this.fail(error);
     }
-    this.#tell('quick');
-    this.#tell('apart');
+    this.#notify('quick');
+    this.#notify('apart');
   }
 
-  /** Completes runs without a root. Never fails: those of a mark that is left time out. */
+  /** Completes runs without a root. Never rejects: runs whose marks are not applied time out. */
   async #applyMarks(): Promise<void> {
     if (performance.now() < this.#marksPausedUntil) return;
     try {
@@ -360,7 +360,7 @@ export class Claims {
       const claimedAtMs = performance.now();
       for (const run of runs) {
         if (!settings.has(run.workspaceId)) continue;
-        // One that was claimed before may be the one that ends every thread that evaluates it.
+        // A run that was claimed before may be one that crashes every thread.
         const queue = run.attempt === 1 ? this.#quick : this.#apart;
         queue.push({ ...run, claimedAtMs, isLarge: false });
       }

@@ -7,8 +7,8 @@
  *   quick 2        read ▒▒▒ ······· match ██ ·· ███ store ▒▒
  *   long      read ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     ██     ████████ ·······
  *
- * A run that a quick task cannot finish soon is left to a long one; a long one that has used up its CPU
- * time is stored with what it has found.
+ * A run that a quick task cannot finish soon becomes a long one; a long run that has used up its CPU time is
+ * stored with its findings so far.
  */
 import { completeRuns, type Evaluation } from '../db/complete-runs.ts';
 import { type Database, ping } from '../db/database.ts';
@@ -30,9 +30,9 @@ import type {
   WorkspaceRules,
 } from './tasks.ts';
 
-/** CPU time of a run in a quick task; half a megabyte of ordinary text. */
+/** Most CPU time of a run in a quick task: half a megabyte of ordinary text. */
 const QUICK_RUN_CPU_MS = 100;
-/** CPU time after which a quick task begins no further run: its findings wait to be stored. */
+/** CPU time after which a quick task starts no further run, so that its findings are stored soon. */
 const QUICK_TASK_CPU_MS = 500;
 
 type Evaluated = Extract<RunOutcome, { kind: 'evaluated' }>;
@@ -40,7 +40,7 @@ type Decided = Pick<Evaluated, 'isOverBudget'> & {
   readonly kind: 'decided';
   readonly evaluation: Evaluation;
 };
-/** A run's outcome, but for what storing it brings. */
+/** A run's outcome before it is stored. */
 type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
 /** What the tasks of a thread share. */
@@ -63,7 +63,7 @@ async function reach(database: Database): Promise<void> {
   });
 }
 
-/** Evaluates a task; the caller settles what was not decided. */
+/** Evaluates a task; the caller handles runs that were not decided. */
 export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Promise<TaskOutcome> {
   const { database, quickTasks } = workshop;
   try {
@@ -85,7 +85,7 @@ export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Prom
 
 type ReadRuns = readonly (StepsOfRun | null)[];
 
-/** Of a run that is tried again, what can be found is stored first. */
+/** Of a run that is retried, the findings of its steps are stored first. */
 async function rescue(
   [read]: ReadRuns,
   { runs: [run], workspaces, trail }: EvaluateTask,
@@ -98,7 +98,7 @@ async function rescue(
 
 const bytesOf = (steps: StepsOfRun | null | undefined): number => steps?.bytes ?? 0;
 
-/** The smallest first: what may be slow comes after what cannot be. */
+/** The smallest runs first: those that may be slow come last. */
 async function judgeQuick(
   read: ReadRuns,
   task: EvaluateTask,
@@ -108,7 +108,7 @@ async function judgeQuick(
   const judged = read.map((): Judged => ({ kind: 'not begun' }));
   const order = [...read.keys()].sort((a, b) => bytesOf(read[a]) - bytesOf(read[b]));
   const [cpuFrom, from] = [cpuMs(), performance.now()];
-  // CPU time is never more than the time that passed, which costs less to ask for.
+  // CPU time is never more than wall-clock time, which is cheaper to read.
   const isOver = (): boolean =>
     performance.now() - from > QUICK_TASK_CPU_MS && cpuMs() - cpuFrom > QUICK_TASK_CPU_MS;
   for (const index of order) {

@@ -1,13 +1,12 @@
 /**
- * Tasks of one pace on one worker thread: takes the next task whenever there is room, and settles what
- * comes of it.
+ * The tasks of one pace on one worker thread: takes the next task whenever there is room, and handles its
+ * outcome.
  *
- *   quick   several runs; beside another of them and the long ones
- *   long    one run, in slices beside all of those
- *   apart   one run, alone on the spare thread; when that ends over it, it was the run
+ *   quick   several runs; beside another quick task and the long ones
+ *   long    one run, in slices beside those
+ *   apart   one run, alone on the spare thread; if the thread crashes, the run is to blame
  *
- * Whatever fails beside others is tried again apart, so no run pays for another: a lost attempt is the
- * run's own.
+ * Runs that fail beside others are retried apart, so a run never loses an attempt because of another.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { Events } from '../observe/events.ts';
@@ -32,13 +31,13 @@ const ROOM: Readonly<Record<TaskPace, number>> = {
   apart: 1,
 };
 
-/** What a run came to for good. */
+/** The final outcome of a run. */
 export type Settled = Extract<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
 export interface LaneTiming {
-  /** CPU time of one slice past which a thread counts as stuck, and is ended with its tasks */
+  /** a thread whose slice takes more CPU time counts as stuck, and is ended with its tasks */
   readonly stalledMaxMs: number;
-  /** how often that is looked at */
+  /** how often that is checked */
   readonly watchMs: number;
 }
 
@@ -101,7 +100,7 @@ export class Lane {
         const task = this.#hasRoom ? await this.#take() : null;
         if (task !== null) this.#begin(task);
         else if (this.#underWay.size === 0) return;
-        // What is under way may yet be put back; what comes meanwhile wakes.
+        // Running tasks may still be put back; new ones call `wake`.
         else await Promise.race([woken, ...[...this.#underWay].map(({ settled }) => settled)]);
       }
     } finally {
@@ -109,13 +108,13 @@ export class Lane {
     }
   }
 
-  /** There may be something to take. */
+  /** To be called when there may be a task to take. */
   wake(): void {
     this.#isWoken = true;
     this.#resolveWoken();
   }
 
-  /** Notes that the thread is ended on purpose: what is under way is given back. */
+  /** Notes that the thread is ended on purpose: its runs are given back. */
   expectStop(): void {
     for (const one of this.#underWay) one.ended ??= STOPPED;
   }

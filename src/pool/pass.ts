@@ -160,7 +160,7 @@ export class Pass {
     return facts;
   }
 
-  /** @param pace of which there is something to take; all of them by default */
+  /** @param pace the pace of which a task can be taken; every pace by default */
   #openLanes(pace?: TaskPace): void {
     if (this.#stopping || !this.#claims.isOpen) return;
     this.#renewals ??= setInterval(() => void this.#renew(), this.#timing.renewMs);
@@ -174,7 +174,7 @@ export class Pass {
   async #work(lane: Lane): Promise<void> {
     await lane.work();
     this.#working.delete(lane);
-    // It was closing already when it was woken.
+    // The lane was already closing when it was woken.
     if (lane.isWoken) this.#openLanes(lane.pace);
   }
 

@@ -1,24 +1,22 @@
 /**
- * What the pass and its workers say to each other. Plain data: it crosses threads by structured
- * clone.
+ * The messages between the pass and its workers. Plain data, passed between threads by structured clone.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
 /**
- * Quick tasks of a thread at a time: while the runs of one are matched, those of another are read or
- * stored.
+ * Quick tasks per thread: while the runs of one are matched, those of the other are read or stored.
  */
 export const TASKS_PER_THREAD = 2;
-/** Long runs of a thread at a time, beside its quick tasks. */
+/** Long runs per thread, beside its quick tasks. */
 export const LONG_RUNS_PER_THREAD = 3;
 /**
- * Database connections of a thread: one for each quick task and one for the long runs, of which one
- * large one is read at a time; the others read and store little.
+ * Database connections per thread: one for each quick task, and one that all long runs share. At most one of
+ * them is large; the others read and store little.
  */
 export const CONNECTIONS_PER_THREAD = TASKS_PER_THREAD + 1;
-/** Of the spare thread, which has one run at a time. */
+/** Connections of the spare thread, which has one run at a time. */
 export const SPARE_THREAD_CONNECTIONS = 1;
 
 /** Given to every worker when it starts. */
@@ -31,7 +29,7 @@ export interface WorkerSettings {
   readonly tables: PrefilterTables;
   readonly surfaceCapBytes: number;
   readonly excerptChars: number;
-  /** CPU time that one run may take: what was found by then is kept, the rest counts as unread */
+  /** most CPU time of a run; after that its findings so far are stored, and the rest is unread */
   readonly runCpuBudgetMs: number;
 }
 
@@ -55,24 +53,24 @@ export interface WorkspaceRules extends RuleSet {
  */
 export type TaskPace = 'quick' | 'long' | 'apart';
 
-/** Where a thread is in a run that is tried again (trail.ts). */
+/** Where a thread is in a run that is retried (trail.ts). */
 export interface Trail {
-  /** the group of steps that is being evaluated; shared memory, it outlives the thread */
+  /** index of the current group of steps, in shared memory, which outlives the thread */
   readonly at: Int32Array;
-  /** groups over which a thread has died; they are passed over */
+  /** groups that have crashed a thread; they are skipped */
   readonly fatal: readonly number[];
 }
 
 /** Runs that are read together, matched one by one and stored together. */
 export interface EvaluateTask {
   readonly pace: TaskPace;
-  /** it is known that the run is too large to be read beside others */
+  /** the run is known to be too large to be read together with others */
   readonly isLarge: boolean;
   /** at least one */
   readonly runs: readonly ClaimedRun[];
   /** by workspace id, of every run */
   readonly workspaces: ReadonlyMap<number, WorkspaceRules>;
-  /** only of a run that is tried again */
+  /** only for a run that is retried */
   readonly trail?: Trail;
 }
 
@@ -86,9 +84,9 @@ export type RunOutcome =
       /** its CPU time was used up before all of its steps were read */
       readonly isOverBudget: boolean;
     }
-  /** there was no time for it beside the others of its task */
+  /** the other runs of its task have used up the time */
   | { readonly kind: 'not begun' }
-  /** it takes longer than a quick task may, or is too large to be read beside others */
+  /** it takes longer than a quick task may, or is too large to be read together with others */
   | { readonly kind: 'long'; readonly isLarge: boolean }
   /** the run had gone to somebody else; nothing was stored */
   | { readonly kind: 'lost' }
@@ -96,7 +94,7 @@ export type RunOutcome =
 
 /** What became of a task. */
 export type TaskOutcome =
-  /** of its first runs, at least one; for the others there was no room beside them */
+  /** outcomes of its first runs, at least one; there was no room to read the others */
   | { readonly kind: 'done'; readonly runs: readonly RunOutcome[] }
   /** nothing was stored; nobody knows because of which run */
   | { readonly kind: 'failed'; readonly why: string }

@@ -1,6 +1,6 @@
 /**
- * What runs inside a worker thread: evaluating runs over database connections of its own. It never
- * decides what becomes of a run that it could not evaluate: it says why, and the pass settles it.
+ * The entry point of a worker thread, which evaluates runs over its own database connections. If it cannot
+ * evaluate a run it only reports why; the pass decides what to do with the run.
  */
 import { setPriority } from 'node:os';
 import { workerData } from 'piscina';
@@ -20,7 +20,7 @@ import { createThreadClock, ThreadPulse } from './thread-cpu.ts';
 
 /** `nice`: where cores are short, taking requests in goes first. */
 const PRIORITY = 10;
-/** Where both want the thread, runs that may be short get three times the time of a long one. */
+/** Quick tasks together get three times the CPU time of a long run. */
 const QUICK_WEIGHT = 3;
 
 /**
@@ -32,7 +32,7 @@ const CONNECTION_WAIT_MS = 35_000;
 /** What a thread is given when it starts. */
 export interface WorkerData {
   readonly settings: WorkerSettings;
-  /** of `ThreadPulse` */
+  /** memory of the `ThreadPulse` */
   readonly pulse: SharedArrayBuffer;
 }
 

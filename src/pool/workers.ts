@@ -29,7 +29,7 @@ import type { WorkerData } from './worker.ts';
 const BUILT = new URL('../../dist/pool/', import.meta.url);
 const CATALOG_PROCESS = fileURLToPath(new URL('catalog-process.js', BUILT));
 const FILENAME = fileURLToPath(new URL('worker.js', BUILT));
-/** Nothing of the parent's: its arguments are for its own thread. */
+/** The parent's arguments apply to its own thread only. */
 const EXEC_ARGV: string[] = [];
 /**
  * Runs that need more than this end their worker, and at last cost the one run an attempt, not the
@@ -37,26 +37,26 @@ const EXEC_ARGV: string[] = [];
  */
 const WORKER_HEAP_MB = 2048;
 
-/** Tasks of a thread at a time. */
+/** Most tasks of a thread. */
 const TASKS_MAX = TASKS_PER_THREAD + LONG_RUNS_PER_THREAD;
-/** The thread for runs that go alone is there only while there are any. */
+/** The spare thread ends after this long without a run. */
 const SPARE_IDLE_MS = 60_000;
 
 export interface MatchThread {
   /**
-   * `TASKS_PER_THREAD` quick ones and `LONG_RUNS_PER_THREAD` long ones at a time. Rejects when the
-   * thread ended over it, or over another of its tasks.
+   * Evaluates a task; at most `TASKS_PER_THREAD` quick and `LONG_RUNS_PER_THREAD` long ones at a time.
+   * Rejects when the thread ends during this or another of its tasks.
    */
   readonly evaluate: (task: EvaluateTask) => Promise<TaskOutcome>;
   /** Ends the thread, wherever it is, with all its tasks; another takes its place. */
   readonly end: () => void;
-  /** CPU time since the slice under way began: much of it, and the thread is stuck. */
+  /** CPU time of the current slice; a large value means that the thread is stuck. */
   readonly stalledMs: () => number;
 }
 
 export interface Workers {
   readonly threads: readonly MatchThread[];
-  /** for runs that go alone, one at a time; made when the first of them comes */
+  /** for runs that are evaluated alone, one at a time; created on demand */
   readonly spare: MatchThread;
   /** Ends the threads, wherever they are. */
   readonly close: () => Promise<void>;
@@ -144,7 +144,7 @@ class Thread implements MatchThread {
 /**
  * @param count how many threads; each keeps its own compiled rules and database connections
  * @param onFault told of threads that died while they did nothing
- * @param heapMb other than the service's, for tests
+ * @param heapMb for tests
  */
 export function startWorkers(
   count: number,

@@ -59,7 +59,7 @@ export function stepLink({ runId, stepSpanId }: Pick<Finding, 'runId' | 'stepSpa
   return `/app/runs/${runId}${stepSpanId === null ? '' : `#${stepSpanId}`}`;
 }
 
-/** What a finding's step is called. */
+/** The name of a finding's step, for display. */
 export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string {
   if (name === null) return 'a step whose name is redacted';
   return name === '' ? 'a step without a name' : name;

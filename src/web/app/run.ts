@@ -127,7 +127,7 @@ function textView(
 <pre class="excerpt" tabindex="0" role="region" aria-label="${words(surface)}">${marked(text, marksIn(text, found, data.markOf))}${more > 0 && html`<span class="soft">… ${count(more)} more characters</span>`}</pre></details>`;
 }
 
-/** What is not shown of a step's texts. */
+/** The note about texts of a step that are not shown. */
 function leftOut({ outline, texts }: ShownStep, { isRedacted }: RunPage): HtmlValue {
   if (isRedacted) return null;
   const more = outline.surfaces.reduce((sum, one) => sum + one.texts, 0) - texts.length;

@@ -40,8 +40,8 @@ const ENTRIES = [
 ];
 
 /**
- * The path of a write, which names the workspace that it is for: the one this page shows. In another
- * tab the session may have turned to another one by the time the form is sent.
+ * The path of a write, with the workspace that this page shows. The session may have switched to another
+ * workspace in a second tab by the time the form is sent.
  */
 export function writeTo(path: string, { workspaceSlug }: Viewer): string {
   return `${path}?workspace=${encodeURIComponent(workspaceSlug)}`;
@@ -73,7 +73,7 @@ export interface ErrorView {
   readonly detail: string;
   /** what exactly is wrong, one by one */
   readonly faults: readonly string[];
-  /** slug of the workspace that a refused write was for: a button turns to it */
+  /** slug of the workspace that a refused write was for; a button switches to it */
   readonly turnTo?: string;
 }
 
