@@ -1,6 +1,6 @@
 /**
- * How long does one request hold the event loop at most? A real server is sent each of the worst bodies that are
- * known, one after the other, and asked for the worst run; a probe inside of it counts the CPU time of every turn.
+ * How long can one request block the event loop? Sends each of the worst known bodies to a real server, one
+ * after the other, and reads the worst run; a probe inside the server measures the CPU time of every turn.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
@@ -35,7 +35,7 @@ export interface LoopDelayResult {
   readonly measured: readonly Measured[];
 }
 
-/** Posts over a connection of its own: making a body takes longer than a server keeps an idle one. */
+/** Posts over a new connection: building a body takes longer than the server keeps an idle one. */
 async function post(url: string, headers: Record<string, string>, body: Buffer): Promise<number> {
   return await new Promise((resolve, reject) => {
     const outgoing = request(url, { method: 'POST', agent: false, headers }, (answer) => {
@@ -78,7 +78,7 @@ export async function loopDelayBench(rounds: number, bodyMib: number): Promise<L
     process.stderr.write(`${name}: ${measured.status}, ${measured.longestMs.at(-1)} ms\n`);
   };
   try {
-    // Nothing is compiled yet in a server that has just begun; that is measured too, by the first round.
+    // The first round includes code that V8 has not compiled yet.
     for (let round = 0; round < rounds; round += 1) {
       for (const body of worstBodies(bodyMib * MIB)) {
         await measure(body, body.name);

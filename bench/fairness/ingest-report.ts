@@ -1,4 +1,4 @@
-/** What the fairness benchmark prints and writes: a table of docs/performance.md, and JSON. */
+/** Prints the results of the fairness benchmark, and writes them as JSON and into docs/performance.md. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 import { median } from '../harness.ts';
@@ -8,7 +8,7 @@ import type { FairnessLoad } from './load-plan.ts';
 
 const PAGE = new URL('../../docs/performance.md', import.meta.url);
 const RESULT = new URL('../results/fairness.json', import.meta.url);
-/** Of the quiet tenant's p99: beside a flood at most this many times its own alone. */
+/** Target: the quiet tenant's p99 beside the flood is at most this many times its p99 alone. */
 const TARGET_TIMES = 5;
 
 const NAMES: Readonly<Record<string, string>> = { this: 'this version', before: 'before' };
@@ -16,7 +16,7 @@ const ms = (value: number): string => (value < 10 ? value.toFixed(1) : value.toF
 const times = ({ alone, beside }: FairnessRound): number =>
   beside.storedLatency.p99 / alone.storedLatency.p99;
 
-/** Requests that were not stored, of all. */
+/** Share of requests that were not stored. */
 function share({ stored, refused, lost }: FairnessLoad, which: 'refused' | 'lost'): string {
   const part = { refused, lost }[which];
   return `${((part / (stored + refused + lost)) * 100).toFixed(0)} %`;
@@ -76,7 +76,7 @@ function floodTable({ servers }: FairnessResult): string {
   return markdownTable([...titles, 'refusal, p50 ms', 'refusal, p99 ms', 'no status'], rows);
 }
 
-/** The place of docs/performance.md that is written. */
+/** The part of docs/performance.md that is written. */
 export function fairnessPlace(result: FairnessResult): string {
   const { machine, rounds, seconds, servers } = result;
   const facts =
@@ -94,7 +94,7 @@ export function fairnessPlace(result: FairnessResult): string {
 export function reportFairness(result: FairnessResult): void {
   const place = fairnessPlace(result);
   process.stdout.write(`${place}\n`);
-  // The other checkout's folder is this machine's affair.
+  // The path of the other checkout is not published.
   const kept = { ...result, beside: result.beside === null ? null : 'another checkout' };
   writeFileSync(RESULT, `${JSON.stringify(kept, null, 1)}\n`);
   writeFileSync(PAGE, replaceMeasured(readFileSync(PAGE, 'utf8'), 'fairness', place));

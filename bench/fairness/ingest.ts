@@ -1,8 +1,8 @@
 /**
  * What does one tenant's flood cost another? A quiet workspace sends a hundred spans twenty times a second,
  * alone and beside a flood: 256 connections that send bodies of 1.8 MB as fast as they are answered or
- * refused. Each tenant is a process of its own. With the folder of another checkout its server is
- * measured in turn with this one, on a database of its own.
+ * refused. Each tenant is a separate process. Given the folder of another checkout, its server is measured
+ * alternately with this one, on a separate database.
  *
  *   each round, each server:  clear ──► quiet alone ──► clear ──► flood, quiet beside it ──► rows counted
  */
@@ -25,18 +25,18 @@ const FLOOD: BodyKind = { signal: 'traces', rows: FLOOD_SPANS, gzip: false };
 const QUIET_PER_SECOND = 20;
 const QUIET_CONNECTIONS = 16;
 const FLOOD_CONNECTIONS = 256;
-/** How long the flood comes before the quiet tenant is measured beside it. */
+/** Time between the start of the flood and of the measurement beside it. */
 const FLOOD_FIRST_SECONDS = 3;
-/** Rows of requests that were given up may still be on their way. */
+/** Rows of requests that timed out may still be stored. */
 const SETTLES_WITHIN_MS = 60_000;
-/** A rehearsal, so that no first round pays for what is compiled or made once. */
+/** Warm-up, so that the first round does not include one-time costs. */
 const WARM_UP_SECONDS = 4;
 
 export interface FairnessOptions {
   readonly rounds: number;
-  /** how long the quiet tenant is measured, each time */
+  /** duration of each measurement of the quiet tenant */
   readonly seconds: number;
-  /** the folder of another checkout, with its node_modules; null for none */
+  /** the folder of another checkout with its node_modules, or null */
   readonly beside: string | null;
 }
 
@@ -99,9 +99,10 @@ const planOf = (
 ): FairnessPlan => ({ url: new URL('/v1/traces', server.observeUrl).href, key, ...load });
 
 /**
- * Stored are the rows of every request answered 200, of some that were lost, and of no other.
+ * Checks that the rows of every request answered 200 are stored, and none of refused ones. Rows of requests
+ * without a status may be stored or not.
  *
- * @throws {VoidRun} when it is otherwise
+ * @throws {VoidRun} when other rows are stored
  */
 async function check(
   { client }: Stage,

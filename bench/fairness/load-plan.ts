@@ -1,4 +1,4 @@
-/** What a load process of the fairness benchmark is told to do, and what it tells. */
+/** The plan and the messages of a load process of the fairness benchmark. */
 import type { Latency } from '../ingest/latency.ts';
 import type { BodyKind } from '../ingest/requests.ts';
 
@@ -8,11 +8,11 @@ export interface FairnessPlan {
   readonly kind: BodyKind;
   readonly connections: number;
   readonly seconds: number;
-  /** requests per second, due whether or not those before are answered; null: as fast as answers come */
+  /** requests per second, due whether or not earlier ones are answered; null: as fast as answers come */
   readonly perSecond: number | null;
 }
 
-/** How requests ended. */
+/** The outcome of the requests. */
 export interface FairnessLoad {
   readonly stored: number;
   readonly refused: number;

@@ -1,6 +1,6 @@
 /**
- * One tenant of the fairness benchmark, a process of its own. Unlike the generator of `bench -- ingest`
- * it goes on when it is refused, at once and on the same connection, and opens a new one when it was cut off: a
+ * One tenant of the fairness benchmark, as a separate process. Unlike the load generator of `bench -- ingest`
+ * it retries at once on the same connection when it is refused, and reconnects when it is cut off, because a
  * flood does not wait.
  */
 import { latencyOf } from '../ingest/latency.ts';
@@ -8,7 +8,7 @@ import { type PreparedRequest, prepareRequest, stamp } from '../ingest/requests.
 import { Sender } from '../ingest/sender.ts';
 import type { FairnessLoad, FairnessPlan, FromLoad, ToLoad } from './load-plan.ts';
 
-/** Past this an exporter has given up. */
+/** After this time an exporter gives up. */
 const ANSWER_WITHIN_MS = 10_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
@@ -43,7 +43,7 @@ class Tally {
   }
 }
 
-/** One connection, opened again whenever it was lost. */
+/** One connection, reopened whenever it is lost. */
 class Connection {
   readonly #url: URL;
   #sender: Sender | null = null;
@@ -64,7 +64,7 @@ class Connection {
     this.#onEnd(null);
   }
 
-  /** @returns the status; null when none came */
+  /** @returns the status; null if there was none */
   async send(bytes: Buffer): Promise<number | null> {
     const sender = await this.open();
     return await new Promise((resolve) => {
@@ -83,7 +83,7 @@ class Connection {
   }
 }
 
-/** Requests that were stamped: no number is given twice. */
+/** Counts stamped requests, so that every stamp is unique. */
 let stamped = 0;
 let plan: FairnessPlan | null = null;
 let requests: PreparedRequest[] = [];
@@ -124,23 +124,23 @@ async function go({ perSecond, seconds }: FairnessPlan): Promise<FairnessLoad> {
   return tally.result();
 }
 
-function tell(message: FromLoad): void {
+function report(message: FromLoad): void {
   if (process.connected) process.send?.(message);
 }
 
 async function obey(message: ToLoad): Promise<void> {
   if (message.type === 'prepare') {
     await prepare(message.plan);
-    tell({ type: 'ready' });
+    report({ type: 'ready' });
     return;
   }
   if (plan === null) throw new Error('nothing was prepared');
-  tell({ type: 'done', result: await go(plan) });
+  report({ type: 'done', result: await go(plan) });
 }
 
 process.on('message', (message: ToLoad) => {
   obey(message).catch((error: unknown) =>
-    tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
+    report({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
   );
 });
 process.on('disconnect', () => process.exit());

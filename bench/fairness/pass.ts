@@ -1,8 +1,8 @@
 /**
- * How long does a small run of a quiet workspace wait for its evaluation, and how long when another
- * workspace has a lot to be evaluated? A real server with one match thread. All runs are stored first
- * and none is due, because they must settle for an hour; a run becomes due when its arrival is set back
- * by that hour. What a run waited is told by PostgreSQL's clock alone.
+ * How long does a small run of a quiet workspace wait for its evaluation, alone and while another workspace
+ * has many or long runs? A real server with one match thread. All runs are stored first, with a settle time
+ * of an hour; a run becomes due when its arrival is set back by that hour. Waits are measured by
+ * PostgreSQL's clock.
  *
  *   fill ──► noisy runs due, and begun ──► quiet runs due, one after the other ──► what each waited
  */
@@ -19,11 +19,11 @@ import { startServer } from '../server-under-test.ts';
 
 const SETTLE_MS = 3_600_000;
 const LOOK_EVERY_MS = 50;
-/** One quiet run may wait so long behind the noise: past it, it is taken away. */
+/** A quiet run that waits longer than this is given up. */
 const WAIT_MAX_MS = 15 * 60_000;
 const CONNECTIONS = 4;
 const SPANS_PER_BODY = 100;
-/** Under the cap of a surface and step: all of it is matched. */
+/** Below the cap per surface and step, so all of it is matched. */
 const TEXT_CHARS = 60_000;
 const START_UNIX_NANO = 1_795_000_000_000_000_000n;
 const BACKLOG_RUNS = 100_000;
@@ -33,10 +33,10 @@ export interface FairnessPassOptions {
   readonly runs: number;
 }
 
-/** What quiet runs waited for in one scene. */
+/** How long the quiet runs of one scene waited. */
 export interface FairnessScene {
   readonly name: string;
-  /** from being due to being evaluated, of each quiet run in turn */
+  /** time from due to evaluated, of each quiet run */
   readonly waitedMs: readonly number[];
   readonly medianMs: number;
   readonly mostMs: number;
@@ -92,7 +92,7 @@ function bodyOf(run: string, spans: readonly { name: string; text: string }[], f
   return Buffer.from(JSON.stringify({ resourceSpans: [{ resource: {}, scopeSpans }] }));
 }
 
-/** A run of so many bytes of text that holds many matches and near misses, which is slow to match. */
+/** A run whose text has many matches and near misses, and is slow to match. */
 function* largeRun(name: string, bytes: number, textOf: Bench['textOf']): Generator<Buffer> {
   const steps = Math.ceil(bytes / TEXT_CHARS);
   for (let first = 0; first < steps; first += SPANS_PER_BODY) {
@@ -104,7 +104,7 @@ function* largeRun(name: string, bytes: number, textOf: Bench['textOf']): Genera
   }
 }
 
-/** Stores the quiet runs, of a workspace of their own. */
+/** Stores the quiet runs, in a separate workspace. */
 async function fillQuiet({ client, send, options }: Bench): Promise<string[]> {
   await client.query('TRUNCATE spans, runs, findings');
   const names = Array.from({ length: options.runs }, (_, index) => `quiet ${index}`);
@@ -121,7 +121,7 @@ async function fillQuiet({ client, send, options }: Bench): Promise<string[]> {
   return names.map((name) => idOf(name, 32));
 }
 
-/** Small runs in a number that no client needs to send: rows like those of a quiet one. */
+/** A backlog of small runs, inserted directly: too many to send. */
 async function fillBacklog({ client }: Bench, count: number): Promise<void> {
   const copy = async (table: 'runs' | 'spans', own: string): Promise<void> => {
     const { rows } = await client.query<{ list: string }>(
@@ -180,7 +180,7 @@ async function waitedFor(bench: Bench, runId: string): Promise<number> {
   return Math.round(row.ms);
 }
 
-/** @param noise stores the noisy runs and says how they are told from quiet ones */
+/** @param noise stores the noisy runs and returns how to distinguish them from quiet ones */
 async function measureScene(
   bench: Bench,
   name: string,
@@ -199,7 +199,7 @@ async function measureScene(
   for (const runId of quiet) waitedMs.push(await waitedFor(bench, runId));
   process.stderr.write(`${name}: ${waitedMs.join(' ')} ms\n`);
   const noisy = await noisyRuns(bench);
-  // What is under way is taken away: the next scene begins with an idle pass.
+  // Running evaluations are cancelled, so that the next scene starts with an idle pass.
   await bench.client.query('TRUNCATE spans, runs, findings');
   return { name, waitedMs, medianMs: median(waitedMs), mostMs: Math.max(...waitedMs), noisy };
 }
@@ -248,7 +248,7 @@ export async function fairnessPass(options: FairnessPassOptions): Promise<Fairne
       }
     };
     const scenes = [
-      // Compiles the patterns that these texts ask for.
+      // Warm-up: compiles the patterns for these texts.
       await measureScene(bench, 'warm-up', large(1, 1e6)),
       await measureScene(bench, 'alone', null),
       await measureScene(bench, 'beside a run of 6.5 MB', large(1, 6.5e6)),

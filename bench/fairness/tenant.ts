@@ -1,4 +1,4 @@
-/** A tenant as the benchmark sees it: a workspace with a key, and a process that sends with it. */
+/** A tenant of the benchmark: a workspace with a key, and a process that sends with it. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -17,21 +17,21 @@ export class Tenant {
   async #ask(message: ToLoad): Promise<FromLoad> {
     const answer = once(this.#child, 'message');
     this.#child.send(message);
-    const [told] = (await answer) as [FromLoad];
-    if (told.type === 'failed') throw new Error(`the load failed: ${told.message}`);
-    return told;
+    const [reply] = (await answer) as [FromLoad];
+    if (reply.type === 'failed') throw new Error(`the load failed: ${reply.message}`);
+    return reply;
   }
 
-  /** Makes all requests and opens all connections. */
+  /** Creates all requests and opens all connections. */
   async prepare(plan: FairnessPlan): Promise<void> {
     await this.#ask({ type: 'prepare', plan });
   }
 
   /** Sends; resolves when everything is answered or lost. */
   async go(): Promise<FairnessLoad> {
-    const told = await this.#ask({ type: 'go' });
-    if (told.type !== 'done') throw new Error('no result');
-    return told.result;
+    const reply = await this.#ask({ type: 'go' });
+    if (reply.type !== 'done') throw new Error('no result');
+    return reply.result;
   }
 
   async close(): Promise<void> {

@@ -1,9 +1,9 @@
 /**
- * Loaded into a server by NODE_OPTIONS: writes the CPU time of every long turn of its main thread's event loop
- * into the file that LOOP_PROBE_FILE names, a number of milliseconds per line.
+ * Loaded into a server by NODE_OPTIONS: writes the CPU time of every long turn of the main thread's event loop
+ * to the file LOOP_PROBE_FILE, one number of milliseconds per line.
  *
- * A timer that is always due runs once a turn. What the thread spent on its core in between is the turn's length:
- * by the kernel's count, so that a busy machine makes nothing look slower (Linux, /proc/thread-self/schedstat).
+ * A timer that is always due runs once per turn. The thread's CPU time in between is the length of the turn, as
+ * counted by the kernel (Linux, /proc/thread-self/schedstat), so a busy machine does not distort it.
  */
 const { appendFileSync, openSync, readSync } = require('node:fs');
 const { isMainThread } = require('node:worker_threads');

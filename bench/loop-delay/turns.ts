@@ -1,4 +1,4 @@
-/** The long turns of a server's event loop, as `turn-probe.cjs` writes them down. */
+/** The long turns of a server's event loop, as written by `turn-probe.cjs`. */
 import {
   existsSync,
   mkdtempSync,
@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Settings of a server that is to be watched, and what was seen. */
+/** Settings of a watched server, and its longest turns. */
 export interface TurnWatch {
   readonly settings: Readonly<Record<string, string>>;
   /** CPU time of the longest turn since the last call, in milliseconds; 0 when none took 10 ms */
@@ -19,7 +19,7 @@ export interface TurnWatch {
   readonly close: () => void;
 }
 
-/** Can turns be watched on this machine? The kernel's count is Linux's. */
+/** Whether turns can be watched on this machine: the kernel's counter exists on Linux only. */
 export const canWatchTurns = existsSync('/proc/thread-self/schedstat');
 
 export function watchTurns(): TurnWatch {

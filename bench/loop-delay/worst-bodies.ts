@@ -1,7 +1,7 @@
 /**
- * Bodies made to hold a decoder for as long as possible: one per way in which the work of a request grows with its
- * size. A decoder that gets slower on something new gets a line here. Every body is of one run, because the number
- * of runs is a matter of storing.
+ * Bodies that keep a decoder busy for as long as possible: one for each way in which the work of a request grows
+ * with its size. A new slow case of a decoder gets a line here. Every body has one run, because the number of
+ * runs affects storing, not decoding.
  */
 import type { Signal } from '../../src/model.ts';
 
@@ -9,19 +9,19 @@ export interface WorstBody {
   readonly name: string;
   readonly signal: Signal;
   readonly body: Buffer;
-  /** Content-Encoding to be sent with */
+  /** the Content-Encoding to send */
   readonly encoding?: 'gzip' | 'deflate';
-  /** what it is answered */
+  /** expected status */
   readonly status: 200 | 400 | 413;
 }
 
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
-/** Half of a character, which PostgreSQL cannot store: leaves a body to the plain decoder. */
+/** A lone surrogate, which PostgreSQL cannot store: leaves a body to the plain decoder. */
 const SURROGATE = '\\ud800';
-/** Objects and lists are bounded to a million: so many items of a few each. */
+/** A body has at most a million objects and lists: this many items of a few each. */
 const ITEMS_MAX = 150_000;
 
-/** Items up to so many bytes, with what stands around them. */
+/** Items up to a number of bytes, with the text around them. */
 function list(
   bytes: number,
   [before, after]: readonly [string, string],
@@ -47,7 +47,7 @@ const attribute = (key: string, text: string): string =>
 const attributes = (...all: string[]): string => `,"attributes":[${all.join()}]`;
 
 const SPANS = ['{"resourceSpans":[{"scopeSpans":[{"spans":[', ']}]}]}'] as const;
-/** around the members of one span */
+/** the text around the members of one span */
 const inSpan = (before: string, after: string): [string, string] => [
   `${SPANS[0]}${span(0).slice(0, -1)},${before}`,
   `${after}}${SPANS[1]}`,
@@ -59,7 +59,7 @@ const records = (service: string): [string, string] => [
 const METRICS = ['{"resourceMetrics":[{"scopeMetrics":[{"metrics":[', ']}]}]}'] as const;
 const text = (bytes: number): string => 'hello world '.repeat(Math.ceil(bytes / 12));
 
-/** @param bytes of the largest; some are smaller because the number of objects is limited */
+/** @param bytes size of the largest bodies; some are smaller because the number of objects is limited */
 export function* worstBodies(bytes: number): Generator<WorstBody> {
   const traces = (name: string, body: Buffer, status: WorstBody['status'] = 200): WorstBody => ({
     name,

@@ -1,6 +1,6 @@
 /**
- * Workspaces that flood the queue, and those that wait beside them, through a real PostgreSQL. What a
- * claim reads is asserted, never how long it takes.
+ * Workspaces that flood the queue, and others that wait beside them, on a real PostgreSQL. Asserts what a
+ * claim reads, never how long it takes.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -33,7 +33,7 @@ interface Backlog {
   readonly age?: number;
 }
 
-/** Runs of each of the workspaces; of one workspace the first inserted are the oldest. */
+/** Inserts runs of each workspace; within a workspace the first inserted are the oldest. */
 async function insert(
   workspaces: readonly [from: number, to: number],
   { runs = 1, state = 'completed', attempts = 0, age = SETTLED_S }: Backlog = {},
@@ -47,7 +47,7 @@ async function insert(
 }
 
 const claim = () => claimRuns(scratch.database, SETTINGS, turns);
-/** Whose runs one claim takes, in its order. */
+/** The workspaces of the runs of one claim, in order. */
 const owners = async (): Promise<number[]> => (await claim()).map(({ workspaceId }) => workspaceId);
 const countBy = (ids: readonly number[]): Record<number, number> => {
   const counts: Record<number, number> = {};
@@ -55,7 +55,7 @@ const countBy = (ids: readonly number[]): Record<number, number> => {
   return counts;
 };
 
-/** Claims until the workspace has been served. @returns how many claims that took */
+/** Claims until the workspace has been served. @returns the number of claims */
 async function claimsUntil(workspaceId: number): Promise<number> {
   for (let claims = 1; claims <= 1000; claims += 1) {
     if ((await owners()).includes(workspaceId)) return claims;
@@ -95,7 +95,7 @@ describe('a workspace with one due run', () => {
     const claims: number[][] = [];
     while (!claims.flat().includes(1500)) claims.push(await owners());
     expect(claims.length).toBeLessThanOrEqual(3);
-    // … and those claims were no smaller for it.
+    // … and the claims were not smaller because of it.
     expect(claims.map(({ length }) => length)).toEqual(claims.map(() => SETTINGS.limit));
   });
 

@@ -1,4 +1,4 @@
-/** PostgreSQL's clock as a process reads it, whatever its own says. */
+/** PostgreSQL's clock as a process reads it, whatever its own clock shows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { CLOCK_DIFFERENCE_MAX_MS, DatabaseClock } from '../../src/db/database-clock.ts';
@@ -11,11 +11,11 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 
-/** A clock in a process whose own is so far ahead. */
+/** A clock in a process whose own clock is that far ahead. */
 function clockOf(aheadMs: number, database: Pick<typeof scratch.database, 'query'>) {
-  const told: number[] = [];
-  const events = { clockDiffers: (differenceMs: number) => void told.push(differenceMs) };
-  return { told, clock: new DatabaseClock(database, events, () => Date.now() + aheadMs) };
+  const reported: number[] = [];
+  const events = { clockDiffers: (differenceMs: number) => void reported.push(differenceMs) };
+  return { reported, clock: new DatabaseClock(database, events, () => Date.now() + aheadMs) };
 }
 
 const byPostgres = async (): Promise<number> => {
@@ -24,28 +24,28 @@ const byPostgres = async (): Promise<number> => {
 };
 
 test('lies between two readings of its own, and advances between them', async () => {
-  const { clock, told } = clockOf(0, scratch.database);
+  const { clock, reported } = clockOf(0, scratch.database);
   const before = await byPostgres();
   await clock.read();
   const now = clock.nowMs();
   const after = await byPostgres();
-  // Half a round trip is what a reading may be off.
+  // A reading may be off by half a round trip.
   expect(now).toBeGreaterThanOrEqual(before - 2000);
   expect(now).toBeLessThanOrEqual(after + 2000);
   expect(clock.nowMs()).toBeGreaterThanOrEqual(now);
   expect(Number.isInteger(now)).toBe(true);
-  expect(told).toEqual([]);
+  expect(reported).toEqual([]);
 });
 
 test.each([3 * 86_400_000, -3 * 86_400_000])(
   'a process clock that is %d ms off is reported once and not used',
   async (aheadMs) => {
-    const { clock, told } = clockOf(aheadMs, scratch.database);
+    const { clock, reported } = clockOf(aheadMs, scratch.database);
     await clock.read();
     await clock.read();
     expect(Math.abs(clock.nowMs() - (await byPostgres()))).toBeLessThan(2000);
-    expect(told).toHaveLength(1);
-    expect(Math.abs((told[0] ?? 0) - aheadMs)).toBeLessThan(CLOCK_DIFFERENCE_MAX_MS);
+    expect(reported).toHaveLength(1);
+    expect(Math.abs((reported[0] ?? 0) - aheadMs)).toBeLessThan(CLOCK_DIFFERENCE_MAX_MS);
   },
 );
 

@@ -1,6 +1,6 @@
 /**
- * Access to the embedded database: an ordinary role, over a socket or, where its path is too long, a port
- * that another program may hold; and the upgrade of a cluster that an older version made.
+ * Access to the embedded database: an ordinary role, over a socket or, if its path is too long, over a port that
+ * another program may take; and the upgrade of a cluster that an older version created.
  */
 import { once } from 'node:events';
 import { mkdir, readFile, stat } from 'node:fs/promises';
@@ -52,7 +52,7 @@ async function codeOf(url: string, sql: string): Promise<unknown> {
 }
 
 describe('the role that everything is done by', () => {
-  it('owns its database, runs every migration, and is nobody else', async () => {
+  it('owns its database, runs every migration, and has no other rights', async () => {
     const { url } = await lab.start(await lab.folder());
     const database = createDatabase(url, 1, { connectionLost: () => {} });
     expect((await migrate(database)).length).toBeGreaterThan(0);
@@ -60,7 +60,7 @@ describe('the role that everything is done by', () => {
     await ask(url, 'CREATE TABLE t (line text)');
     for (const [sql, code] of Object.entries(SETUP_ONLY))
       expect(await codeOf(url, sql), sql).toBe(code);
-    // Only the superuser may look at passwords.
+    // Only the superuser can read passwords.
     expect(await codeOf(url, ROLES)).toBe('42501');
     for (const role of ['sluice_setup', 'postgres']) {
       const as = new URL(url);
@@ -229,7 +229,7 @@ describe('a cluster of an older version, whose role is the superuser', () => {
     const old = await makeOldCluster(dataDir);
     await startOldServer(old, async (url) => {
       await run(url, FILL);
-      // As it is after the first one: the superuser renamed, an ordinary role of the old name.
+      // The state after the first transaction: the superuser renamed, an ordinary role with the old name.
       await ask(url, "CREATE ROLE helper SUPERUSER LOGIN PASSWORD 'helper'");
       const as = new URL(url);
       as.username = 'helper';

@@ -1,4 +1,4 @@
-/** Items taken by turns of their owners: who is in the next batch, in which order, and how much. */
+/** Items taken from owners in turn: which are in the next batch, in which order, and how many. */
 import { describe, expect, test } from 'vitest';
 import { FairQueue, type Portion } from '../../src/db/fair-queue.ts';
 
@@ -6,7 +6,7 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 const BATCH: Portion = { bytesMax: 8 * MIB, hasLarge: true };
 
-/** A queue of items named for their owner and place. */
+/** A queue of items named after their owner and position. */
 function queueOf(...owners: (readonly [owner: number, count: number, bytes: number])[]) {
   const queue = new FairQueue<string>();
   for (const [owner, count, bytes] of owners) {

@@ -1,6 +1,6 @@
 /**
- * Senders that keep adding to a run so that it is never evaluated: each arrival goes through ingest's
- * own statements, and the run is claimed all the same. Time passes by UPDATE.
+ * Senders that keep adding to a run so that it is never evaluated: the arrivals use ingest's own statements, and
+ * the run is claimed nevertheless. Time passes by UPDATE.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
@@ -60,7 +60,7 @@ async function pass(seconds: number): Promise<void> {
 const claim = () => claimRuns(scratch.database, { ...TIMES, limit: 10 });
 const states = async (): Promise<RunState[]> => (await claim()).map(({ state }) => state);
 
-/** Lets something arrive every so many seconds. @returns seconds until the run was claimed */
+/** Lets rows arrive at an interval in seconds. @returns seconds until the run was claimed */
 async function trickle(everySeconds: number, fields: Partial<DecodedRequest>): Promise<number> {
   for (let seconds = everySeconds; seconds < 100_000; seconds += everySeconds) {
     await pass(everySeconds);
@@ -70,7 +70,7 @@ async function trickle(everySeconds: number, fields: Partial<DecodedRequest>): P
   throw new Error('never claimed');
 }
 
-test('a span every 30 seconds after the root puts a run off for RUN_SETTLE_MAX_MS, not for ever', async () => {
+test('a span every 30 seconds after the root puts a run off for RUN_SETTLE_MAX_MS, not forever', async () => {
   await arrive({ spans: [ROOT] });
   expect(await trickle(30, { spans: [CHILD] })).toBe(300);
 });

@@ -29,7 +29,7 @@ describe.each(Object.entries(TRICKS))('a false server that is after %s', (_what,
     await expect(database.query("SELECT 'customer text'")).rejects.toThrow(
       /^refused: the server .* only SCRAM-SHA-256 is allowed$/,
     );
-    // The same for the next connection, and the pool can still be closed.
+    // The next connection fails in the same way, and the pool can still be closed.
     await expect(database.query("SELECT 'customer text'")).rejects.toThrow();
     await database.end();
     expect(connections()).toBe(2);

@@ -1,7 +1,7 @@
 /**
- * Accounts that an invitation's link made. The attacker is an admin of one workspace, invites a
- * foreign address, opens the link and chooses a password: it gets nothing anywhere else, is in
- * nobody's way, and learns nothing.
+ * Accounts created through an invitation link. The attacker is an admin of one workspace, invites a foreign
+ * address, opens the link and chooses a password. The account gives no access elsewhere, does not block the
+ * address, and reveals nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -51,7 +51,7 @@ async function squat(email: string): Promise<{ workspaceId: number; user: User }
   return { workspaceId, user: await acceptNew(token, email, ATTACKER_PASSWORD) };
 }
 
-/** As a version before migration 10 made it: the address is the account's everywhere. */
+/** As created by a version before migration 10: the account holds the address everywhere. */
 async function squatAsBefore(email: string): Promise<{ workspaceId: number; user: User }> {
   const made = await squat(email);
   await scratch.rows(

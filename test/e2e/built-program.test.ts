@@ -1,6 +1,6 @@
 /**
- * What is run is what was built: `npm start` and `sluice` take their code from this folder alone. Before,
- * tsx kept translated code under the temporary folder by a name that anybody could take first.
+ * `npm start` and `sluice` run the built program and read code from this folder only. Before, tsx cached compiled
+ * code in the temporary folder, under a name that any user could create first.
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -17,7 +17,7 @@ import { ROOT, startServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const run = promisify(execFile);
-/** What a checkout brings that `npm start` needs. */
+/** The files of a checkout that `npm start` needs. */
 const SOURCES = ['src', 'bin', 'corpus', 'docs', 'tsconfig.json', 'tsconfig.build.json'].concat([
   'README.md',
   'ARCHITECTURE.md',
@@ -36,7 +36,7 @@ describe('a temporary folder that another user has prepared', () => {
       env: { PATH: process.env.PATH, TMPDIR: folder },
     });
 
-  /** What another user can do who knows the sources: the same names, other code. */
+  /** The attack of another user who knows the sources: the same file names, other code. */
   async function poison(): Promise<void> {
     await runSources();
     const [cache = ''] = (await readdir(folder)).filter((name) => name.startsWith('tsx-'));
@@ -48,7 +48,7 @@ describe('a temporary folder that another user has prepared', () => {
       const entry = JSON.parse(await readFile(join(path, name), 'utf8'));
       await writeFile(join(path, name), JSON.stringify({ ...entry, code: payload + entry.code }));
     }
-    // The trap works: the same sources through tsx fall into it.
+    // The attack works: tsx runs the planted code for the same sources.
     await runSources();
     expect(existsSync(marker)).toBe(true);
     await rm(marker);

@@ -1,7 +1,6 @@
 /**
- * What holds for every route of every listener, found in the server's own table: no answer may be
- * taken for anything but what its Content-Type says, and control characters in a query or a path are
- * a 400 in the form that the route's errors have.
+ * Checks on every route of every listener, from the server's own table: every answer forbids content sniffing,
+ * and control characters in a query or a path are answered 400, in the format of the route's errors.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -30,7 +29,7 @@ afterAll(() => gateway.close());
 const filled = (path: string, value: string): string => path.replaceAll(/{\w+}/g, value);
 const isForPeople = (path: string): boolean => /^\/app([/?]|$)/.test(path);
 
-/** Asks with what the route's callers have: a session, a key that sends, or one that reads. */
+/** Sends a request with the credential of the route's callers: a session, an agent key or a workspace key. */
 async function ask(url: string, method: string, path: string): Promise<Answer> {
   if (isForPeople(path)) {
     const headers = { 'content-type': 'application/json' };

@@ -1,6 +1,6 @@
 /**
- * Workspaces and kinds of work beside each other on a real server: what one sends or asks for, however
- * much, keeps no other from being answered.
+ * Workspaces and kinds of work beside each other on a real server: no amount of requests from one keeps the
+ * others from being answered.
  */
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';

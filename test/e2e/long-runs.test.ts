@@ -1,6 +1,6 @@
 /**
- * A run that is too long for its CPU time: what it showed until then is found, it says how much of it is
- * unread, and a run of another workspace is evaluated as ever.
+ * A run that is too long for its CPU time: the findings so far are kept, it shows how much is unread, and a run of
+ * another workspace is evaluated as usual.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -41,7 +41,7 @@ const step = (traceId: string, result: string, parts: object) =>
     ...parts,
   });
 
-/** Ordinary words, each step's its own, and an attack at the beginning of the first. */
+/** Ordinary words, different in each step, and an attack at the beginning of the first. */
 function longRun(): unknown[] {
   const words = readFileSync(new URL('../../ARCHITECTURE.md', import.meta.url), 'utf8').split(
     /\s+/,

@@ -1,11 +1,10 @@
 /**
- * Nothing that anybody may send or ask holds the event loop for long: every decoder is given the worst bodies that
- * are known, and every route of the server's own table its worst question, while a probe inside the server counts
- * the CPU time of each turn.
+ * No request may block the event loop for long: every decoder gets the worst known bodies, and every route of
+ * the server's own table its worst request, while a probe inside the server measures the CPU time of each turn.
  *
- * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). What is asserted here is four times as
- * much, of CPU time and not of time of day, so that neither a busy machine nor a garbage collection fails it. The
- * bodies are a fifth of what may be sent; the defects that this is about took 300 to 500 ms with them.
+ * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). The test asserts four times that, in
+ * CPU time, so that neither a busy machine nor a garbage collection fails it. The bodies have a fifth of the
+ * allowed size; the original defects took 300 to 500 ms with them.
  */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -23,7 +22,7 @@ const MIB = 1024 * 1024;
 const BODY_BYTES = 12 * MIB;
 const GIANT_STEP_BYTES = 40 * MIB;
 const PATHS = { traces: '/v1/traces', logs: '/v1/logs', metrics: '/v1/metrics' } as const;
-/** A body outside of ingest may have 16 KiB. */
+/** Bodies outside ingest have at most 16 KiB. */
 const FORM_BYTES = 16_000;
 const LISTENERS = ['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'] as const;
 
@@ -75,11 +74,11 @@ afterAll(async () => {
   watch.close();
 });
 
-/** What a turn took at most while `work` was done. */
+/** The longest turn during `work`, in milliseconds. */
 async function longestOf(work: () => Promise<unknown>): Promise<number> {
   watch.longestMs();
   await work();
-  // One round more, so that the turn that answered is counted.
+  // One more request, so that the turn of the last answer is counted.
   await request(`${gateway.server.baseUrl}/health`);
   return watch.longestMs();
 }
@@ -119,10 +118,10 @@ describe.runIf(canWatchTurns)('the longest turn of the event loop', () => {
       routesOf(listener).map((route) => [listener, nameOf(route)] as const),
     );
 
-    /** As much as a list gives, and long texts where a filter takes some. */
+    /** The largest pages, and long texts in filters. */
     const QUERY = `?limit=500&per_page=500&q=${'a'.repeat(200)}`;
     const QUERIES = ['', '?limit=500', '?per_page=500', QUERY];
-    /** Bodies that are as large as they may be, of the kinds that are taken. */
+    /** The largest allowed bodies, of the accepted types. */
     const BODIES = [
       ['application/json', `{"a":${'['.repeat(FORM_BYTES / 2)}${']'.repeat(FORM_BYTES / 2 - 10)}}`],
       ['application/json', `{"name":"${'\\u0001'.repeat(FORM_BYTES / 6)}"}`],

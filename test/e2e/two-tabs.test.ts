@@ -1,6 +1,6 @@
 /**
- * Two tabs of one session: one shows the settings of a workspace, the other turns to another one. What
- * is pressed in the first changes neither; it says why and leads on.
+ * Two tabs of one session: one shows the settings of a workspace, the other switches to another workspace. Forms
+ * of the first tab then change neither workspace; the answer says why and offers to switch back.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Presses the button of the first form with these fields that a page has, as a browser does. */
+/** Submits the first form of a page that has these fields, as a browser does. */
 async function press(page: string, fields: Record<string, string>): Promise<Answer> {
   const [field = ''] = Object.entries(fields).map(
     ([name, value]) => `name="${name}"[^>]*value="${value}"`,
@@ -52,7 +52,7 @@ test('a form shown for one workspace never changes another', async () => {
   expect(late.text).toContain('Another workspace is open');
   expect(await redacting()).toEqual([]);
 
-  // The page offers to go back to the workspace that was meant.
+  // The page offers to switch back to the form's workspace.
   const back = await press(late.text, { workspace: 'first' });
   expect([back.status, back.headers.get('location')]).toEqual([303, '/app']);
   const done = await press((await tab.get('/app/settings')).text, { redact_excerpts: 'true' });

@@ -1,6 +1,6 @@
 /**
- * A workspace that holds as much as it may of everything a page or an answer lists, and runs that were made to take
- * long to outline. Ingest takes the runs; the rest is put into the tables, because making it by requests takes long.
+ * A workspace with the maximum of everything that a page or an answer lists, and with runs that are slow to outline.
+ * The runs are sent to ingest; the rest is inserted into the tables, because creating it by requests takes long.
  */
 import type { Database } from '../../src/db/database.ts';
 import { randomId, rawSpan, traceBody } from './gateway.ts';
@@ -10,7 +10,7 @@ const KEYS = 2000;
 const INVITATIONS = 200;
 const MEMBERS = 500;
 const LEDGER_ENTRIES = 600;
-/** More than one page looks at. */
+/** More than one page reads. */
 const RUNS = 12_000;
 const FINDINGS = 600;
 
@@ -25,7 +25,7 @@ const lists = (open: string, bytes: number): string =>
     .fill(open)
     .join()}]`;
 
-/** Texts of steps that take longest to read, of so many bytes. */
+/** Texts of the steps that are slowest to read, of a given size. */
 function worstTexts(bytes: number): string[] {
   return [
     lists('{}', bytes),
@@ -36,7 +36,7 @@ function worstTexts(bytes: number): string[] {
   ];
 }
 
-/** Export requests of runs that take long to outline, with the ids of the runs. */
+/** Export requests with runs that are slow to outline, and the ids of these runs. */
 export function worstRuns(giantBytes: number): { readonly runId: string; readonly body: object }[] {
   const runOf = (spans: readonly Record<string, unknown>[]) => {
     const traceId = randomId(16);

@@ -1,4 +1,4 @@
-/** The outline of a run: a step per turn, and no more texts than a page can show. */
+/** The outline of a run: one step per turn, and no more texts than a page shows. */
 import { expect, test } from 'vitest';
 import { outlineInPieces } from '../../src/engine/run-outline.ts';
 import { log, operation, span } from './steps.ts';

@@ -1,4 +1,4 @@
-/** Which bodies may be read: with room and little to decode at once, else in order, for a while. */
+/** When bodies may be read: at once if there is room and little to decode, else in order, for a limited time. */
 import { expect, test } from 'vitest';
 import { BodyGate } from '../../src/http/body-gate.ts';
 import { ByteBudget, OwnByteCount } from '../../src/http/byte-budget.ts';
@@ -23,7 +23,7 @@ function gateOf(bytesMax: number, settings: { waitMs?: number; waitingMax?: numb
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test('bodies of a workspace that has enough to decode wait, in order; those of others do not', async () => {
+test('bodies of a workspace with enough to decode wait, in order; those of others do not', async () => {
   const { order, enter } = gateOf(10_000);
   const first = await enter(1, 'a', 500);
   const waiting = [enter(1, 'b', 10), enter(1, 'c', 10)];
@@ -35,7 +35,7 @@ test('bodies of a workspace that has enough to decode wait, in order; those of o
   expect(order).toEqual(['a', 'other', 'b', 'c']);
 });
 
-test('bodies without room wait until some is given back, by whichever workspace', async () => {
+test('bodies without room wait until any workspace gives some back', async () => {
   const { order, enter } = gateOf(900);
   const first = await enter(1, 'a', 500);
   const second = await enter(2, 'b', 400);
@@ -50,7 +50,7 @@ test('bodies without room wait until some is given back, by whichever workspace'
   expect(order).toEqual(['a', 'b', 'c']);
 });
 
-test('what waits too long, or among too many, is refused, and those behind it are not', async () => {
+test('bodies that wait too long, or beyond the limit, are refused, and those behind them are not', async () => {
   const { enter } = gateOf(10_000, { waitMs: 30, waitingMax: 2 });
   const first = await enter(1, 'first', 100);
   const waiting = [enter(1, 'a', 10), enter(1, 'b', 10)];

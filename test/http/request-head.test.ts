@@ -1,6 +1,6 @@
 /**
- * Heads as bytes on a socket: one that two servers could read in two ways is refused, and nothing
- * that came behind it is taken for a request.
+ * Heads as bytes on a socket: an ambiguous one is refused, and nothing that follows it is treated as a
+ * request.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/http/exchange.ts';
@@ -10,7 +10,7 @@ import { type Listener, openListener } from '../../src/http/server.ts';
 import { openSocket } from '../support/raw-socket.ts';
 
 const LIMITS = { bytesMax: 1000, deadlineMs: 10_000, reserve: () => true };
-/** What a smuggler hides in the body of another request. */
+/** A request that is smuggled in the body of another. */
 const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n';
 
 let listener: Listener;
@@ -109,7 +109,7 @@ describe('a transfer encoding', () => {
   ])('"%s" is 400, and the connection ends', async (encoding) => {
     const lines = ['Host: a', `Transfer-Encoding: ${encoding}`];
     const answer = await refused(`${headOf('/read', lines)}5\r\nhello\r\n0\r\n\r\n${HIDDEN}`);
-    // What comes in the same segment behind a head that is refused ends the connection.
+    // More data in the same segment as a refused head closes the connection.
     expect(answer).not.toContain(' 200 ');
     expect(await refused(headOf('/read', lines))).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   });

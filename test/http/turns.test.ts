@@ -168,7 +168,7 @@ test('a piece that fails rejects, and those behind it are done', async () => {
   ]);
 });
 
-test('workspaces take turns, body by body, whoever came first', async () => {
+test('workspaces take turns, body by body, in whatever order they came', async () => {
   let clock = 0;
   const turns = new Turns(() => clock);
   const order: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * Clients that ask and do not read: what the server holds of their answers is bounded by connection
- * and in all, and a reader that was only slow gets every byte.
+ * Clients that send requests and do not read: the memory for their answers is bounded per connection and in
+ * total, and a client that is only slow gets every byte.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Answer, Exchange } from '../../src/http/exchange.ts';
@@ -12,7 +12,7 @@ import { head, openSocket, type RawSocket, statuses } from '../support/raw-socke
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const WITHIN = { timeout: 20_000, interval: 5 };
-/** More than the kernel holds for both ends of a connection. */
+/** More than the kernel buffers for both ends of a connection. */
 const KERNEL_BYTES_MAX = 64 * MIB;
 
 let listener: Listener;

@@ -1,6 +1,6 @@
 /**
- * The watch over the corpus on disk: files that differ make the process not ready, a check that cannot
- * be made does not, and stopping waits for none. The files are real, the intervals short.
+ * The periodic check of the corpus on disk: files that differ make the process not ready, a check that fails
+ * to run does not, and stopping does not wait for a check. The files are real, the intervals short.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -90,7 +90,7 @@ test.each([
 
 test('a check that fails to run is reported and repeated, without an alarm', async () => {
   renameSync(manifestPath, join(folder, 'away'));
-  // Reading a folder fails as a broken disk does: it says nothing about the file.
+  // Reading a folder fails like a broken disk: an error that is not about the file.
   mkdirSync(manifestPath);
   const probe = watch();
   await until('two checks to fail', () => unchecked.length > 1);
@@ -105,7 +105,7 @@ test('stopping does not wait for a check that hangs', async () => {
   rmSync(manifestPath);
   execFileSync('mkfifo', [manifestPath]);
   watch();
-  // Opens only once the check reads the pipe, and then keeps it waiting for what is never written.
+  // Opens once the check reads the pipe, and then keeps it waiting for data that never comes.
   const writer = await open(manifestPath, 'w');
   await stop();
   await writer.close();

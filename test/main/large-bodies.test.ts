@@ -1,6 +1,6 @@
 /**
- * Bodies decoded on a thread: the same rows, rejections and errors as on the event loop, one at a time,
- * and a thread that dies, takes too long or too much memory costs its own body only.
+ * Bodies decoded on a thread: the same rows, rejections and errors as on the event loop, one at a time.
+ * A thread that crashes, takes too long or uses too much memory affects its own body only.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/log-runs.ts';
@@ -39,7 +39,7 @@ const contextOf = (workspaceId = 1, logRuns = new LogRuns()): RequestContext => 
   logRuns,
 });
 
-/** Without the way its memory is given back. */
+/** Without `release`, which differs. */
 function saidBy(result: ReadyResult): unknown {
   if (!result.ok) return result;
   const { release: _, chunks, ...encoded } = result.request.encoded;
@@ -229,7 +229,7 @@ describe('a body is refused', () => {
     expect(bodies.isRunning).toBe(false);
   });
 
-  test('when it takes too much memory, which costs its neighbours nothing', async () => {
+  test('when it takes too much memory, without effect on other bodies', async () => {
     open({ heapMib: 48 });
     const texts = Array.from({ length: 2e6 }, (_, at) => `text ${at}`);
     const large = Buffer.from(`{"x":["\\ud800",${JSON.stringify(texts).slice(1)}}`);

@@ -1,4 +1,4 @@
-/** Which listener is reached how, as the settings say. */
+/** How each listener is reached, according to the settings. */
 import { expect, test } from 'vitest';
 import { listenersOf } from '../support/served-routes.ts';
 

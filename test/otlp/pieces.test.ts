@@ -26,7 +26,7 @@ function bodyOf(spans: number): Buffer {
   return Buffer.from(JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: list }] }] }));
 }
 
-/** No body of these tests is to be decoded elsewhere, unless the test says so. */
+/** Fails the test when a body is left to another thread. */
 const nowhere = (): Promise<ReadyResult> => {
   throw new Error('decoded elsewhere');
 };
@@ -114,7 +114,7 @@ describe('what would hold the event loop', () => {
       'a span with 40,000 events',
       bodyWith({}, { events: Array(40_000).fill({ name: 'an event' }) }),
     ],
-    ['a field nobody knows of a megabyte', bodyWith({}, { unknown: filler(1e6) })],
+    ['an unknown field of a megabyte', bodyWith({}, { unknown: filler(1e6) })],
     ['a resource of a megabyte', bodyWith({ resource: { attributes: [{ key: filler(1e6) }] } })],
     ['a megabyte of space behind', Buffer.from(`${bodyWith({})}${' '.repeat(1e6)}`)],
     ['a megabyte of space before', Buffer.from(`${' '.repeat(1e6)}${bodyWith({})}`)],

@@ -1,6 +1,6 @@
 /**
- * How many runs, resources and metrics a request may touch, whichever way it is decoded: each is a row
- * that its transaction locks or looks up, so a small compressed body could ask for half a million.
+ * The limits on runs, resources and metrics of a request, in both ways of decoding: each is a row that the
+ * transaction locks or looks up, and a small compressed body can contain half a million.
  */
 import { expect, test } from 'vitest';
 import { CONTENTS_MAX } from '../../src/db/encoded-request.ts';
@@ -45,7 +45,7 @@ const metrics = (count: number): Buffer => {
   return toBody({ resourceMetrics: [{ scopeMetrics: [{ metrics: numbers(count).map(one) }] }] });
 };
 
-/** A prompt of a session each: a product that sends no traces. */
+/** One prompt of a session per record, from a product that sends no traces. */
 const prompts = (count: number): Buffer => {
   const text = (key: string, value: string): JsonObject => ({ key, value: { stringValue: value } });
   const record = (at: number): JsonObject => ({

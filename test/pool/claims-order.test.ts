@@ -1,4 +1,4 @@
-/** Which of the runs that a process has claimed are handed out, and when it gives them back. */
+/** The order in which claimed runs are handed out, and when they are given back. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
 import { BATCH_RUNS_MAX, Claims } from '../../src/pool/claims.ts';
@@ -50,7 +50,7 @@ beforeEach(async () => {
 });
 
 let runs = 0;
-/** Due runs, later than all before. */
+/** Due runs, later than all earlier ones. */
 async function insertRuns(workspaceId: number, count: number): Promise<void> {
   await scratch.database.query(
     `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
@@ -70,12 +70,12 @@ async function next(): Promise<EvaluateTask> {
 const workspacesOf = ({ runs: those }: EvaluateTask): number[] => [
   ...new Set(those.map(({ workspaceId }) => workspaceId)),
 ];
-/** As a thread does with runs that are no quick ones. */
+/** Puts runs back as long ones, as a thread does. */
 function putBackLong(task: EvaluateTask, isLarge = false): void {
   for (const run of task.runs) claims.putBackLong({ ...task, runs: [run], isLarge });
 }
 
-test('a run of a workspace is not behind two hundred that another has claimed before', async () => {
+test('a run does not wait behind two hundred of another workspace that were claimed before', async () => {
   await insertRuns(1, 200);
   await insertRuns(2, 1);
   const first = await next();
@@ -85,7 +85,7 @@ test('a run of a workspace is not behind two hundred that another has claimed be
   expect(workspacesOf(await next())).toEqual([1]);
 });
 
-test('what has waited for more than a second is given back, without a lost attempt', async () => {
+test('runs that have waited for more than a second are given back, without a lost attempt', async () => {
   await insertRuns(1, 250);
   const { runs: taken } = await next();
   const leased = `SELECT attempts, count(*)::int AS n FROM runs GROUP BY 1 ORDER BY 1`;
@@ -96,7 +96,7 @@ test('what has waited for more than a second is given back, without a lost attem
   await claims.settled();
   expect(later.runs.some((run) => taken.includes(run))).toBe(false);
   const [free] = await scratch.rows(leased);
-  // Those taken, and a claim of a quarter of the first.
+  // The runs already taken, and a claim a quarter as large as the first.
   expect(free).toEqual({ attempts: 0, n: 250 - BATCH_RUNS_MAX - 64 });
 });
 
@@ -117,7 +117,7 @@ test('a workspace with many long runs waiting gets no quick task; others do', as
   expect(workspacesOf(await next())).toEqual([1]);
 });
 
-test('runs of a workspace that has long ones are not read beside those of others', async () => {
+test('runs of a workspace with long ones are not read together with runs of others', async () => {
   await insertRuns(1, 4);
   putBackLong(await next());
   await insertRuns(1, 4);
@@ -128,7 +128,7 @@ test('runs of a workspace that has long ones are not read beside those of others
   expect(new Set(tasks.flatMap(workspacesOf))).toEqual(new Set([1, 2]));
 });
 
-test('long runs are handed out by turns of workspaces, and none gets all places of a thread', async () => {
+test('long runs are handed out to workspaces in turn, and no workspace gets all places of a thread', async () => {
   await insertRuns(1, 3);
   await insertRuns(2, 1);
   for (let task = await claims.next(); task !== null; task = await claims.next()) putBackLong(task);
@@ -143,7 +143,7 @@ test('long runs are handed out by turns of workspaces, and none gets all places 
   ]);
 });
 
-test('of large runs a thread has one at a time', async () => {
+test('a thread has one large run at a time', async () => {
   await insertRuns(1, 1);
   await insertRuns(2, 1);
   for (let task = await claims.next(); task !== null; task = await claims.next()) {

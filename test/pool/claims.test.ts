@@ -1,5 +1,5 @@
 /**
- * What senders do to keep others' runs, or their own, from being claimed, against the real queue.
+ * Attacks that keep runs from being claimed, against the real queue.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 

@@ -338,7 +338,7 @@ test('runs that fail together are tried one by one, and lose nothing by it', asy
   expect(told.filter((one) => one !== 'low 1')).toEqual(['apart: 4 a row too long']);
 });
 
-test('several runs over which a thread is stuck are tried one by one, and lose nothing by it', async () => {
+test('several runs on which a thread is stuck are tried one by one, without a lost attempt', async () => {
   await insertRuns(8);
   const isStuck = () => told.length === 0;
   const answer: Answer = async (run, signal) =>
@@ -376,7 +376,7 @@ test('runs that were claimed before are alone on a thread of their own', async (
   expect(beside).toEqual([1, 1, 1, 1, 1, 1]);
 });
 
-/** A member of the database itself, whoever it is read through. */
+/** A property of the database itself, also when it is read through a proxy. */
 function memberOf(database: Database, key: string | symbol): unknown {
   const value: unknown = Reflect.get(database, key);
   return typeof value === 'function' ? value.bind(database) : value;
@@ -515,7 +515,7 @@ test('leases of runs under way and waiting are renewed', async () => {
   expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
 });
 
-test('a run over which a thread is stuck again when it is alone loses an attempt', async () => {
+test('a run on which a thread is stuck again when it is alone loses an attempt', async () => {
   await insertRuns(1);
   const pass = passOf(endless, 1, scratch.database, {}, 20, () => 2000);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 0, undecided: 1 });

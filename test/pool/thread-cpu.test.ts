@@ -1,4 +1,4 @@
-/** CPU time of a thread, told to itself and to the main thread. */
+/** CPU time of a thread, as seen by the thread and by the main thread. */
 import { Worker } from 'node:worker_threads';
 import { afterEach, expect, test } from 'vitest';
 
@@ -11,7 +11,7 @@ afterEach(async () => {
   for (const worker of workers.splice(0)) await worker.terminate();
 });
 
-/** A thread that begins a slice and then computes, or sleeps in it. */
+/** A thread that starts a slice and computes or sleeps in it. */
 function threadIn(state: 'computing' | 'asleep', memory: SharedArrayBuffer): void {
   const source = `
     const { workerData } = require('node:worker_threads');
@@ -31,7 +31,7 @@ function compute(ms: number): void {
   while (performance.now() < until);
 }
 
-test('the clock goes while the thread computes', () => {
+test('the clock advances while the thread computes', () => {
   const clock = createThreadClock();
   const before = clock();
   compute(100);

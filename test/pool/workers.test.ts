@@ -237,7 +237,7 @@ test('every run is judged by the rules of its own workspace', async () => {
   ).toEqual([{ digest: DIGEST }, { digest: 'ef'.repeat(32) }]);
 });
 
-/** Words that no rule looks for, and none like another: each is matched for itself. */
+/** Distinct words that no rule looks for. */
 const LONG_TEXT = Array.from({ length: 60_000 }, (_, n) => `word${n}`).join(' ');
 const chat = (content: string): string =>
   JSON.stringify({
@@ -245,7 +245,7 @@ const chat = (content: string): string =>
     'gen_ai.input.messages': JSON.stringify([{ role: 'user', parts: [{ type: 'text', content }] }]),
   });
 
-/** Stores a run of many steps with a lot of text, the first of which holds what the rule looks for. */
+/** Stores a run of many long steps, the first of which contains what the rule looks for. */
 async function storeLongRun(runId: string, steps: number): Promise<void> {
   const texts = Array.from({ length: steps }, (_, n) => `${n} ${LONG_TEXT}`);
   const spans = [PROMPT, ...texts.map(chat)].map((attributes, index) =>
@@ -326,7 +326,7 @@ test('a long run and short ones take turns on a thread: the short ones are done 
   expect(done).toEqual(['short', 'long']);
 });
 
-test('a run that is too large to be read beside others is left to a long task', async () => {
+test('a run that is too large to be read together with others is left to a long task', async () => {
   await storeLongRun(hex16(1), 16);
   await storeRun(hex16(2), PROMPT);
   const runs = await claimAll();
@@ -409,7 +409,7 @@ test('a step over which the thread dies takes no findings of others with it', as
   const found = async () =>
     (await scratch.rows('SELECT rule_id FROM findings ORDER BY 1')).map((row) => row.rule_id);
   try {
-    // Taken apart it needs more memory than there is.
+    // Parsing it needs more memory than there is.
     const fatal = toolResult(`[${'[],'.repeat(1_300_000)}[]]`);
     await storeRun(TRACE_ID, PROMPT, fatal, toolResult('exfiltrate it'));
     const foundAfter: unknown[] = [];
@@ -419,7 +419,7 @@ test('a step over which the thread dies takes no findings of others with it', as
       foundAfter.push(await found());
       await endLeases();
     }
-    // What is before the step at the second attempt, what is behind it at the third.
+    // The findings before the step at the second attempt, those after it at the third.
     const all = [RULE.id, late.id];
     expect(foundAfter).toEqual([[], [RULE.id], all, all, all]);
     await giveUpRuns(scratch.database);

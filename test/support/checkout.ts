@@ -1,4 +1,4 @@
-/** Another checkout of this program, whose files a test may change. */
+/** A copy of this checkout whose files a test may change. */
 import { cp, mkdir, mkdtemp, readdir, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A program that took PostgreSQL's port: it asks whoever comes for what it wants to have, and keeps all it
- * is sent.
+ * A program that listens on PostgreSQL's port: it requests what it wants from every client, and keeps
+ * everything it is sent.
  */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
@@ -27,16 +27,16 @@ function message(kind: string, ...parts: readonly (number | string)[]): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** What PostgreSQL sends to one who is let in. */
+/** PostgreSQL's messages after a successful login. */
 const LET_IN = Buffer.concat([message('R', 0), message('Z', 'I')]);
 
-/** What it answers to the first message, by what it is after. */
+/** Its reply to the first message, by what it wants. */
 export const TRICKS = {
   'the password in clear': [message('R', 3)],
   'the MD5 of the password': [message('R', 5, 'salt')],
   'our statements, without any proof': [LET_IN],
   'our statements, with half a proof': [message('R', 10, 'SCRAM-SHA-256\0\0'), LET_IN],
-  'our statements, with a proof nobody asked for': [
+  'our statements, with an unrequested proof': [
     Buffer.concat([message('R', 12, 'v=AAAA'), LET_IN]),
   ],
 } as const;

@@ -1,6 +1,6 @@
 /**
- * A cluster as older versions made it (decision 0002): its one role `sluice` is the superuser, its server
- * listens on a port and has no socket.
+ * A cluster as older versions created it (decision 0002): its only role `sluice` is the superuser, and its
+ * server listens on a port and has no socket.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
