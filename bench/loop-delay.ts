@@ -1,6 +1,7 @@
 /**
- * How long can one request block the event loop? Sends each of the worst known bodies to a real server, one
- * after the other, and reads the worst run; a probe inside the server measures the CPU time of every turn.
+ * How long can one request block the event loop? Sends each of the worst known bodies to a real
+ * server, one after the other, and reads the worst run; a probe inside the server measures the CPU
+ * time of every turn.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 /**
- * Builds `dist/`, the JavaScript that `npm start`, `sluice` and their threads run, unless `dist/` is up to
- * date: `dist/built-from` holds the digest of the sources it was built from. File times are not used.
+ * Builds `dist/`, the JavaScript that `npm start`, `sluice` and their threads run, unless `dist/`
+ * is up to date: `dist/built-from` holds the digest of the sources it was built from. File times
+ * are not used.
  *
- * Plain JavaScript without dependencies, because it runs before anything is built. `dist/` is replaced by a
- * rename, so it is never incomplete. Types are not checked here; `npm run check` does that.
+ * Plain JavaScript without dependencies, because it runs before anything is built. `dist/` is
+ * replaced by a rename, so it is never incomplete. Types are not checked here; `npm run check` does
+ * that.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
@@ -91,7 +93,9 @@ function copyOthers(draft) {
   }
 }
 
-/** Renames; false when `from` is missing, or `to` is a folder that another build put there first. */
+/**
+ * Renames; false when `from` is missing, or `to` is a folder that another build put there first.
+ */
 function tryRename(from, to) {
   try {
     renameSync(from, to);
@@ -102,7 +106,9 @@ function tryRename(from, to) {
   }
 }
 
-/** Replaces `dist/` by `draft`. Of two builds of the same sources at once, either result will do. */
+/**
+ * Replaces `dist/` by `draft`. Of two builds of the same sources at once, either result will do.
+ */
 function publish(draft, digest) {
   const old = `${draft}.old`;
   for (let attempt = 1; attempt <= PUBLISH_ATTEMPTS; attempt += 1) {

@@ -95,7 +95,10 @@ export const INTEGER_SETTINGS = {
   MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
   SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },
-  /** a minute is enough for 64 MiB, the most that is read of a run, unless its text is crafted to be slow */
+  /**
+   * a minute is enough for 64 MiB, the most that is read of a run, unless its text is crafted to be
+   * slow
+   */
   RUN_CPU_BUDGET_MS: { fallback: 60_000, min: 10, max: HOUR_MS },
   PASS_INTERVAL_MS: { fallback: 10_000, min: 100, max: HOUR_MS },
   RUN_SETTLE_MS: { fallback: 60_000, min: 0, max: 24 * HOUR_MS },

@@ -135,7 +135,10 @@ export interface StepOutline {
   readonly statusCode: number;
   /** in telling order; empty when the step told nothing */
   readonly surfaces: readonly SurfaceSize[];
-  /** the step was too large to be read whole: name, texts and sizes are those of the part that was read */
+  /**
+   * the step was too large to be read whole: name, texts and sizes are those of the part that was
+   * read
+   */
   readonly isCut: boolean;
 }
 

@@ -1,4 +1,7 @@
-/** Prints the results of the fairness benchmark, and writes them as JSON and into docs/performance.md. */
+/**
+ * Prints the results of the fairness benchmark, and writes them as JSON and into
+ * docs/performance.md.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 
 import { median } from '../harness.ts';

@@ -1,8 +1,8 @@
 /**
- * What does one tenant's flood cost another? A quiet workspace sends a hundred spans twenty times a second,
- * alone and beside a flood: 256 connections that send bodies of 1.8 MB as fast as they are answered or
- * refused. Each tenant is a separate process. Given the folder of another checkout, its server is measured
- * alternately with this one, on a separate database.
+ * What does one tenant's flood cost another? A quiet workspace sends a hundred spans twenty times a
+ * second, alone and beside a flood: 256 connections that send bodies of 1.8 MB as fast as they are
+ * answered or refused. Each tenant is a separate process. Given the folder of another checkout, its
+ * server is measured alternately with this one, on a separate database.
  *
  *   each round, each server:  clear ──► quiet alone ──► clear ──► flood, quiet beside it ──► rows counted
  */
@@ -99,8 +99,8 @@ const planOf = (
 ): FairnessPlan => ({ url: new URL('/v1/traces', server.observeUrl).href, key, ...load });
 
 /**
- * Checks that the rows of every request answered 200 are stored, and none of refused ones. Rows of requests
- * without a status may be stored or not.
+ * Checks that the rows of every request answered 200 are stored, and none of refused ones. Rows of
+ * requests without a status may be stored or not.
  *
  * @throws {VoidRun} when other rows are stored
  */

@@ -8,7 +8,10 @@ export interface FairnessPlan {
   readonly kind: BodyKind;
   readonly connections: number;
   readonly seconds: number;
-  /** requests per second, due whether or not earlier ones are answered; null: as fast as answers come */
+  /**
+   * requests per second, due whether or not earlier ones are answered; null: as fast as answers
+   * come
+   */
   readonly perSecond: number | null;
 }
 

@@ -1,7 +1,7 @@
 /**
- * One tenant of the fairness benchmark, as a separate process. Unlike the load generator of `bench -- ingest`
- * it retries at once on the same connection when it is refused, and reconnects when it is cut off, because a
- * flood does not wait.
+ * One tenant of the fairness benchmark, as a separate process. Unlike the load generator of `bench
+ * -- ingest` it retries at once on the same connection when it is refused, and reconnects when it
+ * is cut off, because a flood does not wait.
  */
 import { latencyOf } from '../ingest/latency.ts';
 import { type PreparedRequest, prepareRequest, stamp } from '../ingest/requests.ts';

@@ -1,8 +1,8 @@
 /**
- * How long does a small run of a quiet workspace wait for its evaluation, alone and while another workspace
- * has many or long runs? A real server with one match thread. All runs are stored first, with a settle time
- * of an hour; a run becomes due when its arrival is set back by that hour. Waits are measured by
- * PostgreSQL's clock.
+ * How long does a small run of a quiet workspace wait for its evaluation, alone and while another
+ * workspace has many or long runs? A real server with one match thread. All runs are stored first,
+ * with a settle time of an hour; a run becomes due when its arrival is set back by that hour. Waits
+ * are measured by PostgreSQL's clock.
  *
  *   fill ──► noisy runs due, and begun ──► quiet runs due, one after the other ──► what each waited
  */

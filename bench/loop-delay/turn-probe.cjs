@@ -1,9 +1,10 @@
 /**
- * Loaded into a server by NODE_OPTIONS: writes the CPU time of every long turn of the main thread's event loop
- * to the file LOOP_PROBE_FILE, one number of milliseconds per line.
+ * Loaded into a server by NODE_OPTIONS: writes the CPU time of every long turn of the main thread's
+ * event loop to the file LOOP_PROBE_FILE, one number of milliseconds per line.
  *
- * A timer that is always due runs once per turn. The thread's CPU time in between is the length of the turn, as
- * counted by the kernel (Linux, /proc/thread-self/schedstat), so a busy machine does not distort it.
+ * A timer that is always due runs once per turn. The thread's CPU time in between is the length of
+ * the turn, as counted by the kernel (Linux, /proc/thread-self/schedstat), so a busy machine does
+ * not distort it.
  */
 const { appendFileSync, openSync, readSync } = require('node:fs');
 const { isMainThread } = require('node:worker_threads');

@@ -1,7 +1,7 @@
 /**
- * Bodies that keep a decoder busy for as long as possible: one for each way in which the work of a request grows
- * with its size. A new slow case of a decoder gets a line here. Every body has one run, because the number of
- * runs affects storing, not decoding.
+ * Bodies that keep a decoder busy for as long as possible: one for each way in which the work of a
+ * request grows with its size. A new slow case of a decoder gets a line here. Every body has one
+ * run, because the number of runs affects storing, not decoding.
  */
 import type { Signal } from '../../src/model.ts';
 
@@ -59,7 +59,10 @@ const records = (service: string): [string, string] => [
 const METRICS = ['{"resourceMetrics":[{"scopeMetrics":[{"metrics":[', ']}]}]}'] as const;
 const text = (bytes: number): string => 'hello world '.repeat(Math.ceil(bytes / 12));
 
-/** @param bytes size of the largest bodies; some are smaller because the number of objects is limited */
+/**
+ * @param bytes size of the largest bodies; some are smaller because the number of objects is
+ * limited
+ */
 export function* worstBodies(bytes: number): Generator<WorstBody> {
   const traces = (name: string, body: Buffer, status: WorstBody['status'] = 200): WorstBody => ({
     name,

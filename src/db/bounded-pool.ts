@@ -1,8 +1,8 @@
 /**
- * A pool whose waits are bounded, and its end. pg waits for the server to hang up, and one that hangs
- * never does; so the pool makes its sockets itself, and closes them after a moment. When all connections
- * are in use, a limited number of callers wait for a limited time; then they are refused as `overloaded`.
- * Everything else is as in pg.
+ * A pool whose waits are bounded, and its end. pg waits for the server to hang up, and one that
+ * hangs never does; so the pool makes its sockets itself, and closes them after a moment. When all
+ * connections are in use, a limited number of callers wait for a limited time; then they are
+ * refused as `overloaded`. Everything else is as in pg.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
@@ -35,8 +35,8 @@ function orBusy(error: Error): Error {
 }
 
 /**
- * As `pg.Pool`, but `end()` always resolves, and a query still running then rejects. A query or connection
- * that does not get a connection in time rejects with `overloaded`.
+ * As `pg.Pool`, but `end()` always resolves, and a query still running then rejects. A query or
+ * connection that does not get a connection in time rejects with `overloaded`.
  */
 export class BoundedPool extends pg.Pool {
   readonly #sockets: ReadonlySet<Socket>;

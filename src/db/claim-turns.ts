@@ -1,14 +1,14 @@
 /**
- * Decides how many runs of which workspace a claim takes: round robin over workspaces, by id. Workspaces
- * with due runs share the claim equally; what one does not need goes to the others:
+ * Decides how many runs of which workspace a claim takes: round robin over workspaces, by id.
+ * Workspaces with due runs share the claim equally; what one does not need goes to the others:
  *
  *   last claim ended here ▼
  *             1 ─ 4 ─ 5 ─ 7 ─ 9 ─ 12 ─►  visited: those with runs waiting, and how many are due
  *
- * So a workspace with one due run waits for at most one turn of the others, however large their backlog
- * is. A claim visits a bounded number of workspaces and counts a bounded number of runs, so its cost
- * depends neither on the backlog nor on the number of workspaces. Each process has its own position in
- * the round.
+ * So a workspace with one due run waits for at most one turn of the others, however large their
+ * backlog is. A claim visits a bounded number of workspaces and counts a bounded number of runs, so
+ * its cost depends neither on the backlog nor on the number of workspaces. Each process has its own
+ * position in the round.
  */
 import type { Database } from './database.ts';
 import { type DueKind, dueRuns, nextWorkspace } from './due-runs.ts';
@@ -18,8 +18,8 @@ export interface ClaimSettings extends Pick<RunTimes, 'settleMs' | 'timeoutMs'> 
   /** most runs of one claim */
   readonly limit: number;
   /**
-   * most runs of one claim that were claimed before. A run that crashes the process must not take a whole
-   * claim with it every time.
+   * most runs of one claim that were claimed before. A run that crashes the process must not take a
+   * whole claim with it every time.
    */
   readonly retries: number;
 }
@@ -34,7 +34,10 @@ interface Visit extends Turn {
   readonly visits: number;
 }
 
-/** Most workspaces that one statement visits (about 7 µs each); if none has a due run, another follows. */
+/**
+ * Most workspaces that one statement visits (about 7 µs each); if none has a due run, another
+ * follows.
+ */
 const VISITS_MAX = 500;
 /** Due runs counted per run to claim; more are not needed to share a claim fairly. */
 const COUNTED_PER_RUN = 16;
@@ -58,9 +61,10 @@ const each = (column: (kind: DueKind) => string): string => KINDS.map(column).jo
 const ALL = '"timedOut" + again + fresh';
 
 /**
- * A loose index scan: jumps from workspace to workspace, at the same cost however many runs lie between.
- * For each kind it keeps the next workspace with such a run and whether its first run is due, so a
- * workspace without due runs costs one index lookup. OFFSET 0 keeps the planner from repeating lookups.
+ * A loose index scan: jumps from workspace to workspace, at the same cost however many runs lie
+ * between. For each kind it keeps the next workspace with such a run and whether its first run is
+ * due, so a workspace without due runs costs one index lookup. OFFSET 0 keeps the planner from
+ * repeating lookups.
  */
 const VISIT = `
   WITH RECURSIVE visited AS (

@@ -12,8 +12,8 @@ export interface Evaluation {
   readonly facts: RunFacts;
   readonly findings: readonly FindingDraft[];
   /**
-   * whether the workspace redacted when the run was claimed: then no matched text leaves the process.
-   * False decides nothing, the statement that stores looks again.
+   * whether the workspace redacted when the run was claimed: then no matched text leaves the
+   * process. False decides nothing, the statement that stores looks again.
    */
   readonly redactExcerpts: boolean;
   readonly ruleSetSha256: string;
@@ -126,8 +126,8 @@ export async function completeRuns(
 /**
  * Stores findings of a run that stays pending.
  *
- * @returns the severities of the findings that are new (a rule has one finding per run); null when another
- *   process has claimed the run
+ * @returns the severities of the findings that are new (a rule has one finding per run); null when
+ *   another process has claimed the run
  */
 export async function keepFindings(
   database: Queryable,

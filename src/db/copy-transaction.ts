@@ -207,7 +207,10 @@ interface BatchContents {
   readonly allowance: SettleAllowance | null;
 }
 
-/** The statements of a batch, created as they are sent: parameters of thousands of rows group by group. */
+/**
+ * The statements of a batch, created as they are sent: parameters of thousands of rows group by
+ * group.
+ */
 function* stepsOf(
   requests: readonly EncodedRequest[],
   { resources, metrics, allowance }: BatchContents,

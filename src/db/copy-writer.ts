@@ -3,9 +3,9 @@
  *
  *   offer ──► waiting ──► a lane takes a batch, workspaces in turn ──► COPY, COMMIT ──► answer
  *
- * Two lanes take batches from all workspaces. A third, the short lane, takes small batches from workspaces
- * that have no rows in a running batch, so that they never wait for the large batches of others. A single
- * active workspace uses the two.
+ * Two lanes take batches from all workspaces. A third, the short lane, takes small batches from
+ * workspaces that have no rows in a running batch, so that they never wait for the large batches of
+ * others. A single active workspace uses the two.
  *
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
  * PostgreSQL refuses for its data is halved until the bad request is alone; the others are stored.
@@ -29,8 +29,8 @@ const BATCH_BYTES_MAX = 8 * 1024 * 1024;
 /** One encodes and sends while the other commits; more fight for the same two cores. */
 const LANES = 2;
 /**
- * Size of a batch in the short lane, and in every lane while several workspaces have rows to store. It is
- * stored in about 50 ms instead of 300 (docs/decisions/0010-storage.md), so others wait less.
+ * Size of a batch in the short lane, and in every lane while several workspaces have rows to store.
+ * It is stored in about 50 ms instead of 300 (docs/decisions/0010-storage.md), so others wait less.
  */
 const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 const RETRY_AFTER_SECONDS = 1;
@@ -45,7 +45,9 @@ interface Waiting {
   readonly reject: (error: SluiceError) => void;
 }
 
-/** The budget for rows that are accepted but not yet committed, shared by workspaces and writers. */
+/**
+ * The budget for rows that are accepted but not yet committed, shared by workspaces and writers.
+ */
 export interface RowBudget {
   /** Opens the account of one request. */
   readonly open: (workspaceId: number) => {
@@ -196,7 +198,10 @@ export class CopyWriter {
     });
   }
 
-  /** @param end called in the same turn in which nothing is left, so that a later offer starts a lane */
+  /**
+   * @param end called in the same turn in which nothing is left, so that a later offer starts a
+   * lane
+   */
   async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
     // What arrives in the same turn of the event loop goes into the same batch.
     await new Promise(setImmediate);

@@ -1,11 +1,11 @@
 /**
- * PostgreSQL's clock in this process. It decides a row's arrival time, its daily partition, and what
- * retention drops.
+ * PostgreSQL's clock in this process. It decides a row's arrival time, its daily partition, and
+ * what retention drops.
  *
- * A run's arrival is PostgreSQL's `now()`, and its steps are looked up on the days around it. If rows were
- * stored by this process's own clock and that were days off, they would be in the wrong partitions and
- * never found. Reading PostgreSQL's clock for every request would cost a round trip, so it is read every
- * minute and advanced by a monotonic clock in between.
+ * A run's arrival is PostgreSQL's `now()`, and its steps are looked up on the days around it. If
+ * rows were stored by this process's own clock and that were days off, they would be in the wrong
+ * partitions and never found. Reading PostgreSQL's clock for every request would cost a round trip,
+ * so it is read every minute and advanced by a monotonic clock in between.
  */
 import type { Events } from '../observe/events.ts';
 import type { Queryable } from './database.ts';

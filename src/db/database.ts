@@ -47,7 +47,8 @@ export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
  * @param url postgres://…; `require_auth=scram-sha-256` in it is kept (scram-client.ts)
  * @param max most connections at a time
  * @param events told of connections that the server ended while idle
- * @param waiting for how long, and how many callers, wait for a connection before they are refused as `overloaded`
+ * @param waiting for how long, and how many callers, wait for a connection before they are refused
+ *   as `overloaded`
  */
 export function createDatabase(
   url: string,

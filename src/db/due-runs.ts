@@ -1,13 +1,13 @@
 /**
- * The three ways in which a run becomes due, as SQL. For each there is a partial index on `runs` (migration
- * 0009) with the runs of a workspace in the order in which they are claimed.
+ * The three ways in which a run becomes due, as SQL. For each there is a partial index on `runs`
+ * (migration 0009) with the runs of a workspace in the order in which they are claimed.
  *
  *   timed out  no root, and no arrival for RUN_TIMEOUT_MS
  *   again      claimed before; its lease has expired, or it was released
  *   fresh      finished, settled and never claimed
  *
- * Conditions and order must be the same as in the indexes: otherwise the planner may choose an index that
- * reads all runs of a workspace, including evaluated ones.
+ * Conditions and order must be the same as in the indexes: otherwise the planner may choose an
+ * index that reads all runs of a workspace, including evaluated ones.
  */
 import { SETTLES_FROM } from './run-times.ts';
 

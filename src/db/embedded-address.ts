@@ -1,11 +1,11 @@
 /**
- * The embedded server's address: a Unix socket in a folder that no other user can enter or, where the
- * socket's path would be too long, a port on 127.0.0.1.
+ * The embedded server's address: a Unix socket in a folder that no other user can enter or, where
+ * the socket's path would be too long, a port on 127.0.0.1.
  *
  *   <home>/socket/.s.PGSQL.5432   folder mode 0700, owned by PostgreSQL's account
  *
- * Any program of the machine can listen on the port while the server is down, so clients require SCRAM
- * (scram-client.ts), on the socket as well.
+ * Any program of the machine can listen on the port while the server is down, so clients require
+ * SCRAM (scram-client.ts), on the socket as well.
  */
 import { once } from 'node:events';
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
@@ -47,8 +47,8 @@ export async function prepareAddress(address: Address, { account }: Place): Prom
 }
 
 /**
- * Removes the lock file of a killed server's socket: PostgreSQL refuses to start when another process has
- * that pid now. Only while no server runs.
+ * Removes the lock file of a killed server's socket: PostgreSQL refuses to start when another
+ * process has that pid now. Only while no server runs.
  */
 export async function removeSocketLock(home: string): Promise<void> {
   await rm(join(socketFolderOf(home), `${SOCKET_NAME}.lock`), { force: true });
@@ -89,7 +89,9 @@ export function addressOf(home: string, lines: readonly string[]): Address {
   return { kind: 'tcp', port: Number(lines[3]) };
 }
 
-/** The url for `pg` and psql, with `require_auth`; a socket's folder is the host, percent-encoded. */
+/**
+ * The url for `pg` and psql, with `require_auth`; a socket's folder is the host, percent-encoded.
+ */
 export function addressUrl(
   address: Address,
   login: { readonly role: string; readonly password: string; readonly database: string },

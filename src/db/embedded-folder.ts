@@ -1,8 +1,8 @@
 /**
  * Folders of the embedded server's own.
  *
- * Never changes the mode of a folder that this user does not own, and never uses one: its owner could put
- * other programs, another password or another server in the place of ours.
+ * Never changes the mode of a folder that this user does not own, and never uses one: its owner
+ * could put other programs, another password or another server in the place of ours.
  */
 import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
 import { OperatorError } from '../errors.ts';

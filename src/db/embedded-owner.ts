@@ -94,8 +94,8 @@ export async function stopUnlessVisited(
 }
 
 /**
- * Runs `work`, which may stop the server, unless guests use it; no guest is admitted meanwhile. For the
- * owner only.
+ * Runs `work`, which may stop the server, unless guests use it; no guest is admitted meanwhile. For
+ * the owner only.
  *
  * @returns whether `work` ran
  */

@@ -4,9 +4,9 @@
  *   sluice_setup   the superuser that every cluster must have; without a password, so it cannot log in
  *   sluice         logs in and owns its database; cannot read files, run programs or create roles
  *
- * What needs a superuser is done in PostgreSQL's single-user mode (`postgres --single`), over standard
- * input, while no server runs. Older versions made `sluice` the superuser; `demoteRole` upgrades their
- * clusters, in two transactions that can be repeated.
+ * What needs a superuser is done in PostgreSQL's single-user mode (`postgres --single`), over
+ * standard input, while no server runs. Older versions made `sluice` the superuser; `demoteRole`
+ * upgrades their clusters, in two transactions that can be repeated.
  */
 import { OperatorError } from '../errors.ts';
 import type { Place } from './embedded-place.ts';
@@ -19,7 +19,9 @@ export const DATABASE = 'sluice';
 
 /** Crash recovery comes first; as START_TIMEOUT_MS. */
 const ALONE_TIMEOUT_MS = 300_000;
-/** The bootstrap superuser's oid in every cluster; PostgreSQL does not let it lose the attribute. */
+/**
+ * The bootstrap superuser's oid in every cluster; PostgreSQL does not let it lose the attribute.
+ */
 const FIRST_ROLE_OID = 10;
 
 /**
@@ -36,10 +38,12 @@ export async function createRoleAndDatabase(
 }
 
 /**
- * In the cluster of an older version: renames its superuser `sluice` to `sluice_setup` and gives the database
- * with all its objects to a new, ordinary `sluice` of the same password. Completes an interrupted upgrade.
+ * In the cluster of an older version: renames its superuser `sluice` to `sluice_setup` and gives
+ * the database with all its objects to a new, ordinary `sluice` of the same password. Completes an
+ * interrupted upgrade.
  *
- * @throws OperatorError with what PostgreSQL said; the data is unchanged, and it can be called again
+ * @throws OperatorError with what PostgreSQL said; the data is unchanged, and it can be called
+ *   again
  */
 export async function demoteRole(place: Place, cluster: string, password: string): Promise<void> {
   await runAlone(place, cluster, 'postgres', [RENAME_SUPERUSER + roleStatements(password)]);
@@ -123,8 +127,8 @@ END $$;
 ALTER DATABASE ${DATABASE} OWNER TO ${ROLE};`;
 
 /**
- * Runs SQL as the superuser on a cluster without a running server. Each element is one transaction (`-j`: a
- * blank line ends it); the first error ends the run.
+ * Runs SQL as the superuser on a cluster without a running server. Each element is one transaction
+ * (`-j`: a blank line ends it); the first error ends the run.
  *
  * @throws OperatorError with what PostgreSQL said
  */

@@ -136,8 +136,9 @@ async function startOwned(
 }
 
 /**
- * Upgrades a cluster of an older version, where `sluice` is the superuser: stops its server, makes the role
- * an ordinary one, starts the server again. Not while guests use the server; then the next start does it.
+ * Upgrades a cluster of an older version, where `sluice` is the superuser: stops its server, makes
+ * the role an ordinary one, starts the server again. Not while guests use the server; then the next
+ * start does it.
  */
 async function ensureOrdinary(
   place: Place,

@@ -127,7 +127,8 @@ const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_
 /**
  * Encodes a request's rows.
  *
- * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition
+ * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
+ *   partition
  * @param logRuns one per process: it remembers the sessions of log records without trace id
  * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or metrics
  */

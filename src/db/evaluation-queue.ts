@@ -65,12 +65,12 @@ const CLAIM = `
 
 /**
  * Leases finished and settled runs; other processes get other runs. A run without a root becomes
- * `timed_out` here, once nothing has arrived for `timeoutMs`. run-times.ts limits for how long arrivals
- * delay either.
+ * `timed_out` here, once nothing has arrived for `timeoutMs`. run-times.ts limits for how long
+ * arrivals delay either.
  *
- * Workspaces take turns (claim-turns.ts), and of each the longest-waiting runs are claimed. Timed-out runs
- * come first but get at most a quarter (rounded up), so that neither kind starves; for the same reason runs
- * that were claimed before come ahead of fresh ones.
+ * Workspaces take turns (claim-turns.ts), and of each the longest-waiting runs are claimed.
+ * Timed-out runs come first but get at most a quarter (rounded up), so that neither kind starves;
+ * for the same reason runs that were claimed before come ahead of fresh ones.
  *
  * @param turns where the last claim of this process ended; by default a claim starts with the first
  *   workspace

@@ -1,8 +1,8 @@
 /**
- * A queue that serves its owners in turn: deficit round robin (Shreedhar and Varghese, IEEE/ACM ToN 4(3),
- * 1996), in the variant in which an owner may overdraw its credit by the last item. Each round adds
- * `QUANTUM_BYTES` to an owner's credit; items of one owner stay in order. So an owner with few items is in
- * the next batch, however many the others have.
+ * A queue that serves its owners in turn: deficit round robin (Shreedhar and Varghese, IEEE/ACM ToN
+ * 4(3), 1996), in the variant in which an owner may overdraw its credit by the last item. Each
+ * round adds `QUANTUM_BYTES` to an owner's credit; items of one owner stay in order. So an owner
+ * with few items is in the next batch, however many the others have.
  */
 
 /** Credit added per round: small compared to a batch, large compared to a usual request. */

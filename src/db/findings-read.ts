@@ -31,7 +31,10 @@ const FACTS = `
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
   f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
-/** The step's name contains matched text; for findings before migration 10, known only for tool names. */
+/**
+ * The step's name contains matched text; for findings before migration 10, known only for tool
+ * names.
+ */
 export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
 const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",
@@ -205,8 +208,8 @@ export async function settledBefore(database: Database): Promise<Int64> {
 }
 
 /**
- * One page of a workspace's findings, oldest first. Without excerpts (the column is not read) and without
- * step names that contain matched text, whether or not the workspace redacts.
+ * One page of a workspace's findings, oldest first. Without excerpts (the column is not read) and
+ * without step names that contain matched text, whether or not the workspace redacts.
  *
  * @param range its `before` from `settledBefore`, the same for all pages of one reading
  * @param limit most findings of the page

@@ -40,7 +40,10 @@ export interface SessionMark {
   readonly atUnixNano: Int64;
 }
 
-/** The marks of a session that are needed: two have the same effect as all of them (`session-runs.ts`). */
+/**
+ * The marks of a session that are needed: two have the same effect as all of them
+ * (`session-runs.ts`).
+ */
 interface NewestMarks {
   newest: SessionMark;
   /** the newest mark whose run is not that of `newest` */

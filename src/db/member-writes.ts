@@ -160,12 +160,13 @@ async function signedInGuest(
 }
 
 /**
- * Accepts an invitation by its link. A link creates an account in its own workspace and gives no access to an
- * existing one. The result is the same whether or not the address has an account elsewhere.
+ * Accepts an invitation by its link. A link creates an account in its own workspace and gives no
+ * access to an existing one. The result is the same whether or not the address has an account
+ * elsewhere.
  *
  * @param origin address of the client
- * @throws {SluiceError} `not_found` when it is not open; `conflict` when the signed-in account cannot
- *   accept, or the address has become a member's
+ * @throws {SluiceError} `not_found` when it is not open; `conflict` when the signed-in account
+ *   cannot accept, or the address has become a member's
  */
 export async function acceptInvitation(
   database: Database,

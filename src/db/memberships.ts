@@ -48,8 +48,8 @@ export async function findMember(
 }
 
 /**
- * Adds a user to a workspace. Refused for an account that another workspace's link created, and for a second
- * account of a member's address.
+ * Adds a user to a workspace. Refused for an account that another workspace's link created, and for
+ * a second account of a member's address.
  *
  * @throws {SluiceError} `conflict` when the user may not join, or is already a member
  */

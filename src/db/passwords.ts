@@ -102,8 +102,8 @@ function parseStored(text: string): Stored | null {
 }
 
 /**
- * The salt for a further password of an address: that of its first hash, so that one computation checks all
- * of them; a new salt if there is no hash.
+ * The salt for a further password of an address: that of its first hash, so that one computation
+ * checks all of them; a new salt if there is no hash.
  */
 export function saltBeside(stored: string | null): Buffer {
   const parsed = stored === null ? null : parseStored(stored);
@@ -111,8 +111,8 @@ export function saltBeside(stored: string | null): Buffer {
 }
 
 /**
- * The first hash that a password matches; null if there is none. Takes one computation for hashes of the same
- * salt and parameters, and one if there is no hash at all.
+ * The first hash that a password matches; null if there is none. Takes one computation for hashes
+ * of the same salt and parameters, and one if there is no hash at all.
  *
  * @param stored hashes; only the first `SALTS_MAX` different salts are checked
  * @throws {SluiceError} `overloaded` when too many are waiting

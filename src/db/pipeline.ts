@@ -79,9 +79,9 @@ class Pipeline implements pg.Submittable {
   }
 
   /**
-   * Sends steps until a turn of the event loop is used up, and continues in the next one. Corked, so that
-   * the kernel gets as much as possible at a time. A connection to which only a part was written must not
-   * be reused: the next COMMIT would store that part.
+   * Sends steps until a turn of the event loop is used up, and continues in the next one. Corked,
+   * so that the kernel gets as much as possible at a time. A connection to which only a part was
+   * written must not be reused: the next COMMIT would store that part.
    */
   #sendTurn(connection: pg.Connection, sendFirst: () => void): Error | null {
     const { stream } = connection;

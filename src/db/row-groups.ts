@@ -1,6 +1,6 @@
 /**
- * Splits rows into groups of one statement each. A statement's parameters are arrays that are serialized
- * in one turn of the event loop, so too many rows at once would block it.
+ * Splits rows into groups of one statement each. A statement's parameters are arrays that are
+ * serialized in one turn of the event loop, so too many rows at once would block it.
  */
 
 /** Most rows of a statement; serializing ten columns of that many takes two milliseconds. */

@@ -4,9 +4,10 @@
  *   open      due `timeoutMs` after its last arrival, at the latest `openMaxMs` after its first
  *   finished  due `settleMs` after its last arrival, at the latest `settleMaxMs` after it finished
  *
- * Without the maximum, a sender could delay the evaluation forever by adding a span now and then. Ingest
- * stores the end of the delay in `runs.settles_until`, so that both conditions are one comparison with one
- * index: arrivals after `settles_until` do not count. All times are PostgreSQL's.
+ * Without the maximum, a sender could delay the evaluation forever by adding a span now and then.
+ * Ingest stores the end of the delay in `runs.settles_until`, so that both conditions are one
+ * comparison with one index: arrivals after `settles_until` do not count. All times are
+ * PostgreSQL's.
  */
 
 /** In milliseconds; each maximum is at least as long as the time it bounds. */
@@ -17,7 +18,10 @@ export interface RunTimes {
   readonly openMaxMs: number;
 }
 
-/** For how long after a run's first arrival, and after it finished, further arrivals delay its evaluation. */
+/**
+ * For how long after a run's first arrival, and after it finished, further arrivals delay its
+ * evaluation.
+ */
 export interface SettleAllowance {
   readonly openMs: number;
   readonly finishedMs: number;
@@ -30,5 +34,7 @@ export function settleAllowance(times: RunTimes): SettleAllowance {
   };
 }
 
-/** The start of a run's settle time or timeout; the indexes on `runs` contain the same expression. */
+/**
+ * The start of a run's settle time or timeout; the indexes on `runs` contain the same expression.
+ */
 export const SETTLES_FROM = 'least(last_arrival_at, settles_until)';

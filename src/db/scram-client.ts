@@ -1,11 +1,11 @@
 /**
- * A PostgreSQL client that authenticates by SCRAM-SHA-256 only, and requires the server's half of it: the
- * proof that the server knows the password as well.
+ * A PostgreSQL client that authenticates by SCRAM-SHA-256 only, and requires the server's half of
+ * it: the proof that the server knows the password as well.
  *
- * pg itself sends the password in clear, or its MD5, to any server that requests it, and its statements to a
- * server that requests no password. A program that listens on the port of a server that is down would
- * receive the password, or customers' rows. Same meaning as libpq's `require_auth=scram-sha-256`, and
- * enabled by the same parameter in the url.
+ * pg itself sends the password in clear, or its MD5, to any server that requests it, and its
+ * statements to a server that requests no password. A program that listens on the port of a server
+ * that is down would receive the password, or customers' rows. Same meaning as libpq's
+ * `require_auth=scram-sha-256`, and enabled by the same parameter in the url.
  */
 import pg from 'pg';
 
@@ -29,7 +29,9 @@ interface Inner {
 const inner = (client: pg.Client): Inner => client as unknown as Inner;
 const base = pg.Client.prototype as unknown as Inner;
 
-/** As `pg.Client`; when the server does not do SCRAM, `connect()` rejects and nothing more is sent. */
+/**
+ * As `pg.Client`; when the server does not do SCRAM, `connect()` rejects and nothing more is sent.
+ */
 export class ScramClient extends pg.Client {
   #isProved = false;
 

@@ -36,10 +36,10 @@ export interface MarksApplied {
  * Processes share the marks; runs are locked in key order, as ingest does, and waited for, because
  * a mark comes only once.
  *
- * Two of a session's marks are enough: the newest, and the newest that names another run. A mark completes
- * the runs that began before it, except its own. So the newest mark completes every run that any other mark
- * completes, except its own run, for which the newest mark of another run decides. The result is the same
- * as if every mark were applied.
+ * Two of a session's marks are enough: the newest, and the newest that names another run. A mark
+ * completes the runs that began before it, except its own. So the newest mark completes every run
+ * that any other mark completes, except its own run, for which the newest mark of another run
+ * decides. The result is the same as if every mark were applied.
  *
  * @param times a mark is settled after `settleMs`
  * @returns at most MARKS_MAX marks and RUNS_MAX runs
@@ -98,8 +98,8 @@ export async function closeSessionRuns(
 /**
  * Applies settled marks for up to half a second; the rest is applied before the next claim.
  *
- * @throws the database's error, at the latest after STATEMENT_TIMEOUT_MS for one statement; the marks of
- *   that statement are kept
+ * @throws the database's error, at the latest after STATEMENT_TIMEOUT_MS for one statement; the
+ *   marks of that statement are kept
  */
 export async function applySessionMarks(database: Database, times: RunTimes): Promise<void> {
   const begun = performance.now();

@@ -26,7 +26,10 @@ export interface Meant {
   readonly workspaceSlug?: string | null;
 }
 
-/** The accounts of an address: that of the named workspace first, then members, verified ones, older ones. */
+/**
+ * The accounts of an address: that of the named workspace first, then members, verified ones, older
+ * ones.
+ */
 async function accountsOf(
   database: Database,
   email: string,
@@ -47,9 +50,9 @@ async function accountsOf(
 }
 
 /**
- * The user of an e-mail address and a password; null when they do not match. An address may have several
- * accounts (workspace-accounts.ts). The time this takes does not reveal how many: they share one salt
- * (`hashPasswordOf`), so one hash is computed, even when there is no account.
+ * The user of an e-mail address and a password; null when they do not match. An address may have
+ * several accounts (workspace-accounts.ts). The time this takes does not reveal how many: they
+ * share one salt (`hashPasswordOf`), so one hash is computed, even when there is no account.
  *
  * @throws {SluiceError} `overloaded` when too many passwords are being checked
  */
@@ -72,8 +75,8 @@ export async function signInByPassword(
 }
 
 /**
- * Links an account to one at a provider that has verified its address. Accounts that invitation links
- * created for that address are merged into it, without their passwords.
+ * Links an account to one at a provider that has verified its address. Accounts that invitation
+ * links created for that address are merged into it, without their passwords.
  *
  * @returns null when another account of this issuer has it: the address has been given to somebody else
  */

@@ -1,7 +1,7 @@
 /**
- * The SQL that cuts a step which is too large to be shown whole. It is cut inside PostgreSQL, so that
- * neither `pg`, which parses JSON as it arrives, nor this process reads more than the shares below. $11 is
- * the limit of a step in bytes.
+ * The SQL that cuts a step which is too large to be shown whole. It is cut inside PostgreSQL, so
+ * that neither `pg`, which parses JSON as it arrives, nor this process reads more than the shares
+ * below. $11 is the limit of a step in bytes.
  *
  *   attributes  half of it: short values first, then the beginnings of strings
  *   events      a quarter: the first ones that fit, whole

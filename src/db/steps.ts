@@ -152,8 +152,8 @@ const DOCUMENTS = 'attributes, events, body';
 
 /**
  * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
- * into the bytes, by what is stored, of the first runs that fit together; runs that are too large by
- * themselves are left out. document: those, in full.
+ * into the bytes, by what is stored, of the first runs that fit together; runs that are too large
+ * by themselves are left out. document: those, in full.
  *
  * LATERAL with LIMIT fixes how rows, documents and resources are fetched, one after the other, and
  * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
@@ -251,8 +251,8 @@ const OUTLINE_STEPS = readStepsText(true);
  * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
  *   either side for clocks that differ
  * @param runBytesMax larger runs are not read together with others
- * @returns the first of the runs, as many as fit into `togetherBytesMax`, but at least one; null for a run
- *   that is too large
+ * @returns the first of the runs, as many as fit into `togetherBytesMax`, but at least one; null
+ *   for a run that is too large
  */
 export async function readStepsOfRuns(
   database: Database,
@@ -279,9 +279,9 @@ export async function readStepsOfRuns(
 }
 
 /**
- * A run without rows was too large, or there was no room for it. Runs without room come last, and the first
- * run that is not too large is always read. So a run before one with rows was too large, and so was the
- * first run if none has rows.
+ * A run without rows was too large, or there was no room for it. Runs without room come last, and
+ * the first run that is not too large is always read. So a run before one with rows was too large,
+ * and so was the first run if none has rows.
  */
 function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
   const last = read.findLastIndex((one) => one !== null && one.steps.length > 0);
@@ -328,8 +328,8 @@ export interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
 }
 
 /**
- * The first steps of a run, for display: like `readSteps`, but a step above `stepBytesMax` is cut in
- * PostgreSQL, even the first one. So an answer never exceeds its limits, whatever was sent.
+ * The first steps of a run, for display: like `readSteps`, but a step above `stepBytesMax` is cut
+ * in PostgreSQL, even the first one. So an answer never exceeds its limits, whatever was sent.
  */
 export async function readOutlinedSteps(
   database: Database,

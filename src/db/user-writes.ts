@@ -26,8 +26,8 @@ export interface NewMember {
 }
 
 /**
- * Adds a person to a workspace, and creates an account if the e-mail address has no verified one. An account
- * that an invitation link created does not count as the address's account.
+ * Adds a person to a workspace, and creates an account if the e-mail address has no verified one.
+ * An account that an invitation link created does not count as the address's account.
  *
  * @returns whether the account was made now
  * @throws {SluiceError} `conflict` when the address is already a member's
@@ -102,7 +102,8 @@ async function chooseAccount(
 /**
  * Gives a user another password and ends all its sessions. Every workspace of the user records it.
  *
- * @param workspace slug of a workspace that the account belongs to; null if the address has one account
+ * @param workspace slug of a workspace that the account belongs to; null if the address has one
+ *   account
  * @returns how many sessions ended
  * @throws {OperatorError} when the e-mail address has no account, or several
  */

@@ -1,7 +1,7 @@
 /**
- * Users: people with an e-mail address (case-insensitive), and the ways they sign in. The account of an
- * address is the verified one, created by an operator or linked to a provider; accounts created through an
- * invitation link are separate (workspace-accounts.ts).
+ * Users: people with an e-mail address (case-insensitive), and the ways they sign in. The account
+ * of an address is the verified one, created by an operator or linked to a provider; accounts
+ * created through an invitation link are separate (workspace-accounts.ts).
  */
 
 import { SluiceError } from '../errors.ts';
@@ -14,7 +14,9 @@ export interface User {
   readonly email: string;
   readonly displayName: string;
   readonly createdAt: Date;
-  /** the workspace whose link created the account, the only one it may join; null for other accounts */
+  /**
+   * the workspace whose link created the account, the only one it may join; null for other accounts
+   */
   readonly onlyWorkspaceId: number | null;
 }
 
@@ -69,8 +71,8 @@ export async function findUser(database: Queryable, id: number): Promise<User | 
 }
 
 /**
- * The verified account of an e-mail address; null if there is none. Never one that was created through an
- * invitation link.
+ * The verified account of an e-mail address; null if there is none. Never one that was created
+ * through an invitation link.
  */
 export async function findAccount(database: Queryable, email: string): Promise<Account | null> {
   const { rows } = await database.query<Account>(
@@ -80,7 +82,10 @@ export async function findAccount(database: Queryable, email: string): Promise<A
   return rows[0] ?? null;
 }
 
-/** The id of an account of an e-mail address: the verified one, else the oldest; null if there is none. */
+/**
+ * The id of an account of an e-mail address: the verified one, else the oldest; null if there is
+ * none.
+ */
 export async function findAccountId(database: Queryable, email: string): Promise<number | null> {
   const { rows } = await database.query<{ id: number }>(
     `SELECT id FROM users WHERE lower(address) = lower($1) ORDER BY email IS NULL, id LIMIT 1`,
@@ -90,8 +95,8 @@ export async function findAccountId(database: Queryable, email: string): Promise
 }
 
 /**
- * Hashes a further password of an address, with the salt that its accounts share: a sign-in then takes one
- * computation however many accounts there are, so timing does not reveal them.
+ * Hashes a further password of an address, with the salt that its accounts share: a sign-in then
+ * takes one computation however many accounts there are, so timing does not reveal them.
  *
  * @throws {SluiceError} `overloaded` when too many passwords are being checked
  */
@@ -170,8 +175,8 @@ export async function addIdentity(
 }
 
 /**
- * Whether an account is linked to an identity of an issuer. Locks the user against further links until the
- * transaction ends.
+ * Whether an account is linked to an identity of an issuer. Locks the user against further links
+ * until the transaction ends.
  */
 export async function holdForLinking(
   connection: Connection,

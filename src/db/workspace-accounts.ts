@@ -1,8 +1,9 @@
 /**
- * Accounts created through an invitation link. Using a link proves possession of the link, not ownership of
- * the e-mail address: the admin who created the link can use it too. So such an account belongs to the
- * link's workspace only. It cannot join another workspace and does not block the address. When a provider
- * verifies the address, the account's memberships move to the owner and its password is removed.
+ * Accounts created through an invitation link. Using a link proves possession of the link, not
+ * ownership of the e-mail address: the admin who created the link can use it too. So such an
+ * account belongs to the link's workspace only. It cannot join another workspace and does not block
+ * the address. When a provider verifies the address, the account's memberships move to the owner
+ * and its password is removed.
  *
  *   link ─► account of one workspace ─► (provider verifies the address) ─► verified account
  */
@@ -12,9 +13,9 @@ import { revokeSessions } from './sessions.ts';
 import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
 
 /**
- * Creates the account of a person who uses a workspace's invitation link. An earlier such account whose
- * membership was removed is reused, with this name and password and without its sessions. The caller holds
- * `lockLedger` of the workspace.
+ * Creates the account of a person who uses a workspace's invitation link. An earlier such account
+ * whose membership was removed is reused, with this name and password and without its sessions. The
+ * caller holds `lockLedger` of the workspace.
  */
 export async function createWorkspaceAccount(
   connection: Connection,
@@ -44,8 +45,8 @@ export async function createWorkspaceAccount(
 
 /**
  * Confines an account that a version before migration 10 created through an invitation link, if no
- * provider has verified its address since: it becomes an account of that link's workspace. It keeps the
- * other workspaces that it has joined.
+ * provider has verified its address since: it becomes an account of that link's workspace. It keeps
+ * the other workspaces that it has joined.
  */
 export async function confineLinkMade(connection: Connection, email: string): Promise<void> {
   // Account and acceptance have the same time: one transaction, one now().
@@ -81,8 +82,8 @@ export async function holdLinkMade(connection: Connection, email: string): Promi
 }
 
 /**
- * The account of an address that a provider has just verified: the verified account, or else the oldest
- * that a link created, which becomes the verified one.
+ * The account of an address that a provider has just verified: the verified account, or else the
+ * oldest that a link created, which becomes the verified one.
  *
  * @param linkMade the result of `holdLinkMade`
  * @returns null when there is neither
@@ -104,8 +105,8 @@ export async function accountOfAddress(
 }
 
 /**
- * Moves the memberships of the accounts that links created for an address to its owner's account, removes
- * their passwords and ends their sessions.
+ * Moves the memberships of the accounts that links created for an address to its owner's account,
+ * removes their passwords and ends their sessions.
  */
 export async function takeOverLinkMade(
   connection: Connection,

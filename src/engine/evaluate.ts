@@ -1,7 +1,7 @@
 /**
- * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices so that other work can
- * run in between. Pure: no clock (the caller decides when a slice is over), no database, no ids (the store
- * assigns them).
+ * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices so that other
+ * work can run in between. Pure: no clock (the caller decides when a slice is over), no database,
+ * no ids (the store assigns them).
  *
  *   steps ──► portion: steps of 256 Ki characters of text ──► hits ──► findings
  *     ▲                                                         │
@@ -19,8 +19,8 @@ import { extractSteps, stepKindsOf } from './surfaces/extract.ts';
 /** Longer names are none. Every finding holds its step's: hundreds of megabytes could not be stored. */
 const NAME_UNITS_MAX = 256;
 /**
- * A portion ends with the step that reaches this size. The size decides how precisely a stopped evaluation
- * knows its unread steps; findings do not depend on it.
+ * A portion ends with the step that reaches this size. The size decides how precisely a stopped
+ * evaluation knows its unread steps; findings do not depend on it.
  */
 const PORTION_CHARS = 256 * 1024;
 /** What cutting between two surrogates leaves. */
@@ -99,8 +99,8 @@ export class RunEvaluation {
   }
 
   /**
-   * Does the next slice. It ends soon after `isOver` returns true: after the current step is parsed, the
-   * current text scanned, or the current rule matched against the portion.
+   * Does the next slice. It ends soon after `isOver` returns true: after the current step is
+   * parsed, the current text scanned, or the current rule matched against the portion.
    * @returns true when the run has been evaluated
    */
   work(isOver: IsOver): boolean {

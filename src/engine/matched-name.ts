@@ -1,7 +1,7 @@
 /**
- * Decides whether a step's name contains matched text. Senders choose the names: some contain the name of
- * a tool, a whole query or the beginning of a prompt. If that is what a rule matched, the name is
- * customers' text like the excerpt, and is redacted and left out of exports with it.
+ * Decides whether a step's name contains matched text. Senders choose the names: some contain the
+ * name of a tool, a whole query or the beginning of a prompt. If that is what a rule matched, the
+ * name is customers' text like the excerpt, and is redacted and left out of exports with it.
  */
 import type { Surface } from '../model.ts';
 import type { TextRange } from './text.ts';
@@ -16,8 +16,8 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu;
 const folded = (text: string): string => text.normalize('NFKC').replace(UNSEEN, '').toLowerCase();
 
 /**
- * Whether a name contains the hit, or `SHARED_UNITS_MIN` units of the text around it. Always true for a hit
- * in a tool's name, because the step is named after its tool.
+ * Whether a name contains the hit, or `SHARED_UNITS_MIN` units of the text around it. Always true
+ * for a hit in a tool's name, because the step is named after its tool.
  *
  * @param name at most a few hundred units
  * @param hit offsets into `text`

@@ -68,11 +68,11 @@ export interface Matcher {
 /** The matching of one run, portion by portion. */
 export interface RunMatch {
   /**
-   * Matches the next texts. Yields when `isOver` returns true: after a text was scanned, or a rule was
-   * matched against the portion.
+   * Matches the next texts. Yields when `isOver` returns true: after a text was scanned, or a rule
+   * was matched against the portion.
    * @param texts all texts of the next steps, in time order
-   * @param hits receives the hits of this portion, unordered; `textIndex` is an index into `texts`. If the
-   *   generator is ended early (`return`), the hits found so far.
+   * @param hits receives the hits of this portion, unordered; `textIndex` is an index into `texts`.
+   *   If the generator is ended early (`return`), the hits found so far.
    */
   portion(texts: readonly SurfaceText[], hits: Hit[], isOver: IsOver): Generator<void, void>;
   /** the result of the portions so far; `hits` are those of `portion` */
@@ -198,9 +198,9 @@ interface AskedRules {
 }
 
 /**
- * A run that is matched portion by portion. The steps of a portion come after those of the previous one, so
- * a rule that has hit is not matched again. Rules that need all their conditions in one step may need texts
- * of an earlier portion, so their partial results are kept.
+ * A run that is matched portion by portion. The steps of a portion come after those of the previous
+ * one, so a rule that has hit is not matched again. Rules that need all their conditions in one
+ * step may need texts of an earlier portion, so their partial results are kept.
  */
 class PortionedMatch implements RunMatch {
   readonly #table: AskedRules;
@@ -261,8 +261,8 @@ class PortionedMatch implements RunMatch {
 }
 
 /**
- * The rules with an open question, in order. A rule that needs all its conditions may be completed by a text
- * of an earlier portion.
+ * The rules with an open question, in order. A rule that needs all its conditions may be completed
+ * by a text of an earlier portion.
  */
 function rulesToAsk(scope: Scope, table: AskedRules): Iterable<number> {
   const { rules, questions, byRule, needAll } = table;

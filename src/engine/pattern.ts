@@ -24,8 +24,8 @@ export interface Pattern {
    */
   find(bytes: Buffer): ByteRange | null;
   /**
-   * As `find`, with greedy and lazy repetitions swapped (`(?U)`): the match starts at the same place, and
-   * greedy repetitions match as little as possible.
+   * As `find`, with greedy and lazy repetitions swapped (`(?U)`): the match starts at the same
+   * place, and greedy repetitions match as little as possible.
    */
   findShort(bytes: Buffer): ByteRange | null;
 }

@@ -46,7 +46,8 @@ export interface Reading {
    */
   readonly changes: () => Changes<Int32Array> | null;
   /**
-   * The same reading of more of the text; null if there is no more, or `PAST_CUT_BYTES_MAX` is reached.
+   * The same reading of more of the text; null if there is no more, or `PAST_CUT_BYTES_MAX` is
+   * reached.
    */
   readonly wider: () => Reading | null;
 }
@@ -86,8 +87,8 @@ export class RunTexts {
   #truncated = 0;
 
   /**
-   * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had before does
-   *   not count: a history that is sent again and again must not crowd out new text.
+   * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had
+   *   before does not count: a history that is sent again and again must not crowd out new text.
    */
   constructor(capBytes: number) {
     this.#capBytes = capBytes;
@@ -98,7 +99,9 @@ export class RunTexts {
     return this.#asked.size;
   }
 
-  /** number of texts so far that were cut, or left out because the cap of their surface was used up */
+  /**
+   * number of texts so far that were cut, or left out because the cap of their surface was used up
+   */
   get truncated(): number {
     return this.#truncated;
   }
@@ -254,7 +257,9 @@ function readNormalised(source: Source, beginning: Beginning): Reading | null {
   };
 }
 
-/** Extends twice as far each time, on demand, and keeps the result: many patterns may touch one cut. */
+/**
+ * Extends twice as far each time, on demand, and keeps the result: many patterns may touch one cut.
+ */
 function widerOf(
   source: Source,
   { capBytes, cut }: Beginning,

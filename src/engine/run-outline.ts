@@ -1,7 +1,8 @@
 /**
- * Owns the outline of a run's steps that people see: each step's kind, how it ended, how much text it has on
- * which surface, and the beginnings of the texts. Reads steps as the pass does, so a step without sizes is
- * one that no rule reads. Works step by step, because reading 48 KiB of hostile text takes about 30 ms.
+ * Owns the outline of a run's steps that people see: each step's kind, how it ended, how much text
+ * it has on which surface, and the beginnings of the texts. Reads steps as the pass does, so a step
+ * without sizes is one that no rule reads. Works step by step, because reading 48 KiB of hostile
+ * text takes about 30 ms.
  */
 import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
 import { extractSteps, type StepExtraction } from './surfaces/extract.ts';
@@ -36,7 +37,8 @@ type Redacted = readonly (Hex8 | null)[];
  *
  * @param steps of one run, in time order
  * @param cut indexes of the steps that were cut
- * @param redacted steps whose names a rule matched; neither these nor equal names elsewhere are shown
+ * @param redacted steps whose names a rule matched; neither these nor equal names elsewhere are
+ *   shown
  */
 export function* outlineInPieces(
   steps: readonly Step[],

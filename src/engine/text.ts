@@ -60,8 +60,8 @@ const LATIN_OF = new Map(
 type VisitRewrite = (start: number, end: number, read: string) => boolean;
 
 /**
- * Visits, in order, every cluster of a text whose normalised form differs. Keeps nothing per cluster, because
- * every letter may be one (an object for each took 1.3 GB for 8,000,000 letters).
+ * Visits, in order, every cluster of a text whose normalised form differs. Keeps nothing per
+ * cluster, because every letter may be one (an object for each took 1.3 GB for 8,000,000 letters).
  */
 function visitRewrites(text: string, visit: VisitRewrite): void {
   let at = text.search(NOT_ASCII);
@@ -130,8 +130,8 @@ export interface Normalised {
   /** the text as a reader is deceived into seeing it; the very same string when nothing changes */
   readonly text: string;
   /**
-   * Where it differs from the written text: UTF-16 offsets, whole clusters, those that touch as one.
-   * Outside them both have the same characters. Null when there are more than were asked for.
+   * Where it differs from the written text: UTF-16 offsets, whole clusters, those that touch as
+   * one. Outside them both have the same characters. Null when there are more than were asked for.
    */
   readonly changes: Changes<readonly number[]> | null;
 }

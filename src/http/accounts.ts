@@ -16,7 +16,8 @@ export interface Accounts {
   /**
    * null when they do not match
    *
-   * @param meant which account, if the address has several: that of a user, or preferably of a workspace
+   * @param meant which account, if the address has several: that of a user, or preferably of a
+   *   workspace
    */
   readonly checkPassword: (
     email: string,

@@ -6,9 +6,9 @@
  *
  * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget` is
  * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. A
- * token that cannot be one of our keys is refused without a look-up. Keys that were valid at their last
- * look-up and all others have separate limits and separate memory, so that a flood of invented keys does not
- * delay known senders.
+ * token that cannot be one of our keys is refused without a look-up. Keys that were valid at their
+ * last look-up and all others have separate limits and separate memory, so that a flood of invented
+ * keys does not delay known senders.
  */
 import { SluiceError } from '../errors.ts';
 import type { Credential, KeyKind } from '../model.ts';
@@ -22,9 +22,13 @@ export const REFRESH_AFTER_MS = 2500;
 const REFRESH_PAUSE_MS = 500;
 /** Most valid keys remembered, and as many unknown ones; beyond that the oldest is forgotten. */
 const ENTRIES_MAX = 10_000;
-/** Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503. */
+/**
+ * Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503.
+ */
 const KNOWN_LOOKUPS_MAX = 500;
-/** The scheme in any case, then a key as `createKey` makes it: `<brand>_<kind>_` and 43 characters. */
+/**
+ * The scheme in any case, then a key as `createKey` makes it: `<brand>_<kind>_` and 43 characters.
+ */
 const BEARER =
   /^[Bb][Ee][Aa][Rr][Ee][Rr] +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
 
@@ -151,7 +155,10 @@ export function createAuthenticator(
     return lookup;
   };
 
-  /** Looks up a key that is still served from memory; an error surfaces in the request that waits for it. */
+  /**
+   * Looks up a key that is still served from memory; an error surfaces in the request that waits
+   * for it.
+   */
   const refresh = (id: string, key: Buffer, entry: Entry, sender: Sender): void => {
     entry.refreshAtMs = nowMs() + REFRESH_PAUSE_MS;
     if (knownLookups < KNOWN_LOOKUPS_MAX) lookUp(id, key, sender).catch(() => {});

@@ -1,8 +1,9 @@
 /**
- * Decides when a request's body may be read. Reading a body before it can be decoded or stored only takes
- * event-loop time from others: 256 connections deliver 128 MB in one poll of the sockets. So while a
- * workspace has enough bodies to decode, or no memory left, its next bodies stay unread in the kernel's
- * buffers, and are refused after a while. Other workspaces are not affected (issue 9.8).
+ * Decides when a request's body may be read. Reading a body before it can be decoded or stored only
+ * takes event-loop time from others: 256 connections deliver 128 MB in one poll of the sockets. So
+ * while a workspace has enough bodies to decode, or no memory left, its next bodies stay unread in
+ * the kernel's buffers, and are refused after a while. Other workspaces are not affected (issue
+ * 9.8).
  *
  *   head ──► room, and little to decode? ──yes──► read ──► decode ──► store ──► released
  *                 └──no──► wait, in order ──► read, or 503 after `WAIT_MS`
@@ -13,8 +14,8 @@ import { noRoom } from './exchange.ts';
 /** Most bytes per workspace that are read but not decoded; a single body may be larger. */
 const UNDECODED_BYTES_MAX = 32 * 1024 * 1024;
 /**
- * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and then sends it again.
- * Well below the 10 s after which exporters give up.
+ * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and then sends
+ * it again. Well below the 10 s after which exporters give up.
  */
 const WAIT_MS = 4000;
 /**
@@ -27,7 +28,9 @@ const LOOK_MS = 50;
 
 /** A body that may be read. */
 export interface AdmittedBody extends ByteAccount {
-  /** To be called once the body is decoded, or will not be: the next one may be read. Idempotent. */
+  /**
+   * To be called once the body is decoded, or will not be: the next one may be read. Idempotent.
+   */
   readonly decoded: () => void;
 }
 
@@ -58,7 +61,8 @@ export class BodyGate {
   }
 
   /**
-   * Reserves memory for a body, at once or after earlier bodies of its workspace; then it may be read.
+   * Reserves memory for a body, at once or after earlier bodies of its workspace; then it may be
+   * read.
    *
    * @param bytes the declared length; 0 if there is none
    * @returns the body's account, to be released when the body is no longer used

@@ -1,11 +1,12 @@
 /**
- * Limits the bytes in memory: of request bodies over all connections, and of rows that wait for their commit.
- * When it is full, the next bytes are refused; nothing waits here.
+ * Limits the bytes in memory: of request bodies over all connections, and of rows that wait for
+ * their commit. When it is full, the next bytes are refused; nothing waits here.
  *
- * Workspaces share the budget by a dynamic threshold (Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): a
- * workspace may take more as long as it holds less than `OWN_TO_FREE` times the free bytes. So a single
- * workspace may use eight ninths, several that want everything get equal parts, and there is always room for
- * a workspace that holds nothing: its only request may use all free bytes (issue 9.7).
+ * Workspaces share the budget by a dynamic threshold (Choudhury and Hahne, IEEE/ACM ToN 6(2),
+ * 1998): a workspace may take more as long as it holds less than `OWN_TO_FREE` times the free
+ * bytes. So a single workspace may use eight ninths, several that want everything get equal parts,
+ * and there is always room for a workspace that holds nothing: its only request may use all free
+ * bytes (issue 9.7).
  */
 
 /** A workspace may hold this many times the bytes that it leaves free. */
@@ -45,9 +46,9 @@ export class ByteBudget {
   readonly #held = new Map<number, number>();
 
   /**
-   * @param count bytes in memory; budgets with the same count share their limit. Each budget counts a
-   *   workspace's bytes separately, so with several threads a workspace may hold as many times its share;
-   *   some room always stays free.
+   * @param count bytes in memory; budgets with the same count share their limit. Each budget counts
+   *   a workspace's bytes separately, so with several threads a workspace may hold as many times
+   *   its share; some room always stays free.
    */
   constructor(bytesMax: number, count: ByteCount = new OwnByteCount()) {
     this.#bytesMax = bytesMax;

@@ -1,7 +1,7 @@
 /**
- * One request and its answer, safe to hold across awaits. Apart from `request-head.ts`, which reads for it,
- * and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that touches a
- * uWebSockets.js response.
+ * One request and its answer, safe to hold across awaits. Apart from `request-head.ts`, which reads
+ * for it, and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that
+ * touches a uWebSockets.js response.
  *
  * uWebSockets.js takes the request object back when the handler returns, ends the process when a
  * handler goes asynchronous without an abort listener, and throws when an aborted response is
@@ -31,7 +31,10 @@ import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answe
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** … and no longer than this, however slowly it comes. */
 const DRAIN_MS_MAX = 5000;
-/** Up to this size, an answer that closes its connection is sent at once without waiting for the client. */
+/**
+ * Up to this size, an answer that closes its connection is sent at once without waiting for the
+ * client.
+ */
 const LAST_ANSWER_BYTES_MAX = 16 * 1024;
 /** Requests whose answer is a stream need no body; one that is small is read and dropped. */
 const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
@@ -264,11 +267,11 @@ export class Exchange {
    * Answers. Call once; a second call, or one after the client left, does nothing. The exchange is
    * over when the client has received all of it, as far as can be observed.
    *
-   * When a body is still on its way, the connection must live until it has come: closing a socket with
-   * unread data makes the client's kernel throw the answer away (uWebSockets #1174). One of declared
-   * length is answered at once, and uWebSockets.js drops the rest, closing the connection after 10 s
-   * without progress. Of one without, and where the answer must close the connection, the rest is first
-   * read and dropped here, up to a limit.
+   * When a body is still on its way, the connection must live until it has come: closing a socket
+   * with unread data makes the client's kernel throw the answer away (uWebSockets #1174). One of
+   * declared length is answered at once, and uWebSockets.js drops the rest, closing the connection
+   * after 10 s without progress. Of one without, and where the answer must close the connection,
+   * the rest is first read and dropped here, up to a limit.
    */
   answer(answer: Answer): void {
     if (!this.#open || this.#answered || this.#refusal !== null) return;

@@ -33,9 +33,9 @@ const UNSEEN = /[\s"\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 const SEPARATOR = /[;\t\n\v\f\r\u0085\u2028\u2029]/;
 
 /**
- * The text with an apostrophe before everything that a spreadsheet could read as a formula, which makes it
- * text (OWASP, CSV Injection): at the start, and after semicolons and tabs, which some spreadsheets take as
- * separators. Step names come from senders.
+ * The text with an apostrophe before everything that a spreadsheet could read as a formula, which
+ * makes it text (OWASP, CSV Injection): at the start, and after semicolons and tabs, which some
+ * spreadsheets take as separators. Step names come from senders.
  */
 function withoutFormulas(value: string): string {
   const characters = [...value];

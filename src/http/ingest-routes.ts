@@ -1,8 +1,8 @@
 /**
  * The three OTLP endpoints: refuse early and cheaply, read, decode, store, answer after the commit.
  *
- * The order is the contract's: key, rate, content type, encoding, declared length, body. A body of declared
- * length has its room before more of it is read than came with the head (`body-gate.ts`).
+ * The order is the contract's: key, rate, content type, encoding, declared length, body. A body of
+ * declared length has its room before more of it is read than came with the head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../errors.ts';
 import type { DecodedRequest, Signal } from '../model.ts';
@@ -78,8 +78,8 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
   /**
-   * Reads the body until it ends or its promise is settled, and not after; throws what the request is answered
-   * with.
+   * Reads the body until it ends or its promise is settled, and not after; throws what the request
+   * is answered with.
    */
   readonly decode: (
     signal: Signal,

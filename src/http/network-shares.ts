@@ -1,7 +1,7 @@
 /**
- * Limits look-ups of keys that this process has not found valid before: concurrent ones in total, and per
- * network concurrent ones and ones per second, so that a network that invents keys does not use up the
- * look-ups of others. Never sees a key.
+ * Limits look-ups of keys that this process has not found valid before: concurrent ones in total,
+ * and per network concurrent ones and ones per second, so that a network that invents keys does not
+ * use up the look-ups of others. Never sees a key.
  */
 import { SluiceError } from '../errors.ts';
 import { networkOf } from './browser-head.ts';

@@ -1,12 +1,13 @@
 /**
- * Copies the head of a request in one pass over its header lines, while uWebSockets.js still owns it, and
- * refuses heads that another server could read differently (request smuggling, RFC 9112 §11.2).
+ * Copies the head of a request in one pass over its header lines, while uWebSockets.js still owns
+ * it, and refuses heads that another server could read differently (request smuggling, RFC 9112
+ * §11.2).
  *
- * Of a header that may appear only once, uWebSockets.js (3.0.6) takes the first line and ignores a second;
- * it treats every Transfer-Encoding as `chunked`. A proxy that takes the last line, or another coding,
- * would see different requests. uWebSockets.js itself refuses folded lines, control characters,
- * Content-Length together with Transfer-Encoding, and a length that is not a number; the last one only
- * after the handler has run.
+ * Of a header that may appear only once, uWebSockets.js (3.0.6) takes the first line and ignores a
+ * second; it treats every Transfer-Encoding as `chunked`. A proxy that takes the last line, or
+ * another coding, would see different requests. uWebSockets.js itself refuses folded lines, control
+ * characters, Content-Length together with Transfer-Encoding, and a length that is not a number;
+ * the last one only after the handler has run.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 
@@ -27,8 +28,8 @@ export interface RequestHead {
   readonly hasBody: boolean;
   /**
    * All X-Forwarded-For lines, joined: some proxies add a line instead of appending to the existing
-   * one, so the first line alone may be forged by the client. A long value is cut on the left, the part
-   * that the client controls.
+   * one, so the first line alone may be forged by the client. A long value is cut on the left, the
+   * part that the client controls.
    */
   readonly forwardedFor: string;
   /** null except on the dashboard's paths */

@@ -68,8 +68,8 @@ export class ResponseStream {
    * Sends all chunks but the last bytes, which `end` sends. A chunk is asked for only when the ones
    * before it are on their way; when nobody reads any more, `chunks` is told to return.
    *
-   * @returns true when the rest is still to be sent, with `end` if the response has begun; false when the
-   *   client has left
+   * @returns true when the rest is still to be sent, with `end` if the response has begun; false
+   *   when the client has left
    * @throws what `chunks` throws. When some of the body is sent already, the connection is cut
    *   before, so that the client sees a broken transfer; otherwise the response is untouched
    * @throws {Error} when the body was cut off because it took too long, or its reader did
@@ -84,8 +84,8 @@ export class ResponseStream {
         await this.#flush();
         if (this.#over) break;
       }
-      // Nothing is left to a connection that took none of what it was offered last: it could ask for
-      // the next body, and the next, and all would wait in memory.
+      // Nothing is left to a connection that took none of what it was offered last: it could ask
+      // for the next body, and the next, and all would wait in memory.
       while (!this.#over && this.#refusedOffers > 0) await this.#readerTakesSome();
     } catch (error) {
       if (this.#started) this.#cut(null);

@@ -54,8 +54,8 @@ export interface Listener {
 /** Browsers must not guess another type than Content-Type. */
 const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
 /**
- * RFC 6797: a browser that has used https once uses nothing else for a year. Without `includeSubDomains`,
- * because subdomains may belong to other servers.
+ * RFC 6797: a browser that has used https once uses nothing else for a year. Without
+ * `includeSubDomains`, because subdomains may belong to other servers.
  */
 const HTTPS_ONLY = ['strict-transport-security', 'max-age=31536000'] as const;
 

@@ -222,8 +222,8 @@ export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | nul
 }
 
 /**
- * A write names the workspace it is for, as `?workspace=SLUG`. Without that, a page that is still open after
- * the session switched to another workspace would change the wrong one.
+ * A write names the workspace it is for, as `?workspace=SLUG`. Without that, a page that is still
+ * open after the session switched to another workspace would change the wrong one.
  *
  * @throws {BadQuery} when it names none
  * @throws {SluiceError} `other_workspace`
@@ -244,8 +244,8 @@ function checkNamed(
 }
 
 /**
- * A request of a user who is signed in to a workspace and meets `needs`. A stream is cut off when the
- * session, the membership or another requirement is lost.
+ * A request of a user who is signed in to a workspace and meets `needs`. A stream is cut off when
+ * the session, the membership or another requirement is lost.
  */
 export function signedIn(
   needs: Needs,

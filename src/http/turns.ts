@@ -6,9 +6,9 @@
  *
  *   sockets are looked at ──► work, up to `TURN_MS` and the last piece begun ──► sockets …
  *
- * A body is decoded to its end, piece by piece, before the next one starts. Workspaces take turns, and each
- * workspace's bodies are decoded in order of arrival, so a body waits for at most one of each other
- * workspace before its workspace's turn.
+ * A body is decoded to its end, piece by piece, before the next one starts. Workspaces take turns,
+ * and each workspace's bodies are decoded in order of arrival, so a body waits for at most one of
+ * each other workspace before its workspace's turn.
  */
 
 /** Small beside what a probe may take, large beside what a round of the loop costs. */

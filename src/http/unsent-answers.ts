@@ -1,16 +1,17 @@
 /**
- * Sends the rest of answers that the kernel's socket buffer did not take at once (backpressure). Apart from
- * `exchange.ts` and `response-stream.ts`, the only file that writes to a uWebSockets.js response.
+ * Sends the rest of answers that the kernel's socket buffer did not take at once (backpressure).
+ * Apart from `exchange.ts` and `response-stream.ts`, the only file that writes to a uWebSockets.js
+ * response.
  *
  *   sent whole ◄── all taken at once ── answer ── some left ──► waiting ──► sent
  *                                                                  └──► cut: too slow, too much
  *
- * Behaviour of uWebSockets.js (3.0.6), measured 2026-11-22: `end` copies what the kernel does not take into
- * an unbounded buffer and then handles the connection's next request, so 2,000 pipelined requests for 80 KB
- * hold 160 MB. `tryEnd` takes what the kernel takes plus at most 16 KiB, and leaves the response pending; a
- * request that arrives while a response is pending closes the connection. So with `tryEnd` a connection
- * holds at most one answer, by reference. This works only for answers with a body; `sendLast` is for those
- * without.
+ * Behaviour of uWebSockets.js (3.0.6), measured 2026-11-22: `end` copies what the kernel does not
+ * take into an unbounded buffer and then handles the connection's next request, so 2,000 pipelined
+ * requests for 80 KB hold 160 MB. `tryEnd` takes what the kernel takes plus at most 16 KiB, and
+ * leaves the response pending; a request that arrives while a response is pending closes the
+ * connection. So with `tryEnd` a connection holds at most one answer, by reference. This works only
+ * for answers with a body; `sendLast` is for those without.
  *
  * uWebSockets.js closes a connection whose client reads nothing for 10 s.
  */
@@ -60,7 +61,8 @@ export class UnsentAnswers {
    * Sends the rest of a body as its client reads it.
    *
    * @param response on which `tryEnd` was called with the body and returned that it is not done
-   * @param onSent called once when the whole body was handed over; not when the connection closes first
+   * @param onSent called once when the whole body was handed over; not when the connection closes
+   *   first
    */
   wait(
     response: HttpResponse,
@@ -104,9 +106,9 @@ export class UnsentAnswers {
 }
 
 /**
- * Sends the last answer of a connection and closes it. For answers without a body, whose delivery cannot be
- * observed, and for connections that cannot be reused. Unread parts of earlier answers are lost. Must not be
- * called within a callback of uWebSockets.js, where the answer would be lost.
+ * Sends the last answer of a connection and closes it. For answers without a body, whose delivery
+ * cannot be observed, and for connections that cannot be reused. Unread parts of earlier answers
+ * are lost. Must not be called within a callback of uWebSockets.js, where the answer would be lost.
  *
  * @param writeHead writes status and headers; for an empty body also its content-length
  * @param body empty, or at least 2 bytes and small enough for the kernel to take at once

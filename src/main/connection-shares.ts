@@ -1,6 +1,6 @@
 /**
- * Connection pools by purpose. Each kind of work has its own, so that work that waits for a lock or a slow
- * read does not keep other work from the database:
+ * Connection pools by purpose. Each kind of work has its own, so that work that waits for a lock or
+ * a slow read does not keep other work from the database:
  *
  *   ingest      writer lanes, keys           each thread that takes requests
  *   reads       API, dashboard, exports      each thread that takes requests

@@ -1,10 +1,10 @@
 /**
- * Checks that the corpus on disk is still the pinned one: at start and every few minutes, file by file, in
- * this thread and not in the match threads. The rules in memory were verified and stay in use, but a process
- * that could not start again is not ready.
+ * Checks that the corpus on disk is still the pinned one: at start and every few minutes, file by
+ * file, in this thread and not in the match threads. The rules in memory were verified and stay in
+ * use, but a process that could not start again is not ready.
  *
- * Only files that differ make the probe fail. A check that fails to run is reported and soon repeated; the
- * last result is kept.
+ * Only files that differ make the probe fail. A check that fails to run is reported and soon
+ * repeated; the last result is kept.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -23,8 +23,8 @@ export interface CorpusWatchTiming {
 const TIMING: CorpusWatchTiming = { intervalMs: 5 * 60_000, retryMs: 10_000 };
 
 /**
- * Starts checking; the corpus counts as verified until a check finds a difference. Stopping does not wait for
- * a check.
+ * Starts checking; the corpus counts as verified until a check finds a difference. Stopping does
+ * not wait for a check.
  *
  * @param timing for tests
  * @returns the `corpus` probe: rejects while the corpus differs, naming the differences

@@ -1,12 +1,12 @@
 /**
- * The messages between the thread that takes requests and the thread that decodes large bodies. Each
- * message is the reply to the one before:
+ * The messages between the thread that takes requests and the thread that decodes large bodies.
+ * Each message is the reply to the one before:
  *
  *   decode ─► refused │ undecodable
  *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► list)… more ─► end
  *
- * Everything that grows with the number of records is sent in parts, because deserializing a message
- * blocks the event loop: half a million runs in one message took a second.
+ * Everything that grows with the number of records is sent in parts, because deserializing a
+ * message blocks the event loop: half a million runs in one message took a second.
  */
 import type { EncodedRequest } from '../db/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/log-runs.ts';

@@ -1,8 +1,8 @@
 /**
  * The entry point of the thread that decodes large bodies, one at a time and without pauses, as
- * `decodeRequest` does. Only the thread that takes requests knows sessions and their prompts, so they are
- * looked up there (`decode-messages.ts`). An unexpected exception ends this thread; `large-bodies.ts`
- * starts another.
+ * `decodeRequest` does. Only the thread that takes requests knows sessions and their prompts, so
+ * they are looked up there (`decode-messages.ts`). An unexpected exception ends this thread;
+ * `large-bodies.ts` starts another.
  */
 import { parentPort } from 'node:worker_threads';
 

@@ -1,12 +1,12 @@
 /**
- * Decodes bodies that would block the event loop, on a separate thread: bodies above 128 KiB that cannot
- * be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
+ * Decodes bodies that would block the event loop, on a separate thread: bodies above 128 KiB that
+ * cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
  *
  *   decode ─► waits (5 s, 32 bodies) ─► copied to the thread ─► decoded (60 s) ─► rows
  *               503                        started when there is none ─► ended when idle for 30 s
  *
- * The thread's memory is bounded: a body that needs more ends the thread and is refused; the next body
- * gets a new thread. The result is sent in parts (`decode-messages.ts`).
+ * The thread's memory is bounded: a body that needs more ends the thread and is refused; the next
+ * body gets a new thread. The result is sent in parts (`decode-messages.ts`).
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -79,8 +79,8 @@ export class LargeBodies {
    * Decodes a body.
    *
    * @param body must not change until the promise settles
-   * @throws {SluiceError} `overloaded`, `shutting_down`, or `body_too_large` when the body holds too much
-   *   or takes too much time or memory; any other error is not the body's fault
+   * @throws {SluiceError} `overloaded`, `shutting_down`, or `body_too_large` when the body holds
+   *   too much or takes too much time or memory; any other error is not the body's fault
    */
   async decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {
     await this.#turn(context.workspaceId);

@@ -38,8 +38,8 @@ interface Source {
 const LISTENING_CONNECTIONS = 1;
 
 /**
- * Most connections of one process: those of the main thread, of the threads that take requests, of the
- * listener, and of the match threads' tasks (docs/configuration.md).
+ * Most connections of one process: those of the main thread, of the threads that take requests, of
+ * the listener, and of the match threads' tasks (docs/configuration.md).
  */
 function connectionsOf({ httpThreads, matchThreads }: Config): number {
   const matching = matchThreads * CONNECTIONS_PER_THREAD + SPARE_THREAD_CONNECTIONS;

@@ -29,7 +29,10 @@ import { createCookieJar } from '../http/session-cookie.ts';
 import type { SessionLimiter } from '../http/session-limiter.ts';
 import type { SignInLimiter } from '../http/sign-in-limiter.ts';
 
-/** Most revoked keys that a page lists, the latest: an admin may create and revoke any number of keys. */
+/**
+ * Most revoked keys that a page lists, the latest: an admin may create and revoke any number of
+ * keys.
+ */
 const REVOKED_KEYS_LISTED = 200;
 
 type Accounts = AppDependencies['accounts'];

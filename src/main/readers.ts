@@ -17,8 +17,9 @@ import { Turns } from '../http/turns.ts';
 import type { Hex16 } from '../model.ts';
 
 /**
- * Limits of one outline. Its steps are read on the thread that takes requests, one per turn of the event
- * loop. A step of up to 48 KiB takes at most 50 ms, whatever it contains; a larger one is cut.
+ * Limits of one outline. Its steps are read on the thread that takes requests, one per turn of the
+ * event loop. A step of up to 48 KiB takes at most 50 ms, whatever it contains; a larger one is
+ * cut.
  */
 const OUTLINE_LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 48 * 1024 };
 

@@ -1,10 +1,11 @@
 /**
- * Turns a request's body into rows ready to store: an ordinary body is scanned straight into COPY bytes
- * (`src/otlp/fast/`), any other is decoded and encoded the plain way. Both give the same rows.
+ * Turns a request's body into rows ready to store: an ordinary body is scanned straight into COPY
+ * bytes (`src/otlp/fast/`), any other is decoded and encoded the plain way. Both give the same
+ * rows.
  *
- * Scanning pauses every 128 KiB. The plain way cannot pause: it starts with one `JSON.parse`. So a large body
- * that cannot be scanned, and a body with a large record, is decoded on a separate thread
- * (`large-bodies.ts`).
+ * Scanning pauses every 128 KiB. The plain way cannot pause: it starts with one `JSON.parse`. So a
+ * large body that cannot be scanned, and a body with a large record, is decoded on a separate
+ * thread (`large-bodies.ts`).
  */
 import type { CopyWriter } from '../db/copy-writer.ts';
 import { type EncodedRequest, encodeRequest } from '../db/encoded-request.ts';
@@ -56,19 +57,19 @@ export type DecodeElsewhere = (
 ) => Promise<ReadyResult>;
 
 /**
- * Most bytes of a span, log record or metric, or of the text between two, that are scanned on the event loop.
- * The slowest known record, empty events, takes 30 ms (docs/performance.md).
+ * Most bytes of a span, log record or metric, or of the text between two, that are scanned on the
+ * event loop. The slowest known record, empty events, takes 30 ms (docs/performance.md).
  */
 const RECORD_BYTES_MAX = 256 * 1024;
 /**
- * Most bytes of a body that is decoded the plain way on the event loop. The slowest known body, 44,000 empty
- * log records, takes 40 ms.
+ * Most bytes of a body that is decoded the plain way on the event loop. The slowest known body,
+ * 44,000 empty log records, takes 40 ms.
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
 /**
- * Decodes one export request, in pieces on the event loop or on another thread. To be run to its end before
- * the next one is decoded; a promise that it yields need not be settled by then.
+ * Decodes one export request, in pieces on the event loop or on another thread. To be run to its
+ * end before the next one is decoded; a promise that it yields need not be settled by then.
  *
  * @param body the request body, decompressed; read until this ends, or the promise is settled
  */

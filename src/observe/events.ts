@@ -126,7 +126,10 @@ function passEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'session_marks' });
       log.warn(errorFacts(error), 'session marks not applied; they are tried again later');
     },
-    /** A run's CPU time was used up; its findings so far are stored, with the number of unread steps. */
+    /**
+     * A run's CPU time was used up; its findings so far are stored, with the number of unread
+     * steps.
+     */
     runOverBudget(): void {
       metrics.runsOverBudget.inc();
       log.warn('a run used up its CPU time (RUN_CPU_BUDGET_MS); the rest of it is unread');

@@ -1,6 +1,6 @@
 /**
- * The runs that this process has claimed and not started, the order in which they are handed out, and
- * everything that it reports to the database about them.
+ * The runs that this process has claimed and not started, the order in which they are handed out,
+ * and everything that it reports to the database about them.
  *
  *   database ──claim──► quick ──► a thread ──► evaluated (stored by the thread)
  *       ▲                 ▲          │ ├─ not begun: put back
@@ -37,24 +37,33 @@ import {
 
 /** Most runs of a quick task. Beyond a few dozen, one more query costs next to nothing. */
 export const BATCH_RUNS_MAX = 64;
-/** Most steps of a quick task. Bytes limit what is read at a time (`steps.ts`); this limits the rows scanned. */
+/**
+ * Most steps of a quick task. Bytes limit what is read at a time (`steps.ts`); this limits the rows
+ * scanned.
+ */
 export const BATCH_STEPS_MAX = 2000;
-/** Enough that threads do not wait for a claim, few enough that no run waits here while others are free. */
+/**
+ * Enough that threads do not wait for a claim, few enough that no run waits here while others are
+ * free.
+ */
 const BATCHES_PER_TASK = 2;
 /** Least size of a claim, per task that can run. */
 const CLAIM_RUNS_MIN = 4;
-/** Runs that have waited here this long are given back: runs of other workspaces may have become due. */
+/**
+ * Runs that have waited here this long are given back: runs of other workspaces may have become
+ * due.
+ */
 const KEPT_MS = 1000;
 /**
- * No quick task takes runs of a workspace with this many long runs waiting: it would find further long runs
- * faster than they are done.
+ * No quick task takes runs of a workspace with this many long runs waiting: it would find further
+ * long runs faster than they are done.
  */
 const LONG_WAITING_MAX = 16;
 /** Most long runs of one workspace on a thread; the last place is for another workspace. */
 const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
 /**
- * For this long after a workspace's last long run, its runs have quick tasks of their own, so that runs of
- * other workspaces do not wait for them.
+ * For this long after a workspace's last long run, its runs have quick tasks of their own, so that
+ * runs of other workspaces do not wait for them.
  */
 const SLOW_FOR_MS = 10_000;
 /**

@@ -7,8 +7,8 @@
  *   quick 2        read ▒▒▒ ······· match ██ ·· ███ store ▒▒
  *   long      read ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒     ██     ████████ ·······
  *
- * A run that a quick task cannot finish soon becomes a long one; a long run that has used up its CPU time is
- * stored with its findings so far.
+ * A run that a quick task cannot finish soon becomes a long one; a long run that has used up its
+ * CPU time is stored with its findings so far.
  */
 import { completeRuns, type Evaluation } from '../db/complete-runs.ts';
 import { type Database, ping } from '../db/database.ts';
@@ -32,7 +32,9 @@ import type {
 
 /** Most CPU time of a run in a quick task: half a megabyte of ordinary text. */
 const QUICK_RUN_CPU_MS = 100;
-/** CPU time after which a quick task starts no further run, so that its findings are stored soon. */
+/**
+ * CPU time after which a quick task starts no further run, so that its findings are stored soon.
+ */
 const QUICK_TASK_CPU_MS = 500;
 
 type Evaluated = Extract<RunOutcome, { kind: 'evaluated' }>;

@@ -1,12 +1,13 @@
 /**
- * The tasks of one pace on one worker thread: takes the next task whenever there is room, and handles its
- * outcome.
+ * The tasks of one pace on one worker thread: takes the next task whenever there is room, and
+ * handles its outcome.
  *
  *   quick   several runs; beside another quick task and the long ones
  *   long    one run, in slices beside those
  *   apart   one run, alone on the spare thread; if the thread crashes, the run is to blame
  *
- * Runs that fail beside others are retried apart, so a run never loses an attempt because of another.
+ * Runs that fail beside others are retried apart, so a run never loses an attempt because of
+ * another.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { Events } from '../observe/events.ts';

@@ -1,7 +1,8 @@
 /**
- * Saves findings of a run whose evaluation has failed before: its steps are evaluated in small groups, and
- * each group's findings are stored at once, before the whole run is tried again. So a step that cannot be
- * evaluated, or that crashes the thread, does not lose the findings of other steps (issue 9.4a).
+ * Saves findings of a run whose evaluation has failed before: its steps are evaluated in small
+ * groups, and each group's findings are stored at once, before the whole run is tried again. So a
+ * step that cannot be evaluated, or that crashes the thread, does not lose the findings of other
+ * steps (issue 9.4a).
  *
  *   group ──► evaluate ──► store its findings ──► the next group … ──► the whole run, as usual
  *     └ throws: skipped · crashes the thread: skipped in the next attempt (trail.ts)
@@ -62,7 +63,9 @@ export async function rescueFindings(
   leaveGroups(trail);
 }
 
-/** Returns no findings if a step cannot be evaluated; evaluating the whole run reports the error. */
+/**
+ * Returns no findings if a step cannot be evaluated; evaluating the whole run reports the error.
+ */
 async function tryGroup(
   begin: () => RunEvaluation,
   cpuMaxMs: number,
@@ -78,7 +81,10 @@ async function tryGroup(
   }
 }
 
-/** Each span with its log records, because its kind decides how they are read; ordered by first step. */
+/**
+ * Each span with its log records, because its kind decides how they are read; ordered by first
+ * step.
+ */
 function groupsOf(steps: readonly Step[]): Step[][] {
   const groups: Step[][] = [];
   const ofSpan = new Map<string, Step[]>();

@@ -1,6 +1,6 @@
 /**
- * Works on a run's evaluation in slices, each in its flow's turn, until it is done or has used up its CPU
- * time. The main thread watches every slice (thread-cpu.ts).
+ * Works on a run's evaluation in slices, each in its flow's turn, until it is done or has used up
+ * its CPU time. The main thread watches every slice (thread-cpu.ts).
  */
 import type { RunEvaluation } from '../engine/evaluate.ts';
 import type { Flow, SliceScheduler } from './slice-scheduler.ts';

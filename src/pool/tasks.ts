@@ -1,5 +1,6 @@
 /**
- * The messages between the pass and its workers. Plain data, passed between threads by structured clone.
+ * The messages between the pass and its workers. Plain data, passed between threads by structured
+ * clone.
  */
 import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
@@ -12,8 +13,8 @@ export const TASKS_PER_THREAD = 2;
 /** Long runs per thread, beside its quick tasks. */
 export const LONG_RUNS_PER_THREAD = 3;
 /**
- * Database connections per thread: one for each quick task, and one that all long runs share. At most one of
- * them is large; the others read and store little.
+ * Database connections per thread: one for each quick task, and one that all long runs share. At
+ * most one of them is large; the others read and store little.
  */
 export const CONNECTIONS_PER_THREAD = TASKS_PER_THREAD + 1;
 /** Connections of the spare thread, which has one run at a time. */

@@ -1,6 +1,7 @@
 /**
- * Records where a thread is in a run that is retried, so that a step that crashes the thread is known and
- * skipped in the next attempt. The thread writes its position into shared memory, which outlives it.
+ * Records where a thread is in a run that is retried, so that a step that crashes the thread is
+ * known and skipped in the next attempt. The thread writes its position into shared memory, which
+ * outlives it.
  *
  *   -1 not in a group ──► group 0, 1, 2 … ──► DONE
  *

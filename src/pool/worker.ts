@@ -1,6 +1,6 @@
 /**
- * The entry point of a worker thread, which evaluates runs over its own database connections. If it cannot
- * evaluate a run it only reports why; the pass decides what to do with the run.
+ * The entry point of a worker thread, which evaluates runs over its own database connections. If it
+ * cannot evaluate a run it only reports why; the pass decides what to do with the run.
  */
 import { setPriority } from 'node:os';
 import { workerData } from 'piscina';

@@ -44,8 +44,8 @@ const SPARE_IDLE_MS = 60_000;
 
 export interface MatchThread {
   /**
-   * Evaluates a task; at most `TASKS_PER_THREAD` quick and `LONG_RUNS_PER_THREAD` long ones at a time.
-   * Rejects when the thread ends during this or another of its tasks.
+   * Evaluates a task; at most `TASKS_PER_THREAD` quick and `LONG_RUNS_PER_THREAD` long ones at a
+   * time. Rejects when the thread ends during this or another of its tasks.
    */
   readonly evaluate: (task: EvaluateTask) => Promise<TaskOutcome>;
   /** Ends the thread, wherever it is, with all its tasks; another takes its place. */

@@ -1,6 +1,6 @@
 /**
- * Workspaces that flood the queue, and others that wait beside them, on a real PostgreSQL. Asserts what a
- * claim reads, never how long it takes.
+ * Workspaces that flood the queue, and others that wait beside them, on a real PostgreSQL. Asserts
+ * what a claim reads, never how long it takes.
  */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';

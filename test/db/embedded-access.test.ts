@@ -1,6 +1,7 @@
 /**
- * Access to the embedded database: an ordinary role, over a socket or, if its path is too long, over a port that
- * another program may take; and the upgrade of a cluster that an older version created.
+ * Access to the embedded database: an ordinary role, over a socket or, if its path is too long,
+ * over a port that another program may take; and the upgrade of a cluster that an older version
+ * created.
  */
 import { once } from 'node:events';
 import { mkdir, readFile, stat } from 'node:fs/promises';
@@ -229,7 +230,8 @@ describe('a cluster of an older version, whose role is the superuser', () => {
     const old = await makeOldCluster(dataDir);
     await startOldServer(old, async (url) => {
       await run(url, FILL);
-      // The state after the first transaction: the superuser renamed, an ordinary role with the old name.
+      // The state after the first transaction: the superuser renamed, an ordinary role with the old
+      // name.
       await ask(url, "CREATE ROLE helper SUPERUSER LOGIN PASSWORD 'helper'");
       const as = new URL(url);
       as.username = 'helper';

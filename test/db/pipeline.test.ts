@@ -128,7 +128,10 @@ function countRounds(): { readonly now: () => number; readonly stop: () => void 
 
 const WIDE = 'x'.repeat(300_000);
 
-/** Inserts lines of three hundred thousand characters, each made as it is sent; notes in which round. */
+/**
+ * Inserts lines of three hundred thousand characters, each made as it is sent; notes in which
+ * round.
+ */
 function* wideSteps(count: number, note: (number: number) => void): Generator<Statement, void> {
   for (let number = 0; number < count; number += 1) {
     note(number);

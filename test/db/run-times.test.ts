@@ -1,6 +1,6 @@
 /**
- * Senders that keep adding to a run so that it is never evaluated: the arrivals use ingest's own statements, and
- * the run is claimed nevertheless. Time passes by UPDATE.
+ * Senders that keep adding to a run so that it is never evaluated: the arrivals use ingest's own
+ * statements, and the run is claimed nevertheless. Time passes by UPDATE.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 

@@ -1,7 +1,7 @@
 /**
- * Accounts created through an invitation link. The attacker is an admin of one workspace, invites a foreign
- * address, opens the link and chooses a password. The account gives no access elsewhere, does not block the
- * address, and reveals nothing.
+ * Accounts created through an invitation link. The attacker is an admin of one workspace, invites a
+ * foreign address, opens the link and chooses a password. The account gives no access elsewhere,
+ * does not block the address, and reveals nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,6 +1,6 @@
 /**
- * `npm start` and `sluice` run the built program and read code from this folder only. Before, tsx cached compiled
- * code in the temporary folder, under a name that any user could create first.
+ * `npm start` and `sluice` run the built program and read code from this folder only. Before, tsx
+ * cached compiled code in the temporary folder, under a name that any user could create first.
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Servers whose own clock is days off: rows are stored by PostgreSQL's clock, where the pass looks for them, and
- * every attack is found.
+ * Servers whose own clock is days off: rows are stored by PostgreSQL's clock, where the pass looks
+ * for them, and every attack is found.
  */
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Checks on every route of every listener, from the server's own table: every answer forbids content sniffing,
- * and control characters in a query or a path are answered 400, in the format of the route's errors.
+ * Checks on every route of every listener, from the server's own table: every answer forbids
+ * content sniffing, and control characters in a query or a path are answered 400, in the format of
+ * the route's errors.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -29,7 +30,10 @@ afterAll(() => gateway.close());
 const filled = (path: string, value: string): string => path.replaceAll(/{\w+}/g, value);
 const isForPeople = (path: string): boolean => /^\/app([/?]|$)/.test(path);
 
-/** Sends a request with the credential of the route's callers: a session, an agent key or a workspace key. */
+/**
+ * Sends a request with the credential of the route's callers: a session, an agent key or a
+ * workspace key.
+ */
 async function ask(url: string, method: string, path: string): Promise<Answer> {
   if (isForPeople(path)) {
     const headers = { 'content-type': 'application/json' };

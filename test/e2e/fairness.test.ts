@@ -1,6 +1,6 @@
 /**
- * Workspaces and kinds of work beside each other on a real server: no amount of requests from one keeps the
- * others from being answered.
+ * Workspaces and kinds of work beside each other on a real server: no amount of requests from one
+ * keeps the others from being answered.
  */
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
@@ -105,7 +105,8 @@ test('reads that wait for a lock do not keep other work from the database', asyn
         headers: { authorization: `Bearer ${keys.workspace}` },
       });
     const reads = Array.from({ length: READS }, read);
-    // As many as have connections wait for the table, the others for a connection, and not for long.
+    // As many as have connections wait for the table, the others for a connection, and not for
+    // long.
     const answered = Promise.all(reads).then((answers) => answers.map(({ status }) => status));
     const refused = await Promise.any(
       reads.map(async (one) => {

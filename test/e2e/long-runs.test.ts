@@ -1,6 +1,6 @@
 /**
- * A run that is too long for its CPU time: the findings so far are kept, it shows how much is unread, and a run of
- * another workspace is evaluated as usual.
+ * A run that is too long for its CPU time: the findings so far are kept, it shows how much is
+ * unread, and a run of another workspace is evaluated as usual.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,10 +1,11 @@
 /**
- * No request may block the event loop for long: every decoder gets the worst known bodies, and every route of
- * the server's own table its worst request, while a probe inside the server measures the CPU time of each turn.
+ * No request may block the event loop for long: every decoder gets the worst known bodies, and
+ * every route of the server's own table its worst request, while a probe inside the server measures
+ * the CPU time of each turn.
  *
- * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). The test asserts four times that, in
- * CPU time, so that neither a busy machine nor a garbage collection fails it. The bodies have a fifth of the
- * allowed size; the original defects took 300 to 500 ms with them.
+ * The target is 50 ms (docs/performance.md, `npm run bench -- loop-delay`). The test asserts four
+ * times that, in CPU time, so that neither a busy machine nor a garbage collection fails it. The
+ * bodies have a fifth of the allowed size; the original defects took 300 to 500 ms with them.
  */
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

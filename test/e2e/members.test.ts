@@ -94,7 +94,9 @@ describe('whether an address has an account elsewhere', () => {
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME'),
   });
 
-  /** Everything that an admin and the holder of the link are answered, from inviting to removing. */
+  /**
+   * Everything that an admin and the holder of the link are answered, from inviting to removing.
+   */
   async function answersAbout(email: string, byForm: boolean): Promise<unknown[]> {
     const invited = await owner.write('POST', '/app/api/invitations', { email, role: 'member' });
     const { token } = bodyOf<Invited>(invited);

@@ -1,6 +1,6 @@
 /**
- * Senders that try to keep a run from being evaluated by sending without a pause, on a running server: the run
- * is evaluated while they still send, and later steps count as late.
+ * Senders that try to keep a run from being evaluated by sending without a pause, on a running
+ * server: the run is evaluated while they still send, and later steps count as late.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,6 +1,7 @@
 /**
- * Two tabs of one session: one shows the settings of a workspace, the other switches to another workspace. Forms
- * of the first tab then change neither workspace; the answer says why and offers to switch back.
+ * Two tabs of one session: one shows the settings of a workspace, the other switches to another
+ * workspace. Forms of the first tab then change neither workspace; the answer says why and offers
+ * to switch back.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 

@@ -1,6 +1,7 @@
 /**
- * A workspace with the maximum of everything that a page or an answer lists, and with runs that are slow to outline.
- * The runs are sent to ingest; the rest is inserted into the tables, because creating it by requests takes long.
+ * A workspace with the maximum of everything that a page or an answer lists, and with runs that are
+ * slow to outline. The runs are sent to ingest; the rest is inserted into the tables, because
+ * creating it by requests takes long.
  */
 import type { Database } from '../../src/db/database.ts';
 import { randomId, rawSpan, traceBody } from './gateway.ts';
@@ -69,7 +70,10 @@ export function worstRuns(giantBytes: number): { readonly runId: string; readonl
   ];
 }
 
-/** Fills the lists of a workspace. @param ruleIds rules that findings are of @param runIds runs they are in */
+/**
+ * Fills the lists of a workspace. @param ruleIds rules that findings are of @param runIds runs they
+ * are in
+ */
 export async function fillLists(
   database: Database,
   workspaceId: number,

@@ -1,4 +1,7 @@
-/** When bodies may be read: at once if there is room and little to decode, else in order, for a limited time. */
+/**
+ * When bodies may be read: at once if there is room and little to decode, else in order, for a
+ * limited time.
+ */
 import { expect, test } from 'vitest';
 import { BodyGate } from '../../src/http/body-gate.ts';
 import { ByteBudget, OwnByteCount } from '../../src/http/byte-budget.ts';

@@ -70,7 +70,9 @@ describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
     },
   );
 
-  /** Cells as a spreadsheet may read them: split at `separators`, with or without heed to quotes. */
+  /**
+   * Cells as a spreadsheet may read them: split at `separators`, with or without heed to quotes.
+   */
   function readings(line: string, separators: string, heedsQuotes: boolean): string[] {
     const cells = [''];
     let isQuoted = false;

@@ -1,6 +1,6 @@
 /**
- * Heads as bytes on a socket: an ambiguous one is refused, and nothing that follows it is treated as a
- * request.
+ * Heads as bytes on a socket: an ambiguous one is refused, and nothing that follows it is treated
+ * as a request.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Exchange } from '../../src/http/exchange.ts';

@@ -1,6 +1,6 @@
 /**
- * Clients that send requests and do not read: the memory for their answers is bounded per connection and in
- * total, and a client that is only slow gets every byte.
+ * Clients that send requests and do not read: the memory for their answers is bounded per
+ * connection and in total, and a client that is only slow gets every byte.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { Answer, Exchange } from '../../src/http/exchange.ts';

@@ -1,6 +1,7 @@
 /**
- * The periodic check of the corpus on disk: files that differ make the process not ready, a check that fails
- * to run does not, and stopping does not wait for a check. The files are real, the intervals short.
+ * The periodic check of the corpus on disk: files that differ make the process not ready, a check
+ * that fails to run does not, and stopping does not wait for a check. The files are real, the
+ * intervals short.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Bodies decoded on a thread: the same rows, rejections and errors as on the event loop, one at a time.
- * A thread that crashes, takes too long or uses too much memory affects its own body only.
+ * Bodies decoded on a thread: the same rows, rejections and errors as on the event loop, one at a
+ * time. A thread that crashes, takes too long or uses too much memory affects its own body only.
  */
 import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/log-runs.ts';

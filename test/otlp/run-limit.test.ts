@@ -1,6 +1,6 @@
 /**
- * The limits on runs, resources and metrics of a request, in both ways of decoding: each is a row that the
- * transaction locks or looks up, and a small compressed body can contain half a million.
+ * The limits on runs, resources and metrics of a request, in both ways of decoding: each is a row
+ * that the transaction locks or looks up, and a small compressed body can contain half a million.
  */
 import { expect, test } from 'vitest';
 import { CONTENTS_MAX } from '../../src/db/encoded-request.ts';

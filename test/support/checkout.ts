@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { ROOT } from './server.ts';
 
 /**
- * Copies parts of this checkout into a new folder under the temporary one, which the caller removes.
+ * Copies parts of this checkout into a new folder under the temporary one, which the caller
+ * removes.
  *
  * @param parts names in the checkout's root, beside package.json and its lock file
  * @param missing packages it does not have; all others are links to this one's

@@ -1,13 +1,15 @@
 /**
- * A program that listens on PostgreSQL's port: it requests what it wants from every client, and keeps
- * everything it is sent.
+ * A program that listens on PostgreSQL's port: it requests what it wants from every client, and
+ * keeps everything it is sent.
  */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 
 export interface FalsePostgres {
   readonly port: number;
-  /** messages after the first one of each connection, which names role and database and no secret */
+  /**
+   * messages after the first one of each connection, which names role and database and no secret
+   */
   readonly received: () => string;
   readonly connections: () => number;
   readonly close: () => Promise<void>;

@@ -1,6 +1,6 @@
 /**
- * Global set-up of the projects that start the program, its threads or its processes: they run `dist/`,
- * which is built here if it is out of date. Takes a tenth of a second if it is not.
+ * Global set-up of the projects that start the program, its threads or its processes: they run
+ * `dist/`, which is built here if it is out of date. Takes a tenth of a second if it is not.
  */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

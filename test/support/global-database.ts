@@ -1,7 +1,7 @@
 /**
  * Global set-up of the projects that need PostgreSQL: one embedded server for the whole run, in a
- * folder of its own, its url provided to the tests as `databaseUrl`. They log in as a superuser, which the
- * product does not have, because they create databases and roles.
+ * folder of its own, its url provided to the tests as `databaseUrl`. They log in as a superuser,
+ * which the product does not have, because they create databases and roles.
  *
  * Never shared between runs: the first to end would stop the other's server. A run that was killed
  * leaves its server behind; the next run clears it away.

@@ -1,6 +1,6 @@
 /**
- * A cluster as older versions created it (decision 0002): its only role `sluice` is the superuser, and its
- * server listens on a port and has no socket.
+ * A cluster as older versions created it (decision 0002): its only role `sluice` is the superuser,
+ * and its server listens on a port and has no socket.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,9 @@ import { waitFor } from './wait-for.ts';
 
 const PASSWORD = 'an-old-password';
 
-/** Runs initdb as the older version did; without its database, as when that start was interrupted. */
+/**
+ * Runs initdb as the older version did; without its database, as when that start was interrupted.
+ */
 export async function makeOldCluster(
   dataDir: string,
   { withDatabase = true }: { readonly withDatabase?: boolean } = {},
@@ -55,7 +57,10 @@ export async function makeOldCluster(
   return place;
 }
 
-/** Runs `work` beside a server started as the older version started it, and stops that if it is there still. */
+/**
+ * Runs `work` beside a server started as the older version started it, and stops that if it is
+ * there still.
+ */
 export async function startOldServer(
   { home, runtime, account }: Place,
   work: (url: string) => Promise<void>,

@@ -15,8 +15,8 @@ const JSON_BEGINS = /^\s*[[{]/;
 /**
  * Closes a text that is the beginning of a JSON list or object. Linear in its length.
  *
- * @returns the text itself when it is complete, not the beginning of JSON, or beyond the limits of parsing:
- *   too long or too deep (40 MB of brackets took 17 s and 4 GB to close)
+ * @returns the text itself when it is complete, not the beginning of JSON, or beyond the limits of
+ *   parsing: too long or too deep (40 MB of brackets took 17 s and 4 GB to close)
  */
 export function closeCut(text: string): string {
   if (text.length > CHARS_MAX || !JSON_BEGINS.test(text)) return text;

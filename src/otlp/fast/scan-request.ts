@@ -41,7 +41,10 @@ interface Frame {
   readonly scope: FieldTable;
 }
 
-/** Characters of resource text that one resource's scopes may cause to be read; one piece may read all. */
+/**
+ * Characters of resource text that one resource's scopes may cause to be read; one piece may read
+ * all.
+ */
 const ORIGIN_WORK_MAX = 512 * 1024;
 
 /** Fixed cost of setting a scope's origin, in bytes of a piece. */
@@ -91,8 +94,8 @@ export function scanRequest(signal: Signal, body: Buffer, sink: RowSink): boolea
  * Scans one export request. To be run to its end, or returned from, before the next one is scanned.
  *
  * @param body the request body, decompressed; read until this ends, and not after
- * @param recordBytesMax a body with a longer record, or more bytes between two pauses, is left to the plain
- *   decoder
+ * @param recordBytesMax a body with a longer record, or more bytes between two pauses, is left to
+ *   the plain decoder
  * @returns false when the body is left to the plain decoder
  */
 export function* scanInPieces(

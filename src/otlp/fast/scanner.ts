@@ -3,8 +3,9 @@
  *
  * It knows the common ways to write JSON and leaves the rest to the plain decoder: whatever it does
  * not read with certainty exactly as `JSON.parse` would, valid or not, throws `LEFT_TO_PLAIN`.
- * Reading past the body's end, or further ahead than it may, throws RangeError, which means the same. Strings are searched four
- * bytes at a time, in 32-bit integers: per byte that is a third of the work of a byte loop.
+ * Reading past the body's end, or further ahead than it may, throws RangeError, which means the
+ * same. Strings are searched four bytes at a time, in 32-bit integers: per byte that is a third of
+ * the work of a byte loop.
  */
 
 import { isAscii, isUtf8 } from 'node:buffer';
@@ -66,8 +67,8 @@ export class Scanner {
   /**
    * Starts a body, which is not modified.
    *
-   * @param aheadBytesMax most bytes that may be read before the next `lookAhead`; a body that needs more is
-   *   left to the plain decoder
+   * @param aheadBytesMax most bytes that may be read before the next `lookAhead`; a body that needs
+   *   more is left to the plain decoder
    */
   open(body: Buffer, aheadBytesMax = Number.POSITIVE_INFINITY): void {
     this.body = body;
@@ -79,7 +80,10 @@ export class Scanner {
     if (this.#encoding === 'utf8' && !isUtf8(body)) throw LEFT_TO_PLAIN;
   }
 
-  /** Allows the next `aheadBytesMax` bytes to be read: `view` ends there, so that the limit costs no test. */
+  /**
+   * Allows the next `aheadBytesMax` bytes to be read: `view` ends there, so that the limit costs no
+   * test.
+   */
   lookAhead(): void {
     const { buffer, byteOffset, byteLength } = this.body;
     this.view = new DataView(

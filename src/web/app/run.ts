@@ -138,7 +138,9 @@ function leftOut({ outline, texts }: ShownStep, { isRedacted }: RunPage): HtmlVa
   ];
 }
 
-/** By the span's id, and by the name as far as it is shown: log records have the id of their span. */
+/**
+ * By the span's id, and by the name as far as it is shown: log records have the id of their span.
+ */
 function isOf({ stepSpanId, stepName: name }: Finding, { outline }: ShownStep): boolean {
   if (stepSpanId !== outline.spanId) return false;
   const isRedacted = stepSpanId !== null && (name === null || outline.name === null);

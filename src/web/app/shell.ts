@@ -40,8 +40,8 @@ const ENTRIES = [
 ];
 
 /**
- * The path of a write, with the workspace that this page shows. The session may have switched to another
- * workspace in a second tab by the time the form is sent.
+ * The path of a write, with the workspace that this page shows. The session may have switched to
+ * another workspace in a second tab by the time the form is sent.
  */
 export function writeTo(path: string, { workspaceSlug }: Viewer): string {
   return `${path}?workspace=${encodeURIComponent(workspaceSlug)}`;
