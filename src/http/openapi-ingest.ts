@@ -120,7 +120,7 @@ function responses(
     413: {
       description:
         `More than ${settings.maxBodyBytes} bytes, or ${settings.maxDecodedBodyBytes} ` +
-        'once decompressed, or rows of too many runs, resources or metrics. Send smaller batches.',
+        'once decompressed, or too many runs, resources or metrics. Send smaller batches.',
       contents: status(tooLarge(settings)),
     },
     415: {
