@@ -216,10 +216,14 @@ class PortionedMatch implements RunMatch {
   constructor(table: AskedRules, narrow: Narrow, { enabled, capBytes }: MatchSettings) {
     this.#table = table;
     this.#texts = new RunTexts(capBytes);
-    this.#isEnabled = (ruleIndex) => enabled(ruleIndex) && !this.#hit.has(ruleIndex);
+    // Closures without `this`: with it every run was promoted to V8's old space, a sixth of the CPU
+    // time of short runs (2026-11-22, Node 20.20).
+    const hit = this.#hit;
+    const isEnabled = (ruleIndex: number): boolean => enabled(ruleIndex) && !hit.has(ruleIndex);
+    this.#isEnabled = isEnabled;
     this.#scope = narrow((index) => {
       const ruleIndex = table.questions[index]?.ruleIndex;
-      return ruleIndex !== undefined && this.#isEnabled(ruleIndex);
+      return ruleIndex !== undefined && isEnabled(ruleIndex);
     });
   }
 
