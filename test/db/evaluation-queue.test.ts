@@ -396,6 +396,7 @@ describe('completing', () => {
         surface: 'tool_result',
         step_span_id: Buffer.from(hex8(255), 'hex'),
         step_name: 'execute_tool',
+        step_name_matched: false,
         excerpt: 'ignore "all"\n\u{1F600}',
         recommended_actions: ['alert', 'block "it"'],
       },
