@@ -2,13 +2,14 @@
  * `npm run bench -- <name>`: one question per name; results are printed and written to
  * bench/results/.
  */
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 
 import { copyFormat } from './copy-format.ts';
 import { decodeBench, reportDecode } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { reportFairness } from './fairness/ingest-report.ts';
-import { type FairnessPassOptions, fairnessPass, reportFairnessPass } from './fairness/pass.ts';
+import { fairnessPass } from './fairness/pass.ts';
+import { reportFairnessPass } from './fairness/pass-report.ts';
 import { report } from './harness.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { reportIngest, reportMemory } from './ingest/report.ts';
@@ -21,6 +22,14 @@ import { type PassOptions, passBench } from './pass.ts';
 import { reportPass } from './pass-report.ts';
 import { reportStore } from './store/report.ts';
 import { storeBench } from './store.ts';
+
+interface FairnessCommandOptions {
+  readonly only?: 'ingest' | 'pass';
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly beside?: string;
+  readonly runs: number;
+}
 
 function positive(text: string): number {
   if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('A whole number above 0.');
@@ -65,18 +74,33 @@ program
   );
 program
   .command('fairness')
-  .description("what one workspace's flood costs another that sends little")
-  .option('--rounds <number>', 'rounds of each server', positive, 3)
-  .option('--seconds <number>', 'how long the quiet one is measured, each time', positive, 15)
-  .option('--beside <folder>', 'another checkout, whose server is measured in turn with this one')
+  .description("what one workspace's flood and backlog cost another that sends little")
+  .addOption(
+    new Option('--only <part>', 'one part: requests, or runs waiting for the pass').choices([
+      'ingest',
+      'pass',
+    ]),
+  )
+  .option('--rounds <number>', 'rounds of each server, ingest', positive, 3)
+  .option(
+    '--seconds <number>',
+    'how long the quiet one is measured each time, ingest',
+    positive,
+    15,
+  )
+  .option('--beside <folder>', 'another checkout, whose ingest is measured in turn with this one')
+  .option('--runs <number>', 'small runs, one after the other, beside each load', positive, 10)
   .addHelpText(
     'after',
-    '\nTakes about three minutes, twice that with --beside; writes bench/results/fairness.json and its ' +
-      'part of docs/performance.md.\n\nExample:\n  npm run bench -- fairness --beside ../sluice-before',
+    '\nTakes about six minutes, nine with --beside; writes bench/results/fairness.json and ' +
+      'fairness-pass.json, and their parts of docs/performance.md.\n\n' +
+      'Examples:\n  npm run bench -- fairness\n' +
+      '  npm run bench -- fairness --only ingest --beside ../sluice-before',
   )
-  .action(async (options: { rounds: number; seconds: number; beside?: string }) =>
-    reportFairness(await fairnessBench({ beside: null, ...options })),
-  );
+  .action(async ({ only, runs, ...options }: FairnessCommandOptions) => {
+    if (only !== 'pass') reportFairness(await fairnessBench({ beside: null, ...options }));
+    if (only !== 'ingest') reportFairnessPass(await fairnessPass({ runs }));
+  });
 program
   .command('match')
   .description('megabytes of text per second, the fast matcher beside the plain one')
@@ -97,11 +121,6 @@ program
     '\nExample:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
   )
   .action(async (options: PassOptions) => reportPass(await passBench(options)));
-program
-  .command('fairness-pass')
-  .description('how long a small run waits beside long runs and a backlog of another workspace')
-  .option('--runs <number>', 'small runs, one after the other, beside each load', positive, 10)
-  .action(async (options: FairnessPassOptions) => reportFairnessPass(await fairnessPass(options)));
 program
   .command('limits')
   .description('what counting requests costs ingest: not at all, in memory, in Redis')

@@ -8,7 +8,6 @@
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { renderTable } from '../../src/cli/table.ts';
 import { loadManifest, verifyCorpus } from '../../src/engine/corpus.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { median, VoidRun } from '../harness.ts';
@@ -44,7 +43,7 @@ export interface FairnessScene {
   readonly noisy: readonly NoisyRun[];
 }
 
-interface NoisyRun {
+export interface NoisyRun {
   readonly seconds: number | null;
   readonly attempts: number;
   readonly evaluation: string;
@@ -263,33 +262,4 @@ export async function fairnessPass(options: FairnessPassOptions): Promise<Fairne
     await client.end();
     await server.close();
   }
-}
-
-/** Prints the figures for people. */
-export function reportFairnessPass({ machine, scenes }: FairnessPassResult): void {
-  const seconds = (ms: number): string => (ms / 1000).toFixed(2);
-  const noise = (runs: readonly NoisyRun[]): string =>
-    runs
-      .map(({ seconds: took, attempts, unreadSteps }) => `${took} s, ${attempts}, ${unreadSteps}`)
-      .join('; ');
-  const table = renderTable(
-    [
-      { title: 'A SMALL RUN WAITS' },
-      { title: 'MEDIAN s', align: 'right' },
-      { title: 'MOST s', align: 'right' },
-      { title: 'ALL s' },
-      { title: 'LARGE RUNS: TIME, ATTEMPTS, UNREAD STEPS' },
-    ],
-    scenes.map(({ name, waitedMs, medianMs, mostMs, noisy }) => [
-      name,
-      seconds(medianMs),
-      seconds(mostMs),
-      waitedMs.map(seconds).join(' '),
-      noise(noisy),
-    ]),
-  );
-  process.stdout.write(
-    `\n${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
-      `${machine.loadBefore}; one match thread\n\n${table}\n\n`,
-  );
 }
