@@ -197,7 +197,7 @@ describe('memory kept by requests that wait', () => {
       const body = `{"resourceSpans":[{"resource":{"attributes":${attributes}},"scopeSpans":[{"spans":[${spans}]}]}]}`;
       return scanned('traces', Buffer.from(body)).encoded.bytes;
     };
-    expect(of(span(1), 'r'.repeat(1_000_000)) - of(span(1))).toBe(2_000_000);
+    expect(of(span(1), 'r'.repeat(100_000)) - of(span(1))).toBe(200_000);
     const spans = (runs: number): string =>
       Array.from({ length: 100 }, (_, index) => span(1 + (index % runs))).join();
     expect(of(spans(100)) - of(spans(1))).toBeGreaterThan(99 * 400);
