@@ -15,7 +15,8 @@ const RESULT = new URL('../results/fairness.json', import.meta.url);
 const TARGET_TIMES = 5;
 
 const NAMES: Readonly<Record<string, string>> = { this: 'this version', before: 'before' };
-const ms = (value: number): string => (value < 10 ? value.toFixed(1) : value.toFixed(0));
+const ms = (value: number): string =>
+  Number.isNaN(value) ? '–' : value.toFixed(value < 10 ? 1 : 0);
 const times = ({ alone, beside }: FairnessRound): number =>
   beside.storedLatency.p99 / alone.storedLatency.p99;
 
