@@ -142,16 +142,6 @@ export async function findFitting(
   return fitting;
 }
 
-/**
- * Whether this is the password.
- *
- * @param stored null when there is no account or it has no password: false, after the same time
- * @throws {SluiceError} `overloaded` when too many are waiting
- */
-export async function verifyPassword(password: string, stored: string | null): Promise<boolean> {
-  return (await findFitting(password, stored === null ? [] : [stored])) !== null;
-}
-
 /** Whether a hash was made with other parameters than those of this version. */
 export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);

@@ -13,12 +13,7 @@ import {
   uninvite,
 } from '../../src/db/member-writes.ts';
 import { addMember, listMembers } from '../../src/db/memberships.ts';
-import {
-  generatePassword,
-  hashPassword,
-  isOutdated,
-  verifyPassword,
-} from '../../src/db/passwords.ts';
+import { findFitting, generatePassword, hashPassword, isOutdated } from '../../src/db/passwords.ts';
 import { setExperimental, setOverride } from '../../src/db/rule-writes.ts';
 import { createSession, findSession, listSessions } from '../../src/db/sessions.ts';
 import { signInByPassword, signInByProvider } from '../../src/db/sign-in.ts';
@@ -38,6 +33,10 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** scrypt with the least cost: the same form, and quick. */
 const QUICK_HASH = '$scrypt$ln=1,r=1,p=1$c2FsdHNhbHQ$XlgzAIJW0iwADbMb7dHCsZ1PmsfmMIxF9GZrkBZ8OBo';
+
+/** Whether a password fits a stored hash. */
+const fits = async (password: string, stored: string | null): Promise<boolean> =>
+  (await findFitting(password, stored === null ? [] : [stored])) !== null;
 
 let scratch: MigratedDatabase;
 let workspaces = 0;
@@ -68,31 +67,31 @@ describe('passwords', () => {
     const hashes = [await hashPassword('one and the same'), await hashPassword('one and the same')];
     expect(hashes[0]).toMatch(/^\$scrypt\$ln=15,r=8,p=3\$[\w+/]{22}\$[\w+/]{43}$/);
     expect(hashes[0]).not.toBe(hashes[1]);
-    expect(await verifyPassword('one and the same', hashes[0] ?? '')).toBe(true);
-    expect(await verifyPassword('one and the sam', hashes[0] ?? '')).toBe(false);
+    expect(await fits('one and the same', hashes[0] ?? '')).toBe(true);
+    expect(await fits('one and the sam', hashes[0] ?? '')).toBe(false);
     expect(isOutdated(hashes[0] ?? '')).toBe(false);
   });
 
   test('composed and decomposed characters are the same', async () => {
     const stored = await hashPassword('Zürich \u00e9t\u00e9 12');
-    expect(await verifyPassword('Zu\u0308rich e\u0301te\u0301 12', stored)).toBe(true);
+    expect(await fits('Zu\u0308rich e\u0301te\u0301 12', stored)).toBe(true);
   });
 
   test.each([null, '', 'plain', '$scrypt$ln=15,r=8,p=3$$', '$2b$12$abc'])(
     'against %s nothing fits',
     async (stored) => {
-      expect(await verifyPassword('', stored)).toBe(false);
+      expect(await fits('', stored)).toBe(false);
     },
   );
 
   test('only so many wait; one more is refused, and nobody’s password takes its turn too', async () => {
     const outcomes = await Promise.allSettled(
-      Array.from({ length: 35 }, (_, at) => verifyPassword('x', at % 4 === 0 ? null : QUICK_HASH)),
+      Array.from({ length: 35 }, (_, at) => fits('x', at % 4 === 0 ? null : QUICK_HASH)),
     );
     const refused = outcomes.filter(({ status }) => status === 'rejected');
     expect(refused).toHaveLength(1);
     expect(refused[0]).toMatchObject({ reason: { code: 'overloaded' } });
-    expect(await verifyPassword('x', QUICK_HASH)).toBe(false);
+    expect(await fits('x', QUICK_HASH)).toBe(false);
   });
 
   test('that are made up are long and never the same', () => {
