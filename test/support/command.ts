@@ -14,7 +14,7 @@ export interface CommandResult {
  * Runs `sluice` to its end.
  *
  * @param settings environment beside the path and the home folder
- * @param options.input what stands on its standard input
+ * @param options.input text for its standard input
  * @param options.cwd the folder it is started in
  */
 export function runCommand(
