@@ -171,7 +171,7 @@ export async function startStoreServer(
   const settings = Object.entries(changed).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(
     programs.runtime.postgres,
-    ['-D', cluster, ...serverArguments({ kind: 'tcp', port }, CONNECTIONS), ...settings],
+    ['-D', cluster, ...serverArguments({ port, listensOnPort: true, socketFolder: null }, CONNECTIONS), ...settings],
     { ...asAccount(programs.account), cwd: '/', env: CHILD_ENVIRONMENT, stdio: 'ignore' },
   );
   const url = (database: string) => `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/${database}`;

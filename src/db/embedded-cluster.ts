@@ -164,6 +164,8 @@ export function serverArguments(address: Address, connectionsMax: number): strin
 
 const SETTINGS = {
   timezone: 'UTC',
+  // A program of another user can connect to the port, and keeps a place for as long.
+  authentication_timeout: '10s',
 
   // 200 means committed.
   fsync: 'on',

@@ -14,7 +14,7 @@ import {
   noteAddress,
   otherAddress,
   prepareAddress,
-  removeSocketLock,
+  removeSocket,
 } from './embedded-address.ts';
 import { serverArguments } from './embedded-cluster.ts';
 import { openServerLog, serverLogTail } from './embedded-log.ts';
@@ -129,5 +129,5 @@ async function removeRecycledPidFile(home: string): Promise<void> {
   const ageMs = Date.now() - (await stat(path)).mtimeMs;
   if (lines[0] === '' && ageMs < EMPTY_PID_FILE_AGE_MS) return;
   await unlink(path);
-  await removeSocketLock(home);
+  await removeSocket(home);
 }

@@ -3,8 +3,8 @@
  *
  *   <home>/cluster       the database itself (mode 0700, the account's)
  *   <home>/password      of the role `sluice`, mode 0600, ours
- *   <home>/socket/       where it is reached (mode 0700, the account's): see embedded-address.ts
- *   <home>/port          the port of the last start, where there is no socket
+ *   <home>/socket/       its Unix socket (mode 0700, the account's): see embedded-address.ts
+ *   <home>/port          its port on 127.0.0.1, of the last start
  *   <home>/server.log    PostgreSQL's log; .1 is the one before
  *   <home>/owner.<n>     who uses it, with guest.<x>: see embedded-owner.ts
  *

@@ -8,7 +8,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
-import { type Address, addressOf, addressText, addressUrl } from './embedded-address.ts';
+import {
+  type Address,
+  addressOf,
+  addressText,
+  addressUrls,
+  type DatabaseUrls,
+} from './embedded-address.ts';
 import { readPassword } from './embedded-cluster.ts';
 import { serverLogTail } from './embedded-log.ts';
 import { clusterOf } from './embedded-place.ts';
@@ -84,9 +90,7 @@ export async function settledServer(home: string): Promise<Server | null> {
 }
 
 /** What a login found. */
-export interface Login {
-  /** for `pg` */
-  readonly url: string;
+export interface Login extends DatabaseUrls {
   /** is `sluice` an ordinary role that owns its database, as this version wants it? */
   readonly isOrdinary: boolean;
 }
@@ -99,7 +103,7 @@ export interface Login {
 export async function logIn(home: string, { pid, address }: Server): Promise<Login> {
   const login = { role: ROLE, password: await readPassword(home) };
   const client = new ScramClient({
-    connectionString: addressUrl(address, { ...login, database: 'postgres' }),
+    connectionString: addressUrls(address, { ...login, database: 'postgres' }).url,
     connectionTimeoutMillis: LOGIN_TIMEOUT_MS,
     query_timeout: LOGIN_TIMEOUT_MS,
   });
@@ -112,8 +116,10 @@ export async function logIn(home: string, { pid, address }: Server): Promise<Log
        WHERE datname = $1 AND rolname = current_user AND NOT rolsuper`,
       [DATABASE],
     );
-    const url = addressUrl(address, { ...login, database: DATABASE });
-    return { url, isOrdinary: rowCount === 1 };
+    return {
+      ...addressUrls(address, { ...login, database: DATABASE }),
+      isOrdinary: rowCount === 1,
+    };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new OperatorError(

@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
-import { addressText } from './embedded-address.ts';
+import { addressText, type DatabaseUrls } from './embedded-address.ts';
 import { ensureCluster, readPassword } from './embedded-cluster.ts';
 import { unusableFolder } from './embedded-folder.ts';
 import { launchServer } from './embedded-launch.ts';
@@ -41,9 +41,8 @@ export interface EmbeddedLog {
   warn(message: string): void;
 }
 
-export interface EmbeddedDatabase {
-  /** postgres://…, with the password: never log it */
-  readonly url: string;
+/** The urls hold the password: never log them. */
+export interface EmbeddedDatabase extends DatabaseUrls {
   /** absolute path of the folder that holds the cluster, the password and the server's log */
   readonly home: string;
   /** why `home` is not under the folder asked for; null when it is */
@@ -123,12 +122,12 @@ async function startOwned(
       log.info(`embedded database made in ${place.home}`);
     }
     const first = running ?? (await launchServer(place, connectionsMax));
-    const { server, url } = await ensureOrdinary(place, first, { log, connectionsMax });
+    const { server, url, copyUrl } = await ensureOrdinary(place, first, { log, connectionsMax });
     const adopted = server.pid === running?.pid;
     const verb = adopted ? 'adopted' : 'started';
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, ${addressText(server.address)})`);
     const stop = once(() => stopOwned(place.home, ownership, log));
-    return { url, home: place.home, moved: place.moved, adopted, owned: true, stop };
+    return { url, copyUrl, home: place.home, moved: place.moved, adopted, owned: true, stop };
   } catch (error) {
     await ownership.release();
     throw error;
@@ -174,10 +173,11 @@ async function startAsGuest(place: Place, log: EmbeddedLog): Promise<EmbeddedDat
       await guest.leave();
       return null;
     }
-    const { url } = await logIn(place.home, server);
+    const { url, copyUrl } = await logIn(place.home, server);
     log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
     const stop = once(() => leave(place.home, guest, log));
-    return { url, home: place.home, moved: place.moved, adopted: true, owned: false, stop };
+    const { home, moved } = place;
+    return { url, copyUrl, home, moved, adopted: true, owned: false, stop };
   } catch (error) {
     await guest.leave();
     throw error;

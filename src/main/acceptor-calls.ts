@@ -1,5 +1,6 @@
 /** What the main thread and a thread that takes requests can ask each other (`thread-line.ts`). */
 import type { Config } from '../config.ts';
+import type { DatabaseUrls } from '../db/embedded-address.ts';
 import type { Catalog } from '../engine/catalog.ts';
 import type { MetricValues } from '../observe/metrics.ts';
 import type { Fault } from './thread-line.ts';
@@ -8,7 +9,7 @@ export interface AcceptorThreadSettings {
   /** its number, from 1; stands in its log lines */
   readonly thread: number;
   readonly config: Config;
-  readonly databaseUrl: string;
+  readonly urls: DatabaseUrls;
   readonly catalog: Catalog;
   /** bytes of bodies in memory, and of rows not yet committed, of all threads */
   readonly bodies: SharedArrayBuffer;

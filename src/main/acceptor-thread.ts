@@ -68,12 +68,12 @@ class AcceptorThread {
   #listeners: OpenListeners | null = null;
 
   constructor(line: MainLine, settings: AcceptorThreadSettings) {
-    const { thread, config, databaseUrl, catalog, bodies, rows } = settings;
+    const { thread, config, urls, catalog, bodies, rows } = settings;
     this.#settings = settings;
     const destination = { write: (text: string) => line.tell('log', text) };
     this.#observer = createObserver(config.logLevel, destination, { thread });
     const { events } = this.#observer;
-    const databases = openForRequests(databaseUrl, events);
+    const databases = openForRequests(urls, events);
     this.#stops.add('connections', databases.close);
     const clock = new DatabaseClock(databases.ingest, events);
     this.#clock = clock;

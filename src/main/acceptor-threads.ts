@@ -173,7 +173,7 @@ function createShared(
 ): Shared {
   const settings = {
     config,
-    databaseUrl: open.url,
+    urls: open.urls,
     catalog,
     bodies: createCountMemory(),
     rows: createCountMemory(),

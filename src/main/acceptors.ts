@@ -15,7 +15,7 @@ import type { StopOrder } from './stop-order.ts';
 /** What every thread that takes requests works with. */
 export interface AcceptorsSettings {
   readonly config: Config;
-  readonly open: Pick<OpenDatabase, 'url'>;
+  readonly open: Pick<OpenDatabase, 'urls'>;
   /** for requests taken on this thread; other threads have their own */
   readonly clock: DatabaseClock;
   readonly catalog: Catalog;
@@ -43,7 +43,7 @@ export function acceptHere(
   stops: Pick<StopOrder, 'add'>,
 ): Acceptors {
   const { events, metrics } = observer;
-  const databases = openForRequests(open.url, events);
+  const databases = openForRequests(open.urls, events);
   stops.add('connections', databases.close);
   const minuteCounts = createMinuteCounts(config.redisUrl, events);
   stops.add('limit counts', minuteCounts.close);

@@ -8,6 +8,7 @@
  *   background  pass, upkeep, start          the main thread
  */
 import { createDatabase, type Database } from '../db/database.ts';
+import type { DatabaseUrls } from '../db/embedded-address.ts';
 import type { Events } from '../observe/events.ts';
 
 /** Three lanes of the writer, and two for keys, new days and refused requests. */
@@ -63,10 +64,13 @@ function untilClosing(events: PoolEvents, closing: { readonly isClosing: boolean
 }
 
 /** The pools of one thread that takes requests; connections are opened on demand. */
-export function openForRequests(url: string, events: PoolEvents): RequestDatabases & Closing {
+export function openForRequests(
+  { url, copyUrl }: DatabaseUrls,
+  events: PoolEvents,
+): RequestDatabases & Closing {
   const closing = { isClosing: false };
   const openEvents = untilClosing(events, closing);
-  const ingest = createDatabase(url, INGEST_CONNECTIONS, openEvents);
+  const ingest = createDatabase(copyUrl, INGEST_CONNECTIONS, openEvents);
   const waiting = { waitMs: READ_WAIT_MS, waitingMax: READS_WAITING_MAX };
   const reads = createDatabase(url, READ_CONNECTIONS, openEvents, waiting);
   const probes = createDatabase(url, PROBE_CONNECTIONS, openEvents);

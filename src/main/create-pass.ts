@@ -10,7 +10,7 @@ import { runTimesOf } from './run-times.ts';
 /** Starts the workers; the pass itself waits to be started. Close the workers after the pass. */
 export function createPass(
   config: Config,
-  { database, url }: OpenDatabase,
+  { database, urls }: OpenDatabase,
   { catalog, tables }: Matching,
   events: Events,
 ): { pass: Pass; workers: Workers } {
@@ -19,7 +19,15 @@ export function createPass(
   const { surfaceCapBytes, excerptChars, runCpuBudgetMs } = config;
   const workers = startWorkers(
     config.matchThreads,
-    { databaseUrl: url, snapshot, rules, tables, surfaceCapBytes, excerptChars, runCpuBudgetMs },
+    {
+      databaseUrl: urls.url,
+      snapshot,
+      rules,
+      tables,
+      surfaceCapBytes,
+      excerptChars,
+      runCpuBudgetMs,
+    },
     events.passFailed,
   );
   const pass = new Pass(

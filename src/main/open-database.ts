@@ -2,6 +2,7 @@
 import type { Config } from '../config.ts';
 import { checkConnections, checkServer, type Database } from '../db/database.ts';
 import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
+import type { DatabaseUrls } from '../db/embedded-address.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
 import { CONNECTIONS_PER_THREAD, SPARE_THREAD_CONNECTIONS } from '../pool/tasks.ts';
@@ -21,7 +22,7 @@ export interface OpenDatabase {
   /** for the pass, upkeep and commands; threads that take requests have their own connections */
   readonly database: Database;
   readonly probes: Database;
-  readonly url: string;
+  readonly urls: DatabaseUrls;
   /** one line about where the data is, for people; holds no password */
   readonly where: string;
   readonly migrations: readonly string[];
@@ -29,7 +30,7 @@ export interface OpenDatabase {
 }
 
 interface Source {
-  readonly url: string;
+  readonly urls: DatabaseUrls;
   readonly where: string;
   readonly stop: () => Promise<void>;
 }
@@ -49,7 +50,7 @@ function connectionsOf({ httpThreads, matchThreads }: Config): number {
 function configuredSource(url: string): Source {
   const { hostname, port, pathname } = new URL(url);
   const where = `PostgreSQL at ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
-  return { url, where, stop: async () => {} };
+  return { urls: { url, copyUrl: url }, where, stop: async () => {} };
 }
 
 async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> {
@@ -61,7 +62,7 @@ async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> 
   const how = embedded.adopted ? ', found running' : '';
   const why = embedded.moved === null ? '' : `; ${embedded.moved}`;
   return {
-    url: embedded.url,
+    urls: { url: embedded.url, copyUrl: embedded.copyUrl },
     where: `embedded PostgreSQL${how}, data in ${embedded.home}${why}`,
     stop: () => embedded.stop(),
   };
@@ -73,7 +74,11 @@ async function open(
   events: Pick<Events, 'connectionLost'>,
   max?: number,
 ): Promise<OpenDatabase> {
-  const { background: database, probes, close: closePool } = openForMain(source.url, events, max);
+  const {
+    background: database,
+    probes,
+    close: closePool,
+  } = openForMain(source.urls.url, events, max);
   const close = async (): Promise<void> => {
     try {
       await closePool();
@@ -85,7 +90,7 @@ async function open(
     await checkServer(database);
     await checkConnections(database, connections);
     const migrations = await migrate(database);
-    return { database, probes, url: source.url, where: source.where, migrations, close };
+    return { database, probes, urls: source.urls, where: source.where, migrations, close };
   } catch (error) {
     await close();
     throw error;

@@ -109,7 +109,7 @@ export async function serve(
     config.httpThreads === 1
       ? acceptHere(parts, stops)
       : await acceptInThreads(parts, stops, onFailure);
-  const keyChanges = listenForRevokedKeys(open.url, acceptors.forget, events);
+  const keyChanges = listenForRevokedKeys(open.urls.url, acceptors.forget, events);
   stops.add('key changes', keyChanges.close);
   const probes = { probes: probesOf(open.probes, main), aids: acceptors.aids };
   const admin = await openListeners(

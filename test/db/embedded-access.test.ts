@@ -1,7 +1,6 @@
 /**
- * Access to the embedded database: an ordinary role, over a socket or, if its path is too long,
- * over a port that another program may take; and the upgrade of a cluster that an older version
- * created.
+ * Access to the embedded database: an ordinary role, over a socket if its path fits, and over a
+ * port that another program may take; and the upgrade of a cluster that an older version created.
  */
 import { once } from 'node:events';
 import { mkdir, readFile, stat } from 'node:fs/promises';
@@ -10,9 +9,10 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { createDatabase } from '../../src/db/database.ts';
+import { createDatabase, type Database } from '../../src/db/database.ts';
 import { connectEmbedded } from '../../src/db/embedded.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { openForRequests } from '../../src/main/connection-shares.ts';
 import { ask, gone, type Lab, openLab, run, serverPid } from '../support/embedded-lab.ts';
 import { type FalsePostgres, listenFalsely, TRICKS } from '../support/false-postgres.ts';
 import { makeOldCluster, startOldServer } from '../support/old-cluster.ts';
@@ -71,10 +71,29 @@ describe('the role that everything is done by', () => {
   });
 });
 
+describe('an ordinary folder', () => {
+  it('has a port on 127.0.0.1 for COPY and keys, a socket for everything else', async () => {
+    const dataDir = await lab.folder();
+    const urls = await lab.start(dataDir);
+    expect(await connectEmbedded(dataDir)).toBe(urls.url);
+    const pools = openForRequests(urls, { connectionLost: () => {} });
+    const serverAddress = async (pool: Database): Promise<unknown> =>
+      (await pool.query<{ a: string | null }>('SELECT host(inet_server_addr()) AS a')).rows[0]?.a;
+    try {
+      expect(await serverAddress(pools.ingest)).toBe('127.0.0.1');
+      expect(await serverAddress(pools.reads)).toBeNull();
+      expect(await serverAddress(pools.probes)).toBeNull();
+    } finally {
+      await pools.close();
+    }
+  });
+});
+
 describe('a folder whose path is too long for a socket', () => {
-  it('has a port on 127.0.0.1 instead, the same at every start; another when that is taken', async () => {
+  it('has only the port, the same at every start; another when that is taken', async () => {
     const dataDir = await longFolder();
     const first = await lab.start(dataDir);
+    expect(first.copyUrl).toBe(first.url);
     expect(await ask(first.url, 'SHOW unix_socket_directories')).toEqual(['']);
     expect(await ask(first.url, 'SHOW listen_addresses')).toEqual(['127.0.0.1']);
     expect(await connectEmbedded(dataDir)).toBe(first.url);
@@ -93,9 +112,11 @@ describe('a folder whose path is too long for a socket', () => {
       squatter.close();
     }
   });
+});
 
+describe('the port', () => {
   it('gives nothing to a program that takes the port when the server is down', async () => {
-    const { url, home } = await lab.start(await longFolder());
+    const { copyUrl: url, home } = await lab.start(await lab.folder());
     const password = (await readFile(join(home, 'password'), 'utf8')).trim();
     const pool = createDatabase(url, 1, { connectionLost: () => {} });
     await pool.query('SELECT 1');

@@ -74,7 +74,7 @@ describe('a first start', () => {
 
     const show = async (name: string): Promise<unknown> => (await ask(url, `SHOW ${name}`))[0];
     expect(await show('server_encoding')).toBe('UTF8');
-    expect(await show('listen_addresses')).toBe('');
+    expect(await show('listen_addresses')).toBe('127.0.0.1');
     expect(await show('unix_socket_permissions')).toBe('0700');
     expect((await stat(join(home, 'socket'))).mode & 0o777).toBe(0o700);
     expect(await show('fsync')).toBe('on');
