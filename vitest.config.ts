@@ -7,7 +7,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'test/{otlp,engine,config,observe,cli,main,web}/**/*.test.ts',
+            'test/{otlp,ingest,engine,observe,cli,main,web,bench}/**/*.test.ts',
             'test/*.test.ts',
           ],
           globalSetup: ['test/support/global-build.ts'],

@@ -11,13 +11,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { renderTable } from '../src/cli/table.ts';
-import { LogRuns } from '../src/db/log-runs.ts';
+import { LogRuns } from '../src/db/telemetry/log-runs.ts';
 import {
   decodePlainly,
   decodeRequest,
   type ReadyResult,
   scanOrNull,
-} from '../src/main/request-decoder.ts';
+} from '../src/ingest/request-decoder.ts';
 import type { Signal } from '../src/model.ts';
 import { traceBody } from './bodies.ts';
 import { median, VoidRun } from './harness.ts';

@@ -1,6 +1,6 @@
 /**
  * What do limits cost ingest? Three servers over one database: one that counts nothing (patched,
- * bench/limiter-off.mjs), one that counts in its memory, one that counts in Redis.
+ * bench/limits/limiter-off.mjs), one that counts in its memory, one that counts in Redis.
  *
  * Twice: with exports of 100 spans, as exporters batch them; and of 10, where a request, and with it
  * its count, weighs most beside its rows. Beside exports per second stands what the server's main
@@ -13,8 +13,8 @@ import pg from 'pg';
 
 import { traceBody } from './bodies.ts';
 import { compare, median, type Result, type Variant, VoidRun } from './harness.ts';
+import { startRedis } from './limits/redis-under-test.ts';
 import { sendAll } from './load.ts';
-import { startRedis } from './redis-under-test.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
 
 const CONNECTIONS = 16;

@@ -18,8 +18,8 @@ import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
 import { loopDelayBench, reportLoopDelay } from './loop-delay.ts';
 import { matchBench, reportMatch } from './match.ts';
+import { reportPass } from './pass/report.ts';
 import { type PassOptions, passBench } from './pass.ts';
-import { reportPass } from './pass-report.ts';
 import { reportStore } from './store/report.ts';
 import { storeBench } from './store.ts';
 

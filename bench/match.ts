@@ -5,19 +5,19 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 
 import { renderTable } from '../src/cli/table.ts';
-import { createCatalog } from '../src/engine/catalog.ts';
-import { loadManifest, verifyCorpus } from '../src/engine/corpus.ts';
-import { runnableRules } from '../src/engine/effective-set.ts';
-import { createFastMatcher } from '../src/engine/fast/fast-matcher.ts';
-import { createRequirementsReader } from '../src/engine/fast/requirements.ts';
-import { createMatcher, type Matcher } from '../src/engine/matcher.ts';
-import { createPatternCompiler } from '../src/engine/pattern.ts';
+import { loadManifest, verifyCorpus } from '../src/engine/corpus/corpus.ts';
+import { createMatcher, type Matcher } from '../src/engine/matcher/matcher.ts';
+import { createPatternCompiler } from '../src/engine/matcher/pattern.ts';
+import { createFastMatcher } from '../src/engine/prefilter/fast-matcher.ts';
+import { createRequirementsReader } from '../src/engine/prefilter/requirements.ts';
+import { createCatalog } from '../src/engine/rules/catalog.ts';
+import { runnableRules } from '../src/engine/rules/effective-set.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
 import { median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
-import { type AgainstReference, againstReference } from './match-reference.ts';
-import { type TextKind, textKinds } from './match-texts.ts';
-import { measureWorkers, type WorkerFacts } from './match-workers.ts';
+import { type AgainstReference, againstReference } from './match/reference.ts';
+import { type TextKind, textKinds } from './match/texts.ts';
+import { measureWorkers, type WorkerFacts } from './match/workers.ts';
 
 const ROUNDS = 5;
 /** The fast matcher is measured over several turns of the texts, or the clock is too coarse. */

@@ -12,7 +12,7 @@ import { traceBody } from './bodies.ts';
 import { median, VoidRun } from './harness.ts';
 import { sendAll } from './load.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
-import { type BenchRuns, benchRuns } from './pass-runs.ts';
+import { type BenchRuns, benchRuns } from './pass/runs.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
 
 const SETTLE_MS = 3_600_000;

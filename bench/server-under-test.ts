@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { connectEmbedded } from '../src/db/embedded.ts';
+import { connectEmbedded } from '../src/db/embedded/connect.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Runs are stored but never due: the pass must not share the cores with what is measured. */

@@ -5,11 +5,10 @@
  * keys it makes are revoked in every one of these cases.
  */
 import { parseArgs } from 'node:util';
-
-import { reportFailure } from '../src/cli/failure.ts';
-import { paint } from '../src/cli/paint.ts';
 import { type Config, readConfig } from '../src/config.ts';
 import { OperatorError } from '../src/errors.ts';
+import { reportFailure } from '../src/terminal/failure.ts';
+import { paint } from '../src/terminal/paint.ts';
 import { awaitFindings, expectedWaitMs } from './await-findings.ts';
 import { CONVERSATIONS } from './conversations.ts';
 import { startProgress } from './progress.ts';

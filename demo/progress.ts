@@ -3,8 +3,8 @@
  * elsewhere (pipes, CI) nothing but the lines that say what has changed.
  */
 
-import { paint } from '../src/cli/paint.ts';
 import { terminalWidth } from '../src/cli/table.ts';
+import { paint } from '../src/terminal/paint.ts';
 
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 100;

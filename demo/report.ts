@@ -1,9 +1,10 @@
 /**
  * Owns what the demo prints at the end: one line per run, one table of all findings, where to look.
  */
-import { paint } from '../src/cli/paint.ts';
+
 import { type Column, renderTable, terminalWidth } from '../src/cli/table.ts';
 import type { Hex16 } from '../src/model.ts';
+import { paint } from '../src/terminal/paint.ts';
 import type { FoundItem } from './await-findings.ts';
 import type { Conversation } from './conversations.ts';
 

@@ -4,9 +4,9 @@
  */
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/db/database.ts';
-import { connectEmbedded } from '../src/db/embedded.ts';
-import { createKey, revokeKey } from '../src/db/keys.ts';
-import { findWorkspace } from '../src/db/workspaces.ts';
+import { connectEmbedded } from '../src/db/embedded/connect.ts';
+import { createKey, revokeKey } from '../src/db/people/keys.ts';
+import { findWorkspace } from '../src/db/people/workspaces.ts';
 import { OperatorError } from '../src/errors.ts';
 import { openForCommand } from '../src/main/open-database.ts';
 import type { KeyKind } from '../src/model.ts';

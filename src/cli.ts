@@ -6,7 +6,6 @@ import { Command } from 'commander';
 
 import { addAuditCommands } from './cli/audit-commands.ts';
 import { addCorpusCommands } from './cli/corpus-commands.ts';
-import { reportFailure } from './cli/failure.ts';
 import { addKeyCommands } from './cli/key-commands.ts';
 import { addUpkeepCommands } from './cli/pass-command.ts';
 import { addRuleCommands } from './cli/rule-commands.ts';
@@ -15,6 +14,7 @@ import { addUserCommands } from './cli/user-commands.ts';
 import { addWorkspaceCommands } from './cli/workspace-commands.ts';
 import { programVersion } from './main/program-version.ts';
 import { runServer } from './main/run-server.ts';
+import { reportFailure } from './terminal/failure.ts';
 
 const program = new Command('sluice')
   .description('OTLP/HTTP JSON into PostgreSQL, agent threat rules over finished runs')

@@ -8,8 +8,8 @@
  */
 import pg from 'pg';
 
-import { createKey } from '../../src/db/keys.ts';
-import { createWorkspace } from '../../src/db/workspaces.ts';
+import { createKey } from '../../src/db/people/keys.ts';
+import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { RATE_LIMIT_MAX } from '../../src/model.ts';
 import { VoidRun } from '../harness.ts';
 import type { BodyKind } from '../ingest/requests.ts';

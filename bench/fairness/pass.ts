@@ -8,12 +8,12 @@
  */
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { loadManifest, verifyCorpus } from '../../src/engine/corpus.ts';
+import { loadManifest, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { median, VoidRun } from '../harness.ts';
 import { sendAll } from '../load.ts';
 import { type MachineFacts, machineFacts } from '../machine.ts';
-import { textKinds } from '../match-texts.ts';
+import { textKinds } from '../match/texts.ts';
 import { startServer } from '../server-under-test.ts';
 
 const SETTLE_MS = 3_600_000;

@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 
-import { COPY_COLUMNS, copyStatement } from '../../src/db/table-layouts.ts';
+import { COPY_COLUMNS, copyStatement } from '../../src/db/telemetry/table-layouts.ts';
 import type { Signal } from '../../src/model.ts';
 import { VoidRun } from '../harness.ts';
 import { copyOut } from '../raw-copy.ts';

@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/table-layouts.ts';
+import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/telemetry/table-layouts.ts';
 import type { Signal } from '../../src/model.ts';
 import { VoidRun } from '../harness.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
@@ -21,7 +21,7 @@ import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
 import type { BodyKind } from './requests.ts';
 
-const INSERT_SERVER = fileURLToPath(new URL('../insert-server.ts', import.meta.url));
+const INSERT_SERVER = fileURLToPath(new URL('./insert-server.ts', import.meta.url));
 const RESIDENT_EVERY_MS = 100;
 
 export const TABLES: Readonly<Record<Signal, TelemetryTable>> = {

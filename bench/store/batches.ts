@@ -3,9 +3,9 @@
  * writer in this process. Where the size is asked for, all at once and encoded before, so that batches are
  * as large as they may be; else each is decoded as it is offered, as in the server. Only HTTP is left out.
  */
-import { CopyWriter } from '../../src/db/copy-writer.ts';
-import type { EncodedRequest } from '../../src/db/encoded-request.ts';
-import { ByteBudget } from '../../src/http/byte-budget.ts';
+import { CopyWriter } from '../../src/db/telemetry/copy-writer.ts';
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { ByteBudget } from '../../src/http/ingest/byte-budget.ts';
 import { median } from '../harness.ts';
 import { StoreDatabase } from './database.ts';
 import { encode } from './prompts.ts';

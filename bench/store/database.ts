@@ -3,13 +3,12 @@
  * rows go in by `storeBatch`, as in the server, and are counted after every measurement.
  */
 import pg from 'pg';
-
-import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
 import { createDatabase, type Database, withConnection } from '../../src/db/database.ts';
-import type { EncodedRequest } from '../../src/db/encoded-request.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { ensureDay, utcDay } from '../../src/db/partitions.ts';
-import { type RunToRead, readStepsOfRuns } from '../../src/db/steps.ts';
+import { type RunToRead, readStepsOfRuns } from '../../src/db/runs/steps.ts';
+import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { ensureDay, utcDay } from '../../src/db/telemetry/partitions.ts';
 import { VoidRun } from '../harness.ts';
 import type { StoreServer } from './server.ts';
 

@@ -6,9 +6,9 @@
  * them: pglz and lz4 make about half of them, as of prose (docs/decisions/0010-storage.md says how much).
  */
 
-import type { EncodedRequest } from '../../src/db/encoded-request.ts';
-import { LogRuns } from '../../src/db/log-runs.ts';
-import { decodeRequest } from '../../src/main/request-decoder.ts';
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
+import { decodeRequest } from '../../src/ingest/request-decoder.ts';
 import {
   hex,
   RESOURCE,

@@ -1,5 +1,5 @@
 /** What counting a batch's runs costs: not at all, runs that are new, runs that are there. */
-import type { EncodedRequest } from '../../src/db/encoded-request.ts';
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { batchesOf, StoreDatabase } from './database.ts';
 import type { RowKind } from './prompts.ts';
 import { type Answer, answer, type Figures } from './rounds.ts';

@@ -21,17 +21,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import pg from 'pg';
 
-import { databaseAccount } from '../../src/db/embedded-account.ts';
-import { serverArguments } from '../../src/db/embedded-cluster.ts';
-import { preparePlace } from '../../src/db/embedded-place.ts';
+import { databaseAccount } from '../../src/db/embedded/account.ts';
+import { serverArguments } from '../../src/db/embedded/cluster.ts';
+import { preparePlace } from '../../src/db/embedded/place.ts';
 import {
   type Account,
   asAccount,
   CHILD_ENVIRONMENT,
   runProgram,
-} from '../../src/db/embedded-process.ts';
-import { ROLE } from '../../src/db/embedded-roles.ts';
-import { findRuntime, type Runtime } from '../../src/db/embedded-runtime.ts';
+} from '../../src/db/embedded/process.ts';
+import { ROLE } from '../../src/db/embedded/roles.ts';
+import { findRuntime, type Runtime } from '../../src/db/embedded/runtime.ts';
 
 const PASSWORD = 'bench';
 const CONNECTIONS = 60;
@@ -171,7 +171,12 @@ export async function startStoreServer(
   const settings = Object.entries(changed).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const child = spawn(
     programs.runtime.postgres,
-    ['-D', cluster, ...serverArguments({ port, listensOnPort: true, socketFolder: null }, CONNECTIONS), ...settings],
+    [
+      '-D',
+      cluster,
+      ...serverArguments({ port, listensOnPort: true, socketFolder: null }, CONNECTIONS),
+      ...settings,
+    ],
     { ...asAccount(programs.account), cwd: '/', env: CHILD_ENVIRONMENT, stdio: 'ignore' },
   );
   const url = (database: string) => `postgres://${ROLE}:${PASSWORD}@127.0.0.1:${port}/${database}`;

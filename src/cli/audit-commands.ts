@@ -1,11 +1,11 @@
 /** `sluice audit …`. */
 import { type Command, InvalidArgumentError } from 'commander';
 
-import { type LedgerCheck, verifyAudit } from '../db/audit.ts';
-import type { ChainHead } from '../db/audit-chain.ts';
-import { findWorkspace, listWorkspaces, type Workspace } from '../db/workspaces.ts';
+import { type LedgerCheck, verifyAudit } from '../db/people/audit.ts';
+import type { ChainHead } from '../db/people/audit-chain.ts';
+import { findWorkspace, listWorkspaces, type Workspace } from '../db/people/workspaces.ts';
+import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
-import { paint } from './paint.ts';
 import { withDatabase } from './with-database.ts';
 
 const VERIFY_HELP = `

@@ -8,7 +8,7 @@ import {
   type Manifest,
   toManifestText,
   verifyCorpus,
-} from '../engine/corpus.ts';
+} from '../engine/corpus/corpus.ts';
 import { OperatorError } from '../errors.ts';
 import {
   CORPUS_PACKAGE,
@@ -16,10 +16,10 @@ import {
   LOCKFILE_PATH,
   MANIFEST_PATH,
 } from '../main/corpus-location.ts';
+import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { coveragePage } from './coverage.ts';
 import { loadCatalog } from './load-catalog.ts';
-import { paint } from './paint.ts';
 
 /** The package's integrity as the lock file pins it. */
 function lockedIntegrity(): string {

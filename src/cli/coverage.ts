@@ -4,8 +4,8 @@
  *
  * Holds ids, titles and our own reasons, never a rule's patterns or description.
  */
-import type { Catalog } from '../engine/catalog.ts';
-import { supportCounts } from '../engine/effective-set.ts';
+import type { Catalog } from '../engine/rules/catalog.ts';
+import { supportCounts } from '../engine/rules/effective-set.ts';
 import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS, type Support } from '../model.ts';
 import { reasonsOf } from './verdict.ts';
 

@@ -1,10 +1,10 @@
 /** `sluice key …`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-import { COMMAND_LINE } from '../db/audit.ts';
-import { type ApiKey, listKeys } from '../db/keys.ts';
-import { endAnyKey, makeKey } from '../db/workspace-writes.ts';
-import { findWorkspace } from '../db/workspaces.ts';
+import { COMMAND_LINE } from '../db/people/audit.ts';
+import { type ApiKey, listKeys } from '../db/people/keys.ts';
+import { endAnyKey, makeKey } from '../db/people/workspace-writes.ts';
+import { findWorkspace } from '../db/people/workspaces.ts';
 import {
   AGENT_KEY_PREFIXES,
   type AgentKeyPrefix,
@@ -12,8 +12,8 @@ import {
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
 } from '../model.ts';
+import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
-import { paint } from './paint.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 

@@ -1,6 +1,7 @@
 /** The catalogue for commands: built in a process of its own, with a line of progress where a person waits. */
-import type { Catalog } from '../engine/catalog.ts';
-import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
+
+import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
+import type { Catalog } from '../engine/rules/catalog.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../main/corpus-location.ts';
 import type { CatalogTask } from '../pool/tasks.ts';
 import { buildCatalog, type Matching, prepareMatching } from '../pool/workers.ts';

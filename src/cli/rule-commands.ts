@@ -3,12 +3,12 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-import { supportCounts } from '../engine/effective-set.ts';
+import { supportCounts } from '../engine/rules/effective-set.ts';
 import { OperatorError } from '../errors.ts';
 import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS } from '../model.ts';
+import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
-import { paint } from './paint.ts';
 import { renderTable } from './table.ts';
 import { type Standing, standingOf, verdictOf } from './verdict.ts';
 

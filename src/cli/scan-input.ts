@@ -1,5 +1,5 @@
 /** What `sluice scan` is given: an OTLP export of traces or logs, or plain text. */
-import { LogRuns } from '../db/log-runs.ts';
+import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
 import type {
   DecodedRequest,

@@ -1,18 +1,17 @@
 /** `sluice user …`. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-
-import { COMMAND_LINE } from '../db/audit.ts';
 import type { Database } from '../db/database.ts';
-import { generatePassword } from '../db/passwords.ts';
-import { createMember, resetPassword } from '../db/user-writes.ts';
-import { listUsers } from '../db/users.ts';
-import { listLinkWorkspaces } from '../db/workspace-accounts.ts';
-import { findWorkspace } from '../db/workspaces.ts';
+import { COMMAND_LINE } from '../db/people/audit.ts';
+import { generatePassword } from '../db/people/passwords.ts';
+import { createMember, resetPassword } from '../db/people/user-writes.ts';
+import { listUsers } from '../db/people/users.ts';
+import { listLinkWorkspaces } from '../db/people/workspace-accounts.ts';
+import { findWorkspace } from '../db/people/workspaces.ts';
 import { OperatorError, SluiceError } from '../errors.ts';
-import { email as address } from '../http/person-fields.ts';
+import { email as address } from '../http/dashboard/sign-in/person-fields.ts';
 import { ROLES, type Role } from '../model.ts';
+import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
-import { paint } from './paint.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 

@@ -7,7 +7,7 @@
 import { type Config, readConfig } from '../config.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-signals.ts';
-import { reportFailure } from './failure.ts';
+import { reportFailure } from '../terminal/failure.ts';
 
 /** Opens, works, closes; also when the work fails or a signal comes. */
 export async function withDatabase(

@@ -1,9 +1,9 @@
 /** `sluice workspace …`. */
 import { Argument, type Command } from 'commander';
 
-import { COMMAND_LINE } from '../db/audit.ts';
-import { makeWorkspace, setPlan, switchRedaction } from '../db/workspace-writes.ts';
-import { findWorkspace, listWorkspaces } from '../db/workspaces.ts';
+import { COMMAND_LINE } from '../db/people/audit.ts';
+import { makeWorkspace, setPlan, switchRedaction } from '../db/people/workspace-writes.ts';
+import { findWorkspace, listWorkspaces } from '../db/people/workspaces.ts';
 import { PLANS, type Plan } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { renderTable } from './table.ts';

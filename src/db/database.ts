@@ -9,8 +9,8 @@ import pg from 'pg';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
 import { BoundedPool } from './bounded-pool.ts';
-import { Loan } from './loan.ts';
-import { clientOf } from './scram-client.ts';
+import { clientOf } from './embedded/scram-client.ts';
+import { Loan } from './timed-connection.ts';
 
 const UUID_OID = 2950;
 /** `ALTER TABLE … DETACH PARTITION … CONCURRENTLY` came with 14. */

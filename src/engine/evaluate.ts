@@ -10,11 +10,11 @@
  * A description is built from the rule's identity only, never from customer text.
  */
 import type { FindingDraft, Rule, Step, Surface, SurfaceText } from '../model.ts';
-import { excerptOf } from './excerpt.ts';
-import { isMatchedName } from './matched-name.ts';
-import type { Hit, IsOver, Matcher, RunMatch } from './matcher.ts';
-import type { StepKind } from './surfaces/convention.ts';
-import { extractSteps, stepKindsOf } from './surfaces/extract.ts';
+import { excerptOf } from './matcher/excerpt.ts';
+import { isMatchedName } from './matcher/matched-name.ts';
+import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
+import type { StepKind } from './surfaces/reader/convention.ts';
+import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
 
 /** Longer names are none. Every finding holds its step's: hundreds of megabytes could not be stored. */
 const NAME_UNITS_MAX = 256;

@@ -5,7 +5,7 @@
  * text takes about 30 ms.
  */
 import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
-import { extractSteps, type StepExtraction } from './surfaces/extract.ts';
+import { extractSteps, type StepExtraction } from './surfaces/reader/extract.ts';
 
 /** A text of a step, as far as it is shown. */
 export interface ShownText {

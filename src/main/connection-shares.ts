@@ -8,7 +8,7 @@
  *   background  pass, upkeep, start          the main thread
  */
 import { createDatabase, type Database } from '../db/database.ts';
-import type { DatabaseUrls } from '../db/embedded-address.ts';
+import type { DatabaseUrls } from '../db/embedded/address.ts';
 import type { Events } from '../observe/events.ts';
 
 /** Three lanes of the writer, and two for keys, new days and refused requests. */

@@ -8,8 +8,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { CorpusError, checkCorpus } from '../engine/corpus.ts';
-import type { Probe } from '../http/probe-routes.ts';
+import { CorpusError, checkCorpus } from '../engine/corpus/corpus.ts';
+import type { Probe } from '../http/api/open/probe-routes.ts';
 import type { Events } from '../observe/events.ts';
 import type { CatalogTask } from '../pool/tasks.ts';
 import type { StopOrder } from './stop-order.ts';

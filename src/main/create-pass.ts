@@ -1,6 +1,6 @@
 /** The pass with its workers, made from the settings; for the server and for `sluice pass run`. */
 import type { Config } from '../config.ts';
-import { runnableRules } from '../engine/effective-set.ts';
+import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';
 import { Pass } from '../pool/pass.ts';
 import { type Matching, startWorkers, type Workers } from '../pool/workers.ts';

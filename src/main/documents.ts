@@ -1,12 +1,11 @@
 /** The documentation, from the files this program came with. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-
-import { type Asset, assetPath } from '../http/assets.ts';
-import type { Documentation } from '../http/document-routes.ts';
-import type { ApiDocument } from '../web/api-document.ts';
-import { apiReference, apiReferenceHeadings } from '../web/api-reference.ts';
-import { apiReferenceMarkdown } from '../web/api-reference-markdown.ts';
+import type { Documentation } from '../http/api/open/document-routes.ts';
+import { type Asset, assetPath } from '../http/transport/assets.ts';
+import type { ApiDocument } from '../web/docs/api-document.ts';
+import { apiReference, apiReferenceHeadings } from '../web/docs/api-reference.ts';
+import { apiReferenceMarkdown } from '../web/docs/api-reference-markdown.ts';
 import {
   type Document,
   documentPath,

@@ -4,8 +4,8 @@
  */
 import { errorFacts } from '../observe/error-facts.ts';
 import type { Events } from '../observe/events.ts';
+import { withinLimit } from '../time-limit.ts';
 import type { StopOrder } from './stop-order.ts';
-import { withinLimit } from './time-limit.ts';
 import { repeat } from './upkeep.ts';
 
 const INTERVAL_MS = 30_000;

@@ -1,8 +1,8 @@
 /** The database every command works with: the one of DATABASE_URL, or the embedded one. */
 import type { Config } from '../config.ts';
 import { checkConnections, checkServer, type Database } from '../db/database.ts';
-import { type EmbeddedLog, startEmbedded } from '../db/embedded.ts';
-import type { DatabaseUrls } from '../db/embedded-address.ts';
+import type { DatabaseUrls } from '../db/embedded/address.ts';
+import { type EmbeddedLog, startEmbedded } from '../db/embedded/connect.ts';
 import { migrate } from '../db/migrate.ts';
 import type { Events } from '../observe/events.ts';
 import { CONNECTIONS_PER_THREAD, SPARE_THREAD_CONNECTIONS } from '../pool/tasks.ts';

@@ -1,12 +1,18 @@
 /** What the dashboard's interface asks of the database: accounts, members, keys, settings, ledger. */
 import type { Config } from '../config.ts';
-import { listAudit } from '../db/audit.ts';
 import { type Database, inTransaction } from '../db/database.ts';
-import { findInvitationByToken, listInvitations } from '../db/invitations.ts';
-import { listKeys } from '../db/keys.ts';
-import { acceptInvitation, changeRole, dropMember, invite, uninvite } from '../db/member-writes.ts';
-import { listMembers, listMemberships } from '../db/memberships.ts';
-import { setExperimental, setOverride } from '../db/rule-writes.ts';
+import { setExperimental, setOverride } from '../db/findings/rule-writes.ts';
+import { listAudit } from '../db/people/audit.ts';
+import { findInvitationByToken, listInvitations } from '../db/people/invitations.ts';
+import { listKeys } from '../db/people/keys.ts';
+import {
+  acceptInvitation,
+  changeRole,
+  dropMember,
+  invite,
+  uninvite,
+} from '../db/people/member-writes.ts';
+import { listMembers, listMemberships } from '../db/people/memberships.ts';
 import {
   createSession,
   findSession,
@@ -15,19 +21,24 @@ import {
   revokeSessions,
   revokeToken,
   turnSession,
-} from '../db/sessions.ts';
-import { signInByPassword, signInByProvider } from '../db/sign-in.ts';
-import { changePassword } from '../db/user-writes.ts';
-import { findAccountId, hashPasswordOf } from '../db/users.ts';
-import { endKey, makeKey, renameWorkspace, switchRedaction } from '../db/workspace-writes.ts';
-import { listWorkspaces, type Workspace } from '../db/workspaces.ts';
-import { refusal } from '../engine/effective-set.ts';
-import { locateHit } from '../engine/locate-hit.ts';
-import type { AppDependencies } from '../http/app-routes.ts';
-import { createProviders } from '../http/configured-providers.ts';
-import { createCookieJar } from '../http/session-cookie.ts';
-import type { SessionLimiter } from '../http/session-limiter.ts';
-import type { SignInLimiter } from '../http/sign-in-limiter.ts';
+} from '../db/people/sessions.ts';
+import { signInByPassword, signInByProvider } from '../db/people/sign-in.ts';
+import { changePassword } from '../db/people/user-writes.ts';
+import { findAccountId, hashPasswordOf } from '../db/people/users.ts';
+import {
+  endKey,
+  makeKey,
+  renameWorkspace,
+  switchRedaction,
+} from '../db/people/workspace-writes.ts';
+import { listWorkspaces, type Workspace } from '../db/people/workspaces.ts';
+import { locateHit } from '../engine/matcher/locate-hit.ts';
+import { refusal } from '../engine/rules/effective-set.ts';
+import type { AppDependencies } from '../http/dashboard/app-routes.ts';
+import { createProviders } from '../http/dashboard/sign-in/configured-providers.ts';
+import { createCookieJar } from '../http/dashboard/sign-in/session-cookie.ts';
+import type { SessionLimiter } from '../http/limits/session-limiter.ts';
+import type { SignInLimiter } from '../http/limits/sign-in-limiter.ts';
 
 /**
  * Most revoked keys that a page lists, the latest: an admin may create and revoke any number of

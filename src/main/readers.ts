@@ -6,14 +6,14 @@ import {
   listFindingFacts,
   listFindings,
   settledBefore,
-} from '../db/findings-read.ts';
-import { createOverviewReader } from '../db/overview.ts';
-import { findRun, listRuns } from '../db/runs-read.ts';
-import { readOutlinedSteps } from '../db/steps.ts';
+} from '../db/findings/findings.ts';
+import { createOverviewReader } from '../db/findings/overview.ts';
+import { findRun, listRuns } from '../db/runs/runs.ts';
+import { readOutlinedSteps } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
-import type { DashboardPageDependencies } from '../http/dashboard-routes.ts';
-import type { ReadDependencies } from '../http/read-routes.ts';
-import { Turns } from '../http/turns.ts';
+import type { ReadDependencies } from '../http/api/read-routes.ts';
+import type { DashboardPageDependencies } from '../http/dashboard/dashboard-routes.ts';
+import { Turns } from '../http/limits/turns.ts';
 import type { Hex16 } from '../model.ts';
 
 /**

@@ -4,9 +4,10 @@
  * A first SIGINT or SIGTERM stops cleanly, a start under way included; a second one ends at once.
  * Requests that were answered 200 are committed either way.
  */
-import { reportFailure } from '../cli/failure.ts';
+
 import { type Config, readConfig } from '../config.ts';
 import { createObserver, type Events } from '../observe/events.ts';
+import { reportFailure } from '../terminal/failure.ts';
 import { programVersion } from './program-version.ts';
 import { type Started, serve } from './serve.ts';
 import { StopOrder } from './stop-order.ts';

@@ -1,6 +1,6 @@
 /** The settings that decide when a run is due. */
 import type { Config } from '../config.ts';
-import type { RunTimes } from '../db/run-times.ts';
+import type { RunTimes } from '../db/runs/run-times.ts';
 
 export function runTimesOf(config: Config): RunTimes {
   return {

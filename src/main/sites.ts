@@ -1,22 +1,22 @@
 /** Which host serves which routes (contracts §2), put together from the parts that answer them. */
 import type { Config } from '../config.ts';
-import { type AppDependencies, appRoutes } from '../http/app-routes.ts';
-import { type Asset, assetRoutes } from '../http/assets.ts';
-import { type Documentation, documentationRoutes } from '../http/document-routes.ts';
+import { type Documentation, documentationRoutes } from '../http/api/open/document-routes.ts';
+import { type Probe, probeRoutes } from '../http/api/open/probe-routes.ts';
+import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';
+import { type ReadDependencies, readRoutes } from '../http/api/read-routes.ts';
+import { type AppDependencies, appRoutes } from '../http/dashboard/app-routes.ts';
 import {
   BARE_PATHS,
   BASE_PATHS,
   goneRoutes,
   type IngestDependencies,
   ingestRoutes,
-} from '../http/ingest-routes.ts';
-import { apiDocumentRoute } from '../http/openapi.ts';
-import { type Probe, probeRoutes } from '../http/probe-routes.ts';
-import { type ReadDependencies, readRoutes } from '../http/read-routes.ts';
-import type { Route } from '../http/router.ts';
-import type { ListenAddress, ListenerSettings } from '../http/server.ts';
+} from '../http/ingest/ingest-routes.ts';
+import { type Asset, assetRoutes } from '../http/transport/assets.ts';
+import type { Route } from '../http/transport/router.ts';
+import type { ListenAddress, ListenerSettings } from '../http/transport/server.ts';
 import type { MetricsText } from '../observe/metrics.ts';
-import type { ApiDocument } from '../web/api-document.ts';
+import type { ApiDocument } from '../web/docs/api-document.ts';
 
 /** `/metrics` is for the operator's own scraper; it stays on this machine. */
 const ADMIN_HOST = '127.0.0.1';

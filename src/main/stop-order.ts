@@ -6,7 +6,7 @@
  *     └──run──► the next add ends the start ──► the same
  */
 import type { Events } from '../observe/events.ts';
-import { withinLimit } from './time-limit.ts';
+import { withinLimit } from '../time-limit.ts';
 
 /** Enough for work that touches nothing slower than a healthy database. */
 const STEP_LIMIT_MS = 15_000;

@@ -2,10 +2,10 @@
  * What people see when the server has started: addresses, what is embedded, keys, what to paste.
  */
 
-import { paint } from '../cli/paint.ts';
 import type { Config } from '../config.ts';
-import type { FirstKeys } from '../db/first-start.ts';
+import type { FirstKeys } from '../db/people/first-start.ts';
 import type { Snapshot, SupportCounts } from '../model.ts';
+import { paint } from '../terminal/paint.ts';
 
 export interface SummaryFacts {
   readonly config: Config;

@@ -2,7 +2,7 @@
  * Owns the table of products that send no traces (by default, or at all) but log events that name
  * the session and, mostly, the prompt they belong to; and the reading of that from a log record.
  * A new product is a row. Which run a record that names no prompt belongs to is not decided here
- * (`src/db/log-runs.ts`).
+ * (`src/db/telemetry/log-runs.ts`).
  */
 import type { JsonObject, JsonValue, LogSession, ResourceRow } from '../model.ts';
 import { isObject, type Raw } from './fields.ts';

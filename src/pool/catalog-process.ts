@@ -6,12 +6,13 @@
  *
  * Started by `workers.ts`. It lives no longer than who started it, and leaves signals to it.
  */
-import { type Catalog, createCatalog } from '../engine/catalog.ts';
-import { loadManifest, verifyCorpus } from '../engine/corpus.ts';
-import { runnableRules } from '../engine/effective-set.ts';
-import { tablesOf } from '../engine/fast/fast-matcher.ts';
-import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
-import { createRequirementsReader } from '../engine/fast/requirements.ts';
+
+import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
+import { tablesOf } from '../engine/prefilter/fast-matcher.ts';
+import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
+import { createRequirementsReader } from '../engine/prefilter/requirements.ts';
+import { type Catalog, createCatalog } from '../engine/rules/catalog.ts';
+import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { CatalogTask } from './tasks.ts';
 
 export interface CatalogQuestion extends CatalogTask {

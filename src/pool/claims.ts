@@ -11,18 +11,19 @@
  * All is handed out by turns of workspaces (run-queue.ts), and little is kept: what has waited here for
  * a second goes back, so that the next claim may choose among all that is due.
  */
-import { ClaimTurns } from '../db/claim-turns.ts';
+
 import type { Database } from '../db/database.ts';
+import { readWorkspaceSettings } from '../db/findings/rule-settings.ts';
+import { ClaimTurns } from '../db/runs/claim-turns.ts';
 import {
   type ClaimedRun,
   claimRuns,
   giveBackRuns,
   giveUpRuns,
   releaseRun,
-} from '../db/evaluation-queue.ts';
-import { readWorkspaceSettings } from '../db/rule-settings.ts';
-import type { RunTimes } from '../db/run-times.ts';
-import { applySessionMarks } from '../db/session-runs.ts';
+} from '../db/runs/evaluation-queue.ts';
+import type { RunTimes } from '../db/runs/run-times.ts';
+import { applySessionMarks } from '../db/runs/session-runs.ts';
 import type { Rule, Snapshot } from '../model.ts';
 import type { Events } from '../observe/events.ts';
 import { ruleSetOf } from './rule-set.ts';

@@ -10,14 +10,15 @@
  * A run that a quick task cannot finish soon becomes a long one; a long run that has used up its
  * CPU time is stored with its findings so far.
  */
-import { completeRuns, type Evaluation } from '../db/complete-runs.ts';
+
 import { type Database, ping } from '../db/database.ts';
-import type { ClaimedRun } from '../db/evaluation-queue.ts';
 import { isOutage } from '../db/outage.ts';
-import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/steps.ts';
+import { completeRuns, type Evaluation } from '../db/runs/complete-runs.ts';
+import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
+import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/runs/steps.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
-import type { Matcher } from '../engine/matcher.ts';
-import { runFactsOf } from '../engine/run-facts.ts';
+import type { Matcher } from '../engine/matcher/matcher.ts';
+import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
 import { createFlow, type Flow, type Mutex } from './slice-scheduler.ts';

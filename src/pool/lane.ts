@@ -9,7 +9,7 @@
  * Runs that fail beside others are retried apart, so a run never loses an attempt because of
  * another.
  */
-import type { ClaimedRun } from '../db/evaluation-queue.ts';
+import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { Events } from '../observe/events.ts';
 import type { Claims } from './claims.ts';
 import { reasonOf } from './reason.ts';

@@ -11,8 +11,8 @@
  * lease when the database is away. Any number of processes may do this over one database.
  */
 import type { Database } from '../db/database.ts';
-import { renewLeases } from '../db/evaluation-queue.ts';
-import type { RunTimes } from '../db/run-times.ts';
+import { renewLeases } from '../db/runs/evaluation-queue.ts';
+import type { RunTimes } from '../db/runs/run-times.ts';
 import { type Rule, SEVERITIES, type Snapshot } from '../model.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
 import { Claims } from './claims.ts';

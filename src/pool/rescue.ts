@@ -9,11 +9,12 @@
  *
  * Does not change the run's state: it stays pending.
  */
-import { keepFindings } from '../db/complete-runs.ts';
+
 import type { Database } from '../db/database.ts';
-import type { ClaimedRun } from '../db/evaluation-queue.ts';
+import { keepFindings } from '../db/runs/complete-runs.ts';
+import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import { type Evaluation, RunEvaluation } from '../engine/evaluate.ts';
-import type { Matcher } from '../engine/matcher.ts';
+import type { Matcher } from '../engine/matcher/matcher.ts';
 import type { Step } from '../model.ts';
 import { createFlow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';

@@ -1,5 +1,5 @@
 /** A workspace's effective rule set in the form that crosses to a worker: a mask and its digest. */
-import { decide, ruleSetDigest } from '../engine/effective-set.ts';
+import { decide, ruleSetDigest } from '../engine/rules/effective-set.ts';
 import type { Rule, RuleSettings, Snapshot } from '../model.ts';
 import type { RuleSet } from './tasks.ts';
 

@@ -2,8 +2,8 @@
  * The messages between the pass and its workers. Plain data, passed between threads by structured
  * clone.
  */
-import type { ClaimedRun } from '../db/evaluation-queue.ts';
-import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
+import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
+import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model.ts';
 
 /**

@@ -7,7 +7,7 @@
  *
  * Not stored: after a restart of the process the step crashes one more thread.
  */
-import type { ClaimedRun } from '../db/evaluation-queue.ts';
+import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { EvaluateTask, TaskOutcome, Trail } from './tasks.ts';
 
 const NOWHERE = -1;

@@ -6,8 +6,8 @@ import { setPriority } from 'node:os';
 import { workerData } from 'piscina';
 
 import { createDatabase } from '../db/database.ts';
-import { createFastMatcher } from '../engine/fast/fast-matcher.ts';
-import { createPatternCompiler } from '../engine/pattern.ts';
+import { createPatternCompiler } from '../engine/matcher/pattern.ts';
+import { createFastMatcher } from '../engine/prefilter/fast-matcher.ts';
 import { evaluateTask, type Workshop } from './evaluate-task.ts';
 import { createFlow, Mutex, SliceScheduler } from './slice-scheduler.ts';
 import {

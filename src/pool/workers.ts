@@ -8,9 +8,8 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-
-import type { Catalog } from '../engine/catalog.ts';
-import type { PrefilterTables } from '../engine/fast/prefilter-tables.ts';
+import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
+import type { Catalog } from '../engine/rules/catalog.ts';
 import type { CatalogAnswer, CatalogQuestion } from './catalog-process.ts';
 import { inSharedMemory } from './shared-memory.ts';
 import {

@@ -20,12 +20,15 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
+  ingest: ['otlp', 'db', 'http', 'model', 'errors', 'time-limit'],
   http: ['otlp', 'observe', 'web', 'model', 'errors'],
   web: ['model', 'errors'],
   db: ['model', 'errors', 'observe'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
   observe: ['model'],
+  terminal: ['engine', 'errors'],
+  'time-limit': [],
 };
 
 /** Vendor → the only rooms that know it. */
@@ -44,10 +47,6 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   marked: ['web'],
 };
 
-/**
- * What the start-up may use of the command line's folder: how a failure is written, and in colour.
- */
-const CLI_FOR_MAIN = ['src/cli/paint.ts', 'src/cli/failure.ts'];
 /** Rooms that turn values into values: no clock, no process, no input or output. */
 const PURE_ROOMS = ['otlp', 'engine', 'web'];
 const IMPURE_GLOBALS = /(?<![.\w$#])(Date|performance|process)(?![\w$])/g;
@@ -56,7 +55,7 @@ const IMPURE_MODULES = new RegExp(
     'perf_hooks|timers)(/|$)',
 );
 /** The one pure-room file that reads files: the corpus has to come from somewhere. */
-const CORPUS_READER = 'src/engine/corpus.ts';
+const CORPUS_READER = 'src/engine/corpus/corpus.ts';
 
 interface SourceFile {
   /** from the repository's root, with slashes */
@@ -164,7 +163,7 @@ function roomFaults({ path }: SourceFile, specifier: string): string[] {
   const allowed = ROOMS[room];
   if (allowed === undefined) return [`${path} is in no room`];
   const isMain = path === 'src/main.ts' || path.startsWith('src/main/');
-  if (isMain && target.startsWith('src/cli') && !CLI_FOR_MAIN.includes(target)) {
+  if (isMain && target.startsWith('src/cli')) {
     return [`${path} may not import ${target}`];
   }
   const other = roomOf(target);
@@ -186,7 +185,7 @@ function environmentFaults({ path, text }: SourceFile): string[] {
   if (path === 'src/config.ts') return [];
   return [...codeOf(text).matchAll(/\bprocess\s*(?:\.\s*env\b|\[)(\.\w+|\[)?/g)]
     .filter(([, property]) => {
-      if (path === 'src/cli/paint.ts') return property !== '.NO_COLOR' && property !== '.TERM';
+      if (path === 'src/terminal/paint.ts') return property !== '.NO_COLOR' && property !== '.TERM';
       return roomOf(path) !== 'wiring' || property !== undefined;
     })
     .map(() => `${path} reads the environment`);
@@ -281,7 +280,7 @@ describe('the checker', () => {
     ['src/pool/x.ts', '../http/a.ts', 'src/http/a.ts'],
     ['src/http/x.ts', '../main/a.ts', 'src/main/a.ts'],
     ['src/http/x.ts', '../main.ts', 'src/main.ts'],
-    ['src/db/x.ts', '../cli/paint.ts', 'src/cli/paint.ts'],
+    ['src/db/x.ts', '../terminal/paint.ts', 'src/terminal/paint.ts'],
     ['src/main/x.ts', '../cli/table.ts', 'src/cli/table.ts'],
     ['src/main.ts', './cli.ts', 'src/cli.ts'],
   ])('%s may not import %s', (path, specifier, target) => {
@@ -291,7 +290,7 @@ describe('the checker', () => {
   });
 
   test.each([
-    ['src/main/x.ts', '../cli/paint.ts'],
+    ['src/main/x.ts', '../terminal/paint.ts'],
     ['src/main/x.ts', '../db/a.ts'],
     ['src/cli/x.ts', '../main/open-database.ts'],
     ['src/http/x.ts', '../otlp/a.ts'],
@@ -327,7 +326,7 @@ describe('the checker', () => {
     ['src/engine/x.ts', `import { readFileSync } from 'node:fs';`, 'node:fs'],
     ['src/engine/x.ts', `import { readFile } from 'node:fs/promises';`, 'node:fs/promises'],
     ['src/otlp/x.ts', `import net from 'node:net';`, 'node:net'],
-    ['src/engine/corpus.ts', `import net from 'node:net';`, 'node:net'],
+    ['src/engine/corpus/corpus.ts', `import net from 'node:net';`, 'node:net'],
   ])('%s must be pure: %s', (path, text, used) => {
     expect(faultsOfOne(path, text)).toEqual([`${path} must be pure but uses ${used}`]);
   });
@@ -342,7 +341,7 @@ describe('the checker', () => {
     ['src/db/x.ts', 'f(process.env);'],
     ['src/db/x.ts', `const level = process['env'];`],
     ['src/main/x.ts', 'const port = process.env.PORT;'],
-    ['src/cli/paint.ts', 'const level = process.env.LOG_LEVEL;'],
+    ['src/terminal/paint.ts', 'const level = process.env.LOG_LEVEL;'],
   ])('%s may not read the environment: %s', (path, text) => {
     expect(faultsOfOne(path, text)).toEqual([`${path} reads the environment`]);
   });
@@ -350,7 +349,7 @@ describe('the checker', () => {
   test.each([
     ['src/config.ts', 'const port = process.env.PORT;'],
     ['src/main/x.ts', 'const config = readConfig(process.env);'],
-    ['src/cli/paint.ts', 'const plain = process.env.NO_COLOR;'],
+    ['src/terminal/paint.ts', 'const plain = process.env.NO_COLOR;'],
     ['src/db/x.ts', 'process.kill(pid, 0);'],
   ])('%s may say %s', (path, text) => {
     expect(faultsOfOne(path, text)).toEqual([]);

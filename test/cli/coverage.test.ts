@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { coveragePage } from '../../src/cli/coverage.ts';
 import { standingOf, verdictOf } from '../../src/cli/verdict.ts';
-import { type Catalog, createCatalog } from '../../src/engine/catalog.ts';
-import { loadManifest, verifyCorpus } from '../../src/engine/corpus.ts';
-import { refusal } from '../../src/engine/effective-set.ts';
+import { loadManifest, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
+import { type Catalog, createCatalog } from '../../src/engine/rules/catalog.ts';
+import { refusal } from '../../src/engine/rules/effective-set.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

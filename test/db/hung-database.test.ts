@@ -3,12 +3,12 @@
  * did not answer counts as not stored.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { CopyWriter } from '../../src/db/copy-writer.ts';
 import { createDatabase, type Database, ping } from '../../src/db/database.ts';
-import type { EmbeddedDatabase } from '../../src/db/embedded.ts';
-import { type EncodedRequest, encodeRequest } from '../../src/db/encoded-request.ts';
+import type { EmbeddedDatabase } from '../../src/db/embedded/connect.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { ByteBudget } from '../../src/http/byte-budget.ts';
+import { CopyWriter } from '../../src/db/telemetry/copy-writer.ts';
+import { type EncodedRequest, encodeRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { ByteBudget } from '../../src/http/ingest/byte-budget.ts';
 import { type Lab, openLab } from '../support/embedded-lab.ts';
 import { freezeServer } from '../support/freeze-server.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../support/rows.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createMigrationsProbe, loadMigrations, migrate } from '../../src/db/migrate.ts';
-import { ensureDay } from '../../src/db/partitions.ts';
+import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 

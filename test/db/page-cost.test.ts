@@ -3,13 +3,12 @@
  * looks at a bounded number of rows however many there are. Plans and rows are asserted, never time.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-
-import { listAudit } from '../../src/db/audit.ts';
 import type { Database } from '../../src/db/database.ts';
-import { listFindings } from '../../src/db/findings-read.ts';
-import { DAY, HOUR, readOverview, WAITING, WAITING_MAX } from '../../src/db/overview.ts';
-import { findRun, LOOKED_AT_MAX, listRuns } from '../../src/db/runs-read.ts';
-import { createWorkspace } from '../../src/db/workspaces.ts';
+import { listFindings } from '../../src/db/findings/findings.ts';
+import { DAY, HOUR, readOverview, WAITING, WAITING_MAX } from '../../src/db/findings/overview.ts';
+import { listAudit } from '../../src/db/people/audit.ts';
+import { createWorkspace } from '../../src/db/people/workspaces.ts';
+import { findRun, LOOKED_AT_MAX, listRuns } from '../../src/db/runs/runs.ts';
 import type { FindingFilter, RunFilter } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';

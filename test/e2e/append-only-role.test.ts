@@ -5,10 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
-import { verifyAudit } from '../../src/db/audit.ts';
 import type { Database } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
+import { verifyAudit } from '../../src/db/people/audit.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { addPerson } from '../support/people.ts';
 import { startServer, type TestServer } from '../support/server.ts';

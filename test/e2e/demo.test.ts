@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { migrate } from '../../src/db/migrate.ts';
-import { createWorkspace } from '../../src/db/workspaces.ts';
+import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort, ROOT, startServer, type TestServer } from '../support/server.ts';
 import { openEyes } from './gateway.ts';

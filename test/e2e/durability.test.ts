@@ -5,8 +5,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { startEmbedded } from '../../src/db/embedded.ts';
-import { findServer } from '../../src/db/embedded-server.ts';
+import { startEmbedded } from '../../src/db/embedded/connect.ts';
+import { findServer } from '../../src/db/embedded/server.ts';
 import {
   createDataDirectory,
   type DataDirectory,

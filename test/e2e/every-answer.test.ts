@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { Route } from '../../src/http/router.ts';
+import type { Route } from '../../src/http/transport/router.ts';
 import { routesOf } from '../support/served-routes.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';

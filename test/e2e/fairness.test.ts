@@ -5,7 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { RUNS_MAX } from '../../src/db/run-delta.ts';
+import { RUNS_MAX } from '../../src/db/telemetry/run-delta.ts';
 import { head, openSocket, type RawSocket, statuses } from '../support/raw-socket.ts';
 import { hex16 } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
-import { revokeKey } from '../../src/db/keys.ts';
-import { addMember } from '../../src/db/memberships.ts';
-import { findWorkspace } from '../../src/db/workspaces.ts';
+import { revokeKey } from '../../src/db/people/keys.ts';
+import { addMember } from '../../src/db/people/memberships.ts';
+import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, read, request } from './gateway.ts';

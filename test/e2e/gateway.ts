@@ -7,8 +7,8 @@
 import { randomBytes } from 'node:crypto';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
-import { createKey } from '../../src/db/keys.ts';
-import { createWorkspace, findWorkspace } from '../../src/db/workspaces.ts';
+import { createKey } from '../../src/db/people/keys.ts';
+import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
 import { type KeyKind, RATE_LIMIT_DEFAULT } from '../../src/model.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startServer, type TestServer } from '../support/server.ts';

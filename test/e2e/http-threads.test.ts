@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createKey, revokeKey } from '../../src/db/keys.ts';
-import { findWorkspace } from '../../src/db/workspaces.ts';
-import { KEY_TTL_MS } from '../../src/http/authentication.ts';
+import { createKey, revokeKey } from '../../src/db/people/keys.ts';
+import { findWorkspace } from '../../src/db/people/workspaces.ts';
+import { KEY_TTL_MS } from '../../src/http/limits/authentication.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { openSocket } from '../support/raw-socket.ts';
 import { canStartRedis, startRedis } from '../support/redis.ts';

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { digestKey } from '../../src/db/keys.ts';
+import { digestKey } from '../../src/db/people/keys.ts';
 import { findFreePort } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {

@@ -7,7 +7,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { addMember } from '../../src/db/memberships.ts';
+import { addMember } from '../../src/db/people/memberships.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { waitFor } from '../support/wait-for.ts';

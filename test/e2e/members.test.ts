@@ -1,8 +1,7 @@
 /** Members and invitations of a running server: from the link to the first sign-in, and back out. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-
-import { lockLedger } from '../../src/db/audit.ts';
 import { inTransaction } from '../../src/db/database.ts';
+import { lockLedger } from '../../src/db/people/audit.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf } from './browser.ts';

@@ -7,15 +7,15 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { operationsOf } from '../../src/http/openapi.ts';
-import { TRACE_ID } from '../../src/http/openapi-bodies.ts';
+import { operationsOf } from '../../src/http/api/openapi/openapi.ts';
+import type { ApiSettings, Operation } from '../../src/http/api/openapi/operation.ts';
 import {
   FINDINGS_EXAMPLE_QUERY,
   RULES_EXAMPLE_QUERY,
   RUNS_EXAMPLE_QUERY,
-} from '../../src/http/openapi-examples.ts';
-import type { ApiSettings, Operation } from '../../src/http/openapi-operation.ts';
-import type { ApiDocument, ApiOperation } from '../../src/web/api-document.ts';
+} from '../../src/http/api/openapi/read-examples.ts';
+import { TRACE_ID } from '../../src/http/api/otlp/otlp-examples.ts';
+import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.ts';
 import { LOCAL, lint } from '../support/openapi-lint.ts';
 import { findFreePort } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';

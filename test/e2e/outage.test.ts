@@ -10,7 +10,7 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
 import {
   createDataDirectory,
   type DataDirectory,

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { setRedaction } from '../../src/db/workspaces.ts';
+import { setRedaction } from '../../src/db/people/workspaces.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {

@@ -1,7 +1,7 @@
 /** A signed-in person's requests are capped, and the answer tells whose ceiling it was. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { SESSION_LIMITS } from '../../src/http/session-limiter.ts';
+import { SESSION_LIMITS } from '../../src/http/limits/session-limiter.ts';
 import { addPerson } from '../support/people.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Answer, type Gateway, openGateway } from './gateway.ts';

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createDatabase } from '../../src/db/database.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { ensureDay } from '../../src/db/partitions.ts';
+import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import {

@@ -8,7 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { findServer } from '../../src/db/embedded-server.ts';
+import { findServer } from '../../src/db/embedded/server.ts';
 import { type Lab, openLab } from '../support/embedded-lab.ts';
 import { freezeServer } from '../support/freeze-server.ts';
 import {

@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { addMember } from '../../src/db/memberships.ts';
+import { addMember } from '../../src/db/people/memberships.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { Browser } from './browser.ts';
 import { type Answer, type Gateway, openGateway } from './gateway.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { evaluateRun, RunEvaluation } from '../../src/engine/evaluate.ts';
-import { createMatcher } from '../../src/engine/matcher.ts';
+import { createMatcher } from '../../src/engine/matcher/matcher.ts';
 import { log, operation, span } from './steps.ts';
 import { tinyRule } from './tiny-rules.ts';
 

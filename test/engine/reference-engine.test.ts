@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import { type AgentEvent, ATREngine, type ATRRule } from 'agent-threat-rules';
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createCatalog } from '../../src/engine/catalog.ts';
-import { loadManifest, type VerifiedCorpus, verifyCorpus } from '../../src/engine/corpus.ts';
-import { type OwnCase, parseRuleFile } from '../../src/engine/rule-file.ts';
+import { loadManifest, type VerifiedCorpus, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
+import { type OwnCase, parseRuleFile } from '../../src/engine/corpus/rule-file.ts';
+import { createCatalog } from '../../src/engine/rules/catalog.ts';
 import type { JsonValue, Rule } from '../../src/model.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

@@ -2,10 +2,11 @@
  * Builds rules for tests the way the service does: from YAML through parse, classify and own
  * examples. The rules are made up here; no corpus file is used.
  */
-import { classify } from '../../src/engine/classify.ts';
-import { tryOwnExamples } from '../../src/engine/own-examples.ts';
-import { createPatternCompiler } from '../../src/engine/pattern.ts';
-import { parseRuleFile } from '../../src/engine/rule-file.ts';
+
+import { parseRuleFile } from '../../src/engine/corpus/rule-file.ts';
+import { createPatternCompiler } from '../../src/engine/matcher/pattern.ts';
+import { classify } from '../../src/engine/rules/classify.ts';
+import { tryOwnExamples } from '../../src/engine/rules/own-examples.ts';
 import type { Rule } from '../../src/model.ts';
 
 export interface TinyRule {

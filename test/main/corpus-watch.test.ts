@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { buildManifest, CorpusError, toManifestText } from '../../src/engine/corpus.ts';
+import { buildManifest, CorpusError, toManifestText } from '../../src/engine/corpus/corpus.ts';
 import { watchCorpus } from '../../src/main/corpus-watch.ts';
 import { waitFor } from '../support/wait-for.ts';
 

@@ -1,7 +1,7 @@
 /** Decodes a body the fast way and the plain way and holds the one against the other. */
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
-import { LogRuns } from '../../src/db/log-runs.ts';
+import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import {
   decodePlainly,
   decodeRequest,
@@ -9,7 +9,7 @@ import {
   type ReadyResult,
   type RequestContext,
   scanOrNull,
-} from '../../src/main/request-decoder.ts';
+} from '../../src/ingest/request-decoder.ts';
 import type { Signal } from '../../src/model.ts';
 import { NOON_MS } from '../support/rows.ts';
 

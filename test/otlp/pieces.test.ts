@@ -1,12 +1,12 @@
 /** Decoding piece by piece: how large the pieces are, and that two bodies are never scanned at a time. */
 import { afterEach, describe, expect, test } from 'vitest';
-import { LogRuns } from '../../src/db/log-runs.ts';
+import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import {
   decodeInPieces,
   decodeRequest,
   PLAIN_BYTES_MAX,
   type ReadyResult,
-} from '../../src/main/request-decoder.ts';
+} from '../../src/ingest/request-decoder.ts';
 import type { Signal } from '../../src/model.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 import { holdsTooManyStructures } from '../../src/otlp/structure-count.ts';

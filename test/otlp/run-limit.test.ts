@@ -3,9 +3,9 @@
  * that the transaction locks or looks up, and a small compressed body can contain half a million.
  */
 import { expect, test } from 'vitest';
-import { CONTENTS_MAX } from '../../src/db/encoded-request.ts';
-import { RUNS_MAX } from '../../src/db/run-delta.ts';
-import { decodeInPieces, decodePlainly, scanOrNull } from '../../src/main/request-decoder.ts';
+import { CONTENTS_MAX } from '../../src/db/telemetry/encoded-request.ts';
+import { RUNS_MAX } from '../../src/db/telemetry/run-delta.ts';
+import { decodeInPieces, decodePlainly, scanOrNull } from '../../src/ingest/request-decoder.ts';
 import type { JsonObject, Signal } from '../../src/model.ts';
 import { hex8, hex16 } from '../support/rows.ts';
 import { logsBody, SPAN_ID, TRACE_ID, toBody, tracesBody } from './bodies.ts';

@@ -3,7 +3,7 @@
  * scans, and must not miss any.
  */
 import { expect, test, vi } from 'vitest';
-import { decodeRequest, scanOrNull } from '../../src/main/request-decoder.ts';
+import { decodeRequest, scanOrNull } from '../../src/ingest/request-decoder.ts';
 import { STRUCTURES_MAX } from '../../src/otlp/structure-count.ts';
 import { freshContext } from './both-ways.ts';
 

@@ -3,10 +3,9 @@
  * every run that was claimed, and how it stops.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-
-import { completeRuns } from '../../src/db/complete-runs.ts';
 import type { Database } from '../../src/db/database.ts';
-import type { ClaimedRun } from '../../src/db/evaluation-queue.ts';
+import { completeRuns } from '../../src/db/runs/complete-runs.ts';
+import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
 import type { Severity } from '../../src/model.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
 import { BATCH_RUNS_MAX } from '../../src/pool/claims.ts';

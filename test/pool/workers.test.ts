@@ -3,12 +3,12 @@
  * a worker answers.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { KnownContents, storeBatch } from '../../src/db/copy-transaction.ts';
-import { ATTEMPTS_MAX } from '../../src/db/due-runs.ts';
-import { encodeRequest } from '../../src/db/encoded-request.ts';
-import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/evaluation-queue.ts';
-import { ensureDay } from '../../src/db/partitions.ts';
-import { tablesOf } from '../../src/engine/fast/fast-matcher.ts';
+import { ATTEMPTS_MAX } from '../../src/db/runs/due-runs.ts';
+import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/runs/evaluation-queue.ts';
+import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import { encodeRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { ensureDay } from '../../src/db/telemetry/partitions.ts';
+import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { DecodedRequest, Rule } from '../../src/model.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';

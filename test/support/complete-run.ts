@@ -1,6 +1,7 @@
 /** Stores one evaluated run, as the pass stores many. */
-import { completeRuns, type Evaluation } from '../../src/db/complete-runs.ts';
+
 import type { Queryable } from '../../src/db/database.ts';
+import { completeRuns, type Evaluation } from '../../src/db/runs/complete-runs.ts';
 import type { Severity } from '../../src/model.ts';
 
 /** @returns the severities of its findings; null when the run went to somebody else */

@@ -1,7 +1,7 @@
 /** A worker that takes and gives back 7 bytes of a shared count, and tells what it saw. */
 import { parentPort, workerData } from 'node:worker_threads';
 
-import { SharedByteCount } from '../../dist/main/shared-byte-count.js';
+import { SharedByteCount } from '../../dist/main/acceptors/shared-byte-count.js';
 
 const { memory, turns, limit } = workerData;
 const count = new SharedByteCount(memory);

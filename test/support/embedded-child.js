@@ -1,9 +1,9 @@
 /**
  * A process that starts the embedded database of the folder it is given, says so in one line of
- * JSON, and stops it once its standard input ends. Run by test/db/embedded.test.ts; handles no
+ * JSON, and stops it once its standard input ends. Run by test/db/embedded/connect.test.ts; handles no
  * signals, so that a test can kill it.
  */
-import { startEmbedded } from '../../dist/db/embedded.js';
+import { startEmbedded } from '../../dist/db/embedded/connect.js';
 import { OperatorError } from '../../dist/errors.js';
 
 const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);

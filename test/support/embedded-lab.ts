@@ -11,9 +11,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded.ts';
-import { processIdentity } from '../../src/db/embedded-process.ts';
-import { findServer, stopServer } from '../../src/db/embedded-server.ts';
+import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
+import { processIdentity } from '../../src/db/embedded/process.ts';
+import { findServer, stopServer } from '../../src/db/embedded/server.ts';
 
 const CHILD = fileURLToPath(new URL('./embedded-child.js', import.meta.url));
 

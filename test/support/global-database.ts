@@ -10,12 +10,12 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startEmbedded } from '../../src/db/embedded.ts';
-import { ensureCluster, readPassword } from '../../src/db/embedded-cluster.ts';
-import { clusterOf, preparePlace } from '../../src/db/embedded-place.ts';
-import { processIdentity } from '../../src/db/embedded-process.ts';
-import { runAlone } from '../../src/db/embedded-roles.ts';
-import { stopServer } from '../../src/db/embedded-server.ts';
+import { ensureCluster, readPassword } from '../../src/db/embedded/cluster.ts';
+import { startEmbedded } from '../../src/db/embedded/connect.ts';
+import { clusterOf, preparePlace } from '../../src/db/embedded/place.ts';
+import { processIdentity } from '../../src/db/embedded/process.ts';
+import { runAlone } from '../../src/db/embedded/roles.ts';
+import { stopServer } from '../../src/db/embedded/server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {

@@ -12,9 +12,9 @@ import {
   type Place,
   passwordFileOf,
   preparePlace,
-} from '../../src/db/embedded-place.ts';
-import { asAccount, CHILD_ENVIRONMENT, runProgram } from '../../src/db/embedded-process.ts';
-import { findServer, stopServer } from '../../src/db/embedded-server.ts';
+} from '../../src/db/embedded/place.ts';
+import { asAccount, CHILD_ENVIRONMENT, runProgram } from '../../src/db/embedded/process.ts';
+import { findServer, stopServer } from '../../src/db/embedded/server.ts';
 import { ask } from './embedded-lab.ts';
 import { findFreePort } from './server.ts';
 import { waitFor } from './wait-for.ts';

@@ -1,9 +1,9 @@
 /** People in a database, made by the project's own functions: accounts, memberships, sessions. */
 import type { Database } from '../../src/db/database.ts';
-import { addMember } from '../../src/db/memberships.ts';
-import { hashPassword } from '../../src/db/passwords.ts';
-import { createSession } from '../../src/db/sessions.ts';
-import { createUser, findAccount } from '../../src/db/users.ts';
+import { addMember } from '../../src/db/people/memberships.ts';
+import { hashPassword } from '../../src/db/people/passwords.ts';
+import { createSession } from '../../src/db/people/sessions.ts';
+import { createUser, findAccount } from '../../src/db/people/users.ts';
 import type { Role } from '../../src/model.ts';
 
 export interface Person {

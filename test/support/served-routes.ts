@@ -1,9 +1,9 @@
 /** The listeners and routes as the server opens them; their handlers are not to be called. */
 import { readConfig } from '../../src/config.ts';
-import { decide, supportCounts } from '../../src/engine/effective-set.ts';
-import { createApiDocument } from '../../src/http/openapi.ts';
-import type { Route } from '../../src/http/router.ts';
-import type { ListenerSettings } from '../../src/http/server.ts';
+import { decide, supportCounts } from '../../src/engine/rules/effective-set.ts';
+import { createApiDocument } from '../../src/http/api/openapi/openapi.ts';
+import type { Route } from '../../src/http/transport/router.ts';
+import type { ListenerSettings } from '../../src/http/transport/server.ts';
 import { loadDocumentation, pageAssets } from '../../src/main/documents.ts';
 import { adminListener, publicListeners, type SiteDependencies } from '../../src/main/sites.ts';
 

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { stopServer } from '../../src/db/embedded-server.ts';
+import { stopServer } from '../../src/db/embedded/server.ts';
 import { waitFor } from './wait-for.ts';
 
 /** the folder of the checkout */

@@ -10,7 +10,7 @@ import type { Page } from 'playwright-core';
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
 import { createDatabase } from '../../src/db/database.ts';
-import { startEmbedded } from '../../src/db/embedded.ts';
+import { startEmbedded } from '../../src/db/embedded/connect.ts';
 import { openBrowser } from './chromium.ts';
 import { startServer } from './server.ts';
 import { waitFor } from './wait-for.ts';

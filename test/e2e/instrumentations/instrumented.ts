@@ -12,8 +12,8 @@ import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { expect } from 'vitest';
 
-import { readSteps } from '../../../src/db/steps.ts';
-import { extractSurfaces } from '../../../src/engine/surfaces/extract.ts';
+import { readSteps } from '../../../src/db/runs/steps.ts';
+import { extractSurfaces } from '../../../src/engine/surfaces/reader/extract.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type Gateway, openGateway, read } from '../gateway.ts';
 

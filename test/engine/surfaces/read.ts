@@ -1,5 +1,5 @@
 /** What the tests of conventions say of a step: its texts as `surface: text`, and events on it. */
-import { extractSurfaces } from '../../../src/engine/surfaces/extract.ts';
+import { extractSurfaces } from '../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../src/model.ts';
 
 /** The texts of steps, in telling order. */

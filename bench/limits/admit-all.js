@@ -1,0 +1,15 @@
+/** Stands in for `dist/http/limits/minute-counts.js` in a server that must not count (limiter-off.mjs). */
+export const createMinuteCounts = () => {
+  process.stderr.write('this server counts no requests\n');
+  return {
+    consume: async () => ({ admitted: true }),
+    ping: null,
+    close: async () => {},
+  };
+};
+
+function ofThreads() {
+  throw new Error('a server that counts nothing has one thread: unset HTTP_THREADS');
+}
+
+export { ofThreads as createExactCounts, ofThreads as createLocalCounts };

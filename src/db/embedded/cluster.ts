@@ -1,0 +1,205 @@
+/**
+ * The database cluster on disk, while no server runs on it: making it, its password, its version,
+ * and the settings every server is started with.
+ *
+ * The password is never on a command line and never in a message.
+ */
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { totalmem } from 'node:os';
+import { join } from 'node:path';
+import { OperatorError } from '../../errors.ts';
+import { type Address, addressSettings } from './address.ts';
+import { uidOf } from './folder.ts';
+import { clusterOf, type Place, passwordFileOf } from './place.ts';
+import { errorCode, oneLine, runProgram } from './process.ts';
+import { createRoleAndDatabase, SETUP_ROLE } from './roles.ts';
+
+const INITDB_TIMEOUT_MS = 180_000;
+const DRAFT_PREFIX = 'cluster.new.';
+const MIB = 1024 * 1024;
+
+/**
+ * Makes the cluster unless it is there, by a rename at the end: an initdb that was interrupted
+ * leaves nothing that could be taken for a database. Only the owner of the home may call this.
+ *
+ * @returns true when it was made now
+ * @throws OperatorError when initdb fails, with what it said; or when the cluster that is there
+ *   was made by another major version, or is none
+ */
+export async function ensureCluster(place: Place): Promise<boolean> {
+  const cluster = clusterOf(place.home);
+  const version = await readIfThere(join(cluster, 'PG_VERSION'));
+  if (version !== null) {
+    requireVersion(place, version.trim());
+    return false;
+  }
+  if ((await uidOf(cluster)) !== null) {
+    throw new OperatorError(
+      `${cluster} has no PG_VERSION and is no database: restore it from a backup, or move it away`,
+    );
+  }
+  await removeDrafts(place.home);
+  const draft = join(place.home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`);
+  await mkdir(draft, { mode: 0o700 });
+  if (place.account !== null) await chown(draft, place.account.uid, place.account.gid);
+  await initialise(place, draft);
+  // The password must be on the disk before the database that nothing else opens.
+  await syncFolder(place.home);
+  await rename(draft, cluster);
+  await syncFolder(place.home);
+  return true;
+}
+
+/** An initdb outlives a killed parent for a second: it loses its folder and fails; ours is new. */
+async function removeDrafts(home: string): Promise<void> {
+  for (const name of await readdir(home)) {
+    if (!name.startsWith(DRAFT_PREFIX)) continue;
+    await rm(join(home, name), { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  }
+}
+
+function requireVersion(place: Place, found: string): void {
+  if (found === String(place.runtime.major)) return;
+  throw new OperatorError(
+    `the data in ${place.home} is of PostgreSQL ${found}, this is PostgreSQL ` +
+      `${place.runtime.major}: dump it with the Sluice version that wrote it and load it into an ` +
+      'empty DATA_DIR, or set DATABASE_URL to a server of that version',
+  );
+}
+
+async function initialise(place: Place, draft: string): Promise<void> {
+  const passwordFile = passwordFileOf(place.home);
+  await writePrivately(passwordFile, randomBytes(32).toString('base64url'));
+  const { account } = place;
+  // initdb reads the file as the account; afterwards it is ours again, so that only we read it.
+  if (account !== null) await chown(passwordFile, account.uid, account.gid);
+  const run = await runProgram(
+    place.runtime.initdb,
+    // C.UTF-8 of the builtin provider: byte order, and the same whatever libc the next image has.
+    ['-D', draft, '-U', SETUP_ROLE, `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
+      .concat(['--encoding=UTF8', '--locale=C'])
+      .concat(['--locale-provider=builtin', '--builtin-locale=C.UTF-8']),
+    { account, timeoutMs: INITDB_TIMEOUT_MS },
+  );
+  if (account !== null) await chown(passwordFile, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
+  if (run.code !== 0) {
+    await removeDrafts(place.home);
+    throw new OperatorError(`initdb failed in ${place.home}: ${initdbReason(run.output)}`);
+  }
+  await createRoleAndDatabase(place, draft, await readPassword(place.home));
+}
+
+/** initdb narrates; what went wrong stands on the lines that name a severity. */
+function initdbReason(output: string): string {
+  const lines = output.split('\n').filter((line) => /(?:error|FATAL|PANIC|hint):/i.test(line));
+  return oneLine((lines.length === 0 ? output.split('\n').slice(-3) : lines).join('\n'));
+}
+
+/**
+ * The role's password.
+ *
+ * @throws OperatorError when we may not read it, or it is gone
+ */
+export async function readPassword(home: string): Promise<string> {
+  const path = passwordFileOf(home);
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (cause) {
+    const why = errorCode(cause) ?? String(cause);
+    throw new OperatorError(
+      `cannot read the embedded database's password in ${path} (${why}); ` +
+        'run this as the user that runs Sluice',
+      { cause },
+    );
+  }
+}
+
+async function writePrivately(path: string, text: string): Promise<void> {
+  await rm(path, { force: true });
+  const file = await open(path, 'wx', 0o600);
+  try {
+    await file.writeFile(`${text}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/**
+ * Every setting the server is started with, as arguments: the command line wins over all files, so
+ * nothing in the cluster can open a socket, switch durability off or write customers' text to the
+ * log.
+ *
+ * @param address where it listens, and nowhere else
+ * @param connectionsMax connections of all its users together
+ */
+export function serverArguments(address: Address, connectionsMax: number): string[] {
+  const settings = {
+    ...addressSettings(address),
+    max_connections: String(connectionsMax),
+    shared_buffers: `${sharedBuffersMib()}MB`,
+    ...SETTINGS,
+  };
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+const SETTINGS = {
+  timezone: 'UTC',
+  // A program of another user can connect to the port, and keeps a place for as long.
+  authentication_timeout: '10s',
+
+  // 200 means committed.
+  fsync: 'on',
+  full_page_writes: 'on',
+  synchronous_commit: 'on',
+
+  // Ingest writes steadily: few checkpoints, far apart. These binaries compress with pglz only,
+  // whose time would be taken from COPY.
+  max_wal_size: '4GB',
+  checkpoint_timeout: '15min',
+  wal_compression: 'off',
+  // A new segment of 16 MB that is first filled with zeros holds up every commit, several times a
+  // second at full rate (decision 0012): they are not filled, and a gigabyte of them is kept.
+  wal_init_zero: 'off',
+  min_wal_size: '1GB',
+  jit: 'off',
+
+  // Messages of level ERROR quote rows ("invalid input syntax for type integer: …") and reach the
+  // client anyway; `log` ranks above them. Details and statements quote rows as well.
+  logging_collector: 'off',
+  log_destination: 'stderr',
+  log_min_messages: 'log',
+  log_min_error_statement: 'panic',
+  log_error_verbosity: 'terse',
+  log_statement: 'none',
+  log_min_duration_statement: '-1',
+  log_timezone: 'UTC',
+  lc_messages: 'C',
+} as const;
+
+/** A quarter of the memory this process may use, between 128 and 1024 MiB. */
+function sharedBuffersMib(): number {
+  const limit = process.constrainedMemory();
+  // Without a control group the limit is 0, or a number beyond all memory.
+  const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();
+  return Math.min(1024, Math.max(128, Math.floor(memory / 4 / MIB)));
+}

@@ -1,0 +1,89 @@
+/**
+ * Folders of the embedded server's own.
+ *
+ * Never changes the mode of a folder that this user does not own, and never uses one: its owner
+ * could put other programs, another password or another server in the place of ours.
+ */
+import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
+import { OperatorError } from '../../errors.ts';
+import { errorCode } from './process.ts';
+
+/**
+ * Makes `path` (its parent exists) and gives it exactly `mode`, whatever the umask. Also when it is
+ * there already: another process may be between making it and setting its mode.
+ *
+ * @returns true when it was made now
+ * @throws OperatorError when it cannot be made or entered, or is there and another user's
+ */
+export async function makeOwnFolder(path: string, mode: number): Promise<boolean> {
+  const isNew = (await uidOf(path)) === null;
+  try {
+    await mkdir(path, { recursive: true, mode });
+    await requireOwn(path);
+    const { mode: actual } = await stat(path);
+    if ((actual & 0o777) !== mode) await chmod(path, mode);
+  } catch (error) {
+    throw error instanceof OperatorError ? error : unusableFolder(path, error);
+  }
+  return isNew;
+}
+
+/**
+ * Checks that `path`, and what it leads to when it is a symbolic link, is this user's.
+ *
+ * @throws OperatorError when it is another user's
+ */
+export async function requireOwn(path: string): Promise<void> {
+  const own = process.getuid?.();
+  for (const { uid } of [await lstat(path), await stat(path)]) {
+    if (own === undefined || uid === own) continue;
+    throw new OperatorError(
+      `${path} belongs to uid ${uid}, and Sluice runs as uid ${own}: start Sluice as that user, remove ` +
+        'the folder if it holds nothing, or set another DATA_DIR',
+    );
+  }
+}
+
+/**
+ * Makes the folder the operator asked for, with the mode the operator's umask gives.
+ *
+ * @throws OperatorError when it cannot be made
+ */
+export async function makeAskedFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw unusableFolder(path, error);
+  }
+}
+
+/**
+ * The owner of `path`; null when there is nothing.
+ *
+ * @throws OperatorError when we may not look
+ */
+export async function uidOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).uid;
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return null;
+    throw unusableFolder(path, error);
+  }
+}
+
+/** One line for the operator about a folder that the database cannot use. */
+export function unusableFolder(path: string, cause: unknown): OperatorError {
+  const why = errorCode(cause) ?? String(cause);
+  const hint = HINTS[why] ?? 'set DATA_DIR to another folder';
+  return new OperatorError(`cannot use ${path} for the database (${why}): ${hint}`, { cause });
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  EACCES: 'run as the user that owns it, or set DATA_DIR to a folder this user can write',
+  EPERM: 'run as the user that owns it, or set DATA_DIR to a folder this user can write',
+  // What Node reports of a recursive mkdir on a read-only file system.
+  ENOENT: 'its parent folder is missing or cannot be written; set DATA_DIR to another folder',
+  EROFS: 'the file system is read-only; set DATA_DIR to a folder that can be written',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is used up',
+};

@@ -1,0 +1,133 @@
+/**
+ * Starting a server on a cluster: address, process, and waiting until it accepts logins.
+ *
+ * Only the owner of the home may launch. Never leaves a server behind that it gave up on.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { stat, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OperatorError } from '../../errors.ts';
+import {
+  chooseAddress,
+  noteAddress,
+  otherAddress,
+  prepareAddress,
+  removeSocket,
+} from './address.ts';
+import { serverArguments } from './cluster.ts';
+import { openServerLog, serverLogTail } from './log.ts';
+import { clusterOf, type Place } from './place.ts';
+import { asAccount, CHILD_ENVIRONMENT, processIdentity } from './process.ts';
+import {
+  findServer,
+  POLL_MS,
+  readPidFile,
+  type Server,
+  START_TIMEOUT_MS,
+  settledServer,
+  stopServer,
+} from './server.ts';
+
+const PORT_ATTEMPTS = 5;
+/** How long the remains of a killed server or a killed Sluice may stand in the way. */
+const LINGER_TIMEOUT_MS = 30_000;
+const LINGER_POLL_MS = 200;
+/** Its children hold the shared memory; a server that was just spawned holds the file. */
+const LINGERING = /pre-existing shared memory block|lock file "postmaster\.pid"/;
+/** Between creating postmaster.pid and writing to it a server takes microseconds. */
+const EMPTY_PID_FILE_AGE_MS = 2000;
+
+/**
+ * Starts a server on the cluster of `place` and waits until it accepts logins. A server that turns
+ * out to be running after all (its owner was killed in the act of starting it) is taken as it is.
+ *
+ * @param connectionsMax most connections it will take
+ * @throws OperatorError with the last lines of its log when it does not come up
+ */
+export async function launchServer(place: Place, connectionsMax: number): Promise<Server> {
+  const lingerDeadline = Date.now() + LINGER_TIMEOUT_MS;
+  let address = await chooseAddress(place.home);
+  let portAttempts = 1;
+  for (;;) {
+    await removeRecycledPidFile(place.home);
+    await prepareAddress(address, place);
+    const launch = await spawnServer(place, serverArguments(address, connectionsMax));
+    const server = await awaitLaunch(place.home, launch.pid);
+    if (server !== null) {
+      await noteAddress(place.home, server.address);
+      return server;
+    }
+    const other = await settledServer(place.home);
+    if (other !== null) return other;
+    const said = await serverLogTail(place.home, launch.logStart);
+    if (portAttempts < PORT_ATTEMPTS && /could not create any TCP\/IP sockets/.test(said)) {
+      address = await otherAddress(address);
+      portAttempts += 1;
+    } else if (Date.now() < lingerDeadline && LINGERING.test(said)) {
+      await sleep(LINGER_POLL_MS);
+    } else {
+      throw new OperatorError(`PostgreSQL in ${place.home} did not start: ${said}`);
+    }
+  }
+}
+
+/**
+ * A session of its own: Ctrl-C in our terminal must not reach the server before we have drained,
+ * and it may outlive us. Its output goes to a file, never to a pipe that dies with us.
+ */
+async function spawnServer(
+  place: Place,
+  settings: readonly string[],
+): Promise<{ pid: number; logStart: number }> {
+  const { file, start } = await openServerLog(place.home);
+  try {
+    const child = spawn(place.runtime.postgres, ['-D', clusterOf(place.home), ...settings], {
+      ...asAccount(place.account),
+      cwd: '/',
+      env: CHILD_ENVIRONMENT,
+      detached: true,
+      stdio: ['ignore', file.fd, file.fd],
+    });
+    await once(child, 'spawn');
+    child.unref();
+    if (child.pid === undefined) throw new Error('a process was spawned without a pid');
+    return { pid: child.pid, logStart: start };
+  } finally {
+    await file.close();
+  }
+}
+
+/** The server once it is ready; null when its process ended before. */
+async function awaitLaunch(home: string, pid: number): Promise<Server | null> {
+  const deadline = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const server = await findServer(home);
+    if (server?.pid === pid && server.status === 'ready') return server;
+    if ((await processIdentity(pid)) === null) return null;
+    if (Date.now() > deadline) {
+      await stopServer(home);
+      const said = await serverLogTail(home, 0);
+      throw new OperatorError(
+        `PostgreSQL in ${home} was not ready after ${START_TIMEOUT_MS / 1000} s: ${said}`,
+      );
+    }
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * A killed server leaves postmaster.pid behind. PostgreSQL itself clears it away when the pid is
+ * dead, but refuses when another of the account's programs has got the number since. Its own check
+ * for left-over children does not need the file (shared memory is found by the cluster's inode).
+ */
+async function removeRecycledPidFile(home: string): Promise<void> {
+  const lines = await readPidFile(home);
+  if (lines === null || (await findServer(home)) !== null) return;
+  const path = join(clusterOf(home), 'postmaster.pid');
+  const ageMs = Date.now() - (await stat(path)).mtimeMs;
+  if (lines[0] === '' && ageMs < EMPTY_PID_FILE_AGE_MS) return;
+  await unlink(path);
+  await removeSocket(home);
+}

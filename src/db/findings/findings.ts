@@ -1,0 +1,242 @@
+/**
+ * Reading findings: the list, newest first; one by its id; and for the export, which never has their
+ * excerpts, all from a place on, oldest first.
+ */
+import type { Finding, FindingFilter, Hex16, Int64, PageCursor } from '../../model.ts';
+import type { Database } from '../database.ts';
+
+/** A finding without the text of customers: what may leave through the export. */
+export type FindingFacts = Omit<Finding, 'excerpt'>;
+
+/** Between these, both exclusive; null is from the first one on. */
+export interface ExportRange {
+  readonly after: PageCursor | null;
+  /** microseconds since 1970 */
+  readonly before: Int64;
+}
+
+/**
+ * Longer than a transaction takes from reading its clock to being seen in `pg_stat_activity`, with a
+ * machine that has no time for it.
+ */
+const UNSEEN_SECONDS = 5;
+/** Names of steps are their senders' and of any length; a page of the export must not be. */
+const STEP_NAME_CHARS = 256;
+
+const AT_MICROS = '(extract(epoch FROM f.created_at) * 1000000)::bigint AS "atMicros"';
+const FACTS = `
+  f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
+  f.rule_version AS "ruleVersion", f.rule_status AS "ruleStatus", f.severity, f.category,
+  f.subcategory, f.corpus_version AS "corpusVersion", f.description,
+  f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
+  f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
+  f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
+/**
+ * The step's name contains matched text; for findings before migration 10, known only for tool
+ * names.
+ */
+export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
+const COLUMNS = `${FACTS},
+  CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",
+  CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
+const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
+
+/** `$1` to `$8` are `matchValues`. */
+const MATCHES = `
+        f.workspace_id = $1
+        AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
+        AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
+        AND ($6::timestamptz IS NULL OR f.created_at >= $6)
+        AND ($7::timestamptz IS NULL OR f.created_at < $7)
+        AND ($8::text[] IS NULL OR f.rule_id = ANY ($8))`;
+
+function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
+  return [
+    workspaceId,
+    filter.severity ?? null,
+    filter.category ?? null,
+    filter.ruleId ?? null,
+    filter.runId ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    filter.ruleIds ?? null,
+  ];
+}
+
+const moment = (micros: string): string =>
+  `'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond'`;
+
+const AFTER_CURSOR = `($9::bigint IS NULL
+        OR (f.created_at, f.id) < (${moment('$9')}, $10::uuid))`;
+
+interface Place {
+  readonly id: Hex16;
+  readonly atMicros: string;
+}
+
+/** A page out of one row more than it holds. */
+function toPage<Row extends Place>(
+  rows: readonly Row[],
+  limit: number,
+): { findings: Row[]; next: PageCursor | null } {
+  const findings = rows.slice(0, limit);
+  const last = rows.length > limit ? findings.at(-1) : undefined;
+  return {
+    findings,
+    next: last === undefined ? null : { atMicros: last.atMicros, id: last.id },
+  };
+}
+
+/**
+ * The newest places of each kind that fits, merged. A kind is a severity, category and rule; there
+ * are about as many as rules ever found something. Each next kind, and each kind's newest, is one
+ * look into `findings_by_kind`, so a filter that fits a few of very many findings costs what any
+ * other does. `$1` to `$11` are as in `listFindings`.
+ */
+const PLACES_BY_KIND = `
+  WITH RECURSIVE kind AS (
+    (SELECT severity, category, rule_id FROM findings WHERE workspace_id = $1
+      ORDER BY severity, category, rule_id LIMIT 1)
+    UNION ALL
+    SELECT next.* FROM kind CROSS JOIN LATERAL (
+      SELECT severity, category, rule_id FROM findings
+       WHERE workspace_id = $1
+         AND (severity, category, rule_id) > (kind.severity, kind.category, kind.rule_id)
+       ORDER BY severity, category, rule_id LIMIT 1
+    ) AS next
+  )
+  SELECT place.created_at, place.id
+    FROM kind CROSS JOIN LATERAL (
+      SELECT created_at, id FROM findings f
+       WHERE workspace_id = $1 AND severity = kind.severity AND category = kind.category
+         AND rule_id = kind.rule_id AND ($5::uuid IS NULL OR run_id = $5)
+         AND ($6::timestamptz IS NULL OR created_at >= $6)
+         AND ($7::timestamptz IS NULL OR created_at < $7)
+         AND ${AFTER_CURSOR}
+       ORDER BY created_at DESC, id DESC LIMIT $11
+    ) AS place
+   WHERE ($2::text IS NULL OR severity = $2) AND ($3::text IS NULL OR category = $3)
+     AND ($4::text IS NULL OR rule_id = $4) AND ($8::text[] IS NULL OR rule_id = ANY ($8))
+   ORDER BY place.created_at DESC, place.id DESC LIMIT $11`;
+
+const LIST_BY_KIND = `
+  SELECT ${COLUMNS} FROM (${PLACES_BY_KIND}) AS place
+    JOIN findings f ON f.workspace_id = $1 AND f.id = place.id
+    JOIN workspaces w ON w.id = f.workspace_id
+   ORDER BY f.created_at DESC, f.id DESC`;
+
+const LIST_BY_TIME = `
+  SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${MATCHES} AND ${AFTER_CURSOR}
+   ORDER BY f.created_at DESC, f.id DESC LIMIT $11`;
+
+/** A run has at most one finding per rule: its own index finds them. */
+function listQuery({ severity, category, ruleId, ruleIds, runId }: FindingFilter): string {
+  const isNarrow = [severity, category, ruleId, ruleIds].some((value) => value !== undefined);
+  return isNarrow && runId === undefined ? LIST_BY_KIND : LIST_BY_TIME;
+}
+
+/**
+ * One page of a workspace's findings, newest first.
+ *
+ * @param limit most findings of the page
+ * @returns the page, and where the next begins (null at the end)
+ */
+export async function listFindings(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  cursor: PageCursor | null,
+  limit: number,
+): Promise<{ findings: Finding[]; next: PageCursor | null }> {
+  if (filter.ruleIds?.length === 0) return { findings: [], next: null };
+  const { rows } = await database.query<Finding & Place>(listQuery(filter), [
+    ...matchValues(workspaceId, filter),
+    cursor?.atMicros ?? null,
+    cursor?.id ?? null,
+    limit + 1,
+  ]);
+  return toPage(rows, limit);
+}
+
+/** One finding of a workspace; null when it has none of that id. */
+export async function findFinding(
+  database: Database,
+  workspaceId: number,
+  id: Hex16,
+): Promise<Finding | null> {
+  const { rows } = await database.query<Finding>(
+    `SELECT ${COLUMNS} FROM ${SOURCE} WHERE f.workspace_id = $1 AND f.id = $2`,
+    [workspaceId, id],
+  );
+  return rows[0] ?? null;
+}
+
+/** Where a finding of a workspace stands among the others; null when there is none of that id. */
+export async function findPlace(
+  database: Database,
+  workspaceId: number,
+  id: Hex16,
+): Promise<PageCursor | null> {
+  const { rows } = await database.query<PageCursor>(
+    `SELECT f.id, ${AT_MICROS} FROM findings f WHERE f.workspace_id = $1 AND f.id = $2`,
+    [workspaceId, id],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * The time before which no finding can appear any more. A finding is dated by the beginning of its
+ * transaction and seen from its end on, so findings do not appear in the order of their times: who
+ * reads past a transaction under way, and goes on from there, misses what it stores.
+ *
+ * Only connections that call themselves as this one does count, so that somebody else's long
+ * transaction (a backup) holds nothing up. All processes must be the same role of PostgreSQL, which
+ * hides from a role what others are doing.
+ *
+ * @returns microseconds since 1970, by the database's clock
+ */
+export async function settledBefore(database: Database): Promise<Int64> {
+  const { rows } = await database.query<{ micros: Int64 }>(
+    `SELECT (extract(epoch FROM least(
+              now() - interval '${UNSEEN_SECONDS} seconds', min(xact_start)
+            )) * 1000000)::bigint AS micros
+       FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()
+        AND application_name = current_setting('application_name')`,
+  );
+  return rows[0]?.micros ?? '0';
+}
+
+/**
+ * One page of a workspace's findings, oldest first. Without excerpts (the column is not read) and
+ * without step names that contain matched text, whether or not the workspace redacts.
+ *
+ * @param range its `before` from `settledBefore`, the same for all pages of one reading
+ * @param limit most findings of the page
+ * @returns the page, and where the next begins (null at the end)
+ */
+export async function listFindingFacts(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  { after, before }: ExportRange,
+  limit: number,
+): Promise<{ findings: FindingFacts[]; next: PageCursor | null }> {
+  const { rows } = await database.query<FindingFacts & Place>(
+    `SELECT ${FACTS}, CASE WHEN NOT ${MATCHED_NAME}
+                          THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName"
+       FROM findings f
+      WHERE ${MATCHES}
+        AND f.created_at < ${moment('$9')}
+        AND ($10::bigint IS NULL OR (f.created_at, f.id) > (${moment('$10')}, $11::uuid))
+      ORDER BY f.created_at, f.id LIMIT $12`,
+    [
+      ...matchValues(workspaceId, filter),
+      before,
+      after?.atMicros ?? null,
+      after?.id ?? null,
+      limit + 1,
+    ],
+  );
+  return toPage(rows, limit);
+}

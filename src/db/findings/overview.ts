@@ -1,0 +1,239 @@
+/**
+ * What the dashboard's first page tells of a workspace: counts by the hour and by the day, and what
+ * waits for the pass.
+ *
+ * Each hour and day is a question of its own, answered through an index. What is over no longer
+ * changes and is remembered, so a view costs the hour and day under way whatever is kept. The first
+ * view of a workspace with very many runs counts as far back as its time allows, later ones go on.
+ */
+import type { Category, Severity } from '../../model.ts';
+import type { Database } from '../database.ts';
+import { waitingRuns } from '../runs/due-runs.ts';
+
+const MS_PER_HOUR = 3_600_000;
+const MS_PER_DAY = 24 * MS_PER_HOUR;
+const HOURS = 24;
+const DAYS = 14;
+/** Most waiting runs of a workspace that are counted. */
+export const WAITING_MAX = 10_000;
+/** What is over can still change this long: steps that come late, transactions that end late. */
+const CLOSING_MS = MS_PER_HOUR;
+/** After this long a view counts no further back; what it did not get to is null. */
+const BUDGET_MS = 1_000;
+
+/** Runs whose first step arrived in an hour. */
+export interface HourCounts {
+  readonly runs: number;
+  readonly steps: number;
+  /** not evaluated yet: nothing below counts them */
+  readonly open: number;
+  readonly withoutText: number;
+  readonly failedEvaluations: number;
+  /** from the last step's arrival to the evaluation; null when none was evaluated */
+  readonly lagMs: { readonly mean: number; readonly most: number } | null;
+}
+
+/** Findings of one severity and category in a day. */
+export interface KindCount {
+  readonly severity: Severity;
+  readonly category: Category;
+  readonly findings: number;
+}
+
+/** `counts` is null where nothing was counted yet. */
+export interface Slot<Counts> {
+  readonly atMs: number;
+  readonly counts: Counts | null;
+}
+
+export interface WorkspaceOverview {
+  /** the last 24 hours (UTC), oldest first, none left out */
+  readonly hours: readonly Slot<HourCounts>[];
+  /** the last 14 days (UTC), oldest first, none left out */
+  readonly days: readonly Slot<readonly KindCount[]>[];
+  readonly runs: {
+    /** has anything arrived at all? */
+    readonly any: boolean;
+    /** finished and waiting for the pass */
+    readonly waiting: number;
+    /** more than `WAITING_MAX` runs wait; `waiting` is `WAITING_MAX` */
+    readonly moreWait: boolean;
+    /** when the longest waiting one was last added to */
+    readonly oldestWaitingMs: number | null;
+  };
+}
+
+const at = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000)`;
+const MS = (interval: string): string => `(extract(epoch FROM ${interval}) * 1000)::float8`;
+/** None of a run that was not evaluated; of one that was added to since, nothing. */
+const LAG = `CASE WHEN evaluated_at IS NOT NULL
+                  THEN greatest(evaluated_at - last_arrival_at, interval '0') END`;
+
+interface HourRow extends Omit<HourCounts, 'lagMs'> {
+  readonly mean: number | null;
+  readonly most: number | null;
+}
+
+/** Index `runs_by_arrival`. */
+export const HOUR = `
+  SELECT count(*)::int AS runs, coalesce(sum(spans + log_records), 0)::float8 AS steps,
+         count(*) FILTER (WHERE evaluation = 'pending')::int AS open,
+         count(*) FILTER (WHERE texts = 0)::int AS "withoutText",
+         count(*) FILTER (WHERE evaluation = 'evaluation_failed')::int AS "failedEvaluations",
+         ${MS(`avg(${LAG})`)} AS mean, ${MS(`max(${LAG})`)} AS most
+    FROM runs
+   WHERE workspace_id = $1 AND first_arrival_at >= ${at('$2')} AND first_arrival_at < ${at('$3')}`;
+
+/** Index `findings_by_time`, which holds all of it. */
+export const DAY = `
+  SELECT severity, category, count(*)::int AS findings FROM findings
+   WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
+   GROUP BY severity, category ORDER BY severity, category`;
+
+/** Reads the indexes `runs_finished` and `runs_claimed`, for this workspace only. */
+export const WAITING = `
+  SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
+         least(count(*), ${WAITING_MAX})::int AS waiting,
+         count(*) > ${WAITING_MAX} AS "moreWait",
+         ${MS('min(last_arrival_at)')} AS "oldestWaitingMs"
+    FROM (${waitingRuns('fresh', '$1', `${WAITING_MAX + 1}`)}
+          UNION ALL
+          ${waitingRuns('again', '$1', `${WAITING_MAX + 1}`)}) AS waiting`;
+
+async function hourOf(database: Database, values: readonly number[]): Promise<HourCounts> {
+  const { rows } = await database.query<HourRow>(HOUR, [...values]);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the counts of an hour have no row');
+  const { mean, most, ...counts } = row;
+  return { ...counts, lagMs: mean === null || most === null ? null : { mean, most } };
+}
+
+async function dayOf(database: Database, values: readonly number[]): Promise<KindCount[]> {
+  const { rows } = await database.query<KindCount>(DAY, [...values]);
+  return rows;
+}
+
+async function waitingOf(
+  database: Database,
+  workspaceId: number,
+): Promise<WorkspaceOverview['runs']> {
+  const { rows } = await database.query<WorkspaceOverview['runs']>(WAITING, [workspaceId]);
+  const [row] = rows;
+  if (row === undefined) throw new Error('the waiting runs have no row');
+  return row;
+}
+
+/** What is known of a workspace's past, by the beginning of the slot. */
+interface Known {
+  readonly hours: Map<number, HourCounts>;
+  readonly days: Map<number, readonly KindCount[]>;
+}
+
+interface Slots<Counts> {
+  readonly known: Map<number, Counts>;
+  readonly lengthMs: number;
+  readonly count: number;
+  readonly read: (fromMs: number, toMs: number) => Promise<Counts>;
+  /** whether counts of what is over stay as they are */
+  readonly isFinal: (counts: Counts) => boolean;
+}
+
+/** Newest first, so that what does not fit into the time is the oldest. */
+async function fill<Counts>(slots: Slots<Counts>, nowMs: number): Promise<Slot<Counts>[]> {
+  const { known, lengthMs, count, read, isFinal } = slots;
+  const newest = Math.floor(nowMs / lengthMs) * lengthMs;
+  const begun = performance.now();
+  const filled: Slot<Counts>[] = [];
+  for (let atMs = newest; filled.length < count; atMs -= lengthMs) {
+    const before = known.get(atMs);
+    const isLate = filled.length > 0 && performance.now() - begun > BUDGET_MS;
+    const counts = before ?? (isLate ? null : await read(atMs, atMs + lengthMs));
+    if (counts !== null && nowMs >= atMs + lengthMs + CLOSING_MS && isFinal(counts)) {
+      known.set(atMs, counts);
+    }
+    filled.push({ atMs, counts });
+  }
+  const oldest = newest - (count - 1) * lengthMs;
+  for (const atMs of known.keys()) if (atMs < oldest) known.delete(atMs);
+  return filled.reverse();
+}
+
+/** Reads the overview of a workspace as of `nowMs`; `known` is added to. */
+export async function readOverview(
+  database: Database,
+  workspaceId: number,
+  nowMs: number,
+  known: Known = { hours: new Map(), days: new Map() },
+): Promise<WorkspaceOverview> {
+  const hours: Slots<HourCounts> = {
+    known: known.hours,
+    lengthMs: MS_PER_HOUR,
+    count: HOURS,
+    read: (fromMs, toMs) => hourOf(database, [workspaceId, fromMs, toMs]),
+    isFinal: ({ open }) => open === 0,
+  };
+  const days: Slots<readonly KindCount[]> = {
+    known: known.days,
+    lengthMs: MS_PER_DAY,
+    count: DAYS,
+    read: (fromMs, toMs) => dayOf(database, [workspaceId, fromMs, toMs]),
+    isFinal: () => true,
+  };
+  const [hourSlots, daySlots, runs] = await Promise.all([
+    fill(hours, nowMs),
+    fill(days, nowMs),
+    waitingOf(database, workspaceId),
+  ]);
+  return { hours: hourSlots, days: daySlots, runs };
+}
+
+/** Counts need not be newer than this, however often a page is asked for. */
+const KEPT_MS = 5_000;
+/** … and reading them takes this part of the time at most, however much there is to count. */
+const SHARE = 20;
+const WORKSPACES_MAX = 1_000;
+
+interface Kept {
+  readonly known: Known;
+  readonly counts: Promise<WorkspaceOverview>;
+  /** by `performance.now()` */
+  staleAt: number;
+}
+
+/**
+ * Reads overviews for pages: who asks while the counts are fresh, or being read, gets the same.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ * @returns rejects as the database does; a failure is not remembered
+ */
+export function createOverviewReader(
+  database: Database,
+  nowMs: () => number,
+): (workspaceId: number) => Promise<WorkspaceOverview> {
+  const kept = new Map<number, Kept>();
+  return (workspaceId) => {
+    const begun = performance.now();
+    const before = kept.get(workspaceId);
+    if (before !== undefined && begun < before.staleAt) return before.counts;
+    const known = before?.known ?? { hours: new Map(), days: new Map() };
+    const counts = readOverview(database, workspaceId, nowMs(), known);
+    const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
+    kept.delete(workspaceId);
+    // The one not looked at for longest goes.
+    for (const oldest of kept.size >= WORKSPACES_MAX ? kept.keys() : []) {
+      kept.delete(oldest);
+      break;
+    }
+    kept.set(workspaceId, now);
+    counts.then(
+      () => {
+        const ended = performance.now();
+        now.staleAt = ended + Math.max(KEPT_MS, SHARE * (ended - begun));
+      },
+      () => {
+        now.staleAt = 0;
+      },
+    );
+    return counts;
+  };
+}

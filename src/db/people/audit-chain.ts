@@ -1,0 +1,76 @@
+/**
+ * The chain of the audit ledger: what an entry's hash is over, and what breaks the chain. Pure.
+ *
+ *   hash = SHA-256 of the UTF-8 text of the JSON array
+ *          [1, workspace, seq, at, actor user, actor, origin, action, subject, before, after, prev]
+ *
+ * without white space, as JSON.stringify writes it: `workspace` and `actor user` are numbers (or
+ * null), `seq` decimal text, `at` ISO 8601 in UTC with milliseconds, `before` and `after` the stored
+ * JSON as one string (or null), `prev` the hash of the entry before in hexadecimal digits, 64 zeros
+ * for the first. The leading 1 is the encoding's version. Anybody can compute it from a dump.
+ */
+import { createHash } from 'node:crypto';
+
+import type { AuditEntry, Int64, JsonText } from '../../model.ts';
+
+const VERSION = 1;
+/** What the first entry of a workspace names as the hash before it. */
+export const FIRST_PREV_HASH: Buffer = Buffer.alloc(32);
+
+/** Everything of an entry that its hash is over. */
+export interface EntryContent extends Omit<AuditEntry, 'before' | 'after' | 'hash'> {
+  readonly workspaceId: number;
+  readonly before: JsonText | null;
+  readonly after: JsonText | null;
+}
+
+export interface ChainedEntry extends EntryContent {
+  readonly hash: Buffer;
+}
+
+/** The hash that an entry with this content must carry. */
+export function hashEntry(entry: EntryContent): Buffer {
+  const encoded = JSON.stringify([
+    VERSION,
+    entry.workspaceId,
+    entry.seq,
+    entry.at.toISOString(),
+    entry.actorUserId,
+    entry.actor,
+    entry.origin,
+    entry.action,
+    entry.subject,
+    entry.before,
+    entry.after,
+    entry.prevHash.toString('hex'),
+  ]);
+  return createHash('sha256').update(encoded).digest();
+}
+
+/** Where a walk along the chain is: the last entry that held. */
+export interface ChainHead {
+  readonly seq: Int64;
+  readonly hash: Buffer;
+}
+
+/** Where every walk begins. */
+export const CHAIN_START: ChainHead = { seq: '0', hash: FIRST_PREV_HASH };
+
+/**
+ * What is wrong with the entry that comes after `head`.
+ *
+ * @returns null when it holds
+ */
+export function faultOf(entry: ChainedEntry, head: ChainHead): string | null {
+  const expected = String(BigInt(head.seq) + 1n);
+  if (entry.seq !== expected) return `entry ${expected} is missing`;
+  if (!entry.prevHash.equals(head.hash)) return 'it does not name the hash of the entry before';
+  if (!entry.hash.equals(hashEntry(entry))) return 'its content is not what its hash was made of';
+  return null;
+}
+
+/** What is wrong with an entry beside one that is known to have been there; null when nothing is. */
+export function faultBeside(entry: ChainHead, known: ChainHead): string | null {
+  if (entry.seq !== known.seq || entry.hash.equals(known.hash)) return null;
+  return 'it is another than the one that was there once';
+}

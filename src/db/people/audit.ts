@@ -1,0 +1,182 @@
+/**
+ * The audit ledger: who changed what, when, from where. Entries are only ever added, in the
+ * transaction of the change they record, one writer per workspace at a time.
+ */
+import type { Actor, AuditEntry, Int64, JsonObject } from '../../model.ts';
+import { type Connection, type Database, inTransaction, type Queryable } from '../database.ts';
+import {
+  CHAIN_START,
+  type ChainedEntry,
+  type ChainHead,
+  FIRST_PREV_HASH,
+  faultBeside,
+  faultOf,
+  hashEntry,
+} from './audit-chain.ts';
+
+/** First half of the advisory lock of a workspace's ledger; the second is the workspace's id. */
+const LOCK_CLASS = 0x61756474;
+/** Entries that a walk reads at a time. */
+const WALK_ROWS = 1000;
+
+/** Somebody who runs a command beside the database. */
+export const COMMAND_LINE: Actor = {
+  userId: null,
+  name: 'operator',
+  origin: 'command line',
+};
+
+/** Something that changed. */
+export interface Change {
+  /** as `rule.override`; past tense is understood */
+  readonly action: string;
+  /** what it was done to: a rule's id, an e-mail address, a key's id */
+  readonly subject: string;
+  readonly before: JsonObject | null;
+  readonly after: JsonObject | null;
+}
+
+const COLUMNS = `
+  workspace_id AS "workspaceId", seq, at, actor_user_id AS "actorUserId", actor, origin, action,
+  subject, before::text AS before, after::text AS after, prev_hash AS "prevHash", hash`;
+
+/**
+ * Makes the caller the only one who changes what this workspace's ledger tells of, until its
+ * transaction ends. Taken before the state that `before` will tell is read.
+ *
+ * An advisory lock, not the workspace's row: the pass locks that one (FOR SHARE) to store findings.
+ */
+export async function lockLedger(connection: Connection, workspaceId: number): Promise<void> {
+  await connection.query('SELECT pg_advisory_xact_lock($1, $2)', [LOCK_CLASS, workspaceId]);
+}
+
+/**
+ * Adds an entry. The caller is inside a transaction and holds `lockLedger`.
+ *
+ * @param actor its name is told as it is at this time
+ */
+export async function appendAudit(
+  connection: Connection,
+  workspaceId: number,
+  actor: Actor,
+  change: Change,
+): Promise<void> {
+  const { rows } = await connection.query<{ at: Date; seq: Int64 | null; hash: Buffer | null }>(
+    `SELECT date_trunc('milliseconds', clock_timestamp()) AS at, last.seq, last.hash
+       FROM (SELECT 1) AS one
+       LEFT JOIN (SELECT seq, hash FROM audit_ledger WHERE workspace_id = $1
+                   ORDER BY seq DESC LIMIT 1) AS last ON true`,
+    [workspaceId],
+  );
+  const [last] = rows;
+  if (last === undefined) throw new Error('a SELECT without FROM rows gave none');
+  const text = (value: JsonObject | null) => (value === null ? null : JSON.stringify(value));
+  const entry = {
+    workspaceId,
+    seq: String(BigInt(last.seq ?? '0') + 1n),
+    at: last.at,
+    actorUserId: actor.userId,
+    actor: actor.name,
+    origin: actor.origin,
+    action: change.action,
+    subject: change.subject,
+    before: text(change.before),
+    after: text(change.after),
+    prevHash: last.hash ?? FIRST_PREV_HASH,
+  };
+  await connection.query(
+    `INSERT INTO audit_ledger (workspace_id, seq, at, actor_user_id, actor, origin, action, subject,
+                               before, after, prev_hash, hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    [...Object.values(entry), hashEntry(entry)],
+  );
+}
+
+/** What `recorded` runs: the result, and what changed (null: nothing did). */
+export interface Recorded<Result> {
+  readonly result: Result;
+  readonly change: Change | null;
+}
+
+/**
+ * Runs a change and its ledger entry in one transaction: both are there, or neither.
+ *
+ * @throws what `work` throws, after everything was rolled back
+ */
+export async function recorded<Result>(
+  database: Database,
+  workspaceId: number,
+  actor: Actor,
+  work: (connection: Connection) => Promise<Recorded<Result>>,
+): Promise<Result> {
+  return await inTransaction(database, async (connection) => {
+    await lockLedger(connection, workspaceId);
+    const { result, change } = await work(connection);
+    if (change !== null) await appendAudit(connection, workspaceId, actor, change);
+    return result;
+  });
+}
+
+/**
+ * A page of a workspace's ledger, newest first.
+ *
+ * @param before only entries with a smaller number; null begins at the newest
+ * @returns the page, and what `before` is for the next one (null at the end)
+ */
+export async function listAudit(
+  database: Queryable,
+  workspaceId: number,
+  before: Int64 | null,
+  limit: number,
+): Promise<{ entries: AuditEntry[]; next: Int64 | null }> {
+  const { rows } = await database.query<ChainedEntry>(
+    `SELECT ${COLUMNS} FROM audit_ledger
+      WHERE workspace_id = $1 AND ($2::bigint IS NULL OR seq < $2)
+      ORDER BY seq DESC LIMIT $3`,
+    [workspaceId, before, limit + 1],
+  );
+  const parse = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
+  const entries = rows
+    .slice(0, limit)
+    .map((row) => ({ ...row, before: parse(row.before), after: parse(row.after) }));
+  return { entries, next: rows.length > limit ? (entries.at(-1)?.seq ?? null) : null };
+}
+
+export interface LedgerCheck {
+  /** the last entry that holds; its hash, kept elsewhere, shows later whether the end was cut off */
+  readonly head: ChainHead;
+  /** null when the whole chain holds */
+  readonly broken: { readonly seq: Int64; readonly why: string } | null;
+}
+
+function isCutOff(head: ChainHead, known: ChainHead): LedgerCheck['broken'] {
+  if (BigInt(head.seq) >= BigInt(known.seq)) return null;
+  return { seq: known.seq, why: 'it was there once, and the ledger ends before it' };
+}
+
+/**
+ * Walks a workspace's whole ledger, oldest first, up to the first entry that does not hold.
+ *
+ * @param known an entry that was there once, as an earlier walk told it and somebody kept elsewhere:
+ *   a ledger that ends before it was cut off, one that has another in its place was written anew
+ */
+export async function verifyAudit(
+  database: Queryable,
+  workspaceId: number,
+  known: ChainHead = CHAIN_START,
+): Promise<LedgerCheck> {
+  let head: ChainHead = CHAIN_START;
+  for (;;) {
+    const { rows } = await database.query<ChainedEntry>(
+      `SELECT ${COLUMNS} FROM audit_ledger WHERE workspace_id = $1 AND seq > $2
+        ORDER BY seq LIMIT ${WALK_ROWS}`,
+      [workspaceId, head.seq],
+    );
+    for (const entry of rows) {
+      const why = faultOf(entry, head) ?? faultBeside(entry, known);
+      if (why !== null) return { head, broken: { seq: entry.seq, why } };
+      head = { seq: entry.seq, hash: entry.hash };
+    }
+    if (rows.length < WALK_ROWS) return { head, broken: isCutOff(head, known) };
+  }
+}

@@ -1,0 +1,74 @@
+/** What a fresh database gets: one workspace, its owner, and a key of each kind. */
+import { RATE_LIMIT_DEFAULT } from '../../model.ts';
+import { type Connection, type Database, inTransaction } from '../database.ts';
+import { appendAudit, lockLedger } from './audit.ts';
+import { createKey, type NewKey } from './keys.ts';
+import { addMember } from './memberships.ts';
+import { generatePassword, hashPassword } from './passwords.ts';
+import { createUser } from './users.ts';
+import { keyCreated, workspaceCreated } from './workspace-writes.ts';
+import { createWorkspace, listWorkspaces } from './workspaces.ts';
+
+const LOCK_KEY = '0x736c756963652b32';
+const FIRST_SLUG = 'default';
+const FIRST_START = { userId: null, name: 'first start', origin: 'server' };
+
+/** What the first start made, in clear: shown once, kept nowhere. */
+export interface FirstKeys {
+  readonly workspace: string;
+  readonly agentKey: string;
+  readonly workspaceKey: string;
+  readonly owner: { readonly email: string; readonly password: string };
+}
+
+/** Makes a key, and tells the ledger. */
+async function makeFirstKey(connection: Connection, key: NewKey): Promise<string> {
+  const made = await createKey(connection, key);
+  await appendAudit(connection, key.workspaceId, FIRST_START, keyCreated(made.id, key));
+  return made.key;
+}
+
+/** Makes the owner's account, and tells the ledger. */
+async function makeOwner(
+  connection: Connection,
+  workspaceId: number,
+  email: string,
+): Promise<FirstKeys['owner']> {
+  const password = generatePassword();
+  const passwordHash = await hashPassword(password);
+  const user = await createUser(connection, { email, displayName: 'Owner', passwordHash });
+  await addMember(connection, workspaceId, user.id, 'owner');
+  await appendAudit(connection, workspaceId, FIRST_START, {
+    action: 'member.joined',
+    subject: email,
+    before: null,
+    after: { role: 'owner' },
+  });
+  return { email, password };
+}
+
+/**
+ * Makes the first workspace with its owner and its keys, all or nothing.
+ *
+ * @returns keys and password in clear, or null when there is a workspace already
+ */
+export async function ensureFirstWorkspace(
+  database: Database,
+  { brand, ownerEmail }: { readonly brand: string; readonly ownerEmail: string },
+): Promise<FirstKeys | null> {
+  return await inTransaction(database, async (connection) => {
+    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
+    if ((await listWorkspaces(connection)).length > 0) return null;
+    const workspace = await createWorkspace(connection, FIRST_SLUG, 'Default');
+    const { id: workspaceId, slug } = workspace;
+    await lockLedger(connection, workspaceId);
+    await appendAudit(connection, workspaceId, FIRST_START, workspaceCreated(workspace));
+    const shared = { workspaceId, brand, rateLimitPerMinute: RATE_LIMIT_DEFAULT };
+    const agent = { ...shared, kind: 'agent', name: 'first agent key' } as const;
+    const reader = { ...shared, kind: 'workspace', name: 'first workspace key' } as const;
+    const agentKey = await makeFirstKey(connection, agent);
+    const workspaceKey = await makeFirstKey(connection, reader);
+    const owner = await makeOwner(connection, workspaceId, ownerEmail);
+    return { workspace: slug, agentKey, workspaceKey, owner };
+  });
+}

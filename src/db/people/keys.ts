@@ -1,0 +1,146 @@
+/**
+ * API keys: made once, shown once, kept as SHA-256. A key is 32 random bytes, so a plain digest is
+ * enough: there is nothing to guess that a slow hash would protect.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+
+import { OperatorError } from '../../errors.ts';
+import {
+  type AgentKeyPrefix,
+  type Credential,
+  type KeyKind,
+  type ListedKey,
+  RATE_LIMIT_MAX,
+} from '../../model.ts';
+import type { Queryable } from '../database.ts';
+import { KEY_REVOKED_CHANNEL } from './revoked-keys.ts';
+
+const SECRET_BYTES = 32;
+/** Characters of the secret part that stay readable, so that people can tell keys apart. */
+const PREFIX_CHARS = 6;
+
+export interface ApiKey extends ListedKey {
+  readonly workspace: string;
+}
+
+export interface NewKey {
+  readonly workspaceId: number;
+  readonly kind: KeyKind;
+  readonly name: string;
+  /** 1 to 100,000 requests per minute */
+  readonly rateLimitPerMinute: number;
+  readonly brand: string;
+  /** `live` when left out */
+  readonly agentPrefix?: AgentKeyPrefix;
+}
+
+/** The digest under which a key is stored and looked up. */
+export function digestKey(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+/**
+ * Makes a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading.
+ *
+ * @returns the key in clear; it cannot be read again
+ * @throws {OperatorError} when the limit is out of range
+ */
+export async function createKey(
+  database: Queryable,
+  { workspaceId, kind, name, rateLimitPerMinute, brand, agentPrefix = 'live' }: NewKey,
+): Promise<{ id: number; key: string }> {
+  if (
+    !Number.isInteger(rateLimitPerMinute) ||
+    rateLimitPerMinute < 1 ||
+    rateLimitPerMinute > RATE_LIMIT_MAX
+  ) {
+    throw new OperatorError(`A key's limit is a whole number from 1 to ${RATE_LIMIT_MAX}.`);
+  }
+  const secret = randomBytes(SECRET_BYTES).toString('base64url').replaceAll(/[-_]/g, 'x');
+  const key = `${brand}_${kind === 'agent' ? agentPrefix : 'key'}_${secret}`;
+  const { rows } = await database.query<{ id: number }>(
+    `INSERT INTO api_keys (workspace_id, kind, name, prefix, secret_sha256, rate_limit_per_minute)
+     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id`,
+    [
+      workspaceId,
+      kind,
+      name,
+      key.slice(0, key.length - secret.length + PREFIX_CHARS),
+      digestKey(key),
+      rateLimitPerMinute,
+    ],
+  );
+  const [created] = rows;
+  if (created === undefined) throw new Error('INSERT … RETURNING gave no row');
+  return { id: created.id, key };
+}
+
+/**
+ * The keys of one workspace, or of all, oldest first.
+ *
+ * @param revokedMax how many of the latest revoked keys to return; null for all
+ */
+export async function listKeys(
+  database: Queryable,
+  workspaceId: number | null,
+  revokedMax: number | null = null,
+): Promise<ApiKey[]> {
+  const { rows } = await database.query<ApiKey>(
+    `SELECT k.id, w.slug AS workspace, k.kind, k.name, k.prefix,
+            k.rate_limit_per_minute AS "rateLimitPerMinute", k.created_at AS "createdAt",
+            k.last_used_at AS "lastUsedAt", k.revoked_at AS "revokedAt"
+       FROM api_keys k JOIN workspaces w ON w.id = k.workspace_id
+      WHERE ($1::int IS NULL OR k.workspace_id = $1)
+        AND (k.revoked_at IS NULL OR k.id IN (
+          SELECT id FROM api_keys
+           WHERE revoked_at IS NOT NULL AND ($1::int IS NULL OR workspace_id = $1)
+           ORDER BY revoked_at DESC, id DESC LIMIT $2))
+      ORDER BY k.id`,
+    [workspaceId, revokedMax],
+  );
+  return rows;
+}
+
+/**
+ * Revokes a key for good; one that is revoked already stays as it is. Servers are told when the
+ * transaction commits (`listenForRevokedKeys`): one statement, so that neither is without the other.
+ *
+ * @throws {OperatorError} when there is no such key
+ */
+export async function revokeKey(database: Queryable, id: number): Promise<void> {
+  const { rowCount } = await database.query(
+    `WITH revoked AS (
+       UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id
+     )
+     SELECT pg_notify($2, id::text) FROM revoked`,
+    [id, KEY_REVOKED_CHANNEL],
+  );
+  if (rowCount === 0) throw new OperatorError(`There is no key ${id}: see sluice key list`);
+}
+
+/**
+ * Looks a key up by its digest.
+ *
+ * @returns null when it does not exist or is revoked
+ */
+export async function findCredential(
+  database: Queryable,
+  digest: Buffer,
+): Promise<Credential | null> {
+  const { rows } = await database.query<Credential>({
+    name: 'find-credential',
+    text: `SELECT id AS "keyId", workspace_id AS "workspaceId", kind,
+                  rate_limit_per_minute AS "rateLimitPerMinute"
+             FROM api_keys WHERE secret_sha256 = $1 AND revoked_at IS NULL`,
+    values: [digest],
+  });
+  return rows[0] ?? null;
+}
+
+/** Notes that keys were used just now. */
+export async function recordKeyUse(database: Queryable, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await database.query('UPDATE api_keys SET last_used_at = now() WHERE id = ANY ($1::int[])', [
+    ids,
+  ]);
+}

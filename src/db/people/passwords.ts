@@ -1,0 +1,159 @@
+/**
+ * Passwords: kept as scrypt hashes that name their own parameters, checked in the same time whether
+ * or not there is an account, a few at a time.
+ *
+ *   $scrypt$ln=15,r=8,p=3$<salt, base64>$<hash, base64>     (PHC string format)
+ *
+ * The parameters are one of the sets of OWASP's Password Storage Cheat Sheet that are equally
+ * strong; this one takes 32 MiB and, on the two slow cores this was written on, 0.27 s.
+ */
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+
+import { SluiceError } from '../../errors.ts';
+
+interface Parameters {
+  /** log2 of the cost */
+  readonly ln: number;
+  readonly r: number;
+  readonly p: number;
+}
+
+const PARAMETERS: Parameters = { ln: 15, r: 8, p: 3 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** Most salts that one attempt is checked against; the accounts of an address share one. */
+const SALTS_MAX = 4;
+/** What a stored hash may ask for at most: it comes from the database, not from us. */
+const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
+/** At a time; Node's thread pool has four threads, and files and names need some too. */
+const RUNNING_MAX = 2;
+/** One that would wait behind these would wait for many seconds. */
+const WAITING_MAX = 32;
+const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)$/;
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  if (running >= RUNNING_MAX) {
+    if (waiting.length >= WAITING_MAX) {
+      throw new SluiceError(
+        'overloaded',
+        'More passwords are being checked than the server takes.',
+      );
+    }
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else running += 1;
+  try {
+    return await work();
+  } finally {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  }
+}
+
+function derive(password: string, salt: Buffer, { ln, r, p }: Parameters): Promise<Buffer> {
+  const options = { N: 2 ** ln, r, p, maxmem: MEMORY_BYTES_MAX };
+  return inTurn(
+    () =>
+      new Promise((resolve, reject) => {
+        // The same characters typed on another system may come composed otherwise.
+        scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) => {
+          if (error === null) resolve(hash);
+          else reject(error);
+        });
+      }),
+  );
+}
+
+const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=', '');
+const describe = ({ ln, r, p }: Parameters): string => `ln=${ln},r=${r},p=${p}`;
+
+/**
+ * Hashes a password for keeping.
+ *
+ * @param salt a new one by default
+ * @throws {SluiceError} `overloaded` when too many are waiting
+ */
+export async function hashPassword(
+  password: string,
+  salt: Buffer = randomBytes(SALT_BYTES),
+): Promise<string> {
+  const hash = await derive(password, salt, PARAMETERS);
+  return `$scrypt$${describe(PARAMETERS)}$${base64(salt)}$${base64(hash)}`;
+}
+
+interface Stored {
+  readonly parameters: Parameters;
+  readonly salt: Buffer;
+  readonly hash: Buffer;
+}
+
+function parseStored(text: string): Stored | null {
+  const match = STORED.exec(text);
+  if (match === null) return null;
+  const [, ln, r, p, salt = '', hash = ''] = match;
+  return {
+    parameters: { ln: Number(ln), r: Number(r), p: Number(p) },
+    salt: Buffer.from(salt, 'base64'),
+    hash: Buffer.from(hash, 'base64'),
+  };
+}
+
+/**
+ * The salt for a further password of an address: that of its first hash, so that one computation
+ * checks all of them; a new salt if there is no hash.
+ */
+export function saltBeside(stored: string | null): Buffer {
+  const parsed = stored === null ? null : parseStored(stored);
+  return parsed?.salt ?? randomBytes(SALT_BYTES);
+}
+
+/**
+ * The first hash that a password matches; null if there is none. Takes one computation for hashes
+ * of the same salt and parameters, and one if there is no hash at all.
+ *
+ * @param stored hashes; only the first `SALTS_MAX` different salts are checked
+ * @throws {SluiceError} `overloaded` when too many are waiting
+ */
+export async function findFitting(
+  password: string,
+  stored: readonly string[],
+): Promise<string | null> {
+  const groups = new Map<string, { readonly text: string; readonly parsed: Stored }[]>();
+  for (const text of stored) {
+    const parsed = parseStored(text);
+    if (parsed === null) continue;
+    const group = `${describe(parsed.parameters)}$${base64(parsed.salt)}`;
+    groups.set(group, [...(groups.get(group) ?? []), { text, parsed }]);
+  }
+  if (groups.size === 0) await derive(password, randomBytes(SALT_BYTES), PARAMETERS);
+  let fitting: string | null = null;
+  for (const group of [...groups.values()].slice(0, SALTS_MAX)) {
+    const [first] = group;
+    if (first === undefined) continue;
+    const actual = await derive(password, first.parsed.salt, first.parsed.parameters);
+    for (const { text, parsed } of group) {
+      const fits = parsed.hash.length === actual.length && timingSafeEqual(actual, parsed.hash);
+      if (fits) fitting ??= text;
+    }
+  }
+  return fitting;
+}
+
+/** Whether a hash was made with other parameters than those of this version. */
+export function isOutdated(stored: string): boolean {
+  return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);
+}
+
+/** 32 characters of which none looks like another. */
+const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
+
+/** A password nobody has to think of: 25 random characters (125 bits) in groups of five. */
+export function generatePassword(): string {
+  return [...randomBytes(25)]
+    .map((byte) => ALPHABET[byte % ALPHABET.length])
+    .join('')
+    .replaceAll(/(.{5})(?=.)/g, '$1-');
+}

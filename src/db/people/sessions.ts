@@ -1,0 +1,200 @@
+/**
+ * Sessions of signed-in people: a random token in their browser, its digest here. Asked for at every
+ * request and never remembered, so one that is revoked is refused at once, everywhere.
+ */
+import { randomBytes } from 'node:crypto';
+
+import { SluiceError } from '../../errors.ts';
+import type { Hex16, ListedSession, Session } from '../../model.ts';
+import type { Queryable } from '../database.ts';
+import { digestKey } from './keys.ts';
+
+const TOKEN_BYTES = 32;
+/** Ends whatever is done with it. */
+const LIFE_HOURS = 7 * 24;
+/** Ends when nothing is done with it. */
+const IDLE_HOURS = 12;
+/** Last use is written down once in this time. */
+const SEEN_SECONDS = 60;
+/** Open sessions of one user; the oldest ends when another begins. */
+const OPEN_MAX = 50;
+/** Sessions that are over are kept this long, so that people can see them. */
+const KEPT_DAYS = 30;
+
+const OPEN = `revoked_at IS NULL AND expires_at > now()
+  AND last_seen_at > now() - interval '${IDLE_HOURS} hours'`;
+
+export interface NewSession {
+  readonly userId: number;
+  /** which workspace it looks at; null: the first one the user joined */
+  readonly workspaceSlug: string | null;
+  /** browser and system in short */
+  readonly userAgent: string;
+  /** network of the client */
+  readonly address: string;
+  /** the hash that the password was checked against; left out when it was no password */
+  readonly proof?: string;
+}
+
+/**
+ * Holds the password that was checked in its place until the transaction ends: whoever changes it
+ * meanwhile waits, and then ends the session that began here.
+ */
+async function holdPassword(connection: Queryable, userId: number, proof: string): Promise<void> {
+  const { rowCount } = await connection.query(
+    'SELECT FROM users WHERE id = $1 AND password_hash = $2 FOR SHARE',
+    [userId, proof],
+  );
+  if (rowCount === 1) return;
+  throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
+}
+
+/**
+ * Begins a session, and ends the user's oldest where it has too many. In a transaction.
+ *
+ * @returns the token, which cannot be read again; null when the user is not in the workspace named
+ * @throws {SluiceError} `sign_in_failed` when the password that was checked is no longer the one
+ */
+export async function createSession(
+  database: Queryable,
+  { userId, workspaceSlug, userAgent, address, proof }: NewSession,
+): Promise<{ token: string; expiresAt: Date } | null> {
+  if (proof !== undefined) await holdPassword(database, userId, proof);
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const { rows } = await database.query<{ expiresAt: Date }>(
+    `WITH place AS (
+       SELECT m.workspace_id FROM memberships m JOIN workspaces w ON w.id = m.workspace_id
+        WHERE m.user_id = $2 AND ($3::text IS NULL OR w.slug = $3)
+        ORDER BY m.created_at, m.workspace_id LIMIT 1
+     )
+     INSERT INTO sessions (token_sha256, user_id, workspace_id, user_agent, address, expires_at)
+     SELECT $1, $2, (SELECT workspace_id FROM place), $4, $5, now() + interval '${LIFE_HOURS} hours'
+      WHERE $3::text IS NULL OR EXISTS (SELECT FROM place)
+     RETURNING expires_at AS "expiresAt"`,
+    [digestKey(token), userId, workspaceSlug, userAgent, address],
+  );
+  const [made] = rows;
+  if (made === undefined) return null;
+  await database.query(
+    `DELETE FROM sessions
+      WHERE user_id = $1 AND expires_at < now() - interval '${KEPT_DAYS} days'`,
+    [userId],
+  );
+  await database.query(
+    `UPDATE sessions SET revoked_at = now()
+      WHERE id IN (SELECT id FROM sessions WHERE user_id = $1 AND ${OPEN}
+                    ORDER BY created_at DESC, id OFFSET ${OPEN_MAX})`,
+    [userId],
+  );
+  return { token, expiresAt: made.expiresAt };
+}
+
+interface SessionRow extends Session {
+  readonly stale: boolean;
+}
+
+/**
+ * The open session of a token, with the role its user has right now.
+ *
+ * @param workspaceId by default the workspace that the session shows
+ * @returns null when there is none, or it is over
+ */
+export async function findSession(
+  database: Queryable,
+  token: string,
+  workspaceId?: number,
+): Promise<Session | null> {
+  const { rows } = await database.query<SessionRow>({
+    name: 'find-session',
+    text: `SELECT s.id, s.user_id AS "userId", u.address AS email, u.display_name AS "displayName",
+                  s.expires_at AS "expiresAt",
+                  s.last_seen_at < now() - interval '${SEEN_SECONDS} seconds' AS stale,
+                  CASE WHEN m.role IS NOT NULL THEN json_build_object(
+                    'id', w.id, 'slug', w.slug, 'name', w.name, 'plan', w.plan,
+                    'redactExcerpts', w.redact_excerpts, 'role', m.role) END AS workspace
+             FROM (SELECT * FROM sessions WHERE token_sha256 = $1 AND ${OPEN}) s
+             JOIN users u ON u.id = s.user_id
+             LEFT JOIN memberships m
+               ON m.workspace_id = coalesce($2::int, s.workspace_id) AND m.user_id = s.user_id
+             LEFT JOIN workspaces w ON w.id = m.workspace_id`,
+    values: [digestKey(token), workspaceId ?? null],
+  });
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { stale, ...session } = row;
+  if (stale)
+    await database.query('UPDATE sessions SET last_seen_at = now() WHERE id = $1', [row.id]);
+  return session;
+}
+
+/** The open sessions of a user, the latest used first. */
+export async function listSessions(database: Queryable, userId: number): Promise<ListedSession[]> {
+  const { rows } = await database.query<ListedSession>(
+    `SELECT id, created_at AS "createdAt", last_seen_at AS "lastSeenAt", expires_at AS "expiresAt",
+            user_agent AS "userAgent", address
+       FROM sessions WHERE user_id = $1 AND ${OPEN} ORDER BY last_seen_at DESC, id`,
+    [userId],
+  );
+  return rows;
+}
+
+/** Turns an open session to another workspace of its user; false when it is in no such one. */
+export async function turnSession(
+  database: Queryable,
+  sessionId: Hex16,
+  workspaceSlug: string,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE sessions s SET workspace_id = w.id
+       FROM workspaces w JOIN memberships m ON m.workspace_id = w.id
+      WHERE s.id = $1 AND w.slug = $2 AND m.user_id = s.user_id`,
+    [sessionId, workspaceSlug],
+  );
+  return rowCount === 1;
+}
+
+/** Ends one open session of a user; false when there is none of that id. */
+export async function revokeSession(
+  database: Queryable,
+  userId: number,
+  sessionId: Hex16,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE sessions SET revoked_at = now() WHERE id = $2 AND user_id = $1 AND ${OPEN}`,
+    [userId, sessionId],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Ends the session of a token.
+ *
+ * @returns the session's user; null if there is no open session
+ */
+export async function revokeToken(database: Queryable, token: string): Promise<number | null> {
+  const { rows } = await database.query<{ userId: number }>(
+    `UPDATE sessions SET revoked_at = now() WHERE token_sha256 = $1 AND revoked_at IS NULL
+     RETURNING user_id AS "userId"`,
+    [digestKey(token)],
+  );
+  return rows[0]?.userId ?? null;
+}
+
+/**
+ * Ends a user's open sessions.
+ *
+ * @param keepId the one that stays; null ends all
+ * @returns how many ended
+ */
+export async function revokeSessions(
+  database: Queryable,
+  userId: number,
+  keepId: Hex16 | null,
+): Promise<number> {
+  const { rowCount } = await database.query(
+    `UPDATE sessions SET revoked_at = now()
+      WHERE user_id = $1 AND ($2::uuid IS NULL OR id <> $2) AND ${OPEN}`,
+    [userId, keepId],
+  );
+  return rowCount ?? 0;
+}

@@ -1,0 +1,150 @@
+/** What is done about a person's account, by an operator or its owner, each with its ledger entries. */
+import { OperatorError, SluiceError } from '../../errors.ts';
+import type { Actor, Role } from '../../model.ts';
+import { type Connection, type Database, inTransaction } from '../database.ts';
+import { appendAudit, type Change, lockLedger } from './audit.ts';
+import { addMember } from './memberships.ts';
+import { revokeSessions } from './sessions.ts';
+import {
+  createUser,
+  findAccount,
+  hashPasswordOf,
+  type Proven,
+  replacePassword,
+  setPassword,
+  type User,
+} from './users.ts';
+import { confineLinkMade } from './workspace-accounts.ts';
+
+export interface NewMember {
+  readonly workspaceId: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly role: Role;
+  /** for a new account; one that is there keeps its own */
+  readonly password: string;
+}
+
+/**
+ * Adds a person to a workspace, and creates an account if the e-mail address has no verified one.
+ * An account that an invitation link created does not count as the address's account.
+ *
+ * @returns whether the account was made now
+ * @throws {SluiceError} `conflict` when the address is already a member's
+ */
+export async function createMember(
+  database: Database,
+  { workspaceId, email, displayName, role, password }: NewMember,
+  actor: Actor,
+): Promise<{ user: User; isNew: boolean }> {
+  const passwordHash = await hashPasswordOf(database, email, password);
+  return await inTransaction(database, async (connection) => {
+    await confineLinkMade(connection, email);
+    await lockLedger(connection, workspaceId);
+    const known = await findAccount(connection, email);
+    const user = known ?? (await createUser(connection, { email, displayName, passwordHash }));
+    await addMember(connection, workspaceId, user.id, role);
+    const change = {
+      action: 'member.joined',
+      subject: user.email,
+      before: null,
+      after: { role },
+    };
+    await appendAudit(connection, workspaceId, actor, change);
+    return { user, isNew: known === null };
+  });
+}
+
+/** Records a change of a user in every workspace it belongs to. */
+export async function recordOfUser(
+  connection: Connection,
+  user: Pick<User, 'id' | 'email'>,
+  actor: Actor,
+  change: Pick<Change, 'action' | 'after'>,
+): Promise<void> {
+  // In one order, so that two who lock several ledgers do not wait for each other.
+  const { rows } = await connection.query<{ id: number }>(
+    'SELECT workspace_id AS id FROM memberships WHERE user_id = $1 ORDER BY workspace_id',
+    [user.id],
+  );
+  for (const { id } of rows) {
+    await lockLedger(connection, id);
+    await appendAudit(connection, id, actor, { ...change, subject: user.email, before: null });
+  }
+}
+
+/** @throws {OperatorError} when the address has no account, or several and no workspace is named */
+async function chooseAccount(
+  connection: Connection,
+  email: string,
+  workspace: string | null,
+): Promise<Pick<User, 'id' | 'email'>> {
+  const { rows } = await connection.query<Pick<User, 'id' | 'email'> & { slugs: string[] }>(
+    `SELECT u.id, u.address AS email,
+            (SELECT coalesce(json_agg(w.slug ORDER BY w.slug), '[]')
+               FROM memberships m JOIN workspaces w ON w.id = m.workspace_id
+              WHERE m.user_id = u.id) AS slugs
+       FROM users u WHERE lower(u.address) = lower($1) ORDER BY u.id`,
+    [email],
+  );
+  const meant = rows.filter(({ slugs }) => workspace === null || slugs.includes(workspace));
+  const [account, another] = meant;
+  if (account === undefined) {
+    throw new OperatorError(`There is no account of ${email}: sluice user list`);
+  }
+  if (another === undefined) return account;
+  const slugs = meant.flatMap((one) => one.slugs).join(', ');
+  throw new OperatorError(
+    `${email} has several accounts; name a workspace of the one you mean (${slugs}): --workspace`,
+  );
+}
+
+/**
+ * Gives a user another password and ends all its sessions. Every workspace of the user records it.
+ *
+ * @param workspace slug of a workspace that the account belongs to; null if the address has one
+ *   account
+ * @returns how many sessions ended
+ * @throws {OperatorError} when the e-mail address has no account, or several
+ */
+export async function resetPassword(
+  database: Database,
+  email: string,
+  password: string,
+  actor: Actor,
+  workspace: string | null = null,
+): Promise<number> {
+  const passwordHash = await hashPasswordOf(database, email, password);
+  return await inTransaction(database, async (connection) => {
+    const user = await chooseAccount(connection, email, workspace);
+    await setPassword(connection, user.id, passwordHash);
+    await recordOfUser(connection, user, actor, { action: 'user.password_reset', after: null });
+    return await revokeSessions(connection, user.id, null);
+  });
+}
+
+/**
+ * Changes the password of somebody who has just shown the present one, and ends all its sessions, all
+ * or nothing. Every workspace of the user records it.
+ *
+ * @param origin address of the client
+ * @returns the proof of the new one
+ * @throws {SluiceError} `sign_in_failed` when it was changed meanwhile; `overloaded`
+ */
+export async function changePassword(
+  database: Database,
+  user: Pick<Proven, 'id' | 'email' | 'proof'>,
+  password: string,
+  origin: string,
+): Promise<string> {
+  const passwordHash = await hashPasswordOf(database, user.email, password);
+  return await inTransaction(database, async (connection) => {
+    if (!(await replacePassword(connection, user.id, user.proof, passwordHash))) {
+      throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
+    }
+    const actor = { userId: user.id, name: user.email, origin };
+    await recordOfUser(connection, user, actor, { action: 'user.password_changed', after: null });
+    await revokeSessions(connection, user.id, null);
+    return passwordHash;
+  });
+}

@@ -1,0 +1,213 @@
+/**
+ * Users: people with an e-mail address (case-insensitive), and the ways they sign in. The account
+ * of an address is the verified one, created by an operator or linked to a provider; accounts
+ * created through an invitation link are separate (workspace-accounts.ts).
+ */
+
+import { SluiceError } from '../../errors.ts';
+import type { Identity } from '../../model.ts';
+import type { Connection, Queryable } from '../database.ts';
+import { hashPassword, saltBeside } from './passwords.ts';
+
+export interface User {
+  readonly id: number;
+  readonly email: string;
+  readonly displayName: string;
+  readonly createdAt: Date;
+  /**
+   * the workspace whose link created the account, the only one it may join; null for other accounts
+   */
+  readonly onlyWorkspaceId: number | null;
+}
+
+export interface Account extends User {
+  /** null: signs in through a provider only */
+  readonly passwordHash: string | null;
+}
+
+/** Somebody whose password fits. */
+export interface Proven extends User {
+  /** the hash it was checked against: nothing is done on its word once another is stored */
+  readonly proof: string;
+}
+
+/** A user with the workspaces it belongs to, as `slug (role)`. */
+export interface ListedUser extends User {
+  readonly memberships: readonly string[];
+  /** slug of the only workspace that the account may join; null when it may join any */
+  readonly onlyWorkspace: string | null;
+  readonly lastSeenAt: Date | null;
+}
+
+/** The columns of a `User`. */
+export const USER_COLUMNS = `id, address AS email, display_name AS "displayName",
+  created_at AS "createdAt", workspace_id AS "onlyWorkspaceId"`;
+
+/**
+ * Makes a user without any workspace.
+ *
+ * @throws {SluiceError} `conflict` when the e-mail address has an account
+ */
+export async function createUser(
+  database: Queryable,
+  { email, displayName, passwordHash }: Pick<Account, 'email' | 'displayName' | 'passwordHash'>,
+): Promise<User> {
+  const { rows } = await database.query<User>(
+    `INSERT INTO users (email, display_name, password_hash) VALUES ($1, $2, $3)
+     ON CONFLICT (lower(email)) DO NOTHING RETURNING ${USER_COLUMNS}`,
+    [email, displayName, passwordHash],
+  );
+  const [user] = rows;
+  if (user === undefined) throw new SluiceError('conflict', `There is an account of ${email}.`);
+  return user;
+}
+
+/** The user with an id; null if there is none. */
+export async function findUser(database: Queryable, id: number): Promise<User | null> {
+  const { rows } = await database.query<User>(`SELECT ${USER_COLUMNS} FROM users WHERE id = $1`, [
+    id,
+  ]);
+  return rows[0] ?? null;
+}
+
+/**
+ * The verified account of an e-mail address; null if there is none. Never one that was created
+ * through an invitation link.
+ */
+export async function findAccount(database: Queryable, email: string): Promise<Account | null> {
+  const { rows } = await database.query<Account>(
+    `SELECT ${USER_COLUMNS}, password_hash AS "passwordHash" FROM users WHERE lower(email) = lower($1)`,
+    [email],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * The id of an account of an e-mail address: the verified one, else the oldest; null if there is
+ * none.
+ */
+export async function findAccountId(database: Queryable, email: string): Promise<number | null> {
+  const { rows } = await database.query<{ id: number }>(
+    `SELECT id FROM users WHERE lower(address) = lower($1) ORDER BY email IS NULL, id LIMIT 1`,
+    [email],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/**
+ * Hashes a further password of an address, with the salt that its accounts share: a sign-in then
+ * takes one computation however many accounts there are, so timing does not reveal them.
+ *
+ * @throws {SluiceError} `overloaded` when too many passwords are being checked
+ */
+export async function hashPasswordOf(
+  database: Queryable,
+  email: string,
+  password: string,
+): Promise<string> {
+  const { rows } = await database.query<{ passwordHash: string }>(
+    `SELECT password_hash AS "passwordHash" FROM users
+      WHERE lower(address) = lower($1) AND password_hash IS NOT NULL ORDER BY id LIMIT 1`,
+    [email],
+  );
+  return await hashPassword(password, saltBeside(rows[0]?.passwordHash ?? null));
+}
+
+/**
+ * Gives a user another password in place of one that is known to have been there: of two who change
+ * it at once, one does.
+ *
+ * @param former the hash that is replaced
+ * @returns false when it is not there any more; nothing changes
+ */
+export async function replacePassword(
+  database: Queryable,
+  userId: number,
+  former: string,
+  passwordHash: string,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    'UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2',
+    [userId, former, passwordHash],
+  );
+  return rowCount === 1;
+}
+
+/** Gives a user another password. Its sessions are another matter (`revokeSessions`). */
+export async function setPassword(
+  database: Queryable,
+  userId: number,
+  passwordHash: string,
+): Promise<void> {
+  await database.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
+}
+
+/** The user who owns an account at a provider; null when nobody here does. */
+export async function findIdentity(
+  database: Queryable,
+  issuer: string,
+  subject: string,
+): Promise<User | null> {
+  const { rows } = await database.query<User>(
+    `SELECT ${USER_COLUMNS} FROM users
+      WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`,
+    [issuer, subject],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * From here on this account at a provider signs in as this user.
+ *
+ * @returns false when somebody has it already; nothing changes
+ */
+export async function addIdentity(
+  database: Queryable,
+  userId: number,
+  { provider, issuer, subject }: Identity,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `INSERT INTO identities (issuer, subject, provider, user_id) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (issuer, subject) DO NOTHING`,
+    [issuer, subject, provider, userId],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Whether an account is linked to an identity of an issuer. Locks the user against further links
+ * until the transaction ends.
+ */
+export async function holdForLinking(
+  connection: Connection,
+  userId: number,
+  issuer: string,
+): Promise<boolean> {
+  await connection.query('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE', [userId]);
+  const { rowCount } = await connection.query(
+    'SELECT FROM identities WHERE user_id = $1 AND issuer = $2 LIMIT 1',
+    [userId, issuer],
+  );
+  return rowCount !== 0;
+}
+
+/** All users, or those of one workspace, oldest first. */
+export async function listUsers(
+  database: Queryable,
+  workspaceId: number | null,
+): Promise<ListedUser[]> {
+  const { rows } = await database.query<ListedUser>(
+    `SELECT ${USER_COLUMNS},
+            (SELECT slug FROM workspaces w WHERE w.id = u.workspace_id) AS "onlyWorkspace",
+            (SELECT max(last_seen_at) FROM sessions s WHERE s.user_id = u.id) AS "lastSeenAt",
+            (SELECT coalesce(json_agg(w.slug || ' (' || m.role || ')' ORDER BY w.slug), '[]')
+               FROM memberships m JOIN workspaces w ON w.id = m.workspace_id
+              WHERE m.user_id = u.id) AS memberships
+       FROM users u
+      WHERE $1::int IS NULL OR EXISTS (
+              SELECT FROM memberships m WHERE m.user_id = u.id AND m.workspace_id = $1)
+      ORDER BY u.id`,
+    [workspaceId],
+  );
+  return rows;
+}

@@ -1,0 +1,134 @@
+/**
+ * Accounts created through an invitation link. Using a link proves possession of the link, not
+ * ownership of the e-mail address: the admin who created the link can use it too. So such an
+ * account belongs to the link's workspace only. It cannot join another workspace and does not block
+ * the address. When a provider verifies the address, the account's memberships move to the owner
+ * and its password is removed.
+ *
+ *   link ─► account of one workspace ─► (provider verifies the address) ─► verified account
+ */
+
+import type { Connection, Queryable } from '../database.ts';
+import { lockLedger } from './audit.ts';
+import { revokeSessions } from './sessions.ts';
+import { type Account, findAccount, USER_COLUMNS, type User } from './users.ts';
+
+/**
+ * Creates the account of a person who uses a workspace's invitation link. An earlier such account
+ * whose membership was removed is reused, with this name and password and without its sessions. The
+ * caller holds `lockLedger` of the workspace.
+ */
+export async function createWorkspaceAccount(
+  connection: Connection,
+  workspaceId: number,
+  { email, displayName, passwordHash }: Pick<Account, 'email' | 'displayName' | 'passwordHash'>,
+): Promise<User> {
+  const { rows: former } = await connection.query<User>(
+    `UPDATE users u SET display_name = $3, password_hash = $4
+      WHERE workspace_id = $1 AND lower(address) = lower($2)
+        AND NOT EXISTS (SELECT FROM memberships WHERE user_id = u.id)
+      RETURNING ${USER_COLUMNS}`,
+    [workspaceId, email, displayName, passwordHash],
+  );
+  if (former[0] !== undefined) {
+    await revokeSessions(connection, former[0].id, null);
+    return former[0];
+  }
+  const { rows } = await connection.query<User>(
+    `INSERT INTO users (workspace_id, invited_email, display_name, password_hash)
+     VALUES ($1, $2, $3, $4) RETURNING ${USER_COLUMNS}`,
+    [workspaceId, email, displayName, passwordHash],
+  );
+  const [user] = rows;
+  if (user === undefined) throw new Error('an INSERT returned no row');
+  return user;
+}
+
+/**
+ * Confines an account that a version before migration 10 created through an invitation link, if no
+ * provider has verified its address since: it becomes an account of that link's workspace. It keeps
+ * the other workspaces that it has joined.
+ */
+export async function confineLinkMade(connection: Connection, email: string): Promise<void> {
+  // Account and acceptance have the same time: one transaction, one now().
+  await connection.query(
+    `UPDATE users u SET email = NULL, invited_email = u.email, workspace_id = i.workspace_id
+       FROM invitations i
+      WHERE lower(u.email) = lower($1) AND lower(i.email) = lower(u.email)
+        AND i.accepted_at = u.created_at AND u.password_hash IS NOT NULL
+        AND NOT EXISTS (SELECT FROM identities WHERE user_id = u.id)`,
+    [email],
+  );
+}
+
+/** Slugs of the workspaces whose links created an account for this address. */
+export async function listLinkWorkspaces(database: Queryable, email: string): Promise<string[]> {
+  const { rows } = await database.query<{ slug: string }>(
+    `SELECT DISTINCT w.slug FROM users u JOIN workspaces w ON w.id = u.workspace_id
+      WHERE lower(u.address) = lower($1) ORDER BY w.slug`,
+    [email],
+  );
+  return rows.map(({ slug }) => slug);
+}
+
+/** The accounts that links created for an address, oldest first, locked until the commit. */
+export async function holdLinkMade(connection: Connection, email: string): Promise<User[]> {
+  await confineLinkMade(connection, email);
+  const { rows } = await connection.query<User>(
+    `SELECT ${USER_COLUMNS} FROM users
+      WHERE lower(address) = lower($1) AND email IS NULL ORDER BY id FOR UPDATE`,
+    [email],
+  );
+  return rows;
+}
+
+/**
+ * The account of an address that a provider has just verified: the verified account, or else the
+ * oldest that a link created, which becomes the verified one.
+ *
+ * @param linkMade the result of `holdLinkMade`
+ * @returns null when there is neither
+ */
+export async function accountOfAddress(
+  connection: Connection,
+  email: string,
+  linkMade: readonly User[],
+): Promise<User | null> {
+  const account = await findAccount(connection, email);
+  const [oldest] = linkMade;
+  if (account !== null || oldest === undefined) return account;
+  await connection.query(
+    `UPDATE users SET email = invited_email, invited_email = NULL, workspace_id = NULL
+      WHERE id = $1`,
+    [oldest.id],
+  );
+  return { ...oldest, onlyWorkspaceId: null };
+}
+
+/**
+ * Moves the memberships of the accounts that links created for an address to its owner's account,
+ * removes their passwords and ends their sessions.
+ */
+export async function takeOverLinkMade(
+  connection: Connection,
+  owner: User,
+  linkMade: readonly User[],
+): Promise<void> {
+  const ids = linkMade.map(({ id }) => id);
+  const { rows } = await connection.query<{ id: number }>(
+    `SELECT DISTINCT workspace_id AS id FROM memberships WHERE user_id = ANY ($1)
+      ORDER BY workspace_id`,
+    [ids],
+  );
+  // Always in the same order, to avoid deadlocks between transactions that lock several ledgers.
+  for (const { id } of rows) await lockLedger(connection, id);
+  await connection.query('UPDATE users SET password_hash = NULL WHERE id = ANY ($1)', [ids]);
+  for (const id of ids) await revokeSessions(connection, id, null);
+  await connection.query(
+    `UPDATE memberships m SET user_id = $1
+      WHERE user_id = ANY ($2) AND user_id <> $1
+        AND NOT EXISTS (SELECT FROM memberships WHERE workspace_id = m.workspace_id
+                           AND user_id = $1)`,
+    [owner.id, ids],
+  );
+}

@@ -1,0 +1,180 @@
+/** Workspaces: the tenants every other row belongs to, and whether their excerpts are stored. */
+import { OperatorError } from '../../errors.ts';
+import type { Queryable } from '../database.ts';
+import { MATCHED_NAME } from '../findings/findings.ts';
+
+export interface Workspace {
+  readonly id: number;
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: string;
+  /** no excerpt of its findings is stored */
+  readonly redactExcerpts: boolean;
+  readonly createdAt: Date;
+}
+
+const COLUMNS =
+  'id, slug, name, plan, redact_excerpts AS "redactExcerpts", created_at AS "createdAt"';
+/** Findings that one statement of a removal looks at: about 60 ms of work (two slow cores). */
+const REMOVAL_ROWS = 2000;
+const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** All workspaces, oldest first. */
+export async function listWorkspaces(database: Queryable): Promise<Workspace[]> {
+  const { rows } = await database.query<Workspace>(`SELECT ${COLUMNS} FROM workspaces ORDER BY id`);
+  return rows;
+}
+
+/**
+ * Makes a workspace.
+ *
+ * @param slug 1 to 63 lower-case letters, digits and hyphens
+ * @throws {OperatorError} when the slug is taken or malformed
+ */
+export async function createWorkspace(
+  database: Queryable,
+  slug: string,
+  name: string,
+): Promise<Workspace> {
+  if (!SLUG.test(slug)) {
+    throw new OperatorError(
+      `"${slug}" cannot be a workspace's slug: use 1 to 63 lower-case letters, digits and hyphens`,
+    );
+  }
+  const { rows } = await database.query<Workspace>(
+    `INSERT INTO workspaces (slug, name) VALUES ($1, $2)
+     ON CONFLICT (slug) DO NOTHING RETURNING ${COLUMNS}`,
+    [slug, name],
+  );
+  const [workspace] = rows;
+  if (workspace === undefined) throw new OperatorError(`There is a workspace "${slug}" already.`);
+  return workspace;
+}
+
+/**
+ * The workspace a command means.
+ *
+ * @param slug null for the only one there is
+ * @throws {OperatorError} when there is none, or several and none is named
+ */
+export async function findWorkspace(database: Queryable, slug: string | null): Promise<Workspace> {
+  const all = await listWorkspaces(database);
+  const known = all.map((one) => one.slug).join(', ');
+  if (slug !== null) {
+    const found = all.find((one) => one.slug === slug);
+    if (found === undefined) {
+      throw new OperatorError(`There is no workspace "${slug}". There are: ${known || 'none yet'}`);
+    }
+    return found;
+  }
+  const [only] = all;
+  if (only === undefined) {
+    throw new OperatorError('There is no workspace yet: sluice workspace create SLUG');
+  }
+  if (all.length > 1) throw new OperatorError(`Name one with --workspace: ${known}`);
+  return only;
+}
+
+interface Removal {
+  /** false when the workspace does not redact any more: then nothing was removed */
+  readonly redacting: boolean;
+  readonly removed: number;
+  /** the oldest finding looked at, in microseconds since 1970 and by id; null when none was left */
+  readonly atMicros: string | null;
+  readonly id: string | null;
+}
+
+/**
+ * Removes the excerpts, and the names of steps that are matched text, of the newest findings older than
+ * `$2`, `$3` (null: of all). The workspace's
+ * row is locked, so that redaction cannot be switched off while its excerpts go; the findings are
+ * locked in one order, so that two who remove at once do not lock each other out.
+ */
+const REMOVE = `
+  WITH redacting AS (
+    SELECT id FROM workspaces WHERE id = $1 AND redact_excerpts FOR SHARE
+  ), looked AS (
+    SELECT id, created_at FROM findings
+     WHERE workspace_id = $1
+       AND (created_at, id) < (
+         coalesce('epoch'::timestamptz + $2::bigint * interval '1 microsecond', 'infinity'),
+         coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+     ORDER BY created_at DESC, id DESC LIMIT ${REMOVAL_ROWS}
+  ), held AS (
+    SELECT f.id FROM looked JOIN findings f ON f.workspace_id = $1 AND f.id = looked.id
+     WHERE (f.excerpt IS NOT NULL OR (${MATCHED_NAME} AND f.step_name IS NOT NULL))
+       AND EXISTS (SELECT FROM redacting)
+     ORDER BY f.created_at DESC, f.id DESC FOR NO KEY UPDATE OF f
+  ), removed AS (
+    UPDATE findings AS f
+       SET excerpt = NULL, step_name = CASE WHEN ${MATCHED_NAME} THEN NULL ELSE f.step_name END
+      FROM held
+     WHERE f.workspace_id = $1 AND f.id = held.id RETURNING f.id
+  ), oldest AS (
+    SELECT id, created_at FROM looked ORDER BY created_at, id LIMIT 1
+  )
+  SELECT EXISTS (SELECT FROM redacting) AS redacting,
+         (SELECT count(*)::int FROM removed) AS removed,
+         (SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM oldest) AS "atMicros",
+         (SELECT id FROM oldest) AS id`;
+
+/**
+ * Removes the matched text that a redacting workspace has stored; see `setRedaction`.
+ *
+ * @returns of how many findings
+ * @throws {OperatorError} when it does not redact (any more)
+ */
+export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
+  let removed = 0;
+  let after: Pick<Removal, 'atMicros' | 'id'> = { atMicros: null, id: null };
+  for (;;) {
+    const values = [workspaceId, after.atMicros, after.id];
+    const { rows } = await database.query<Removal>(REMOVE, values);
+    const [step] = rows;
+    if (step?.redacting !== true) {
+      throw new OperatorError(
+        'Redaction was switched off again before all excerpts were removed; ' +
+          `${removed} were removed, the rest is kept.`,
+      );
+    }
+    removed += step.removed;
+    if (step.id === null) return removed;
+    after = step;
+  }
+}
+
+/**
+ * Switches a workspace's redaction. On: from here on no excerpt of it is stored, and when this
+ * returns none is left in the table, unless somebody has switched it off meanwhile; the same holds
+ * for names of steps that are matched text (matched-name.ts). Off: the
+ * excerpts of what is found later are stored; those removed do not come back.
+ *
+ * The switch is a statement and a transaction of its own. It waits for those that are storing
+ * excerpts right now, and whoever stores later sees it (`completeRuns`, complete-runs.ts): after
+ * it, excerpts only become fewer. Removing comes second, in statements that each look at
+ * `REMOVAL_ROWS` findings, newest first, and go on where the one before ended: however many there
+ * are, no statement nears its time limit and nobody who stores findings waits. Readers are shown
+ * none from the switch on. What breaks this off leaves redaction on and some excerpts stored;
+ * switching it on once more removes them.
+ *
+ * Removed means that no query finds it. PostgreSQL keeps a changed row's old version on disk until
+ * VACUUM has freed its place and something else was written there; the write-ahead log, replicas
+ * and backups keep it as long as they are kept. The telemetry that an excerpt was cut from is no
+ * concern of this setting and stays for its retention.
+ *
+ * @param database not inside a transaction: the switch must be committed before removing begins
+ * @returns how many findings lost their excerpt
+ * @throws {OperatorError} when there is no such workspace, or redaction was switched off meanwhile
+ */
+export async function setRedaction(
+  database: Queryable,
+  workspaceId: number,
+  on: boolean,
+): Promise<number> {
+  const { rowCount } = await database.query(
+    'UPDATE workspaces SET redact_excerpts = $2 WHERE id = $1',
+    [workspaceId, on],
+  );
+  if (rowCount === 0) throw new OperatorError(`There is no workspace with id ${workspaceId}.`);
+  return on ? await removeExcerpts(database, workspaceId) : 0;
+}

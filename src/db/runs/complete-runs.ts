@@ -1,0 +1,237 @@
+/**
+ * Evaluated runs: their findings stored and the runs marked, many of them in one statement and so
+ * in one transaction. Locks runs in key order, as ingest does.
+ */
+import type { FindingDraft, RunFacts, Severity } from '../../model.ts';
+import type { Queryable } from '../database.ts';
+import type { ClaimedRun } from './evaluation-queue.ts';
+
+/** One run's outcome, ready to be stored. */
+export interface Evaluation {
+  readonly run: ClaimedRun;
+  readonly facts: RunFacts;
+  readonly findings: readonly FindingDraft[];
+  /**
+   * whether the workspace redacted when the run was claimed: then no matched text leaves the
+   * process. False decides nothing, the statement that stores looks again.
+   */
+  readonly redactExcerpts: boolean;
+  readonly ruleSetSha256: string;
+  readonly steps: number;
+  readonly unreadSteps: number;
+  /** surface texts that its steps held, and how many of them were cut */
+  readonly texts: number;
+  readonly truncatedTexts: number;
+}
+
+/** A finding beside the place of its run among those stored. */
+interface PlacedFinding {
+  readonly place: number;
+  readonly finding: FindingDraft;
+  readonly excerpt: string | null;
+  readonly stepName: string | null;
+}
+
+/** Marks the runs as evaluated. */
+const MARK = `
+    UPDATE runs AS r
+       SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, last_error = NULL,
+           evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
+           truncated_texts = own.truncated, corpus_version = $1,
+           rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
+           model = own.model, session_id = own.session, user_id = own."user",
+           text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps))
+      FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
+    RETURNING own.workspace_id, own.run_id, own.place`;
+/** Leaves the runs pending. */
+const DO_NOT_MARK = 'SELECT workspace_id, run_id, place FROM own';
+
+const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)';
+
+/** @param mark statement that updates the runs, which are locked */
+const storing = (mark: string): string => `
+  WITH own AS (
+    SELECT t.* FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
+        $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
+        $15::json[]) WITH ORDINALITY
+        AS t (workspace_id, run_id, attempt, steps, unread, texts, truncated, digest, state, agent,
+              model, session, "user", gaps, place)
+      JOIN runs r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+                 AND r.attempts = t.attempt
+     WHERE r.evaluation = 'pending'
+     ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r
+  ), done AS (
+    ${mark}
+  ), workspace AS (
+    SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($16::int[]) ORDER BY id FOR SHARE
+  ), found AS (
+    INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
+      rule_status, severity, category, subcategory, description, condition_index,
+      condition_description, field, surface, step_span_id, step_name,
+      step_name_matched, excerpt, recommended_actions)
+    SELECT done.workspace_id, done.run_id, $1, rule, version, status, severity, category,
+           subcategory, description, condition, condition_text, field, surface,
+           decode(span, 'hex'),
+           CASE WHEN step IS NULL OR NOT step_matched THEN step WHEN ${KEEPS} THEN step END,
+           step_matched,
+           CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
+           actions
+      FROM done JOIN unnest($17::bigint[], $18::text[], $19::text[], $20::text[], $21::text[],
+        $22::text[], $23::text[], $24::text[], $25::smallint[], $26::text[], $27::text[],
+        $28::text[], $29::text[], $30::text[], $31::boolean[], $32::text[], $33::json[]) WITH ORDINALITY
+        AS t (place, rule, version, status, severity, category, subcategory, description,
+              condition, condition_text, field, surface, span, step, step_matched, excerpt,
+              actions, said)
+        ON t.place = done.place
+     ORDER BY t.said
+    ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
+    RETURNING workspace_id, run_id, severity
+  )
+  SELECT done.place::int - 1 AS place,
+         ARRAY(SELECT severity FROM found
+                WHERE found.workspace_id = done.workspace_id AND found.run_id = done.run_id)
+           AS severities
+    FROM done`;
+
+const COMPLETE_RUNS = storing(MARK);
+const KEEP_FINDINGS = storing(DO_NOT_MARK);
+
+/**
+ * Stores the findings of evaluated runs and marks the runs: all of them that are still the
+ * caller's, or none.
+ *
+ * An excerpt, and a step's name that is matched text, is stored only while its workspace is known
+ * and does not redact. The workspace's row
+ * is locked FOR SHARE to the end of the transaction, which gives its newest version, however long
+ * the statement has waited, and keeps out the UPDATE of `setRedaction` (workspaces.ts; FOR KEY
+ * SHARE would not). So either the switch waits, and what is stored here is there for it to remove,
+ * or it is done, and no excerpt is stored. Locked are the workspaces that have an excerpt to store,
+ * in the order of their ids, when the first excerpt asks: CASE stops at its first answer, and a
+ * subquery runs when it is asked. By then the runs are locked, so nobody waits for a run while
+ * holding a workspace.
+ *
+ * @throws what PostgreSQL said. Its `detail` may quote a row, excerpt included: never logged
+ *   (`errorFacts`), nor written to the embedded server's log (settings in cluster.ts)
+ * @returns for each run the severities of the findings stored now; null when the run went to
+ *   somebody else since and nothing of it was changed
+ */
+export async function completeRuns(
+  database: Queryable,
+  evaluations: readonly Evaluation[],
+  corpusVersion: string,
+): Promise<(Severity[] | null)[]> {
+  return await store(database, 'complete-runs', COMPLETE_RUNS, evaluations, corpusVersion);
+}
+
+/**
+ * Stores findings of a run that stays pending.
+ *
+ * @returns the severities of the findings that are new (a rule has one finding per run); null when
+ *   another process has claimed the run
+ */
+export async function keepFindings(
+  database: Queryable,
+  { run, findings, redactExcerpts }: Pick<Evaluation, 'run' | 'findings' | 'redactExcerpts'>,
+  corpusVersion: string,
+): Promise<Severity[] | null> {
+  // Columns of an evaluated run, which are not stored here.
+  const unsaid = { agentName: null, model: null, sessionId: null, userId: null, textGaps: [] };
+  const evaluation: Evaluation = {
+    run,
+    findings,
+    redactExcerpts,
+    facts: { state: run.state, ...unsaid },
+    ruleSetSha256: '',
+    steps: 0,
+    unreadSteps: 0,
+    texts: 0,
+    truncatedTexts: 0,
+  };
+  const stored = await store(database, 'keep-findings', KEEP_FINDINGS, [evaluation], corpusVersion);
+  return stored[0] ?? null;
+}
+
+async function store(
+  database: Queryable,
+  name: string,
+  text: string,
+  evaluations: readonly Evaluation[],
+  corpusVersion: string,
+): Promise<(Severity[] | null)[]> {
+  const findings = placedFindings(evaluations);
+  const keepsExcerpts = new Set(
+    findings.flatMap(({ excerpt, place }) => (excerpt === null ? [] : [place])),
+  );
+  const workspaceIds = evaluations.flatMap(({ run }, index) =>
+    keepsExcerpts.has(index + 1) ? [run.workspaceId] : [],
+  );
+  const { rows } = await database.query<{ place: number; severities: Severity[] }>({
+    name,
+    text,
+    values: [
+      corpusVersion,
+      ...runColumns(evaluations),
+      [...new Set(workspaceIds)],
+      ...findingColumns(findings),
+    ],
+  });
+  const stored = new Map(rows.map(({ place, severities }) => [place, severities]));
+  return evaluations.map((_, place) => stored.get(place) ?? null);
+}
+
+function placedFindings(evaluations: readonly Evaluation[]): PlacedFinding[] {
+  return evaluations.flatMap(({ findings, redactExcerpts }, index) =>
+    findings.map((finding) => ({
+      place: index + 1,
+      finding,
+      excerpt: redactExcerpts ? null : finding.excerpt,
+      stepName: redactExcerpts && finding.stepNameMatched ? null : finding.stepName,
+    })),
+  );
+}
+
+/** `$2` to `$15` */
+function runColumns(evaluations: readonly Evaluation[]): unknown[] {
+  const column = <T>(value: (evaluation: Evaluation) => T): T[] => evaluations.map(value);
+  return [
+    column(({ run }) => run.workspaceId),
+    column(({ run }) => run.runId),
+    column(({ run }) => run.attempt),
+    column(({ steps }) => steps),
+    column(({ unreadSteps }) => unreadSteps),
+    column(({ texts }) => texts),
+    column(({ truncatedTexts }) => truncatedTexts),
+    column(({ ruleSetSha256 }) => ruleSetSha256),
+    column(({ facts }) => facts.state),
+    column(({ facts }) => facts.agentName),
+    column(({ facts }) => facts.model),
+    column(({ facts }) => facts.sessionId),
+    column(({ facts }) => facts.userId),
+    column(({ facts }) => JSON.stringify(facts.textGaps)),
+  ];
+}
+
+/** `$17` to `$33` */
+function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
+  const column = <T>(value: (finding: FindingDraft) => T): T[] =>
+    findings.map(({ finding }) => value(finding));
+  return [
+    findings.map(({ place }) => place),
+    column(({ ruleId }) => ruleId),
+    column(({ ruleVersion }) => ruleVersion),
+    column(({ ruleStatus }) => ruleStatus),
+    column(({ severity }) => severity),
+    column(({ category }) => category),
+    column(({ subcategory }) => subcategory),
+    column(({ description }) => description),
+    column(({ conditionIndex }) => conditionIndex),
+    column(({ conditionDescription }) => conditionDescription),
+    column(({ field }) => field),
+    column(({ surface }) => surface),
+    column(({ stepSpanId }) => stepSpanId),
+    findings.map(({ stepName }) => stepName),
+    column(({ stepNameMatched }) => stepNameMatched),
+    findings.map(({ excerpt }) => excerpt),
+    column(({ recommendedActions }) => JSON.stringify(recommendedActions)),
+  ];
+}

@@ -1,0 +1,179 @@
+/**
+ * Runs waiting to be evaluated: claimed under a lease, then completed (complete-runs.ts), released
+ * or given back.
+ *
+ *   pending ──claim──► leased ──complete──► evaluated
+ *      ▲                 │ release, give back, or the lease runs out
+ *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns says evaluation_failed
+ *
+ * `attempts` counts claims and fences: who lost its lease names an attempt that is no longer the
+ * newest, and changes nothing. Statements over several runs lock them in key order, as ingest does.
+ */
+import type { RunRef, RunState } from '../../model.ts';
+import type { Database } from '../database.ts';
+import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
+import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';
+
+/** Past this without a renewal a process is taken for dead and its runs go to others. */
+const LEASE_SECONDS = 300;
+/** A released run waits this long times its attempts before it is claimed again. */
+const RETRY_DELAY_SECONDS = 10;
+/** Bounds one statement; what is left is given up at the next claim. */
+const GIVE_UP_MAX = 1000;
+export interface ClaimedRun extends RunRef {
+  readonly attempt: number;
+  readonly state: RunState;
+  /** UTC days, as `2026-11-20`, between which its steps had arrived when it was claimed */
+  readonly firstArrivalOn: string;
+  readonly lastArrivalOn: string;
+  /** how many had arrived */
+  readonly steps: number;
+}
+
+const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
+
+const KINDS = [
+  ['timedOut', 'timed_out'],
+  ['again', 'again'],
+  ['fresh', 'fresh'],
+] as const;
+
+/** `$3` to `$6` are the turns, column by column; `$7` is their sum, for the planner. */
+const CLAIM = `
+  UPDATE runs AS r
+     SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
+         attempts = r.attempts + 1,
+         state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
+         settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
+    FROM (SELECT due.*, turn.place AS turn
+            FROM unnest($3::int[], $4::int[], $5::int[], $6::int[]) WITH ORDINALITY
+                 AS turn (workspace_id, timed_out, again, fresh, place)
+           CROSS JOIN LATERAL (
+             SELECT run.*, row_number() OVER () AS round FROM (${KINDS.map(
+               ([kind, share]) => `
+               SELECT * FROM (
+                 ${dueRuns(kind, 'turn.workspace_id', `turn.${share}`)} FOR UPDATE SKIP LOCKED
+               ) AS ${share}`,
+             ).join(' UNION ALL ')}
+             ) AS run
+           ) AS due LIMIT $7::int) AS due
+   WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
+  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt, r.state,
+            ${day('r.first_arrival_at')} AS "firstArrivalOn",
+            ${day('r.last_arrival_at')} AS "lastArrivalOn",
+            r.spans + r.log_records AS steps, due.round::int, due.turn::int`;
+
+/**
+ * Leases finished and settled runs; other processes get other runs. A run without a root becomes
+ * `timed_out` here, once nothing has arrived for `timeoutMs`. run-times.ts limits for how long
+ * arrivals delay either.
+ *
+ * Workspaces take turns (claim-turns.ts), and of each the longest-waiting runs are claimed.
+ * Timed-out runs come first but get at most a quarter (rounded up), so that neither kind starves;
+ * for the same reason runs that were claimed before come ahead of fresh ones.
+ *
+ * @param turns where the last claim of this process ended; by default a claim starts with the first
+ *   workspace
+ * @returns the first run of each workspace, then the second of each, …
+ */
+export async function claimRuns(
+  database: Database,
+  {
+    retries,
+    ...settings
+  }: Omit<ClaimSettings, 'retries'> & Partial<Pick<ClaimSettings, 'retries'>>,
+  turns: ClaimTurns = new ClaimTurns(),
+): Promise<ClaimedRun[]> {
+  const own = await turns.next(database, { ...settings, retries: retries ?? settings.limit });
+  if (own.length === 0) return [];
+  const { rows } = await database.query<ClaimedRun & { round: number; turn: number }>(CLAIM, [
+    settings.settleMs,
+    settings.timeoutMs,
+    own.map(({ workspaceId }) => workspaceId),
+    own.map(({ timedOut }) => timedOut),
+    own.map(({ again }) => again),
+    own.map(({ fresh }) => fresh),
+    own.reduce((sum, { timedOut, again, fresh }) => sum + timedOut + again + fresh, 0),
+  ]);
+  return rows
+    .sort((one, other) => one.round - other.round || one.turn - other.turn)
+    .map(({ round: _round, turn: _turn, ...run }) => run);
+}
+
+/**
+ * Marks runs whose last attempt has failed or was lost: the only place that says
+ * `evaluation_failed`.
+ *
+ * @returns how many were given up now, at most GIVE_UP_MAX
+ */
+export async function giveUpRuns(database: Database): Promise<number> {
+  const { rowCount } = await database.query(
+    `UPDATE runs AS r
+        SET evaluation = 'evaluation_failed', lease_until = NULL,
+            last_error = coalesce(last_error, 'the lease ran out: the process had ended')
+       FROM (SELECT workspace_id, run_id FROM runs
+              WHERE evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}
+                AND (lease_until IS NULL OR lease_until < now())
+              ORDER BY workspace_id, run_id LIMIT ${GIVE_UP_MAX} FOR UPDATE SKIP LOCKED) AS lost
+      WHERE r.workspace_id = lost.workspace_id AND r.run_id = lost.run_id`,
+  );
+  return rowCount ?? 0;
+}
+
+/** The runs that are still the caller's, locked in key order; `$1` to `$3` are `keysOf`. */
+const OWN_RUNS = `
+  SELECT r.workspace_id, r.run_id
+    FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[]) AS t (w, run, attempt)
+      ON r.workspace_id = t.w AND r.run_id = t.run AND r.attempts = t.attempt
+   WHERE r.evaluation = 'pending'
+   ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r`;
+
+function keysOf(runs: readonly ClaimedRun[]): unknown[] {
+  return [
+    runs.map(({ workspaceId }) => workspaceId),
+    runs.map(({ runId }) => runId),
+    runs.map(({ attempt }) => attempt),
+  ];
+}
+
+/** Begins the leases of runs anew: whoever holds them is alive. */
+export async function renewLeases(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
+  await database.query(
+    `UPDATE runs AS r SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
+       FROM (${OWN_RUNS}) AS own
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    keysOf(runs),
+  );
+}
+
+/**
+ * Gives runs back as if they had not been claimed: their attempt is not counted. For runs that were
+ * not begun, and for those whose evaluation ended through no fault of theirs.
+ */
+export async function giveBackRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
+  if (runs.length === 0) return;
+  await database.query(
+    `UPDATE runs AS r SET attempts = attempts - 1, lease_until = NULL
+       FROM (${OWN_RUNS}) AS own
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    keysOf(runs),
+  );
+}
+
+/**
+ * Gives a run back undecided, which has cost it an attempt: it is claimed again later, or was its
+ * last attempt and is due to be given up at once.
+ *
+ * @param why a reason of ours, never customers' text
+ */
+export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
+  await database.query(
+    `UPDATE runs
+        SET last_error = $4,
+            lease_until = CASE WHEN attempts < ${ATTEMPTS_MAX}
+                            THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * attempts)
+                          END
+      WHERE workspace_id = $1 AND run_id = $2 AND attempts = $3 AND evaluation = 'pending'`,
+    [run.workspaceId, run.runId, run.attempt, why],
+  );
+}

@@ -1,0 +1,351 @@
+/**
+ * Reads the steps of runs back, in time order, within the limits of one evaluation and of what is
+ * read at a time.
+ *
+ * A run may have a million steps, so they are put in order by narrow rows, and documents are
+ * fetched for the first ones only: reading a document costs more than everything else together.
+ * Several runs are read at once because asking costs more than answering: planning opens every
+ * partition and index, and takes longer than reading a short run.
+ */
+import type { JsonObject, JsonValue, SpanEvent, Step } from '../../model.ts';
+import type { Database } from '../database.ts';
+import type { ClaimedRun } from './evaluation-queue.ts';
+import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
+
+export interface StepLimits {
+  /** most steps of a run that one evaluation reads */
+  readonly stepsMax: number;
+  /** most bytes of names, messages, attributes, events and bodies that one evaluation holds */
+  readonly bytesMax: number;
+}
+
+const MIB = 1024 * 1024;
+const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
+/**
+ * Most such bytes of several runs read at a time: some seconds of matching at its slowest. A first
+ * run above it is read all the same, without others.
+ */
+export const TOGETHER_BYTES_MAX = 8 * MIB;
+
+interface StepRow {
+  readonly source: Step['source'];
+  readonly spanId: string | null;
+  readonly parentSpanId: string | null;
+  readonly name: string | null;
+  readonly start: string;
+  readonly end: string;
+  readonly statusCode: number;
+  readonly statusMessage: string | null;
+  readonly scopeName: string | null;
+  readonly serviceName: string | null;
+  readonly attributes: JsonObject;
+  readonly events: readonly { name?: string; attributes?: JsonObject }[] | null;
+  readonly body: JsonValue;
+  readonly dropped: number;
+  readonly hasRemoteParent: boolean;
+  readonly bytes: number;
+}
+
+/** What names a run and the days it arrived on. */
+export type RunToRead = Pick<
+  ClaimedRun,
+  'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'
+>;
+
+/** What the run itself says, ahead of its steps. */
+interface RunRow {
+  readonly source: null;
+  readonly total: number;
+  /** whether it has any; some of a run that was read follow */
+  readonly hasSteps: boolean;
+}
+
+/** `place` counts the runs asked for, from 0. */
+type AnswerRow = { readonly place: number } & (RunRow | StepRow);
+
+export interface StepsOfRun {
+  readonly steps: readonly Step[];
+  /** most bytes of the steps' names, messages, attributes, events and bodies */
+  readonly bytes: number;
+  /** steps stored but not read: past the limits, or no longer kept */
+  readonly unread: number;
+}
+
+/** A run that retention has removed since it was claimed. */
+const NOT_THERE = { hasSteps: false, total: 0 };
+
+function toStep(row: StepRow): Step {
+  return {
+    source: row.source,
+    spanId: row.spanId,
+    parentSpanId: row.parentSpanId,
+    name: row.name ?? '',
+    startUnixNano: row.start,
+    endUnixNano: row.end,
+    statusCode: row.statusCode,
+    statusMessage: row.statusMessage ?? '',
+    scopeName: row.scopeName ?? '',
+    serviceName: row.serviceName,
+    attributes: row.attributes,
+    events: (row.events ?? []).map(
+      ({ name, attributes }): SpanEvent => ({ name: name ?? '', attributes: attributes ?? {} }),
+    ),
+    body: row.body,
+    dropped: row.dropped,
+    hasRemoteParent: row.hasRemoteParent,
+  };
+}
+
+/**
+ * The order of steps. What follows the span's id only keeps the order the same every time; a row is
+ * never updated, so its place in its day's table is as good as an id.
+ */
+const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
+
+/**
+ * The days on which any of the runs may have arrived: known when the statement is planned, so that
+ * other days' partitions are not opened.
+ */
+const inDays = (table: string): string =>
+  `${table}.arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
+
+/**
+ * The rows of a run by arrival day.
+ * @param of what names the run: each of these columns has an index, several together have none
+ */
+const ofRun = (table: string, of = `${table}.trace_id`): string =>
+  `${table}.workspace_id = run.workspace_id AND ${of} = run.run_id
+   AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}`;
+
+/**
+ * A narrow row again. By its place alone, which one snapshot never gives to two: whatever else was
+ * asked, the planner might look up instead, and then find the whole run for every step.
+ */
+const atPlace = (table: string): string =>
+  `${table}.ctid = kept.place_stored AND ${table}.arrived_on = kept.arrived_on
+   AND ${inDays(table)}`;
+
+const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
+
+/** OTLP `SpanFlags`: it is known whether the parent is remote, and it is. */
+const REMOTE_PARENT = 0x300;
+
+/** What a step brings along in any length a sender likes. */
+const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
+const LOG_TEXTS = ['event_name', 'body', 'attributes'];
+/** Bytes in the table: never more than the texts have, and known without reading them. */
+const stored = (columns: readonly string[]): string =>
+  columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
+const bytes = (columns: readonly string[]): string =>
+  columns.map((column) => `coalesce(octet_length(${column}::text), 0)`).join(' + ');
+
+/**
+ * Most characters of a service's or scope's name. They are stored once and read with every step: a
+ * name of a megabyte would come twenty thousand times. Conventions are told by how names begin.
+ */
+const ORIGIN_CHARS_MAX = 256;
+const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
+
+/** The columns whose length the sender decides. */
+const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message AS "statusMessage"';
+const DOCUMENTS = 'attributes, events, body';
+
+/**
+ * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
+ * into the bytes, by what is stored, of the first runs that fit together; runs that are too large
+ * by themselves are left out. document: those, in full.
+ *
+ * LATERAL with LIMIT fixes how rows, documents and resources are fetched, one after the other, and
+ * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
+ * come, has compared every step with every other, and read all documents again for every run.
+ */
+/** @param isOutline cut steps above $11 bytes; a cut step counts as $11 bytes against the limits */
+const readStepsText = (isOutline: boolean): string => `
+  WITH run AS (
+    SELECT t.*, r.spans + r.log_records AS total
+      FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
+           AS t (workspace_id, run_id, first_on, last_on, run_place)
+      JOIN runs AS r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
+  ), narrow AS (
+    SELECT run.*, step.* FROM run CROSS JOIN LATERAL (
+      SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
+             arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
+        FROM spans WHERE ${ofRun('spans')}
+      UNION ALL
+      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
+             ${stored(LOG_TEXTS)}
+        FROM log_records AS log WHERE ${ofRun('log')}
+      UNION ALL
+      SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
+             ${stored(LOG_TEXTS)}
+        FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
+      ORDER BY ${IN_TIME} LIMIT $7
+    ) AS step
+  ), numbered AS (
+    SELECT *, row_number() OVER in_time AS place, sum(${isOutline ? 'least(stored, $11)' : 'stored'}) OVER in_time AS stored_so_far
+      FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
+  ), begun AS MATERIALIZED (
+    SELECT DISTINCT run_place FROM numbered
+  ), fitting AS (
+    SELECT *, sum(stored) OVER (PARTITION BY run_place) AS stored_of_run
+      FROM numbered WHERE place = 1 OR stored_so_far <= $8
+  ), kept AS (
+    SELECT * FROM (
+      SELECT *, sum(stored) OVER (ORDER BY run_place) AS stored_together
+        FROM fitting WHERE stored_of_run <= $10
+    ) AS small
+     WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
+  ), document AS (
+    SELECT *, sum(${isOutline ? 'least(bytes, $11)' : 'bytes'}) OVER (
+             PARTITION BY run_place ORDER BY place) AS bytes_so_far${isOutline ? ', bytes > $11 AS is_cut' : ''}
+      FROM kept CROSS JOIN LATERAL (
+        SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
+               NULL::json AS body,
+               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
+               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
+               ${bytes(SPAN_TEXTS)} AS bytes
+          FROM spans
+         WHERE kept.source = 'span' AND ${atPlace('spans')}
+        UNION ALL
+        SELECT NULL, event_name, 0, NULL, resource_id, attributes, NULL,
+               body, coalesce(dropped_attributes, 0), false,
+               ${bytes(LOG_TEXTS)}
+          FROM log_records AS log
+         WHERE kept.source = 'log' AND ${atPlace('log')}
+         LIMIT 1
+      ) AS in_full
+  ), measured AS (
+    SELECT *, sum(bytes) OVER (PARTITION BY run_place) AS bytes_of_run
+      FROM document WHERE place = 1 OR bytes_so_far <= $8
+  ), together AS (
+    SELECT *, sum(bytes) OVER (ORDER BY run_place) AS bytes_together
+      FROM measured WHERE bytes_of_run <= $10
+  ), step AS (
+    SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
+           encode(parent_span_id, 'hex') AS "parentSpanId", ${isOutline ? TEXTS_CUT : TEXTS},
+           ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
+           ${isOutline ? DOCUMENTS_CUT : DOCUMENTS},
+           dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes${isOutline ? ', is_cut AS "isCut"' : ''}
+      FROM together LEFT JOIN LATERAL (
+        SELECT scope_name, service_name FROM resources
+         WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
+      ) AS resource ON true
+     WHERE run_place = (SELECT min(run_place) FROM begun) OR bytes_together <= $9
+  )
+  SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
+  UNION ALL
+  SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL,
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL${isOutline ? ', NULL' : ''}
+    FROM run LEFT JOIN begun ON begun.run_place = run.run_place
+   ORDER BY place, step_place NULLS FIRST`;
+const READ_STEPS = readStepsText(false);
+const OUTLINE_STEPS = readStepsText(true);
+
+/**
+ * The steps of runs: each run's spans and the log records that carry its trace id, or were put into
+ * it (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
+ * because of its limits.
+ *
+ * Not a named statement: a plan made for any run opens every partition and knows no sizes.
+ *
+ * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
+ *   either side for clocks that differ
+ * @param runBytesMax larger runs are not read together with others
+ * @returns the first of the runs, as many as fit into `togetherBytesMax`, but at least one; null
+ *   for a run that is too large
+ */
+export async function readStepsOfRuns(
+  database: Database,
+  runs: readonly RunToRead[],
+  { stepsMax, bytesMax }: StepLimits = LIMITS,
+  togetherBytesMax: number = TOGETHER_BYTES_MAX,
+  runBytesMax: number = Number.MAX_SAFE_INTEGER,
+): Promise<(StepsOfRun | null)[]> {
+  const { rows } = await database.query<AnswerRow>(READ_STEPS, [
+    ...parametersOf(runs, { stepsMax, bytesMax }),
+    togetherBytesMax,
+    runBytesMax,
+  ]);
+  const answers: AnswerRow[][] = runs.map(() => []);
+  for (const row of rows) answers[row.place]?.push(row);
+  const read = answers.map(([run, ...its]): StepsOfRun | null => {
+    const { hasSteps, total } = run?.source === null ? run : NOT_THERE;
+    if (hasSteps && its.length === 0) return null;
+    const own = its.flatMap((row) => (row.source === null ? [] : [row]));
+    const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
+    return { steps: own.map(toStep), bytes, unread: total - own.length };
+  });
+  return withoutRest(read);
+}
+
+/**
+ * A run without rows was too large, or there was no room for it. Runs without room come last, and
+ * the first run that is not too large is always read. So a run before one with rows was too large,
+ * and so was the first run if none has rows.
+ */
+function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
+  const last = read.findLastIndex((one) => one !== null && one.steps.length > 0);
+  const open = read.findIndex((one, place) => one === null && place > last);
+  if (open === -1) return read;
+  return read.slice(0, last === -1 ? open + 1 : open);
+}
+
+/** The parameters $1 to $8. */
+function parametersOf(runs: readonly RunToRead[], { stepsMax, bytesMax }: StepLimits): unknown[] {
+  const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
+  const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
+  return [
+    runs.map(({ workspaceId }) => workspaceId),
+    runs.map(({ runId }) => runId),
+    firstDays,
+    lastDays,
+    [...firstDays].sort()[0],
+    [...lastDays].sort().at(-1),
+    stepsMax,
+    bytesMax,
+  ];
+}
+
+/** The steps of one run, as `readStepsOfRuns` reads them. */
+export async function readSteps(
+  database: Database,
+  run: RunToRead,
+  limits: StepLimits = LIMITS,
+): Promise<StepsOfRun> {
+  const [only] = await readStepsOfRuns(database, [run], limits);
+  return only ?? { steps: [], bytes: 0, unread: 0 };
+}
+
+/** The limits of an outline. */
+export interface OutlineLimits extends StepLimits {
+  /** a step with more bytes is cut in PostgreSQL */
+  readonly stepBytesMax: number;
+}
+
+/** The first steps of a run, and the indexes of those that were cut. */
+export interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
+  readonly cut: ReadonlySet<number>;
+}
+
+/**
+ * The first steps of a run, for display: like `readSteps`, but a step above `stepBytesMax` is cut
+ * in PostgreSQL, even the first one. So an answer never exceeds its limits, whatever was sent.
+ */
+export async function readOutlinedSteps(
+  database: Database,
+  run: RunToRead,
+  { stepBytesMax, ...limits }: OutlineLimits,
+): Promise<OutlinedSteps> {
+  const { rows } = await database.query<AnswerRow & { readonly isCut: boolean | null }>(
+    OUTLINE_STEPS,
+    [...parametersOf([run], limits), limits.bytesMax, Number.MAX_SAFE_INTEGER, stepBytesMax],
+  );
+  const total = rows.find(({ source }) => source === null);
+  const steps = rows.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
+  const cut = rows.flatMap((row) => (row.source === null ? [] : [row.isCut === true]));
+  return {
+    steps,
+    cut: new Set(cut.flatMap((isCut, index) => (isCut ? [index] : []))),
+    unread: (total?.source === null ? total.total : 0) - steps.length,
+  };
+}

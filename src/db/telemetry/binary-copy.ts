@@ -1,0 +1,133 @@
+/**
+ * PostgreSQL's binary COPY form, field by field, into one growing buffer.
+ *
+ * It knows widths and byte order, not tables (`table-layouts.ts` does). Nothing here is checked by
+ * the server until the row is read, and one wrong width shifts all that follows: the layout is
+ * compared byte for byte in `test/db/telemetry/binary-copy.test.ts`.
+ *
+ *   header:  "PGCOPY\n" 0xff "\r\n" 0x00 | int32 flags = 0 | int32 extension length = 0
+ *   row:     int16 fields | per field: int32 length (-1 = null), bytes
+ *   trailer: int16 -1
+ *
+ * Source: PostgreSQL manual, COPY, "Binary Format".
+ */
+import type { Hex8, Hex16, Int64, JsonText } from '../../model.ts';
+
+export const COPY_HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
+export const COPY_TRAILER = Buffer.from('ffff', 'hex');
+
+const NULL_LENGTH = -1;
+const FIRST_BYTES = 64 * 1024;
+/** A scratch buffer above this is given back after use, so that one giant body does not stay. */
+const KEPT_BYTES_MAX = 8 * 1024 * 1024;
+const UTF8_BYTES_PER_UNIT_MAX = 3;
+const DAYS_1970_TO_2000 = 10_957;
+const DAY_MS = 86_400_000;
+
+/** Writes rows one after another; `take` hands the bytes over and starts anew. */
+export class BinaryCopyBuffer {
+  #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  #reserve(count: number): void {
+    const needed = this.#length + count;
+    if (needed <= this.#bytes.length) return;
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+    this.#bytes.copy(larger, 0, 0, this.#length);
+    this.#bytes = larger;
+  }
+
+  /** Opens a row of so many fields; exactly that many field calls must follow. */
+  row(fields: number): void {
+    this.#reserve(2);
+    this.#length = this.#bytes.writeInt16BE(fields, this.#length);
+  }
+
+  null(): void {
+    this.#reserve(4);
+    this.#length = this.#bytes.writeInt32BE(NULL_LENGTH, this.#length);
+  }
+
+  int16(value: number): void {
+    this.#reserve(6);
+    this.#length = this.#bytes.writeInt32BE(2, this.#length);
+    this.#length = this.#bytes.writeInt16BE(value, this.#length);
+  }
+
+  int32(value: number): void {
+    this.#reserve(8);
+    this.#length = this.#bytes.writeInt32BE(4, this.#length);
+    this.#length = this.#bytes.writeInt32BE(value, this.#length);
+  }
+
+  /** @param value decimal text within PostgreSQL's bigint */
+  int64(value: Int64): void {
+    this.#reserve(12);
+    this.#length = this.#bytes.writeInt32BE(8, this.#length);
+    this.#length = this.#bytes.writeBigInt64BE(BigInt(value), this.#length);
+  }
+
+  /** A uint32 in a bigint column, null for the default 0: most rows carry none. */
+  counter(value: number): void {
+    if (value === 0) {
+      this.null();
+      return;
+    }
+    this.#reserve(12);
+    this.#length = this.#bytes.writeInt32BE(8, this.#length);
+    this.#length = this.#bytes.writeUInt32BE(0, this.#length);
+    this.#length = this.#bytes.writeUInt32BE(value, this.#length);
+  }
+
+  float64(value: number): void {
+    this.#reserve(12);
+    this.#length = this.#bytes.writeInt32BE(8, this.#length);
+    this.#length = this.#bytes.writeDoubleBE(value, this.#length);
+  }
+
+  uuid(hex: Hex16): void {
+    this.#hex(hex, 16);
+  }
+
+  spanId(hex: Hex8): void {
+    this.#hex(hex, 8);
+  }
+
+  #hex(hex: string, width: number): void {
+    this.#reserve(4 + width);
+    this.#length = this.#bytes.writeInt32BE(width, this.#length);
+    const written = this.#bytes.write(hex, this.#length, width, 'hex');
+    if (written !== width) throw new RangeError(`expected ${width} bytes of hexadecimal`);
+    this.#length += width;
+  }
+
+  /** text and json alike: in binary COPY both are their UTF-8 bytes */
+  text(value: string | JsonText): void {
+    this.#reserve(4 + value.length * UTF8_BYTES_PER_UNIT_MAX);
+    const written = this.#bytes.write(value, this.#length + 4, 'utf8');
+    this.#bytes.writeInt32BE(written, this.#length);
+    this.#length += 4 + written;
+  }
+
+  /** @param epochMs any moment of the day, milliseconds since 1970, UTC */
+  date(epochMs: number): void {
+    this.int32(Math.floor(epochMs / DAY_MS) - DAYS_1970_TO_2000);
+  }
+
+  /** The bytes written so far, as a buffer of their own; the scratch is kept for the next rows. */
+  take(): Buffer {
+    const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
+    this.#length = 0;
+    if (this.#bytes.length > KEPT_BYTES_MAX) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    return taken;
+  }
+
+  /** Drops what was written since the last `take`. */
+  clear(): void {
+    this.#length = 0;
+  }
+}

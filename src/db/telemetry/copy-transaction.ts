@@ -1,0 +1,261 @@
+/**
+ * One batch, one transaction, sent at once: resources and metrics not yet known, COPY per table, marks of
+ * sessions, then the runs.
+ *
+ * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
+ * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
+ * never in a circle. Nothing is remembered as known before the commit.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import type { MetricRow, ResourceRow } from '../../model.ts';
+import type { Connection } from '../database.ts';
+import { type Copy, NEXT_TURN, runPipeline, type Statement, type Step } from '../pipeline.ts';
+import type { SettleAllowance } from '../runs/run-times.ts';
+import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
+import type { EncodedRequest } from './encoded-request.ts';
+import type { SessionMark } from './log-runs.ts';
+import { inKeyOrder, orderedKey } from './ordered-key.ts';
+import { rowGroups } from './row-groups.ts';
+import { mergeDeltas, type RunDelta } from './run-delta.ts';
+import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
+
+/** Contents that are surely stored; past this many the set is emptied. */
+const KNOWN_MAX = 100_000;
+/** Rows looked up or remembered in one turn of the event loop: a few milliseconds' worth. */
+const ROWS_PER_TURN = 2000;
+
+/** Remembers which resources and metrics are committed, so that they are sent once. */
+export class KnownContents {
+  readonly #ids = new Set<string>();
+
+  /** @param key of `orderedKey` */
+  has(key: string): boolean {
+    return this.#ids.has(key);
+  }
+
+  add(key: string): void {
+    if (this.#ids.size >= KNOWN_MAX) this.#ids.clear();
+    this.#ids.add(key);
+  }
+
+  /** Call when tables may have lost rows, for one after the database came back. */
+  clear(): void {
+    this.#ids.clear();
+  }
+}
+
+interface Owned<Row> {
+  readonly workspaceId: number;
+  readonly row: Row;
+}
+
+interface OwnedMark extends SessionMark {
+  readonly workspaceId: number;
+}
+
+/** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
+async function unknownRows<Row extends { readonly id: string }>(
+  requests: readonly EncodedRequest[],
+  pick: (request: EncodedRequest) => readonly Row[],
+  known: KnownContents,
+): Promise<Owned<Row>[]> {
+  const found = new Map<string, Owned<Row>>();
+  let looked = 0;
+  for (const request of requests) {
+    for (const row of pick(request)) {
+      looked += 1;
+      if (looked % ROWS_PER_TURN === 0) await nextTurn();
+      const key = orderedKey(request.workspaceId, row.id);
+      if (!known.has(key)) found.set(key, { workspaceId: request.workspaceId, row });
+    }
+  }
+  return inKeyOrder(found);
+}
+
+function insertResources(rows: readonly Owned<ResourceRow>[]): Statement {
+  const column = <T>(value: (row: ResourceRow) => T) => rows.map(({ row }) => value(row));
+  return {
+    name: 'insert-resources',
+    text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
+             dropped_attributes, scope_name, scope_version, scope_attributes, scope_schema_url,
+             scope_dropped_attributes)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::json[], $5::text[],
+             $6::bigint[], $7::text[], $8::text[], $9::json[], $10::text[], $11::bigint[])
+           ON CONFLICT DO NOTHING`,
+    columns: [
+      rows.map(({ workspaceId }) => workspaceId),
+      column((row) => row.id),
+      column((row) => row.serviceName),
+      column((row) => row.attributes),
+      column((row) => row.schemaUrl),
+      column((row) => row.droppedAttributes),
+      column((row) => row.scopeName),
+      column((row) => row.scopeVersion),
+      column((row) => row.scopeAttributes),
+      column((row) => row.scopeSchemaUrl),
+      column((row) => row.scopeDroppedAttributes),
+    ],
+  };
+}
+
+function insertMetrics(rows: readonly Owned<MetricRow>[]): Statement {
+  const column = <T>(value: (row: MetricRow) => T) => rows.map(({ row }) => value(row));
+  return {
+    name: 'insert-metrics',
+    text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
+             monotonic, metadata)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
+             $6::text[], $7::smallint[], $8::boolean[], $9::json[])
+           ON CONFLICT DO NOTHING`,
+    columns: [
+      rows.map(({ workspaceId }) => workspaceId),
+      column((row) => row.id),
+      column((row) => row.name),
+      column((row) => row.description),
+      column((row) => row.unit),
+      column((row) => row.kind),
+      column((row) => row.temporality),
+      column((row) => row.monotonic),
+      column((row) => row.metadata),
+    ],
+  };
+}
+
+/** Appended, never updated: `session-runs.ts` takes them from there. */
+function insertSessionMarks(marks: readonly OwnedMark[]): Statement {
+  return {
+    name: 'insert-session-marks',
+    text: `INSERT INTO session_marks (workspace_id, session_key, run_id, at_unix_nano)
+           SELECT * FROM unnest($1::int[], $2::uuid[], $3::uuid[], $4::bigint[])`,
+    columns: [
+      marks.map(({ workspaceId }) => workspaceId),
+      marks.map(({ sessionKey }) => sessionKey),
+      marks.map(({ runId }) => runId),
+      marks.map(({ atUnixNano }) => atUnixNano),
+    ],
+  };
+}
+
+/** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
+function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | null): Statement {
+  const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
+  return {
+    name: 'upsert-runs',
+    text: `INSERT INTO runs AS r (workspace_id, run_id, state, name, service_name,
+             start_unix_nano, end_unix_nano, spans, log_records, session_key, settles_until)
+           SELECT t.*, now() + make_interval(secs => ($11::float8[])[
+                         CASE WHEN t.state = 'running' THEN 1 ELSE 2 END] / 1000)
+             FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
+               $6::bigint[], $7::bigint[], $8::int[], $9::int[], $10::uuid[])
+               AS t (workspace, run, state, name, service, start, "end", spans, logs, session)
+           ON CONFLICT (workspace_id, run_id) DO UPDATE SET
+             state = CASE WHEN r.state = 'failed' OR excluded.state = 'running' THEN r.state
+                          ELSE excluded.state END,
+             name = least(r.name COLLATE "C", excluded.name),
+             service_name = CASE
+               WHEN (r.state IN ('completed', 'failed')) = (excluded.state <> 'running')
+                 THEN least(r.service_name COLLATE "C", excluded.service_name)
+               WHEN excluded.state = 'running' THEN r.service_name
+               ELSE excluded.service_name END,
+             start_unix_nano = least(r.start_unix_nano, excluded.start_unix_nano),
+             end_unix_nano = greatest(r.end_unix_nano, excluded.end_unix_nano),
+             spans = r.spans + excluded.spans,
+             log_records = r.log_records + excluded.log_records,
+             session_key = coalesce(r.session_key, excluded.session_key),
+             settles_until = CASE WHEN r.state = 'running' AND excluded.state <> 'running'
+                                  THEN excluded.settles_until ELSE r.settles_until END,
+             last_arrival_at = now()`,
+    columns: [
+      column((delta) => delta.workspaceId),
+      column((delta) => delta.runId),
+      column((delta) => (delta.failed ? 'failed' : delta.finished ? 'completed' : 'running')),
+      column((delta) => delta.name),
+      column((delta) => delta.serviceName),
+      column((delta) => delta.startUnixNano),
+      column((delta) => delta.endUnixNano),
+      column((delta) => delta.spans),
+      column((delta) => delta.logRecords),
+      column((delta) => delta.sessionKey),
+      [allowance?.openMs ?? null, allowance?.finishedMs ?? null],
+    ],
+  };
+}
+
+function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): Copy[] {
+  const chunks = requests.flatMap((request) => request.chunks.get(table) ?? []);
+  if (chunks.length === 0) return [];
+  return [{ copy: copyStatement(table), pieces: [COPY_HEADER, ...chunks, COPY_TRAILER] }];
+}
+
+const resourceCharacters = ({ row }: Owned<ResourceRow>): number =>
+  row.attributes.length + row.scopeAttributes.length + row.scopeName.length;
+
+const metricCharacters = ({ row }: Owned<MetricRow>): number =>
+  row.metadata.length + row.description.length + row.name.length;
+
+const runCharacters = ({ name, serviceName }: RunDelta): number =>
+  (name?.length ?? 0) + (serviceName?.length ?? 0);
+
+/** Rows whose sorting, some milliseconds, has a turn of the event loop to itself. */
+const SORTED_BESIDE_MAX = 2000;
+
+interface BatchContents {
+  /** not stored yet */
+  readonly resources: readonly Owned<ResourceRow>[];
+  readonly metrics: readonly Owned<MetricRow>[];
+  readonly allowance: SettleAllowance | null;
+}
+
+/**
+ * The statements of a batch, created as they are sent: parameters of thousands of rows group by
+ * group.
+ */
+function* stepsOf(
+  requests: readonly EncodedRequest[],
+  { resources, metrics, allowance }: BatchContents,
+): Generator<Step, void> {
+  if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
+  for (const rows of rowGroups(resources, resourceCharacters)) yield insertResources(rows);
+  for (const rows of rowGroups(metrics, metricCharacters)) yield insertMetrics(rows);
+  for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests);
+  const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
+    sessionMarks.map((mark) => ({ workspaceId, ...mark })),
+  );
+  for (const rows of rowGroups(marks)) yield insertSessionMarks(rows);
+  const areMany = requests.reduce((sum, { runs }) => sum + runs.length, 0) > SORTED_BESIDE_MAX;
+  if (areMany) yield NEXT_TURN;
+  const deltas = mergeDeltas(requests.map(({ runs }) => runs));
+  if (areMany) yield NEXT_TURN;
+  for (const rows of rowGroups(deltas, runCharacters)) yield upsertRuns(rows, allowance);
+}
+
+/**
+ * Stores a batch in a transaction of its own.
+ *
+ * @param allowance for how long arrivals delay the evaluation of a run; null: without limit
+ * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
+ *   drops the connection
+ */
+export async function storeBatch(
+  connection: Connection,
+  requests: readonly EncodedRequest[],
+  known: KnownContents,
+  allowance: SettleAllowance | null = null,
+): Promise<void> {
+  const resources = await unknownRows(requests, (request) => request.resources, known);
+  const metrics = await unknownRows(requests, (request) => request.metrics, known);
+  await runPipeline(connection, stepsOf(requests, { resources, metrics, allowance }));
+  await remember(resources, known);
+  await remember(metrics, known);
+}
+
+async function remember(
+  rows: readonly Owned<{ readonly id: string }>[],
+  known: KnownContents,
+): Promise<void> {
+  for (const [index, { workspaceId, row }] of rows.entries()) {
+    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
+    known.add(orderedKey(workspaceId, row.id));
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * One decoded request, made ready to store: COPY bytes per table and what goes beside them.
+ *
+ * Encoding happens as the request arrives, on its own thread and alone, so that a batch is nothing
+ * but a list of buffers, its size in bytes is known, and a batch that fails can be halved without
+ * encoding anew.
+ */
+import { SluiceError } from '../../errors.ts';
+import type { DecodedRequest, MetricRow, ResourceRow } from '../../model.ts';
+import { BinaryCopyBuffer } from './binary-copy.ts';
+import { LogRuns, type LogRunsOfRequest, type SessionMark } from './log-runs.ts';
+import { checkRuns, type RunDelta, runDeltas } from './run-delta.ts';
+import {
+  type RowContext,
+  type TelemetryTable,
+  writeLog,
+  writePoint,
+  writeSpan,
+} from './table-layouts.ts';
+
+export interface EncodedRequest {
+  readonly workspaceId: number;
+  readonly arrivedAtMs: number;
+  /** rows without header and trailer; tables without rows are absent */
+  readonly chunks: ReadonlyMap<TelemetryTable, Buffer>;
+  readonly resources: readonly ResourceRow[];
+  readonly metrics: readonly MetricRow[];
+  readonly runs: readonly RunDelta[];
+  readonly sessionMarks: readonly SessionMark[];
+  readonly rows: number;
+  /** what the request holds in memory while it waits */
+  readonly bytes: number;
+  /**
+   * Gives the rows' memory to other requests. To be called once they are committed and nobody reads
+   * them any more; where that is not certain, never: then it is collected.
+   */
+  readonly release: () => void;
+}
+
+/**
+ * Most resources (each with one scope) of one request, and most metrics. A collector's batch holds
+ * thousands of rows, and rows share both (issue 9.7).
+ */
+export const CONTENTS_MAX = 20_000;
+
+/** @throws {SluiceError} `body_too_large` when there are more than `CONTENTS_MAX` */
+export function checkContents(contents: number): void {
+  if (contents <= CONTENTS_MAX) return;
+  throw new SluiceError(
+    'body_too_large',
+    `The body holds more than ${CONTENTS_MAX} resources and scopes, or metrics; send smaller batches.`,
+  );
+}
+
+/** Bookkeeping. */
+const OVERHEAD_BYTES = 512;
+/** A run's delta with its key. */
+const RUN_BYTES = 256;
+/** A mark of a session. */
+const MARK_BYTES = 128;
+const CONTENT_BYTES = 256;
+/**
+ * UTF-16 units of the resources, scopes and metrics of a request: a single row of this many is still made into
+ * parameters in one turn of the event loop (`row-groups.ts` splits many).
+ */
+const ORIGIN_UNITS_MAX = 4 * 1024 * 1024;
+/** A string takes up to two bytes per character. */
+const TEXT_BYTES_PER_UNIT = 2;
+
+const scratch = new BinaryCopyBuffer();
+
+function encodeRows<Row>(
+  rows: readonly Row[],
+  write: (out: BinaryCopyBuffer, row: Row, context: RowContext) => void,
+  context: RowContext,
+): Buffer {
+  try {
+    for (const row of rows) write(scratch, row, context);
+    return scratch.take();
+  } finally {
+    scratch.clear();
+  }
+}
+
+/**
+ * The bytes that a request holds in memory while it waits: its rows, and what is stored with them.
+ *
+ * @throws {SluiceError} `body_too_large` when its resources, scopes and metrics hold more text than is taken
+ */
+export function heldBytes({
+  chunks,
+  resources,
+  metrics,
+  runs,
+  sessionMarks,
+}: Pick<EncodedRequest, 'chunks' | 'resources' | 'metrics' | 'runs' | 'sessionMarks'>): number {
+  let bytes = OVERHEAD_BYTES + sessionMarks.length * MARK_BYTES;
+  for (const { name } of runs) bytes += RUN_BYTES + textBytes(name?.length ?? 0);
+  for (const chunk of chunks.values()) bytes += chunk.length;
+  let units = 0;
+  for (const row of resources) units += unitsOfResource(row);
+  for (const row of metrics) units += unitsOfMetric(row);
+  if (units > ORIGIN_UNITS_MAX) {
+    throw new SluiceError(
+      'body_too_large',
+      `The body's resources, scopes and metrics hold more than ${ORIGIN_UNITS_MAX} characters; ` +
+        'send smaller batches.',
+    );
+  }
+  const contents = resources.length + metrics.length;
+  return bytes + contents * CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
+}
+
+/** UTF-16 units of a row that many others refer to. */
+export function unitsOfResource(row: ResourceRow): number {
+  const resource = row.attributes.length + row.schemaUrl.length;
+  const scope = row.scopeAttributes.length + row.scopeSchemaUrl.length;
+  return resource + scope + row.scopeName.length + row.scopeVersion.length;
+}
+
+export function unitsOfMetric({ metadata, description, name, unit }: MetricRow): number {
+  return metadata.length + description.length + name.length + unit.length;
+}
+
+const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
+
+/**
+ * Encodes a request's rows.
+ *
+ * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
+ *   partition
+ * @param logRuns one per process: it remembers the sessions of log records without trace id
+ * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or metrics
+ */
+export function encodeRequest(
+  request: DecodedRequest,
+  workspaceId: number,
+  arrivedAtMs: number,
+  logRuns: LogRuns = new LogRuns(),
+): EncodedRequest {
+  const assigned = logRuns.assign(request.logs, workspaceId);
+  return encodeWithRuns(request, workspaceId, arrivedAtMs, assigned);
+}
+
+/** As `encodeRequest`, with the runs of log records without a trace id already known. */
+export function encodeWithRuns(
+  request: DecodedRequest,
+  workspaceId: number,
+  arrivedAtMs: number,
+  { runs, marks }: LogRunsOfRequest,
+): EncodedRequest {
+  const { resources, metrics } = request;
+  checkContents(Math.max(resources.length, metrics.length));
+  checkRuns(marks.length);
+  const deltas = runDeltas(request, workspaceId, runs);
+  const context = { workspaceId, arrivedAtMs, logRuns: runs };
+  const chunks = new Map<TelemetryTable, Buffer>();
+  if (request.spans.length > 0) chunks.set('spans', encodeRows(request.spans, writeSpan, context));
+  if (request.logs.length > 0) {
+    chunks.set('log_records', encodeRows(request.logs, writeLog, context));
+  }
+  if (request.points.length > 0) {
+    chunks.set('metric_points', encodeRows(request.points, writePoint, context));
+  }
+  const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
+  return {
+    workspaceId,
+    arrivedAtMs,
+    ...held,
+    rows: request.spans.length + request.logs.length + request.points.length,
+    bytes: heldBytes(held),
+    release: () => {},
+  };
+}

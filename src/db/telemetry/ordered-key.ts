@@ -1,0 +1,24 @@
+/**
+ * Rows of several workspaces in the order of their keys, which is the order in which every writer locks
+ * them. Sorting texts that are made once costs half of comparing rows, and twenty thousand are sorted in
+ * one turn of the event loop.
+ */
+import type { Hex16 } from '../../model.ts';
+
+/** Digits of the largest `integer` of PostgreSQL. */
+const WORKSPACE_DIGITS = 10;
+
+/** A text that sorts as the pair does. */
+export function orderedKey(workspaceId: number, id: Hex16): string {
+  return `${String(workspaceId).padStart(WORKSPACE_DIGITS, '0')}/${id}`;
+}
+
+/** The values of a map in the order of its keys. */
+export function inKeyOrder<Row>(rows: ReadonlyMap<string, Row>): Row[] {
+  const ordered: Row[] = [];
+  for (const key of [...rows.keys()].sort()) {
+    const row = rows.get(key);
+    if (row !== undefined) ordered.push(row);
+  }
+  return ordered;
+}

@@ -1,0 +1,168 @@
+/**
+ * The daily partitions of the telemetry tables: made ahead of time, dropped past retention.
+ *
+ * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
+ * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
+ */
+import type { Events } from '../../observe/events.ts';
+import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
+import { TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
+
+const DAY_MS = 86_400_000;
+/** today, and days ahead, so that a process that cannot reach its timer still finds a place */
+const DAYS_AHEAD = 2;
+/**
+ * Rows above it are compressed or lose documents to the TOAST table until they are below it: here two
+ * rows fill a page. PostgreSQL's own is a quarter of a page. A parent cannot have it.
+ */
+const TOAST_TARGET_BYTES = 4080;
+const LOCK_KEY = '0x736c756963652b31';
+/**
+ * How long dropping may wait for a table that is being read; it is tried again at the next turn.
+ */
+const DROP_LOCK_TIMEOUT_MS = 2000;
+/** Two statements, each under the limit of any statement. */
+const DROP_TIMEOUT_MS = 60_000;
+
+/** The UTC day of a moment, as `2026-11-20`. */
+export function utcDay(epochMs: number): string {
+  return new Date(epochMs).toISOString().slice(0, 10);
+}
+
+function partitionName(table: TelemetryTable, day: string): string {
+  return `${table}_${day.replaceAll('-', '_')}`;
+}
+
+async function exists(connection: Connection, name: string): Promise<boolean> {
+  const { rows } = await connection.query('SELECT 1 WHERE to_regclass($1) IS NOT NULL', [name]);
+  return rows.length > 0;
+}
+
+/**
+ * Makes sure that every telemetry table takes rows of a day.
+ *
+ * @param dayMs any moment of the day, milliseconds since 1970
+ * @returns the names of the partitions created now
+ */
+export async function ensureDay(database: Database, dayMs: number): Promise<string[]> {
+  const day = utcDay(dayMs);
+  const next = utcDay(dayMs + DAY_MS);
+  return await inTransaction(database, async (connection) => {
+    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
+    const created: string[] = [];
+    for (const table of TELEMETRY_TABLES) {
+      const name = partitionName(table, day);
+      if (await exists(connection, name)) continue;
+      // How documents are kept stands at the parent (migration 0007), and is changed there.
+      await connection.query(
+        `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING STORAGE
+           INCLUDING COMPRESSION) WITH (toast_tuple_target = ${TOAST_TARGET_BYTES})`,
+      );
+      await connection.query(
+        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${day}') TO ('${next}')`,
+      );
+      created.push(name);
+    }
+    return created;
+  });
+}
+
+interface Partition {
+  readonly parent: TelemetryTable;
+  readonly name: string;
+  readonly attached: boolean;
+  readonly detaching: boolean;
+}
+
+/**
+ * Every day's table, also one that an interrupted turn left detached or half-way detached; the
+ * latter first, because they stand in the way of the others.
+ */
+async function listPartitions(database: Database): Promise<Partition[]> {
+  const { rows } = await database.query<Partition>(
+    `SELECT parent, child.relname AS name, inhrelid IS NOT NULL AS attached,
+            coalesce(inhdetachpending, false) AS detaching
+       FROM unnest($1::text[]) AS parent
+       JOIN pg_class child ON child.relname ~ ('^' || parent || '_\\d{4}_\\d\\d_\\d\\d$')
+       LEFT JOIN pg_inherits ON inhrelid = child.oid
+      WHERE child.relkind = 'r' AND pg_table_is_visible(child.oid)
+      ORDER BY detaching DESC, child.relname`,
+    [TELEMETRY_TABLES],
+  );
+  return rows;
+}
+
+/**
+ * A reader would leave its partition half-way detached, and until that is finished no other
+ * partition of the same parent can be detached: so readers are found out before.
+ *
+ * @throws SQLSTATE 55P03 when somebody reads it
+ */
+async function requireUnread(database: Database, name: string): Promise<void> {
+  await inTransaction(database, async (connection) => {
+    await connection.query(`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE NOWAIT`);
+  });
+}
+
+async function dropPartition(database: Database, partition: Partition): Promise<void> {
+  const { parent, name, attached, detaching } = partition;
+  if (attached && !detaching) await requireUnread(database, name);
+  await withConnection(database, DROP_TIMEOUT_MS, async (connection) => {
+    await connection.query(`SET lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
+    try {
+      if (attached) {
+        const how = detaching ? 'FINALIZE' : 'CONCURRENTLY';
+        await connection.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} ${how}`);
+      }
+      await connection.query(`DROP TABLE ${name}`);
+    } finally {
+      await connection.query('RESET lock_timeout');
+    }
+  });
+}
+
+/**
+ * Makes sure that today and the days ahead have their partitions.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ */
+export async function ensureDays(
+  database: Database,
+  nowMs: number,
+  events: Pick<Events, 'partitionsChanged'>,
+): Promise<void> {
+  const created: string[] = [];
+  for (let ahead = 0; ahead <= DAYS_AHEAD; ahead += 1) {
+    created.push(...(await ensureDay(database, nowMs + ahead * DAY_MS)));
+  }
+  if (created.length > 0) events.partitionsChanged(created, []);
+}
+
+/**
+ * Drops the partitions past retention, each on its own: one that cannot be dropped now, because
+ * somebody reads it, is told and tried again at the next turn, and stops no other.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ * @param retentionDays whole days kept beside today; 0 keeps everything
+ */
+export async function dropOutdated(
+  database: Database,
+  nowMs: number,
+  retentionDays: number,
+  events: Pick<Events, 'partitionsChanged' | 'maintenanceFailed'>,
+): Promise<void> {
+  if (retentionDays === 0) return;
+  const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
+  const dropped: string[] = [];
+  for (const partition of await listPartitions(database)) {
+    const { parent, name } = partition;
+    if (name.slice(parent.length + 1).replaceAll('_', '-') >= firstKeptDay) continue;
+    try {
+      await dropPartition(database, partition);
+      dropped.push(name);
+    } catch (error) {
+      events.maintenanceFailed(error);
+    }
+  }
+  if (dropped.length > 0) events.partitionsChanged([], dropped);
+}

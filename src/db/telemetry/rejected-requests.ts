@@ -1,0 +1,49 @@
+/** Requests whose rows PostgreSQL refused: the newest of each workspace are kept. */
+import type { Signal } from '../../model.ts';
+import { type Database, inTransaction } from '../database.ts';
+
+/** Per workspace; the oldest go first. */
+export const KEPT_REQUESTS_MAX = 100;
+
+export interface RejectedRequest {
+  readonly workspaceId: number;
+  readonly signal: Signal;
+  /** decoded, before JSON was parsed; its beginning is enough */
+  readonly body: Buffer;
+  /** of the whole body */
+  readonly bodyBytes: number;
+  /** what PostgreSQL said */
+  readonly error: unknown;
+}
+
+function textOf(error: unknown, key: string): string {
+  const value: unknown = error instanceof Error ? Reflect.get(error, key) : undefined;
+  return typeof value === 'string' ? value : '';
+}
+
+/** Keeps a refused request and lets go of the workspace's oldest past the limit. */
+export async function keepRejectedRequest(
+  database: Database,
+  { workspaceId, signal, body, bodyBytes, error }: RejectedRequest,
+): Promise<void> {
+  await inTransaction(database, async (connection) => {
+    await connection.query(
+      `INSERT INTO rejected_requests (workspace_id, signal, error_code, error, body_bytes, body)
+       VALUES ($1, $2, $3, $4, $5, $6)`,
+      [
+        workspaceId,
+        signal,
+        textOf(error, 'code'),
+        textOf(error, 'message').replaceAll('\0', '\ufffd'),
+        bodyBytes,
+        body,
+      ],
+    );
+    await connection.query(
+      `DELETE FROM rejected_requests WHERE workspace_id = $1 AND id <= (
+         SELECT id FROM rejected_requests WHERE workspace_id = $1
+          ORDER BY id DESC OFFSET $2 LIMIT 1)`,
+      [workspaceId, KEPT_REQUESTS_MAX],
+    );
+  });
+}

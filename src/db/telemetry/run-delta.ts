@@ -1,0 +1,193 @@
+/**
+ * What one request adds to each run: counts, the time it spans, and its root if that came along.
+ * Pure; `copy-transaction.ts` merges the deltas of a batch and upserts them once.
+ *
+ * Requests arrive in any order, so merging is commutative: where two differ, the lesser text
+ * counts.
+ */
+import { SluiceError } from '../../errors.ts';
+import type { DecodedRequest, Hex16, Int64, LogRow, SpanRow } from '../../model.ts';
+import { isLess } from './int64.ts';
+import type { LogRun } from './log-runs.ts';
+import { inKeyOrder, orderedKey } from './ordered-key.ts';
+
+export interface RunDelta {
+  readonly workspaceId: number;
+  readonly runId: Hex16;
+  spans: number;
+  logRecords: number;
+  startUnixNano: Int64 | null;
+  endUnixNano: Int64 | null;
+  /** the root span has arrived */
+  finished: boolean;
+  /** the root span's status is ERROR */
+  failed: boolean;
+  /** the root span's; null as long as none has come */
+  name: string | null;
+  /** the root span's service; as long as none has come, that of any step */
+  serviceName: string | null;
+  /** the session whose course ends the run; null for runs of a trace */
+  sessionKey: Hex16 | null;
+}
+
+/** Deltas by workspace and run. */
+export type RunDeltas = Map<string, RunDelta>;
+
+const STATUS_ERROR = 2;
+/** UTF-16 units kept of a run's name and service: lists show hundreds of runs at a time. */
+const NAME_UNITS_MAX = 256;
+/** A cut within a surrogate pair removes the half that is left. */
+const HALF = /[\ud800-\udbff]$/;
+
+/** The part of a name that is kept. */
+export function cutName(name: string): string {
+  return name.length <= NAME_UNITS_MAX ? name : name.slice(0, NAME_UNITS_MAX).replace(HALF, '');
+}
+
+/**
+ * Most runs of one request; their rows are locked until its commit. By default a batch of an
+ * OpenTelemetry SDK has 512 spans and one of the Collector 8,192, and a run has several. Upserting
+ * this many runs takes PostgreSQL about half a second (issue 9.7).
+ */
+export const RUNS_MAX = 20_000;
+
+/** @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX` */
+export function checkRuns(runs: number): void {
+  if (runs <= RUNS_MAX) return;
+  throw new SluiceError(
+    'body_too_large',
+    `The body holds more than ${RUNS_MAX} traces or prompts; send smaller batches.`,
+  );
+}
+
+function widen(delta: RunDelta, start: Int64, end: Int64): void {
+  if (delta.startUnixNano === null || isLess(start, delta.startUnixNano)) {
+    delta.startUnixNano = start;
+  }
+  if (delta.endUnixNano === null || isLess(delta.endUnixNano, end)) delta.endUnixNano = end;
+}
+
+/**
+ * The lesser of two texts in the order of their UTF-8 bytes, which is PostgreSQL's collation "C".
+ */
+export function least(a: string | null, b: string | null): string | null {
+  if (a === null || b === null) return a ?? b;
+  return a === b || Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0 ? a : b;
+}
+
+/** Call before `into.finished` takes the other's value in. */
+function mergeService(
+  into: RunDelta,
+  { finished, serviceName }: Pick<RunDelta, 'finished' | 'serviceName'>,
+): void {
+  if (into.finished === finished) into.serviceName = least(into.serviceName, serviceName);
+  else if (finished) into.serviceName = serviceName;
+}
+
+/**
+ * The delta of a run; a new one if there is none yet.
+ *
+ * @throws {SluiceError} `body_too_large` when the request has more than `RUNS_MAX` runs
+ */
+export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): RunDelta {
+  const key = `${workspaceId}/${runId}`;
+  const known = deltas.get(key);
+  if (known !== undefined) return known;
+  const fresh: RunDelta = {
+    workspaceId,
+    runId,
+    spans: 0,
+    logRecords: 0,
+    startUnixNano: null,
+    endUnixNano: null,
+    finished: false,
+    failed: false,
+    name: null,
+    serviceName: null,
+    sessionKey: null,
+  };
+  deltas.set(key, fresh);
+  checkRuns(deltas.size);
+  return fresh;
+}
+
+function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): void {
+  const isRoot = span.parentSpanId === null;
+  delta.spans += 1;
+  widen(delta, span.startUnixNano, span.endUnixNano);
+  mergeService(delta, { finished: isRoot, serviceName });
+  if (!isRoot) return;
+  delta.finished = true;
+  delta.failed ||= span.statusCode === STATUS_ERROR;
+  delta.name = least(delta.name, cutName(span.name));
+}
+
+/**
+ * The runs that a request touches, one delta each.
+ *
+ * @param logRuns the runs of log records without trace id
+ * @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX`
+ */
+export function runDeltas(
+  request: DecodedRequest,
+  workspaceId: number,
+  logRuns: ReadonlyMap<LogRow, LogRun> = new Map(),
+): RunDelta[] {
+  const deltas: RunDeltas = new Map();
+  const services = new Map(
+    request.resources.map(({ id, serviceName }) => [
+      id,
+      serviceName === null ? null : cutName(serviceName),
+    ]),
+  );
+  for (const span of request.spans) {
+    addSpan(
+      deltaOf(deltas, workspaceId, span.traceId),
+      span,
+      services.get(span.resourceId) ?? null,
+    );
+  }
+  for (const log of request.logs) {
+    const own = log.session === null ? undefined : logRuns.get(log);
+    const runId = log.traceId ?? own?.runId;
+    if (runId === undefined) continue;
+    const delta = deltaOf(deltas, workspaceId, runId);
+    delta.logRecords += 1;
+    delta.sessionKey ??= own?.sessionKey ?? null;
+    mergeService(delta, { finished: false, serviceName: services.get(log.resourceId) ?? null });
+    const time = log.timeUnixNano === '0' ? log.observedUnixNano : log.timeUnixNano;
+    if (time !== '0') widen(delta, time, time);
+  }
+  return [...deltas.values()];
+}
+
+/** Folds `delta` into `into`; both belong to the same run. */
+export function merge(into: RunDelta, delta: RunDelta): void {
+  into.spans += delta.spans;
+  into.logRecords += delta.logRecords;
+  if (delta.startUnixNano !== null && delta.endUnixNano !== null) {
+    widen(into, delta.startUnixNano, delta.endUnixNano);
+  }
+  mergeService(into, delta);
+  into.finished ||= delta.finished;
+  into.failed ||= delta.failed;
+  into.name = least(into.name, delta.name);
+  into.sessionKey ??= delta.sessionKey;
+}
+
+/**
+ * The deltas of several requests, one per run, in the order of their keys: every writer locks runs
+ * in the same order, so that transactions may wait for each other but never in a circle.
+ */
+export function mergeDeltas(lists: readonly (readonly RunDelta[])[]): RunDelta[] {
+  const merged: RunDeltas = new Map();
+  for (const list of lists) {
+    for (const delta of list) {
+      const key = orderedKey(delta.workspaceId, delta.runId);
+      const known = merged.get(key);
+      if (known === undefined) merged.set(key, { ...delta });
+      else merge(known, delta);
+    }
+  }
+  return inKeyOrder(merged);
+}

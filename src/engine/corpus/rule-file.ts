@@ -1,0 +1,173 @@
+/**
+ * Owns the shape of a rule file: bytes of untrusted YAML in, a typed document out.
+ *
+ * Bad input is a value: a file that is not YAML, or not shaped like a rule, comes back with the
+ * parser's complaint and as much identity as its lines show, so that it is listed and never lost.
+ * Must never judge whether this engine can run the rule (that is `classify.ts`).
+ */
+import { CORE_SCHEMA, load } from 'js-yaml';
+import { z } from 'zod';
+import {
+  CATEGORIES,
+  type Category,
+  type JsonValue,
+  RULE_STATUSES,
+  SEVERITIES,
+  type UnsupportedReason,
+} from '../../model.ts';
+import type { CorpusFile } from './corpus.ts';
+
+const Text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const OptionalText = Text.nullish().transform((text) => text ?? '');
+
+const ConditionSchema = z.object({
+  field: OptionalText,
+  operator: OptionalText,
+  value: OptionalText,
+  description: OptionalText,
+});
+
+const CaseSchema = z.record(z.string(), z.json());
+const CasesSchema = z.array(z.union([CaseSchema, Text.transform((input) => ({ input }))]));
+
+/** Loose on purpose: members this service does not use may change without a rule being lost. */
+const RuleSchema = z.object({
+  id: z.string().regex(/^ATR-\d{4}-\d{5}$/),
+  title: Text,
+  rule_version: OptionalText,
+  status: z.enum(RULE_STATUSES),
+  severity: z.enum(SEVERITIES),
+  description: OptionalText,
+  author: OptionalText,
+  date: OptionalText,
+  references: z.json().nullish(),
+  detection_tier: OptionalText,
+  tags: z.object({ category: z.enum(CATEGORIES), subcategory: OptionalText }),
+  detection: z.object({
+    method: OptionalText,
+    condition: OptionalText,
+    conditions: z.array(ConditionSchema).nonempty(),
+  }),
+  response: z.object({ actions: z.array(Text).nullish() }).nullish(),
+  test_cases: z
+    .object({ true_positives: CasesSchema.nullish(), true_negatives: CasesSchema.nullish() })
+    .nullish(),
+});
+
+/**
+ * One of a rule's own test cases: member name → text or structure, as the rule's author wrote it.
+ */
+export type OwnCase = Readonly<Record<string, JsonValue>>;
+
+export interface RuleDocument {
+  readonly id: string;
+  readonly title: string;
+  readonly version: string;
+  readonly status: (typeof RULE_STATUSES)[number];
+  readonly severity: (typeof SEVERITIES)[number];
+  readonly category: Category;
+  readonly subcategory: string | null;
+  readonly description: string;
+  readonly author: string;
+  /** YYYY-MM-DD, or as written when it is no such date */
+  readonly date: string;
+  readonly references: JsonValue;
+  /** what the corpus says the rule needs: pattern, semantic, trace, behavioral … */
+  readonly methods: readonly string[];
+  /** how the conditions combine, as written */
+  readonly combination: string;
+  readonly conditions: readonly z.infer<typeof ConditionSchema>[];
+  readonly truePositives: readonly OwnCase[];
+  readonly trueNegatives: readonly OwnCase[];
+  readonly recommendedActions: readonly string[];
+  readonly file: string;
+  /** why the file could not be read as a rule; null when it could */
+  readonly fault: UnsupportedReason | null;
+}
+
+/**
+ * Reads one rule file. Never throws for what the file holds.
+ * @param file path and verified bytes
+ */
+export function parseRuleFile(file: CorpusFile): RuleDocument {
+  const text = file.bytes.toString();
+  let yaml: unknown;
+  try {
+    // The core schema knows JSON's types only: no timestamps, no binary, no merge keys, no code.
+    yaml = load(text, { schema: CORE_SCHEMA, filename: file.path });
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return unreadable(file.path, text, { code: 'invalid_yaml', message: firstLine(message) });
+  }
+  const parsed = RuleSchema.safeParse(yaml);
+  if (parsed.success) return toDocument(parsed.data, file.path);
+  const message = parsed.error.issues
+    .map((issue) => `${issue.path.join('.')}: ${issue.message}`)
+    .join('; ');
+  return unreadable(file.path, text, { code: 'invalid_rule', message });
+}
+
+function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocument {
+  const { detection, tags, test_cases: cases } = rule;
+  return {
+    id: rule.id,
+    title: rule.title,
+    version: rule.rule_version,
+    status: rule.status,
+    severity: rule.severity,
+    category: tags.category,
+    subcategory: tags.subcategory === '' ? null : tags.subcategory,
+    description: rule.description.trim(),
+    author: rule.author,
+    date: isoDate(rule.date),
+    references: rule.references ?? null,
+    methods: [rule.detection_tier, detection.method].filter((method) => method !== ''),
+    combination: detection.condition,
+    conditions: detection.conditions,
+    truePositives: cases?.true_positives ?? [],
+    trueNegatives: cases?.true_negatives ?? [],
+    recommendedActions: rule.response?.actions ?? [],
+    file,
+    fault: null,
+  };
+}
+
+/**
+ * The listing of a file that is no rule. Identity comes from its file name and from top-level lines
+ * that still read plainly; what cannot be known takes the value that runs and claims least.
+ */
+function unreadable(path: string, text: string, fault: UnsupportedReason): RuleDocument {
+  const line = (key: string) =>
+    new RegExp(`^${key}:[ \\t]*['"]?(.*?)['"]?[ \\t]*$`, 'm').exec(text)?.[1] ?? '';
+  const name = path.slice(path.lastIndexOf('/') + 1).replace(/\.ya?ml$/, '');
+  const folder = path.split('/').at(-2);
+  return {
+    id: /^ATR-\d{4}-\d{5}/.exec(name)?.[0] ?? name,
+    title: line('title') || name,
+    version: line('rule_version'),
+    status: RULE_STATUSES.find((status) => status === line('status')) ?? 'draft',
+    severity: SEVERITIES.find((severity) => severity === line('severity')) ?? 'informational',
+    category: CATEGORIES.find((category) => category === folder) ?? 'model-security',
+    subcategory: null,
+    description: '',
+    author: line('author'),
+    date: isoDate(line('date')),
+    references: null,
+    methods: [],
+    combination: 'any',
+    conditions: [],
+    truePositives: [],
+    trueNegatives: [],
+    recommendedActions: [],
+    file: path,
+    fault,
+  };
+}
+
+function isoDate(written: string): string {
+  return /^\d{4}\/\d{2}\/\d{2}$/.test(written) ? written.replaceAll('/', '-') : written;
+}
+
+function firstLine(message: string): string {
+  return message.split('\n', 1)[0] ?? message;
+}

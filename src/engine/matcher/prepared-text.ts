@@ -1,0 +1,375 @@
+/**
+ * Owns what a matcher looks at: the texts of a run, each distinct one once, cut to the cap, as
+ * UTF-8 bytes in both readings (as written, normalised). Hits are settled here too: one that
+ * touches the cut must hold on the uncut text, so that the cap can lose a match but never invent
+ * one.
+ */
+import type { Surface, SurfaceText } from '../../model.ts';
+import {
+  type Changes,
+  normaliseWithChanges,
+  settledLength,
+  type TextRange,
+  toWrittenRange,
+} from './normalised-text.ts';
+import type { ByteRange, Pattern } from './pattern.ts';
+import { textKey } from './text-key.ts';
+import { boundaryBefore } from './utf8.ts';
+
+/** Where a pattern hit: offsets into the text as it was written, before any cut. */
+export interface TextHit extends TextRange {
+  readonly form: 'written' | 'normalised';
+}
+
+/** A distinct text, ready to be scanned. */
+export interface PreparedText {
+  /** UTF-8 bytes looked at, not more than the cap left */
+  readonly bytes: number;
+  readonly cut: boolean;
+  readonly readings: readonly Reading[];
+}
+
+/** One reading of a text. */
+export interface Reading {
+  readonly form: TextHit['form'];
+  /** what is scanned */
+  readonly bytes: Buffer;
+  /** a match ending here or later may owe itself to the cut; Infinity when nothing was cut */
+  readonly firmBytes: number;
+  readonly toWritten: (range: TextRange) => TextRange;
+  /** byte offset between characters → UTF-16 offset in this reading */
+  readonly toUnits: (offset: number) => number;
+  /**
+   * Of a second reading: the stretches in which it differs from the first, in byte offsets. A match
+   * that touches none of them, not even with the character on either side, is a match of the first
+   * reading as well. Null where that is not known or does not hold.
+   */
+  readonly changes: () => Changes<Int32Array> | null;
+  /**
+   * The same reading of more of the text; null if there is no more, or `PAST_CUT_BYTES_MAX` is
+   * reached.
+   */
+  readonly wider: () => Reading | null;
+}
+
+/** A text on a surface of a step. */
+export interface Placement {
+  /** index into the texts given to `prepare` */
+  readonly textIndex: number;
+  readonly step: number;
+  readonly surface: Surface;
+  readonly text: PreparedText;
+  /** surfaces on which the same prepared text stands earlier in the run */
+  readonly earlier: readonly Surface[];
+}
+
+/** The texts of a run, or of a portion of it. */
+export interface PreparedRun {
+  /** every text of every step; steps in time order, one without any left out */
+  readonly steps: readonly (readonly Placement[])[];
+  /** the same without the repetitions: a text on a surface at its earliest step; in time order */
+  readonly distinct: readonly Placement[];
+}
+
+/** What is known of a distinct text. */
+interface Known {
+  /** prepared whole, to be shared by its surfaces */
+  whole: PreparedText | null;
+  /** as it was last looked at, by surface */
+  readonly shown: Map<Surface, PreparedText>;
+}
+
+/** The texts of one run, prepared portion by portion, each distinct text once. */
+export class RunTexts {
+  readonly #capBytes: number;
+  readonly #asked = new Set<Known>();
+  readonly #known = new Map<string, Known>();
+  #truncated = 0;
+
+  /**
+   * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had
+   *   before does not count: a history that is sent again and again must not crowd out new text.
+   */
+  constructor(capBytes: number) {
+    this.#capBytes = capBytes;
+  }
+
+  /** number of distinct texts so far, each counted once over all surfaces */
+  get texts(): number {
+    return this.#asked.size;
+  }
+
+  /**
+   * number of texts so far that were cut, or left out because the cap of their surface was used up
+   */
+  get truncated(): number {
+    return this.#truncated;
+  }
+
+  /**
+   * Prepares the next texts; yields between two of them when `isOver` returns true.
+   * @param texts all texts of the next steps, in time order
+   */
+  *prepare(texts: readonly SurfaceText[], isOver: () => boolean): Generator<void, PreparedRun> {
+    const all: Placement[] = [];
+    const distinct: Placement[] = [];
+    const used = new Map<string, number>();
+    for (const [textIndex, text] of texts.entries()) {
+      this.#place(text, textIndex, used, all, distinct);
+      if (isOver()) yield;
+    }
+    return { steps: byStep(all), distinct };
+  }
+
+  #place(
+    { step, surface, text }: SurfaceText,
+    textIndex: number,
+    used: Map<string, number>,
+    all: Placement[],
+    distinct: Placement[],
+  ): void {
+    const account = `${step} ${surface}`;
+    const spent = used.get(account) ?? 0;
+    const left = this.#capBytes - spent;
+    const about = knownOf(this.#known, text);
+    const before = about.shown.get(surface);
+    if (before !== undefined && (!before.cut || before.bytes >= left)) {
+      all.push({ textIndex, step, surface, text: before, earlier: [surface] });
+      return;
+    }
+    const fits = about.whole !== null && about.whole.bytes <= left;
+    const prepared = about.whole !== null && fits ? about.whole : prepareText(text, left);
+    if (prepared.cut) this.#truncated += 1;
+    else about.whole = prepared;
+    if (prepared.cut && prepared.bytes === 0) return;
+    used.set(account, spent + prepared.bytes);
+    const earlier = [...about.shown].filter(([, shown]) => shown === prepared).map(([on]) => on);
+    about.shown.set(surface, prepared);
+    this.#asked.add(about);
+    const placement = { textIndex, step, surface, text: prepared, earlier };
+    all.push(placement);
+    distinct.push(placement);
+  }
+}
+
+function knownOf(known: Map<string, Known>, text: string): Known {
+  const key = textKey(text);
+  const before = known.get(key);
+  if (before !== undefined) return before;
+  const about: Known = { whole: null, shown: new Map() };
+  known.set(key, about);
+  return about;
+}
+
+function byStep(placements: readonly Placement[]): Placement[][] {
+  const steps = new Map<number, Placement[]>();
+  for (const placement of placements) {
+    const sameStep = steps.get(placement.step);
+    if (sameStep === undefined) steps.set(placement.step, [placement]);
+    else sameStep.push(placement);
+  }
+  return [...steps.values()];
+}
+
+/** A hit that touches the cut is followed this far past it: four times the default cap. */
+const PAST_CUT_BYTES_MAX = 256 * 1024;
+
+/** The first extension past a cut has at least this size. */
+const WIDER_BYTES_MIN = 1024;
+
+/** A text with more changes is another text altogether. */
+const CHANGES_MAX = 200;
+
+/** A text, up to the most that is ever matched of it. */
+interface Source {
+  readonly text: string;
+  /** most UTF-8 bytes that are ever matched */
+  readonly bytesMax: number;
+}
+
+/** The beginning of a text, cut between characters. */
+interface Beginning {
+  readonly text: string;
+  readonly bytes: Buffer;
+  /** most bytes there could have been */
+  readonly capBytes: number;
+  readonly cut: boolean;
+}
+
+/**
+ * Prepares one text.
+ * @param text offsets of hits are into it
+ * @param capBytes most UTF-8 bytes to look at; the cut falls between characters
+ */
+export function prepareText(text: string, capBytes: number): PreparedText {
+  const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
+  const beginning = beginningOf(text, capBytes);
+  const normalised = readNormalised(source, beginning);
+  return {
+    bytes: beginning.bytes.byteLength,
+    cut: beginning.cut,
+    readings: [readWritten(source, beginning), ...(normalised === null ? [] : [normalised])],
+  };
+}
+
+function beginningOf(text: string, capBytes: number): Beginning {
+  // A character is at least a byte: what lies farther than the cap need not be encoded. Half a
+  // character has no bytes of its own: as it is encoded, so it is read, unit for unit.
+  const near = text.slice(0, Math.max(0, capBytes) + 1).toWellFormed();
+  const encoded = Buffer.from(near);
+  if (encoded.byteLength <= capBytes) return { text: near, bytes: encoded, capBytes, cut: false };
+  const bytes = encoded.subarray(0, boundaryBefore(encoded, capBytes));
+  return { text: bytes.toString(), bytes, capBytes, cut: true };
+}
+
+function readWritten(source: Source, beginning: Beginning): Reading {
+  const { bytes, cut } = beginning;
+  return {
+    form: 'written',
+    bytes,
+    firmBytes: cut ? bytes.byteLength : Number.POSITIVE_INFINITY,
+    toWritten: (range) => range,
+    toUnits: unitCounter(bytes),
+    changes: () => null,
+    wider: widerOf(source, beginning, readWritten),
+  };
+}
+
+/** @returns null when there is nothing to normalise */
+function readNormalised(source: Source, beginning: Beginning): Reading | null {
+  const { text, bytes, cut } = beginning;
+  const { text: normalised, changes } = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
+  if (normalised === text) return null;
+  const normalisedBytes = Buffer.from(normalised);
+  const firm = cut
+    ? Buffer.byteLength(normalised.slice(0, settledLength(text)))
+    : Number.POSITIVE_INFINITY;
+  // A match of the first reading that touches the cut may turn out not to count.
+  const inBytes = cut || changes === null ? null : changesInBytes(changes, text, normalised);
+  return {
+    form: 'normalised',
+    bytes: normalisedBytes,
+    firmBytes: firm,
+    toWritten: (range) => toWrittenRange(bytes.toString(), range),
+    toUnits: unitCounter(normalisedBytes),
+    changes: () => inBytes,
+    wider: widerOf(source, beginning, readNormalised),
+  };
+}
+
+/**
+ * Extends twice as far each time, on demand, and keeps the result: many patterns may touch one cut.
+ */
+function widerOf(
+  source: Source,
+  { capBytes, cut }: Beginning,
+  read: (source: Source, beginning: Beginning) => Reading | null,
+): () => Reading | null {
+  let wider: Reading | null | undefined;
+  return () => {
+    if (wider !== undefined) return wider;
+    const reach = Math.min(Math.max(2 * capBytes, WIDER_BYTES_MIN), source.bytesMax);
+    const isMore = cut && reach > capBytes;
+    wider = isMore ? read(source, beginningOf(source.text, reach)) : null;
+    return wider;
+  };
+}
+
+function changesInBytes(
+  changes: Changes<readonly number[]>,
+  written: string,
+  read: string,
+): Changes<Int32Array> {
+  return {
+    written: byteOffsets(written, changes.written),
+    read: byteOffsets(read, changes.read),
+  };
+}
+
+/** UTF-16 offsets into a text, in order, as offsets into its UTF-8. */
+function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
+  let units = 0;
+  let bytes = 0;
+  return Int32Array.from(offsets, (offset) => {
+    bytes += Buffer.byteLength(text.slice(units, offset));
+    units = offset;
+    return bytes;
+  });
+}
+
+/**
+ * The leftmost hit of a pattern in a text, as written if it hits there, else normalised.
+ * @param find the leftmost match in a reading's bytes, by whichever way is quickest
+ * @returns null when the text is clean
+ * @throws what RE2 throws: the question is then undecided, never clean
+ */
+export function search(
+  pattern: Pattern,
+  text: PreparedText,
+  find: (reading: Reading) => ByteRange | null,
+): TextHit | null {
+  for (const reading of text.readings) {
+    const found = find(reading);
+    const hit = found === null ? null : settle(pattern, reading, found);
+    if (hit !== null) return hit;
+  }
+  return null;
+}
+
+/**
+ * Confirms a hit and finds its place. A match that ends before the cut stands on the uncut text
+ * too: RE2 has no look-ahead, so that nothing behind a match bears on it but, to `$` and `\b`, the
+ * next character. Of any other match a wider look decides, twice as wide each time: what the cut
+ * made disappears, what is real comes to its own end. A match that goes on past
+ * `PAST_CUT_BYTES_MAX` holds when a shorter one does (`x{10,}` needs ten); else it is missed.
+ */
+function settle(pattern: Pattern, cut: Reading, cutFound: ByteRange): TextHit | null {
+  if (cutFound.end < cut.firmBytes) return toHit(cutFound, cut);
+  let widest = cut;
+  for (let reading = cut.wider(); reading !== null; reading = reading.wider()) {
+    const found = pattern.find(reading.bytes);
+    if (found === null || found.start >= cut.bytes.byteLength) return null;
+    if (found.end < reading.firmBytes) return toHit(found, reading);
+    widest = reading;
+  }
+  const short = pattern.findShort(widest.bytes);
+  return short !== null && short.end < widest.firmBytes ? toHit(short, widest) : null;
+}
+
+function toHit(range: ByteRange, { form, toWritten, toUnits }: Reading): TextHit {
+  return { form, ...toWritten({ start: toUnits(range.start), end: toUnits(range.end) }) };
+}
+
+const MARK_BYTES = 1024;
+
+/**
+ * Counts UTF-16 units up to byte offsets. The count up to every kilobyte is kept: a text full of hits
+ * is walked over once.
+ * @param bytes valid UTF-8; offsets into it are between characters
+ */
+function unitCounter(bytes: Buffer): (offset: number) => number {
+  let marks: Int32Array | null = null;
+  const count = (from: number, to: number): number => {
+    let units = 0;
+    for (let at = from; at < to; at += 1) {
+      const byte = bytes[at] as number;
+      // A character counts at its first byte; four bytes are two units.
+      if ((byte & 0xc0) !== 0x80) units += byte >= 0xf0 ? 2 : 1;
+    }
+    return units;
+  };
+  return (offset) => {
+    marks ??= marksOf(bytes.length, count);
+    const mark = Math.floor(offset / MARK_BYTES);
+    return (marks[mark] as number) + count(mark * MARK_BYTES, offset);
+  };
+}
+
+function marksOf(length: number, count: (from: number, to: number) => number): Int32Array {
+  const marks = new Int32Array(Math.floor(length / MARK_BYTES) + 1);
+  for (let mark = 1; mark < marks.length; mark += 1) {
+    const to = mark * MARK_BYTES;
+    marks[mark] = (marks[mark - 1] as number) + count(to - MARK_BYTES, to);
+  }
+  return marks;
+}

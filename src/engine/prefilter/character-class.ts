@@ -1,0 +1,160 @@
+/**
+ * Owns what is known of the characters one place of a pattern takes: which they are when they are
+ * few, and what kind of run they make when they repeat. Always at least what RE2 takes, case folded.
+ */
+import type { AST } from '@eslint-community/regexpp';
+import { equalsOf } from './literals.ts';
+import type { Run } from './match-extent.ts';
+import { type PageRange, type Pages, pageOf } from './unicode-pages.ts';
+
+export interface CharClass {
+  /** every character, when they are few; before case folding */
+  readonly few: readonly number[] | null;
+  /** what kinds of characters it takes, as `KINDS` */
+  readonly kinds: number;
+  /** where all it takes stands, when none of it is in an ASCII text */
+  readonly pages: Pages;
+}
+
+/** Kinds of characters, as bits; all that is beyond ASCII counts with words, as in a text's bounds. */
+export const KINDS = { none: 0, word: 1, blank: 2, newline: 4, mark: 8, all: 15 } as const;
+
+const FEW_MAX = 16;
+const ANY: CharClass = { few: null, kinds: KINDS.all, pages: null };
+const EQUAL_TO_ASCII = [0x17f, 0x212a];
+
+/** Characters as inclusive ranges, or everything but them. */
+interface Ranges {
+  readonly ranges: readonly (readonly [number, number])[];
+  readonly negated: boolean;
+}
+
+const DIGIT: Ranges['ranges'] = [[48, 57]];
+const WORD: Ranges['ranges'] = [
+  [48, 57],
+  [65, 90],
+  [95, 95],
+  [97, 122],
+];
+/** RE2's `\s`, which has no vertical tab. */
+const SPACE: Ranges['ranges'] = [
+  [9, 10],
+  [12, 13],
+  [32, 32],
+];
+const LAST = 0x10ffff;
+
+/** One literal character. */
+export function ofCharacter(codePoint: number): CharClass {
+  return describe({ ranges: [[codePoint, codePoint]], negated: false });
+}
+
+/** `.`, `\d`, `\s`, `\w`, `\p{…}` and their negations. */
+export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharClass {
+  if (set.kind === 'any') {
+    return { few: null, kinds: dotAll ? KINDS.all : KINDS.all & ~KINDS.newline, pages: null };
+  }
+  if (set.kind === 'property') return ANY;
+  return describe(escapeRanges(set));
+}
+
+/** `[…]`; null for what is not understood. */
+export function ofCharacterClass(node: AST.CharacterClass): CharClass | null {
+  const ranges: [number, number][] = [];
+  for (const element of node.elements) {
+    switch (element.type) {
+      case 'Character':
+        ranges.push([element.value, element.value]);
+        break;
+      case 'CharacterClassRange':
+        ranges.push([element.min.value, element.max.value]);
+        break;
+      case 'CharacterSet': {
+        if (element.kind === 'property') {
+          // Unknown members: without them a negated class would claim too little.
+          if (node.negate) return ANY;
+          ranges.push([0, LAST]);
+          break;
+        }
+        const inner = escapeRanges(element);
+        ranges.push(...(inner.negated ? complement(inner.ranges) : inner.ranges).map(copy));
+        break;
+      }
+      default:
+        return null;
+    }
+  }
+  return describe({ ranges, negated: node.negate });
+}
+
+const copy = ([from, to]: readonly [number, number]): [number, number] => [from, to];
+
+function escapeRanges(set: AST.EscapeCharacterSet): Ranges {
+  const ranges = { digit: DIGIT, space: SPACE, word: WORD }[set.kind];
+  return { ranges, negated: set.negate };
+}
+
+function complement(ranges: Ranges['ranges']): [number, number][] {
+  const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
+  const rest: [number, number][] = [];
+  let from = 0;
+  for (const [start, end] of sorted) {
+    if (start > from) rest.push([from, start - 1]);
+    from = Math.max(from, end + 1);
+  }
+  if (from <= LAST) rest.push([from, LAST]);
+  return rest;
+}
+
+function describe({ ranges: written, negated }: Ranges): CharClass {
+  const ranges = negated ? complement(written) : written;
+  const size = ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+  const few: number[] = [];
+  if (size <= FEW_MAX) {
+    for (const [from, to] of ranges) for (let at = from; at <= to; at += 1) few.push(at);
+  }
+  return {
+    few: few.length > 0 ? [...new Set(few)] : null,
+    kinds: kindsOfRanges(ranges),
+    pages: pagesOfRanges(ranges),
+  };
+}
+
+/** The pages of all characters, in every case RE2 takes for the same; null where ASCII is among them. */
+function pagesOfRanges(ranges: Ranges['ranges']): Pages {
+  // U+017F and U+212A equal `s` and `k`: what takes them may match an ASCII text.
+  const isBeyond = ranges.every(
+    ([from, to]) => from >= 128 && !EQUAL_TO_ASCII.some((odd) => from <= odd && odd <= to),
+  );
+  if (ranges.length === 0 || !isBeyond) return null;
+  return ranges.flatMap(([from, to]): PageRange[] => [
+    [pageOf(from), pageOf(to)],
+    ...equalsOf(from, to).map((point): PageRange => [pageOf(point), pageOf(point)]),
+  ]);
+}
+
+function kindsOfRanges(ranges: Ranges['ranges']): number {
+  let kinds: number = KINDS.none;
+  for (const [from, to] of ranges) {
+    for (let at = from; at <= Math.min(to, 127); at += 1) kinds |= KIND_OF[at] as number;
+    if (to >= 128) kinds |= KINDS.word;
+  }
+  return kinds;
+}
+
+const KIND_OF = Uint8Array.from({ length: 128 }, (_, point) => {
+  const isIn = (ranges: Ranges['ranges']) => ranges.some(([a, b]) => a <= point && point <= b);
+  if (isIn(WORD)) return KINDS.word;
+  if (!isIn(SPACE)) return KINDS.mark;
+  return point === 10 ? KINDS.newline : KINDS.blank;
+});
+
+/** What a repetition of such characters cannot leave; null when it can go anywhere. */
+export function runOfKinds(kinds: number): Run | null {
+  const isWithin = (those: number) => (kinds & ~those) === 0;
+  if (isWithin(KINDS.word)) return 'word';
+  if (isWithin(KINDS.blank | KINDS.newline)) return 'space';
+  if (isWithin(KINDS.mark | KINDS.blank | KINDS.newline)) return 'gap';
+  if (isWithin(KINDS.word | KINDS.mark)) return 'solid';
+  return isWithin(KINDS.all & ~KINDS.newline) ? 'line' : null;
+}

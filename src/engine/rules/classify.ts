@@ -1,0 +1,124 @@
+/**
+ * Owns the verdict "can this engine run the rule": per condition (field, operator, pattern), per
+ * rule (as written, degraded, unsupported). A rule that needs all its conditions is never run
+ * partially.
+ *
+ * Must not look at the rule's own examples: they are asked afterwards, of what survives here.
+ */
+import type { Rule, RuleCondition, UnsupportedReason } from '../../model.ts';
+import type { RuleDocument } from '../corpus/rule-file.ts';
+import type { PatternCompiler } from '../matcher/pattern.ts';
+import { surfacesOf } from './fields.ts';
+
+/** Detection methods other than patterns, by the corpus's word for them. */
+const METHOD_REASONS = new Map<string, UnsupportedReason>([
+  ['semantic', { code: 'semantic', message: 'needs a language model as judge; only patterns run' }],
+  ['trace', { code: 'trace', message: 'reasons over a span graph; only patterns run' }],
+  ['behavioral', { code: 'behavioural', message: 'watches a metric over time; only patterns run' }],
+]);
+
+const COMBINATIONS = new Map<string, Rule['condition']>([
+  ['any', 'any'],
+  ['or', 'any'],
+  ['all', 'all'],
+  ['and', 'all'],
+]);
+
+/** A rule before its own examples were tried. */
+export type ClassifiedRule = Omit<Rule, 'ownExamples'>;
+
+/**
+ * Classifies a rule for this engine.
+ * @param compile the compiler of the pass, so that support means what runs
+ */
+export function classify(document: RuleDocument, compile: PatternCompiler): ClassifiedRule {
+  const combination = COMBINATIONS.get(document.combination.toLowerCase());
+  const whole = wholeRuleReason(document, combination);
+  const conditions = document.conditions.map((written, index): RuleCondition => {
+    const surfaces = surfacesOf(written.field);
+    const reason = whole ?? conditionReason(written, surfaces.length, compile);
+    return {
+      index,
+      field: written.field,
+      surfaces,
+      operator: written.operator,
+      pattern: written.value,
+      description: written.description,
+      supported: reason === null,
+      reason,
+    };
+  });
+  const reasons = conditions.flatMap(({ reason }) => reason ?? []);
+  const condition = combination ?? 'all';
+  return {
+    id: document.id,
+    title: document.title,
+    version: document.version,
+    status: document.status,
+    severity: document.severity,
+    category: document.category,
+    subcategory: document.subcategory,
+    description: document.description,
+    author: document.author,
+    date: document.date,
+    references: document.references,
+    condition,
+    conditions,
+    support: toSupport(condition, conditions),
+    unsupportedReasons: distinct(whole === null ? reasons : [whole]),
+    recommendedActions: document.recommendedActions,
+    file: document.file,
+  };
+}
+
+function wholeRuleReason(
+  { fault, methods, combination: written }: RuleDocument,
+  combination: Rule['condition'] | undefined,
+): UnsupportedReason | null {
+  if (fault !== null) return fault;
+  const other = methods.find((method) => method !== 'pattern');
+  if (other !== undefined) {
+    return (
+      METHOD_REASONS.get(other) ?? {
+        code: 'unsupported_method',
+        message: `detection method ${other}; only patterns run`,
+      }
+    );
+  }
+  if (combination !== undefined) return null;
+  return { code: 'unsupported_combination', message: `conditions combine as "${written}"` };
+}
+
+function conditionReason(
+  { field, operator, value }: RuleDocument['conditions'][number],
+  surfaces: number,
+  compile: PatternCompiler,
+): UnsupportedReason | null {
+  if (surfaces === 0) {
+    return {
+      code: 'no_surface',
+      message: `reads the field ${field}, for which the service has no text`,
+    };
+  }
+  if (operator !== 'regex') {
+    return {
+      code: 'unsupported_operator',
+      message: `uses the operator ${operator}; only regex runs here`,
+    };
+  }
+  if (value === '') return { code: 'invalid_pattern', message: 'empty pattern' };
+  return compile(value).reason;
+}
+
+function toSupport(condition: Rule['condition'], conditions: readonly RuleCondition[]) {
+  const lost = conditions.filter((one) => !one.supported).length;
+  if (conditions.length === 0 || lost === conditions.length) return 'unsupported';
+  if (lost === 0) return 'as_written';
+  return condition === 'any' ? 'degraded' : 'unsupported';
+}
+
+function distinct(reasons: readonly UnsupportedReason[]): UnsupportedReason[] {
+  return [
+    ...new Map(reasons.map((reason) => [`${reason.code} ${reason.message}`, reason])).values(),
+  ];
+}

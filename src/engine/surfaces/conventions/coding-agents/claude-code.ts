@@ -1,0 +1,120 @@
+/**
+ * Claude Code (code.claude.com/docs/en/monitoring-usage): log events, spans of its beta tracing, the
+ * span event `tool.output`, and raw bodies of the Messages API. Data only.
+ *
+ * Left out: `system_prompt_preview`, `user_system_prompt`, the `system` and `tools` of raw bodies
+ * (the operator's), `hook_definitions` (configuration), names of hooks, plugins, servers and
+ * commands, ids, counts. `body_ref` names a file of the sender's: there is no text to read.
+ */
+import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
+
+/** `span.type`, in some versions without the prefix. */
+const KINDS: Readonly<Record<string, StepKind>> = {
+  interaction: 'agent',
+  llm_request: 'llm',
+  tool: 'tool',
+  'tool.execution': 'tool',
+  'tool.blocked_on_user': 'other',
+  hook: 'other',
+};
+
+/** The event's name stands in `event.name` bare, in the body with the prefix. */
+const PREFIX = 'claude_code.';
+
+const KINDS_OF_NAMES = Object.fromEntries(
+  Object.entries(KINDS).flatMap(([name, kind]) => [
+    [name, kind],
+    [`${PREFIX}${name}`, kind],
+  ]),
+);
+
+function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]): EventRow[] {
+  return [name, `${PREFIX}${name}`].map((one) => ({
+    event: one,
+    kind,
+    carries: 'own',
+    attributes,
+  }));
+}
+
+const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', place: 'tool_name' } };
+
+/** Longer than `tool_input`, whose values are cut at 512 characters. */
+const TOOL_PARAMETERS: AttributeRow = {
+  key: 'tool_parameters',
+  read: { as: 'structure', place: 'tool_args', envelope: { name: ['mcp_tool_name'] } },
+};
+
+const TOOL_INPUT: AttributeRow = {
+  key: 'tool_input',
+  mayBeCut: true,
+  read: { as: 'structure', place: 'tool_args' },
+};
+
+/** What a tool gave, in its span event; beside each may stand whether it was cut. */
+const OUTPUTS = ['output', 'content', 'diff'];
+
+export const CLAUDE_CODE: Convention = {
+  name: 'claude-code',
+  on: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
+  kinds: [{ key: 'span.type', kinds: KINDS_OF_NAMES }, { names: KINDS_OF_NAMES }],
+  attributes: [
+    { key: 'user_prompt', read: { as: 'text', place: 'step_input' } },
+    TOOL_NAME,
+    TOOL_INPUT,
+    { key: 'full_command', read: { as: 'text', place: 'tool_args' } },
+    { key: 'file_path', read: { as: 'text', place: 'tool_args' } },
+    { key: 'skill_name', read: { as: 'text', place: 'tool_args' } },
+    { key: 'subagent_type', read: { as: 'text', place: 'tool_args' } },
+    // On a tool's span the result, which the model is told next.
+    {
+      key: 'new_context',
+      read: { as: 'text', place: { tool: 'tool_result', else: 'step_input' } },
+    },
+    { key: 'response.model_output', read: { as: 'text', place: 'agent_output' } },
+    { key: 'error', read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } } },
+  ],
+  events: [
+    ...event('user_prompt', 'agent', [
+      { key: 'prompt', read: { as: 'text', place: 'step_input' } },
+    ]),
+    ...event('assistant_response', 'llm', [
+      { key: 'response', read: { as: 'text', place: 'agent_output' } },
+    ]),
+    ...event('tool_result', 'tool', [TOOL_NAME, TOOL_INPUT, TOOL_PARAMETERS]),
+    // The only place where a call stands that was refused.
+    ...event('tool_decision', 'tool', [TOOL_NAME, TOOL_PARAMETERS]),
+    ...event('api_request', 'llm', []),
+    ...event('api_error', 'llm', []),
+    ...event('api_refusal', 'llm', []),
+    ...event('api_retries_exhausted', 'llm', []),
+    ...event('api_request_body', 'llm', [
+      {
+        key: 'body',
+        mayBeCut: true,
+        read: { as: 'messages', side: 'input', envelope: { take: ['messages'] } },
+      },
+    ]),
+    ...event('api_response_body', 'llm', [
+      { key: 'body', mayBeCut: true, read: { as: 'messages', side: 'output' } },
+    ]),
+    {
+      event: 'tool.output',
+      carries: 'own',
+      attributes: [
+        // Whatever is no output was handed to the tool: a command, a path.
+        {
+          prefix: '',
+          except: OUTPUTS.flatMap((name) => [name, `${name}_truncated`, `${name}_original_length`]),
+          read: { as: 'text', place: 'tool_args' },
+        },
+        ...OUTPUTS.map(
+          (key): AttributeRow => ({
+            key,
+            read: { as: 'text', place: 'tool_result' },
+          }),
+        ),
+      ],
+    },
+  ],
+};

@@ -1,0 +1,131 @@
+/**
+ * Gemini CLI (google-gemini/gemini-cli `packages/core/src/telemetry`) and Qwen Code, its fork with a
+ * prefix of its own: log events, and spans whose `gen_ai.input.messages` and `gen_ai.output.messages`
+ * hold whatever the operation took and gave. Data only.
+ *
+ * Left out: `gen_ai.system_instructions`, tool definitions and descriptions, `conseca.*` (text of a
+ * safety check), names of agents and extensions, ids, counts; and `input-json`/`output-json` of
+ * early development tracing. A tool's output stands in no event of its own: it is read from the
+ * next request to the model.
+ */
+import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
+
+const OPERATIONS: Readonly<Record<string, StepKind>> = {
+  tool_call: 'tool',
+  // A list of calls, those that are refused among them.
+  schedule_tool_calls: 'tool',
+  llm_call: 'llm',
+  user_prompt: 'agent',
+  agent_call: 'agent',
+  // Tool results that go back to the model; nothing of the operator's.
+  system_prompt: 'chain',
+};
+
+const PREFIXES = ['gemini_cli.', 'qwen-code.'];
+
+function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]): EventRow[] {
+  return PREFIXES.map((prefix) => ({
+    event: `${prefix}${name}`,
+    kind,
+    carries: 'own',
+    attributes,
+  }));
+}
+
+const ERROR: AttributeRow = {
+  key: 'error',
+  read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
+};
+
+export const GEMINI_CLI: Convention = {
+  name: 'gemini-cli',
+  on: { scopes: ['gemini-cli', 'qwen-code'], services: ['gemini-cli', 'qwen-code'] },
+  kinds: [{ key: 'gen_ai.operation.name', kinds: OPERATIONS }, { names: OPERATIONS }],
+  attributes: [
+    {
+      key: 'gen_ai.input.messages',
+      onKinds: ['tool'],
+      mayBeCut: true,
+      read: { as: 'structure', place: 'tool_args', envelope: { name: ['name'], take: ['args'] } },
+    },
+    {
+      key: 'gen_ai.input.messages',
+      onKinds: ['agent'],
+      mayBeCut: true,
+      read: { as: 'structure', place: 'step_input' },
+    },
+    {
+      key: 'gen_ai.input.messages',
+      notOnKinds: ['tool', 'agent'],
+      mayBeCut: true,
+      read: { as: 'messages', side: 'input' },
+    },
+    {
+      key: 'gen_ai.output.messages',
+      onKinds: ['tool'],
+      mayBeCut: true,
+      // Around it stand the call once more and the tool's description.
+      read: {
+        as: 'messages',
+        side: 'output',
+        envelope: {
+          take: [
+            ['response', 'responseParts'],
+            ['response', 'resultDisplay'],
+          ],
+        },
+      },
+    },
+    {
+      key: 'gen_ai.output.messages',
+      onKinds: ['agent'],
+      mayBeCut: true,
+      read: { as: 'structure', place: 'agent_output' },
+    },
+    {
+      key: 'gen_ai.output.messages',
+      notOnKinds: ['tool', 'agent'],
+      mayBeCut: true,
+      read: {
+        as: 'messages',
+        side: 'output',
+        streamed: true,
+        envelope: { take: [['streamChunks', 'content']] },
+      },
+    },
+  ],
+  events: [
+    ...event('user_prompt', 'agent', [
+      { key: 'prompt', read: { as: 'text', place: 'step_input' } },
+    ]),
+    ...event('tool_call', 'tool', [
+      { key: 'function_name', read: { as: 'text', place: 'tool_name' } },
+      { key: 'function_args', read: { as: 'structure', place: 'tool_args' } },
+      ERROR,
+      { key: 'metadata', read: { as: 'structure', place: 'tool_result' } },
+    ]),
+    ...event('api_request', 'llm', [
+      { key: 'request_text', mayBeCut: true, read: { as: 'messages', side: 'input' } },
+    ]),
+    ...event('api_response', 'llm', [
+      {
+        key: 'response_text',
+        mayBeCut: true,
+        read: {
+          as: 'messages',
+          side: 'output',
+          streamed: true,
+          envelope: { take: [['candidates', 'content']] },
+        },
+      },
+    ]),
+    ...event('api_error', 'llm', [ERROR]),
+    ...event('hook_call', 'other', [
+      { key: 'hook_input', read: { as: 'structure', place: 'step_input' } },
+      { key: 'hook_output', read: { as: 'structure', place: 'step_output' } },
+      { key: 'stdout', read: { as: 'text', place: 'step_output' } },
+      { key: 'stderr', read: { as: 'text', place: 'step_output' } },
+      ERROR,
+    ]),
+  ],
+};

@@ -1,0 +1,50 @@
+/**
+ * Flue (`@flue/opentelemetry`; langfuse/langfuse
+ * `packages/shared/src/server/otel/OtelIngestionProcessor.ts`): text on keys of its own. It writes a
+ * string as it is and anything else as JSON. Data only.
+ *
+ * Left out: the system prompt and the tools beside a turn's messages, `flue.task.cwd`, the span event
+ * `flue.log` (the program's own words), ids. Its ids of tasks, turns and operations stand on all spans
+ * below and show no kind.
+ */
+import type { AttributeRow, Convention } from '../../reader/convention.ts';
+
+function results(keys: readonly string[]): AttributeRow[] {
+  return keys.map((key) => ({
+    key,
+    read: { as: 'exchange', side: 'output', place: 'agent_output' },
+  }));
+}
+
+export const FLUE: Convention = {
+  name: 'flue',
+  kinds: [
+    { has: 'flue.tool.name', kind: 'tool' },
+    { has: 'flue.tool.call_id', kind: 'tool' },
+    // The outermost one: what it gives is the answer.
+    { has: 'flue.workflow.name', kind: 'agent' },
+    { has: 'flue.operation.kind', kind: 'agent' },
+    { names: { 'flue.task': 'agent', 'flue.compaction': 'chain' } },
+  ],
+  attributes: [
+    {
+      key: 'flue.turn.input',
+      read: {
+        as: 'messages',
+        side: 'input',
+        envelope: { take: ['messages'], beside: ['systemPrompt', 'tools'] },
+      },
+    },
+    {
+      key: 'flue.workflow.payload',
+      read: { as: 'exchange', side: 'input', place: 'step_input' },
+    },
+    { key: 'flue.task.prompt', read: { as: 'text', place: 'step_input' } },
+    { key: 'flue.tool.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'flue.tool.arguments', read: { as: 'structure', place: 'tool_args' } },
+    { key: 'flue.tool.result', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'flue.turn.output', read: { as: 'messages', side: 'output' } },
+    ...results(['flue.task.result', 'flue.operation.result', 'flue.workflow.result']),
+  ],
+  events: [],
+};

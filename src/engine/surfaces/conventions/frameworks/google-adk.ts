@@ -1,0 +1,81 @@
+/**
+ * Google's Agent Development Kit (google/adk-python `src/google/adk/telemetry/tracing.py`), and the
+ * tool spans of google-genai under OpenTelemetry (`opentelemetry-instrumentation-google-genai`,
+ * versions before the shared GenAI utilities). What both tell on keys and events of OpenTelemetry
+ * GenAI stands in `otel-genai.ts` and `otel-genai-deprecated.ts`. Data only.
+ *
+ * Left out: `config` of a request (system instruction, tools), `gcp.vertex.agent.*_id`, types of
+ * parameters, counts; `{}` and `N/A`, which stand where there is nothing.
+ */
+import type { Convention } from '../../reader/convention.ts';
+
+export const GOOGLE_ADK: Convention = {
+  name: 'google-adk',
+  on: {
+    scopes: ['gcp.vertex.agent'],
+    attributes: [
+      'gcp.vertex.agent.llm_request',
+      'gcp.vertex.agent.llm_response',
+      'gcp.vertex.agent.tool_call_args',
+      'gcp.vertex.agent.tool_response',
+      'gcp.vertex.agent.data',
+    ],
+  },
+  kinds: [
+    // The root of a run.
+    { names: { invocation: 'agent', call_llm: 'llm' } },
+  ],
+  attributes: [
+    {
+      key: 'gcp.vertex.agent.llm_request',
+      read: {
+        as: 'messages',
+        side: 'input',
+        envelope: { take: ['contents'], beside: ['model', 'config'] },
+      },
+    },
+    { key: 'gcp.vertex.agent.data', read: { as: 'messages', side: 'input' } },
+    {
+      key: 'gcp.vertex.agent.tool_call_args',
+      read: { as: 'structure', place: 'tool_args' },
+    },
+    {
+      key: 'gcp.vertex.agent.tool_response',
+      read: { as: 'structure', place: 'tool_result' },
+    },
+    {
+      key: 'gcp.vertex.agent.llm_response',
+      read: {
+        as: 'messages',
+        side: 'output',
+        envelope: {
+          take: ['content', 'error_message'],
+          beside: [
+            'model_version',
+            'finish_reason',
+            'error_code',
+            'usage_metadata',
+            'partial',
+            'turn_complete',
+            'interrupted',
+            'avg_logprobs',
+          ],
+        },
+      },
+    },
+  ],
+  events: [],
+};
+
+export const GOOGLE_GENAI: Convention = {
+  name: 'google-genai',
+  attributes: [
+    {
+      prefix: 'code.function.parameters.',
+      suffix: '.value',
+      read: { as: 'structure', place: 'tool_args' },
+    },
+    { key: 'code.function.return.value', read: { as: 'structure', place: 'tool_result' } },
+  ],
+  events: [],
+};

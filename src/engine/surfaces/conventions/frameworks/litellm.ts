@@ -1,0 +1,51 @@
+/**
+ * LiteLLM (BerriAI/litellm `litellm/integrations/opentelemetry.py`). Its messages are OpenTelemetry
+ * GenAI, or in older versions told leaf by leaf with tool calls as
+ * `gen_ai.completion.<call>.function_call.*`, which `openllmetry.ts` reads. Here: the names of its
+ * calls, and its log records, whose bodies are messages. Data only.
+ *
+ * Left out: the span `raw_gen_ai_request` (`llm.<provider>.*`: the request and the answer once more, as
+ * Python writes them, system prompt and tools included), `llm.request.functions.*`, `metadata.*`,
+ * `hidden_params`, guardrail answers.
+ */
+import type { Convention, StepKind } from '../../reader/convention.ts';
+
+/** `call_type`; each also with `a` before it, for asynchronous. */
+const CALLS: Readonly<Record<string, StepKind>> = {
+  completion: 'llm',
+  text_completion: 'llm',
+  responses: 'llm',
+  anthropic_messages: 'llm',
+  generate_content: 'llm',
+  embedding: 'embedding',
+  rerank: 'other',
+  image_generation: 'other',
+  transcription: 'other',
+  speech: 'other',
+  moderation: 'other',
+};
+
+const KINDS = Object.fromEntries(
+  Object.entries(CALLS).flatMap(([name, kind]) => [
+    [name, kind],
+    [`a${name}`, kind],
+  ]),
+);
+
+export const LITELLM: Convention = {
+  name: 'litellm',
+  on: { scopes: ['litellm'], services: ['litellm'] },
+  kinds: [
+    { key: 'gen_ai.operation.name', kinds: KINDS },
+    { key: 'llm.request.type', kinds: KINDS },
+  ],
+  attributes: [
+    // On its log records, the text without the author, whom the body tells.
+    { key: 'gen_ai.prompt', raw: 'input', read: { as: 'text', place: 'step_input' } },
+    { key: 'message.content', raw: 'output', read: { as: 'text', place: 'agent_output' } },
+  ],
+  events: [
+    { event: 'gen_ai.content.prompt', carries: 'message', side: 'input', role: 'user' },
+    { event: 'gen_ai.content.completion', carries: 'message', side: 'output', role: 'assistant' },
+  ],
+};

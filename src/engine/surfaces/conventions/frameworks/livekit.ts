@@ -1,0 +1,58 @@
+/**
+ * LiveKit Agents (livekit/agents `livekit-agents/livekit/agents/telemetry/trace_types.py`). Since 1.7.0
+ * keys of content have a part `pii`; since 1.8.0 there is OpenTelemetry GenAI beside them, which
+ * `otel-genai.ts` reads. Data only.
+ *
+ * Left out: `lk.instructions` and `lk.function_tools` (the operator's), rooms, participants and phone
+ * numbers, session options, timings, ids.
+ */
+import type { AttributeRow, Convention, Reading } from '../../reader/convention.ts';
+
+const text = (place: 'step_input' | 'agent_output' | 'tool_name'): Reading => ({
+  as: 'text',
+  place,
+});
+
+/** Without `lk.` or `lk.pii.`, in telling order. */
+const CONTENT: Readonly<Record<string, Reading>> = {
+  user_input: text('step_input'),
+  user_transcript: text('step_input'),
+  chat_ctx: {
+    as: 'messages',
+    side: 'input',
+    envelope: { take: ['items'], beside: [] },
+  },
+  'function_tool.name': text('tool_name'),
+  'function_tool.arguments': { as: 'structure', place: 'tool_args' },
+  'function_tool.output': { as: 'structure', place: 'tool_result' },
+  'response.text': text('agent_output'),
+  'response.function_calls': { as: 'messages', side: 'output' },
+  // What the agent is to say aloud.
+  input_text: text('agent_output'),
+};
+
+const ROWS = Object.entries(CONTENT).flatMap(([name, read]): (AttributeRow & { key: string })[] => [
+  { key: `lk.pii.${name}`, read },
+  { key: `lk.${name}`, read },
+]);
+
+export const LIVEKIT: Convention = {
+  name: 'livekit',
+  on: { scopes: ['livekit-agents'], attributes: ROWS.map(({ key }) => key) },
+  kinds: [
+    {
+      names: {
+        function_tool: 'tool',
+        llm_node: 'llm',
+        llm_request: 'llm',
+        agent_turn: 'agent',
+        start_agent_activity: 'agent',
+      },
+    },
+    { has: 'lk.function_tool.name', kind: 'tool' },
+    { has: 'lk.pii.chat_ctx', kind: 'llm' },
+    { has: 'lk.chat_ctx', kind: 'llm' },
+  ],
+  attributes: ROWS,
+  events: [],
+};

@@ -1,0 +1,61 @@
+/**
+ * Mastra's OpenTelemetry exporter (mastra-ai/mastra `observability/otel-exporter/src/gen-ai-semantics.ts`).
+ * Models and tools are told as OpenTelemetry GenAI, which `otel-genai.ts` reads; here what all other
+ * spans took and gave, on keys named for the span's type. It writes a string as it is and anything
+ * else as JSON. Data only.
+ *
+ * Left out: settings (`mastra.<type>.max_steps`, `.mode`), times, `gen_ai.system_instructions` and
+ * `gen_ai.tool.definitions` (the operator's), vectors.
+ */
+import type { Convention } from '../../reader/convention.ts';
+import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+
+export const MASTRA: Convention = {
+  name: 'mastra',
+  kinds: [
+    {
+      key: 'mastra.span.type',
+      kinds: {
+        tool_call: 'tool',
+        mcp_tool_call: 'tool',
+        provider_tool_call: 'tool',
+        model_generation: 'llm',
+        model_step: 'llm',
+        model_inference: 'llm',
+        model_chunk: 'llm',
+        agent_run: 'agent',
+        workflow_run: 'chain',
+        workflow_step: 'chain',
+        workflow_conditional: 'chain',
+        workflow_conditional_eval: 'chain',
+        workflow_parallel: 'chain',
+        workflow_loop: 'chain',
+        workflow_sleep: 'chain',
+        workflow_wait_event: 'chain',
+        rag_embedding: 'embedding',
+      },
+    },
+  ],
+  attributes: [
+    {
+      prefix: 'mastra.',
+      suffix: '.input',
+      read: {
+        as: 'exchange',
+        side: 'input',
+        place: TOOK,
+      },
+    },
+    {
+      prefix: 'mastra.',
+      suffix: '.output',
+      notOnKinds: ['embedding'],
+      read: {
+        as: 'exchange',
+        side: 'output',
+        place: GAVE,
+      },
+    },
+  ],
+  events: [],
+};

@@ -1,0 +1,18 @@
+/**
+ * Semantic Kernel (microsoft/semantic-kernel) and Agent Framework (microsoft/agent-framework): what
+ * they have beside OpenTelemetry GenAI, in its current and deprecated forms, which `otel-genai.ts`
+ * and `otel-genai-deprecated.ts` read, as they do those of Microsoft.Extensions.AI. AutoGen's own
+ * spans have names only; its text comes by OpenInference. Data only.
+ */
+import type { Convention } from '../../reader/convention.ts';
+
+export const MICROSOFT: Convention = {
+  name: 'microsoft',
+  kinds: [
+    // Agent Framework's workflows
+    { names: { 'workflow.run': 'chain', 'executor.process': 'chain' } },
+  ],
+  attributes: [],
+  // Semantic Kernel in Python, of text completion: the body is the prompt.
+  events: [{ event: 'gen_ai.prompt', carries: 'message', side: 'input', role: 'user' }],
+};

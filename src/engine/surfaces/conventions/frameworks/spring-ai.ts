@@ -1,0 +1,39 @@
+/**
+ * Spring AI (Spring AI's reference, page "Observability"; spring-projects/spring-ai
+ * `ToolCallingObservationDocumentation`, `VectorStoreObservationDocumentation`): its tools, its
+ * stores, and what its chat client took. Its prompts and completions stand on keys and events of
+ * OpenTelemetry GenAI 1.27, which `otel-genai-deprecated.ts` reads, filters in
+ * `vector-databases.ts`. Data only.
+ *
+ * Left out: `spring.ai.chat.client.system.*` (the operator's), advisors, descriptions and schemas of
+ * tools, ids.
+ */
+import type { Convention } from '../../reader/convention.ts';
+
+export const SPRING_AI: Convention = {
+  name: 'spring-ai',
+  kinds: [
+    {
+      key: 'spring.ai.kind',
+      kinds: {
+        chat_client: 'agent',
+        advisor: 'chain',
+        tool_call: 'tool',
+        vector_store: 'retriever',
+      },
+    },
+  ],
+  attributes: [
+    { key: 'spring.ai.chat.client.user.text', read: { as: 'text', place: 'step_input' } },
+    { key: 'spring.ai.chat.client.user.params', read: { as: 'structure', place: 'step_input' } },
+    { key: 'db.vector.query.content', read: { as: 'text', place: 'query_text' } },
+    { key: 'spring.ai.tool.definition.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'spring.ai.tool.call.arguments', read: { as: 'structure', place: 'tool_args' } },
+    { key: 'spring.ai.tool.call.result', read: { as: 'structure', place: 'tool_result' } },
+    {
+      key: 'db.vector.query.response.documents',
+      read: { as: 'structure', place: 'tool_result' },
+    },
+  ],
+  events: [],
+};

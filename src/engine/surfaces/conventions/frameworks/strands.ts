@@ -1,0 +1,19 @@
+/**
+ * Strands Agents (strands-agents/sdk-python `src/strands/telemetry/tracer.py`): the kinds of its
+ * spans. Its text stands in message events and, on demand, in the operation's details, which
+ * `otel-genai-deprecated.ts` (with its use of them on tool spans and cycles) and `otel-genai.ts`
+ * read. Data only.
+ *
+ * Left out: `gen_ai.agent.system_prompt`, `gen_ai.agent.tools`, ids of cycles.
+ */
+import type { Convention } from '../../reader/convention.ts';
+
+export const STRANDS: Convention = {
+  name: 'strands',
+  kinds: [
+    { key: 'gen_ai.operation.name', kinds: { invoke_swarm: 'agent', invoke_graph: 'agent' } },
+    { names: { execute_event_loop_cycle: 'chain' } },
+  ],
+  attributes: [],
+  events: [],
+};

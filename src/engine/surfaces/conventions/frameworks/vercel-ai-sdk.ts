@@ -1,0 +1,56 @@
+/**
+ * The Vercel AI SDK's own telemetry, tracer `ai` (`packages/otel/src/legacy-open-telemetry.ts`; all
+ * versions to 6, and 7 on demand). Version 7 writes OpenTelemetry GenAI, which `otel-genai.ts`
+ * reads. Data only.
+ *
+ * Left out: `ai.prompt.tools`, `ai.schema*`, `ai.settings.*`, headers, files, vectors, timings.
+ */
+import type { Convention, StepKind } from '../../reader/convention.ts';
+
+/** The calls that may run for several steps; each step is a `.doGenerate` or `.doStream` below. */
+const OUTER = ['ai.generatetext', 'ai.streamtext', 'ai.generateobject', 'ai.streamobject'];
+
+const OPERATIONS: Readonly<Record<string, StepKind>> = {
+  'ai.toolcall': 'tool',
+  ...Object.fromEntries(OUTER.map((name) => [name, 'agent' as const])),
+  ...Object.fromEntries(
+    OUTER.flatMap((name) => [
+      [`${name}.dogenerate`, 'llm' as const],
+      [`${name}.dostream`, 'llm' as const],
+    ]),
+  ),
+};
+
+export const VERCEL_AI_SDK: Convention = {
+  name: 'vercel-ai-sdk',
+  on: { attributes: ['ai.operationId'] },
+  kinds: [{ key: 'ai.operationId', kinds: OPERATIONS }],
+  attributes: [
+    { key: 'ai.prompt.messages', read: { as: 'messages', side: 'input' } },
+    {
+      key: 'ai.prompt',
+      // The rest of it is `system`, the operator's own text.
+      read: {
+        as: 'exchange',
+        side: 'input',
+        place: 'step_input',
+        envelope: { take: ['messages', 'prompt'] },
+      },
+    },
+    { key: 'ai.value', read: { as: 'text', place: 'step_input' } },
+    { key: 'ai.values', read: { as: 'text', place: 'step_input' } },
+    // To be ranked. The ranking repeats them.
+    { key: 'ai.documents', read: { as: 'text', place: 'step_input' } },
+    { key: 'ai.toolCall.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'ai.toolCall.args', read: { as: 'structure', place: 'tool_args' } },
+    { key: 'ai.toolCall.result', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'ai.response.reasoning', read: { as: 'text', place: 'agent_output' } },
+    { key: 'ai.response.text', read: { as: 'text', place: 'agent_output' } },
+    { key: 'ai.response.object', read: { as: 'structure', place: 'agent_output' } },
+    { key: 'ai.response.toolCalls', read: { as: 'messages', side: 'output' } },
+    { key: 'ai.result.text', read: { as: 'text', place: 'agent_output' } },
+    { key: 'ai.result.object', read: { as: 'structure', place: 'agent_output' } },
+    { key: 'ai.result.toolCalls', read: { as: 'messages', side: 'output' } },
+  ],
+  events: [],
+};

@@ -1,0 +1,61 @@
+/**
+ * VoltAgent (VoltAgent/voltagent `packages/core/src/agent/open-telemetry/trace-context.ts`,
+ * mlflow/mlflow `mlflow/tracing/otel/translation/voltagent.py`): plain keys, read on its spans only. It
+ * writes a string as it is and anything else as JSON. Data only.
+ *
+ * Left out: `agent.instructions`, `tool.description` and `tool.parameters` (the operator's), `ai.model.*`,
+ * usage, ids, `error.stack`.
+ */
+import type { Convention } from '../../reader/convention.ts';
+import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+
+export const VOLTAGENT: Convention = {
+  name: 'voltagent',
+  on: {
+    scopes: ['@voltagent/'],
+    attributes: ['voltagent.operation_id', 'voltagent.conversation_id', 'voltagent.is_subagent'],
+  },
+  kinds: [
+    {
+      key: 'span.type',
+      kinds: {
+        tool: 'tool',
+        llm: 'llm',
+        summary: 'llm',
+        agent: 'agent',
+        'workflow-step': 'chain',
+        retriever: 'retriever',
+        vector: 'retriever',
+        embedding: 'embedding',
+        memory: 'other',
+        guardrail: 'other',
+        middleware: 'other',
+      },
+    },
+    // On all below an agent this is the agent's.
+    { key: 'entity.type', kinds: { agent: 'agent', workflow: 'chain' } },
+  ],
+  attributes: [
+    { key: 'agent.messages', read: { as: 'messages', side: 'input' } },
+    { key: 'llm.messages', read: { as: 'messages', side: 'input' } },
+    { key: 'tool.name', read: { as: 'text', place: 'tool_name' } },
+    {
+      key: 'input',
+      read: {
+        as: 'exchange',
+        side: 'input',
+        place: TOOK,
+      },
+    },
+    {
+      key: 'output',
+      notOnKinds: ['embedding'],
+      read: {
+        as: 'exchange',
+        side: 'output',
+        place: GAVE,
+      },
+    },
+  ],
+  events: [],
+};

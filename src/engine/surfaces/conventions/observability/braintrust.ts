@@ -1,0 +1,73 @@
+/**
+ * Braintrust's attributes for OpenTelemetry spans (braintrust.dev
+ * `docs/integrations/sdk-integrations/opentelemetry/attributes`), which its SDKs for Go, Java, Ruby and
+ * .NET write, and whoever sends to it. Data only.
+ *
+ * Left out: `braintrust.metadata*` (settings, tools among them), `braintrust.expected*`,
+ * `braintrust.scores` and `braintrust.tags` (judgements about the run), metrics, `braintrust.parent`;
+ * what embeddings gave is told, as nothing marks them.
+ */
+import type { AttributeRow, Convention, StepKind } from '../../reader/convention.ts';
+import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+
+const TYPES: Readonly<Record<string, StepKind>> = {
+  tool: 'tool',
+  llm: 'llm',
+  task: 'chain',
+  function: 'chain',
+  eval: 'chain',
+  score: 'other',
+};
+
+const STRUCTURE = 'braintrust.span_attributes';
+const TYPE = 'braintrust.span_attributes.type';
+
+/** @param isEncoded are the values JSON, text too */
+function rows(input: string, output: string, isEncoded: boolean): AttributeRow[] {
+  const encoded = isEncoded ? ({ encoded: true } as const) : {};
+  return [
+    {
+      key: input,
+      read: {
+        as: 'exchange',
+        ...encoded,
+        side: 'input',
+        place: TOOK,
+      },
+    },
+    {
+      key: output,
+      read: {
+        as: 'exchange',
+        ...encoded,
+        side: 'output',
+        place: GAVE,
+      },
+    },
+  ];
+}
+
+export const BRAINTRUST: Convention = {
+  name: 'braintrust',
+  on: {
+    scopes: ['braintrust'],
+    attributes: [
+      STRUCTURE,
+      TYPE,
+      'braintrust.input_json',
+      'braintrust.output_json',
+      'braintrust.input',
+      'braintrust.output',
+    ],
+  },
+  kinds: [
+    { key: TYPE, kinds: TYPES },
+    { key: STRUCTURE, member: 'type', kinds: TYPES },
+  ],
+  attributes: [
+    { of: 'name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    ...rows('braintrust.input_json', 'braintrust.output_json', true),
+    ...rows('braintrust.input', 'braintrust.output', false),
+  ],
+  events: [],
+};

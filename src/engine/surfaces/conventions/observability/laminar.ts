@@ -1,0 +1,52 @@
+/**
+ * Laminar (its SDKs lmnr-ai/lmnr-ts and lmnr-ai/lmnr-python, mlflow/mlflow
+ * `mlflow/tracing/otel/translation/laminar.py`). Its model calls are instrumented as OpenLLMetry's and
+ * told as `openllmetry.ts` and `otel-genai.ts` read them; here what its own spans took and gave, a
+ * string as it is or as JSON, by version. Data only.
+ *
+ * Left out: `lmnr.association.properties.*`, `lmnr.span.path` and other ids, versions.
+ */
+import type { Convention } from '../../reader/convention.ts';
+import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+
+export const LAMINAR: Convention = {
+  name: 'laminar',
+  on: { scopes: ['lmnr'], attributes: ['lmnr.span.type', 'lmnr.span.input', 'lmnr.span.output'] },
+  kinds: [
+    {
+      key: 'lmnr.span.type',
+      kinds: {
+        tool: 'tool',
+        llm: 'llm',
+        // An answer that was replayed instead of asked for.
+        cached: 'llm',
+        executor: 'agent',
+        default: 'chain',
+        pipeline: 'chain',
+        evaluation: 'chain',
+        evaluator: 'other',
+        human_evaluator: 'other',
+      },
+    },
+  ],
+  attributes: [
+    { of: 'name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    {
+      key: 'lmnr.span.input',
+      read: {
+        as: 'exchange',
+        side: 'input',
+        place: TOOK,
+      },
+    },
+    {
+      key: 'lmnr.span.output',
+      read: {
+        as: 'exchange',
+        side: 'output',
+        place: GAVE,
+      },
+    },
+  ],
+  events: [],
+};

@@ -1,0 +1,138 @@
+/**
+ * OpenInference (Arize `spec/semantic_conventions.md`, `spec/tool_calling.md`): messages told leaf by
+ * leaf, `input.value` and `output.value` by the span's kind. Data only.
+ *
+ * Left out: `llm.tools.*`, `llm.invocation_parameters`, `metadata`, `tag.tags` and
+ * `llm.prompt_template.template` (the operator's), `reranker.input_documents` (told by who found
+ * them), annotations and evaluations, images, vectors, ids. `tool.parameters` are arguments with some
+ * producers and their schema with others; a schema is no text.
+ */
+import type { Convention, Place } from '../../reader/convention.ts';
+
+const KIND = 'openinference.span.kind';
+const WRAPPERS = ['message', 'message_content', 'tool_call'];
+
+const INPUT: Place = { tool: 'tool_args', else: 'step_input' };
+
+export const OPENINFERENCE: Convention = {
+  name: 'openinference',
+  // Where a span has more attributes than its SDK keeps, the kind is the first to go.
+  on: {
+    scopes: ['openinference.', '@arizeai/openinference-'],
+    attributes: [KIND, 'input.value', 'output.value', 'llm.model_name'],
+  },
+  kinds: [
+    {
+      key: KIND,
+      kinds: {
+        llm: 'llm',
+        tool: 'tool',
+        agent: 'agent',
+        chain: 'chain',
+        prompt: 'chain',
+        retriever: 'retriever',
+        reranker: 'other',
+        embedding: 'embedding',
+        guardrail: 'other',
+        evaluator: 'other',
+        unknown: 'other',
+      },
+    },
+    { has: 'llm.model_name', kind: 'llm' },
+  ],
+  attributes: [
+    {
+      prefix: 'llm.input_messages.',
+      read: { as: 'flattened', side: 'input', wrappers: WRAPPERS },
+    },
+    { prefix: 'llm.prompts.', suffix: '.text', read: { as: 'text', place: 'step_input' } },
+    { key: 'llm.prompts', read: { as: 'text', place: 'step_input' } },
+    {
+      key: 'llm.prompt_template.variables',
+      raw: 'input',
+      read: { as: 'structure', place: 'step_input' },
+    },
+    { key: 'tool.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'tool_call.function.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'tool_call.function.arguments', read: { as: 'structure', place: 'tool_args' } },
+    {
+      key: 'tool.parameters',
+      schemaWith: KIND,
+      read: { as: 'structure', place: 'tool_args' },
+    },
+    { key: 'reranker.query', read: { as: 'text', place: 'step_input' } },
+    {
+      prefix: 'embedding.embeddings.',
+      suffix: '.embedding.text',
+      read: { as: 'text', place: 'step_input' },
+    },
+    {
+      prefix: 'retrieval.documents.',
+      suffix: '.document.content',
+      read: { as: 'structure', place: 'tool_result' },
+    },
+    {
+      prefix: 'retrieval.documents.',
+      suffix: '.document.metadata',
+      aside: true,
+      read: { as: 'structure', place: 'tool_result' },
+    },
+    {
+      prefix: 'reranker.output_documents.',
+      suffix: '.document.content',
+      read: { as: 'structure', place: 'tool_result' },
+    },
+    {
+      prefix: 'llm.output_messages.',
+      read: { as: 'flattened', side: 'output', wrappers: WRAPPERS },
+    },
+    { prefix: 'llm.choices.', suffix: '.text', read: { as: 'text', place: 'agent_output' } },
+    {
+      key: 'llm.function_call',
+      aside: true,
+      read: {
+        as: 'structure',
+        place: 'tool_args',
+        envelope: { name: ['name'], take: ['arguments'], beside: [] },
+      },
+    },
+    // The one sure place of a tool's arguments.
+    {
+      key: 'input.value',
+      onKinds: ['tool'],
+      read: { as: 'exchange', side: 'input', place: INPUT },
+    },
+    // Beside messages told properly these repeat the whole request and response, tools included.
+    {
+      key: 'input.value',
+      onKinds: ['llm'],
+      raw: 'input',
+      jsonBy: { key: 'input.mime_type', value: 'application/json' },
+      read: { as: 'exchange', side: 'input', place: INPUT },
+    },
+    {
+      key: 'input.value',
+      notOnKinds: ['tool', 'llm'],
+      raw: 'input',
+      read: { as: 'exchange', side: 'input', place: INPUT },
+    },
+    {
+      key: 'output.value',
+      // There it is vectors.
+      notOnKinds: ['embedding'],
+      raw: 'output',
+      read: {
+        as: 'exchange',
+        side: 'output',
+        place: {
+          tool: 'tool_result',
+          retriever: 'tool_result',
+          llm: 'agent_output',
+          agent: 'agent_output',
+          else: 'step_output',
+        },
+      },
+    },
+  ],
+  events: [],
+};

@@ -1,0 +1,113 @@
+/**
+ * OpenLIT (openlit/openlit `sdk/python/src/openlit/semcov/__init__.py`): keys of its own beside those
+ * of OpenTelemetry GenAI, which `otel-genai.ts` reads, and its keys for MCP. Data only.
+ *
+ * Left out: role, goal, instructions and tools of agents, `gen_ai.tool.schema`,
+ * `gen_ai.tool.parameters`, `gen_ai.serialized.*`, `gen_ai.agent.expected_output` (the operator's),
+ * `*.log` (the same as the model wrote it), descriptions, ids; `guard.*` and `evals.*` (judgements
+ * about the run); settings and capabilities in `mcp.*`.
+ */
+import type { AttributeRow, Convention, Place } from '../../reader/convention.ts';
+
+const GIVEN: Place = { tool: 'tool_result', chain: 'step_output', else: 'agent_output' };
+
+function texts(place: Place, keys: readonly string[]): AttributeRow[] {
+  return keys.map((key) => ({ key, read: { as: 'text', place } }));
+}
+
+function structures(place: Place, keys: readonly string[]): AttributeRow[] {
+  return keys.map((key) => ({ key, mayBeCut: true, read: { as: 'structure', place } }));
+}
+
+export const OPENLIT: Convention = {
+  name: 'openlit',
+  kinds: [
+    {
+      key: 'gen_ai.operation.name',
+      kinds: {
+        mcp_tool_call: 'tool',
+        agent: 'agent',
+        team: 'agent',
+        user_prompt_processing: 'agent',
+        model_request: 'llm',
+        workflow: 'chain',
+        framework: 'chain',
+        graph_execution: 'chain',
+        task: 'chain',
+        execution: 'chain',
+        retrieve: 'retriever',
+        memory_search: 'retriever',
+        memory_get: 'retriever',
+        vectordb: 'retriever',
+      },
+    },
+    { key: 'mcp.method', kinds: { 'tools/call': 'tool' } },
+    { has: 'mcp.tool.name', kind: 'tool' },
+  ],
+  attributes: [
+    ...texts('step_input', [
+      'gen_ai.agent.task',
+      'gen_ai.agent.human_input',
+      'gen_ai.retrieval.query',
+      'gen_ai.framework.query.text',
+      'gen_ai.memory.search.query',
+      'gen_ai.knowledge.search.query',
+      'gen_ai.vectordb.search.query',
+      'gen_ai.message.content',
+    ]),
+    ...['gen_ai.workflow.input', 'gen_ai.execution.input'].map(
+      (key): AttributeRow => ({
+        key,
+        mayBeCut: true,
+        read: { as: 'exchange', side: 'input', place: 'step_input' },
+      }),
+    ),
+    ...texts('tool_name', ['gen_ai.agent.action.tool', 'mcp.tool.name']),
+    ...structures('tool_args', [
+      'gen_ai.tool.args',
+      'gen_ai.tool.input',
+      'gen_ai.agent.action.tool_input',
+      'mcp.tool.arguments',
+      'mcp.resource.uri',
+    ]),
+    ...structures('tool_result', ['gen_ai.tool.output', 'gen_ai.tool.result', 'mcp.tool.result']),
+    {
+      key: 'mcp.error.message',
+      aside: true,
+      read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
+    },
+    ...texts('agent_output', ['gen_ai.content.reasoning']),
+    { key: 'gen_ai.output_messages', read: { as: 'messages', side: 'output' } },
+    { key: 'gen_ai.response.tool_calls', read: { as: 'messages', side: 'output' } },
+    ...structures('agent_output', [
+      'gen_ai.agent.actual_output',
+      'gen_ai.agent.final_result',
+      'gen_ai.agent.finish.output',
+    ]),
+    ...['gen_ai.workflow.output', 'gen_ai.execution.output'].map(
+      (key): AttributeRow => ({
+        key,
+        mayBeCut: true,
+        read: { as: 'exchange', side: 'output', place: GIVEN },
+      }),
+    ),
+    // The whole request and answer, of whatever method.
+    ...['mcp.params', 'mcp.request.payload'].map(
+      (key): AttributeRow => ({
+        key,
+        raw: 'input',
+        mayBeCut: true,
+        read: { as: 'structure', place: { tool: 'tool_args', else: 'step_input' } },
+      }),
+    ),
+    ...['mcp.result', 'mcp.response.payload'].map(
+      (key): AttributeRow => ({
+        key,
+        raw: 'output',
+        mayBeCut: true,
+        read: { as: 'structure', place: 'tool_result' },
+      }),
+    ),
+  ],
+  events: [],
+};

@@ -1,0 +1,107 @@
+/**
+ * OpenLLMetry (traceloop/openllmetry: `packages/opentelemetry-semantic-conventions-ai`,
+ * `packages/traceloop-sdk`, `packages/opentelemetry-instrumentation-mcp` and others): messages told
+ * leaf by leaf, what decorated functions took and gave, MCP requests. The flattened messages are
+ * LiteLLM's as well. Its versions since spring 2026 write OpenTelemetry GenAI, which
+ * `otel-genai.ts` reads. Data only.
+ *
+ * Left out: `llm.request.functions.*`, `traceloop.prompt.template` (the operator's),
+ * `traceloop.association.properties.*`, `mcp.session.init_options`, names of handoffs, ids; the
+ * markers `*.content.completion.chunk`, which have no text.
+ */
+import type { AttributeRow, Convention, Envelope, Place } from '../../reader/convention.ts';
+
+const INPUT: Place = { tool: 'tool_args', else: 'step_input' };
+
+const OUTPUT: Place = {
+  tool: 'tool_result',
+  retriever: 'tool_result',
+  agent: 'agent_output',
+  llm: 'agent_output',
+  else: 'step_output',
+};
+
+/** Of decorated functions, and of a tool called over MCP. Every member is told. */
+const CALL: Envelope = {
+  name: ['tool_name'],
+  take: ['args', 'kwargs', 'arguments'],
+  beside: [],
+};
+
+/** What an entity took and gave, in envelopes of one's own. */
+export function entityRows(input: Envelope | undefined, output?: Envelope): AttributeRow[] {
+  const took = {
+    mayBeCut: true,
+    read: {
+      as: 'exchange',
+      side: 'input',
+      place: INPUT,
+      ...(input === undefined ? {} : { envelope: input }),
+    },
+  } as const;
+  const gave = {
+    mayBeCut: true,
+    read: {
+      as: 'exchange',
+      side: 'output',
+      place: OUTPUT,
+      ...(output === undefined ? {} : { envelope: output }),
+    },
+  } as const;
+  return [
+    { key: 'traceloop.entity.input', ...took },
+    { key: 'traceloop.entity.output', ...gave },
+    // The same once more.
+    { key: 'gen_ai.task.input', raw: 'input', ...took },
+    { key: 'gen_ai.task.output', raw: 'output', ...gave },
+  ];
+}
+
+export const OPENLLMETRY: Convention = {
+  name: 'openllmetry',
+  kinds: [
+    // A retriever is a task as well.
+    { key: 'gen_ai.operation.name', kinds: { vector_db_retrieve: 'retriever' } },
+    {
+      key: 'traceloop.span.kind',
+      kinds: {
+        tool: 'tool',
+        agent: 'agent',
+        // The outermost one: what it gives is the answer.
+        workflow: 'agent',
+        task: 'chain',
+        session: 'other',
+        server: 'other',
+        handoff: 'other',
+      },
+    },
+    {
+      key: 'llm.request.type',
+      kinds: { chat: 'llm', completion: 'llm', embedding: 'embedding', rerank: 'other' },
+    },
+  ],
+  attributes: [
+    {
+      prefix: 'gen_ai.prompt.',
+      read: { as: 'flattened', side: 'input', renamed: { user: 'content' } },
+    },
+    {
+      key: 'traceloop.prompt.template_variables',
+      raw: 'input',
+      read: { as: 'structure', place: 'step_input' },
+    },
+    {
+      key: 'mcp.request.argument',
+      read: {
+        as: 'structure',
+        place: INPUT,
+        envelope: { name: ['name'], take: ['arguments'], beside: ['meta', '_meta', 'task'] },
+      },
+    },
+    { prefix: 'mcp.request.argument.', read: { as: 'structure', place: INPUT } },
+    ...entityRows(CALL),
+    { key: 'mcp.response.value', read: { as: 'structure', place: 'tool_result' }, mayBeCut: true },
+    { prefix: 'gen_ai.completion.', read: { as: 'flattened', side: 'output' } },
+  ],
+  events: [],
+};

@@ -1,0 +1,59 @@
+/**
+ * OpenTelemetry GenAI semantic conventions, deprecated but still sent: prompt and completion on
+ * the span (≤ v1.27), content events, one event per message (v1.28–v1.36,
+ * `model/gen-ai/deprecated`), as span events or log records. Data only.
+ *
+ * `gen_ai.system.message` and its developer twin are left out: the operator's own text.
+ */
+import type { Convention } from '../../reader/convention.ts';
+
+export const OTEL_GENAI_DEPRECATED: Convention = {
+  name: 'opentelemetry-genai-deprecated',
+  attributes: [
+    {
+      key: 'gen_ai.prompt',
+      read: { as: 'exchange', side: 'input', place: { tool: 'tool_args', else: 'step_input' } },
+    },
+    {
+      key: 'gen_ai.completion',
+      read: {
+        as: 'exchange',
+        side: 'output',
+        place: {
+          tool: 'tool_result',
+          retriever: 'tool_result',
+          chain: 'step_output',
+          else: 'agent_output',
+        },
+      },
+    },
+  ],
+  events: [
+    { event: 'gen_ai.content.prompt', carries: 'attributes' },
+    { event: 'gen_ai.content.completion', carries: 'attributes' },
+    { event: 'gen_ai.system.message', carries: 'nothing' },
+    { event: 'gen_ai.developer.message', carries: 'nothing' },
+    { event: 'gen_ai.user.message', carries: 'message', side: 'input', role: 'user' },
+    { event: 'gen_ai.assistant.message', carries: 'message', side: 'input', role: 'assistant' },
+    {
+      event: 'gen_ai.tool.message',
+      carries: 'message',
+      side: 'input',
+      role: 'tool',
+      // Strands tells a tool span's arguments this way, and its result as a choice.
+      onTool: { surface: 'tool_args', provider: 'strands-agents' },
+    },
+    { event: 'gen_ai.function.message', carries: 'message', side: 'input', role: 'tool' },
+    {
+      event: 'gen_ai.choice',
+      carries: 'message',
+      side: 'output',
+      role: 'assistant',
+      onTool: { surface: 'tool_result' },
+      // Strands, of the tools called in the cycle that this answer ended.
+      beside: [{ key: 'tool.result', read: { as: 'messages', side: 'output' } }],
+    },
+    // Named by whoever said it, a tool or a framework.
+    { event: 'gen_ai.*.message', carries: 'message', side: 'input', role: 'user' },
+  ],
+};

@@ -1,0 +1,77 @@
+/**
+ * OpenTelemetry GenAI semantic conventions, current (semantic-conventions ≤ v1.41 `docs/gen-ai`,
+ * since then semantic-conventions-genai `model/gen-ai/registry.yaml`). Data only.
+ *
+ * Left out on purpose: `gen_ai.system_instructions` and `gen_ai.tool.definitions` (the operator's
+ * own text, the same in every run), ids, descriptions and evaluations (not text of the run).
+ */
+import type { Convention, StepKind } from '../../reader/convention.ts';
+
+/** `gen_ai.operation.name` → kind: the convention's own values and those seen in the wild. */
+const OPERATIONS: Readonly<Record<string, StepKind>> = {
+  execute_tool: 'tool',
+  tool_call: 'tool',
+  chat: 'llm',
+  generate_content: 'llm',
+  text_completion: 'llm',
+  completion: 'llm',
+  generate: 'llm',
+  response: 'llm',
+  fetch_response: 'llm',
+  llm_call: 'llm',
+  llm_request: 'llm',
+  invoke_agent: 'agent',
+  create_agent: 'agent',
+  agent_call: 'agent',
+  plan: 'agent',
+  user_prompt: 'agent',
+  invoke_workflow: 'chain',
+  execute_task: 'chain',
+  agent_step: 'chain',
+  chain: 'chain',
+  parser: 'chain',
+  retrieval: 'retriever',
+  vector_db_retrieve: 'retriever',
+  search_memory: 'retriever',
+  // Named, so that a model's or tool's name beside them does not make them something else.
+  embeddings: 'other',
+  rerank: 'other',
+  create_memory: 'other',
+  update_memory: 'other',
+  upsert_memory: 'other',
+  delete_memory: 'other',
+};
+
+export const OTEL_GENAI: Convention = {
+  name: 'opentelemetry-genai',
+  kinds: [
+    { key: 'gen_ai.operation.name', kinds: OPERATIONS },
+    // On either side of the wire; other MCP methods are no tool step.
+    { key: 'mcp.method.name', kinds: { 'tools/call': 'tool' } },
+    { has: 'gen_ai.tool.name', kind: 'tool' },
+    { has: 'gen_ai.tool.call.id', kind: 'tool' },
+    { has: 'gen_ai.request.model', kind: 'llm' },
+    { has: 'gen_ai.response.model', kind: 'llm' },
+  ],
+  attributes: [
+    { key: 'gen_ai.input.messages', read: { as: 'messages', side: 'input' } },
+    { key: 'gen_ai.retrieval.query.text', read: { as: 'text', place: 'step_input' } },
+    { key: 'gen_ai.memory.query.text', read: { as: 'text', place: 'step_input' } },
+    { key: 'gen_ai.tool.name', read: { as: 'text', place: 'tool_name' } },
+    {
+      key: 'gen_ai.tool.call.arguments',
+      schemaWith: 'openinference.span.kind',
+      read: { as: 'structure', place: 'tool_args' },
+    },
+    { prefix: 'gen_ai.prompt.variable.', read: { as: 'text', place: 'tool_args' } },
+    { key: 'gen_ai.tool.call.result', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'gen_ai.retrieval.documents', read: { as: 'structure', place: 'tool_result' } },
+    {
+      key: 'gen_ai.memory.records',
+      // Records found are a result; records to be written are what the caller handed over.
+      read: { as: 'structure', place: { retriever: 'tool_result', else: 'tool_args' } },
+    },
+    { key: 'gen_ai.output.messages', read: { as: 'messages', side: 'output' } },
+  ],
+  events: [{ event: 'gen_ai.client.inference.operation.details', carries: 'attributes' }],
+};

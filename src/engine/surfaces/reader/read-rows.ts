@@ -1,0 +1,251 @@
+/**
+ * Owns the reading of one step by the rows of the conventions that are about it: attributes, then
+ * events, then what only repeats them raw. Knows no convention itself.
+ */
+import type { JsonObject, JsonValue, Step, Surface } from '../../../model.ts';
+import { textKey } from '../../matcher/text-key.ts';
+import { type Budget, createBudget } from './budget.ts';
+import type {
+  AttributeRow,
+  EventRow,
+  FlattenedMessages,
+  Reading,
+  Side,
+  StepKind,
+} from './convention.ts';
+import { eventRow, logEvent, type Tables } from './convention-tables.ts';
+import { closeCut } from './cut-json.ts';
+import { isSchema } from './envelope.ts';
+import { type Piece, place } from './message-parts.ts';
+import { contentOf, readMessageEvent, readMessages } from './messages.ts';
+import { readValue, resolve, UNSAID } from './read-value.ts';
+import { RowTable } from './row-table.ts';
+import { unflatten } from './unflatten.ts';
+import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
+
+export interface StepTexts {
+  readonly pieces: readonly Piece[];
+  /** values of which something was left closed, or out, because they exceed their budget */
+  readonly exceeded: number;
+}
+
+/**
+ * The texts of a step.
+ * @param kind of the step, or for a log record that does not show one, of its span
+ */
+export function readStep(step: Step, kind: StepKind, tables: Tables): StepTexts {
+  const reading = new StepReading(step, kind, tables);
+  return { pieces: reading.pieces(), exceeded: reading.exceeded };
+}
+
+/** Makes a value plain JSON. */
+type ToPlain = (value: JsonValue) => JsonValue;
+
+const asIs: ToPlain = (value) => value;
+
+const INPUTS: ReadonlySet<Surface> = new Set(['step_input', 'tool_args', 'query_text']);
+
+class StepReading {
+  readonly #step: Step;
+  readonly #kind: StepKind;
+  readonly #tables: Tables;
+  /** the sides of the step of which something was told properly */
+  readonly #told = new Set<Side>();
+  exceeded = 0;
+
+  constructor(step: Step, kind: StepKind, tables: Tables) {
+    this.#step = step;
+    this.#kind = kind;
+    this.#tables = tables;
+  }
+
+  pieces(): Piece[] {
+    const { rows, events } = this.#tables;
+    const { attributes, events: happened, source } = this.#step;
+    const about = rows.about(attributes);
+    const ofRaw = (...raws: AttributeRow['raw'][]) =>
+      this.#readAttributes(
+        about.filter(({ raw }) => raws.includes(raw)),
+        attributes,
+        toPlain,
+      );
+    const told = [
+      ...ofRaw(undefined),
+      ...happened.flatMap((event) => {
+        const row = eventRow(events, event.name);
+        return row === undefined ? [] : this.#readEvent(row, toPlainMap(event.attributes));
+      }),
+      ...(source === 'log' ? this.#readLog() : []),
+      ...ofRaw('input', 'output'),
+    ];
+    const again = ofRaw('equal');
+    if (again.length === 0) return told;
+    const known = new Set(told.map(({ text }) => textKey(text)));
+    return [...told, ...again.filter(({ text }) => !known.has(textKey(text)))];
+  }
+
+  #readLog(): Piece[] {
+    const row = logEvent(this.#step, this.#tables);
+    if (row === undefined) return this.#readBody();
+    const { attributes, body } = this.#step;
+    if (row.carries === 'own') return this.#readAttributes(row.attributes, attributes, toPlain);
+    // A span event that became a log record on its way has its message where it had it.
+    const isElsewhere = row.carries === 'message' && (body === null || body === row.event);
+    return this.#readEvent(row, isElsewhere ? toPlainMap(attributes) : toPlain(body));
+  }
+
+  /** The body of a log record whose event no row is about. */
+  #readBody(): Piece[] {
+    const { attributes, name, scopeName, spanId, body } = this.#step;
+    const { namedAsScope, unnamed } = this.#tables;
+    const names = [attributes['event.name'], attributes.event_name, name].filter(
+      (told) => typeof told === 'string' && told !== '',
+    );
+    if (names.length > 0) {
+      const isOne = names.includes(scopeName) && isObject(body);
+      return isOne ? this.#readAttributes(namedAsScope, body, toPlain) : [];
+    }
+    return spanId === null ? [] : this.#readAttributes(unnamed, { body }, toPlain);
+  }
+
+  #readAttributes(rows: readonly AttributeRow[], attributes: JsonObject, plain: ToPlain): Piece[] {
+    return rows.flatMap((row) => {
+      if (row.raw !== undefined && row.raw !== 'equal' && this.#told.has(row.raw)) return [];
+      const pieces = this.#readRow(row, attributes, plain);
+      if (row.raw === undefined && row.aside !== true) this.#noteSides(row, pieces);
+      return pieces;
+    });
+  }
+
+  #noteSides({ read }: AttributeRow, pieces: readonly Piece[]): void {
+    if (pieces.length === 0 || this.#step.dropped > 0) return;
+    if ('side' in read) this.#told.add(read.side);
+    else if (read.as !== 'events') {
+      const surface = resolve(read.place, this.#kind);
+      if (surface !== 'tool_name') this.#told.add(INPUTS.has(surface) ? 'input' : 'output');
+    }
+  }
+
+  #readRow(row: AttributeRow, attributes: JsonObject, plain: ToPlain): Piece[] {
+    const { read } = row;
+    if (!isOn(row, this.#kind)) return [];
+    if ('key' in row) {
+      const value = Object.hasOwn(attributes, row.key) ? attributes[row.key] : undefined;
+      return value === undefined ? [] : this.#readOne(value, row, row.read, plain);
+    }
+    if ('of' in row) return this.#readOne(this.#step.name, row, row.read, asIs);
+    const { prefix } = row;
+    const under = Object.entries(attributes).filter(([key]) => key.startsWith(prefix));
+    if (under.length === 0) return [];
+    if (read.as === 'flattened') return this.#readFlattened(under, prefix, read, plain);
+    const suffix = 'suffix' in row ? (row.suffix ?? '') : '';
+    const except = 'except' in row ? (row.except ?? []) : [];
+    return under
+      .filter(([key]) => key.endsWith(suffix))
+      .filter(([key]) => !except.includes(key.slice(prefix.length)))
+      .flatMap(([, value]) => this.#readOne(value, row, read, plain));
+  }
+
+  #readFlattened(
+    under: readonly (readonly [string, JsonValue])[],
+    prefix: string,
+    { side, wrappers, renamed }: FlattenedMessages,
+    plain: ToPlain,
+  ): Piece[] {
+    return this.#onBudget((budget) => {
+      const leaves = under.map(([key, value]) => [key.slice(prefix.length), plain(value)] as const);
+      const unsaid = resolve(UNSAID[side], this.#kind);
+      return readMessages(unflatten(leaves, wrappers, renamed), side, unsaid, budget);
+    });
+  }
+
+  /** Reads one value on a budget of its own, so that none is read less for its neighbours. */
+  #readOne(value: JsonValue, row: AttributeRow, read: Reading, plain: ToPlain): Piece[] {
+    return this.#onBudget((budget) => {
+      const sent = plain(value);
+      const whole = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
+      const told = row.earlierBy === undefined ? whole : this.#newIn(whole, row.earlierBy, budget);
+      const maybeSchema =
+        row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
+      if (maybeSchema && isSchema(told, budget)) return [];
+      if (read.as === 'events') return this.#readEvents(told, budget);
+      const isJson =
+        row.jsonBy !== undefined && this.#step.attributes[row.jsonBy.key] === row.jsonBy.value;
+      const asWritten =
+        isJson && read.as === 'exchange' ? { ...read, encoded: true as const } : read;
+      return readValue(told, asWritten, this.#kind, budget);
+    });
+  }
+
+  /** What a list has from this run; all of it when the number is none of elements of it. */
+  #newIn(value: JsonValue, earlierBy: string, budget: Budget): JsonValue {
+    const earlier = Number(this.#step.attributes[earlierBy] ?? 0);
+    const list = Number.isInteger(earlier) && earlier > 0 ? open(value, budget) : value;
+    return Array.isArray(list) && earlier <= list.length ? list.slice(earlier) : value;
+  }
+
+  /** A list of events that would else be span events: each names itself. */
+  #readEvents(value: JsonValue, budget: Budget): Piece[] {
+    const list = open(value, budget);
+    return (Array.isArray(list) ? list : [list]).flatMap((one) => {
+      const { 'event.name': name, ...event } = isObject(one) ? one : {};
+      const row = typeof name === 'string' ? eventRow(this.#tables.events, name) : undefined;
+      if (row !== undefined) return this.#readEvent(row, event);
+      return place('step_output', textsOf(one, budget));
+    });
+  }
+
+  /** @param carrier what the event carries, plain */
+  #readEvent(row: EventRow, carrier: JsonValue): Piece[] {
+    switch (row.carries) {
+      case 'attributes':
+        return this.#readCarried(this.#tables.rows, carrier);
+      case 'own':
+        return this.#readCarried(row.attributes, carrier);
+      case 'message': {
+        const { onTool, beside, side, role } = row;
+        const isToolText =
+          onTool !== undefined && this.#kind === 'tool' && isFrom(this.#step, onTool.provider);
+        const pieces = this.#onBudget((budget) =>
+          isToolText
+            ? place(onTool.surface, textsOf(contentOf(carrier, budget), budget))
+            : readMessageEvent(carrier, side, role, budget),
+        );
+        if (pieces.length > 0 && this.#step.dropped === 0) this.#told.add(side);
+        return beside === undefined ? pieces : [...pieces, ...this.#readCarried(beside, carrier)];
+      }
+      case 'nothing':
+        return [];
+    }
+  }
+
+  /** Reads an event that carries attributes; from a log body they come plain, or in a string. */
+  #readCarried(rows: readonly AttributeRow[] | RowTable, sent: JsonValue): Piece[] {
+    const budget = createBudget();
+    const carrier = open(sent, budget);
+    if (budget.exceeded) this.exceeded += 1;
+    if (isObject(carrier)) {
+      const about = rows instanceof RowTable ? rows.about(carrier) : rows;
+      return this.#readAttributes(about, carrier, asIs);
+    }
+    return budget.exceeded
+      ? place(resolve(UNSAID.input, this.#kind), textsOf(carrier, budget))
+      : [];
+  }
+
+  #onBudget(read: (budget: Budget) => Piece[]): Piece[] {
+    const budget = createBudget();
+    const pieces = read(budget);
+    if (budget.exceeded) this.exceeded += 1;
+    return pieces;
+  }
+}
+
+function isOn({ onKinds, notOnKinds }: AttributeRow, kind: StepKind): boolean {
+  return onKinds?.includes(kind) !== false && notOnKinds?.includes(kind) !== true;
+}
+
+function isFrom(step: Step, provider: string | undefined): boolean {
+  const { 'gen_ai.provider.name': current, 'gen_ai.system': deprecated } = step.attributes;
+  return provider === undefined || current === provider || deprecated === provider;
+}

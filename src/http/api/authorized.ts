@@ -1,0 +1,50 @@
+/**
+ * A reading that knows who asks: the key is checked before the handler runs, and whatever goes
+ * wrong becomes an answer. Knows no path.
+ */
+import type { Credential, KeyKind } from '../../model.ts';
+import type { Events } from '../../observe/events.ts';
+import { type AdmissionDependencies, admit } from '../limits/admission.ts';
+import type { Answer, Exchange, StreamedAnswer } from '../transport/exchange.ts';
+import { problem, toSluiceError } from '../transport/problem.ts';
+import { BadQuery, badQueryAnswer, checkControls } from '../transport/query.ts';
+import { revocable } from '../transport/revocable-stream.ts';
+import type { Handler, Parameters } from '../transport/router.ts';
+
+export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
+  exchange: Exchange,
+  credential: Pick<Credential, 'workspaceId'>,
+  parameters: Parameters,
+) => Given | Promise<Given>;
+
+export interface AuthorizedDependencies extends AdmissionDependencies {
+  readonly events: Pick<Events, 'requestFailed'>;
+}
+
+/**
+ * Asks for a key of `kind`, within its limit, and answers with what `handler` returns.
+ *
+ * Faults of the error table are answered as problem+json, a bad query with all its faults; anything
+ * else is reported and answered 503. A stream is cut off when the key is revoked.
+ */
+export function authorized(
+  kind: KeyKind | 'any',
+  handler: AuthorizedHandler<Answer | StreamedAnswer>,
+  deps: AuthorizedDependencies,
+): Handler {
+  return async (exchange, parameters) => {
+    try {
+      const credential = await admit(exchange, kind, deps);
+      checkControls(exchange.query, parameters);
+      const answer = await handler(exchange, credential, parameters);
+      if ('chunks' in answer) {
+        const check = () => deps.authenticator.authenticate(exchange, kind);
+        await exchange.stream(revocable(answer, check));
+      } else exchange.answer(answer);
+    } catch (thrown) {
+      const error = toSluiceError(thrown);
+      if (error !== thrown) deps.events.requestFailed('read', thrown);
+      exchange.answer(error instanceof BadQuery ? badQueryAnswer(error) : problem(error));
+    }
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * Findings as comma-separated values (RFC 4180), oldest first, for people's spreadsheets. Like every
+ * export it never has their excerpts.
+ */
+import type { FindingFilter, PageCursor } from '../../../model.ts';
+import { findingCategory } from './finding-schema.ts';
+import type { ExportSlots, FindingExporter } from './ocsf-export.ts';
+
+const PAGE_FINDINGS = 200;
+const COLUMNS = [
+  'created_at',
+  'severity',
+  'category',
+  'rule_id',
+  'rule_title',
+  'rule_version',
+  'rule_status',
+  'surface',
+  'field',
+  'step_name',
+  'step_span_id',
+  'run_id',
+  'finding_id',
+  'corpus_version',
+];
+
+/** Characters that may start a formula in a spreadsheet, including their full-width forms. */
+const FORMULA =
+  /[=+\-@\u2212\u207a-\u207c\u208a-\u208c\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]/;
+/** Invisible characters and quotes, which a spreadsheet may strip before it looks for a formula. */
+const UNSEEN = /[\s"\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+/** Separators other than the comma: semicolons in many locales, or tabs. */
+const SEPARATOR = /[;\t\n\v\f\r\u0085\u2028\u2029]/;
+
+/**
+ * The text with an apostrophe before everything that a spreadsheet could read as a formula, which
+ * makes it text (OWASP, CSV Injection): at the start, and after semicolons and tabs, which some
+ * spreadsheets take as separators. Step names come from senders.
+ */
+function withoutFormulas(value: string): string {
+  const characters = [...value];
+  let text = '';
+  let isFormula = false;
+  for (let at = characters.length - 1; at >= 0; at -= 1) {
+    const character = characters[at] ?? '';
+    if (FORMULA.test(character)) isFormula = true;
+    else if (!UNSEEN.test(character)) isFormula = false;
+    text = character + text;
+    if (isFormula && SEPARATOR.test(characters[at - 1] ?? '\t')) text = `'${text}`;
+  }
+  return /^[\t\r\n]/.test(text) ? `'${text}` : text;
+}
+
+/** A cell of the file, quoted if necessary. */
+export function cell(value: string): string {
+  const text = withoutFormulas(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const row = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
+
+export interface CsvExport {
+  readonly exporter: FindingExporter;
+  /** counts it among the exports under way */
+  readonly slots: ExportSlots;
+  readonly titleOf: (ruleId: string) => string;
+}
+
+/**
+ * @yields the file, page by page
+ * @throws {SluiceError} `overloaded` when too many exports are under way
+ */
+export async function* csvOf(
+  { exporter, slots, titleOf }: CsvExport,
+  workspaceId: number,
+  filter: FindingFilter,
+): AsyncGenerator<Buffer> {
+  slots.take(workspaceId);
+  try {
+    yield Buffer.from(row(COLUMNS));
+    yield* rowsOf(exporter, workspaceId, filter, titleOf);
+  } finally {
+    slots.giveBack(workspaceId);
+  }
+}
+
+async function* rowsOf(
+  exporter: FindingExporter,
+  workspaceId: number,
+  filter: FindingFilter,
+  titleOf: CsvExport['titleOf'],
+): AsyncGenerator<Buffer> {
+  const before = await exporter.settledBefore();
+  let after: PageCursor | null = null;
+  do {
+    const range: Parameters<FindingExporter['page']>[2] = { after, before };
+    const page = await exporter.page(workspaceId, filter, range, PAGE_FINDINGS);
+    const rows = page.findings.map((finding) =>
+      row([
+        finding.createdAt.toISOString(),
+        finding.severity,
+        findingCategory(finding.category),
+        finding.ruleId,
+        titleOf(finding.ruleId),
+        finding.ruleVersion,
+        finding.ruleStatus,
+        finding.surface,
+        finding.field,
+        finding.stepName ?? '',
+        finding.stepSpanId ?? '',
+        finding.runId,
+        finding.id,
+        finding.corpusVersion,
+      ]),
+    );
+    yield Buffer.from(rows.join(''));
+    after = page.next;
+  } while (after !== null);
+}

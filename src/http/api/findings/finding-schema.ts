@@ -1,0 +1,87 @@
+/** What the findings routes answer. */
+import { z } from 'zod';
+
+import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES, SURFACES } from '../../../model.ts';
+import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
+import { ruleId } from '../rules/rule-schema.ts';
+
+export const DETECTOR = 'agent-threat-rules';
+
+/** `prompt-injection` as findings name it: `atr_prompt_injection` */
+export function findingCategory(category: Category): string {
+  return `atr_${category.replaceAll('-', '_')}`;
+}
+
+/** Every category, by the name that findings have for it. */
+export const CATEGORY_BY_NAME: ReadonlyMap<string, Category> = new Map(
+  CATEGORIES.map((category) => [findingCategory(category), category]),
+);
+
+export const findingCategoryName = z.enum([...CATEGORY_BY_NAME.keys()]);
+
+const ruleFactMembers = {
+  detector: z.literal(DETECTOR),
+  corpus_version: z.string(),
+  rule_id: ruleId,
+  rule_version: z.string(),
+  rule_status: z.enum(RULE_STATUSES),
+  category: z.enum(CATEGORIES).describe('As the corpus names it.'),
+  subcategory: z.string().nullable(),
+  condition: count('Index of the condition that matched.'),
+  condition_description: z.string().describe("The rule author's."),
+  field: z.string().describe('The rule field of the condition.'),
+  surface: z.enum(SURFACES).describe('Where the text stood.'),
+  step: z
+    .object({
+      span_id: hex8('Null when the step is a log record that names no span.'),
+      name: z
+        .string()
+        .nullable()
+        .describe("Its sender's. Null where it is matched text, in exports and where redacted."),
+    })
+    .describe('The first step that matched.'),
+};
+
+export const ruleFacts = component(
+  'FindingMetadata',
+  z.object(ruleFactMembers).describe('Which rule found it, and where. Never text of a run.'),
+);
+
+export const finding = component(
+  'Finding',
+  z
+    .object({
+      id: hex16('Id of the finding.'),
+      created_at: timestamp('When the run was evaluated.'),
+      category: findingCategoryName,
+      severity: z.enum(SEVERITIES).describe("The rule's."),
+      description: z.string().describe('Which rule matched, its title, and on which surface.'),
+      metadata: ruleFacts,
+      run_id: hex16('The run it was found in.'),
+      excerpt: z
+        .string()
+        .nullable()
+        .describe('A short window around the hit; null where the workspace redacts excerpts.'),
+      recommended_actions: z
+        .array(z.string())
+        .describe("The rule author's, for reading; never carried out."),
+    })
+    .describe('One rule matched one run. Advisory: nothing was blocked.'),
+);
+
+export const findingPage = component(
+  'FindingPage',
+  z
+    .object({ findings: z.array(finding), next_cursor: nextCursor })
+    .describe('Findings, the newest first.'),
+);
+
+/** The facts of the rule with what OCSF has no attribute for. */
+export const ocsfUnmapped = z
+  .object({
+    ...ruleFactMembers,
+    category: findingCategoryName,
+    run_id: hex16('The run it was found in.'),
+    recommended_actions: z.array(z.string()),
+  })
+  .describe('What OCSF has no attribute for, in the words of the findings list.');

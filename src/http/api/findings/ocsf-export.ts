@@ -1,0 +1,115 @@
+/**
+ * `GET /platform/v1/risk-findings/ocsf`: a workspace's findings as OCSF events, one line each, oldest
+ * first, read page by page while they are sent.
+ *
+ * An answer holds what is settled when it begins: findings before a time before which none can
+ * appear any more. So a consumer that asks for what comes `after` the last finding it has gets every
+ * finding once, whatever is stored meanwhile and wherever a transfer broke.
+ */
+import { z } from 'zod';
+
+import { SluiceError } from '../../../errors.ts';
+import type { FindingFilter, Hex16, Int64, PageCursor } from '../../../model.ts';
+import type { StreamedAnswer } from '../../transport/exchange.ts';
+import { BadQuery, HEX_16, parseQuery } from '../../transport/query.ts';
+import type { AuthorizedHandler } from '../authorized.ts';
+import { filterOf, filterQuery } from './finding-routes.ts';
+import { type FindingFacts, type OcsfSource, toOcsf } from './ocsf.ts';
+
+/** What the export asks of the rest. */
+export interface FindingExporter {
+  /** where a finding stands; null when the workspace has none of that id */
+  readonly place: (workspaceId: number, id: Hex16) => Promise<PageCursor | null>;
+  /** microseconds since 1970 before which no finding can appear any more */
+  readonly settledBefore: () => Promise<Int64>;
+  readonly page: (
+    workspaceId: number,
+    filter: FindingFilter,
+    range: { readonly after: PageCursor | null; readonly before: Int64 },
+    limit: number,
+  ) => Promise<{ findings: readonly FindingFacts[]; next: PageCursor | null }>;
+}
+
+/** Findings read at a time, and so in memory for one export: about half a MiB of text. */
+const PAGE_FINDINGS = 200;
+/** Exports under way, of one workspace and in all. */
+const WORKSPACE_EXPORTS_MAX = 4;
+const EXPORTS_MAX = 32;
+export const NDJSON_TYPE = 'application/x-ndjson';
+
+/** The parameters of the export. */
+export const exportQuery = filterQuery.extend({
+  after: z
+    .string()
+    .toLowerCase()
+    .regex(HEX_16, 'must be 32 hexadecimal digits')
+    .optional()
+    .describe('Id of the last finding you have: only those after it.'),
+});
+
+/** Counts the exports under way. */
+export class ExportSlots {
+  readonly #byWorkspace = new Map<number, number>();
+  #all = 0;
+
+  /** @throws {SluiceError} `overloaded` */
+  take(workspaceId: number): void {
+    const own = this.#byWorkspace.get(workspaceId) ?? 0;
+    if (own >= WORKSPACE_EXPORTS_MAX || this.#all >= EXPORTS_MAX) {
+      throw new SluiceError('overloaded', 'As many exports as the server allows are under way.');
+    }
+    this.#byWorkspace.set(workspaceId, own + 1);
+    this.#all += 1;
+  }
+
+  giveBack(workspaceId: number): void {
+    const own = this.#byWorkspace.get(workspaceId) ?? 0;
+    if (own > 1) this.#byWorkspace.set(workspaceId, own - 1);
+    else this.#byWorkspace.delete(workspaceId);
+    this.#all -= 1;
+  }
+}
+
+/** What an export shares with others, and what more its query may choose by. */
+export interface ExportTerms {
+  readonly slots?: ExportSlots;
+  readonly narrow?: (query: string) => FindingFilter;
+}
+
+/** The handler of the route; its exports are counted together. */
+export function exportFindings(
+  exporter: FindingExporter,
+  source: OcsfSource,
+  { slots = new ExportSlots(), narrow = () => ({}) }: ExportTerms = {},
+): AuthorizedHandler<StreamedAnswer> {
+  async function* linesOf(
+    workspaceId: number,
+    filter: FindingFilter,
+    start: PageCursor | null,
+  ): AsyncGenerator<Buffer> {
+    slots.take(workspaceId);
+    try {
+      const before = await exporter.settledBefore();
+      let after = start;
+      do {
+        const range = { after, before };
+        const { findings, next } = await exporter.page(workspaceId, filter, range, PAGE_FINDINGS);
+        const lines = findings.map((finding) => `${JSON.stringify(toOcsf(finding, source))}\n`);
+        yield Buffer.from(lines.join(''));
+        after = next;
+      } while (after !== null);
+    } finally {
+      slots.giveBack(workspaceId);
+    }
+  }
+
+  return async (exchange, { workspaceId }) => {
+    const query = parseQuery(exportQuery, exchange.query);
+    const start = query.after === undefined ? null : await exporter.place(workspaceId, query.after);
+    if (query.after !== undefined && start === null) {
+      throw new BadQuery([{ path: 'after', message: 'must be a finding of this workspace' }]);
+    }
+    const filter = { ...filterOf(query), ...narrow(exchange.query) };
+    return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };
+  };
+}

@@ -1,0 +1,52 @@
+/** One line of the OCSF export: schema.ocsf.io/1.5.0/classes/detection_finding. */
+import { z } from 'zod';
+
+import { component, count, hex16 } from '../openapi/component.ts';
+import { ruleId } from '../rules/rule-schema.ts';
+import { findingCategoryName, ocsfUnmapped } from './finding-schema.ts';
+
+const milliseconds = count('When the finding was stored, in milliseconds since 1970.');
+
+export const ocsfEvent = component(
+  'OcsfDetectionFinding',
+  z
+    .object({
+      activity_id: z.literal(1),
+      activity_name: z.literal('Create'),
+      category_uid: z.literal(2),
+      category_name: z.literal('Findings'),
+      class_uid: z.literal(2004),
+      class_name: z.literal('Detection Finding'),
+      type_uid: z.literal(200_401),
+      type_name: z.literal('Detection Finding: Create'),
+      time: milliseconds,
+      severity_id: z.int().min(1).max(5),
+      severity: z.enum(['Critical', 'High', 'Medium', 'Low', 'Informational']),
+      status_id: z.literal(1),
+      status: z.literal('New'),
+      is_alert: z.literal(true),
+      message: z.string(),
+      metadata: z.object({
+        version: z.literal('1.5.0').describe('Of OCSF.'),
+        product: z.object({ name: z.string(), vendor_name: z.string(), version: z.string() }),
+        uid: hex16('Id of the finding; send the last one back as `after`.'),
+        event_code: ruleId,
+        correlation_uid: hex16('The run it was found in.'),
+      }),
+      finding_info: z.object({
+        uid: hex16('Id of the finding.'),
+        title: z.string(),
+        created_time: milliseconds,
+        types: z.array(findingCategoryName),
+        analytic: z.object({
+          type_id: z.literal(1),
+          type: z.literal('Rule'),
+          uid: ruleId,
+          name: z.string().optional().describe('Absent when the loaded corpus has no such rule.'),
+          version: z.string(),
+        }),
+      }),
+      unmapped: ocsfUnmapped,
+    })
+    .describe('A finding as a Detection Finding (class 2004) of OCSF 1.5. Never the excerpt.'),
+);

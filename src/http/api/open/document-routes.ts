@@ -1,0 +1,60 @@
+/**
+ * The documentation surfaces: pages, their Markdown twins, `/llms.txt`. All of it is made once, at
+ * start, and open to everybody.
+ */
+
+import { type Document, documentPath } from '../../../web/docs/document.ts';
+import {
+  type Chapter,
+  documentPage,
+  indexMarkdown,
+  llmsFullTxt,
+  llmsTxt,
+  type Site,
+} from '../../../web/docs/pages.ts';
+import type { Html } from '../../../web/html.ts';
+import { PAGE_HEADERS } from '../../transport/page.ts';
+import type { Route } from '../../transport/router.ts';
+
+export interface Documentation {
+  readonly site: Site;
+  readonly chapters: readonly Chapter[];
+  /** makes the document of a Markdown text that is not a file */
+  readonly read: (slug: string, markdown: string) => Document;
+}
+
+const MARKDOWN = 'text/markdown; charset=utf-8';
+const PLAIN = 'text/plain; charset=utf-8';
+const HTML = 'text/html; charset=utf-8';
+/** Content changes with a new version only; a browser asks again after a while. */
+const CACHE = ['cache-control', 'public, max-age=300'] as const;
+
+function fixed(path: string, contentType: string, text: string): Route {
+  const headers = contentType === HTML ? [...PAGE_HEADERS, CACHE] : [CACHE];
+  const body = Buffer.from(text);
+  const answer = { status: 200, contentType, headers, body, isShared: true };
+  return { method: 'GET', path, handler: (exchange) => exchange.answer(answer) };
+}
+
+/** A page and its twin. */
+export function documentRoutesOf(path: string, page: Html, markdown: string): Route[] {
+  return [fixed(path, HTML, page.text), fixed(`${path}.md`, MARKDOWN, markdown)];
+}
+
+/** Every route under `/docs`, and the indexes for machines. */
+export function documentationRoutes({ site, chapters, read }: Documentation): Route[] {
+  const documents = chapters.flatMap((chapter) => chapter.documents);
+  const index = read('', indexMarkdown(chapters, site));
+  return [
+    ...documents.flatMap((document) =>
+      documentRoutesOf(
+        documentPath(document.slug),
+        documentPage(document, site),
+        document.markdown,
+      ),
+    ),
+    ...documentRoutesOf('/docs', documentPage(index, site), index.markdown),
+    fixed('/llms.txt', PLAIN, llmsTxt(chapters, site)),
+    fixed('/llms-full.txt', PLAIN, llmsFullTxt(chapters, site)),
+  ];
+}

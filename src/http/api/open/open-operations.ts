@@ -1,0 +1,160 @@
+/** What is open to everybody, as `/openapi.json` describes it: probes and documentation. */
+import { z } from 'zod';
+import { JSON_TYPE } from '../../transport/problem.ts';
+import type { Operation, ResponseEntry } from '../openapi/operation.ts';
+import { found, notFound } from '../openapi/shared-answers.ts';
+import { health, notReady, ready } from './open-schema.ts';
+
+const open = { method: 'GET', auth: 'none', hosts: ['base'] } as const;
+
+const PASSING = { db: 'ok', migrations: 'ok', corpus: 'ok', pass: 'ok' };
+
+const PROBES: readonly Operation[] = [
+  {
+    ...open,
+    hosts: ['base', 'observe'],
+    path: '/health',
+    operationId: 'getHealth',
+    tag: 'Setup and probes',
+    summary: 'Is the process up?',
+    description: 'Answers as long as it is. Asks no part of the server.',
+    responses: found('It is.', health, [
+      { name: 'healthy', summary: 'It is.', value: { status: 'healthy' } },
+    ]),
+  },
+  {
+    ...open,
+    hosts: ['base', 'observe'],
+    path: '/ready',
+    operationId: 'getReadiness',
+    tag: 'Setup and probes',
+    summary: 'Can the server work?',
+    description: 'Asks every probe, once a second at most.',
+    responses: {
+      ...found('Every probe passes.', ready, [
+        { name: 'ready', summary: 'It can.', value: { status: 'ready', probes: PASSING } },
+      ]),
+      503: {
+        description: 'A probe fails; `failing` names it.',
+        headers: [
+          {
+            name: 'Retry-After',
+            description: 'Seconds after which trying again makes sense.',
+            schema: z.int().min(1),
+          },
+        ],
+        contents: [
+          {
+            mediaType: JSON_TYPE,
+            schema: notReady,
+            examples: [
+              {
+                name: 'database_away',
+                summary: 'The database does not answer.',
+                value: {
+                  status: 'not_ready',
+                  failing: ['db'],
+                  probes: { ...PASSING, db: 'timeout' },
+                },
+              },
+            ],
+          },
+        ],
+      },
+    },
+  },
+];
+
+const HTML = 'text/html';
+const MARKDOWN = 'text/markdown';
+const PLAIN = 'text/plain';
+
+function texts(description: string, ...mediaTypes: string[]): Record<200, ResponseEntry> {
+  const contents = mediaTypes.map((mediaType) => ({
+    mediaType,
+    schema: z.string(),
+    examples: [],
+  }));
+  return { 200: { description, contents } };
+}
+
+const page = (name: string, example: string) =>
+  ({
+    name,
+    in: 'path',
+    description: 'Name of the page, as the index links it; with `.md` behind it, its Markdown.',
+    schema: z.string().regex(/^[a-z0-9-]+(\.md)?$/),
+    example,
+  }) as const;
+
+const documentation = (operation: Omit<Operation, keyof typeof open | 'tag'>): Operation => ({
+  ...open,
+  tag: 'Documentation',
+  ...operation,
+});
+
+const DOCUMENTATION: readonly Operation[] = [
+  documentation({
+    path: '/openapi.json',
+    operationId: 'getOpenApi',
+    summary: 'This document',
+    description: 'With the addresses of this deployment.',
+    responses: found(
+      'OpenAPI 3.1.',
+      z.looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) }),
+      [],
+    ),
+  }),
+  documentation({
+    path: '/llms.txt',
+    operationId: 'getLlmsIndex',
+    summary: 'Index of the documentation for machines',
+    description: 'Every documentation surface as an absolute address (llmstxt.org).',
+    responses: texts('The index.', PLAIN),
+  }),
+  documentation({
+    path: '/llms-full.txt',
+    operationId: 'getLlmsFull',
+    summary: 'The whole documentation in one file',
+    description: 'Every page as Markdown, one after the other.',
+    responses: texts('The pages.', PLAIN),
+  }),
+  documentation({
+    path: '/docs',
+    operationId: 'getDocumentationIndex',
+    summary: 'Index of the documentation',
+    description: 'What there is to read.',
+    responses: texts('The index as a page.', HTML),
+  }),
+  documentation({
+    path: '/docs.md',
+    operationId: 'getDocumentationIndexMarkdown',
+    summary: 'Index of the documentation as Markdown',
+    description: 'What there is to read.',
+    responses: texts('The index as Markdown.', MARKDOWN),
+  }),
+  documentation({
+    path: '/docs/{page}',
+    operationId: 'getDocumentationPage',
+    summary: 'A page of the documentation',
+    description: 'A page, or with `.md` its Markdown twin.',
+    parameters: [page('page', 'errors.md')],
+    responses: {
+      ...texts('The page.', HTML, MARKDOWN),
+      ...notFound('Nothing is served at this path.'),
+    },
+  }),
+  documentation({
+    path: '/docs/decisions/{decision}',
+    operationId: 'getDecisionPage',
+    summary: 'A page about a decision',
+    description: 'Why something is as it is; with `.md` its Markdown twin.',
+    parameters: [page('decision', 'dependencies.md')],
+    responses: {
+      ...texts('The page.', HTML, MARKDOWN),
+      ...notFound('Nothing is served at this path.'),
+    },
+  }),
+];
+
+export const OPEN_OPERATIONS: readonly Operation[] = [...PROBES, ...DOCUMENTATION];

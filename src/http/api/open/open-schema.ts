@@ -1,0 +1,46 @@
+/** What the probes and the providers list answer. */
+import { z } from 'zod';
+
+import { component, count } from '../openapi/component.ts';
+
+export const providers = component(
+  'OAuthProviders',
+  z
+    .object({
+      providers: z.array(z.string()).describe('In alphabetical order.'),
+      total: count('Providers returned.'),
+    })
+    .describe('OAuth providers that have a client id and a client secret here.'),
+);
+
+export const health = component(
+  'Health',
+  z.object({ status: z.literal('healthy') }).describe('The process is up.'),
+);
+
+const probes = z
+  .record(z.string(), z.enum(['ok', 'failing', 'timeout']))
+  .describe('Probe to result; `db` is one of them.');
+const degraded = z
+  .array(z.string())
+  .optional()
+  .describe('Parts that are away and that the server works without; absent when there are none.');
+
+export const ready = component(
+  'Ready',
+  z
+    .object({ status: z.literal('ready'), probes, degraded })
+    .describe('Every probe passes; each result is `ok`.'),
+);
+
+export const notReady = component(
+  'NotReady',
+  z
+    .object({
+      status: z.literal('not_ready'),
+      failing: z.array(z.string()).min(1).describe('Names of the failing probes.'),
+      probes,
+      degraded,
+    })
+    .describe('A probe fails.'),
+);

@@ -1,0 +1,190 @@
+/**
+ * `/openapi.json`: the public interface as an OpenAPI 3.1 document, made at start from the tables of
+ * operations and the zod objects they name.
+ *
+ * Tests lint it, send every example of it to a real server, and compare its paths with the routes
+ * that are registered. The dashboard's own interface under `/app` is not in it.
+ */
+import type { KeyKind } from '../../../model.ts';
+import type {
+  ApiContent,
+  ApiDocument,
+  ApiHeader,
+  ApiMethod,
+  ApiOperation,
+  ApiParameter,
+  ApiResponse,
+  ApiServer,
+} from '../../../web/docs/api-document.ts';
+import type { Answer } from '../../transport/exchange.ts';
+import { JSON_TYPE } from '../../transport/problem.ts';
+import type { Route } from '../../transport/router.ts';
+import { OPEN_OPERATIONS } from '../open/open-operations.ts';
+import { ingestOperations } from '../otlp/otlp-operations.ts';
+import { componentSchemas, schemaOf } from './json-schema.ts';
+import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
+import { readOperations } from './read-operations.ts';
+
+const OPENAPI_VERSION = '3.1.1';
+
+const TAGS = [
+  { name: 'Ingest', description: 'Telemetry in: OTLP/HTTP with JSON bodies, for agent keys.' },
+  { name: 'Risk findings', description: 'What the rules found in finished runs.' },
+  { name: 'Runs', description: 'Agent runs and their steps.' },
+  { name: 'Threat rules', description: 'The pinned corpus, and what of it runs here.' },
+  { name: 'Setup and probes', description: 'What a deployment has, and whether it works.' },
+  { name: 'Documentation', description: 'What there is to read, for people and machines.' },
+];
+
+const DESCRIPTION = `Telemetry of AI agents comes in over OTLP/HTTP with JSON bodies; threat rules are matched against
+the text of finished runs; findings, runs and rules are read here.
+
+Keys go into the header \`Authorization: Bearer <API_KEY>\`. Agent keys send, workspace keys read. A path that is not
+served answers 404, a method that a path does not take 405 with \`Allow\`; ids of other workspaces are not found.
+Errors are problem details (RFC 9457), on ingest google.rpc.Status. Answers may get more members; unknown ones are to
+be ignored.
+
+The interface under \`/app\` is the dashboard's own: it asks for a signed-in person, refuses every key, changes with
+the dashboard, and is left out here.`;
+
+/** Every operation that the document describes. */
+export function operationsOf(settings: ApiSettings): readonly Operation[] {
+  return [...ingestOperations(settings), ...readOperations(settings), ...OPEN_OPERATIONS];
+}
+
+function contentOf({ schema, examples }: Content): ApiContent {
+  const byName = examples.map(({ name, ...example }) => [name, example] as const);
+  return {
+    schema: schemaOf(schema),
+    ...(byName.length === 0 ? {} : { examples: Object.fromEntries(byName) }),
+  };
+}
+
+const contentsOf = (contents: readonly Content[]) =>
+  Object.fromEntries(contents.map((content) => [content.mediaType, contentOf(content)]));
+
+function responseOf({ description, headers = [], contents }: ResponseEntry): ApiResponse {
+  const named = headers.map(({ name, description, schema }): [string, ApiHeader] => [
+    name,
+    { description, required: true, schema: schemaOf(schema) },
+  ]);
+  return {
+    description,
+    ...(named.length === 0 ? {} : { headers: Object.fromEntries(named) }),
+    content: contentsOf(contents),
+  };
+}
+
+/** The parameters of a query, as the zod object that parses it has them. */
+function queryParameters({ query, queryExamples = {} }: Operation): ApiParameter[] {
+  if (query === undefined) return [];
+  const { properties = {}, required = [] } = schemaOf(query);
+  return Object.entries(properties).map(([name, { description = '', ...schema }]) => {
+    const text = queryExamples[name];
+    const isNumber = schema.type === 'integer';
+    return {
+      name,
+      in: 'query',
+      required: required.includes(name),
+      description,
+      schema,
+      ...(text === undefined ? {} : { example: isNumber ? Number(text) : text }),
+    };
+  });
+}
+
+function parametersOf(operation: Operation): ApiParameter[] {
+  const others = (operation.parameters ?? []).map(({ schema, ...parameter }): ApiParameter => {
+    const { description: _said, ...rest } = schemaOf(schema);
+    return { ...parameter, required: parameter.in === 'path', schema: rest };
+  });
+  return [...others, ...queryParameters(operation)];
+}
+
+const SECURITY = {
+  none: [],
+  agent: [{ agentKey: [] }],
+  workspace: [{ workspaceKey: [] }],
+  any: [{ agentKey: [] }, { workspaceKey: [] }],
+} as const satisfies Record<KeyKind | 'any' | 'none', ApiOperation['security']>;
+
+type Servers = Readonly<Record<'base' | 'observe', ApiServer>>;
+
+function operationOf(operation: Operation, servers: Servers): ApiOperation {
+  const { operationId, tag, summary, description, auth, hosts, body, responses } = operation;
+  const isOnBaseOnly = hosts.length === 1 && hosts[0] === 'base';
+  return {
+    operationId,
+    tags: [tag],
+    summary,
+    description,
+    security: SECURITY[auth],
+    ...(isOnBaseOnly ? {} : { servers: hosts.map((host) => servers[host]) }),
+    parameters: parametersOf(operation),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            description: body.description,
+            content: contentsOf([body]),
+          },
+        }),
+    responses: Object.fromEntries(
+      Object.entries(responses).map(([status, response]) => [status, responseOf(response)]),
+    ),
+  };
+}
+
+function keyScheme(what: string, prefixes: string) {
+  return { type: 'http', scheme: 'bearer', description: `${what}, ${prefixes}.` } as const;
+}
+
+/** Makes the document. */
+export function createApiDocument(settings: ApiSettings): ApiDocument {
+  const { baseUrl, observeUrl, brand, version } = settings;
+  const servers: Servers = {
+    base: { url: baseUrl, description: 'Everything.' },
+    observe: { url: observeUrl, description: "OTLP's default paths, and the probes." },
+  };
+  const paths: Record<string, Partial<Record<ApiMethod, ApiOperation>>> = {};
+  for (const operation of operationsOf(settings)) {
+    const method = operation.method === 'GET' ? 'get' : 'post';
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [method]: operationOf(operation, servers),
+    };
+  }
+  return {
+    openapi: OPENAPI_VERSION,
+    info: {
+      title: `${brand} API`,
+      version,
+      summary: 'Telemetry ingest and threat rules for AI agents.',
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [servers.base],
+    tags: TAGS,
+    paths,
+    components: {
+      schemas: componentSchemas(paths),
+      securitySchemes: {
+        agentKey: keyScheme('A key that sends', `\`${brand}_live_…\` or \`${brand}_obs_…\``),
+        workspaceKey: keyScheme('A key that reads', `\`${brand}_key_…\``),
+      },
+    },
+  };
+}
+
+/** `GET /openapi.json` */
+export function apiDocumentRoute(document: ApiDocument): Route {
+  const answer: Answer = {
+    status: 200,
+    contentType: JSON_TYPE,
+    headers: [['cache-control', 'public, max-age=300']],
+    body: Buffer.from(JSON.stringify(document)),
+    isShared: true,
+  };
+  return { method: 'GET', path: '/openapi.json', handler: (exchange) => exchange.answer(answer) };
+}

@@ -1,0 +1,75 @@
+/**
+ * What `/openapi.json` says about one operation, as the tables of the other `openapi-…` files write it:
+ * bodies and queries are the zod objects that routes parse with and are typed by.
+ */
+import type { z } from 'zod';
+
+import type { JsonValue, KeyKind } from '../../../model.ts';
+import type { RuleBook } from '../rules/rule-routes.ts';
+
+/** What the document depends on: where this server is, what it is called, what it holds. */
+export interface ApiSettings {
+  readonly baseUrl: string;
+  readonly observeUrl: string;
+  readonly bareOtlpOnBase: 'gone' | 'serve';
+  readonly brand: string;
+  /** of this program */
+  readonly version: string;
+  readonly maxBodyBytes: number;
+  readonly maxDecodedBodyBytes: number;
+  /** examples of rules and findings are made from it */
+  readonly book: RuleBook;
+}
+
+export interface Example {
+  /** the answer to a request's example has the request's name */
+  readonly name: string;
+  readonly summary: string;
+  readonly value: JsonValue;
+}
+
+export interface Content {
+  readonly mediaType: string;
+  readonly schema: z.ZodType;
+  readonly examples: readonly Example[];
+}
+
+export interface Header {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: z.ZodType;
+}
+
+export interface ResponseEntry {
+  readonly description: string;
+  readonly headers?: readonly Header[];
+  readonly contents: readonly Content[];
+}
+
+/** A parameter in the path or a header; those of the query come from its zod object. */
+export interface ParameterEntry {
+  readonly name: string;
+  readonly in: 'path' | 'header';
+  readonly description: string;
+  readonly schema: z.ZodType;
+  readonly example?: string;
+}
+
+export interface Operation {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly operationId: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description: string;
+  /** the kind of key it takes */
+  readonly auth: KeyKind | 'any' | 'none';
+  readonly hosts: readonly ('base' | 'observe')[];
+  readonly parameters?: readonly ParameterEntry[];
+  readonly query?: z.ZodObject;
+  /** a value for each parameter of the query that can have a fixed one */
+  readonly queryExamples?: Readonly<Record<string, string>>;
+  readonly body?: Content & { readonly description: string };
+  /** by status */
+  readonly responses: Readonly<Record<number, ResponseEntry>>;
+}

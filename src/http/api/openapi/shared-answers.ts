@@ -1,0 +1,135 @@
+/**
+ * The answers that many operations share, as `/openapi.json` describes them: refusals in the form of
+ * problem details (RFC 9457) or of google.rpc.Status. Examples are made by the functions that make
+ * the answers.
+ */
+import { z } from 'zod';
+
+import { type ErrorCode, SluiceError } from '../../../errors.ts';
+import type { JsonObject, KeyKind } from '../../../model.ts';
+import { statusAnswer } from '../../ingest/ingest-routes.ts';
+import type { Answer } from '../../transport/exchange.ts';
+import { JSON_TYPE, PROBLEM_TYPE, problem } from '../../transport/problem.ts';
+import { credentialProblem, problemBody, queryProblem, rpcStatus } from './error-schema.ts';
+import type { Content, Example, Header, ResponseEntry } from './operation.ts';
+
+const RETRY_AFTER: Header = {
+  name: 'Retry-After',
+  description: 'Seconds after which trying again makes sense.',
+  schema: z.int().min(1),
+};
+const WWW_AUTHENTICATE: Header = {
+  name: 'WWW-Authenticate',
+  description: 'The scheme to use.',
+  schema: z.literal('Bearer'),
+};
+
+/** How an operation words its errors. */
+export type ErrorForm = 'problem' | 'status';
+
+export const bodyOfAnswer = ({ body }: Answer) => JSON.parse(String(body)) as JsonObject;
+
+/** An error as an example, named by its code. */
+export function errorExample(
+  form: ErrorForm,
+  code: ErrorCode,
+  message: string,
+  members: JsonObject = {},
+): Example {
+  const error = new SluiceError(code, message);
+  const answer = form === 'problem' ? problem(error, members) : statusAnswer(error);
+  return { name: code, summary: message, value: bodyOfAnswer(answer) };
+}
+
+export function errorContent(form: ErrorForm, schema: z.ZodType, examples: Example[]): Content {
+  return form === 'problem'
+    ? { mediaType: PROBLEM_TYPE, schema, examples }
+    : { mediaType: JSON_TYPE, schema: rpcStatus, examples };
+}
+
+const kindOf = (kind: KeyKind): string => (kind === 'agent' ? 'an agent key' : 'a workspace key');
+
+function wrongKind(wanted: KeyKind): string {
+  const sent = wanted === 'agent' ? 'workspace' : 'agent';
+  return `This takes ${kindOf(wanted)}; the key sent is ${kindOf(sent)}.`;
+}
+
+/** What any operation with a key may answer: 401, 403, 429, 503. */
+export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<number, ResponseEntry> {
+  const content = (schema: z.ZodType, ...examples: Example[]) => [
+    errorContent(form, schema, examples),
+  ];
+  const shared: Record<number, ResponseEntry> = {
+    401: {
+      description: 'No key, or none that is known.',
+      headers: [WWW_AUTHENTICATE],
+      contents: content(
+        credentialProblem,
+        errorExample(form, 'missing_credential', 'Send a key: Authorization: Bearer <API_KEY>.'),
+        errorExample(form, 'invalid_credential', 'The key is unknown or revoked.'),
+      ),
+    },
+    429: {
+      description: 'The key has used up its requests of this minute.',
+      headers: [RETRY_AFTER],
+      contents: content(
+        problemBody,
+        errorExample(form, 'rate_limited', 'This key may send 1000 requests per minute.'),
+      ),
+    },
+    503: {
+      description: 'The server cannot answer now; try again.',
+      headers: [RETRY_AFTER],
+      contents: content(
+        problemBody,
+        errorExample(form, 'store_unavailable', 'The server could not answer this request now.'),
+      ),
+    },
+  };
+  if (kind === 'any') return shared;
+  const example = errorExample(form, 'wrong_key_kind', wrongKind(kind));
+  return {
+    ...shared,
+    403: {
+      description: 'A key of the wrong kind.',
+      contents: content(credentialProblem, example),
+    },
+  };
+}
+
+/** 400 of a query that is not usable. */
+export function badQuery(path: string, message: string): Record<400, ResponseEntry> {
+  const members = { errors: [{ path, message }] };
+  const text = 'One or more query parameters are not usable.';
+  return {
+    400: {
+      description: 'The query is not usable; every fault is named.',
+      contents: [
+        errorContent('problem', queryProblem, [
+          errorExample('problem', 'bad_query', text, members),
+        ]),
+      ],
+    },
+  };
+}
+
+/** 404 of what is read by its id. */
+export function notFound(message: string): Record<404, ResponseEntry> {
+  return {
+    404: {
+      description: 'There is none with this name, or not here.',
+      contents: [
+        errorContent('problem', problemBody, [errorExample('problem', 'not_found', message)]),
+      ],
+    },
+  };
+}
+
+/** 200 with JSON. */
+export function found(
+  description: string,
+  schema: z.ZodType,
+  examples: Example[],
+): Record<200, ResponseEntry> {
+  return { 200: { description, contents: [{ mediaType: JSON_TYPE, schema, examples }] } };
+}

@@ -1,0 +1,202 @@
+/** The ingest endpoints, at their own paths and at OTLP's, as `/openapi.json` describes them. */
+import { z } from 'zod';
+
+import type { SluiceError } from '../../../errors.ts';
+import type { JsonValue, Signal } from '../../../model.ts';
+import { encodeExportResponse, encodeStatus } from '../../../otlp/responses.ts';
+import { ENCODINGS } from '../../ingest/content-encoding.ts';
+import {
+  BARE_PATHS,
+  BASE_PATHS,
+  goneBody,
+  statusAnswer,
+  TYPE_MESSAGE,
+} from '../../ingest/ingest-routes.ts';
+import { bodyTooLarge } from '../../transport/exchange.ts';
+import { JSON_TYPE } from '../../transport/problem.ts';
+import { gone, rpcStatus } from '../openapi/error-schema.ts';
+import type { ApiSettings, Example, Operation, ResponseEntry } from '../openapi/operation.ts';
+import { bodyOfAnswer, errorContent, errorExample, keyAnswers } from '../openapi/shared-answers.ts';
+import { AGENT_RUN, LOG_EVENT, ONE_BAD_SPAN, TOKEN_COUNT } from './otlp-examples.ts';
+import {
+  logsRequest,
+  logsResponse,
+  metricsRequest,
+  metricsResponse,
+  traceRequest,
+  traceResponse,
+} from './otlp-schema.ts';
+
+interface SignalFacts {
+  /** as operation ids end */
+  readonly name: string;
+  readonly what: string;
+  /** the list at the top of a request */
+  readonly list: string;
+  readonly request: z.ZodType;
+  readonly response: z.ZodType;
+  readonly examples: readonly Example[];
+  readonly answers: readonly Example[];
+}
+
+const toJson = (bytes: Buffer): JsonValue => JSON.parse(String(bytes)) as JsonValue;
+
+function answer(signal: Signal, name: string, summary: string, badSpans = 0): Example {
+  const path = 'resourceSpans[0].scopeSpans[0].spans[1].spanId';
+  const rejection = { reason: 'bad_span_id', count: badSpans, firstPath: path };
+  const rejections = badSpans === 0 ? [] : [rejection];
+  return { name, summary, value: toJson(encodeExportResponse({ signal, rejections })) };
+}
+
+const FACTS: Readonly<Record<Signal, SignalFacts>> = {
+  traces: {
+    name: 'Traces',
+    what: 'spans',
+    list: 'resourceSpans',
+    request: traceRequest,
+    response: traceResponse,
+    examples: [
+      { name: 'agent_run', summary: 'A finished run of two steps.', value: AGENT_RUN },
+      { name: 'one_bad_span', summary: 'A span without a usable id.', value: ONE_BAD_SPAN },
+    ],
+    answers: [
+      answer('traces', 'agent_run', 'Both spans are stored.'),
+      answer('traces', 'one_bad_span', 'Its neighbour is stored.', 1),
+    ],
+  },
+  metrics: {
+    name: 'Metrics',
+    what: 'data points',
+    list: 'resourceMetrics',
+    request: metricsRequest,
+    response: metricsResponse,
+    examples: [{ name: 'token_count', summary: 'A sum of one point.', value: TOKEN_COUNT }],
+    answers: [answer('metrics', 'token_count', 'The point is stored.')],
+  },
+  logs: {
+    name: 'Logs',
+    what: 'log records',
+    list: 'resourceLogs',
+    request: logsRequest,
+    response: logsResponse,
+    examples: [{ name: 'log_event', summary: 'One event.', value: LOG_EVENT }],
+    answers: [answer('logs', 'log_event', 'The record is stored.')],
+  },
+};
+
+const ENCODING = {
+  name: 'Content-Encoding',
+  in: 'header',
+  description: 'How the body is compressed; left out, it is not.',
+  schema: z.enum(ENCODINGS),
+  example: 'identity',
+} as const;
+
+function undecodable(list: string): ResponseEntry {
+  const message = `${list} must be a JSON array`;
+  const violation = { field: list, description: message };
+  const example = {
+    name: 'undecodable_body',
+    summary: 'The frame around the records is wrong.',
+    value: toJson(encodeStatus('undecodable_body', message, [violation])),
+  };
+  return {
+    description:
+      'The body is no export request, or PostgreSQL refuses its rows. Sending it again is of no use.',
+    contents: [{ mediaType: JSON_TYPE, schema: rpcStatus, examples: [example] }],
+  };
+}
+
+function tooLarge({ maxBodyBytes }: ApiSettings): Example {
+  const error: SluiceError = bodyTooLarge(maxBodyBytes);
+  return { name: error.code, summary: error.message, value: bodyOfAnswer(statusAnswer(error)) };
+}
+
+function responses(
+  { response, answers, what, list }: SignalFacts,
+  settings: ApiSettings,
+): Record<number, ResponseEntry> {
+  const status = (...examples: Example[]) => [errorContent('status', rpcStatus, examples)];
+  return {
+    200: {
+      description: `Every row is committed. Some ${what} may have been set aside, each for a reason.`,
+      contents: [{ mediaType: JSON_TYPE, schema: response, examples: answers }],
+    },
+    400: undecodable(list),
+    413: {
+      description:
+        `More than ${settings.maxBodyBytes} bytes, or ${settings.maxDecodedBodyBytes} ` +
+        'once decompressed, or too many runs, resources or metrics. Send smaller batches.',
+      contents: status(tooLarge(settings)),
+    },
+    415: {
+      description: 'Not JSON, or compressed in a way that is not taken.',
+      contents: status(errorExample('status', 'unsupported_type', TYPE_MESSAGE)),
+    },
+    ...keyAnswers('status', 'agent'),
+  };
+}
+
+function operation(signal: Signal, settings: ApiSettings) {
+  const facts = FACTS[signal];
+  return {
+    method: 'POST',
+    tag: 'Ingest',
+    auth: 'agent',
+    parameters: [ENCODING],
+    body: {
+      mediaType: JSON_TYPE,
+      schema: facts.request,
+      examples: facts.examples,
+      description: `An export request with ${facts.what}, in OTLP's JSON form.`,
+    },
+    responses: responses(facts, settings),
+  } as const;
+}
+
+function goneAnswer(signal: Signal, { baseUrl, observeUrl }: ApiSettings): ResponseEntry {
+  const value = goneBody(signal, observeUrl, baseUrl);
+  const example = { name: 'bare_path_gone', summary: value.message, value };
+  return {
+    description: `On ${baseUrl}: this host serves the signal elsewhere. Asks for no key.`,
+    contents: [{ mediaType: JSON_TYPE, schema: gone, examples: [example] }],
+  };
+}
+
+/** The six of them. */
+export function ingestOperations(settings: ApiSettings): Operation[] {
+  const signals: readonly Signal[] = ['traces', 'metrics', 'logs'];
+  const isGone = settings.bareOtlpOnBase === 'gone';
+  return [
+    ...signals.map((signal): Operation => {
+      const { name, what } = FACTS[signal];
+      return {
+        ...operation(signal, settings),
+        path: BASE_PATHS[signal],
+        operationId: `ingest${name}`,
+        summary: `Send ${what}`,
+        description:
+          `Takes ${what} over OTLP/HTTP with a JSON body and answers once they are committed. ` +
+          'Set `OTEL_EXPORTER_OTLP_PROTOCOL=http/json` in the exporter.',
+        hosts: ['base'],
+      };
+    }),
+    ...signals.map((signal): Operation => {
+      const { name, what } = FACTS[signal];
+      const common = operation(signal, settings);
+      const gone = isGone ? { 410: goneAnswer(signal, settings) } : {};
+      return {
+        ...common,
+        path: BARE_PATHS[signal],
+        operationId: `export${name}`,
+        summary: `Send ${what} to OTLP's default path`,
+        description:
+          `The same as \`${BASE_PATHS[signal]}\`, for exporters that keep their default paths ` +
+          `and change the host to ${settings.observeUrl}.` +
+          (isGone ? ` On ${settings.baseUrl} it answers 410.` : ''),
+        hosts: ['observe', 'base'],
+        responses: { ...common.responses, ...gone },
+      };
+    }),
+  ];
+}

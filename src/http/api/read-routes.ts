@@ -1,0 +1,53 @@
+/**
+ * The read API: which path leads to which reading, and with which kind of key.
+ * What is read comes through functions that are handed in.
+ */
+import type { KeyKind } from '../../model.ts';
+import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
+import { json } from '../transport/problem.ts';
+import type { Route } from '../transport/router.ts';
+import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
+import { type FindingReader, listFindings, showFinding } from './findings/finding-routes.ts';
+import { ocsfSourceOf } from './findings/ocsf.ts';
+import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts';
+import type { providers } from './open/open-schema.ts';
+import type { BodyOf } from './openapi/component.ts';
+import { listRules, type RuleReader, showRule, showSettings } from './rules/rule-routes.ts';
+import { listRuns, type RunReader, showRun } from './runs/run-routes.ts';
+
+export interface ReadDependencies extends AuthorizedDependencies {
+  readonly rules: RuleReader;
+  readonly findings: FindingReader & FindingExporter;
+  readonly runs: RunReader;
+  /** of this program */
+  readonly version: string;
+  readonly oauthProviders: readonly string[];
+}
+
+/** The read routes of the base host. */
+export function readRoutes(deps: ReadDependencies): Route[] {
+  const { rules, findings, runs, version, oauthProviders } = deps;
+  const get = (
+    path: string,
+    kind: KeyKind | 'any',
+    handler: AuthorizedHandler<Answer | StreamedAnswer>,
+  ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
+  const ocsfSource = ocsfSourceOf(rules.rules, version);
+  return [
+    get('/api/v1/auth/oauth/providers', 'any', () => {
+      const body: BodyOf<typeof providers> = {
+        providers: oauthProviders,
+        total: oauthProviders.length,
+      };
+      return json(body);
+    }),
+    get('/platform/v1/atr/rules', 'workspace', listRules(rules)),
+    get('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
+    get('/platform/v1/atr/settings', 'workspace', showSettings(rules)),
+    get('/platform/v1/risk-findings', 'workspace', listFindings(findings)),
+    get('/platform/v1/risk-findings/ocsf', 'workspace', exportFindings(findings, ocsfSource)),
+    get('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
+    get('/platform/v1/runs', 'workspace', listRuns(runs)),
+    get('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
+  ];
+}

@@ -1,0 +1,170 @@
+/** Reading the rules: the list with the live counts, one rule in full, the settings. */
+import { z } from 'zod';
+
+import { SluiceError } from '../../../errors.ts';
+import {
+  CATEGORIES,
+  type DecidedBy,
+  RULE_STATUSES,
+  type Rule,
+  type RuleSettings,
+  type Snapshot,
+  SUPPORTS,
+  type SupportCounts,
+} from '../../../model.ts';
+import { json } from '../../transport/problem.ts';
+import { parseQuery, wholeNumber } from '../../transport/query.ts';
+import type { AuthorizedHandler } from '../authorized.ts';
+import type { BodyOf } from '../openapi/component.ts';
+import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-schema.ts';
+
+/** The loaded corpus, and what a workspace's settings make of a rule. */
+export interface RuleBook {
+  readonly snapshot: Snapshot;
+  readonly rules: readonly Rule[];
+  readonly counts: SupportCounts;
+  readonly decide: (
+    rule: Rule,
+    settings: RuleSettings,
+  ) => { readonly enabled: boolean; readonly decidedBy: DecidedBy };
+}
+
+/** What reading the rules asks of the rest. */
+export interface RuleReader extends RuleBook {
+  readonly settings: (workspaceId: number) => Promise<RuleSettings>;
+}
+
+const PER_PAGE_DEFAULT = 50;
+const PER_PAGE_MAX = 500;
+const PAGE_MAX = 1_000_000;
+const SEARCH_CHARS_MAX = 200;
+
+/** The parameters of the list. */
+export const rulesQuery = z.object({
+  status: z.enum(RULE_STATUSES).optional().describe('Only rules of this status.'),
+  support: z.enum(SUPPORTS).optional().describe('Only rules that this engine supports so.'),
+  category: z.enum(CATEGORIES).optional().describe('Only rules of this category.'),
+  enabled: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .describe('Only rules that run for this workspace, or only those that do not.'),
+  q: z
+    .string()
+    .max(SEARCH_CHARS_MAX)
+    .optional()
+    .describe('Every word must occur in id, title, category, subcategory or description.'),
+  page: wholeNumber(1, PAGE_MAX, 1).describe('The page to show; a page past the last is empty.'),
+  per_page: wholeNumber(1, PER_PAGE_MAX, PER_PAGE_DEFAULT).describe('Rules on a page.'),
+});
+type RulesQuery = z.infer<typeof rulesQuery>;
+
+function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyOf<typeof ruleItem> {
+  const { enabled, decidedBy } = decide(rule, settings);
+  return {
+    id: rule.id,
+    title: rule.title,
+    severity: rule.severity,
+    version: rule.version,
+    status: rule.status,
+    category: rule.category,
+    subcategory: rule.subcategory,
+    support: rule.support,
+    enabled,
+    decided_by: decidedBy,
+  };
+}
+
+/** Free text: every word must occur in id, title, category, subcategory or description. */
+function matchesText(rule: Rule, words: readonly string[]): boolean {
+  const text = [rule.id, rule.title, rule.category, rule.subcategory ?? '', rule.description]
+    .join('\n')
+    .toLowerCase();
+  return words.every((word) => text.includes(word));
+}
+
+/** One page of the rules that a query leaves. */
+export function toRulePage(
+  query: RulesQuery,
+  settings: RuleSettings,
+  book: RuleBook,
+): BodyOf<typeof rulePage> {
+  const words = (query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
+  const found = book.rules
+    .filter(
+      (rule) =>
+        (query.status === undefined || rule.status === query.status) &&
+        (query.support === undefined || rule.support === query.support) &&
+        (query.category === undefined || rule.category === query.category) &&
+        matchesText(rule, words),
+    )
+    .map((rule) => toItem(rule, settings, book))
+    .filter(({ enabled }) => query.enabled === undefined || enabled === query.enabled);
+  const first = (query.page - 1) * query.per_page;
+  return {
+    snapshot: book.snapshot,
+    experimental: settings.experimental,
+    counts: book.counts,
+    page: query.page,
+    per_page: query.per_page,
+    total: found.length,
+    total_pages: Math.ceil(found.length / query.per_page),
+    rules: found.slice(first, first + query.per_page),
+  };
+}
+
+/** One rule in full. */
+export function toRule(
+  rule: Rule,
+  settings: RuleSettings,
+  book: RuleBook,
+): BodyOf<typeof ruleBody> {
+  return {
+    ...toItem(rule, settings, book),
+    description: rule.description,
+    author: rule.author,
+    date: rule.date,
+    references: rule.references,
+    conditions: rule.conditions,
+    condition: rule.condition,
+    unsupported_reasons: rule.unsupportedReasons,
+    own_examples: {
+      true_positives: rule.ownExamples.truePositives,
+      true_negatives: rule.ownExamples.trueNegatives,
+      failed: rule.ownExamples.failed,
+    },
+    recommended_actions: rule.recommendedActions,
+    override: settings.overrides.get(rule.id) ?? null,
+  };
+}
+
+/** The switch and the counts. */
+export function toRuleSettings(
+  { experimental }: RuleSettings,
+  { counts, snapshot }: RuleBook,
+): BodyOf<typeof ruleSettings> {
+  return { experimental, counts, snapshot };
+}
+
+/** `GET /platform/v1/atr/rules` */
+export function listRules(reader: RuleReader): AuthorizedHandler {
+  return async (exchange, { workspaceId }) => {
+    const query = parseQuery(rulesQuery, exchange.query);
+    return json(toRulePage(query, await reader.settings(workspaceId), reader));
+  };
+}
+
+/** `GET /platform/v1/atr/rules/{ruleId}` */
+export function showRule(reader: RuleReader): AuthorizedHandler {
+  return async (_exchange, { workspaceId }, { ruleId }) => {
+    const rule = reader.rules.find(({ id }) => id === ruleId);
+    if (rule === undefined) throw new SluiceError('not_found', 'The snapshot has no such rule.');
+    return json(toRule(rule, await reader.settings(workspaceId), reader));
+  };
+}
+
+/** `GET /platform/v1/atr/settings` */
+export function showSettings(reader: RuleReader): AuthorizedHandler {
+  return async (_exchange, { workspaceId }) =>
+    json(toRuleSettings(await reader.settings(workspaceId), reader));
+}

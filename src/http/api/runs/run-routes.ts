@@ -1,0 +1,185 @@
+/** Reading runs: one page, the newest first, and one by its id with an outline of its steps. */
+import { z } from 'zod';
+
+import { SluiceError } from '../../../errors.ts';
+import {
+  EVALUATION_STATES,
+  type Hex16,
+  type Int64,
+  type PageCursor,
+  RUN_STATES,
+  type RunFilter,
+  type RunSummary,
+  SEVERITIES,
+  type StepOutline,
+} from '../../../model.ts';
+import { json } from '../../transport/problem.ts';
+import {
+  HEX_16,
+  moment,
+  pageCursor,
+  parseQuery,
+  toCursor,
+  wholeNumber,
+} from '../../transport/query.ts';
+import type { AuthorizedHandler } from '../authorized.ts';
+import type { BodyOf } from '../openapi/component.ts';
+import type { run as runBody, runItem, runPage, runStep } from './run-schema.ts';
+
+/** What reading the runs asks of the rest. */
+export interface RunReader {
+  readonly list: (
+    workspaceId: number,
+    filter: RunFilter,
+    cursor: PageCursor | null,
+    limit: number,
+  ) => Promise<{ runs: readonly RunSummary[]; next: PageCursor | null }>;
+  /** with the first steps in time, and how many there are beside them */
+  readonly find: (
+    workspaceId: number,
+    id: Hex16,
+  ) => Promise<{
+    run: RunSummary;
+    steps: readonly StepOutline[];
+    stepsLeftOut: number;
+  } | null>;
+}
+
+const LIMIT_DEFAULT = 50;
+const LIMIT_MAX = 500;
+/** What names are cut to when they are kept. */
+const NAME_CHARS_MAX = 256;
+
+const name = z.string().max(NAME_CHARS_MAX).optional();
+const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
+/** The parameters of the list. */
+export const runsQuery = z.object({
+  state: z.enum(RUN_STATES).optional().describe('Only runs in this state.'),
+  evaluation: z
+    .enum(EVALUATION_STATES)
+    .optional()
+    .describe('Only runs whose evaluation stands so.'),
+  service: name.describe('Only runs of this service, by its whole name.'),
+  agent: name.describe('Only runs of this agent, by its whole name.'),
+  model: name.describe('Only runs with this model, by its whole name.'),
+  session_id: name.describe('Only runs of this session.'),
+  user_id: name.describe('Only runs of this user.'),
+  text_incomplete: flag.optional().describe('Only runs whose sender says that text is missing.'),
+  has_findings: flag.optional().describe('Only runs with findings, or only those without.'),
+  since: moment.optional().describe('Only runs whose first step came in then or later.'),
+  until: moment.optional().describe('Only runs whose first step came in before.'),
+  cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
+  limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Runs on a page.'),
+});
+
+const NANOS_PER_MS = 1_000_000n;
+
+/** Nanoseconds since 1970 as RFC 3339, to the nanosecond. */
+export function isoOfNanos(nanos: Int64): string {
+  const value = BigInt(nanos);
+  const below = ((value % NANOS_PER_MS) + NANOS_PER_MS) % NANOS_PER_MS;
+  const date = new Date(Number((value - below) / NANOS_PER_MS));
+  return date.toISOString().replace('Z', `${String(below).padStart(6, '0')}Z`);
+}
+
+const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
+
+/** A run as the list shows it. */
+export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
+  const { startUnixNano: start, endUnixNano: end, evaluatedSteps } = run;
+  const steps = run.spans + run.logRecords;
+  return {
+    id: run.runId,
+    state: run.state,
+    evaluation: run.evaluation,
+    name: run.name,
+    service: run.serviceName,
+    agent: run.agentName,
+    model: run.model,
+    session_id: run.sessionId,
+    user_id: run.userId,
+    started_at: orNull(start),
+    ended_at: orNull(end),
+    first_arrived_at: run.firstArrivalAt.toISOString(),
+    last_arrived_at: run.lastArrivalAt.toISOString(),
+    spans: run.spans,
+    log_records: run.logRecords,
+    evaluated_at: run.evaluatedAt?.toISOString() ?? null,
+    corpus_version: run.corpusVersion,
+    late_steps: evaluatedSteps === null ? 0 : Math.max(0, steps - evaluatedSteps),
+    unread_steps: run.unreadSteps,
+    texts: run.texts,
+    truncated_texts: run.truncatedTexts,
+    text_incomplete: run.textGaps === null ? null : run.textGaps.length > 0,
+    text_gaps: run.textGaps,
+    findings: run.severities.length,
+    highest_severity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,
+  };
+}
+
+const STATUS_WORDS = ['unset', 'ok', 'error'] as const;
+
+/** A step of a run, as its outline shows it. */
+export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
+  return {
+    source: step.source,
+    name: step.name,
+    kind: step.kind,
+    span_id: step.spanId,
+    parent_span_id: step.parentSpanId,
+    service: step.serviceName,
+    started_at: isoOfNanos(step.startUnixNano),
+    ended_at: isoOfNanos(step.endUnixNano),
+    status: STATUS_WORDS[step.statusCode] ?? 'unset',
+    surfaces: step.surfaces,
+    cut: step.isCut,
+  };
+}
+
+/** The filter in the reader's words. */
+export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
+  return {
+    state: query.state,
+    evaluation: query.evaluation,
+    serviceName: query.service,
+    agentName: query.agent,
+    model: query.model,
+    sessionId: query.session_id,
+    userId: query.user_id,
+    textIncomplete: query.text_incomplete,
+    hasFindings: query.has_findings,
+    since: query.since,
+    until: query.until,
+  };
+}
+
+/** `GET /platform/v1/runs` */
+export function listRuns(reader: RunReader): AuthorizedHandler {
+  return async (exchange, { workspaceId }) => {
+    const query = parseQuery(runsQuery, exchange.query);
+    const { cursor = null, limit } = query;
+    const { runs, next } = await reader.list(workspaceId, runFilterOf(query), cursor, limit);
+    const body: BodyOf<typeof runPage> = {
+      runs: runs.map(toRunItem),
+      next_cursor: toCursor(next),
+    };
+    return json(body);
+  };
+}
+
+/** `GET /platform/v1/runs/{runId}` */
+export function showRun(reader: RunReader): AuthorizedHandler {
+  return async (_exchange, { workspaceId }, { runId }) => {
+    const id = (runId ?? '').toLowerCase().replaceAll('-', '');
+    const found = HEX_16.test(id) ? await reader.find(workspaceId, id) : null;
+    if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
+    const { run, steps, stepsLeftOut } = found;
+    const body: BodyOf<typeof runBody> = {
+      ...toRunItem(run),
+      steps: steps.map(toRunStep),
+      steps_left_out: stepsLeftOut,
+    };
+    return json(body);
+  };
+}

@@ -1,0 +1,107 @@
+/** What the runs routes answer. */
+import { z } from 'zod';
+
+import { EVALUATION_STATES, RUN_STATES, SEVERITIES, SURFACES } from '../../../model.ts';
+import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
+
+const name = z.string().nullable();
+const countOrNull = (description: string) =>
+  z.int().min(0).nullable().describe(`${description} Null until the run is evaluated.`);
+
+const timestampOrNull = (description: string) =>
+  z.iso.datetime({ offset: true }).nullable().describe(description);
+
+const members = {
+  id: hex16('Its trace id, or a hash of service, session and prompt where there is no trace.'),
+  state: z.enum(RUN_STATES),
+  evaluation: z.enum(EVALUATION_STATES).describe('Was its text matched against the rules?'),
+  name: name.describe('Of its root span. Null where it is redacted, too.'),
+  service: name,
+  agent: name,
+  model: name,
+  session_id: name,
+  user_id: name,
+  started_at: timestampOrNull('To the nanosecond; null while no step has told it.'),
+  ended_at: timestampOrNull('To the nanosecond; null while no step has told it.'),
+  first_arrived_at: timestamp('When its first step came in.'),
+  last_arrived_at: timestamp('When its latest step came in.'),
+  spans: count('Spans that came in.'),
+  log_records: count('Log records that came in.'),
+  evaluated_at: timestampOrNull('Null until the run is evaluated.'),
+  corpus_version: z.string().nullable().describe('Of the rules it was matched against.'),
+  late_steps: count('Steps that came after its evaluation, and were not matched.'),
+  unread_steps: countOrNull(
+    'Steps that were not matched, or not in full: past the steps, bytes or CPU time of one evaluation.',
+  ),
+  texts: countOrNull('Texts that its steps told; 0 says that the sender sends none.'),
+  truncated_texts: countOrNull('Texts of which only the beginning was matched.'),
+  text_incomplete: z
+    .boolean()
+    .nullable()
+    .describe('Does its sender say that text is missing? Null until the run is evaluated.'),
+  text_gaps: z
+    .array(z.enum(['dropped_by_sender', 'cut_by_sender', 'withheld_by_sender', 'stored_elsewhere']))
+    .nullable()
+    .describe('Why text is missing.'),
+  findings: count('Findings in it.'),
+  highest_severity: z.enum(SEVERITIES).nullable().describe('Of its findings.'),
+};
+
+export const runItem = component('RunItem', z.object(members).describe('A run in a list.'));
+
+export const runStep = component(
+  'RunStep',
+  z
+    .object({
+      source: z.enum(['span', 'log']),
+      name: name.describe('Null where the workspace redacts and a rule matched it.'),
+      kind: z.enum([
+        'tool',
+        'llm',
+        'agent',
+        'chain',
+        'retriever',
+        'embedding',
+        'duplicate',
+        'other',
+      ]),
+      span_id: hex8('Null for a log record that names no span.'),
+      parent_span_id: hex8('Null for a root span.'),
+      service: z.string().nullable(),
+      started_at: timestamp('To the nanosecond.'),
+      ended_at: timestamp('To the nanosecond.'),
+      status: z.enum(['unset', 'ok', 'error']),
+      surfaces: z
+        .array(
+          z.object({
+            surface: z.enum(SURFACES),
+            texts: count('Texts on it.'),
+            bytes: count('Their length in UTF-8.'),
+          }),
+        )
+        .describe('How much text the step told, and where; never the text itself.'),
+      cut: z
+        .boolean()
+        .describe(
+          'The step is larger than 48 KiB and was not read whole: its name and the sizes of its ' +
+            'texts are those of what was read.',
+        ),
+    })
+    .describe('A span of a run, or a log record.'),
+);
+
+export const run = component(
+  'Run',
+  z
+    .object({
+      ...members,
+      steps: z.array(runStep).describe('The first steps in time.'),
+      steps_left_out: count('Steps beside those listed.'),
+    })
+    .describe('One run with an outline of its steps.'),
+);
+
+export const runPage = component(
+  'RunPage',
+  z.object({ runs: z.array(runItem), next_cursor: nextCursor }).describe('Runs, the newest first.'),
+);

@@ -1,0 +1,205 @@
+/**
+ * Signing in, out and accepting an invitation as pages and plain forms, and the way through a
+ * provider. Same rules as `/app/api`: no API credential, writes from our own pages only.
+ */
+import { z } from 'zod';
+
+import { ERRORS, SluiceError } from '../../../errors.ts';
+import type { ProviderAccount, Role, Session } from '../../../model.ts';
+import {
+  invitationPage,
+  noticePage,
+  onwardPage,
+  type PeopleShell,
+  signInPage,
+} from '../../../web/app/sign-in.ts';
+import type { Answer, Exchange } from '../../transport/exchange.ts';
+import { readForm } from '../../transport/json-body.ts';
+import { pageAnswer, redirect } from '../../transport/page.ts';
+import { errorHeaders } from '../../transport/problem.ts';
+import type { Route } from '../../transport/router.ts';
+import type { MemberDependencies } from '../member-routes.ts';
+import { beginSession, checkSignIn, logged, signOut } from './accounts.ts';
+import type { IdentityProvider } from './identity-provider.ts';
+import { email, name, newPassword, PASSWORD_CHARS_MIN, password, token } from './person-fields.ts';
+import { ownPath } from './same-origin.ts';
+import { FLOW_SECONDS, openFlow, sealFlow } from './sign-in-flow.ts';
+import { sessionOf, type Visit, type VisitHandler, visited } from './signed-in.ts';
+
+export interface SignInPageDependencies extends MemberDependencies {
+  readonly shell: PeopleShell;
+  readonly providers: readonly IdentityProvider[];
+  /** null when there is neither an account nor an invitation */
+  readonly signInByProvider: (
+    account: ProviderAccount,
+    origin: string,
+  ) => Promise<{ readonly id: number } | null>;
+  /** @throws {SluiceError} `not_found` */
+  readonly findInvitation: (
+    token: string,
+  ) => Promise<{ readonly email: string; readonly workspace: string; readonly role: Role }>;
+}
+
+const signInForm = z.object({ email, password, next: z.string().optional() });
+const acceptForm = z.object({ display_name: name.optional(), password: newPassword.optional() });
+
+const nextOf = (exchange: Exchange): string =>
+  ownPath(new URLSearchParams(exchange.query).get('next'));
+
+function whoIs(visit: Visit, deps: SignInPageDependencies): Promise<Session | null> {
+  return sessionOf(visit.head, deps).catch((error: unknown) => {
+    if (error instanceof SluiceError && error.code === 'not_signed_in') return null;
+    throw error;
+  });
+}
+
+/** A refusal people see, as a page of the same status and headers. */
+function refusalPage(error: SluiceError, { shell }: SignInPageDependencies): Answer {
+  const { status, title } = ERRORS[error.code];
+  return pageAnswer(noticePage(shell, title, error.message), status, errorHeaders(error));
+}
+
+function onPage(handler: VisitHandler, deps: SignInPageDependencies) {
+  return visited(handler, deps, (error) => refusalPage(error, deps));
+}
+
+function signInAnswer(
+  next: string,
+  typed: string,
+  error: SluiceError | null,
+  { shell, providers }: SignInPageDependencies,
+): Answer {
+  const view = {
+    next,
+    email: typed,
+    providers: providers.map((one) => one.name),
+    fault: error?.message ?? null,
+  };
+  const status = error === null ? 200 : ERRORS[error.code].status;
+  const headers = error === null ? [] : errorHeaders(error);
+  return pageAnswer(signInPage(shell, view), status, headers);
+}
+
+function passwordRoutes(deps: SignInPageDependencies): Route[] {
+  const show = onPage(async (exchange, visit) => {
+    const next = nextOf(exchange);
+    if ((await whoIs(visit, deps)) !== null) return redirect(next);
+    return signInAnswer(next, '', null, deps);
+  }, deps);
+  const submit = onPage(async (exchange, visit) => {
+    const form = await readForm(exchange, signInForm);
+    const next = ownPath(form.next);
+    try {
+      const user = await checkSignIn(visit, form, deps);
+      return redirect(next, (await beginSession(visit, user, null, deps))?.headers);
+    } catch (error) {
+      const shown = ['sign_in_failed', 'too_many_attempts'];
+      if (!(error instanceof SluiceError) || !shown.includes(error.code)) throw error;
+      return signInAnswer(next, form.email, error, deps);
+    }
+  }, deps);
+  const leave = onPage(async (_exchange, visit) => {
+    await signOut(visit, deps);
+    return redirect('/app/sign-in', [['set-cookie', deps.cookies.clearSession()]]);
+  }, deps);
+  return [
+    { method: 'GET', path: '/app/sign-in', handler: show },
+    { method: 'POST', path: '/app/sign-in', handler: submit },
+    { method: 'POST', path: '/app/sign-out', handler: leave },
+  ];
+}
+
+function tokenOf(text: string | undefined): string {
+  const parsed = token.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new SluiceError('not_found', 'The invitation is unknown, was used, or has expired.');
+}
+
+function invitationRoutes(deps: SignInPageDependencies): Route[] {
+  const path = '/app/invitation/{token}';
+  const show = onPage(async (_exchange, visit, parameters) => {
+    const secret = tokenOf(parameters.token);
+    const [invitation, session] = [await deps.findInvitation(secret), await whoIs(visit, deps)];
+    const view = {
+      ...invitation,
+      token: secret,
+      signedInAs: session?.email ?? null,
+      passwordCharsMin: PASSWORD_CHARS_MIN,
+      fault: null,
+    };
+    return pageAnswer(invitationPage(deps.shell, view));
+  }, deps);
+  const submit = onPage(async (exchange, visit, parameters) => {
+    const secret = tokenOf(parameters.token);
+    const form = await readForm(exchange, acceptForm);
+    await deps.signInLimiter.admit(null, visit.address);
+    const who =
+      form.display_name !== undefined && form.password !== undefined
+        ? { displayName: form.display_name, password: form.password }
+        : { userId: (await sessionOf(visit.head, deps)).userId };
+    const signIn = { way: 'invitation', address: visit.address };
+    const accept = () => deps.members.accept(secret, who, visit.address);
+    const joined = await logged(signIn, accept, deps);
+    const begun = await beginSession(visit, joined, joined.workspaceSlug, deps);
+    return redirect('/app', begun?.headers);
+  }, deps);
+  return [
+    { method: 'GET', path, handler: show },
+    { method: 'POST', path, handler: submit },
+  ];
+}
+
+function providerRoutes(deps: SignInPageDependencies): Route[] {
+  const { baseUrl, cookies, shell } = deps;
+  const callbackOf = (one: IdentityProvider): string =>
+    `${baseUrl}/app/sign-in/${encodeURIComponent(one.name)}/callback`;
+  const providerOf = (text: string | undefined): IdentityProvider => {
+    const found = deps.providers.find((one) => one.name === text);
+    if (found !== undefined) return found;
+    throw new SluiceError('not_found', 'Nobody signs in through this provider here.');
+  };
+  const leave = onPage(async (exchange, _visit, { provider }) => {
+    const there = providerOf(provider);
+    const { url, flow } = await there.begin(callbackOf(there));
+    const sealed = sealFlow(there, { ...flow, next: nextOf(exchange) });
+    return redirect(url.href, [['set-cookie', cookies.writeFlow(sealed, FLOW_SECONDS)]]);
+  }, deps);
+  const whoCameBack = async (
+    there: IdentityProvider,
+    query: string,
+    { head, address }: Visit,
+  ): Promise<{ readonly id: number; readonly next: string }> => {
+    await deps.signInLimiter.admit(null, address);
+    const sealed = cookies.readFlow(head.cookie);
+    const flow = sealed === null ? null : openFlow(there, sealed);
+    if (flow === null) {
+      throw new SluiceError('sign_in_failed', 'This sign-in was not begun here, or too long ago.');
+    }
+    const account = await there.finish(new URL(`${callbackOf(there)}?${query}`), flow);
+    const user = await deps.signInByProvider(account, address);
+    if (user !== null) return { id: user.id, next: ownPath(flow.next) };
+    throw new SluiceError(
+      'no_account',
+      `There is neither an account nor an invitation for you here. ${there.name} must show an ` +
+        'e-mail address that is invited, and say that it is verified.',
+    );
+  };
+  const comeBack = onPage(async (exchange, visit, { provider }) => {
+    const there = providerOf(provider);
+    const attempt = () => whoCameBack(there, exchange.query, visit);
+    const signIn = { way: there.name, address: visit.address };
+    const { id, next } = await logged(signIn, attempt, deps);
+    const begun = await beginSession(visit, { id }, null, deps);
+    const headers = [...(begun?.headers ?? []), ['set-cookie', cookies.clearFlow()] as const];
+    return pageAnswer(onwardPage(shell, next), 200, headers);
+  }, deps);
+  return [
+    { method: 'GET', path: '/app/sign-in/{provider}', handler: leave },
+    { method: 'GET', path: '/app/sign-in/{provider}/callback', handler: comeBack },
+  ];
+}
+
+/** The pages for people without a session, and the forms on them. */
+export function signInPages(deps: SignInPageDependencies): Route[] {
+  return [...passwordRoutes(deps), ...invitationRoutes(deps), ...providerRoutes(deps)];
+}

@@ -1,0 +1,150 @@
+/**
+ * Decides when a request's body may be read. Reading a body before it can be decoded or stored only
+ * takes event-loop time from others: 256 connections deliver 128 MB in one poll of the sockets. So
+ * while a workspace has enough bodies to decode, or no memory left, its next bodies stay unread in
+ * the kernel's buffers, and are refused after a while. Other workspaces are not affected (issue
+ * 9.8).
+ *
+ *   head ──► room, and little to decode? ──yes──► read ──► decode ──► store ──► released
+ *                 └──no──► wait, in order ──► read, or 503 after `WAIT_MS`
+ */
+
+import { noRoom } from '../transport/exchange.ts';
+import type { ByteAccount, ByteBudget } from './byte-budget.ts';
+
+/** Most bytes per workspace that are read but not decoded; a single body may be larger. */
+const UNDECODED_BYTES_MAX = 32 * 1024 * 1024;
+/**
+ * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and then sends
+ * it again. Well below the 10 s after which exporters give up.
+ */
+const WAIT_MS = 4000;
+/**
+ * Bodies of a workspace that may wait; more are refused at once. Each may have brought the 512 KiB with its
+ * head that uWebSockets.js reads at a time, and those are in no budget.
+ */
+const WAITING_MAX = 256;
+/** How often waiting bodies look for room that another thread has given back, of which nothing is heard here. */
+const LOOK_MS = 50;
+
+/** A body that may be read. */
+export interface AdmittedBody extends ByteAccount {
+  /**
+   * To be called once the body is decoded, or will not be: the next one may be read. Idempotent.
+   */
+  readonly decoded: () => void;
+}
+
+interface Waiting {
+  readonly tryEnter: () => boolean;
+}
+
+export interface BodyGateSettings {
+  readonly undecodedBytesMax?: number;
+  readonly waitMs?: number;
+  readonly waitingMax?: number;
+}
+
+export class BodyGate {
+  readonly #budget: ByteBudget;
+  readonly #settings: Required<BodyGateSettings>;
+  /** bytes to decode, by workspace */
+  readonly #undecoded = new Map<number, number>();
+  /** by workspace, in order of arrival; no list is empty */
+  readonly #waiting = new Map<number, Waiting[]>();
+  /** runs while bodies wait */
+  #look: NodeJS.Timeout | null = null;
+
+  constructor(budget: ByteBudget, settings: BodyGateSettings = {}) {
+    this.#budget = budget;
+    const { undecodedBytesMax = UNDECODED_BYTES_MAX, waitMs = WAIT_MS } = settings;
+    this.#settings = { undecodedBytesMax, waitMs, waitingMax: settings.waitingMax ?? WAITING_MAX };
+  }
+
+  /**
+   * Reserves memory for a body, at once or after earlier bodies of its workspace; then it may be
+   * read.
+   *
+   * @param bytes the declared length; 0 if there is none
+   * @returns the body's account, to be released when the body is no longer used
+   * @throws {SluiceError} `overloaded` when there is no room in time
+   */
+  async enter(workspaceId: number, bytes: number): Promise<AdmittedBody> {
+    const account = this.#budget.open(workspaceId);
+    const tryEnter = (): boolean => {
+      if (!this.#mayRead(workspaceId, bytes) || !account.reserve(bytes)) return false;
+      this.#count(workspaceId, bytes);
+      return true;
+    };
+    const line = this.#waiting.get(workspaceId) ?? [];
+    if (line.length > 0 || !tryEnter()) {
+      if (line.length >= this.#settings.waitingMax) throw noRoom();
+      await this.#wait(workspaceId, tryEnter);
+    }
+    let undecoded = bytes;
+    const decoded = (): void => {
+      this.#count(workspaceId, -undecoded);
+      undecoded = 0;
+      this.#wake(workspaceId);
+    };
+    const release = (): void => {
+      decoded();
+      account.release();
+      this.#wakeAll();
+    };
+    return { reserve: account.reserve, decoded, release };
+  }
+
+  #count(workspaceId: number, change: number): void {
+    const bytes = (this.#undecoded.get(workspaceId) ?? 0) + change;
+    if (bytes > 0) this.#undecoded.set(workspaceId, bytes);
+    else this.#undecoded.delete(workspaceId);
+  }
+
+  #mayRead(workspaceId: number, bytes: number): boolean {
+    const before = this.#undecoded.get(workspaceId) ?? 0;
+    return before === 0 || before + bytes <= this.#settings.undecodedBytesMax;
+  }
+
+  #wait(workspaceId: number, tryEnter: () => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const waiting = {
+        tryEnter: () => {
+          if (!tryEnter()) return false;
+          clearTimeout(timer);
+          resolve();
+          return true;
+        },
+      };
+      const line = this.#waiting.get(workspaceId) ?? [];
+      line.push(waiting);
+      this.#waiting.set(workspaceId, line);
+      this.#lookLater();
+      const timer = setTimeout(() => {
+        line.splice(line.indexOf(waiting), 1);
+        if (line.length === 0) this.#waiting.delete(workspaceId);
+        reject(noRoom());
+      }, this.#settings.waitMs);
+    });
+  }
+
+  #lookLater(): void {
+    if (this.#look !== null || this.#waiting.size === 0) return;
+    this.#look = setTimeout(() => {
+      this.#look = null;
+      this.#wakeAll();
+      this.#lookLater();
+    }, LOOK_MS);
+  }
+
+  #wakeAll(): void {
+    for (const workspaceId of [...this.#waiting.keys()]) this.#wake(workspaceId);
+  }
+
+  #wake(workspaceId: number): void {
+    const line = this.#waiting.get(workspaceId);
+    if (line === undefined) return;
+    while (line[0]?.tryEnter() === true) line.shift();
+    if (line.length === 0) this.#waiting.delete(workspaceId);
+  }
+}

@@ -1,0 +1,288 @@
+/**
+ * The three OTLP endpoints: refuse early and cheaply, read, decode, store, answer after the commit.
+ *
+ * The order is the contract's: key, rate, content type, encoding, declared length, body. A body of
+ * declared length has its room before more of it is read than came with the head (`body-gate.ts`).
+ */
+import { ERRORS, SluiceError } from '../../errors.ts';
+import type { DecodedRequest, Signal } from '../../model.ts';
+import type { Events } from '../../observe/events.ts';
+import type { Pieces } from '../../otlp/pieces.ts';
+import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
+import type { BodyOf } from '../api/openapi/component.ts';
+import type { gone } from '../api/openapi/error-schema.ts';
+import { type AdmissionDependencies, admit } from '../limits/admission.ts';
+import { Turns } from '../limits/turns.ts';
+import {
+  type Answer,
+  bodyTooLarge,
+  type Exchange,
+  type HeaderList,
+  noRoom,
+} from '../transport/exchange.ts';
+import { errorHeaders, JSON_TYPE, toSluiceError } from '../transport/problem.ts';
+import type { Handler, Route } from '../transport/router.ts';
+import type { AdmittedBody, BodyGate } from './body-gate.ts';
+import { type ByteBudget, beyond } from './byte-budget.ts';
+import { checkEncoding, withDecodedBody } from './content-encoding.ts';
+
+/** From head to last byte; OTLP exporters give up after 10 s by default. */
+const BODY_DEADLINE_MS = 30_000;
+
+/** What is kept of the body of a request that PostgreSQL refuses. */
+const KEPT_BODY_BYTES_MAX = 256 * 1024;
+
+/** Where each signal is served on the base host. */
+export const BASE_PATHS: Readonly<Record<Signal, string>> = {
+  traces: '/platform/v1/ingest/otel',
+  metrics: '/platform/v1/ingest/otel/metrics',
+  logs: '/platform/v1/ingest/otel/logs',
+};
+
+export const TYPE_MESSAGE =
+  'Content-Type must be application/json; protobuf is not taken. ' +
+  'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter.';
+
+/** OTLP's own default paths. */
+export const BARE_PATHS: Readonly<Record<Signal, string>> = {
+  traces: '/v1/traces',
+  metrics: '/v1/metrics',
+  logs: '/v1/logs',
+};
+
+const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
+
+/** A request that decoded and was refused all the same. */
+export interface RejectedBody {
+  readonly workspaceId: number;
+  readonly signal: Signal;
+  /** the decoded body, or its beginning */
+  readonly body: Buffer;
+  readonly bodyBytes: number;
+  /** what PostgreSQL said */
+  readonly error: unknown;
+}
+
+/** A decoded request with its rows, whose form is the store's affair. */
+export interface IngestRequest
+  extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
+  readonly rows: number;
+  /** resolves once every row is committed */
+  readonly store: () => Promise<void>;
+}
+
+/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+export type IngestResult =
+  | { readonly ok: true; readonly request: IngestRequest }
+  | { readonly ok: false; readonly message: string; readonly path: string };
+
+export interface IngestDependencies extends AdmissionDependencies {
+  /** admits bodies; their bytes are held from the head to the answer */
+  readonly gate: BodyGate;
+  /** the budget for rows, which the store reserves; only checked here */
+  readonly rowBudget: Pick<ByteBudget, 'hasRoom'>;
+  readonly maxBodyBytes: number;
+  readonly maxDecodedBodyBytes: number;
+  /**
+   * Reads the body until it ends or its promise is settled, and not after; throws what the request
+   * is answered with.
+   */
+  readonly decode: (
+    signal: Signal,
+    body: Buffer,
+    workspaceId: number,
+  ) => Pieces<IngestResult | Promise<IngestResult>>;
+  /** keeps a request whose rows PostgreSQL refused, for the operator */
+  readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
+  readonly events: Pick<
+    Events,
+    'requestAnswered' | 'recordsRejected' | 'charactersReplaced' | 'requestFailed'
+  >;
+}
+
+/** A body that could not be decoded, with the place in it, which the message names as well. */
+class UndecodableBody extends SluiceError {
+  readonly violations: readonly FieldViolation[];
+  constructor(message: string, path: string) {
+    super('undecodable_body', message);
+    this.violations = path === '' ? [] : [{ field: path, description: message }];
+  }
+}
+
+/** An error as google.rpc.Status, the form OTLP asks for. */
+export function statusAnswer(error: SluiceError, headers: HeaderList = []): Answer {
+  const violations = error instanceof UndecodableBody ? error.violations : [];
+  return {
+    status: ERRORS[error.code].status,
+    contentType: JSON_TYPE,
+    headers: [...errorHeaders(error), ...headers],
+    body: encodeStatus(error.code, error.message, violations),
+  };
+}
+
+function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): void {
+  const mediaType = exchange.contentType.split(';', 1)[0]?.trim().toLowerCase();
+  if (mediaType !== JSON_TYPE) {
+    throw new SluiceError('unsupported_type', TYPE_MESSAGE);
+  }
+  checkEncoding(exchange.contentEncoding);
+  if (exchange.contentLength !== null && exchange.contentLength > maxBodyBytes) {
+    throw bodyTooLarge(maxBodyBytes);
+  }
+}
+
+interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
+  readonly request: IngestRequest;
+}
+
+/** Of this thread: bodies that are complete at once, or large, are decoded a little at a time. */
+const turns = new Turns();
+
+async function readAndDecode(
+  exchange: Exchange,
+  signal: Signal,
+  workspaceId: number,
+  account: AdmittedBody,
+  { maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
+): Promise<DecodedBody | null> {
+  const { reserve } = account;
+  const wire = await exchange.readBody({
+    bytesMax: maxBodyBytes,
+    deadlineMs: BODY_DEADLINE_MS,
+    reserve: beyond(exchange.contentLength ?? 0, reserve),
+  });
+  if (wire === null) return null;
+  const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
+  const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
+  const decoded = await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
+    const result = await turns.takeInPieces(workspaceId, decode(signal, body, workspaceId));
+    return decodedBody(result, body);
+  });
+  account.decoded();
+  return decoded;
+}
+
+function decodedBody(result: IngestResult, body: Buffer): DecodedBody {
+  if (!result.ok) throw new UndecodableBody(result.message, result.path);
+  // A copy of the beginning, so that a large body does not stay until the commit.
+  const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
+  const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
+  return { request: result.request, body: kept, bodyBytes: body.length };
+}
+
+/** Stores the rows; a request that PostgreSQL refuses for its data is kept for the operator. */
+async function store(
+  { request, body, bodyBytes }: DecodedBody,
+  workspaceId: number,
+  { keepRejected, events }: IngestDependencies,
+): Promise<void> {
+  if (request.rows === 0) return;
+  try {
+    await request.store();
+  } catch (error) {
+    if (error instanceof SluiceError && error.code === 'unstorable_rows') {
+      const { signal } = request;
+      const rejected = { workspaceId, signal, body, bodyBytes, error: error.cause };
+      await keepRejected(rejected).catch((fault: unknown) =>
+        events.requestFailed('rejected_requests', fault),
+      );
+    }
+    throw error;
+  }
+}
+
+/**
+ * Takes one export request to its commit; null when the client left before its body was complete.
+ */
+async function ingest(
+  exchange: Exchange,
+  signal: Signal,
+  deps: IngestDependencies,
+): Promise<IngestRequest | null> {
+  const { workspaceId } = await admit(exchange, 'agent', deps);
+  checkHead(exchange, deps);
+  const declared = exchange.contentLength ?? 0;
+  if (!deps.rowBudget.hasRoom(workspaceId, declared)) throw noRoom();
+  const account = await deps.gate.enter(workspaceId, declared);
+  try {
+    const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
+    if (decoded === null) return null;
+    await store(decoded, workspaceId, deps);
+    return decoded.request;
+  } finally {
+    // Rows and what is kept of a refused body have been stored: nothing reads the body any more.
+    exchange.releaseBody();
+    account.release();
+  }
+}
+
+function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
+  const { events } = deps;
+  return async (exchange) => {
+    try {
+      const request = await ingest(exchange, signal, deps);
+      if (request === null) return;
+      if (request.rejections.length > 0) events.recordsRejected(signal, request.rejections);
+      if (request.replacedCharacters > 0) events.charactersReplaced(request.replacedCharacters);
+      events.requestAnswered(signal, 200);
+      exchange.answer({
+        status: 200,
+        contentType: JSON_TYPE,
+        body: encodeExportResponse(request),
+      });
+    } catch (thrown) {
+      const error = toSluiceError(thrown);
+      if (error !== thrown) events.requestFailed('ingest', thrown);
+      events.requestAnswered(signal, ERRORS[error.code].status);
+      exchange.answer(statusAnswer(error));
+    }
+  };
+}
+
+/** The ingest routes at the given paths. */
+export function ingestRoutes(
+  paths: Readonly<Record<Signal, string>>,
+  deps: IngestDependencies,
+): Route[] {
+  return SIGNALS.map((signal) => ({
+    method: 'POST',
+    path: paths[signal],
+    handler: handlerFor(signal, deps),
+    refusal: statusAnswer,
+  }));
+}
+
+/** For exporters, which read google.rpc.Status, and for people, who read problem details. */
+export function goneBody(signal: Signal, observeUrl: string, baseUrl: string): BodyOf<typeof gone> {
+  const served = BASE_PATHS[signal];
+  const message =
+    `${BARE_PATHS[signal]} is not served on this host. Send to ${baseUrl}${served}, or keep ` +
+    `the path and send to ${observeUrl}.`;
+  const { rpcCode, status, title } = ERRORS.bare_path_gone;
+  return {
+    code: rpcCode,
+    message,
+    type: '/docs/errors#bare_path_gone',
+    title,
+    status,
+    detail: message,
+    served_path: served,
+    served_url: `${baseUrl}${served}`,
+  };
+}
+
+/** 410 at the bare paths of the base host, naming where the signal is served; asks for no key. */
+export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
+  return SIGNALS.map((signal) => ({
+    method: 'POST',
+    path: BARE_PATHS[signal],
+    refusal: statusAnswer,
+    handler: (exchange) => {
+      exchange.answer({
+        status: ERRORS.bare_path_gone.status,
+        contentType: JSON_TYPE,
+        body: JSON.stringify(goneBody(signal, observeUrl, baseUrl)),
+      });
+    },
+  }));
+}

@@ -1,0 +1,193 @@
+/**
+ * Who is asking: the bearer key of a request, looked up and remembered for a few seconds.
+ *
+ *   valid:    looked up ──REFRESH_AFTER_MS──► served, looked up again ──KEY_TTL_MS──► waits for that
+ *   unknown:  looked up ──KEY_TTL_MS──► looked up again
+ *
+ * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget` is
+ * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. A
+ * token that cannot be one of our keys is refused without a look-up. Keys that were valid at their
+ * last look-up and all others have separate limits and separate memory, so that a flood of invented
+ * keys does not delay known senders.
+ */
+import { SluiceError } from '../../errors.ts';
+import type { Credential, KeyKind } from '../../model.ts';
+import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
+
+/** A revocation takes effect everywhere within this time. */
+export const KEY_TTL_MS = 5000;
+/** A valid key in use is looked up again after this time, and served from memory meanwhile. */
+export const REFRESH_AFTER_MS = 2500;
+/** Time between attempts of that look-up. */
+const REFRESH_PAUSE_MS = 500;
+/** Most valid keys remembered, and as many unknown ones; beyond that the oldest is forgotten. */
+const ENTRIES_MAX = 10_000;
+/**
+ * Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503.
+ */
+const KNOWN_LOOKUPS_MAX = 500;
+/**
+ * The scheme in any case, then a key as `createKey` makes it: `<brand>_<kind>_` and 43 characters.
+ */
+const BEARER =
+  /^[Bb][Ee][Aa][Rr][Ee][Rr] +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
+
+interface Entry {
+  readonly expiresAtMs: number;
+  readonly credential: Credential | null;
+  refreshAtMs: number;
+}
+
+/** A request before its key is known. */
+export interface Sender {
+  /** the Authorization header; empty when there is none */
+  readonly authorization: string;
+  /** the client's address, or `unknown` */
+  readonly clientAddress: string;
+}
+
+export interface Authenticator {
+  /**
+   * The credential of a sender; synchronous when it is remembered.
+   *
+   * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind`,
+   *   `overloaded` or `store_unavailable`
+   */
+  readonly authenticate: (
+    sender: Sender,
+    kind: KeyKind | 'any',
+  ) => Credential | Promise<Credential>;
+  /** Looks a key up again at its next request. */
+  readonly forget: (keyId: number) => void;
+}
+
+export interface KeyDirectory {
+  /** the form in which a key is stored and looked up */
+  readonly digest: (secret: string) => Buffer;
+  /** looks a digest up; null when there is no such valid key */
+  readonly find: (digest: Buffer) => Promise<Credential | null>;
+  /** told of every key that was admitted */
+  readonly noteUse: (keyId: number) => void;
+}
+
+function bearerOf(authorization: string): string {
+  if (authorization === '') {
+    throw new SluiceError('missing_credential', 'Send a key: Authorization: Bearer <API_KEY>.');
+  }
+  const secret = BEARER.exec(authorization)?.[1];
+  if (secret === undefined) {
+    throw new SluiceError('invalid_credential', 'The Authorization header holds no key of ours.');
+  }
+  return secret;
+}
+
+function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential {
+  if (credential === null) {
+    throw new SluiceError('invalid_credential', 'The key is unknown or revoked.');
+  }
+  if (kind !== 'any' && credential.kind !== kind) {
+    throw new SluiceError(
+      'wrong_key_kind',
+      `This takes ${kind === 'agent' ? 'an agent key' : 'a workspace key'}; ` +
+        `the key sent is ${credential.kind === 'agent' ? 'an agent key' : 'a workspace key'}.`,
+    );
+  }
+  return credential;
+}
+
+/** @param nowMs milliseconds since 1970 */
+export function createAuthenticator(
+  { digest, find, noteUse }: KeyDirectory,
+  nowMs: () => number = Date.now,
+): Authenticator {
+  /** kept after they expire: a key that was valid before is looked up under its own limit */
+  const valid = new Map<string, Entry>();
+  const unknown = new Map<string, Entry>();
+  const lookups = new Map<string, Promise<Credential | null>>();
+  const shares = new NetworkShares(SHARE_LIMITS, nowMs);
+  let knownLookups = 0;
+  /** how often a key was forgotten */
+  let changes = 0;
+
+  const remember = (id: string, entry: Entry): void => {
+    const entries = entry.credential === null ? unknown : valid;
+    const [oldest] = entries.size >= ENTRIES_MAX ? entries.keys() : [];
+    if (oldest !== undefined) entries.delete(oldest);
+    entries.set(id, entry);
+  };
+
+  const takeKnownShare = (): (() => void) => {
+    if (knownLookups >= KNOWN_LOOKUPS_MAX) {
+      throw new SluiceError('overloaded', 'More keys are being checked than the server takes.');
+    }
+    knownLookups += 1;
+    return () => {
+      knownLookups -= 1;
+    };
+  };
+
+  const lookUp = (id: string, key: Buffer, sender: Sender): Promise<Credential | null> => {
+    const running = lookups.get(id);
+    if (running !== undefined) return running;
+    const giveBack = valid.has(id) ? takeKnownShare() : shares.take(sender.clientAddress);
+    // From before the look-up: a revocation after its snapshot counts from that time on.
+    const startedAtMs = nowMs();
+    const changesBefore = changes;
+    const lookup = find(key)
+      .then((credential) => {
+        unknown.delete(id);
+        if (credential === null) valid.delete(id);
+        // A key forgotten meanwhile may be this one, read before it was revoked.
+        if (changes !== changesBefore) return credential;
+        valid.delete(id);
+        const expiresAtMs = startedAtMs + KEY_TTL_MS;
+        remember(id, { expiresAtMs, refreshAtMs: startedAtMs + REFRESH_AFTER_MS, credential });
+        return credential;
+      })
+      .catch((cause: unknown) => {
+        throw new SluiceError('store_unavailable', 'The key could not be checked.', { cause });
+      })
+      .finally(() => {
+        lookups.delete(id);
+        giveBack();
+      });
+    lookups.set(id, lookup);
+    return lookup;
+  };
+
+  /**
+   * Looks up a key that is still served from memory; an error surfaces in the request that waits
+   * for it.
+   */
+  const refresh = (id: string, key: Buffer, entry: Entry, sender: Sender): void => {
+    entry.refreshAtMs = nowMs() + REFRESH_PAUSE_MS;
+    if (knownLookups < KNOWN_LOOKUPS_MAX) lookUp(id, key, sender).catch(() => {});
+  };
+
+  const finish = (credential: Credential | null, kind: KeyKind | 'any'): Credential => {
+    const admitted = admit(credential, kind);
+    noteUse(admitted.keyId);
+    return admitted;
+  };
+
+  return {
+    authenticate: (sender, kind) => {
+      const key = digest(bearerOf(sender.authorization));
+      const id = key.toString('latin1');
+      const entry = valid.get(id) ?? unknown.get(id);
+      const now = nowMs();
+      if (entry !== undefined && entry.expiresAtMs > now) {
+        const isDue = entry.refreshAtMs <= now && entry.credential !== null;
+        if (isDue) refresh(id, key, entry, sender);
+        return finish(entry.credential, kind);
+      }
+      return lookUp(id, key, sender).then((credential) => finish(credential, kind));
+    },
+    forget: (keyId) => {
+      changes += 1;
+      for (const [id, { credential }] of valid) {
+        if (credential?.keyId === keyId) valid.delete(id);
+      }
+    },
+  };
+}

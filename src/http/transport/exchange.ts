@@ -1,0 +1,413 @@
+/**
+ * One request and its answer, safe to hold across awaits. Apart from `request-head.ts`, which reads
+ * for it, and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that
+ * touches a uWebSockets.js response.
+ *
+ * uWebSockets.js takes the request object back when the handler returns, ends the process when a
+ * handler goes asynchronous without an abort listener, and throws when an aborted response is
+ * written to. So everything needed is copied at once, and every write goes through `answer`, once.
+ *
+ *   open ──answer──► answered ──all of it sent──► over
+ *     │                 └──client left or too slow──► over: the client sees an aborted transfer
+ *     ├──stream──► the same, while the body is made
+ *     └──client left──► over (answers are dropped)
+ */
+
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { STATUS_CODES } from 'node:http';
+
+import { SluiceError } from '../../errors.ts';
+import { BodyBytes, BodyMemory } from './body-memory.ts';
+import { type BrowserHead, clientAddress, peerAddressOf } from './browser-head.ts';
+import { readHead } from './request-head.ts';
+import { ResponseStream } from './response-stream.ts';
+import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answers.ts';
+
+/**
+ * A body that is refused is read and dropped, this much of it, so that the client sees the refusal.
+ * Exporters write a whole batch before they read: less would turn the 413 of a batch of some
+ * megabytes into a broken connection, which they take for a fault that passes, and send it again.
+ */
+const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+/** … and no longer than this, however slowly it comes. */
+const DRAIN_MS_MAX = 5000;
+/**
+ * Up to this size, an answer that closes its connection is sent at once without waiting for the
+ * client.
+ */
+const LAST_ANSWER_BYTES_MAX = 16 * 1024;
+/** Requests whose answer is a stream need no body; one that is small is read and dropped. */
+const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
+
+/** uWebSockets.js writes header values as they are: a line break in one would begin another. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
+
+export type HeaderList = readonly (readonly [name: string, value: string])[];
+
+const CLOSE: HeaderList = [['connection', 'close']];
+const NONE: HeaderList = [];
+
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly headers?: HeaderList;
+  readonly body: string | Buffer;
+  /** the body is in memory anyway, like a cached file, and never changes */
+  readonly isShared?: boolean;
+}
+
+/** What applies to all answers of a listener. */
+export interface ExchangeSettings {
+  /** true while the server stops: answers then close the connection */
+  readonly isDraining: () => boolean;
+  /** sent with every answer */
+  readonly headers: HeaderList;
+  readonly unsent: UnsentAnswers;
+  /** number of our proxies in front of this server */
+  readonly trustedHops: number;
+}
+
+/** 200, with a body that is made while it is sent. */
+export interface StreamedAnswer {
+  readonly contentType: string;
+  readonly headers?: HeaderList;
+  /** not begun when there is nobody to read it; otherwise run to its end, or told to return */
+  readonly chunks: AsyncIterable<Buffer>;
+}
+
+export interface BodyLimits {
+  readonly bytesMax: number;
+  /** from the first byte to the last */
+  readonly deadlineMs: number;
+  /** asked for every chunk; false when there is no room left for it */
+  readonly reserve: (bytes: number) => boolean;
+}
+
+/** Told how many bytes have been added to the body; null when the client is gone. */
+type BodyListener = (added: number | null, isLast: boolean) => void;
+
+/** Of this thread. */
+const memory = new BodyMemory();
+
+export class Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly host: string;
+  readonly authorization: string;
+  readonly contentType: string;
+  readonly contentEncoding: string;
+  /** null when the client declared none (chunked) */
+  readonly contentLength: number | null;
+  /** null but for the dashboard's paths */
+  readonly browser: BrowserHead | null;
+  /** why the head is refused as ambiguous; null if it is not */
+  readonly fault: string | null;
+
+  readonly #forwardedFor: string;
+  readonly #response: HttpResponse;
+  readonly #settings: ExchangeSettings;
+  #onClosed: () => void;
+  #open = true;
+  /** the answer has been given */
+  #answered = false;
+  /** nothing more of the body will come */
+  #complete: boolean;
+  #received = 0;
+  /** what has come of the body and is not refused */
+  readonly #body = new BodyBytes(memory);
+  /** reading is held up; a connection that stays so never sees its next request */
+  #paused = false;
+  #onBody: BodyListener | null = null;
+  /** an answer that waits for the rest of the body to be dropped */
+  #refusal: Answer | null = null;
+  /** received bytes past which it waits no longer */
+  #drainEnd = 0;
+  #drainTimer: NodeJS.Timeout | undefined;
+  /** the answer being sent; stopped when the connection closes */
+  #sending: WaitingAnswer | null = null;
+
+  /** @param onClosed called exactly once, when the exchange is over for any reason */
+  constructor(
+    response: HttpResponse,
+    request: HttpRequest,
+    settings: ExchangeSettings,
+    onClosed: () => void,
+  ) {
+    this.#response = response;
+    this.#settings = settings;
+    this.#onClosed = onClosed;
+    const head = readHead(request, response);
+    this.method = head.method;
+    this.path = head.path;
+    this.query = head.query;
+    this.host = head.host;
+    this.authorization = head.authorization;
+    this.contentType = head.contentType;
+    this.contentEncoding = head.contentEncoding;
+    this.contentLength = head.contentLength;
+    this.browser = head.browser;
+    this.fault = head.fault;
+    this.#forwardedFor = head.forwardedFor;
+    this.#complete = !head.hasBody;
+    response.onAborted(() => this.#abort());
+    if (head.hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
+  }
+
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  /** The client's address, read on first use; `unknown` once the exchange is over. */
+  get clientAddress(): string {
+    const peerAddress = this.#open ? peerAddressOf(this.#response) : '';
+    return clientAddress(
+      { forwardedFor: this.#forwardedFor, peerAddress },
+      this.#settings.trustedHops,
+    );
+  }
+
+  #close(): void {
+    this.#open = false;
+    clearTimeout(this.#drainTimer);
+    const onClosed = this.#onClosed;
+    this.#onClosed = () => {};
+    onClosed();
+  }
+
+  #abort(): void {
+    if (!this.#open) return;
+    this.#close();
+    this.#onBody?.(null, true);
+    this.#sending?.stop();
+  }
+
+  #receive(chunk: ArrayBuffer, isLast: boolean): void {
+    if (!this.#open) return;
+    this.#received += chunk.byteLength;
+    this.#complete = isLast;
+    if (this.#answered) return;
+    if (this.#refusal !== null) {
+      if (isLast || this.#received > this.#drainEnd) this.#refuse(this.#refusal);
+      return;
+    }
+    // Copied at once: uWebSockets.js takes the chunk's memory back when this returns.
+    this.#body.add(new Uint8Array(chunk), this.contentLength);
+    if (this.#onBody !== null) this.#onBody(chunk.byteLength, isLast);
+    else if (!isLast && !this.#paused) {
+      // Nobody has asked for the body yet: no more of it than came with the head.
+      this.#paused = true;
+      this.#response.pause();
+    }
+  }
+
+  #resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#response.resume();
+  }
+
+  /**
+   * Reads the body. Its memory is used again after `releaseBody`; whoever never calls that leaves it to
+   * be collected.
+   *
+   * @returns null when the client went away
+   * @throws {SluiceError} `body_too_large`, `body_timeout` or `overloaded`
+   */
+  readBody(limits: BodyLimits): Promise<Buffer | null> {
+    return new Promise((resolve, reject) => {
+      const finish = (settle: () => void): void => {
+        clearTimeout(timer);
+        this.#onBody = null;
+        settle();
+      };
+      const refuse = (error: SluiceError): void => {
+        this.releaseBody();
+        finish(() => reject(error));
+      };
+      const timer = setTimeout(() => {
+        refuse(new SluiceError('body_timeout', 'The body did not arrive in time.'));
+      }, limits.deadlineMs);
+      this.#deliver((added, isLast) => {
+        if (added === null) {
+          this.releaseBody();
+          return finish(() => resolve(null));
+        }
+        if (this.#body.length > limits.bytesMax) return refuse(bodyTooLarge(limits.bytesMax));
+        if (!limits.reserve(added)) return refuse(noRoom());
+        if (isLast) finish(() => resolve(this.#body.bytes));
+      });
+    });
+  }
+
+  /** Gives the body's memory to other requests: nothing may read what `readBody` returned any more. */
+  releaseBody(): void {
+    this.#body.release();
+  }
+
+  #deliver(listener: BodyListener): void {
+    if (!this.#open) {
+      listener(null, true);
+      return;
+    }
+    const { length } = this.#body;
+    if (this.#complete) {
+      // Chunks of one segment arrive in one go: the last one came while reading was held up.
+      this.#resume();
+      listener(length, true);
+      return;
+    }
+    this.#onBody = listener;
+    if (length > 0) listener(length, false);
+    this.#resume();
+  }
+
+  /**
+   * Answers. Call once; a second call, or one after the client left, does nothing. The exchange is
+   * over when the client has received all of it, as far as can be observed.
+   *
+   * When a body is still on its way, the connection must live until it has come: closing a socket
+   * with unread data makes the client's kernel throw the answer away (uWebSockets #1174). One of
+   * declared length is answered at once, and uWebSockets.js drops the rest, closing the connection
+   * after 10 s without progress. Of one without, and where the answer must close the connection,
+   * the rest is first read and dropped here, up to a limit.
+   */
+  answer(answer: Answer): void {
+    if (!this.#open || this.#answered || this.#refusal !== null) return;
+    if (this.fault !== null) {
+      this.#sendLast(answer, Buffer.byteLength(answer.body));
+      return;
+    }
+    if (this.#complete) {
+      this.#resume();
+      this.#send(answer);
+      return;
+    }
+    this.#refusal = answer;
+    this.#onBody = null;
+    this.releaseBody();
+    if (this.contentLength !== null && !this.#settings.isDraining()) {
+      if (this.contentLength - this.#received > DRAIN_BYTES_MAX) {
+        this.#sendLast(answer, Buffer.byteLength(answer.body));
+      } else {
+        this.#resume();
+        this.#send(answer);
+      }
+      return;
+    }
+    this.#drainEnd = this.#received + DRAIN_BYTES_MAX;
+    this.#drainTimer = setTimeout(() => this.#refuse(answer), DRAIN_MS_MAX);
+    this.#resume();
+  }
+
+  #refuse(answer: Answer): void {
+    if (!this.#open) return;
+    if (this.#complete) this.#send(answer);
+    else this.#sendLast(answer, Buffer.byteLength(answer.body));
+  }
+
+  /**
+   * Answers 200 with a body that is made while it is sent. Call instead of `answer`; after a throw,
+   * `answer` does the right thing: nothing when some of the body has been sent.
+   *
+   * @returns when all of it is made and handed over, or the client has left
+   * @throws what `chunks` throws, after the connection was cut if need be
+   * @throws {Error} when the body was cut off because it or its reader took too long
+   * @throws {SluiceError} `body_too_large` or `body_timeout` for a request with a body
+   */
+  async stream({ contentType, headers = [], chunks }: StreamedAnswer): Promise<void> {
+    await this.readBody(NO_BODY);
+    if (!this.#open) return;
+    if (this.method === 'HEAD') {
+      const chunked = [...headers, ['transfer-encoding', 'chunked']] as const;
+      this.#sendLast({ status: 200, contentType, headers: chunked, body: '' }, null);
+      return;
+    }
+    const { isDraining } = this.#settings;
+    const writeHead = (): void => {
+      this.#writeHead({ status: 200, contentType, headers }, isDraining() ? CLOSE : []);
+    };
+    const stream = new ResponseStream(this.#response, { writeHead, isStopping: isDraining });
+    this.#sending = stream;
+    if (!(await stream.send(chunks))) return;
+    if (!stream.hasBegun) {
+      this.#send({ status: 200, contentType, headers, body: stream.rest });
+      return;
+    }
+    this.#close();
+    stream.end();
+  }
+
+  #writeHead(
+    { status, contentType, headers = NONE }: Pick<Answer, 'status' | 'contentType' | 'headers'>,
+    more: HeaderList,
+  ): void {
+    const response = this.#response;
+    response.writeStatus(status === 200 ? '200 OK' : `${status} ${STATUS_CODES[status] ?? ''}`);
+    response.writeHeader('content-type', contentType);
+    for (const [name, value] of this.#settings.headers) response.writeHeader(name, value);
+    this.#writeHeaders(headers);
+    this.#writeHeaders(more);
+  }
+
+  #writeHeaders(headers: HeaderList): void {
+    for (const [name, value] of headers) {
+      this.#response.writeHeader(name, value.replaceAll(CONTROLS, ''));
+    }
+  }
+
+  #send(answer: Answer): void {
+    const { body } = answer;
+    const isDraining = this.#settings.isDraining();
+    if (this.method === 'HEAD' || body.length === 0 || (isDraining && isShort(body))) {
+      this.#sendLast(answer, Buffer.byteLength(body));
+      return;
+    }
+    this.#answered = true;
+    const response = this.#response;
+    let isSent = false;
+    response.cork(() => {
+      this.#writeHead(answer, isDraining ? CLOSE : NONE);
+      // A size of 0 stands for the length of the body.
+      isSent = response.tryEnd(body, 0)[1];
+    });
+    if (isSent) this.#close();
+    else this.#sending = this.#settings.unsent.wait(response, answer, () => this.#close());
+  }
+
+  /**
+   * Answers and closes the connection, in a later turn: see `sendLast`.
+   *
+   * @param length of the body that the answer to a GET has; null when it is not known
+   */
+  #sendLast(answer: Answer, length: number | null): void {
+    this.#answered = true;
+    const body = this.method === 'HEAD' ? '' : answer.body;
+    setImmediate(() => {
+      if (!this.#open) return;
+      const more = body.length === 0 ? withoutBody(length) : [];
+      // Closing calls the abort listener, which ends the exchange.
+      sendLast(this.#response, () => this.#writeHead(answer, more), body);
+    });
+  }
+}
+
+/** The content-length that uWebSockets.js writes by itself if there is a body. */
+function withoutBody(length: number | null): HeaderList {
+  const date = ['date', new Date().toUTCString()] as const;
+  return length === null ? [date] : [['content-length', String(length)], date];
+}
+
+/** Whether an answer may be sent by `sendLast`: at once, without waiting for the client. */
+function isShort(body: string | Buffer): boolean {
+  return body.length > 1 && Buffer.byteLength(body) <= LAST_ANSWER_BYTES_MAX;
+}
+
+export function bodyTooLarge(bytesMax: number): SluiceError {
+  return new SluiceError('body_too_large', `The body is larger than ${bytesMax} bytes.`);
+}
+
+export function noRoom(): SluiceError {
+  return new SluiceError('overloaded', 'More request bodies are in memory than the server holds.');
+}

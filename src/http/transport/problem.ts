@@ -1,0 +1,67 @@
+/** Answers outside ingest: JSON, and errors as `application/problem+json` (RFC 9457). */
+import { ERRORS, SluiceError } from '../../errors.ts';
+import type { JsonObject } from '../../model.ts';
+import type { BodyOf } from '../api/openapi/component.ts';
+import type { problemBody, queryProblem } from '../api/openapi/error-schema.ts';
+import type { Answer, HeaderList } from './exchange.ts';
+
+export const JSON_TYPE = 'application/json';
+export const PROBLEM_TYPE = 'application/problem+json';
+
+/** One thing that is wrong with a query. */
+export type QueryFault = BodyOf<typeof queryProblem>['errors'][number];
+
+/** 200 with a JSON body. */
+export function json(body: unknown, status = 200): Answer {
+  return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
+}
+
+/** RFC 9110 asks for a scheme; a session has none, and this one makes no browser ask anything. */
+function challengeOf({ code }: SluiceError): string {
+  return code === 'not_signed_in' || code === 'sign_in_failed' ? 'Session' : 'Bearer';
+}
+
+/** The headers an error of the table carries, whatever its body's form. */
+export function errorHeaders(error: SluiceError): HeaderList {
+  const headers: [string, string][] = [];
+  if (ERRORS[error.code].status === 401) headers.push(['www-authenticate', challengeOf(error)]);
+  if (error.retryAfterSeconds !== null) {
+    headers.push(['retry-after', String(error.retryAfterSeconds)]);
+  }
+  return headers;
+}
+
+/**
+ * An error as problem+json.
+ *
+ * @param members named members beside RFC 9457's own
+ */
+export function problem(
+  error: SluiceError,
+  members: JsonObject = {},
+  headers: HeaderList = [],
+): Answer {
+  const { status, title } = ERRORS[error.code];
+  const body: BodyOf<typeof problemBody> = {
+    type: `/docs/errors#${error.code}`,
+    title,
+    status,
+    detail: error.message,
+  };
+  const hasReason = status === 401 || status === 403 || error.code === 'other_workspace';
+  const reason = hasReason ? { reason: error.code } : {};
+  return {
+    status,
+    contentType: PROBLEM_TYPE,
+    headers: [...errorHeaders(error), ...headers],
+    body: JSON.stringify({ ...body, ...reason, ...members }),
+  };
+}
+
+/** What was thrown, as a line of the error table; the unforeseen is retryable (see errors.ts). */
+export function toSluiceError(thrown: unknown): SluiceError {
+  if (thrown instanceof SluiceError) return thrown;
+  return new SluiceError('store_unavailable', 'The server could not answer this request now.', {
+    cause: thrown,
+  });
+}

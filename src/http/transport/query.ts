@@ -1,0 +1,96 @@
+/**
+ * Query strings and path parameters, checked with zod; faults become one 400 that lists them all.
+ */
+import { z } from 'zod';
+
+import { SluiceError } from '../../errors.ts';
+import type { PageCursor } from '../../model.ts';
+import type { Answer } from './exchange.ts';
+import { problem, type QueryFault } from './problem.ts';
+
+/** A query that does not fit its schema, with every fault. */
+export class BadQuery extends SluiceError {
+  readonly faults: readonly QueryFault[];
+  constructor(faults: readonly QueryFault[]) {
+    super('bad_query', 'One or more query parameters are not usable.');
+    this.faults = faults;
+  }
+}
+
+export function badQueryAnswer(error: BadQuery): Answer {
+  return problem(error, {
+    errors: error.faults.map(({ path, message }) => ({ path, message })),
+  });
+}
+
+/** The C0 controls and DEL: never valid in a parameter, and PostgreSQL's text type rejects NUL. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROL = /[\x00-\x1f\x7f]/;
+/** The same, percent-encoded. */
+const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
+
+/**
+ * Refuses control characters in the query and path parameters of a request.
+ *
+ * @param parameters decoded path parameters
+ * @throws {BadQuery} naming every parameter that contains one
+ */
+export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {
+  const given = Object.entries(parameters);
+  // The query is decoded only if it contains an encoded control character.
+  if (ENCODED_CONTROL.test(query)) given.push(...new URLSearchParams(query));
+  const faults = given
+    .filter(([name, value]) => CONTROL.test(value) || CONTROL.test(name))
+    .map(([path]) => ({ path, message: 'must not hold control characters' }));
+  if (faults.length > 0) throw new BadQuery(faults);
+}
+
+/**
+ * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a
+ * repeated parameter the last value counts.
+ *
+ * @throws {BadQuery}
+ */
+export function parseQuery<Shape extends z.ZodType>(schema: Shape, query: string): z.infer<Shape> {
+  const values: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(query)) if (value !== '') values[name] = value;
+  const result = schema.safeParse(values);
+  if (result.success) return result.data;
+  throw new BadQuery(
+    result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
+  );
+}
+
+/** A whole number within a range, with a default. */
+export function wholeNumber(min: number, max: number, fallback: number) {
+  return z.coerce.number().int().min(min).max(max).default(fallback);
+}
+
+/** A moment: an ISO 8601 date, or date and time with an offset. */
+export const moment = z
+  .union([z.iso.datetime({ offset: true }), z.iso.date()], {
+    error: 'must be an ISO 8601 date, or date and time with offset',
+  })
+  .transform((text) => new Date(text));
+
+/** The id of a run or finding. */
+export const HEX_16 = /^[0-9a-f]{32}$/;
+/**
+ * Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits.
+ */
+const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
+
+/** A `next_cursor` as it comes back. */
+export const pageCursor = z.string().transform((text, context): PageCursor => {
+  const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'));
+  if (match?.[1] !== undefined && match[2] !== undefined) {
+    return { atMicros: match[1], id: match[2] };
+  }
+  context.addIssue({ code: 'custom', message: 'must be a next_cursor of this list' });
+  return z.NEVER;
+});
+
+/** What `next_cursor` says: null at the end of the list. */
+export function toCursor(next: PageCursor | null): string | null {
+  return next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url');
+}

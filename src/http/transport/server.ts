@@ -1,0 +1,217 @@
+/**
+ * The listeners: which port and host serves which routes, and how they stop.
+ *
+ *   base    everything but the bare OTLP paths (or those too)
+ *   observe the bare OTLP paths and the probes
+ *   admin   metrics and the probes, on loopback
+ */
+import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
+
+import { OperatorError, SluiceError } from '../../errors.ts';
+import type { Events } from '../../observe/events.ts';
+import { Exchange } from './exchange.ts';
+import { problem, toSluiceError } from './problem.ts';
+import { createRouter, type Match, type Route } from './router.ts';
+import { UnsentAnswers } from './unsent-answers.ts';
+
+/** How long stopping waits for requests under way. */
+const DRAIN_MS_MAX = 20_000;
+
+export interface ListenAddress {
+  /** the setting that names the port, for messages */
+  readonly setting: string;
+  readonly host: string;
+  /** 0 takes any free one */
+  readonly port: number;
+}
+
+export interface ListenerSettings extends ListenAddress {
+  /** several threads of this process listen on the port; `reservePorts` has tried it before */
+  readonly isShared?: boolean;
+  /** routes by Host header; the entry under '' serves every other host */
+  readonly sites: ReadonlyMap<string, readonly Route[]>;
+  /** whether clients use https, through a proxy that terminates TLS; false by default */
+  readonly isBehindTls?: boolean;
+  /** number of our proxies in front of this server; 0 by default */
+  readonly trustedHops?: number;
+  /** by default, the one that all listeners of the thread share */
+  readonly unsent?: UnsentAnswers;
+}
+
+/** One per thread. */
+const threadUnsent = new UnsentAnswers();
+
+export interface Listener {
+  readonly port: number;
+  /** Takes no new connections; answers from now on close theirs. May be called again. */
+  readonly drain: () => void;
+  /** Resolves when no request is under way, or after a while; then closes every connection. */
+  readonly close: () => Promise<void>;
+  /** Closes every connection now, whatever is under way. */
+  readonly cut: () => void;
+}
+
+/** Browsers must not guess another type than Content-Type. */
+const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
+/**
+ * RFC 6797: a browser that has used https once uses nothing else for a year. Without
+ * `includeSubDomains`, because subdomains may belong to other servers.
+ */
+const HTTPS_ONLY = ['strict-transport-security', 'max-age=31536000'] as const;
+
+type Resolve = (host: string, method: string, path: string) => Match;
+
+function createSites(sites: ListenerSettings['sites']): Resolve {
+  const routers = new Map([...sites].map(([host, routes]) => [host, createRouter(routes)]));
+  return (host, method, path) => {
+    const router = routers.get(host.toLowerCase()) ?? routers.get('');
+    return router === undefined ? { kind: 'unknown' } : router(method, path);
+  };
+}
+
+function dispatch(exchange: Exchange, resolve: Resolve, events: Pick<Events, 'requestFailed'>) {
+  const match = resolve(exchange.host, exchange.method, exchange.path);
+  if (exchange.fault !== null) {
+    const error = new SluiceError('bad_request', exchange.fault);
+    const refusal = match.kind === 'unknown' ? null : match.refusal;
+    exchange.answer(refusal?.(error, []) ?? problem(error));
+    return;
+  }
+  if (match.kind === 'unknown') {
+    exchange.answer(problem(new SluiceError('not_found', 'Nothing is served at this path.')));
+    return;
+  }
+  if (match.kind === 'wrong_method') {
+    const error = new SluiceError('method_not_allowed', `This path takes ${match.allow}.`);
+    const headers = [['allow', match.allow]] as const;
+    exchange.answer(match.refusal?.(error, headers) ?? problem(error, {}, headers));
+    return;
+  }
+  const fail = (thrown: unknown): void => {
+    events.requestFailed('dispatch', thrown);
+    exchange.answer(problem(toSluiceError(thrown)));
+  };
+  try {
+    match.handler(exchange, match.parameters)?.catch(fail);
+  } catch (thrown) {
+    fail(thrown);
+  }
+}
+
+/** `listen` as the binary has it; the package's types lack the form with host and options. */
+type ListenWithOptions = (
+  host: string,
+  port: number,
+  options: number,
+  callback: (socket: us_listen_socket | false) => void,
+) => TemplatedApp;
+
+/**
+ * uSockets' options; in the types they are an enum that does not exist at run time. By default a
+ * port is shared with whoever else shares it: of one user's sockets, and on Linux evenly.
+ */
+const SHARED_PORT = 0;
+const EXCLUSIVE_PORT = 1;
+
+function listen(
+  app: TemplatedApp,
+  { host, port, setting }: ListenAddress,
+  options: typeof SHARED_PORT | typeof EXCLUSIVE_PORT,
+) {
+  return new Promise<us_listen_socket>((resolve, reject) => {
+    const listenWithOptions = app.listen.bind(app) as unknown as ListenWithOptions;
+    listenWithOptions(host, port, options, (socket) => {
+      if (socket) resolve(socket);
+      else {
+        reject(
+          new OperatorError(
+            `Port ${port} on ${host} is taken or not allowed: set ${setting} to a free port.`,
+          ),
+        );
+      }
+    });
+  });
+}
+
+/**
+ * Finds out that nobody has these ports, so that the threads of this process may share them a moment
+ * later: a port that is shared could be shared with another server in silence, which would take half
+ * the requests. What connects in between is reset.
+ *
+ * @returns the ports, in the same order: where any free one was asked for, the one that was given
+ * @throws {OperatorError} when one is taken, naming the setting to change
+ */
+export async function reservePorts(addresses: readonly ListenAddress[]): Promise<number[]> {
+  const apps: TemplatedApp[] = [];
+  try {
+    const ports: number[] = [];
+    for (const address of addresses) {
+      const app = uWS.App();
+      apps.push(app);
+      ports.push(uWS.us_socket_local_port(await listen(app, address, EXCLUSIVE_PORT)));
+    }
+    return ports;
+  } finally {
+    for (const app of apps) app.close();
+  }
+}
+
+/**
+ * Opens one listener. The port is this listener's alone unless `isShared`: by default a second
+ * process would share it in silence and take half the requests.
+ *
+ * @throws {OperatorError} when the port is taken, naming the setting to change
+ */
+export async function openListener(
+  settings: ListenerSettings,
+  events: Pick<Events, 'requestFailed'>,
+): Promise<Listener> {
+  const app = uWS.App();
+  const resolve = createSites(settings.sites);
+  let draining = false;
+  let isClosed = false;
+  let open = 0;
+  let onIdle: (() => void) | null = null;
+  const onClosed = (): void => {
+    open -= 1;
+    if (open === 0) onIdle?.();
+  };
+  const cut = (): void => {
+    if (isClosed) return;
+    isClosed = true;
+    app.close();
+  };
+  const { isBehindTls = false, unsent = threadUnsent, trustedHops = 0 } = settings;
+  const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
+  const shared = { isDraining: () => draining, headers, unsent, trustedHops };
+  app.any('/*', (response, request) => {
+    open += 1;
+    dispatch(new Exchange(response, request, shared, onClosed), resolve, events);
+  });
+  const options = settings.isShared === true ? SHARED_PORT : EXCLUSIVE_PORT;
+  const socket = await listen(app, settings, options).catch((error: unknown) => {
+    app.close();
+    throw error;
+  });
+  return {
+    port: uWS.us_socket_local_port(socket),
+    drain: () => {
+      if (draining) return;
+      draining = true;
+      uWS.us_listen_socket_close(socket);
+    },
+    close: async () => {
+      if (open > 0) {
+        await new Promise<void>((done) => {
+          const timer = setTimeout(done, DRAIN_MS_MAX);
+          onIdle = () => {
+            clearTimeout(timer);
+            done();
+          };
+        });
+      }
+      cut();
+    },
+    cut,
+  };
+}

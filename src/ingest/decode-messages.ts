@@ -1,0 +1,50 @@
+/**
+ * The messages between the thread that takes requests and the thread that decodes large bodies.
+ * Each message is the reply to the one before:
+ *
+ *   decode ─► refused │ undecodable
+ *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► list)… more ─► end
+ *
+ * Everything that grows with the number of records is sent in parts, because deserializing a
+ * message blocks the event loop: half a million runs in one message took a second.
+ */
+import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
+import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-runs.ts';
+import type { TelemetryTable } from '../db/telemetry/table-layouts.ts';
+import type { ErrorCode } from '../errors.ts';
+import type { Rejection, Signal } from '../model.ts';
+
+/** Most items in one message. */
+export const PART_ITEMS_MAX = 500;
+
+/** What is stored in addition to the rows, or the next part of it. */
+export type StoredLists = Pick<EncodedRequest, 'resources' | 'metrics' | 'runs' | 'sessionMarks'>;
+
+export type ToDecodeThread =
+  | {
+      readonly kind: 'decode';
+      readonly signal: Signal;
+      readonly body: Uint8Array;
+      readonly workspaceId: number;
+      readonly arrivedAtMs: number;
+    }
+  | { readonly kind: 'marks'; readonly marks: readonly SessionMark[] }
+  | { readonly kind: 'runs'; readonly runs: readonly (LogRun | null)[] }
+  | { readonly kind: 'more' };
+
+export type FromDecodeThread =
+  | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
+  | { readonly kind: 'undecodable'; readonly message: string; readonly path: string }
+  /** records that name a session: first the marks they make, then the runs they belong to */
+  | { readonly kind: 'marks'; readonly records: readonly SessionRecord[] }
+  | { readonly kind: 'runs'; readonly records: readonly SessionRecord[] }
+  | {
+      readonly kind: 'rows';
+      readonly rejections: readonly Rejection[];
+      readonly replacedCharacters: number;
+      readonly chunks: ReadonlyMap<TelemetryTable, Uint8Array>;
+      readonly rows: number;
+      readonly bytes: number;
+    }
+  | { readonly kind: 'list'; readonly lists: StoredLists }
+  | { readonly kind: 'end' };

@@ -1,0 +1,165 @@
+/**
+ * What runs inside a thread that takes requests beside others: the same as on the main thread
+ * (`acceptor.ts`), with a line to it for what it alone has.
+ *
+ *   open ──► listen ──► serving ──drain──► stop ──► the thread ends
+ *
+ * A thread with sockets open must never just end: uWebSockets.js leaves its handles behind, and Node
+ * (20.20) aborts the process over that. So an exception that nobody caught is told, and the main
+ * thread stops the server in order; and `cut` closes the sockets when the process ends at once.
+ */
+import { parentPort } from 'node:worker_threads';
+
+import { DatabaseClock } from '../../db/database-clock.ts';
+import {
+  type CountStore,
+  createExactCounts,
+  createMinuteCounts,
+  type MinuteCounts,
+} from '../../http/limits/minute-counts.ts';
+import { createObserver, type Events, type Observer } from '../../observe/events.ts';
+import { openForRequests } from '../connection-shares.ts';
+import { StopOrder } from '../stop-order.ts';
+import { CLOCK_READ_EVERY_MS, repeat } from '../upkeep.ts';
+import { type Acceptor, createAcceptor } from './acceptor.ts';
+import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
+import { type OpenListeners, openListeners } from './listeners.ts';
+import { SharedByteCount } from './shared-byte-count.ts';
+import { type Handlers, ThreadLine, toFault } from './thread-line.ts';
+
+/** The main thread answers in a fraction of a millisecond; past this a request is counted here. */
+const COUNT_LIMIT_MS = 1000;
+/** A probe is given up by whoever asks for it before that. */
+const PROBE_LIMIT_MS = 10_000;
+
+type MainLine = ThreadLine<MainCalls, AcceptorCalls>;
+
+/** The counts in the main thread's memory. */
+function countsOf(line: MainLine): CountStore {
+  return {
+    add: async (name) => {
+      const askedAtMs = performance.now();
+      try {
+        const { count, msLeft } = await line.ask('count', name, COUNT_LIMIT_MS);
+        return {
+          count,
+          askedAtMs,
+          endsAtMs: performance.now() + msLeft,
+          openUntilMs: askedAtMs + msLeft,
+        };
+      } catch {
+        return null;
+      }
+    },
+  };
+}
+
+function minuteCountsOf(redisUrl: string | null, line: MainLine, events: Events): MinuteCounts {
+  if (redisUrl !== null) return createMinuteCounts(redisUrl, events);
+  return { ...createExactCounts(countsOf(line), events), ping: null, close: async () => {} };
+}
+
+class AcceptorThread {
+  readonly #settings: AcceptorThreadSettings;
+  readonly #observer: Observer;
+  readonly #acceptor: Acceptor;
+  readonly #clock: DatabaseClock;
+  readonly #stops = new StopOrder();
+  #listeners: OpenListeners | null = null;
+
+  constructor(line: MainLine, settings: AcceptorThreadSettings) {
+    const { thread, config, urls, catalog, bodies, rows } = settings;
+    this.#settings = settings;
+    const destination = { write: (text: string) => line.tell('log', text) };
+    this.#observer = createObserver(config.logLevel, destination, { thread });
+    const { events } = this.#observer;
+    const databases = openForRequests(urls, events);
+    this.#stops.add('connections', databases.close);
+    const clock = new DatabaseClock(databases.ingest, events);
+    this.#clock = clock;
+    const minuteCounts = minuteCountsOf(config.redisUrl, line, events);
+    this.#stops.add('limit counts', minuteCounts.close);
+    const shared = { bodies: new SharedByteCount(bodies), rows: new SharedByteCount(rows) };
+    const probe = (name: 'corpus' | 'pass') => () => line.ask('probe', name, PROBE_LIMIT_MS);
+    const main = { corpus: probe('corpus'), pass: probe('pass') };
+    this.#acceptor = createAcceptor(
+      { config, databases, clock, catalog, minuteCounts, main, shared, events },
+      this.#stops,
+    );
+  }
+
+  async listen(ports: readonly number[]): Promise<undefined> {
+    await this.#clock.read();
+    const { maintenanceFailed } = this.#observer.events;
+    const readings = repeat(() => this.#clock.read(), CLOCK_READ_EVERY_MS, maintenanceFailed);
+    this.#stops.add('clock', readings.stop);
+    const all = this.#acceptor.listeners.map((settings, index) => ({
+      ...settings,
+      port: ports[index] ?? settings.port,
+      isShared: true,
+    }));
+    this.#listeners = await openListeners(all, this.#observer.events, this.#stops);
+  }
+
+  drain(): undefined {
+    this.#listeners?.drain();
+  }
+
+  async stop(): Promise<boolean> {
+    return await this.#stops.run(this.#observer.events);
+  }
+
+  cut(): undefined {
+    this.#listeners?.cut();
+    const cuts = new Int32Array(this.#settings.cuts);
+    Atomics.add(cuts, 0, 1);
+    Atomics.notify(cuts, 0);
+  }
+
+  forget(keyId: number): undefined {
+    this.#acceptor.forget(keyId);
+  }
+
+  async metrics() {
+    return await this.#observer.metrics.registry.getMetricsAsJSON();
+  }
+
+  async pingRedis(): Promise<undefined> {
+    await this.#acceptor.aids.get('redis')?.();
+  }
+}
+
+/** After the answer is on its way. Nothing is open any more that could make it an abort. */
+function endSoon(): void {
+  setImmediate(() => process.exit(0));
+}
+
+function serveMain(port: NonNullable<typeof parentPort>): void {
+  let thread: AcceptorThread | null = null;
+  const opened = (): AcceptorThread => {
+    if (thread === null) throw new Error('not open yet');
+    return thread;
+  };
+  const handlers: Handlers<AcceptorCalls> = {
+    open: (settings) => {
+      thread = new AcceptorThread(line, settings);
+      return undefined;
+    },
+    listen: (ports) => opened().listen(ports),
+    drain: () => opened().drain(),
+    stop: async () => {
+      const clean = thread === null || (await thread.stop());
+      endSoon();
+      return clean;
+    },
+    cut: () => opened().cut(),
+    forget: (keyId) => opened().forget(keyId),
+    metrics: () => opened().metrics(),
+    pingRedis: () => opened().pingRedis(),
+  };
+  const line: MainLine = new ThreadLine<MainCalls, AcceptorCalls>(port, handlers);
+  process.on('uncaughtException', (error) => line.tell('failed', toFault(error)));
+}
+
+if (parentPort === null) throw new Error('acceptor-thread.ts runs in a worker thread only');
+serveMain(parentPort);

@@ -1,0 +1,238 @@
+/**
+ * Several threads that take requests, seen from the main thread, which then takes none itself: a
+ * large body that is decoded holds up one of them, and neither the counts of the others nor the pass.
+ * Each has its own sockets on the same ports, and Linux spreads connections over them.
+ *
+ *   start ──► open, each ──► ports tried ──► listen, each ──► serving ──► drain ──► stop, each
+ *
+ * A thread that fails is not replaced: the server stops in order, and whoever watches it starts it
+ * again. Its neighbours and its own other requests are answered until then.
+ */
+import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
+
+import { createLocalCounts } from '../../http/limits/minute-counts.ts';
+import { reservePorts } from '../../http/transport/server.ts';
+import type { Events, Observer } from '../../observe/events.ts';
+import { type MetricsText, type MetricValues, sumMetrics } from '../../observe/metrics.ts';
+import { withinLimit } from '../../time-limit.ts';
+import { publicAddresses } from '../sites.ts';
+import type { StopOrder } from '../stop-order.ts';
+import type { MainProbes } from './acceptor.ts';
+import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
+import type { Acceptors, AcceptorsSettings } from './acceptors.ts';
+import { createCountMemory } from './shared-byte-count.ts';
+import { type Handlers, ofFault, ThreadLine } from './thread-line.ts';
+
+/** The built file, even when a test runs this file from source (decision 0014). */
+const ENTRY = fileURLToPath(
+  new URL('../../../dist/main/acceptors/acceptor-thread.js', import.meta.url),
+);
+/** Loading the program's files, on a machine that does much else. */
+const OPEN_LIMIT_MS = 120_000;
+const LISTEN_LIMIT_MS = 10_000;
+/** A thread may be in the middle of a large body. */
+const DRAIN_LIMIT_MS = 10_000;
+/** A thread's own steps of stopping: requests 30 s, and seven of 15 s. */
+const STOP_LIMIT_MS = 135_000;
+const END_LIMIT_MS = 5000;
+/** What asks for metrics gives up after some ten seconds. */
+const METRICS_LIMIT_MS = 3000;
+const REDIS_LIMIT_MS = 3000;
+/** How long the end of the process waits for threads to close their sockets. */
+const CUT_LIMIT_MS = 500;
+
+/** What the threads share, and ask the main thread for. */
+interface Shared {
+  readonly settings: Omit<AcceptorThreadSettings, 'thread'>;
+  readonly handlers: Omit<Handlers<MainCalls>, 'failed'>;
+  /** told of a thread that failed, or ended by itself */
+  readonly onFailure: (thread: number, error: unknown) => void;
+}
+
+/** One thread, from its start to its end. */
+class AcceptorThreadHandle {
+  readonly thread: number;
+  readonly line: ThreadLine<AcceptorCalls, MainCalls>;
+  /** rejects with what kept it from opening */
+  readonly opened: Promise<undefined>;
+  readonly #ended: Promise<void>;
+  hasEnded = false;
+  #mayEnd = false;
+  #metrics: MetricValues = [];
+
+  constructor(thread: number, { settings, handlers, onFailure }: Shared) {
+    this.thread = thread;
+    // The parent's arguments apply to its own thread only.
+    const worker = new Worker(ENTRY, { execArgv: [], name: `acceptor ${thread}` });
+    const fail = (error: unknown): void => onFailure(thread, error);
+    this.line = new ThreadLine<AcceptorCalls, MainCalls>(worker, {
+      ...handlers,
+      failed: (fault) => {
+        fail(ofFault(fault));
+        return undefined;
+      },
+    });
+    worker.on('error', (error) => {
+      this.line.cut(error);
+      fail(error);
+    });
+    this.#ended = new Promise((resolve) => {
+      worker.once('exit', (code) => {
+        this.hasEnded = true;
+        const why = new Error(`thread ${thread} ended with ${code}`);
+        this.line.cut(why);
+        if (!this.#mayEnd) fail(why);
+        resolve();
+      });
+    });
+    this.opened = this.line.ask('open', { ...settings, thread }, OPEN_LIMIT_MS);
+    // Awaited with the others'; until then its failure must not count as unhandled.
+    this.opened.catch(() => {});
+  }
+
+  /** What it counts; what it counted when it was last asked, if it does not say in time. */
+  async metrics(): Promise<{ readonly values: MetricValues; readonly isLate: boolean }> {
+    try {
+      this.#metrics = await this.line.ask('metrics', undefined, METRICS_LIMIT_MS);
+      return { values: this.#metrics, isLate: false };
+    } catch {
+      return { values: this.#metrics, isLate: true };
+    }
+  }
+
+  /** @throws {Error} when a step of its stop failed, which it has told, or the thread did not end */
+  async stop(): Promise<void> {
+    this.#mayEnd = true;
+    const clean = this.hasEnded || (await this.line.ask('stop', undefined, STOP_LIMIT_MS));
+    await withinLimit(this.#ended, END_LIMIT_MS);
+    if (!clean) throw new Error(`thread ${this.thread} did not stop cleanly`);
+  }
+}
+
+function handlersOf(
+  { corpus, pass }: MainProbes,
+  write: (text: string) => void,
+): Shared['handlers'] {
+  const counts = createLocalCounts();
+  return {
+    count: async (name) => {
+      const { count, endsAtMs } = await counts.add(name);
+      return { count, msLeft: endsAtMs - performance.now() };
+    },
+    probe: async (name) => {
+      await (name === 'corpus' ? corpus() : pass());
+      return undefined;
+    },
+    log: (text) => {
+      write(text);
+      return undefined;
+    },
+  };
+}
+
+/** Without this, uWebSockets.js's open sockets turn every end of the process into an abort. */
+function cutAtExit(threads: readonly AcceptorThreadHandle[], memory: SharedArrayBuffer): void {
+  const cuts = new Int32Array(memory);
+  process.once('exit', () => {
+    const alive = threads.filter(({ hasEnded }) => !hasEnded);
+    for (const { line } of alive) line.tell('cut', undefined);
+    const endAtMs = performance.now() + CUT_LIMIT_MS;
+    for (;;) {
+      const done = Atomics.load(cuts, 0);
+      const leftMs = endAtMs - performance.now();
+      if (done >= alive.length || leftMs <= 0) return;
+      Atomics.wait(cuts, 0, done, leftMs);
+    }
+  });
+}
+
+function metricsOf(
+  threads: readonly AcceptorThreadHandle[],
+  { metrics, events }: Observer,
+): MetricsText {
+  const { registry } = metrics;
+  // The threads say it; nothing is counted here.
+  metrics.limitsShared.remove();
+  return {
+    contentType: registry.contentType,
+    text: async () => {
+      const told = await Promise.all(threads.map((thread) => thread.metrics()));
+      const late = threads.filter((_thread, index) => told[index]?.isLate).map((one) => one.thread);
+      if (late.length > 0) events.metricsIncomplete(late);
+      return await sumMetrics([
+        await registry.getMetricsAsJSON(),
+        ...told.map(({ values }) => values),
+      ]);
+    },
+  };
+}
+
+function createShared(
+  { config, open, catalog, main }: AcceptorsSettings,
+  write: (text: string) => void,
+  onFailure: Shared['onFailure'],
+): Shared {
+  const settings = {
+    config,
+    urls: open.urls,
+    catalog,
+    bodies: createCountMemory(),
+    rows: createCountMemory(),
+    cuts: new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT),
+  };
+  return { settings, handlers: handlersOf(main, write), onFailure };
+}
+
+/** Tells of the first failure only: the server stops over it, and more would be its echoes. */
+function failOnce(events: Pick<Events, 'threadFailed'>, stop: () => void): Shared['onFailure'] {
+  let hasFailed = false;
+  return (thread, error) => {
+    if (hasFailed) return;
+    hasFailed = true;
+    events.threadFailed(thread, error);
+    stop();
+  };
+}
+
+/**
+ * Starts `HTTP_THREADS` threads; resolves when they are ready to listen.
+ *
+ * @param onFailure called once, when a thread has failed: stop the server
+ * @throws what a thread could not be opened for
+ */
+export async function acceptInThreads(
+  all: AcceptorsSettings,
+  stops: Pick<StopOrder, 'add'>,
+  onFailure: () => void,
+): Promise<Acceptors> {
+  const { config, observer } = all;
+  const shared = createShared(all, observer.write, failOnce(observer.events, onFailure));
+  const threads = Array.from(
+    { length: config.httpThreads },
+    (_, index) => new AcceptorThreadHandle(index + 1, shared),
+  );
+  cutAtExit(threads, shared.settings.cuts);
+  const each = async (work: (thread: AcceptorThreadHandle) => Promise<unknown>): Promise<void> => {
+    await Promise.all(threads.map(work));
+  };
+  const stopAll = () => each((thread) => thread.stop());
+  stops.add('threads that take requests', stopAll, STOP_LIMIT_MS + END_LIMIT_MS);
+  await each(({ opened }) => opened);
+  const pingRedis = () => each(({ line }) => line.ask('pingRedis', undefined, REDIS_LIMIT_MS));
+  return {
+    forget: (keyId) => {
+      for (const { line } of threads) line.tell('forget', keyId);
+    },
+    aids: new Map(config.redisUrl === null ? [] : [['redis', pingRedis] as const]),
+    metrics: metricsOf(threads, observer),
+    listen: async () => {
+      const ports = await reservePorts(publicAddresses(config));
+      stops.add('new connections', () =>
+        each(({ line }) => line.ask('drain', undefined, DRAIN_LIMIT_MS)),
+      );
+      await each(({ line }) => line.ask('listen', ports, LISTEN_LIMIT_MS));
+      return ports;
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/** The threads that take requests, as the main thread sees them; here, the one that is itself. */
+import type { Config } from '../../config.ts';
+import type { DatabaseClock } from '../../db/database-clock.ts';
+import type { Catalog } from '../../engine/rules/catalog.ts';
+import { createMinuteCounts } from '../../http/limits/minute-counts.ts';
+import type { Observer } from '../../observe/events.ts';
+import type { MetricsText } from '../../observe/metrics.ts';
+import { openForRequests } from '../connection-shares.ts';
+import type { OpenDatabase } from '../open-database.ts';
+import type { ProbeDependencies } from '../sites.ts';
+import type { StopOrder } from '../stop-order.ts';
+import { createAcceptor, type MainProbes } from './acceptor.ts';
+import { openListeners } from './listeners.ts';
+
+/** What every thread that takes requests works with. */
+export interface AcceptorsSettings {
+  readonly config: Config;
+  readonly open: Pick<OpenDatabase, 'urls'>;
+  /** for requests taken on this thread; other threads have their own */
+  readonly clock: DatabaseClock;
+  readonly catalog: Catalog;
+  readonly main: MainProbes;
+  readonly observer: Observer;
+}
+
+export interface Acceptors extends Pick<ProbeDependencies, 'aids'> {
+  /** Has every thread look a key up anew at its next request. */
+  readonly forget: (keyId: number) => void;
+  /** the counts of all threads, this one's among them */
+  readonly metrics: MetricsText;
+  /**
+   * Opens the ports of base and observe.
+   *
+   * @returns the ports, one when they share it
+   * @throws {OperatorError} when one is taken, naming the setting to change
+   */
+  readonly listen: () => Promise<readonly number[]>;
+}
+
+/** Requests are taken on this very thread. */
+export function acceptHere(
+  { config, open, clock, catalog, main, observer }: AcceptorsSettings,
+  stops: Pick<StopOrder, 'add'>,
+): Acceptors {
+  const { events, metrics } = observer;
+  const databases = openForRequests(open.urls, events);
+  stops.add('connections', databases.close);
+  const minuteCounts = createMinuteCounts(config.redisUrl, events);
+  stops.add('limit counts', minuteCounts.close);
+  const acceptor = createAcceptor(
+    { config, databases, clock, catalog, minuteCounts, main, events },
+    stops,
+  );
+  const { registry } = metrics;
+  return {
+    forget: acceptor.forget,
+    aids: acceptor.aids,
+    metrics: { contentType: registry.contentType, text: () => registry.metrics() },
+    listen: async () => (await openListeners(acceptor.listeners, events, stops)).ports,
+  };
+}

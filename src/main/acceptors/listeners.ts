@@ -1,0 +1,42 @@
+/** The listeners of one thread, opened, drained and closed together. */
+import { type Listener, type ListenerSettings, openListener } from '../../http/transport/server.ts';
+import type { Events } from '../../observe/events.ts';
+import type { StopOrder } from '../stop-order.ts';
+
+/** Listeners close what is still open by themselves before that. */
+export const REQUESTS_STOP_LIMIT_MS = 30_000;
+
+export interface OpenListeners {
+  /** in the order they were asked for */
+  readonly ports: readonly number[];
+  /** Takes no new connections; answers from now on close theirs. */
+  readonly drain: () => void;
+  /** Closes every connection now, whatever is under way. */
+  readonly cut: () => void;
+}
+
+/**
+ * Opens listeners, and has the stop drain them, then wait for their requests.
+ *
+ * @throws {OperatorError} when a port is taken
+ */
+export async function openListeners(
+  all: readonly ListenerSettings[],
+  events: Pick<Events, 'requestFailed'>,
+  stops: Pick<StopOrder, 'add'>,
+): Promise<OpenListeners> {
+  const listeners: Listener[] = [];
+  const closeAll = async (): Promise<void> => {
+    await Promise.all(listeners.map((listener) => listener.close()));
+  };
+  stops.add('requests under way', closeAll, REQUESTS_STOP_LIMIT_MS);
+  for (const settings of all) listeners.push(await openListener(settings, events));
+  const drain = (): void => {
+    for (const listener of listeners) listener.drain();
+  };
+  stops.add('new connections', drain);
+  const cut = (): void => {
+    for (const listener of listeners) listener.cut();
+  };
+  return { ports: listeners.map(({ port }) => port), drain, cut };
+}

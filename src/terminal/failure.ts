@@ -1,0 +1,17 @@
+/**
+ * How a command that failed says so: one clear line for mistakes, a stack only for faults of ours.
+ */
+import { CorpusError } from '../engine/corpus/corpus.ts';
+import { OperatorError } from '../errors.ts';
+import { paint } from './paint.ts';
+
+/** Writes why a command failed to standard error. */
+export function reportFailure(error: unknown): void {
+  const isExpected = error instanceof OperatorError || error instanceof CorpusError;
+  const text = isExpected
+    ? error.message
+    : error instanceof Error
+      ? (error.stack ?? error.message)
+      : String(error);
+  process.stderr.write(`${paint.red('sluice:')} ${text}\n`);
+}

@@ -1,0 +1,382 @@
+/** The environment becomes one frozen object, or every problem at once and no secret among them. */
+import { resolve } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { ConfigError, INTEGER_SETTINGS, readConfig } from '../src/config.ts';
+import { OperatorError } from '../src/errors.ts';
+
+type Environment = Readonly<Record<string, string>>;
+
+function problemsOf(env: Environment): readonly string[] {
+  try {
+    readConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+/** Elsewhere connections are not spread over threads. */
+const isLinux = process.platform === 'linux';
+const INTEGER_NAMES = Object.keys(INTEGER_SETTINGS) as (keyof typeof INTEGER_SETTINGS)[];
+
+describe('without any setting', () => {
+  test('everything has its default', () => {
+    expect(readConfig({})).toEqual({
+      port: 8080,
+      observePort: 4318,
+      adminPort: 9464,
+      host: '0.0.0.0',
+      baseUrl: 'http://localhost:8080',
+      observeUrl: 'http://localhost:4318',
+      brand: 'sluice',
+      databaseUrl: null,
+      dataDir: resolve('data'),
+      redisUrl: null,
+      httpThreads: 1,
+      matchThreads: INTEGER_SETTINGS.MATCH_THREADS.fallback,
+      maxBodyBytes: 20 * 1024 * 1024,
+      maxDecodedBodyBytes: 64 * 1024 * 1024,
+      maxInflightBytes: 256 * 1024 * 1024,
+      surfaceCapBytes: 64 * 1024,
+      excerptChars: 160,
+      runCpuBudgetMs: 60_000,
+      passIntervalMs: 10_000,
+      runSettleMs: 60_000,
+      runSettleMaxMs: 300_000,
+      runTimeoutMs: 900_000,
+      runOpenMaxMs: 14_400_000,
+      retentionDays: 30,
+      bareOtlpOnBase: 'gone',
+      oauthProviders: [],
+      oauthClients: [],
+      ownerEmail: 'owner@localhost',
+      trustedProxyHops: 0,
+      logLevel: 'info',
+    });
+  });
+
+  test('an empty value counts as none, and strange names as nobody’s', () => {
+    const empty = Object.fromEntries(
+      [...INTEGER_NAMES, 'HOST', 'BASE_URL', 'BRAND', 'DATABASE_URL', 'LOG_LEVEL'].map((name) => [
+        name,
+        '  ',
+      ]),
+    );
+    expect(readConfig({ ...empty, HOME: '/root', PORTS: '1' })).toEqual(readConfig({}));
+  });
+
+  test('nothing can be changed afterwards', () => {
+    expect(Object.isFrozen(readConfig({}))).toBe(true);
+  });
+});
+
+test('every setting is taken', () => {
+  const config = readConfig({
+    PORT: '1',
+    OBSERVE_PORT: '2',
+    ADMIN_PORT: '3',
+    HOST: '127.0.0.1',
+    BASE_URL: 'https://base.test/',
+    OBSERVE_URL: 'https://observe.test:4318',
+    BRAND: 'acme',
+    DATABASE_URL: 'postgresql://me:pw@db.test:5433/sluice?sslmode=require',
+    DATA_DIR: '/var/lib/acme',
+    REDIS_URL: 'rediss://redis.test',
+    HTTP_THREADS: isLinux ? '8' : '1',
+    MATCH_THREADS: '4',
+    MAX_BODY_BYTES: '1024',
+    MAX_DECODED_BODY_BYTES: '2048',
+    MAX_INFLIGHT_BYTES: '1048576',
+    SURFACE_CAP_BYTES: '2000',
+    EXCERPT_CHARS: '20',
+    RUN_CPU_BUDGET_MS: '500',
+    PASS_INTERVAL_MS: '100',
+    RUN_SETTLE_MS: '0',
+    RUN_SETTLE_MAX_MS: '500',
+    RUN_TIMEOUT_MS: '1000',
+    RUN_OPEN_MAX_MS: '2000',
+    RETENTION_DAYS: '0',
+    BARE_OTLP_ON_BASE: 'serve',
+    OWNER_EMAIL: 'me@base.test',
+    TRUSTED_PROXY_HOPS: '2',
+    LOG_LEVEL: 'silent',
+  });
+  expect(config).toEqual({
+    port: 1,
+    observePort: 2,
+    adminPort: 3,
+    host: '127.0.0.1',
+    baseUrl: 'https://base.test',
+    observeUrl: 'https://observe.test:4318',
+    brand: 'acme',
+    databaseUrl: 'postgresql://me:pw@db.test:5433/sluice?sslmode=require',
+    dataDir: '/var/lib/acme',
+    redisUrl: 'rediss://redis.test',
+    httpThreads: isLinux ? 8 : 1,
+    matchThreads: 4,
+    maxBodyBytes: 1024,
+    maxDecodedBodyBytes: 2048,
+    maxInflightBytes: 1_048_576,
+    surfaceCapBytes: 2000,
+    excerptChars: 20,
+    runCpuBudgetMs: 500,
+    passIntervalMs: 100,
+    runSettleMs: 0,
+    runSettleMaxMs: 500,
+    runTimeoutMs: 1000,
+    runOpenMaxMs: 2000,
+    retentionDays: 0,
+    bareOtlpOnBase: 'serve',
+    oauthProviders: [],
+    oauthClients: [],
+    ownerEmail: 'me@base.test',
+    trustedProxyHops: 2,
+    logLevel: 'silent',
+  });
+});
+
+describe('whole numbers', () => {
+  test.each(INTEGER_NAMES)('%s has a least and a most', (name) => {
+    const { min, max } = INTEGER_SETTINGS[name];
+    const fault = (text: string): string =>
+      `${name} must be a whole number from ${min} to ${max}, not "${text}"`;
+    for (const text of [`${max + 1}`, '-1', '1.5', '1e3', '0x10', 'many', `${min} ${max}`]) {
+      expect(problemsOf({ [name]: text })).toContain(fault(text));
+    }
+    if (min > 0) expect(problemsOf({ [name]: `${min - 1}` })).toContain(fault(`${min - 1}`));
+    for (const value of [min, max]) {
+      expect(problemsOf({ [name]: ` ${value} ` })).not.toContain(fault(`${value}`));
+    }
+  });
+});
+
+test.each(['nobody', 'a@b@c', 'a b@c', 'ann\u00e9@base.test', '\u212aate@base.test'])(
+  'OWNER_EMAIL "%s" is no address that anybody could sign in with',
+  (address) => {
+    expect(problemsOf({ OWNER_EMAIL: address })).toEqual(['OWNER_EMAIL must be an e-mail address']);
+  },
+);
+
+describe('problems', () => {
+  test.each(['darwin', 'win32'])('more than one thread on %s', (platform) => {
+    vi.stubGlobal('process', { ...process, platform });
+    expect(problemsOf({ HTTP_THREADS: '1' })).toEqual([]);
+    expect(problemsOf({ HTTP_THREADS: '2' })).toEqual([
+      'HTTP_THREADS above 1 needs Linux, which spreads connections over threads',
+    ]);
+    vi.unstubAllGlobals();
+  });
+
+  test('are told all at once, in one error for the operator', () => {
+    const env = {
+      PORT: 'http',
+      MATCH_THREADS: '0',
+      BASE_URL: 'base.test',
+      DATABASE_URL: 'mysql://x',
+      LOG_LEVEL: 'loud',
+      BRAND: 'Acme!',
+      BARE_OTLP_ON_BASE: 'maybe',
+      OAUTH_GITHUB_CLIENT_ID: 'id',
+      RUN_SETTLE_MS: '2000',
+      RUN_TIMEOUT_MS: '1000',
+    };
+    expect(problemsOf(env)).toEqual([
+      'PORT must be a whole number from 0 to 65535, not "http"',
+      'BASE_URL must be a URL that starts with http:// or https://',
+      'DATABASE_URL must be a URL that starts with postgres:// or postgresql://',
+      'MATCH_THREADS must be a whole number from 1 to 256, not "0"',
+      'BARE_OTLP_ON_BASE must be one of gone, serve, not "maybe"',
+      'OAUTH_GITHUB_CLIENT_SECRET is missing; its other half is set',
+      'LOG_LEVEL must be one of trace, debug, info, warn, error, silent, not "loud"',
+      'RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS',
+      'BRAND must be 1 to 32 lower-case letters and digits, a letter first',
+    ]);
+    const failure = (() => {
+      try {
+        return readConfig(env);
+      } catch (error) {
+        return error;
+      }
+    })();
+    expect(failure).toBeInstanceOf(OperatorError);
+    expect(String(failure).split('\n')).toHaveLength(10);
+  });
+
+  test('never hold a secret', () => {
+    const secret = 'hunter2';
+    const told = problemsOf({
+      DATABASE_URL: `postgre://me:${secret}@db.test/x`,
+      REDIS_URL: `http://:${secret}@redis.test`,
+      BASE_URL: `ftp://me:${secret}@base.test`,
+      OBSERVE_URL: secret,
+      OAUTH_GITHUB_CLIENT_SECRET: secret,
+      OAUTH_GOOGLE_CLIENT_ID: secret,
+    }).join('\n');
+    expect(told.split('\n')).toHaveLength(6);
+    expect(told).not.toContain(secret);
+  });
+
+  test.each(['', 'A', '1a', 'a-b', 'a_b', 'a'.repeat(33), 'é'])('BRAND "%s"', (brand) => {
+    const usable = brand === '';
+    expect(problemsOf({ BRAND: brand })).toHaveLength(usable ? 0 : 1);
+  });
+});
+
+describe('relations', () => {
+  test.each<[string, Environment, string[]]>([
+    [
+      'a body larger than what it decodes to',
+      { MAX_BODY_BYTES: '4096', MAX_DECODED_BODY_BYTES: '2048' },
+      ['MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES'],
+    ],
+    [
+      'a body that could never be held',
+      {
+        MAX_BODY_BYTES: '600000',
+        MAX_DECODED_BODY_BYTES: '600000',
+        MAX_INFLIGHT_BYTES: '1100000',
+      },
+      ['MAX_BODY_BYTES and MAX_DECODED_BODY_BYTES together must not exceed MAX_INFLIGHT_BYTES'],
+    ],
+    [
+      'a body that just can',
+      {
+        MAX_BODY_BYTES: '600000',
+        MAX_DECODED_BODY_BYTES: '600000',
+        MAX_INFLIGHT_BYTES: '1200000',
+      },
+      [],
+    ],
+    [
+      'settling longer than the time-out',
+      { RUN_SETTLE_MS: '5001', RUN_TIMEOUT_MS: '5000' },
+      ['RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS'],
+    ],
+    ['settling as long as the time-out', { RUN_SETTLE_MS: '5000', RUN_TIMEOUT_MS: '5000' }, []],
+    [
+      'maxima below the times they bound',
+      {
+        RUN_SETTLE_MS: '5000',
+        RUN_SETTLE_MAX_MS: '4999',
+        RUN_TIMEOUT_MS: '9000',
+        RUN_OPEN_MAX_MS: '8999',
+      },
+      [
+        'RUN_SETTLE_MS must not exceed RUN_SETTLE_MAX_MS',
+        'RUN_TIMEOUT_MS must not exceed RUN_OPEN_MAX_MS',
+      ],
+    ],
+    [
+      'times above the default maxima, which give way',
+      { RUN_SETTLE_MS: '86400000', RUN_TIMEOUT_MS: '86400000' },
+      [],
+    ],
+    [
+      'the admin port on PORT',
+      { ADMIN_PORT: '8080' },
+      ['ADMIN_PORT must differ from PORT and OBSERVE_PORT'],
+    ],
+    [
+      'the admin port on OBSERVE_PORT',
+      { ADMIN_PORT: '4318' },
+      ['ADMIN_PORT must differ from PORT and OBSERVE_PORT'],
+    ],
+    ['any free port for all three', { PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' }, []],
+  ])('%s', (_what, env, problems) => {
+    expect(problemsOf(env)).toEqual(problems);
+  });
+
+  const shared = { PORT: '8080', OBSERVE_PORT: '8080' };
+  const needsHosts = [
+    'PORT and OBSERVE_PORT are the same, so BASE_URL and OBSERVE_URL must both be set to ' +
+      'different hosts: the Host header decides which one a request means',
+  ];
+
+  test.each<[string, Environment, readonly string[]]>([
+    ['no hosts', {}, needsHosts],
+    ['one host', { BASE_URL: 'http://base.test' }, needsHosts],
+    ['one host twice', { BASE_URL: 'http://x.test/a', OBSERVE_URL: 'http://X.test/b' }, needsHosts],
+    ['two hosts', { BASE_URL: 'http://base.test', OBSERVE_URL: 'http://observe.test' }, []],
+    ['one name, two ports', { BASE_URL: 'http://x.test:1', OBSERVE_URL: 'http://x.test:2' }, []],
+  ])('one port for both, with %s', (_what, urls, problems) => {
+    expect(problemsOf({ ...shared, ...urls })).toEqual(problems);
+  });
+});
+
+describe('addresses', () => {
+  test.each([
+    ['0.0.0.0', 'http://localhost:8080'],
+    ['::', 'http://localhost:8080'],
+    ['192.0.2.1', 'http://192.0.2.1:8080'],
+    ['2001:db8::1', 'http://[2001:db8::1]:8080'],
+  ])('HOST %s is reached at %s', (HOST, baseUrl) => {
+    expect(readConfig({ HOST }).baseUrl).toBe(baseUrl);
+  });
+
+  test('a configured one loses its trailing slashes', () => {
+    expect(readConfig({ BASE_URL: 'https://base.test/prefix//' }).baseUrl).toBe(
+      'https://base.test/prefix',
+    );
+  });
+});
+
+describe('OAuth providers', () => {
+  test('are those with both halves, sorted', () => {
+    const { oauthProviders } = readConfig({
+      OAUTH_GOOGLE_CLIENT_ID: 'a',
+      OAUTH_GITHUB_CLIENT_SECRET: 'b',
+      OAUTH_GITHUB_CLIENT_ID: 'c',
+      OAUTH_GOOGLE_CLIENT_SECRET: 'd',
+      OAUTH_MY_IDP_CLIENT_ID: 'e',
+      OAUTH_MY_IDP_CLIENT_SECRET: 'f',
+      OAUTH_EMPTY_CLIENT_ID: '',
+      OAUTH_EMPTY_CLIENT_SECRET: ' ',
+      OAUTH_GITLAB_SCOPE: 'g',
+    });
+    expect(oauthProviders).toEqual(['github', 'google', 'my_idp']);
+  });
+
+  test('come with what signing in takes', () => {
+    const { oauthClients } = readConfig({
+      OAUTH_OKTA_CLIENT_ID: 'id',
+      OAUTH_OKTA_CLIENT_SECRET: 'secret',
+      OAUTH_OKTA_ISSUER: 'https://acme.okta.test',
+      OAUTH_GOOGLE_CLIENT_ID: 'a',
+      OAUTH_GOOGLE_CLIENT_SECRET: 'b',
+    });
+    expect(oauthClients).toEqual([
+      { provider: 'google', clientId: 'a', clientSecret: 'b', issuer: null },
+      {
+        provider: 'okta',
+        clientId: 'id',
+        clientSecret: 'secret',
+        issuer: 'https://acme.okta.test',
+      },
+    ]);
+  });
+
+  test.each(['http://id.test', 'ftp://id.test', 'id.test', 'http://127.0.0.1.evil.test'])(
+    'an issuer %s is a problem: keys come from there',
+    (issuer) => {
+      const env = { OAUTH_X_CLIENT_ID: 'a', OAUTH_X_CLIENT_SECRET: 'b', OAUTH_X_ISSUER: issuer };
+      expect(problemsOf(env)).toEqual(['OAUTH_X_ISSUER must be a URL that starts with https://']);
+    },
+  );
+
+  test('an issuer alone is a problem, on this machine it may be plain HTTP', () => {
+    expect(problemsOf({ OAUTH_X_ISSUER: 'http://localhost:9000' })).toEqual([
+      'OAUTH_X_CLIENT_ID is missing; the issuer is set',
+      'OAUTH_X_CLIENT_SECRET is missing; the issuer is set',
+    ]);
+  });
+
+  test.each([
+    ['ID', 'SECRET'],
+    ['SECRET', 'ID'],
+  ])('with %s alone are a problem', (half, missing) => {
+    expect(problemsOf({ [`OAUTH_GITHUB_CLIENT_${half}`]: 'x' })).toEqual([
+      `OAUTH_GITHUB_CLIENT_${missing} is missing; its other half is set`,
+    ]);
+  });
+});

@@ -1,0 +1,83 @@
+/**
+ * Ownership of a home: one at a time, whoever dies, however many want it at once.
+ */
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { claimOwnership, stopUnlessVisited, visit } from '../../../src/db/embedded/owner.ts';
+import { processIdentity } from '../../../src/db/embedded/process.ts';
+
+let home: string;
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'sluice-owner-'));
+});
+afterEach(() => rm(home, { recursive: true }));
+
+const claims = (count: number) =>
+  Promise.all(Array.from({ length: count }, () => claimOwnership(home)));
+const granted = <T>(all: readonly (T | null)[]): T[] => all.filter((one) => one !== null);
+
+it('goes to exactly one of many, and to the next after its release', async () => {
+  for (let round = 1; round <= 20; round += 1) {
+    const owners = granted(await claims(20));
+    expect(owners).toHaveLength(1);
+    expect(await claimOwnership(home)).toBeNull();
+    expect(await readdir(home)).toEqual([`owner.${round}`]);
+    await owners[0]?.release();
+  }
+});
+
+it('goes to exactly one when it is taken from the dead', async () => {
+  const self = await processIdentity(process.pid);
+  const dead = [
+    { pid: 999_999_999, identity: self },
+    // The number is in use again, by a process that started at another time.
+    { pid: process.pid, identity: `${self}0` },
+  ];
+  for (const [index, record] of dead.entries()) {
+    await writeFile(join(home, `owner.${(index + 1) * 100}`), `${JSON.stringify(record)}\n`);
+    const owners = granted(await claims(20));
+    expect(owners).toHaveLength(1);
+    await owners[0]?.release();
+  }
+  expect(await readdir(home)).toEqual(['owner.201']);
+});
+
+it('names its process, and nobody once released', async () => {
+  const ownership = await claimOwnership(home);
+  const identity = await processIdentity(process.pid);
+  const path = join(home, 'owner.1');
+  expect(JSON.parse(await readFile(path, 'utf8'))).toEqual({ pid: process.pid, identity });
+  await ownership?.release();
+  expect(await readFile(path, 'utf8')).toBe('');
+});
+
+it('does not stop under a guest, and lets nobody in while it stops', async () => {
+  const [first] = granted(await claims(1));
+  const guest = await visit(home);
+  if (first === undefined || guest === null) throw new Error('neither owner nor guest');
+  const stopped: string[] = [];
+  const stop = async (): Promise<void> => {
+    stopped.push('stopped');
+    expect(await visit(home)).toBeNull();
+    expect(await claimOwnership(home)).toBeNull();
+  };
+  expect(await stopUnlessVisited(home, first, stop)).toBe(false);
+  expect(stopped).toEqual([]);
+
+  await guest.leave();
+  const [second] = granted(await claims(1));
+  if (second === undefined) throw new Error('the ownership was not given up');
+  expect(await stopUnlessVisited(home, second, stop)).toBe(true);
+  expect(stopped).toEqual(['stopped']);
+  expect(await visit(home)).not.toBeNull();
+});
+
+it('does not wait for guests that died', async () => {
+  const [owner] = granted(await claims(1));
+  if (owner === undefined) throw new Error('no owner');
+  await writeFile(join(home, 'guest.0'), '{"pid":999999999,"identity":"gone"}\n');
+  expect(await stopUnlessVisited(home, owner, () => Promise.resolve())).toBe(true);
+  expect(await readdir(home)).toEqual(['owner.1']);
+});

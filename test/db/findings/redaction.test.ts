@@ -1,0 +1,371 @@
+/**
+ * A workspace's redaction: no excerpt is stored while it is on, and switching it on removes those
+ * that were. Whoever stores and whoever switches are two connections, held in either order.
+ */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Connection, Queryable } from '../../../src/db/database.ts';
+import { listFindingFacts, listFindings } from '../../../src/db/findings/findings.ts';
+import {
+  createWorkspace,
+  listWorkspaces,
+  setRedaction,
+} from '../../../src/db/people/workspaces.ts';
+import type { Evaluation } from '../../../src/db/runs/complete-runs.ts';
+import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
+import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
+import { OperatorError } from '../../../src/errors.ts';
+import type { FindingDraft, Hex16, Severity } from '../../../src/model.ts';
+import { errorFacts } from '../../../src/observe/error-facts.ts';
+import { reasonOf } from '../../../src/pool/reason.ts';
+import { completeRun } from '../../support/complete-run.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+type OneRun = Omit<Evaluation, 'ruleSetSha256'>;
+const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const SAID = 'the words of a customer';
+/** More than one statement removes. */
+const MANY = 4500;
+
+let scratch: MigratedDatabase;
+let mine: number;
+let theirs: number;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  mine = (await createWorkspace(scratch.database, 'mine', 'Mine')).id;
+  theirs = (await createWorkspace(scratch.database, 'theirs', 'Theirs')).id;
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, findings');
+  await scratch.database.query('UPDATE workspaces SET redact_excerpts = false');
+});
+
+async function claimedRun(workspaceId = mine, runId: Hex16 = hex16(1)): Promise<ClaimedRun> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records)
+     VALUES ($1, $2, 'completed', 1, 0)`,
+    [workspaceId, runId],
+  );
+  const settings = { settleMs: 0, timeoutMs: 0, limit: 1 };
+  const [run] = await claimRuns(scratch.database, settings);
+  if (run === undefined) throw new Error('nothing was claimed');
+  return run;
+}
+
+function store(
+  run: ClaimedRun,
+  fields: Partial<OneRun> = {},
+  database: Queryable = scratch.database,
+): Promise<Severity[] | null> {
+  const evaluation = {
+    run,
+    findings: [findingDraft({ excerpt: SAID })],
+    facts: runFacts({ state: run.state }),
+    redactExcerpts: false,
+    steps: 1,
+    unreadSteps: 0,
+    texts: 1,
+    truncatedTexts: 0,
+    ...fields,
+  };
+  return completeRun(database, evaluation, CORPUS);
+}
+
+const stored = async (): Promise<unknown[]> =>
+  (await scratch.rows('SELECT excerpt FROM findings ORDER BY workspace_id')).map(
+    ({ excerpt }) => excerpt,
+  );
+
+/** Findings with excerpts, all of one moment, so that ids alone tell them apart. */
+async function insertFindings(count: number, workspaceId = mine): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO findings (workspace_id, id, run_id, rule_id, rule_version, rule_status, severity,
+       category, corpus_version, description, condition_index, condition_description, field,
+       surface, step_name, excerpt, recommended_actions)
+     SELECT $1, lpad(to_hex(n), 32, '0')::uuid, gen_random_uuid(), 'R', '1', 'stable', 'high',
+            'prompt-injection', '4', 'd', 0, 'c', 'content', 'tool_result', 's', $3, '[]'
+       FROM generate_series(1, $2::int) AS n`,
+    [workspaceId, count, SAID],
+  );
+}
+
+async function excerptsLeft(workspaceId = mine): Promise<unknown> {
+  const [row] = await scratch.rows(
+    'SELECT count(excerpt)::int AS excerpts FROM findings WHERE workspace_id = $1',
+    [workspaceId],
+  );
+  return row?.excerpts;
+}
+
+const redacting = async (): Promise<boolean | undefined> =>
+  (await listWorkspaces(scratch.database)).find(({ id }) => id === mine)?.redactExcerpts;
+
+/** Lends a connection with a transaction open; what it left open is rolled back. */
+async function inOpenTransaction(work: (connection: Connection) => Promise<void>): Promise<void> {
+  const connection = await scratch.database.connect();
+  try {
+    await connection.query('BEGIN');
+    await work(connection);
+  } finally {
+    await connection.query('ROLLBACK');
+    connection.release();
+  }
+}
+
+const WAITING = `SELECT pid FROM pg_stat_activity
+                  WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0`;
+
+/** The server process that waits for another one's lock. */
+const waiting = (what: string): Promise<unknown> =>
+  waitFor(async () => (await scratch.rows(WAITING))[0]?.pid, { withinMs: 20_000, what });
+
+describe('storing', () => {
+  test('leaves out the excerpts of a workspace that redacts, and of no other', async () => {
+    await setRedaction(scratch.database, mine, true);
+    expect(await store(await claimedRun(mine))).toEqual(['high']);
+    expect(await store(await claimedRun(theirs))).toEqual(['high']);
+    expect(await stored()).toEqual([null, SAID]);
+  });
+
+  test('hands no excerpt to PostgreSQL when the pass knew, whatever was switched since', async () => {
+    const run = await claimedRun();
+    const sent: unknown[] = [];
+    const listening = {
+      query: (statement: { values: unknown[] }) => {
+        sent.push(...statement.values);
+        return scratch.database.query(statement as never);
+      },
+    } as unknown as Queryable;
+    expect(await store(run, { redactExcerpts: true }, listening)).toEqual(['high']);
+    expect(sent.length).toBeGreaterThan(0);
+    expect(JSON.stringify(sent)).not.toContain(SAID);
+    expect(await stored()).toEqual([null]);
+  });
+
+  test('a workspace that is not there keeps nothing', async () => {
+    expect(await store(await claimedRun(404))).toEqual(['high']);
+    expect(await stored()).toEqual([null]);
+  });
+
+  test('without an excerpt to store it waits for no switch', async () => {
+    const clean = await claimedRun(mine, hex16(1));
+    const known = await claimedRun(mine, hex16(2));
+    await inOpenTransaction(async (switching) => {
+      await setRedaction(switching, mine, true);
+      expect(await store(clean, { findings: [] })).toEqual([]);
+      expect(await store(known, { redactExcerpts: true })).toEqual(['high']);
+    });
+  });
+
+  test('that fails says nothing of the excerpt, though PostgreSQL quotes it', async () => {
+    const run = await claimedRun();
+    await scratch.database.query(
+      `ALTER TABLE findings ADD CONSTRAINT refuses CHECK (excerpt IS NULL)`,
+    );
+    try {
+      const failure: unknown = await store(run).catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: '23514', detail: expect.stringContaining(SAID) });
+      expect(reasonOf(failure)).toBe('error 23514');
+      expect(errorFacts(failure)).toEqual({ error: 'error', code: '23514', at: 'findings' });
+    } finally {
+      await scratch.database.query('ALTER TABLE findings DROP CONSTRAINT refuses');
+    }
+    expect(await stored()).toEqual([]);
+  });
+});
+
+describe('a step named after what was matched', () => {
+  const named = (fields: Partial<FindingDraft>) => ({
+    findings: [findingDraft({ excerpt: SAID, stepName: SAID, ...fields })],
+  });
+  const names = async (): Promise<unknown[]> =>
+    (await scratch.rows('SELECT step_name FROM findings ORDER BY run_id')).map(
+      ({ step_name: name }) => name,
+    );
+  const listed = async (): Promise<unknown[]> => {
+    const { findings } = await listFindings(scratch.database, mine, {}, null, 10);
+    return findings.map(({ stepName }) => stepName).reverse();
+  };
+  const exported = async (): Promise<unknown[]> => {
+    const range = { after: null, before: '9000000000000000' };
+    const { findings } = await listFindingFacts(scratch.database, mine, {}, range, 10);
+    return findings.map(({ stepName }) => stepName);
+  };
+
+  test('keeps no name while the workspace redacts, known to the pass or not', async () => {
+    await setRedaction(scratch.database, mine, true);
+    await store(await claimedRun(mine, hex16(1)), named({ stepNameMatched: true }));
+    const known = { ...named({ stepNameMatched: true }), redactExcerpts: true };
+    await store(await claimedRun(mine, hex16(2)), known);
+    await store(await claimedRun(mine, hex16(3)), named({ stepName: 'a plain name' }));
+    expect(await names()).toEqual([null, null, 'a plain name']);
+    expect(await listed()).toEqual([null, null, 'a plain name']);
+  });
+
+  test('loses it when redaction is switched on; no export ever has it', async () => {
+    await store(await claimedRun(mine, hex16(1)), named({ stepNameMatched: true }));
+    await store(await claimedRun(mine, hex16(2)), named({ stepName: 'a plain name' }));
+    expect(await listed()).toEqual([SAID, 'a plain name']);
+    expect(await exported()).toEqual([null, 'a plain name']);
+    expect(await setRedaction(scratch.database, mine, true)).toBe(2);
+    expect(await names()).toEqual([null, 'a plain name']);
+  });
+
+  test('found before that was recorded, is known by the surface', async () => {
+    await store(await claimedRun(), named({ surface: 'tool_name', stepNameMatched: false }));
+    expect(await exported()).toEqual([null]);
+    await scratch.rows('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [mine]);
+    expect(await listed()).toEqual([null]);
+    await setRedaction(scratch.database, mine, true);
+    expect(await names()).toEqual([null]);
+  });
+
+  test('hides the name of the run it is in', async () => {
+    await store(await claimedRun(), named({ stepNameMatched: true }));
+    await scratch.rows('UPDATE runs SET name = $1', [SAID]);
+    const shown = async () => {
+      const { runs } = await listRuns(scratch.database, mine, {}, null, 10);
+      const one = await findRun(scratch.database, mine, hex16(1));
+      return [...runs.map(({ name }) => name), one?.run.name, one?.redactedSteps];
+    };
+    expect(await shown()).toEqual([SAID, SAID, []]);
+    await setRedaction(scratch.database, mine, true);
+    expect(await shown()).toEqual([null, null, [findingDraft().stepSpanId]]);
+  });
+});
+
+describe('storing beside the switch', () => {
+  test('stored first: the switch waits for it, then removes its excerpt', async () => {
+    const run = await claimedRun();
+    await inOpenTransaction(async (storing) => {
+      expect(await store(run, {}, storing)).toEqual(['high']);
+      const switched = setRedaction(scratch.database, mine, true);
+      await waiting('the switch waits for who stores');
+      await storing.query('COMMIT');
+      expect(await switched).toBe(1);
+    });
+    expect(await stored()).toEqual([null]);
+  });
+
+  // Inside a transaction, other than `setRedaction` wants it: so the switch can be held.
+  test.each([
+    ['COMMIT', null],
+    ['ROLLBACK', SAID],
+  ])('switched first: storing waits, and at %s does as it was decided', async (end, excerpt) => {
+    const run = await claimedRun();
+    await inOpenTransaction(async (switching) => {
+      await setRedaction(switching, mine, true);
+      const storing = store(run);
+      await waiting('who stores waits for the switch');
+      await switching.query(end);
+      expect(await storing).toEqual(['high']);
+    });
+    expect(await stored()).toEqual([excerpt]);
+  });
+
+  test('storing that began before the switch and goes on after it sees it', async () => {
+    const run = await claimedRun();
+    await inOpenTransaction(async (holding) => {
+      await holding.query('SELECT 1 FROM runs FOR UPDATE');
+      const storing = store(run);
+      await waiting('who stores waits for its run');
+      expect(await setRedaction(scratch.database, mine, true)).toBe(0);
+      await holding.query('COMMIT');
+      expect(await storing).toEqual(['high']);
+    });
+    expect(await stored()).toEqual([null]);
+  });
+
+  test('two who store at once do not wait for each other', async () => {
+    const first = await claimedRun(mine, hex16(1));
+    const second = await claimedRun(mine, hex16(2));
+    await inOpenTransaction(async (storing) => {
+      await store(first, {}, storing);
+      expect(await store(second)).toEqual(['high']);
+      await storing.query('COMMIT');
+    });
+    expect(await stored()).toEqual([SAID, SAID]);
+  });
+});
+
+describe('switching', () => {
+  test('on removes every excerpt of the workspace, however many, and of no other', async () => {
+    await insertFindings(MANY);
+    await insertFindings(3, theirs);
+    expect(await setRedaction(scratch.database, mine, true)).toBe(MANY);
+    expect([await excerptsLeft(mine), await excerptsLeft(theirs)]).toEqual([0, 3]);
+    expect(await redacting()).toBe(true);
+    expect(await setRedaction(scratch.database, mine, true)).toBe(0);
+  });
+
+  test('off brings nothing back; what is found later has its excerpt', async () => {
+    await store(await claimedRun());
+    await setRedaction(scratch.database, mine, true);
+    expect(await setRedaction(scratch.database, mine, false)).toBe(0);
+    expect(await redacting()).toBe(false);
+    await store(await claimedRun(mine, hex16(2)));
+    expect(await scratch.rows('SELECT run_id, excerpt FROM findings ORDER BY run_id')).toEqual([
+      { run_id: hex16(1), excerpt: null },
+      { run_id: hex16(2), excerpt: SAID },
+    ]);
+  });
+
+  test('broken off, it is on and shows none; done again, it removes the rest', async () => {
+    await insertFindings(MANY);
+    await inOpenTransaction(async (holding) => {
+      // The oldest of all: the last statement comes to a halt at it.
+      await holding.query('SELECT 1 FROM findings WHERE id = $1 FOR UPDATE', [hex16(1)]);
+      const broken = expect(setRedaction(scratch.database, mine, true)).rejects.toMatchObject({
+        code: '57P01',
+      });
+      const pid = await waiting('removing waits for a finding');
+      await scratch.database.query('SELECT pg_terminate_backend($1)', [pid]);
+      await broken;
+    });
+    expect(await redacting()).toBe(true);
+    expect(await excerptsLeft()).toBe(500);
+    const { findings } = await listFindings(scratch.database, mine, {}, null, MANY);
+    expect(new Set(findings.map(({ excerpt }) => excerpt))).toEqual(new Set([null]));
+    expect(await setRedaction(scratch.database, mine, true)).toBe(500);
+    expect(await excerptsLeft()).toBe(0);
+  });
+
+  test('off while excerpts are removed: no more are, and it is said', async () => {
+    await insertFindings(MANY);
+    let asked = 0;
+    const interrupted = {
+      query: async (text: string, values: unknown[]) => {
+        asked += 1;
+        if (asked === 3) await setRedaction(scratch.database, mine, false);
+        return await scratch.database.query(text, values);
+      },
+    } as unknown as Queryable;
+    await expect(setRedaction(interrupted, mine, true)).rejects.toEqual(
+      new OperatorError(
+        'Redaction was switched off again before all excerpts were removed; ' +
+          '2000 were removed, the rest is kept.',
+      ),
+    );
+    expect(await excerptsLeft()).toBe(2500);
+    expect(await redacting()).toBe(false);
+  });
+
+  test('two who switch it on at once both come through, and each excerpt goes once', async () => {
+    await insertFindings(MANY);
+    const removed = await Promise.all([
+      setRedaction(scratch.database, mine, true),
+      setRedaction(scratch.database, mine, true),
+    ]);
+    expect(removed[0] + removed[1]).toBe(MANY);
+    expect(await excerptsLeft()).toBe(0);
+  });
+
+  test('of a workspace that is not there is refused', async () => {
+    await expect(setRedaction(scratch.database, 404, true)).rejects.toEqual(
+      new OperatorError('There is no workspace with id 404.'),
+    );
+  });
+});

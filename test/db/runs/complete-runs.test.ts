@@ -1,0 +1,138 @@
+/** Many evaluated runs in one statement: each gets what is its own, and all or none are stored. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { createWorkspace, setRedaction } from '../../../src/db/people/workspaces.ts';
+import { completeRuns, type Evaluation } from '../../../src/db/runs/complete-runs.ts';
+import { type ClaimedRun, claimRuns, giveBackRuns } from '../../../src/db/runs/evaluation-queue.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
+
+let scratch: MigratedDatabase;
+let mine: number;
+let theirs: number;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  mine = (await createWorkspace(scratch.database, 'mine', 'Mine')).id;
+  theirs = (await createWorkspace(scratch.database, 'theirs', 'Theirs')).id;
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, findings');
+  await scratch.database.query('UPDATE workspaces SET redact_excerpts = false');
+});
+
+/** Claims runs 1, 2, 3 …, each of the workspace that is named in its place. */
+async function claimed(...workspaceIds: readonly number[]): Promise<ClaimedRun[]> {
+  for (const [index, workspaceId] of workspaceIds.entries()) {
+    await scratch.database.query(
+      `INSERT INTO runs (workspace_id, run_id, state, spans, log_records)
+       VALUES ($1, $2, 'completed', 1, 0)`,
+      [workspaceId, hex16(index + 1)],
+    );
+  }
+  const runs = await claimRuns(scratch.database, { settleMs: 0, timeoutMs: 0, limit: 100 });
+  return runs.sort((a, b) => (a.runId < b.runId ? -1 : 1));
+}
+
+/** One per run; what is said of a run stands in its place. */
+function evaluations(
+  runs: readonly ClaimedRun[],
+  fields: readonly Partial<Evaluation>[],
+): Evaluation[] {
+  return runs.map((run, index) => ({
+    run,
+    facts: runFacts(),
+    findings: [],
+    redactExcerpts: false,
+    ruleSetSha256: 'ab'.repeat(32),
+    steps: 1,
+    unreadSteps: 0,
+    texts: 1,
+    truncatedTexts: 0,
+    ...fields[index],
+  }));
+}
+
+test('every run gets its own findings, facts and counts', async () => {
+  const runs = await claimed(mine, mine, mine);
+  const stored = await completeRuns(
+    scratch.database,
+    evaluations(runs, [
+      { findings: [findingDraft({ ruleId: 'A' }), findingDraft({ ruleId: 'B', severity: 'low' })] },
+      { steps: 7, facts: runFacts({ agentName: 'a', textGaps: ['cut_by_sender'] }) },
+      { findings: [findingDraft({ ruleId: 'A' })], ruleSetSha256: 'cd'.repeat(32), texts: 0 },
+    ]),
+    '4.0.0',
+  );
+  expect(stored).toEqual([['high', 'low'], [], ['high']]);
+  expect(
+    await scratch.rows('SELECT run_id, rule_id FROM findings ORDER BY run_id, rule_id'),
+  ).toEqual([
+    { run_id: hex16(1), rule_id: 'A' },
+    { run_id: hex16(1), rule_id: 'B' },
+    { run_id: hex16(3), rule_id: 'A' },
+  ]);
+  expect(
+    await scratch.rows(
+      `SELECT evaluation, evaluated_steps AS steps, texts, agent_name AS agent, text_gaps AS gaps,
+              encode(rule_set_sha256, 'hex') = repeat('ab', 32) AS usual FROM runs ORDER BY run_id`,
+    ),
+  ).toEqual([
+    { evaluation: 'evaluated', steps: 1, texts: 1, agent: null, gaps: [], usual: true },
+    {
+      evaluation: 'evaluated',
+      steps: 7,
+      texts: 1,
+      agent: 'a',
+      gaps: ['cut_by_sender'],
+      usual: true,
+    },
+    { evaluation: 'evaluated', steps: 1, texts: 0, agent: null, gaps: [], usual: false },
+  ]);
+});
+
+test('a run that went to somebody else is left alone, its neighbours are stored', async () => {
+  const runs = await claimed(mine, mine);
+  const stale = runs.map((run, index) => (index === 0 ? { ...run, attempt: 7 } : run));
+  const found = { findings: [findingDraft()] };
+  const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), '4.0.0');
+  expect(stored).toEqual([null, ['high']]);
+  expect(await scratch.rows('SELECT run_id FROM findings')).toEqual([{ run_id: hex16(2) }]);
+});
+
+test('who gave a run back and stores it all the same: its findings are stored once', async () => {
+  const before = await claimed(mine);
+  await giveBackRuns(scratch.database, before);
+  const again = await claimRuns(scratch.database, { settleMs: 0, timeoutMs: 0, limit: 100 });
+  expect(again.map(({ attempt }) => attempt)).toEqual([1]);
+  const found = { findings: [findingDraft({ ruleId: 'A' })] };
+  const both = [];
+  for (const run of [...before, ...again]) {
+    both.push(...(await completeRuns(scratch.database, evaluations([run], [found]), '4.0.0')));
+  }
+  expect(both).toEqual([['high'], null]);
+  expect(await scratch.rows('SELECT rule_id FROM findings')).toEqual([{ rule_id: 'A' }]);
+});
+
+test('all or none: what cannot be stored of one run keeps the others from it', async () => {
+  const runs = await claimed(mine, mine);
+  const unstorable = { findings: [findingDraft({ excerpt: 'a\u0000b' })] };
+  await expect(
+    completeRuns(scratch.database, evaluations(runs, [{}, unstorable]), '4.0.0'),
+  ).rejects.toMatchObject({ code: '22021' });
+  expect(await scratch.rows('SELECT DISTINCT evaluation FROM runs')).toEqual([
+    { evaluation: 'pending' },
+  ]);
+});
+
+test('a workspace that redacts keeps no excerpt, the other one in the statement does', async () => {
+  const runs = await claimed(mine, theirs, mine);
+  await setRedaction(scratch.database, mine, true);
+  const found = { findings: [findingDraft({ excerpt: 'said' })] };
+  await completeRuns(scratch.database, evaluations(runs, [found, found, found]), '4.0.0');
+  expect(await scratch.rows('SELECT run_id, excerpt FROM findings ORDER BY run_id')).toEqual([
+    { run_id: hex16(1), excerpt: null },
+    { run_id: hex16(2), excerpt: 'said' },
+    { run_id: hex16(3), excerpt: null },
+  ]);
+});

@@ -1,0 +1,135 @@
+/** Reading runs: filters, pages that neither skip nor repeat, findings beside them, and whose they are. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
+import type { PageCursor, RunFilter } from '../../../src/model.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { hex16 } from '../../support/rows.ts';
+
+let scratch: MigratedDatabase;
+let mine: number;
+let theirs: number;
+
+interface Stored {
+  readonly arrivedAt: string;
+  readonly state?: string;
+  readonly evaluation?: string;
+  readonly agent?: string;
+  readonly session?: string;
+  readonly gaps?: readonly string[];
+}
+
+async function insertRun(workspaceId: number, id: number, run: Stored): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, evaluation, name, service_name, spans,
+       log_records, first_arrival_at, last_arrival_at, agent_name, model, session_id, user_id,
+       text_gaps, texts)
+     VALUES ($1, $2, $3, $4, 'root', 'shop', 3, 1, $5, $5, $6, 'm-1', $7, 'u-1', $8, 5)`,
+    [
+      workspaceId,
+      hex16(id),
+      run.state ?? 'completed',
+      run.evaluation ?? 'evaluated',
+      run.arrivedAt,
+      run.agent ?? null,
+      run.session ?? null,
+      run.gaps ?? null,
+    ],
+  );
+}
+
+async function insertFinding(workspaceId: number, run: number, severity: string): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
+       category, corpus_version, description, condition_index, condition_description, field,
+       surface, step_name, excerpt, recommended_actions)
+     VALUES ($1, $2, 'ATR-2026-' || $3::text, '1', 'stable', $3, 'prompt-injection', '4', '', 0, '',
+       'content', 'tool_args', '', '', '[]')`,
+    [workspaceId, hex16(run), severity],
+  );
+}
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  const { database } = scratch;
+  mine = (await createWorkspace(database, 'mine', 'Mine')).id;
+  theirs = (await createWorkspace(database, 'theirs', 'Theirs')).id;
+  const at = '2026-11-20T10:00:00';
+  await insertRun(mine, 1, {
+    arrivedAt: `${at}.000001Z`,
+    agent: 'planner',
+    session: 's-1',
+    gaps: [],
+  });
+  await insertRun(mine, 2, { arrivedAt: `${at}.000002Z`, state: 'failed', session: 's-1' });
+  await insertRun(mine, 3, { arrivedAt: `${at}.000002Z`, gaps: ['cut_by_sender'] });
+  await insertRun(mine, 4, {
+    arrivedAt: '2026-11-21T10:00:00Z',
+    state: 'running',
+    evaluation: 'pending',
+  });
+  await insertRun(theirs, 5, { arrivedAt: `${at}.000001Z`, session: 's-1' });
+  await insertFinding(mine, 2, 'low');
+  await insertFinding(mine, 2, 'high');
+  await insertFinding(theirs, 5, 'high');
+});
+afterAll(() => scratch.close());
+
+async function ids(filter: RunFilter, workspaceId = mine): Promise<string[]> {
+  const { runs } = await listRuns(scratch.database, workspaceId, filter, null, 100);
+  return runs.map(({ runId }) => runId);
+}
+
+test('runs come by the arrival of their first step, newest first', async () => {
+  expect(await ids({})).toEqual([4, 3, 2, 1].map(hex16));
+});
+
+test.each<[RunFilter, number[]]>([
+  [{ state: 'failed' }, [2]],
+  [{ evaluation: 'pending' }, [4]],
+  [{ agentName: 'planner' }, [1]],
+  [{ agentName: 'plan' }, []],
+  [{ serviceName: 'shop', model: 'm-1', userId: 'u-1' }, [4, 3, 2, 1]],
+  [{ sessionId: 's-1' }, [2, 1]],
+  [{ textIncomplete: true }, [3]],
+  // A run that is not evaluated is neither.
+  [{ textIncomplete: false }, [1]],
+  [{ hasFindings: true }, [2]],
+  [{ hasFindings: false }, [4, 3, 1]],
+  [{ since: new Date('2026-11-21T00:00:00Z') }, [4]],
+  [{ until: new Date('2026-11-21T00:00:00Z') }, [3, 2, 1]],
+  [{ sessionId: 's-1', state: 'completed' }, [1]],
+])('%o fits %o', async (filter, expected) => {
+  expect(await ids(filter)).toEqual(expected.map(hex16));
+});
+
+test('pages neither skip nor repeat a run, also of one and the same microsecond', async () => {
+  const seen: string[] = [];
+  let cursor: PageCursor | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof listRuns>> = await listRuns(
+      scratch.database,
+      mine,
+      {},
+      cursor,
+      1,
+    );
+    seen.push(...page.runs.map(({ runId }) => runId));
+    cursor = page.next;
+  } while (cursor !== null);
+  expect(seen).toEqual([4, 3, 2, 1].map(hex16));
+});
+
+test('a run tells the severities of its own findings', async () => {
+  const found = await findRun(scratch.database, mine, hex16(2));
+  expect(found?.run.severities.toSorted()).toEqual(['high', 'low']);
+  expect(found).toMatchObject({ firstArrivalOn: '2026-11-20', lastArrivalOn: '2026-11-20' });
+  const clean = await findRun(scratch.database, mine, hex16(1));
+  expect(clean?.run).toMatchObject({ severities: [], textGaps: [], texts: 5, spans: 3 });
+});
+
+test("another workspace's runs are neither listed nor found", async () => {
+  expect(await ids({ sessionId: 's-1' }, theirs)).toEqual([hex16(5)]);
+  expect(await findRun(scratch.database, mine, hex16(5))).toBeNull();
+  expect(await findRun(scratch.database, theirs, hex16(1))).toBeNull();
+});

@@ -1,0 +1,487 @@
+/** The steps of a run, read back: what they hold, in which order, and within which limits. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readOutlinedSteps, readSteps, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
+import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
+import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
+import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import type { DecodedRequest } from '../../../src/model.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import {
+  DAY_MS,
+  decodedRequest,
+  hex8,
+  hex16,
+  logRow,
+  NOON_MS,
+  resourceRow,
+  spanRow,
+  TRACE_ID,
+} from '../../support/rows.ts';
+
+const day = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
+const RUN = {
+  workspaceId: 1,
+  runId: TRACE_ID,
+  firstArrivalOn: day(NOON_MS),
+  lastArrivalOn: day(NOON_MS + DAY_MS),
+};
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await ensureDay(scratch.database, NOON_MS);
+  await ensureDay(scratch.database, NOON_MS + DAY_MS);
+  await ensureDay(scratch.database, NOON_MS + 4 * DAY_MS);
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
+});
+
+async function store(
+  fields: Partial<DecodedRequest>,
+  { workspaceId = 1, arrivedAtMs = NOON_MS } = {},
+): Promise<void> {
+  const connection = await scratch.database.connect();
+  try {
+    const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
+    await storeBatch(connection, [request], new KnownContents());
+  } finally {
+    connection.release();
+  }
+}
+
+const names = async (limits?: { stepsMax: number; bytesMax: number }): Promise<string[]> =>
+  (await readSteps(scratch.database, RUN, limits)).steps.map(({ name }) => name);
+
+test('a span, whole', async () => {
+  await store({
+    spans: [
+      spanRow({
+        parentSpanId: hex8(9),
+        name: 'chat',
+        startUnixNano: '1763640000000000001',
+        endUnixNano: '9223372036854775807',
+        statusCode: 2,
+        statusMessage: 'broke',
+        attributes: '{"a":{"b":[1,"é"]}}',
+        events: '[{"name":"e","timeUnixNano":"5","attributes":{"k":"v"}},{}]',
+        flags: 0x301,
+        droppedAttributes: 4_294_967_295,
+        droppedEvents: 2,
+      }),
+    ],
+  });
+  expect(await readSteps(scratch.database, RUN)).toEqual({
+    bytes: expect.any(Number),
+    steps: [
+      {
+        source: 'span',
+        spanId: hex8(1),
+        parentSpanId: hex8(9),
+        name: 'chat',
+        startUnixNano: '1763640000000000001',
+        endUnixNano: '9223372036854775807',
+        statusCode: 2,
+        statusMessage: 'broke',
+        scopeName: 'scope',
+        serviceName: 'agent',
+        attributes: { a: { b: [1, 'é'] } },
+        events: [
+          { name: 'e', attributes: { k: 'v' } },
+          { name: '', attributes: {} },
+        ],
+        body: null,
+        dropped: 4_294_967_297,
+        hasRemoteParent: true,
+      },
+    ],
+    unread: 0,
+  });
+});
+
+test('a log record, with and without a span, a time, a name and a resource', async () => {
+  await store({
+    logs: [
+      logRow({
+        traceId: TRACE_ID,
+        spanId: hex8(7),
+        timeUnixNano: '10',
+        eventName: 'gen_ai.choice',
+        body: '{"text":"hi"}',
+        attributes: '{"k":1}',
+        droppedAttributes: 3,
+      }),
+      logRow({
+        traceId: TRACE_ID,
+        timeUnixNano: '0',
+        observedUnixNano: '20',
+        body: null,
+        resourceId: hex16(404),
+      }),
+    ],
+  });
+  const plain = {
+    source: 'log',
+    parentSpanId: null,
+    statusCode: 0,
+    statusMessage: '',
+    events: [],
+    dropped: 0,
+    hasRemoteParent: false,
+  };
+  expect(await readSteps(scratch.database, RUN)).toEqual({
+    bytes: expect.any(Number),
+    steps: [
+      {
+        ...plain,
+        dropped: 3,
+        spanId: hex8(7),
+        name: 'gen_ai.choice',
+        startUnixNano: '10',
+        endUnixNano: '10',
+        scopeName: 'scope',
+        serviceName: 'agent',
+        attributes: { k: 1 },
+        body: { text: 'hi' },
+      },
+      {
+        ...plain,
+        spanId: null,
+        name: '',
+        startUnixNano: '20',
+        endUnixNano: '20',
+        scopeName: '',
+        serviceName: null,
+        attributes: {},
+        body: null,
+      },
+    ],
+    unread: 0,
+  });
+});
+
+test('in the order of time, parents before children, spans before log records', async () => {
+  const span = (name: string, id: number, startUnixNano: string, endUnixNano: string) =>
+    spanRow({ name, spanId: hex8(id), startUnixNano, endUnixNano });
+  await store({
+    spans: [
+      span('late', 1, '99', '100'),
+      span('inner', 2, '5', '7'),
+      span('outer', 3, '5', '50'),
+      span('twin b', 5, '5', '6'),
+      span('twin a', 4, '5', '6'),
+      span('long digits', 6, '1000', '1001'),
+    ],
+    logs: [
+      logRow({ traceId: TRACE_ID, spanId: hex8(4), timeUnixNano: '5', eventName: 'log at 5' }),
+      logRow({ traceId: TRACE_ID, spanId: hex8(6), timeUnixNano: '100', eventName: 'log at 100' }),
+    ],
+  });
+  expect(await names()).toEqual([
+    'outer',
+    'inner',
+    'twin a',
+    'twin b',
+    'log at 5',
+    'late',
+    'log at 100',
+    'long digits',
+  ]);
+});
+
+test('from all days, and of this workspace and run alone', async () => {
+  await store({ spans: [spanRow({ name: 'second', startUnixNano: '2' })] });
+  await store(
+    { spans: [spanRow({ name: 'first', startUnixNano: '1' })] },
+    { arrivedAtMs: NOON_MS + DAY_MS },
+  );
+  await store({ spans: [spanRow({ name: 'other workspace' })] }, { workspaceId: 2 });
+  await store({
+    spans: [spanRow({ name: 'other run', traceId: hex16(5) })],
+    logs: [logRow({ eventName: 'no run' })],
+  });
+  expect(await names()).toEqual(['first', 'second']);
+});
+
+test('from the days of its arrival and one beside them; what lies outside counts as unread', async () => {
+  for (const [name, days] of [
+    ['first', 0],
+    ['beside', 1],
+    ['outside', 4],
+  ] as const) {
+    const span = spanRow({ name, startUnixNano: `${days}` });
+    await store({ spans: [span] }, { arrivedAtMs: NOON_MS + days * DAY_MS });
+  }
+  const oneDay = { ...RUN, lastArrivalOn: RUN.firstArrivalOn };
+  const { steps, unread } = await readSteps(scratch.database, oneDay);
+  expect(steps.map(({ name }) => name)).toEqual(['first', 'beside']);
+  expect(unread).toBe(1);
+});
+
+test('opens the partitions of those days only', async () => {
+  const plans: string[] = [];
+  const explaining = {
+    query: async (text: string, values: unknown[]) => {
+      const { rows } = await scratch.database.query(`EXPLAIN ${text}`, values);
+      plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+      return { rows: [] };
+    },
+  };
+  await readSteps(explaining as unknown as typeof scratch.database, RUN);
+  const partitions = new Set(plans.join().match(/(spans|log_records)_\d{4}_\d\d_\d\d\b(?!_)/g));
+  expect([...partitions].sort()).toEqual([
+    'log_records_2026_11_20',
+    'log_records_2026_11_21',
+    'spans_2026_11_20',
+    'spans_2026_11_21',
+  ]);
+});
+
+test('steps that nothing tells apart keep their order', async () => {
+  await store({
+    spans: ['c', 'a', 'd', 'b'].map((name) => spanRow({ name })),
+    logs: ['z', 'y'].map((eventName) => logRow({ traceId: TRACE_ID, eventName })),
+  });
+  const before = await names();
+  expect(before).toEqual(['c', 'a', 'd', 'b', 'z', 'y']);
+  for (let again = 0; again < 3; again += 1) expect(await names()).toEqual(before);
+});
+
+test('a resource of another workspace with the same id is not taken', async () => {
+  await store({ resources: [resourceRow({ serviceName: 'theirs' })] }, { workspaceId: 2 });
+  await store({ resources: [], spans: [spanRow()] });
+  const { steps } = await readSteps(scratch.database, RUN);
+  expect(steps.map(({ serviceName }) => serviceName)).toEqual([null]);
+});
+
+describe('limits', () => {
+  const four = (attributes: readonly string[]): Partial<DecodedRequest> => ({
+    spans: attributes.map((text, index) =>
+      spanRow({ name: `${index}`, startUnixNano: `${index}`, attributes: text }),
+    ),
+  });
+
+  test('the number of steps: the first are read, the rest is counted', async () => {
+    await store(four(['{}', '{}', '{}', '{}']));
+    const limits = { stepsMax: 3, bytesMax: 1000 };
+    expect(await names(limits)).toEqual(['0', '1', '2']);
+    expect((await readSteps(scratch.database, RUN, limits)).unread).toBe(1);
+    expect((await readSteps(scratch.database, RUN, { ...limits, stepsMax: 4 })).unread).toBe(0);
+  });
+
+  test('the bytes of their texts, counted as UTF-8', async () => {
+    await store(four(['{"k":"é"}', '{"k":"é"}', '{"k":"é"}', '{}']));
+    expect(await names({ stepsMax: 9, bytesMax: 33 })).toEqual(['0', '1', '2']);
+    expect(await names({ stepsMax: 9, bytesMax: 32 })).toEqual(['0', '1']);
+    expect((await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 32 })).unread).toBe(2);
+  });
+
+  test('names, messages, events and bodies count too', async () => {
+    const texts = { name: 'name', statusMessage: 'broke', events: '[{"name":"e"}]' };
+    const log = { traceId: TRACE_ID, timeUnixNano: '3', eventName: 'event', body: '"0123456789"' };
+    await store({
+      spans: ['1', '2'].map((startUnixNano) => spanRow({ startUnixNano, ...texts })),
+      logs: [logRow(log)],
+    });
+    const read = async (bytesMax: number): Promise<number> =>
+      (await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax })).steps.length;
+    expect(await read(49)).toBe(1);
+    expect(await read(50)).toBe(2);
+    expect(await read(68)).toBe(2);
+    expect(await read(69)).toBe(3);
+  });
+
+  test('of a service’s and a scope’s name, which come with every step, the beginning is read', async () => {
+    const name = 'ł'.repeat(100_000);
+    const resource = resourceRow({ serviceName: name, scopeName: name });
+    await store({ resources: [resource], spans: [spanRow()] });
+    const { steps } = await readSteps(scratch.database, RUN);
+    const beginning = 'ł'.repeat(256);
+    expect(steps).toMatchObject([{ serviceName: beginning, scopeName: beginning }]);
+  });
+
+  test('a first step above the limit is read all the same, and the rest is counted', async () => {
+    await store(four([JSON.stringify({ k: 'x'.repeat(1000) }), '{}']));
+    const { steps, unread } = await readSteps(scratch.database, RUN, { stepsMax: 9, bytesMax: 10 });
+    expect(steps.map(({ name }) => name)).toEqual(['0']);
+    expect(unread).toBe(1);
+  });
+
+  test('of one evaluation: twenty thousand steps', async () => {
+    await store({ spans: Array.from({ length: 20_001 }, () => spanRow()) });
+    const { steps, unread } = await readSteps(scratch.database, RUN);
+    expect([steps.length, unread]).toEqual([20_000, 1]);
+  });
+});
+
+test('a run without steps has none', async () => {
+  expect(await readSteps(scratch.database, RUN)).toEqual({ steps: [], bytes: 0, unread: 0 });
+});
+
+describe('several runs at once', () => {
+  const run = (number: number, days = 0) => ({
+    workspaceId: 1,
+    runId: hex16(number),
+    firstArrivalOn: day(NOON_MS + days * DAY_MS),
+    lastArrivalOn: day(NOON_MS + days * DAY_MS),
+  });
+  const span = (number: number, name: string, attributes = '{}') =>
+    spanRow({ traceId: hex16(number), name, attributes });
+  const namesOf = async (runs: ReturnType<typeof run>[], together?: number, each?: number) =>
+    (await readStepsOfRuns(scratch.database, runs, undefined, together, each)).map((read) =>
+      read === null ? 'too large' : [...read.steps.map(({ name }) => name), read.unread],
+    );
+
+  test('each has its own steps, in the order asked for', async () => {
+    await store({ spans: [span(1, 'a'), span(2, 'b'), span(2, 'c')] });
+    await store({ spans: [span(1, 'not mine')] }, { workspaceId: 2 });
+    expect(await namesOf([run(2), run(3), run(1)])).toEqual([['b', 'c', 0], [0], ['a', 0]]);
+  });
+
+  test('each is looked for on the days of its own arrival', async () => {
+    await store({ spans: [span(1, 'a'), span(2, 'b')] });
+    await store({ spans: [span(1, 'late')] }, { arrivedAtMs: NOON_MS + 4 * DAY_MS });
+    await store({ spans: [span(3, 'c')] }, { arrivedAtMs: NOON_MS + 4 * DAY_MS });
+    expect(await namesOf([run(1), run(2), run(3, 4)])).toEqual([
+      ['a', 1],
+      ['b', 0],
+      ['c', 0],
+    ]);
+  });
+
+  test('as many as fit together are read, the first one whatever its size', async () => {
+    const attributes = JSON.stringify({ k: 'x'.repeat(92) });
+    for (const number of [1, 2, 3]) await store({ spans: [span(number, `${number}`, attributes)] });
+    const all = [run(1), run(2), run(3)];
+    expect(await namesOf(all, 303)).toEqual([
+      ['1', 0],
+      ['2', 0],
+      ['3', 0],
+    ]);
+    expect(await namesOf(all, 302)).toEqual([
+      ['1', 0],
+      ['2', 0],
+    ]);
+    expect(await namesOf(all, 1)).toEqual([['1', 0]]);
+  });
+
+  test('a run that is too large by itself is reported, and takes no room from the others', async () => {
+    const large = JSON.stringify({ k: 'x'.repeat(1000) });
+    await store({ spans: [span(1, 'a', large), span(2, 'b'), span(3, 'c', large), span(4, 'd')] });
+    const all = [run(1), run(2), run(3), run(4)];
+    const expected = ['too large', ['b', 0], 'too large', ['d', 0]];
+    expect(await namesOf(all, 100, 100)).toEqual(expected);
+    expect(await namesOf([run(3), run(1)], 100, 100)).toEqual(['too large']);
+    expect(await namesOf([run(3)], 100)).toEqual([['c', 0]]);
+  });
+
+  test('the number of bytes of each run is returned', async () => {
+    await store({ spans: [span(1, 'abc', '{"k":1}'), span(1, 'd')] });
+    const [read] = await readStepsOfRuns(scratch.database, [run(1)]);
+    expect(read?.bytes).toBe('abcd{"k":1}{}'.length);
+  });
+
+  test('runs without steps take no room: they are read up to the first that does not fit', async () => {
+    const attributes = JSON.stringify({ k: 'x'.repeat(92) });
+    for (const number of [2, 4]) await store({ spans: [span(number, `${number}`, attributes)] });
+    const all = [run(1), run(2), run(3), run(4), run(5)];
+    expect(await namesOf(all, 1)).toEqual([[0], ['2', 0], [0]]);
+  });
+
+  test('what is stored small and read large counts as it is read', async () => {
+    const attributes = JSON.stringify({ k: 'x'.repeat(100_000) });
+    for (const number of [1, 2]) await store({ spans: [span(number, `${number}`, attributes)] });
+    expect(await namesOf([run(1), run(2)], 150_000)).toEqual([['1', 0]]);
+  });
+});
+
+describe('an outline', () => {
+  const LIMITS = { stepsMax: 100, bytesMax: 64 * 1024, stepBytesMax: 8 * 1024 };
+  const MEGABYTE = 'x'.repeat(1024 * 1024);
+  const outline = () => readOutlinedSteps(scratch.database, RUN, LIMITS);
+
+  test('of a small run holds what its evaluation reads', async () => {
+    await store({
+      spans: [
+        spanRow({ name: 'chat', attributes: '{"a":{"b":[1,"é"]}}', events: '[{"name":"e"}]' }),
+      ],
+      logs: [logRow({ traceId: TRACE_ID, body: '{"text":"hi"}' })],
+    });
+    const { bytes: _, ...read } = await readSteps(scratch.database, RUN);
+    expect(await outline()).toEqual({
+      ...read,
+      cut: new Set(),
+    });
+  });
+
+  test('cuts a large first step, and holds the steps after it', async () => {
+    const attributes = {
+      'gen_ai.input.messages': MEGABYTE,
+      nested: { a: MEGABYTE },
+      [MEGABYTE]: 1,
+      'gen_ai.operation.name': 'chat',
+    };
+    const events = [{ name: 'first' }, { name: MEGABYTE }, { name: 'last' }];
+    await store({
+      spans: [
+        spanRow({
+          name: MEGABYTE,
+          statusMessage: MEGABYTE,
+          startUnixNano: '1',
+          attributes: JSON.stringify(attributes),
+          events: JSON.stringify(events),
+        }),
+        spanRow({ spanId: hex8(2), name: 'small', startUnixNano: '2' }),
+      ],
+    });
+    const { steps, cut, unread } = await outline();
+    expect(unread).toBe(0);
+    expect(cut).toEqual(new Set([0]));
+    expect(steps.map(({ name }) => name.slice(0, 300))).toEqual(['x'.repeat(256), 'small']);
+    expect(steps[0]?.attributes).toEqual({ 'gen_ai.operation.name': 'chat' });
+    expect(steps[0]?.events).toEqual([{ name: 'first', attributes: {} }]);
+    expect(steps[0]?.statusMessage).toHaveLength(1024);
+    expect(JSON.stringify(steps[0]).length).toBeLessThan(LIMITS.stepBytesMax);
+  });
+
+  test.each([
+    ['a text', JSON.stringify('é'.repeat(1e6)), 'é'.repeat(8192)],
+    ['an object', JSON.stringify({ long: [MEGABYTE], text: 'hi' }), { text: 'hi' }],
+    ['a list', JSON.stringify([MEGABYTE]), null],
+  ])('cuts a body that is %s', async (_, body, shown) => {
+    await store({ logs: [logRow({ traceId: TRACE_ID, body })] });
+    const { steps, cut } = await outline();
+    expect(cut).toEqual(new Set([0]));
+    expect(steps[0]?.body).toEqual(shown);
+  });
+
+  test.each([
+    ['many keys', Object.fromEntries(Array.from({ length: 1e5 }, (_, key) => [`k${key}`, 'v']))],
+    [
+      'many long texts',
+      Object.fromEntries(Array.from({ length: 50 }, (_, key) => [`k${key}`, 'v'.repeat(5000)])),
+    ],
+    ['control characters', { text: '\u0001'.repeat(1e6) }],
+  ])('of %s stays within its bytes', async (_, attributes) => {
+    const large = { ...LIMITS, stepBytesMax: 128 * 1024, bytesMax: 1024 * 1024 };
+    await store({ spans: [spanRow({ attributes: JSON.stringify(attributes) })] });
+    const { steps, cut } = await readOutlinedSteps(scratch.database, RUN, large);
+    expect(cut).toEqual(new Set([0]));
+    const bytes = JSON.stringify(steps[0]?.attributes).length;
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(large.stepBytesMax);
+  });
+
+  test('counts a cut step as what is left of it, and leaves out what does not fit', async () => {
+    const attributes = JSON.stringify({ a: MEGABYTE });
+    await store({
+      spans: Array.from({ length: 12 }, (_, at) =>
+        spanRow({ spanId: hex8(at + 1), startUnixNano: String(at + 1), attributes }),
+      ),
+    });
+    const { steps, cut, unread } = await outline();
+    expect([steps.length, cut.size, unread]).toEqual([8, 8, 4]);
+  });
+});

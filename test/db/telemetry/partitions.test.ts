@@ -1,0 +1,225 @@
+/** Daily partitions: made ahead, dropped past retention, put right after an interrupted turn. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  dropOutdated,
+  ensureDay,
+  ensureDays,
+  utcDay,
+} from '../../../src/db/telemetry/partitions.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { DAY_MS, NOON_MS } from '../../support/rows.ts';
+
+const TABLES = ['log_records', 'metric_points', 'spans'];
+
+let scratch: MigratedDatabase;
+let told: { created: string[]; dropped: string[] }[];
+let failures: unknown[];
+
+beforeEach(async () => {
+  scratch = await openMigratedDatabase();
+  told = [];
+  failures = [];
+});
+afterEach(() => scratch.close());
+
+/** One turn of upkeep. */
+async function keep(nowMs: number, retentionDays: number): Promise<void> {
+  const events = {
+    partitionsChanged: (created: readonly string[], dropped: readonly string[]) =>
+      void told.push({ created: [...created], dropped: [...dropped] }),
+    maintenanceFailed: (error: unknown) => void failures.push(error),
+  };
+  await ensureDays(scratch.database, nowMs, events);
+  await dropOutdated(scratch.database, nowMs, retentionDays, events);
+}
+
+/** Every partition there is, attached or not. */
+async function tables(pattern = '_\\d{4}_\\d\\d_\\d\\d$'): Promise<unknown[]> {
+  const rows = await scratch.rows(
+    `SELECT relname FROM pg_class WHERE relkind = 'r' AND relname ~ $1 ORDER BY 1`,
+    [pattern],
+  );
+  return rows.map(({ relname }) => relname);
+}
+
+async function attached(): Promise<unknown[]> {
+  const rows = await scratch.rows(
+    `SELECT inhrelid::regclass::text AS name FROM pg_inherits
+       JOIN pg_class ON pg_class.oid = inhrelid WHERE relkind = 'r' ORDER BY 1`,
+  );
+  return rows.map(({ name }) => name);
+}
+
+const ofDays = (...days: string[]): string[] =>
+  TABLES.flatMap((table) => days.map((day) => `${table}_${day}`));
+
+test.each([
+  [0, '1970-01-01'],
+  [NOON_MS, '2026-11-20'],
+  [Date.UTC(2026, 10, 20, 23, 59, 59, 999), '2026-11-20'],
+  [Date.UTC(2028, 1, 29), '2028-02-29'],
+])('the day of %d is %s', (epochMs, day) => {
+  expect(utcDay(epochMs)).toBe(day);
+});
+
+describe('ensuring a day', () => {
+  test('makes its partitions once, with the indexes and defaults of their parents', async () => {
+    expect((await ensureDay(scratch.database, NOON_MS)).sort()).toEqual(ofDays('2026_11_20'));
+    expect(await ensureDay(scratch.database, NOON_MS + DAY_MS / 2 - 1)).toEqual([]);
+    expect(await attached()).toEqual(ofDays('2026_11_20'));
+    const indexes = await scratch.rows(
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'spans_2026_11_20'`,
+    );
+    expect(indexes).toEqual([{ indexdef: expect.stringContaining('(workspace_id, trace_id)') }]);
+  });
+
+  test('takes the rows of its own day and no others', async () => {
+    await ensureDay(scratch.database, NOON_MS);
+    const insert = (day: string): Promise<unknown> =>
+      scratch.rows(
+        `INSERT INTO metric_points (time_unix_nano, workspace_id, arrived_on, metric_id,
+           resource_id, attributes) VALUES (1, 1, $1, gen_random_uuid(), gen_random_uuid(), '{}')`,
+        [day],
+      );
+    await insert('2026-11-20');
+    await expect(insert('2026-11-19')).rejects.toMatchObject({ code: '23514' });
+    await expect(insert('2026-11-21')).rejects.toMatchObject({ code: '23514' });
+  });
+
+  test('by many at once makes it once', async () => {
+    const created = await Promise.all(
+      Array.from({ length: 8 }, () => ensureDay(scratch.database, NOON_MS)),
+    );
+    expect(created.flat().sort()).toEqual(ofDays('2026_11_20'));
+  });
+
+  test('does not wait for a COPY that is under way', async () => {
+    await ensureDay(scratch.database, NOON_MS);
+    const writer = await scratch.database.connect();
+    await writer.query('BEGIN; LOCK TABLE spans IN ROW EXCLUSIVE MODE');
+    await ensureDay(scratch.database, NOON_MS + DAY_MS);
+    await writer.query('COMMIT');
+    writer.release();
+    expect(await attached()).toEqual(ofDays('2026_11_20', '2026_11_21'));
+  });
+});
+
+describe('keeping partitions', () => {
+  const days = (from: number, to: number): string[] =>
+    Array.from({ length: to - from + 1 }, (_, index) =>
+      utcDay(NOON_MS + (from + index) * DAY_MS).replaceAll('-', '_'),
+    );
+
+  async function ensureDaysOf(from: number, to: number): Promise<void> {
+    for (let day = from; day <= to; day += 1) {
+      await ensureDay(scratch.database, NOON_MS + day * DAY_MS);
+    }
+  }
+
+  test('makes today and two days ahead, and tells once', async () => {
+    await keep(NOON_MS, 30);
+    await keep(NOON_MS, 30);
+    expect(await attached()).toEqual(ofDays(...days(0, 2)));
+    expect(told.map(({ created, dropped }) => [created.length, dropped])).toEqual([[9, []]]);
+  });
+
+  test('drops what is past retention, and not a day earlier', async () => {
+    await ensureDaysOf(-4, 2);
+    await keep(NOON_MS, 2);
+    expect(await tables()).toEqual(ofDays(...days(-2, 2)));
+    expect(told).toEqual([{ created: [], dropped: expect.any(Array) }]);
+    expect(told[0]?.dropped.sort()).toEqual(ofDays(...days(-4, -3)));
+    await keep(NOON_MS + DAY_MS - 12 * 3_600_000, 2);
+    expect(await tables()).toEqual(ofDays(...days(-1, 3)));
+  });
+
+  test('retention 0 keeps everything', async () => {
+    await ensureDaysOf(-400, -400);
+    await keep(NOON_MS, 0);
+    expect(await tables()).toContain('spans_2025_10_16');
+  });
+
+  test('drops nothing that only looks like a partition', async () => {
+    const others = ['spans_2020_01_01_copy', 'my_spans_2020_01_01', 'spans_2020_1_1'];
+    for (const name of others) await scratch.rows(`CREATE TABLE ${name} ()`);
+    await keep(NOON_MS, 1);
+    expect(await tables('2020')).toEqual([...others].sort());
+  });
+
+  test('drops a table that an interrupted turn left detached', async () => {
+    await ensureDaysOf(-5, -5);
+    await scratch.rows('ALTER TABLE spans DETACH PARTITION spans_2026_11_15');
+    expect(await attached()).not.toContain('spans_2026_11_15');
+    await keep(NOON_MS, 1);
+    expect(await tables()).toEqual(ofDays(...days(0, 2)));
+  });
+
+  test('finishes a detaching that was interrupted half-way', async () => {
+    await ensureDaysOf(-5, -5);
+    const reader = await scratch.database.connect();
+    await reader.query('BEGIN; SELECT 1 FROM spans_2026_11_15');
+    const detacher = await scratch.database.connect();
+    await detacher.query(`SET lock_timeout = '50ms'`);
+    await expect(
+      detacher.query('ALTER TABLE spans DETACH PARTITION spans_2026_11_15 CONCURRENTLY'),
+    ).rejects.toMatchObject({ code: '55P03' });
+    detacher.release(true);
+    await reader.query('COMMIT');
+    reader.release();
+    const pending = await scratch.rows(
+      'SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhdetachpending',
+    );
+    expect(pending).toEqual([{ name: 'spans_2026_11_15' }]);
+    await keep(NOON_MS, 1);
+    expect(await tables()).toEqual(ofDays(...days(0, 2)));
+  });
+
+  test('of partitions that somebody reads only those stay, until the next turn', async () => {
+    await ensureDaysOf(-6, -4);
+    const reader = await scratch.database.connect();
+    await reader.query(
+      'BEGIN; SELECT 1 FROM log_records_2026_11_15; SELECT 1 FROM spans_2026_11_14',
+    );
+    await keep(NOON_MS, 1);
+    expect(failures).toMatchObject([{ code: '55P03' }, { code: '55P03' }]);
+    expect(failures.map(String)).toEqual([
+      expect.stringContaining('"log_records_2026_11_15"'),
+      expect.stringContaining('"spans_2026_11_14"'),
+    ]);
+    const read = ['log_records_2026_11_15', 'spans_2026_11_14'];
+    expect((await attached()).sort()).toEqual([...ofDays(...days(0, 2)), ...read].sort());
+    expect(told.flatMap(({ dropped }) => dropped)).toHaveLength(7);
+    await reader.query('COMMIT');
+    reader.release();
+    await keep(NOON_MS, 1);
+    expect(await tables()).toEqual(ofDays(...days(0, 2)));
+    expect(failures).toHaveLength(2);
+  });
+
+  test('a reader of a whole table holds up that table alone, and leaves no setting behind', async () => {
+    await ensureDaysOf(-5, -5);
+    const reader = await scratch.database.connect();
+    await reader.query('BEGIN; SELECT 1 FROM spans');
+    await keep(NOON_MS, 1);
+    expect(failures).toMatchObject([{ code: '55P03' }]);
+    expect(await tables()).toEqual([...ofDays(...days(0, 2)), 'spans_2026_11_15'].sort());
+    await reader.query('COMMIT');
+    reader.release();
+    await keep(NOON_MS, 1);
+    expect(await tables()).toEqual(ofDays(...days(0, 2)));
+    const settings = await Promise.all(
+      Array.from({ length: scratch.database.totalCount }, () => scratch.rows('SHOW lock_timeout')),
+    );
+    expect(new Set(settings.flat().map((row) => row.lock_timeout))).toEqual(new Set(['0']));
+  });
+
+  test('partitions are made though nothing can be dropped', async () => {
+    await ensureDaysOf(-5, -5);
+    const reader = await scratch.database.connect();
+    await reader.query('BEGIN; SELECT 1 FROM spans; SELECT 1 FROM log_records');
+    await ensureDays(scratch.database, NOON_MS, { partitionsChanged: () => undefined });
+    expect(await attached()).toEqual(expect.arrayContaining(ofDays(...days(0, 2))));
+    await reader.query('COMMIT');
+    reader.release();
+  });
+});

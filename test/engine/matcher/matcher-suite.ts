@@ -1,0 +1,409 @@
+/**
+ * What every matcher must do. A matcher's own test file calls this with its factory; a faster
+ * matcher that passes is one that answers as the plain one does.
+ */
+import fc from 'fast-check';
+import RE2 from 're2';
+import { describe, expect, it } from 'vitest';
+import type { Hit, Matcher, MatchResult } from '../../../src/engine/matcher/matcher.ts';
+import type { Rule, Surface, SurfaceText } from '../../../src/model.ts';
+import { tinyRule } from '../tiny-rules.ts';
+
+const EVERYTHING = { enabled: () => true, capBytes: 65_536 };
+
+function text(step: number, surface: Surface, content: string): SurfaceText {
+  return { step, surface, text: content };
+}
+
+export function describeMatcher(name: string, create: (rules: readonly Rule[]) => Matcher): void {
+  const hitsOf = (rules: readonly Rule[], texts: SurfaceText[], capBytes = 65_536) =>
+    create(rules).match(texts, { enabled: () => true, capBytes }).hits;
+
+  describe(`${name}: any`, () => {
+    const rule = tinyRule({
+      conditions: [
+        ['user_input', 'second'],
+        ['content', 'first|second'],
+      ],
+    });
+
+    it('is answered by the first step in time that hits', () => {
+      const texts = [
+        text(0, 'tool_result', 'nothing'),
+        text(1, 'tool_result', 'the second'),
+        text(2, 'step_input', 'the second'),
+      ];
+      expect(hitsOf([rule], texts)).toEqual([
+        { ruleIndex: 0, conditionIndex: 1, textIndex: 1, form: 'written', start: 4, end: 10 },
+      ]);
+      expect(hitsOf([rule], texts.slice(2))).toMatchObject([{ conditionIndex: 0, textIndex: 0 }]);
+    });
+
+    it('prefers the first condition within a step', () => {
+      const texts = [text(0, 'tool_result', 'the first'), text(0, 'step_input', 'the second')];
+      expect(hitsOf([rule], texts)).toMatchObject([{ conditionIndex: 0, textIndex: 1 }]);
+    });
+
+    it('reads only the surfaces of the field', () => {
+      const args = tinyRule({ conditions: [['tool_args', 'rm -rf']] });
+      expect(hitsOf([args], [text(0, 'tool_result', 'rm -rf /')])).toEqual([]);
+      expect(hitsOf([args], [text(0, 'tool_args', 'rm -rf /')])).toHaveLength(1);
+    });
+
+    it('credits a repeated text to its earliest step', () => {
+      const texts = [text(3, 'step_input', 'second'), text(7, 'step_input', 'second')];
+      expect(hitsOf([rule], texts)).toMatchObject([{ textIndex: 0 }]);
+    });
+
+    it('asks about a text once, on however many surfaces and steps it stands', () => {
+      const texts = [
+        text(0, 'step_input', 'nothing'),
+        text(0, 'tool_args', 'nothing'),
+        text(1, 'tool_args', 'nothing'),
+        text(1, 'tool_result', 'the second'),
+      ];
+      const result = create([rule]).match(texts, EVERYTHING);
+      expect(result.texts).toBe(2);
+      expect(result.hits).toMatchObject([{ conditionIndex: 1, textIndex: 3 }]);
+    });
+
+    it('finds on a later surface what an earlier one does not let the rule read', () => {
+      const args = tinyRule({ conditions: [['tool_args', 'rm -rf']] });
+      const texts = [text(0, 'step_input', 'rm -rf'), text(1, 'tool_args', 'rm -rf')];
+      expect(hitsOf([args], texts)).toMatchObject([{ textIndex: 1 }]);
+    });
+
+    it('asks only enabled rules, and gives one hit per rule', () => {
+      const rules = [rule, tinyRule({ conditions: [['content', 'second']] })];
+      const texts = [text(0, 'step_input', 'second second'), text(1, 'tool_args', 'second')];
+      const settings = { ...EVERYTHING, enabled: (index: number) => index === 1 };
+      expect(create(rules).match(texts, settings).hits).toMatchObject([{ ruleIndex: 1 }]);
+      expect(create(rules).match(texts, EVERYTHING).hits).toHaveLength(2);
+    });
+
+    it('never asks a lost condition or an unsupported rule', () => {
+      const degraded = tinyRule({
+        conditions: [
+          ['content', 'a(?=b)'],
+          ['content', 'xyz'],
+        ],
+      });
+      const unsupported = tinyRule({
+        conditions: [['content', 'a']],
+        extra: 'detection_tier: semantic',
+      });
+      expect(hitsOf([degraded, unsupported], [text(0, 'step_input', 'ab')])).toEqual([]);
+    });
+  });
+
+  describe(`${name}: all`, () => {
+    const rule = tinyRule({
+      condition: 'all',
+      conditions: [
+        ['tool_args', 'curl'],
+        ['tool_response', 'secret'],
+      ],
+    });
+
+    it('needs every condition within one step', () => {
+      const args = text(0, 'tool_args', 'curl x');
+      expect(hitsOf([rule], [args, text(1, 'tool_result', 'secret')])).toEqual([]);
+      expect(hitsOf([rule], [args, text(0, 'tool_result', 'a secret')])).toEqual([
+        { ruleIndex: 0, conditionIndex: 0, textIndex: 0, form: 'written', start: 0, end: 4 },
+      ]);
+    });
+
+    it('sees a text again that an earlier step has shown', () => {
+      const texts = [
+        text(0, 'tool_args', 'curl x'),
+        text(1, 'tool_args', 'curl x'),
+        text(1, 'tool_result', 'secret'),
+      ];
+      expect(hitsOf([rule], texts)).toMatchObject([{ textIndex: 1 }]);
+    });
+  });
+
+  describe(`${name}: normalised`, () => {
+    const rule = tinyRule({ conditions: [['content', 'ignore all']] });
+
+    it('hits in the normalised text and points at the written one', () => {
+      const written = 'please іgn\u200bоre аll of it';
+      const [hit] = hitsOf([rule], [text(0, 'step_input', written)]);
+      expect(hit).toMatchObject({ form: 'normalised' });
+      expect(written.slice(hit?.start, hit?.end)).toBe('іgn\u200bоre аll');
+    });
+
+    it('still hits what only the written text shows', () => {
+      const hidden = tinyRule({ conditions: [['content', '[\\u200b-\\u200d]{2}']] });
+      expect(hitsOf([hidden], [text(0, 'step_input', 'ä\u200b\u200cb')])).toEqual([
+        { ruleIndex: 0, conditionIndex: 0, textIndex: 0, form: 'written', start: 1, end: 3 },
+      ]);
+    });
+
+    it('can add a hit, never lose one that the written text shows', () => {
+      const patterns = ['a', 'о', '[\\u200b]', '^a', 'e$', '\\bae\\b', 'é', '[^a-z]a', 'ſ', 'k'];
+      const letters = fc.constantFrom(
+        'a',
+        'e',
+        'о',
+        '\u200b',
+        '\u0301',
+        ' ',
+        'é',
+        'K',
+        'ﬁ',
+        'ſ',
+        '!',
+      );
+      const matchers = patterns.map((pattern) =>
+        create([tinyRule({ conditions: [['content', pattern]] })]),
+      );
+      fc.assert(
+        fc.property(fc.array(letters, { maxLength: 12 }), (parts) => {
+          const written = parts.join('');
+          patterns.forEach((pattern, index) => {
+            const shown = new RE2(pattern, 'iu').test(Buffer.from(written));
+            const { hits } = matchers[index]?.match(
+              [text(0, 'step_input', written)],
+              EVERYTHING,
+            ) ?? {
+              hits: [],
+            };
+            if (shown) expect(hits).toMatchObject([{ form: 'written' }]);
+          });
+        }),
+        { numRuns: 300 },
+      );
+    });
+
+    it('counts characters, not bytes', () => {
+      const written = '😀 äö ignore all';
+      const [hit] = hitsOf([rule], [text(0, 'step_input', written)]);
+      expect(written.slice(hit?.start, hit?.end)).toBe('ignore all');
+    });
+  });
+
+  describe(`${name}: cap`, () => {
+    it('misses what lies past it', () => {
+      const rule = tinyRule({ conditions: [['content', 'needle']] });
+      const result = create([rule]).match([text(0, 'step_input', `${'x'.repeat(20)} needle`)], {
+        enabled: () => true,
+        capBytes: 20,
+      });
+      expect(result).toEqual({ hits: [], undecided: [], texts: 1, truncated: 1 });
+    });
+
+    it.each([
+      ['$', 'foo$', 'foobar', 3],
+      ['\\b', '\\bfoo\\b', 'foobar', 3],
+      ['a negated class', '^[^!]+$', 'aaa!', 3],
+      ['half a cluster', 'cafe$', 'cafe\u0301', 4],
+      ['half a cluster, normalised', '^ìcafe', 'ìcafe\u0301', 7],
+    ])('never invents: %s', (_name, pattern, content, capBytes) => {
+      const rule = tinyRule({ conditions: [['content', pattern]] });
+      const whole = hitsOf([rule], [text(0, 'step_input', content)], 1000);
+      const cut = hitsOf([rule], [text(0, 'step_input', content)], capBytes);
+      expect(cut.length).toBeLessThanOrEqual(whole.length);
+    });
+
+    it('keeps a hit that touches the cut and holds without it', () => {
+      const rule = tinyRule({ conditions: [['content', 'foo+']] });
+      expect(hitsOf([rule], [text(0, 'step_input', 'a fooooo')], 5)).toMatchObject([
+        { start: 2, end: 8 },
+      ]);
+    });
+
+    it('follows a hit that touches the cut to its own end', () => {
+      const rule = tinyRule({ conditions: [['content', 'ignore.*(?:\\bend|$)']] });
+      const content = `an ignore${'x'.repeat(10_000)} end and ignore`;
+      expect(hitsOf([rule], [text(0, 'step_input', content)], 20)).toMatchObject([
+        { start: 3, end: content.length },
+      ]);
+    });
+
+    it.each([
+      ['written', 'x'],
+      ['normalised', 'о'],
+    ])('misses a hit whose end lies too far past the cut: %s', (_form, letter) => {
+      const rule = tinyRule({ conditions: [['content', 'u:[xo]+(?:!|$)']] });
+      const settings = { enabled: () => true, capBytes: 20 };
+      const match = (length: number) =>
+        create([rule]).match([text(0, 'step_input', `u:${letter.repeat(length)}`)], settings);
+      expect(match(100_000).hits).toMatchObject([{ start: 0, end: 100_002 }]);
+      // Not `undecided`: what lies past the cap is missed, and the text counts as truncated.
+      expect(match(300_000)).toEqual({ hits: [], undecided: [], texts: 1, truncated: 1 });
+    });
+
+    it('keeps a hit that goes on far past the cut when the beginning of it is one', () => {
+      const rule = tinyRule({ conditions: [['content', 'redis://\\S{10,}']] });
+      for (const letter of ['x', 'о']) {
+        const content = `${'an '.repeat(10)}redis://${letter.repeat(400_000)}`;
+        expect(hitsOf([rule], [text(0, 'step_input', content)], 60)).toMatchObject([
+          { start: 30, end: 48 },
+        ]);
+      }
+    });
+
+    it('takes an empty match of an uncut text, and none that the cut made', () => {
+      const rule = tinyRule({ conditions: [['content', '(?m)$|bar']] });
+      expect(hitsOf([rule], [text(0, 'step_input', 'foo')], 3)).toMatchObject([
+        { start: 3, end: 3 },
+      ]);
+      expect(hitsOf([rule], [text(0, 'step_input', 'foobar')], 3)).toEqual([]);
+    });
+
+    it('does not take a hit that lies past it for one that touched it', () => {
+      const rule = tinyRule({ conditions: [['content', 'foo$']] });
+      expect(hitsOf([rule], [text(0, 'step_input', 'a foobar foo')], 5)).toEqual([]);
+    });
+
+    it('is shared by the texts of one surface and step, and not by others', () => {
+      const rule = tinyRule({ conditions: [['content', 'needle']] });
+      const filler = text(0, 'step_input', 'x'.repeat(10));
+      expect(hitsOf([rule], [filler, text(0, 'step_input', 'a needle')], 12)).toEqual([]);
+      expect(hitsOf([rule], [filler, text(0, 'tool_args', 'a needle')], 12)).toHaveLength(1);
+      expect(hitsOf([rule], [filler, text(1, 'step_input', 'a needle')], 12)).toHaveLength(1);
+    });
+
+    it('is not used up by history', () => {
+      const rule = tinyRule({ conditions: [['content', 'needle']] });
+      const history = 'x'.repeat(12);
+      const texts = [
+        text(0, 'step_input', history),
+        text(1, 'step_input', history),
+        text(1, 'step_input', 'a needle'),
+      ];
+      expect(hitsOf([rule], texts, 12)).toMatchObject([{ textIndex: 2 }]);
+    });
+
+    it('can lose a hit, never make one, wherever it falls', () => {
+      const patterns = [
+        '^[^b]*$',
+        'a\\b',
+        '\\Ba',
+        'e$',
+        '(?m)^é$',
+        'o\\b|[^a]$',
+        'ignore',
+        'a{2,}$',
+      ];
+      const content = fc
+        .array(
+          fc.constantFrom('a', 'b', 'e', '\u0301', 'о', '\u200b', '\n', ' ', 'é', '😀', 'ignore'),
+          {
+            maxLength: 14,
+          },
+        )
+        .map((parts) => parts.join(''));
+      const matchers = patterns.map((pattern) =>
+        create([tinyRule({ conditions: [['content', pattern]] })]),
+      );
+      fc.assert(
+        fc.property(content, fc.nat({ max: 20 }), (written, capBytes) => {
+          for (const matcher of matchers) {
+            const texts = [text(0, 'step_input', written)];
+            const cut = matcher.match(texts, { enabled: () => true, capBytes }).hits.length;
+            const whole = matcher.match(texts, EVERYTHING).hits.length;
+            expect(cut).toBeLessThanOrEqual(whole);
+          }
+        }),
+        { numRuns: 300 },
+      );
+    });
+  });
+
+  describe(`${name}: portions`, () => {
+    const rules = [
+      tinyRule({
+        conditions: [
+          ['user_input', 'one'],
+          ['content', 'two|three'],
+        ],
+      }),
+      tinyRule({
+        condition: 'all',
+        conditions: [
+          ['content', 'one'],
+          ['content', 'two'],
+        ],
+      }),
+      tinyRule({
+        condition: 'all',
+        conditions: [
+          ['tool_response', 'three'],
+          ['user_input', 'four'],
+        ],
+      }),
+      tinyRule({ conditions: [['content', 'four$']] }),
+    ];
+    const matcher = create(rules);
+    const settings = { enabled: () => true, capBytes: 14 };
+    const step = fc.array(
+      fc.tuple(
+        fc.constantFrom<Surface>('step_input', 'tool_result', 'agent_output'),
+        fc.constantFrom('one', 'two', 'three', 'four', 'one two', 'nothing here', 'four and more'),
+      ),
+      { maxLength: 4 },
+    );
+
+    /** Ends after every piece of work there is. */
+    function inPortions(steps: readonly (readonly SurfaceText[])[]): MatchResult {
+      const run = matcher.begin(settings);
+      let before = 0;
+      const all = steps.flatMap((texts) => {
+        const hits: Hit[] = [];
+        for (const _ of run.portion(texts, hits, () => true));
+        const placed = hits.map((hit) => ({ ...hit, textIndex: hit.textIndex + before }));
+        before += texts.length;
+        return placed;
+      });
+      return { hits: all.sort((a, b) => a.ruleIndex - b.ruleIndex), ...run.result };
+    }
+
+    it('answer as the whole run does, wherever they end and however often they pause', () => {
+      fc.assert(
+        fc.property(
+          fc.array(step, { maxLength: 6 }),
+          fc.array(fc.boolean(), { maxLength: 6 }),
+          (drawn, joins) => {
+            const steps = drawn.map((texts, index) =>
+              texts.map(([surface, content]) => text(index, surface, content)),
+            );
+            const portions: SurfaceText[][] = [];
+            for (const [index, texts] of steps.entries()) {
+              if (joins[index] === true)
+                portions.at(-1)?.push(...texts) ?? portions.push([...texts]);
+              else portions.push([...texts]);
+            }
+            expect(inPortions(portions)).toEqual(matcher.match(steps.flat(), settings));
+          },
+        ),
+        { numRuns: 500 },
+      );
+    });
+
+    it('a condition of an earlier portion completes a later step that repeats its text', () => {
+      const first = [text(0, 'step_input', 'four')];
+      const second = [text(1, 'step_input', 'four'), text(1, 'tool_result', 'three')];
+      expect(inPortions([first, second]).hits).toMatchObject([
+        { ruleIndex: 0, textIndex: 2 },
+        { ruleIndex: 2, textIndex: 2 },
+        { ruleIndex: 3, textIndex: 0 },
+      ]);
+    });
+
+    it('one that is ended early keeps what it has found', () => {
+      const foundAfter = (pauses: number): number => {
+        const hits: Hit[] = [];
+        const texts = [text(0, 'step_input', 'one four')];
+        const work = matcher.begin(settings).portion(texts, hits, () => true);
+        for (let count = 0; count < pauses; count += 1) if (work.next().done) return Number.NaN;
+        work.return();
+        return hits.length;
+      };
+      const found: number[] = [];
+      while (!Number.isNaN(foundAfter(found.length))) found.push(foundAfter(found.length));
+      expect([...new Set(found)]).toEqual([0, 1, 2]);
+    });
+  });
+}

@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  normalise,
+  normaliseWithChanges,
+  settledLength,
+  type TextRange,
+  toWrittenRange,
+} from '../../../src/engine/matcher/normalised-text.ts';
+
+/** Texts that hold what normalisation is about, and anything else. */
+const tricky = fc
+  .array(
+    fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 4 }),
+      fc.constantFrom(
+        'е',
+        'ο',
+        '\u200b',
+        '\u202e',
+        '\u0301',
+        'e',
+        'ﬁ',
+        'Ａ',
+        'ᄀ',
+        'ᅡ',
+        '\u{e0041}',
+      ),
+      fc.constantFrom(
+        '\ud83d',
+        '\ude00',
+        '가',
+        'ｶ',
+        'ﾞ',
+        ' ',
+        '\n',
+        '😀',
+        '\ufe0f',
+        '\u00ad',
+        'ﷺ',
+        '½',
+      ),
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => parts.join(''));
+
+const toWritten = (text: string, range: TextRange) => toWrittenRange(text, range);
+const changesIn = (text: string, most: number) => normaliseWithChanges(text, most).changes;
+
+describe('normalise', () => {
+  it('returns ASCII as the very string', () => {
+    const text = 'plain ASCII, \u0000 \u007f';
+    expect(normalise(text)).toBe(text);
+  });
+
+  it.each([
+    ['zero-width characters', 'ig\u200bno\u2060re\ufeff', 'ignore'],
+    ['direction overrides', '\u202eevil\u202c', 'evil'],
+    ['soft hyphens and variation selectors', 'a\u00adb\ufe0f', 'ab'],
+    ['full-width letters', 'ｉｇｎｏｒｅ', 'ignore'],
+    ['ligatures', 'ﬁle', 'file'],
+    ['Cyrillic look-alikes', 'іgnоrе рrеvіоus', 'ignore previous'],
+    ['Greek look-alikes', 'Ιgnοre', 'Ignore'],
+    ['a mark after an invisible', 'e\u200b\u0301', 'é'],
+    ['a no-break space', 'a\u00a0b', 'a b'],
+  ])('%s', (_name, written, read) => {
+    expect(normalise(written)).toBe(read);
+  });
+
+  it('folds letter by letter: real Russian stays no Latin word', () => {
+    expect(normalise('привет')).toBe('пpиbet');
+  });
+
+  it('never throws', () => {
+    const anything = fc.string({ unit: 'binary' });
+    fc.assert(fc.property(anything, (text) => typeof normalise(text) === 'string'));
+  });
+
+  it('reads the settled part of a prefix the same, whatever follows', () => {
+    fc.assert(
+      fc.property(tricky, tricky, (text, rest) => {
+        const settled = normalise(text).slice(0, settledLength(text));
+        expect(normalise(text + rest).startsWith(settled)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('toWrittenRange', () => {
+  it('finds the written text behind a normalised range', () => {
+    const written = 'now іg\u200bnоrе аll';
+    const read = normalise(written);
+    const start = read.indexOf('ignore');
+    const range = toWritten(written, { start, end: start + 6 });
+    expect(written.slice(range.start, range.end)).toBe('іg\u200bnоrе');
+  });
+
+  it('takes a cluster whole', () => {
+    expect(toWritten('aﬁb', { start: 1, end: 2 })).toEqual({ start: 1, end: 2 });
+    expect(toWritten('aﬁb', { start: 2, end: 4 })).toEqual({ start: 1, end: 3 });
+  });
+
+  it('maps every range to one that reads as a text holding it', () => {
+    fc.assert(
+      fc.property(tricky, fc.nat(), fc.nat(), (text, a, b) => {
+        const read = normalise(text);
+        const start = a % (read.length + 1);
+        const end = start + (b % (read.length - start + 1));
+        const range = toWritten(text, { start, end });
+        expect(range.start).toBeGreaterThanOrEqual(0);
+        expect(range.end).toBeLessThanOrEqual(text.length);
+        expect(range.start).toBeLessThanOrEqual(range.end);
+        if (end > start) {
+          expect(normalise(text.slice(range.start, range.end))).toContain(read.slice(start, end));
+        }
+      }),
+    );
+  });
+});
+
+describe('normaliseWithChanges', () => {
+  it.each<[string, number[]]>([
+    ['plain', []],
+    ['a — dash, 漢字', []],
+    ['ig\u200bnore', [1, 2]],
+    ['\u200bignore\u200b', [0, 0, 5, 6]],
+    ['ｉｇnore', [0, 2]],
+    ['pass… now…', [4, 7, 11, 14]],
+  ])('%j is changed at %j', (text, changes) => {
+    expect(changesIn(text, 10)?.read).toEqual(changes);
+  });
+
+  it('leaves the same characters outside', () => {
+    fc.assert(
+      fc.property(tricky, (text) => {
+        const normalised = normalise(text);
+        const { written, read } = changesIn(text, 100) ?? { written: [], read: [] };
+        expect(written).toHaveLength(read.length);
+        for (let at = 0; at <= read.length; at += 2) {
+          const plain = normalised.slice(read[at - 1] ?? 0, read[at] ?? normalised.length);
+          expect(text.slice(written[at - 1] ?? 0, written[at] ?? text.length)).toBe(plain);
+        }
+      }),
+    );
+  });
+
+  it('gives up on a text that is another one altogether', () => {
+    expect(changesIn('ａ b '.repeat(20), 19)).toBeNull();
+    expect(changesIn('ａ b '.repeat(20), 20)?.read).toHaveLength(40);
+  });
+});

@@ -1,0 +1,174 @@
+/**
+ * The fast matcher gives exactly the plain matcher's answers: every rule that can run, over the
+ * corpus's own texts, mixtures of them, and texts made of the very literals its filter looks for.
+ */
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { loadManifest, verifyCorpus } from '../../../src/engine/corpus/corpus.ts';
+import { parseRuleFile } from '../../../src/engine/corpus/rule-file.ts';
+import { createMatcher, type Matcher } from '../../../src/engine/matcher/matcher.ts';
+import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
+import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
+import { requirementsOf } from '../../../src/engine/prefilter/requirements.ts';
+import { createCatalog } from '../../../src/engine/rules/catalog.ts';
+import { runnableRules } from '../../../src/engine/rules/effective-set.ts';
+import { type JsonValue, SURFACES, type SurfaceText } from '../../../src/model.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+/** Every so manyeth text of the corpus: the plain matcher takes a millisecond or more for each. */
+const TEXTS_STEP = 9;
+const CAP_BYTES = 65_536;
+
+let plain: Matcher;
+let fast: Matcher;
+let texts: string[];
+/** rule index → the texts of its own examples */
+let ownTexts: string[][];
+/** rule index → literals its filter looks for, group by group */
+let soughtLiterals: string[][][];
+
+function stringsIn(value: JsonValue): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.values(value).flatMap(stringsIn);
+}
+
+beforeAll(() => {
+  const corpus = verifyCorpus(
+    join(ROOT, 'node_modules/agent-threat-rules'),
+    loadManifest(join(ROOT, 'corpus/manifest.json')),
+  );
+  const rules = runnableRules(createCatalog(corpus).rules);
+  const compile = createPatternCompiler();
+  plain = createMatcher(rules, compile);
+  fast = createFastMatcher(rules, compile);
+  const textsOf = new Map(
+    corpus.files.map((file) => {
+      const { truePositives, trueNegatives } = parseRuleFile(file);
+      return [file.path, [...truePositives, ...trueNegatives].flatMap((one) => stringsIn(one))];
+    }),
+  );
+  texts = [...textsOf.values()].flat();
+  ownTexts = rules.map((rule) => textsOf.get(rule.file) ?? []);
+  soughtLiterals = rules.map(({ conditions }) =>
+    conditions
+      .filter(({ supported }) => supported)
+      .flatMap(({ pattern }) => requirementsOf(pattern) ?? [])
+      .flatMap(({ groups }) => groups.map(({ literals }) => [...literals])),
+  );
+}, 120_000);
+
+function compare(
+  given: readonly SurfaceText[],
+  capBytes = CAP_BYTES,
+  enabled: (ruleIndex: number) => boolean = () => true,
+): number {
+  const settings = { enabled, capBytes };
+  const expected = plain.match(given, settings);
+  expect(fast.match(given, settings)).toEqual(expected);
+  return expected.hits.length;
+}
+
+const surface = fc.constantFrom(...SURFACES);
+
+describe('fast and plain matcher agree', () => {
+  it('on every own example of every rule, asked of its own rule', () => {
+    let hits = 0;
+    ownTexts.forEach((own, rule) => {
+      for (const text of own) {
+        const everywhere = SURFACES.map((on) => ({ step: 0, surface: on, text }));
+        hits += compare(everywhere, CAP_BYTES, (index) => index === rule);
+      }
+    });
+    expect(ownTexts.flat().length).toBeGreaterThan(10_000);
+    expect(hits).toBeGreaterThan(3000);
+  }, 120_000);
+
+  it('on own examples, asked of all rules', () => {
+    let hits = 0;
+    for (let index = 0; index < texts.length; index += TEXTS_STEP) {
+      const on = SURFACES[index % SURFACES.length] ?? 'step_input';
+      hits += compare([{ step: 0, surface: on, text: texts[index] ?? '' }]);
+    }
+    expect(hits).toBeGreaterThan(200);
+  }, 120_000);
+
+  it('on mixtures, disguised, shouted, cut', () => {
+    const piece = fc
+      .tuple(fc.nat({ max: texts.length - 1 }), fc.nat({ max: 300 }), fc.nat({ max: 300 }))
+      .map(([at, from, length]) => (texts[at] ?? '').slice(from, from + length + 1));
+    const glue = fc.constantFrom(
+      ...[
+        '',
+        ' ',
+        '\n',
+        ' \t\n ',
+        '\u200b',
+        'ſ',
+        '\u212a',
+        'é',
+        'а',
+        '0',
+        '\v',
+        '\ud83d',
+        '\ude00',
+      ],
+    );
+    const mixture = fc
+      .tuple(fc.array(fc.tuple(piece, glue), { maxLength: 8 }), fc.nat({ max: 3 }))
+      .map(([pieces, shape]) => {
+        const text = pieces.flat().join('');
+        return shape === 0 ? text.toUpperCase() : shape === 1 ? text.replaceAll('s', 'ſ') : text;
+      });
+    const step = fc.nat({ max: 1 });
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ step, surface, text: mixture }), { maxLength: 3 }),
+        fc.oneof(fc.constant(CAP_BYTES), fc.nat({ max: 400 })),
+        (given, capBytes) => {
+          compare(
+            given.sort((a, b) => a.step - b.step),
+            capBytes,
+          );
+        },
+      ),
+      { numRuns: 150 },
+    );
+  }, 120_000);
+
+  it('on texts made of what the filter looks for, near and far', () => {
+    const gap = fc.constantFrom(
+      '',
+      ' ',
+      '  ',
+      '\n',
+      '.',
+      ' x ',
+      '-',
+      "'",
+      '=',
+      'x'.repeat(40),
+      '\n\n y',
+    );
+    const ruleIndex = fc.nat({ max: soughtLiterals.length - 1 });
+    const picks = fc.array(fc.tuple(fc.nat(), fc.nat(), gap), { minLength: 1, maxLength: 12 });
+    let hits = 0;
+    fc.assert(
+      fc.property(ruleIndex, picks, surface, (rule, picked, on) => {
+        const groups = soughtLiterals[rule] ?? [];
+        const text = picked
+          .map(([group, literal, between], index) => {
+            // In the pattern's own order as often as not.
+            const at = group % 2 === 0 ? index : group;
+            const literals = groups[at % Math.max(1, groups.length)] ?? [''];
+            return (literals[literal % Math.max(1, literals.length)] ?? '') + between;
+          })
+          .join('');
+        hits += compare([{ step: 0, surface: on, text }], CAP_BYTES, (index) => index === rule);
+      }),
+      { numRuns: 10_000 },
+    );
+    expect(hits).toBeGreaterThan(20);
+  }, 120_000);
+});

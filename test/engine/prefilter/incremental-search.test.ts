@@ -1,0 +1,91 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { prepareText } from '../../../src/engine/matcher/prepared-text.ts';
+import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
+import { carryOver, stretchesAround } from '../../../src/engine/prefilter/incremental-search.ts';
+import { Hits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
+import { walk } from '../../../src/engine/prefilter/literal-search.ts';
+
+/** Where each literal stands, in the order of its chain. */
+function placesOf(hits: Hits, literals: number): number[][] {
+  hits.link();
+  return Array.from({ length: literals }, (_, literal) => {
+    const places: number[] = [];
+    for (let hit = hits.first[literal] ?? -1; hit !== -1; hit = hits.following[hit] ?? -1) {
+      places.push(hits.startOf(hit));
+    }
+    return places;
+  });
+}
+
+/** The literals of the second reading: carried over, and by walking over all of it. */
+function bothWays(literals: readonly string[], text: string) {
+  const [written, read] = prepareText(text, 65_536).readings;
+  const changes = read?.changes() ?? null;
+  if (written === undefined || read === undefined || changes === null) return null;
+  const bytes = literals.map((literal) => Buffer.from(literal));
+  const automaton = createAutomaton(bytes, () => true);
+  const [first, around, second, walked] = [0, 1, 2, 3].map(() => new Hits(shapesOf(bytes))) as [
+    Hits,
+    Hits,
+    Hits,
+    Hits,
+  ];
+  first.enter({ bytes: written.bytes, origin: null });
+  walk(automaton, written.bytes, first);
+  const again = { bytes: read.bytes, origin: null };
+  // Whether it pays is another question: in a longer text it always does.
+  const long = Buffer.concat([read.bytes, Buffer.alloc(100_000, 'x')]);
+  const { length } = read.bytes;
+  const stretches = stretchesAround(long, changes, automaton.longest)?.map((offset) =>
+    Math.min(offset, length),
+  );
+  if (stretches === undefined) throw new Error('there is room for all of them');
+  const reading = { automaton, bytes: read.bytes, changes, stretches };
+  second.enter(again);
+  carryOver(reading, first, 0, first.count, around, second);
+  walked.enter(again);
+  walk(automaton, read.bytes, walked);
+  return { carried: placesOf(second, literals.length), walked: placesOf(walked, literals.length) };
+}
+
+describe('the hits of a second reading', () => {
+  it('are those of the first, farther on, and those around its changes', () => {
+    // Three letters are the same in both readings, `a` and a blank also come of what is not ASCII.
+    const unit = fc.constantFrom('a', 'b', 'c', ' ', '\n', '0', 'а', '\u00a0', '\u200b', '…', 'é');
+    const literal = fc
+      .string({ unit: fc.constantFrom('a', 'b', 'c', ' ', '0', '.'), minLength: 1, maxLength: 5 })
+      .filter((one) => !/^ | {2}/.test(one));
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(literal, { minLength: 1, maxLength: 8 }),
+        fc.string({ unit, maxLength: 80 }),
+        (literals, text) => {
+          const both = bothWays(literals, text);
+          fc.pre(both !== null);
+          // A hit may come twice; none is missing, none too many, and they are in order.
+          expect(both.carried.map((places) => [...new Set(places)])).toEqual(both.walked);
+          for (const places of both.carried) {
+            expect(places).toEqual(places.toSorted((a, b) => a - b));
+          }
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('are found anew where nothing is gained', () => {
+    const around = (text: string) => {
+      const [, read] = prepareText(text, 65_536).readings;
+      const changes = read?.changes() ?? null;
+      return read === undefined || changes === null
+        ? undefined
+        : stretchesAround(read.bytes, changes, 28);
+    };
+    const words = 'word '.repeat(200);
+    expect(around(`${words}\u200b${words}`)).toEqual(Int32Array.of(970, 1029));
+    expect(around('a\u200bb '.repeat(20))).toBeNull();
+    // One run of blanks: however few changes there are in it, each is near all of it.
+    expect(around(`do not${`${' '.repeat(300)}\u200b`.repeat(10)}tell`)).toBeNull();
+  });
+});

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { spellingsOf } from '../../../src/engine/prefilter/literals.ts';
+import { NOWHERE, type Reach } from '../../../src/engine/prefilter/match-extent.ts';
+import { requirementsOf } from '../../../src/engine/prefilter/requirements.ts';
+import { pageOf } from '../../../src/engine/prefilter/unicode-pages.ts';
+
+/** branch → group → literals */
+const literalsOf = (pattern: string) =>
+  requirementsOf(pattern)?.map(({ groups }) => groups.map(({ literals }) => literals));
+
+const reach = (parts: Partial<Reach>): Reach => ({ ...NOWHERE, ...parts });
+
+describe('what a pattern needs', () => {
+  it.each<[string, unknown]>([
+    ['ignore', [[['ignore']]]],
+    ['(?i)IGNORE', [[['ignore']]]],
+    ['ignore|forget', [[['ignore']], [['forget']]]],
+    ['(?:ignore|forget)\\s+all', [[['forget all', 'ignore all']]]],
+    ['instructions?', [[['instruction']]]],
+    ['port:\\d', [[['port:0']]]],
+    ['a\\s*=\\s*b', [[['a = b', 'a =b', 'a= b', 'a=b']]]],
+    ['rm\\s+-rf.*secret', [[['rm -rf'], ['secret']]]],
+    // Nothing to look for: a class that may be anything.
+    ['[a-z]+', [[]]],
+    // A single letter is too common, a rare sign is not.
+    ['x', [[]]],
+    ['\\u200b', [[['\u200b']]]],
+  ])('%s', (pattern, expected) => {
+    expect(literalsOf(pattern)).toEqual(expected);
+  });
+
+  it('tells how far a match reaches around its literals', () => {
+    const [branch] = requirementsOf('\\w+\\s+needle[^\\n]{0,20}x{2}.*') ?? [];
+    expect(branch?.groups[0]).toMatchObject({ literals: ['needle'] });
+    expect(branch?.groups[0]?.before).toEqual(reach({ word: 1, chars: 1, space: 1 }));
+    expect(branch?.groups[0]?.after).toMatchObject({ chars: 28, line: 1, unbounded: 0 });
+  });
+
+  it('tells how far apart two groups stand', () => {
+    const [branch] = requirementsOf('alpha.{0,5}omega') ?? [];
+    const [alpha, omega] = branch?.groups ?? [];
+    expect(alpha?.gaps.get(omega?.key ?? Symbol())).toEqual(reach({ chars: 10 }));
+    expect(omega?.gaps.size).toBe(0);
+  });
+
+  it('knows what only a text beyond ASCII can match', () => {
+    const beyond = (pattern: string) => requirementsOf(pattern)?.map(({ pages }) => pages);
+    expect(beyond('[\\u3040-\\u309f]{3,}')).toEqual([[[0x608, 0x613]]]);
+    expect(beyond('a[\\u0400-\\u04ff]?')).toEqual([null]);
+    // The long s equals s: an ASCII text may match.
+    expect(beyond('[\\u0170-\\u0180]')).toEqual([null]);
+  });
+
+  it('counts the other case of a letter, wherever it stands', () => {
+    const touchedBy = (pattern: string) => [
+      ...new Set(requirementsOf(pattern)?.flatMap(({ pages }) => (pages ?? []).flat())),
+    ];
+    // The Angstrom sign equals å, Georgian Mtavruli the letters of another page.
+    expect(touchedBy('[\\u212b]')).toEqual([0x212b, 0xc5, 0xe5].map(pageOf));
+    expect(touchedBy('[\\u1c90-\\u1c92]')).toEqual([0x1c90, 0x10d0].map(pageOf));
+  });
+
+  it('takes the narrowest part of a sequence, and all parts of alternatives', () => {
+    const pagesOf = (pattern: string) => requirementsOf(pattern)?.map(({ pages }) => pages);
+    expect(pagesOf('[\\u3040-\\u31ff]x[\\u2600-\\u26ff]')).toEqual([[[0x4c0, 0x4df]]]);
+    expect(pagesOf('x(?:[\\u3040-\\u309f]|[\\u2600-\\u26ff])')).toEqual([
+      [
+        [0x608, 0x613],
+        [0x4c0, 0x4df],
+      ],
+    ]);
+  });
+
+  it.each<[string, Partial<Reach>]>([
+    // Groups that repeat stay where each of their characters has to stay.
+    ['(?:ab|c)*needle', { word: 1 }],
+    ['(?:a=)*needle', { solid: 1 }],
+    ['(?:, )*needle', { gap: 1 }],
+    ['[\\s,.]*needle', { gap: 1 }],
+    ['(?:[^\\n]a)*needle', { line: 1 }],
+    ['(?:\\s\\w)*needle', { unbounded: 1 }],
+    ['(?s)(?:.)*needle', { unbounded: 1 }],
+  ])('%s can begin so far before its literal', (pattern, expected) => {
+    const found = requirementsOf(pattern)?.[0]?.groups.find(({ literals }) =>
+      literals.includes('needle'),
+    );
+    const { chars, ...runs } = { ...NOWHERE, ...expected };
+    expect(found?.before).toMatchObject(runs);
+    expect(found?.before.chars).toBeLessThanOrEqual(chars + 2);
+  });
+
+  it('reads what is escaped without need', () => {
+    expect(literalsOf('say \\"hush\\" 🔓')).toEqual([[['say "hush" 🔓']]]);
+  });
+
+  it('looks for the beginning of what has too many spellings', () => {
+    expect(spellingsOf('ab')).toEqual(['ab']);
+    expect(spellingsOf('предоставл')?.every((one) => /^[пП]/.test(one))).toBe(true);
+  });
+
+  it('says of what it cannot read that it must always be asked', () => {
+    expect(requirementsOf('\\pN(')).toBeNull();
+    expect(requirementsOf('[[:alpha:]]x')).toBeNull();
+  });
+});

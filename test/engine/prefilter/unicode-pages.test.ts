@@ -1,0 +1,66 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { runsBeyondAscii } from '../../../src/engine/prefilter/non-ascii.ts';
+import {
+  type PageRange,
+  PagesOfText,
+  pageOf,
+} from '../../../src/engine/prefilter/unicode-pages.ts';
+
+const pages = new PagesOfText();
+const touched = (text: string, ...asked: number[]): boolean => {
+  const bytes = Buffer.from(text);
+  pages.note(bytes, runsBeyondAscii(bytes));
+  return pages.touches(asked.map((page): PageRange => [page, page]));
+};
+
+it.each([
+  ['é', 0x1d],
+  ['Ω', 0x75],
+  ['я', 0x89],
+  ['→', 0x432],
+  ['漢', 0xde4],
+  ['\ufeff', 0x1fdf],
+  ['😀', 0x3ec0],
+  ['\u{10ffff}', 0x21fff],
+])('%s is on its page alone', (character, page) => {
+  expect(pageOf(character.codePointAt(0) ?? 0)).toBe(page);
+  expect(touched(`plain ${character} plain`, page)).toBe(true);
+  expect(touched(`plain ${character} plain`, page + 1, page - 1)).toBe(false);
+});
+
+it('ASCII touches none, and a text is forgotten with the next', () => {
+  expect(touched('я', 0x89)).toBe(true);
+  expect(touched('plain', 0x89, 0x08, 0x00)).toBe(false);
+});
+
+it('ranges of pages are touched when one within them is', () => {
+  const bytes = Buffer.from('a — b 漢');
+  pages.note(bytes, runsBeyondAscii(bytes));
+  expect(pages.touches([[0x400, 0x403]])).toBe(true);
+  expect(
+    pages.touches([
+      [0x400, 0x401],
+      [0x403, 0xde3],
+    ]),
+  ).toBe(false);
+  expect(
+    pages.touches([
+      [0x500, 0x600],
+      [0xde4, 0x7000],
+    ]),
+  ).toBe(true);
+  expect(pages.touches([[0x7000, 0x8000]])).toBe(false);
+});
+
+it('every character beyond ASCII touches its page', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const valid = Buffer.from(text).toString();
+      for (const character of valid) {
+        const point = character.codePointAt(0) ?? 0;
+        if (point > 127) expect(touched(valid, pageOf(point))).toBe(true);
+      }
+    }),
+  );
+});

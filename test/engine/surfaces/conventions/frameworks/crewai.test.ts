@@ -1,0 +1,54 @@
+/**
+ * CrewAI as OpenLLMetry tells it (traceloop/openllmetry
+ * `packages/opentelemetry-instrumentation-crewai`). Contents are invented.
+ */
+import { expect, it } from 'vitest';
+import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
+import type { JsonObject, Step } from '../../../../../src/model.ts';
+import { span } from '../../../steps.ts';
+import { read } from '../../read.ts';
+
+function step(name: string, attributes: JsonObject): Step {
+  return span({ name, scopeName: 'opentelemetry.instrumentation.crewai', attributes });
+}
+
+it('the crew: what it came to, not how it was set up', () => {
+  const crew = step('crewai.workflow', {
+    'crewai.crew.agents': '[{"role":"planner","backstory":"You are old."}]',
+    'crewai.crew.tasks': '[{"description":"Plan."}]',
+    'crewai.crew.tasks_output': '["planned"]',
+    'crewai.crew.result': 'A plan.',
+  });
+  expect(extractSurfaces([crew]).kinds).toEqual(['agent']);
+  expect(read(crew)).toEqual([
+    'agent_output: ["planned"]',
+    'agent_output: planned',
+    'agent_output: A plan.',
+  ]);
+});
+
+it('a task: what is asked, in what context, and what the agent gave', () => {
+  const task = step('Plan a trip.task', {
+    'traceloop.span.kind': 'task',
+    'gen_ai.operation.name': 'invoke_agent',
+    'crewai.task.description': 'Plan a trip',
+    'crewai.task.context': 'to the sea',
+    'crewai.task.expected_output': 'A list.',
+    'traceloop.entity.output': 'Bring a hat.',
+  });
+  const told = read(task);
+  expect(told.slice(0, 2)).toEqual(['step_input: Plan a trip', 'step_input: to the sea']);
+  expect(told.at(-1)).toMatch(/^(agent|step)_output: Bring a hat\.$/);
+  expect(told).toHaveLength(3);
+});
+
+it('an agent: its role, goal and backstory are the operator’s', () => {
+  const agent = step('planner.agent', {
+    'traceloop.span.kind': 'agent',
+    'crewai.agent.role': 'planner',
+    'crewai.agent.goal': 'plans',
+    'crewai.agent.backstory': 'You are old.',
+    'traceloop.entity.output': 'A plan.',
+  });
+  expect(read(agent)).toEqual(['agent_output: A plan.']);
+});

@@ -1,0 +1,90 @@
+/** Rows found by the attributes that are there: the same as asking every row, in the same order. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type {
+  AttributeRow,
+  Convention,
+} from '../../../../src/engine/surfaces/reader/convention.ts';
+import { Known } from '../../../../src/engine/surfaces/reader/convention-index.ts';
+import { RowTable } from '../../../../src/engine/surfaces/reader/row-table.ts';
+import type { JsonObject, Step } from '../../../../src/model.ts';
+
+const read = { as: 'text', place: 'step_output' } as const;
+const part = fc.constantFrom('a', 'b', 'a.b', 'a.b.c', 'b.', '', 'toString');
+const row: fc.Arbitrary<AttributeRow> = fc.oneof(
+  part.map((key) => ({ key, read })),
+  part.map((prefix) => ({ prefix, read })),
+  fc.constant({ of: 'name' as const, read }),
+);
+const attributes: fc.Arbitrary<JsonObject> = fc.dictionary(
+  fc.oneof(part, fc.constant('a.b.c.d')),
+  fc.constant('x'),
+);
+
+function canTell(one: AttributeRow, present: JsonObject): boolean {
+  if ('key' in one) return Object.hasOwn(present, one.key);
+  if ('prefix' in one) return Object.keys(present).some((key) => key.startsWith(one.prefix));
+  return true;
+}
+
+test('a table tells the rows that can tell anything, in their order', () => {
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 12 }), attributes, (rows, present) => {
+      const expected = rows.filter((one) => canTell(one, present));
+      const told = new RowTable(rows).about(present);
+      expect(told.filter((one) => canTell(one, present))).toEqual(expected);
+      expect(told).toEqual(rows.filter((one) => told.includes(one)));
+    }),
+  );
+});
+
+const convention = (name: string, on: Convention['on']): Convention => ({
+  name,
+  ...(on === undefined ? {} : { on }),
+  kinds: [{ has: `kind-of-${name}`, kind: 'llm' }],
+  attributes: [{ key: name, read }],
+  events: [],
+});
+const CONVENTIONS = [
+  convention('by scope', { scopes: ['acme.', 'other'] }),
+  convention('always', undefined),
+  convention('by service', { services: ['claude-code'] }),
+  convention('by attribute', { attributes: ['a', 'b'] }),
+  convention('by any', { scopes: ['acme.agents'], attributes: ['b'] }),
+];
+
+/** The conventions about a step, told by their kinds. */
+function namesOf(known: Known, facts: Partial<Step>): string[] {
+  const step = { scopeName: null, serviceName: null, attributes: {}, ...facts } as Step;
+  return known.about(step).kinds.map((kind) => ('has' in kind ? kind.has.slice(8) : ''));
+}
+
+test.each<[string, Partial<Step>, string[]]>([
+  ['nothing', {}, ['always']],
+  ['a scope', { scopeName: 'acme.agents.v2' }, ['by scope', 'always', 'by any']],
+  ['another scope', { scopeName: 'acm' }, ['always']],
+  ['a service', { serviceName: 'claude-code-2' }, ['always', 'by service']],
+  ['attributes', { attributes: { z: 1, b: null } }, ['always', 'by attribute', 'by any']],
+  [
+    'everything',
+    { scopeName: 'other', serviceName: 'claude-code', attributes: { a: 1 } },
+    ['by scope', 'always', 'by service', 'by attribute'],
+  ],
+])('a step with %s has the conventions about it, in their order', (_what, facts, names) => {
+  const known = new Known(CONVENTIONS);
+  expect(namesOf(known, facts)).toEqual(names);
+  expect(namesOf(known, facts)).toEqual(names);
+});
+
+test('more combinations and scopes than are remembered are told all the same', () => {
+  const marks = Array.from({ length: 12 }, (_, number) =>
+    convention(`c${number}`, { attributes: [`m${number}`], scopes: [`s${number}.`] }),
+  );
+  const known = new Known(marks);
+  for (let bits = 0; bits < 2500; bits += 1) {
+    const expected = marks.flatMap(({ name }, number) => ((bits >> number) & 1 ? [name] : []));
+    const present = expected.map((name) => [name.replace('c', 'm'), true] as const);
+    const facts = { scopeName: `x${bits}`, attributes: Object.fromEntries(present) };
+    expect(namesOf(known, facts)).toEqual(expected);
+  }
+});

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { extractSurfaces } from '../../../../src/engine/surfaces/reader/extract.ts';
+import { runFactsOf } from '../../../../src/engine/surfaces/reader/run-facts.ts';
+import type { RunState, Step } from '../../../../src/model.ts';
+import { log, operation, span } from '../../steps.ts';
+
+function factsOf(steps: readonly Step[], state: RunState = 'completed') {
+  return runFactsOf(steps, extractSurfaces(steps).kinds, state);
+}
+
+const agent = (spanId: string, parentSpanId: string | null, parts: Partial<Step> = {}): Step => ({
+  ...operation('invoke_agent', parts.attributes ?? {}),
+  ...parts,
+  attributes: { 'gen_ai.operation.name': 'invoke_agent', ...parts.attributes },
+  spanId,
+  parentSpanId,
+});
+const web = (parts: Partial<Step> = {}) => span({ spanId: 'web', name: 'POST /chat', ...parts });
+
+describe('how a run ended', () => {
+  it('is what the store says when no agent shows', () => {
+    expect(factsOf([web()], 'failed').state).toBe('failed');
+    expect(factsOf([web({ statusCode: 2 })], 'completed').state).toBe('completed');
+  });
+
+  it('is told by the topmost agent, not by the server around it', () => {
+    expect(factsOf([web(), agent('a', 'web', { statusCode: 2 })]).state).toBe('failed');
+    expect(factsOf([web({ statusCode: 2 }), agent('a', 'web')], 'failed').state).toBe('completed');
+  });
+
+  it('is not told by an agent that the topmost one called, however far below', () => {
+    const steps = [
+      agent('a', 'web'),
+      span({ spanId: 't', parentSpanId: 'a' }),
+      agent('b', 't', { statusCode: 2 }),
+    ];
+    expect(factsOf(steps).state).toBe('completed');
+  });
+
+  it('is told by a workflow when it holds the agents', () => {
+    const workflow = {
+      ...operation('invoke_workflow', { 'error.type': 'timeout' }),
+      spanId: 'w',
+      parentSpanId: null,
+    };
+    expect(factsOf([workflow, agent('a', 'w')]).state).toBe('failed');
+  });
+
+  it.each([
+    [{ 'error.type': 'timeout' }],
+    [{ 'genkit:state': 'error' }],
+    [{ 'langfuse.observation.level': 'ERROR' }],
+    [{ 'gen_ai.task.status': 'failure' }],
+    [{ success: 'false' }],
+    [{ 'logfire.level_num': 17 }],
+  ])('failed by %j', (attributes) => {
+    expect(factsOf([agent('a', null, { attributes })]).state).toBe('failed');
+  });
+
+  it('stays timed out while a span above the agent may come', () => {
+    expect(factsOf([agent('a', 'gone')], 'timed_out').state).toBe('timed_out');
+  });
+
+  it('is the agent’s when what is above it is in another process', () => {
+    const remote = { hasRemoteParent: true };
+    expect(factsOf([agent('a', 'gone', remote)], 'timed_out').state).toBe('completed');
+    expect(factsOf([agent('a', 'gone', { ...remote, statusCode: 2 })], 'timed_out').state).toBe(
+      'failed',
+    );
+  });
+
+  it.each([
+    { 'langfuse.internal.as_root': true },
+    { 'langfuse.internal.is_app_root': 'true' },
+    { 'genkit:isRoot': true },
+  ])('is told by the span that its producer calls the root: %o', (attributes) => {
+    const steps = [agent('a', null, { statusCode: 2 }), agent('b', 'a', { attributes })];
+    expect(factsOf(steps).state).toBe('completed');
+  });
+
+  it('is found in spans that are above each other in a circle', () => {
+    const steps = [
+      span({ spanId: 'x', parentSpanId: 'y' }),
+      span({ spanId: 'y', parentSpanId: 'x' }),
+      agent('a', 'x', { statusCode: 2 }),
+    ];
+    expect(factsOf(steps).state).toBe('failed');
+  });
+
+  it('is found under a hundred thousand spans', () => {
+    const chain = Array.from({ length: 100_000 }, (_, index) =>
+      span({ spanId: `s${index}`, parentSpanId: index === 0 ? null : `s${index - 1}` }),
+    );
+    expect(factsOf([...chain, agent('a', 's99999', { statusCode: 2 })]).state).toBe('failed');
+  });
+});
+
+describe('who ran', () => {
+  it('prefers the topmost agent, then the first step that says it', () => {
+    const steps = [
+      operation('chat', { 'gen_ai.agent.name': 'helper', 'gen_ai.request.model': 'small' }),
+      agent('a', 'web', {
+        attributes: {
+          'gen_ai.agent.name': 'planner',
+          'gen_ai.request.model': 'none',
+          'gen_ai.conversation.id': 'c-1',
+          'user.id': 'u-1',
+        },
+      }),
+    ];
+    expect(factsOf(steps)).toMatchObject({
+      agentName: 'planner',
+      model: 'small',
+      sessionId: 'c-1',
+      userId: 'u-1',
+    });
+  });
+
+  it('takes the agent’s name from the span’s where nothing else says it', () => {
+    expect(factsOf([agent('a', null, { name: 'invoke_agent planner' })]).agentName).toBe('planner');
+  });
+
+  it('takes more specific keys first, numbers as text, JSON’s quotes off, marks for nothing', () => {
+    const attributes = {
+      'session.id': 'general',
+      'langfuse.session.id': 'specific',
+      'user.id': '<REDACTED>',
+      'user.account_id': 7,
+      'mlflow.llm.model': '"quoted"',
+    };
+    expect(factsOf([span({ attributes })])).toMatchObject({
+      sessionId: 'specific',
+      userId: '7',
+      model: 'quoted',
+      agentName: null,
+    });
+  });
+
+  it('cuts what is too long to be a name', () => {
+    const attributes = { 'session.id': 'x'.repeat(1000) };
+    expect(factsOf([span({ attributes })]).sessionId).toHaveLength(256);
+  });
+});
+
+describe('gaps in the text', () => {
+  it.each<[string, Step]>([
+    ['dropped_by_sender', span({ dropped: 1 })],
+    ['stored_elsewhere', span({ attributes: { 'gen_ai.input.messages_ref': 's3://x' } })],
+    ['stored_elsewhere', log({ attributes: { body_ref: '/tmp/x' } })],
+    ['cut_by_sender', span({ attributes: { a: 'x...[TRUNCATED: original length 20000]' } })],
+    ['cut_by_sender', log({ attributes: { body_truncated: 'true' } })],
+    ['withheld_by_sender', log({ attributes: { prompt: '<REDACTED>' } })],
+    ['withheld_by_sender', span({ events: [{ name: 'e', attributes: { a: '__REDACTED__' } }] })],
+  ])('%s', (gap, step) => {
+    expect(factsOf([span(), step]).textGaps).toEqual([gap]);
+  });
+
+  it('are none where all is there', () => {
+    expect(factsOf([span({ attributes: { a: 'all of it' } })]).textGaps).toEqual([]);
+  });
+});

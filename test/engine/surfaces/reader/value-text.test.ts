@@ -1,0 +1,94 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createBudget } from '../../../../src/engine/surfaces/reader/budget.ts';
+import {
+  isText,
+  stringsOf,
+  textsOf,
+  toPlain,
+} from '../../../../src/engine/surfaces/reader/value-text.ts';
+
+describe('toPlain', () => {
+  it.each([
+    ['bytes are no text', { $bytes: 'aGk=' }, null],
+    ['a non-finite number is its name', { $double: 'NaN' }, 'NaN'],
+    ['a doubled key is itself', { $$bytes: 'x', $$$a: 'y' }, { $bytes: 'x', $$a: 'y' }],
+    ['all the way down', [{ a: [{ $bytes: 'aGk=' }, 1] }], [{ a: [null, 1] }]],
+  ])('%s', (_name, stored, plain) => {
+    expect(toPlain(stored)).toEqual(plain);
+  });
+
+  it('leaves nothing out, however long', () => {
+    const long = Array.from({ length: 100_001 }, (_, index) => index);
+    expect(toPlain([...long, 'x'])).toEqual([...long, 'x']);
+  });
+});
+
+describe('textsOf', () => {
+  it.each([
+    ['plain text', 'hello', ['hello']],
+    [
+      'a structure: JSON, then its strings',
+      { a: 'x', b: ['y', 1] },
+      ['{"a":"x","b":["y",1]}', 'x\ny'],
+    ],
+    ['JSON as it was written', '{ "a" : "x" }', ['{ "a" : "x" }', 'x']],
+    ['escapes resolved', '{"a":"l1\\nl2 \\u0065"}', ['{"a":"l1\\nl2 \\u0065"}', 'l1\nl2 e']],
+    [
+      'JSON in JSON in JSON',
+      JSON.stringify(JSON.stringify({ a: '"q"' })),
+      ['"{\\"a\\":\\"\\\\\\"q\\\\\\"\\"}"', '{"a":"\\"q\\""}', '"q"\nq'],
+    ],
+    ['a quoted text', '"hello"', ['"hello"', 'hello']],
+    [
+      'JSON inside a member',
+      { args: '{"cmd":"ls"}' },
+      ['{"args":"{\\"cmd\\":\\"ls\\"}"}', '{"cmd":"ls"}\nls'],
+    ],
+    ['a cut JSON: as it stands, and unescaped', '{"a":"x\\ny', ['{"a":"x\\ny', '{"a":"x\ny']],
+    ['a Python repr', "{'a': 'x'}", ["{'a': 'x'}"]],
+    ['a number', 7, ['7']],
+    ['a structure without strings', { a: 1 }, ['{"a":1}']],
+    ['nothing', null, []],
+    ['an empty structure', {}, []],
+    ['an empty structure in a string', '{}', []],
+    ['a redaction mark', '<REDACTED>', []],
+    ['redaction marks inside', ['__REDACTED__', 'x'], ['["__REDACTED__","x"]', 'x']],
+    ['base64 content', 'data:image/png;base64,AAAA', []],
+  ])('%s', (_name, value, texts) => {
+    expect(textsOf(value, createBudget())).toEqual(texts);
+  });
+
+  it('keeps only the ends of base64 inside a structure', () => {
+    const data = 'Ab0+'.repeat(1000);
+    const ends = `${data.slice(0, 256)}…${data.slice(-256)}`;
+    const written = `{"text":"hi","data":"${ends}"}`;
+    expect(textsOf({ text: 'hi', data: `${data}==` }, createBudget())).toEqual([
+      written,
+      `hi\n${ends}`,
+    ]);
+  });
+
+  it('leaves JSON that is absurdly deep closed', () => {
+    const deep = `${'['.repeat(5000)}"x"${']'.repeat(5000)}`;
+    expect(textsOf(deep, createBudget())).toEqual([deep]);
+  });
+
+  it('never throws, and keeps every string of a structure', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const texts = textsOf(value as never, createBudget());
+        const strings = stringsOf(value as never, createBudget());
+        if (strings.length > 0 && typeof value === 'object')
+          expect(texts).toContain(strings.join('\n'));
+      }),
+    );
+    fc.assert(
+      fc.property(
+        fc.string(),
+        (text) =>
+          textsOf(text, createBudget()).length > 0 || !isText(text) || /^\s*["[{]/.test(text),
+      ),
+    );
+  });
+});

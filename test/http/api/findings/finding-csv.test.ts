@@ -1,0 +1,218 @@
+/** Findings as CSV: exact bytes, nothing a spreadsheet would run, never an excerpt, page by page. */
+import { describe, expect, test } from 'vitest';
+
+import { cell, csvOf } from '../../../../src/http/api/findings/finding-csv.ts';
+import {
+  ExportSlots,
+  type FindingExporter,
+} from '../../../../src/http/api/findings/ocsf-export.ts';
+import type { FindingFilter } from '../../../../src/model.ts';
+import { findingDraft, hex16 } from '../../../support/rows.ts';
+
+describe('a cell', () => {
+  test.each([
+    ['plain', 'plain'],
+    ['', ''],
+    ['two words', 'two words'],
+    ['a,b', '"a,b"'],
+    ['say "hi"', '"say ""hi"""'],
+    ['two\nlines', '"two\nlines"'],
+    ['two\r\nlines', '"two\r\nlines"'],
+    ['naïve 🙂', 'naïve 🙂'],
+    ['a=b', 'a=b'],
+    ['2026-11-21T10:00:00.000Z', '2026-11-21T10:00:00.000Z'],
+  ])('%j is written %j', (value, text) => {
+    expect(cell(value)).toBe(text);
+  });
+
+  test.each([
+    ['=1+1', "'=1+1"],
+    ['+1', "'+1"],
+    ['-1', "'-1"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['\t=1', "'\t'=1"],
+    ['\tword', "'\tword"],
+    ['\r=1', '"\'\r\'=1"'],
+    ['\n=1', '"\'\n\'=1"'],
+    [' =1', "' =1"],
+    ['\ufeff=1', "'\ufeff=1"],
+    ['＝1', "'＝1"],
+    ['＠x', "'＠x"],
+    ['=HYPERLINK("https://evil.test","x")', '"\'=HYPERLINK(""https://evil.test"",""x"")"'],
+  ])('%j, which a spreadsheet may run, becomes the text %j', (value, text) => {
+    expect(cell(value)).toBe(text);
+  });
+});
+
+describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
+  test.each([
+    ['a;=1+1', "a;'=1+1"],
+    ['a; +1', "a;' +1"],
+    ['a\t=1', "a\t'=1"],
+    ['a;\t-1', "a;'\t'-1"],
+    ['a;"@x"', `"a;'""@x"""`],
+    ['a\n=1', '"a\n\'=1"'],
+    ['a\u2028=1', "a\u2028'=1"],
+    ['\u200b=1', "'\u200b=1"],
+    ['\u00a0=1', "'\u00a0=1"],
+    ['\u202e=1', "'\u202e=1"],
+    ['\u0000=1', "'\u0000=1"],
+    ['\u{e0020}=1', "'\u{e0020}=1"],
+    ['"=1', `"'""=1"`],
+    ['a;\ufeff＝1', "a;'\ufeff＝1"],
+    ['﹣1', "'﹣1"],
+    ['−1', "'−1"],
+  ])('%j becomes the text %j', (value, text) => {
+    expect(cell(value)).toBe(text);
+  });
+
+  test.each(['a; b', 'a;b=c', 'curl -s; echo', 'step-1', 'a\tb', 'x – y', 'who@where.test'])(
+    '%j stays as it is',
+    (value) => {
+      expect(cell(value)).toBe(value);
+    },
+  );
+
+  /**
+   * Cells as a spreadsheet may read them: split at `separators`, with or without heed to quotes.
+   */
+  function readings(line: string, separators: string, heedsQuotes: boolean): string[] {
+    const cells = [''];
+    let isQuoted = false;
+    for (const character of line) {
+      if (heedsQuotes && character === '"') {
+        isQuoted = !isQuoted;
+        cells.push(`${cells.pop() ?? ''}"`);
+      } else if (!isQuoted && (separators.includes(character) || /[\r\n\v\f]/.test(character))) {
+        cells.push('');
+      } else cells.push((cells.pop() ?? '') + character);
+    }
+    return cells;
+  }
+
+  /** The first thing that shows, in its ordinary width. */
+  const firstSeen = (text: string): string => {
+    const [shown = ''] = [...text].filter((character) =>
+      /[^\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\s"]/u.test(character),
+    );
+    return shown.normalize('NFKC').replace('\u2212', '-');
+  };
+
+  test('no reading of any text begins with a formula, and nothing of it is lost', () => {
+    const alphabet = [
+      ...['=', '+', '-', '@', '＝', '＋', '－', '＠', '﹢', '⁺', '−', ';', '\t', ',', '"', "'"],
+      ...[
+        '\n',
+        '\r',
+        '\v',
+        ' ',
+        '\u00a0',
+        '\u200b',
+        '\ufeff',
+        '\u2060',
+        '\u202e',
+        '\u0000',
+        '\u0085',
+      ],
+      ...['\u00ad', '\u{e0041}', '\ufe0f', '\u3000', 'a', 'B', '1', '(', '|', '界', '🙂'],
+    ];
+    let seed = 20261122;
+    const random = (below: number): number => {
+      seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+      return Math.floor((seed / 2 ** 32) * below);
+    };
+    for (let round = 0; round < 50_000; round += 1) {
+      const value = Array.from({ length: random(9) }, () => alphabet[random(alphabet.length)]).join(
+        '',
+      );
+      const written = cell(value);
+      for (const separators of [',', ';', '\t', ',;\t']) {
+        for (const heedsQuotes of separators.includes(',') ? [true] : [true, false]) {
+          for (const read of readings(written, separators, heedsQuotes)) {
+            expect('=+-@', JSON.stringify({ value, separators, heedsQuotes })).not.toContain(
+              firstSeen(read) || 'nothing',
+            );
+          }
+        }
+      }
+      const unquoted = /^".*"$/s.test(written)
+        ? written.slice(1, -1).replaceAll('""', '"')
+        : written;
+      expect(unquoted.replaceAll("'", '')).toBe(value.replaceAll("'", ''));
+    }
+  });
+});
+
+const HEADER =
+  'created_at,severity,category,rule_id,rule_title,rule_version,rule_status,surface,field,' +
+  'step_name,step_span_id,run_id,finding_id,corpus_version\r\n';
+
+function facts(id: number, stepName: string) {
+  const { excerpt: _, ...draft } = findingDraft({ stepName, stepSpanId: null });
+  return {
+    ...draft,
+    id: hex16(id),
+    runId: hex16(0xc1),
+    createdAt: new Date('2026-11-21T10:00:00.123Z'),
+    corpusVersion: '4.0.0',
+  };
+}
+
+/** An export of two pages, and what it was asked for. */
+function twoPages(): { exporter: FindingExporter; asked: unknown[] } {
+  const asked: unknown[] = [];
+  const next = { atMicros: '5', id: hex16(1) };
+  return {
+    asked,
+    exporter: {
+      place: async () => null,
+      settledBefore: async () => '99',
+      page: async (workspaceId, filter, range, limit) => {
+        asked.push([workspaceId, filter, range, limit]);
+        return range.after === null
+          ? { findings: [facts(1, '=cmd, "x"')], next }
+          : { findings: [facts(2, 'plain')], next: null };
+      },
+    },
+  };
+}
+
+const titleOf = (id: string): string => `the "title" of ${id}`;
+
+async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+test('a file is its header and a line per finding, to the byte', async () => {
+  const { exporter, asked } = twoPages();
+  const filter: FindingFilter = { severity: 'high' };
+  const csv = { exporter, slots: new ExportSlots(), titleOf };
+  const line = (step: string, id: number): string =>
+    '2026-11-21T10:00:00.123Z,high,atr_prompt_injection,ATR-2026-00001,' +
+    `"the ""title"" of ATR-2026-00001",1.0.0,stable,tool_result,tool_response,${step},,` +
+    `${hex16(0xc1)},${hex16(id)},4.0.0\r\n`;
+  expect(await textOf(csvOf(csv, 7, filter))).toBe(
+    HEADER + line(`"'=cmd, ""x"""`, 1) + line('plain', 2),
+  );
+  expect(asked).toEqual([
+    [7, filter, { after: null, before: '99' }, 200],
+    [7, filter, { after: { atMicros: '5', id: hex16(1) }, before: '99' }, 200],
+  ]);
+});
+
+test('a workspace has four exports under way at most, and a broken one counts no longer', async () => {
+  const { exporter } = twoPages();
+  const csv = { exporter, slots: new ExportSlots(), titleOf };
+  const begun = [];
+  for (let one = 0; one < 4; one += 1) {
+    const chunks = csvOf(csv, 7, {});
+    await chunks.next();
+    begun.push(chunks);
+  }
+  await expect(csvOf(csv, 7, {}).next()).rejects.toMatchObject({ code: 'overloaded' });
+  expect((await csvOf(csv, 8, {}).next()).value?.toString()).toBe(HEADER);
+  await begun[0]?.return(undefined);
+  expect((await csvOf(csv, 7, {}).next()).value?.toString()).toBe(HEADER);
+});

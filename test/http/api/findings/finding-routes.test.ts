@@ -1,0 +1,128 @@
+/** The findings list as HTTP shows it: the record's form, cursors that come back, bad queries. */
+import { beforeEach, describe, expect, test } from 'vitest';
+import { listFindings, showFinding } from '../../../../src/http/api/findings/finding-routes.ts';
+import type { Exchange } from '../../../../src/http/transport/exchange.ts';
+import { BadQuery } from '../../../../src/http/transport/query.ts';
+import type { Credential, Finding, FindingFilter, PageCursor } from '../../../../src/model.ts';
+import { findingDraft, hex16 } from '../../../support/rows.ts';
+
+const CREDENTIAL: Credential = {
+  keyId: 1,
+  workspaceId: 7,
+  kind: 'workspace',
+  rateLimitPerMinute: 10,
+};
+const RECORD: Finding = {
+  ...findingDraft(),
+  id: hex16(1),
+  createdAt: new Date('2026-11-20T12:00:00.123Z'),
+  runId: hex16(2),
+  corpusVersion: '4.0.0',
+  excerpt: null,
+};
+
+let asked: [number, FindingFilter, PageCursor | null, number][];
+let next: PageCursor | null;
+
+beforeEach(() => {
+  asked = [];
+  next = null;
+});
+
+const reader = {
+  list: async (...question: (typeof asked)[number]) => {
+    asked.push(question);
+    return { findings: [RECORD], next };
+  },
+  find: async (_workspaceId: number, id: string) => (id === RECORD.id ? RECORD : null),
+};
+
+async function list(query: string): Promise<Record<string, unknown>> {
+  // The handler reads the query and nothing else of the exchange.
+  const exchange = { query } as Exchange;
+  const answer = await listFindings(reader)(exchange, CREDENTIAL, {});
+  return JSON.parse(String(answer.body));
+}
+
+async function show(findingId: string): Promise<unknown> {
+  const answer = await showFinding(reader)({ query: '' } as Exchange, CREDENTIAL, { findingId });
+  return JSON.parse(String(answer.body));
+}
+
+const ITEM = {
+  id: hex16(1),
+  created_at: '2026-11-20T12:00:00.123Z',
+  category: 'atr_prompt_injection',
+  severity: 'high',
+  description: 'Rule ATR-2026-00001 matched tool_result.',
+  metadata: {
+    detector: 'agent-threat-rules',
+    corpus_version: '4.0.0',
+    rule_id: 'ATR-2026-00001',
+    rule_version: '1.0.0',
+    rule_status: 'stable',
+    category: 'prompt-injection',
+    subcategory: null,
+    condition: 0,
+    condition_description: 'asks to ignore instructions',
+    field: 'tool_response',
+    surface: 'tool_result',
+    step: { span_id: '0000000000000001', name: 'execute_tool' },
+  },
+  run_id: hex16(2),
+  excerpt: null,
+  recommended_actions: ['alert'],
+};
+
+test('a page, with every member of a finding', async () => {
+  expect(await list('')).toEqual({ findings: [ITEM], next_cursor: null });
+  expect(asked).toEqual([[7, {}, null, 50]]);
+});
+
+test('filters reach the reader in its own words', async () => {
+  await list(
+    'severity=low&category=atr_tool_poisoning&rule_id=ATR-2026-00001&limit=500' +
+      `&run_id=${hex16(0xab).toUpperCase()}&since=2026-11-01&until=2026-11-02T00:00:00Z`,
+  );
+  const filter = {
+    severity: 'low',
+    category: 'tool-poisoning',
+    ruleId: 'ATR-2026-00001',
+    runId: hex16(0xab),
+    since: new Date('2026-11-01'),
+    until: new Date('2026-11-02'),
+  };
+  expect(asked).toEqual([[7, filter, null, 500]]);
+});
+
+describe('cursors', () => {
+  test('come back as they were given', async () => {
+    next = { atMicros: '1763640000123456', id: hex16(9) };
+    const { next_cursor: cursor } = await list('');
+    await list(`cursor=${cursor}`);
+    expect(asked[1]?.[2]).toEqual(next);
+  });
+
+  const forged = (text: string): string => Buffer.from(text).toString('base64url');
+
+  test.each([
+    ['text', 'x'],
+    ['a time of letters', forged(`abc.${hex16(1)}`)],
+    ['a short id', forged('1.00')],
+    ['a time that no timestamptz holds', forged(`99999999999999999.${hex16(1)}`)],
+    ['a time past bigint', forged(`9999999999999999999.${hex16(1)}`)],
+    ['something after it', forged(`1.${hex16(1)} `)],
+  ])('that nobody gave are refused: %s', async (_what, cursor) => {
+    await expect(list(`cursor=${cursor}`)).rejects.toBeInstanceOf(BadQuery);
+    expect(asked).toEqual([]);
+  });
+});
+
+test('one finding, by its id in any spelling', async () => {
+  expect(await show(hex16(1))).toEqual(ITEM);
+  expect(await show('00000000-0000-0000-0000-000000000001')).toEqual(ITEM);
+});
+
+test.each(['', 'x', hex16(2), `${hex16(1)}0`])('"%s" is no finding', async (id) => {
+  await expect(show(id)).rejects.toMatchObject({ code: 'not_found' });
+});

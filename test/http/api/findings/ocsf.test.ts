@@ -1,0 +1,214 @@
+/**
+ * A finding as an OCSF event: exactly this one, valid by what OCSF asks of a Detection Finding, and
+ * without a word of an excerpt.
+ */
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { type FindingFacts, toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
+import { CATEGORIES, SEVERITIES } from '../../../../src/model.ts';
+import { findingDraft, hex16 } from '../../../support/rows.ts';
+
+const SOURCE = {
+  productVersion: '0.1.0',
+  ruleTitle: (ruleId: string) => (ruleId === 'ATR-2026-00001' ? 'Instruction override' : undefined),
+};
+
+function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
+  const { excerpt: _, ...draft } = findingDraft({ subcategory: 'direct' });
+  return {
+    ...draft,
+    id: hex16(1),
+    createdAt: new Date('2026-11-20T12:00:00.123Z'),
+    runId: hex16(2),
+    corpusVersion: '4.0.0',
+    ...fields,
+  };
+}
+
+/**
+ * What OCSF 1.5.0 asks of the class and of the objects that we send: every attribute it requires,
+ * and the type of each that we use. Strict, so that no attribute is sent that OCSF does not know.
+ *
+ * Sources: schema.ocsf.io/1.5.0/classes/detection_finding, /objects/metadata, /objects/product,
+ * /objects/finding_info, /objects/analytic. Product and analytic are entities: one of `name` and
+ * `uid` must be there.
+ */
+const text = z.string().min(1);
+/** `timestamp_t`: milliseconds since 1970 */
+const timestamp = z.int().min(Date.UTC(2020, 0)).max(Date.UTC(2100, 0));
+const oneOf = (...values: number[]) => z.literal(values);
+const isNamed = (entity: { name?: string | undefined; uid?: string | undefined }): boolean =>
+  entity.name !== undefined || entity.uid !== undefined;
+
+const product = z
+  .strictObject({
+    name: text.optional(),
+    uid: text.optional(),
+    vendor_name: text.optional(),
+    version: text.optional(),
+  })
+  .refine(isNamed);
+const analytic = z
+  .strictObject({
+    type_id: oneOf(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99),
+    type: text.optional(),
+    name: text.optional(),
+    uid: text.optional(),
+    version: text.optional(),
+  })
+  .refine(isNamed);
+const detectionFinding = z
+  .strictObject({
+    // required
+    activity_id: oneOf(0, 1, 2, 3, 99),
+    category_uid: z.literal(2),
+    class_uid: z.literal(2004),
+    type_uid: z.int(),
+    time: timestamp,
+    severity_id: oneOf(0, 1, 2, 3, 4, 5, 6, 99),
+    metadata: z.strictObject({
+      version: z.literal('1.5.0'),
+      product,
+      uid: text.optional(),
+      event_code: text.optional(),
+      correlation_uid: text.optional(),
+    }),
+    finding_info: z.strictObject({
+      uid: text,
+      title: text.optional(),
+      created_time: timestamp.optional(),
+      types: z.array(text).optional(),
+      analytic: analytic.optional(),
+    }),
+    // recommended or optional
+    activity_name: text.optional(),
+    category_name: text.optional(),
+    class_name: text.optional(),
+    type_name: text.optional(),
+    severity: text.optional(),
+    status_id: oneOf(0, 1, 2, 3, 4, 5, 99).optional(),
+    status: text.optional(),
+    is_alert: z.boolean().optional(),
+    message: text.optional(),
+    unmapped: z.record(z.string(), z.json()).optional(),
+  })
+  .refine((event) => event.type_uid === event.class_uid * 100 + event.activity_id);
+
+/** As it arrives: what JSON leaves out or turns into something else is gone. */
+const sent = (finding: FindingFacts): unknown =>
+  JSON.parse(JSON.stringify(toOcsf(finding, SOURCE)));
+
+test('a finding, whole', () => {
+  expect(sent(facts())).toEqual({
+    activity_id: 1,
+    activity_name: 'Create',
+    category_uid: 2,
+    category_name: 'Findings',
+    class_uid: 2004,
+    class_name: 'Detection Finding',
+    type_uid: 200401,
+    type_name: 'Detection Finding: Create',
+    time: 1_795_176_000_123,
+    severity_id: 4,
+    severity: 'High',
+    status_id: 1,
+    status: 'New',
+    is_alert: true,
+    message: 'Rule ATR-2026-00001 matched tool_result.',
+    metadata: {
+      version: '1.5.0',
+      product: { name: 'Sluice', vendor_name: 'Sluice', version: '0.1.0' },
+      uid: hex16(1),
+      event_code: 'ATR-2026-00001',
+      correlation_uid: hex16(2),
+    },
+    finding_info: {
+      uid: hex16(1),
+      title: 'Rule ATR-2026-00001 matched tool_result.',
+      created_time: 1_795_176_000_123,
+      types: ['atr_prompt_injection'],
+      analytic: {
+        type_id: 1,
+        type: 'Rule',
+        uid: 'ATR-2026-00001',
+        name: 'Instruction override',
+        version: '1.0.0',
+      },
+    },
+    unmapped: {
+      detector: 'agent-threat-rules',
+      corpus_version: '4.0.0',
+      rule_id: 'ATR-2026-00001',
+      rule_version: '1.0.0',
+      rule_status: 'stable',
+      category: 'atr_prompt_injection',
+      subcategory: 'direct',
+      condition: 0,
+      condition_description: 'asks to ignore instructions',
+      field: 'tool_response',
+      surface: 'tool_result',
+      step: { span_id: '0000000000000001', name: 'execute_tool' },
+      run_id: hex16(2),
+      recommended_actions: ['alert'],
+    },
+  });
+});
+
+test('every severity has its number', () => {
+  const ids = SEVERITIES.map((severity) => {
+    const event = toOcsf(facts({ severity }), SOURCE);
+    return [severity, event.severity_id, event.severity];
+  });
+  expect(ids).toEqual([
+    ['critical', 5, 'Critical'],
+    ['high', 4, 'High'],
+    ['medium', 3, 'Medium'],
+    ['low', 2, 'Low'],
+    ['informational', 1, 'Informational'],
+  ]);
+});
+
+test('a rule that the corpus no longer has goes by its id', () => {
+  const { analytic: rule } = toOcsf(facts({ ruleId: 'ATR-2025-00009' }), SOURCE).finding_info;
+  expect(rule).toEqual({ type_id: 1, type: 'Rule', uid: 'ATR-2025-00009', version: '1.0.0' });
+});
+
+test('an excerpt that is there all the same is not given away', () => {
+  const whole = { ...facts(), excerpt: 'words of a customer' };
+  expect(JSON.stringify(toOcsf(whole, SOURCE))).not.toContain('words of a customer');
+});
+
+describe('what OCSF asks is kept', () => {
+  test.each(CATEGORIES.flatMap((category) => SEVERITIES.map((severity) => [category, severity])))(
+    'by a finding of %s, %s',
+    (category, severity) => {
+      const finding = facts({ category, severity } as Partial<FindingFacts>);
+      expect(detectionFinding.safeParse(sent(finding)).error).toBeUndefined();
+    },
+  );
+
+  test('by one that lacks what may be lacking', () => {
+    const finding = facts({
+      subcategory: null,
+      stepSpanId: null,
+      stepName: '',
+      recommendedActions: [],
+      ruleId: 'ATR-2025-00009',
+    });
+    expect(detectionFinding.safeParse(sent(finding)).error).toBeUndefined();
+  });
+
+  test.each([
+    'activity_id',
+    'category_uid',
+    'class_uid',
+    'type_uid',
+    'time',
+    'severity_id',
+    'metadata',
+    'finding_info',
+  ])('and the check knows that %s is required', (name) => {
+    const { [name]: _, ...rest } = sent(facts()) as Record<string, unknown>;
+    expect(detectionFinding.safeParse(rest).success).toBe(false);
+  });
+});

@@ -1,0 +1,58 @@
+/** The probes: what makes a server not ready, and what only degrades it. */
+import { afterEach, expect, test } from 'vitest';
+import { type Probe, probeRoutes } from '../../../../src/http/api/open/probe-routes.ts';
+import { type Listener, openListener } from '../../../../src/http/transport/server.ts';
+
+let listener: Listener | null = null;
+afterEach(async () => {
+  await listener?.close();
+  listener = null;
+});
+
+const works: Probe = () => Promise.resolve();
+const fails: Probe = () => Promise.reject(new Error('secret of the operator'));
+
+async function readiness(
+  probes: Record<string, Probe>,
+  aids: Record<string, Probe>,
+): Promise<{ status: number; body: unknown }> {
+  const routes = probeRoutes(new Map(Object.entries(probes)), new Map(Object.entries(aids)));
+  const sites = new Map([['', routes]]);
+  const settings = { setting: 'PORT', host: '127.0.0.1', port: 0, sites } as const;
+  listener = await openListener(settings, { requestFailed: () => {} });
+  const answer = await fetch(`http://127.0.0.1:${listener.port}/ready`);
+  return { status: answer.status, body: await answer.json() };
+}
+
+test('everything works', async () => {
+  expect(await readiness({ db: works }, { redis: works })).toEqual({
+    status: 200,
+    body: { status: 'ready', probes: { db: 'ok' } },
+  });
+});
+
+test('an aid that fails is named, and the server is ready', async () => {
+  expect(await readiness({ db: works }, { redis: fails })).toEqual({
+    status: 200,
+    body: { status: 'ready', probes: { db: 'ok' }, degraded: ['redis'] },
+  });
+});
+
+test('a probe that fails makes it not ready, whatever the aids say', async () => {
+  expect(await readiness({ db: fails, pass: works }, { redis: works })).toEqual({
+    status: 503,
+    body: { status: 'not_ready', failing: ['db'], probes: { db: 'failing', pass: 'ok' } },
+  });
+});
+
+test('both are told', async () => {
+  expect(await readiness({ db: fails }, { redis: fails })).toEqual({
+    status: 503,
+    body: {
+      status: 'not_ready',
+      failing: ['db'],
+      probes: { db: 'failing' },
+      degraded: ['redis'],
+    },
+  });
+});

@@ -1,0 +1,25 @@
+/** What a run's times look like, and what the list's query takes. Answers: test/e2e/runs.test.ts. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { isoOfNanos } from '../../../../src/http/api/runs/run-routes.ts';
+
+test.each([
+  ['0', '1970-01-01T00:00:00.000000000Z'],
+  ['1763640000123456789', '2025-11-20T12:00:00.123456789Z'],
+  ['-1', '1969-12-31T23:59:59.999999999Z'],
+  ['9223372036854775807', '2262-04-11T23:47:16.854775807Z'],
+  ['-9223372036854775808', '1677-09-21T00:12:43.145224192Z'],
+])('%s ns is %s', (nanos, iso) => {
+  expect(isoOfNanos(nanos)).toBe(iso);
+});
+
+test('every time that can be stored has one, in the order of the times', () => {
+  const nanos = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+  fc.assert(
+    fc.property(nanos, nanos, (a, b) => {
+      const [first, second] = a < b ? [a, b] : [b, a];
+      expect(isoOfNanos(`${first}`) <= isoOfNanos(`${second}`)).toBe(true);
+    }),
+  );
+});

@@ -1,0 +1,184 @@
+/** Undoing Content-Encoding: what is taken, what is refused, and where a bomb stops. */
+import zlib, { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import {
+  checkEncoding,
+  type DecodingLimits,
+  withDecodedBody,
+} from '../../../src/http/ingest/content-encoding.ts';
+
+const KIB = 1024;
+
+const decodeBody = (wire: Buffer, encoding: string, limits: DecodingLimits): Promise<Buffer> =>
+  withDecodedBody(wire, encoding, limits, (decoded) => decoded);
+
+const takeTurn = async <T>(work: () => T): Promise<T> => work();
+const ROOMY: DecodingLimits = { bytesMax: 1 << 30, reserve: () => true, takeTurn };
+const BODY = Buffer.from(JSON.stringify({ text: 'é\u{1F600}'.repeat(100_000) }));
+
+test.each(['', 'identity', 'gzip', 'GZIP', ' gzip ', 'x-gzip', 'deflate', 'Identity'])(
+  '"%s" is taken',
+  (encoding) => {
+    expect(() => checkEncoding(encoding)).not.toThrow();
+  },
+);
+
+test.each(['br', 'compress', 'gzip, gzip', 'gzip,', 'snappy', '*'])(
+  '"%s" is refused',
+  (encoding) => {
+    expect(() => checkEncoding(encoding)).toThrow(
+      expect.objectContaining({
+        code: 'unsupported_encoding',
+        message: expect.stringMatching(/^Content-Encoding must be one of identity, gzip, deflate/),
+      }),
+    );
+  },
+);
+
+describe('decoding', () => {
+  test.each<[string, Buffer]>([
+    ['', BODY],
+    ['identity', BODY],
+    ['gzip', gzipSync(BODY)],
+    ['X-Gzip', gzipSync(BODY)],
+    ['deflate', deflateSync(BODY)],
+    ['gzip', Buffer.concat([gzipSync(BODY.subarray(0, 999)), gzipSync(BODY.subarray(999))])],
+  ])('%s gives the body back', async (encoding, wire) => {
+    expect((await decodeBody(wire, encoding, ROOMY)).equals(BODY)).toBe(true);
+  });
+
+  test('an empty body is empty', async () => {
+    expect(await decodeBody(gzipSync(''), 'gzip', ROOMY)).toEqual(Buffer.alloc(0));
+  });
+
+  test.each<[string, string, Buffer]>([
+    ['plain text', 'gzip', BODY],
+    ['cut off', 'gzip', gzipSync(BODY).subarray(0, -9)],
+    ['a broken checksum', 'gzip', Buffer.concat([gzipSync(BODY).subarray(0, -8), Buffer.alloc(8)])],
+    ['gzip', 'deflate', gzipSync(BODY)],
+    ['deflate without its header', 'deflate', deflateRawSync(BODY)],
+  ])('%s, sent as %s, is undecodable', async (_what, encoding, wire) => {
+    await expect(decodeBody(wire, encoding, ROOMY)).rejects.toMatchObject({
+      code: 'undecodable_body',
+      message: `The body is not valid ${encoding}.`,
+    });
+  });
+});
+
+describe('limits', () => {
+  test.each(['gzip', 'deflate'])('%s: a bomb stops at the limit, not after', async (encoding) => {
+    const bomb = (encoding === 'gzip' ? gzipSync : deflateSync)(Buffer.alloc(256 * KIB * KIB));
+    let reserved = 0;
+    const reserve = (bytes: number): boolean => {
+      reserved += bytes;
+      return true;
+    };
+    const bytesMax = 1000 * KIB;
+    await expect(decodeBody(bomb, encoding, { bytesMax, reserve, takeTurn })).rejects.toMatchObject(
+      {
+        code: 'body_too_large',
+        message: `The body is larger than ${bytesMax} bytes.`,
+      },
+    );
+    expect(reserved).toBeLessThanOrEqual(32 * bomb.length);
+  });
+
+  test('a dense body within the limit is decoded, one at a time', async () => {
+    const dense = gzipSync(Buffer.alloc(8 * KIB * KIB, ' '));
+    let inMemory = 0;
+    let most = 0;
+    const decoded = await Promise.all(
+      Array.from({ length: 8 }, () => {
+        let held = 0;
+        const reserve = (bytes: number): boolean => {
+          held += bytes;
+          inMemory += bytes;
+          most = Math.max(most, inMemory);
+          return true;
+        };
+        return withDecodedBody(dense, 'gzip', { ...ROOMY, reserve }, (body) => {
+          inMemory -= held;
+          return body.length;
+        });
+      }),
+    );
+    expect(decoded).toEqual(Array.from({ length: 8 }, () => 8 * KIB * KIB));
+    expect(most).toBeLessThan(2 * 8 * KIB * KIB);
+  });
+
+  test('more dense bodies than may wait are refused', async () => {
+    const dense = gzipSync(Buffer.alloc(KIB * KIB, ' '));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 60 }, () => decodeBody(dense, 'gzip', ROOMY)),
+    );
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    for (const { reason } of refused as PromiseRejectedResult[]) {
+      expect(reason).toMatchObject({ code: 'overloaded' });
+    }
+    expect(outcomes.length - refused.length).toBeGreaterThanOrEqual(32);
+  });
+
+  test('exactly the limit is within it', async () => {
+    const body = await decodeBody(gzipSync(BODY), 'gzip', { ...ROOMY, bytesMax: BODY.length });
+    expect(body.length).toBe(BODY.length);
+    await expect(
+      decodeBody(gzipSync(BODY), 'gzip', { ...ROOMY, bytesMax: BODY.length - 1 }),
+    ).rejects.toMatchObject({ code: 'body_too_large' });
+  });
+
+  test('no room left: overloaded', async () => {
+    let room = 100 * KIB;
+    const reserve = (bytes: number): boolean => {
+      room -= bytes;
+      return room >= 0;
+    };
+    await expect(decodeBody(gzipSync(BODY), 'gzip', { ...ROOMY, reserve })).rejects.toMatchObject({
+      code: 'overloaded',
+      retryAfterSeconds: 1,
+    });
+  });
+});
+
+type Compress = (body: Buffer, options?: object) => Buffer;
+const zstdSync = Reflect.get(zlib, 'zstdCompressSync') as Compress | undefined;
+
+if (zstdSync === undefined) {
+  test('zstd, which this Node has not, is refused by name', () => {
+    expect(() => checkEncoding('zstd')).toThrow('must be one of identity, gzip, deflate.');
+  });
+} else {
+  describe('zstd, which this Node has', () => {
+    test('gives the body back', async () => {
+      expect(() => checkEncoding('ZSTD')).not.toThrow();
+      expect((await decodeBody(zstdSync(BODY), 'zstd', ROOMY)).equals(BODY)).toBe(true);
+    });
+
+    test('plain text is undecodable', async () => {
+      await expect(decodeBody(BODY, 'zstd', ROOMY)).rejects.toMatchObject({
+        code: 'undecodable_body',
+        message: 'The body is not valid zstd.',
+      });
+    });
+
+    // Node's decoder does not tell that its input ended early; what it gives is no JSON then.
+    test('cut off, it gives a beginning only', async () => {
+      const decoded = await decodeBody(zstdSync(BODY).subarray(0, -9), 'zstd', ROOMY);
+      expect(decoded.length).toBeLessThan(BODY.length);
+    });
+
+    test('a bomb stops at the limit', async () => {
+      const bomb = zstdSync(Buffer.alloc(256 * KIB * KIB));
+      await expect(
+        decodeBody(bomb, 'zstd', { ...ROOMY, bytesMax: 1000 * KIB }),
+      ).rejects.toMatchObject({ code: 'body_too_large' });
+    });
+
+    test('a window wider than 8 MiB is refused before it is made', async () => {
+      const windowLog: unknown = Reflect.get(zlib.constants, 'ZSTD_c_windowLog');
+      const wide = zstdSync(Buffer.alloc(64 * KIB * KIB), { params: { [String(windowLog)]: 27 } });
+      await expect(decodeBody(wide, 'zstd', ROOMY)).rejects.toMatchObject({
+        code: 'undecodable_body',
+      });
+    });
+  });
+}

@@ -1,0 +1,141 @@
+/** Inflating in one call gives what zlib gives, or leaves it: never a part, never more than was asked for. */
+import { gunzipSync, gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { type DecodingLimits, withDecodedBody } from '../../../src/http/ingest/content-encoding.ts';
+import { gunzipAtOnce, gunzippedSize } from '../../../src/http/ingest/inflate-at-once.ts';
+
+const KIB = 1024;
+const inTurn = async <T>(work: () => T): Promise<T> => work();
+/** Sixteen letters in no order: half its size once deflated. */
+function text(bytes: number): Buffer {
+  let state = 1;
+  const next = (): number => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return 97 + (state >>> 28);
+  };
+  return Buffer.from(Array.from({ length: bytes }, next));
+}
+
+/** What zlib says: the bytes, or the code of its error. */
+function expected(body: Buffer): Buffer | string {
+  try {
+    return gunzipSync(body);
+  } catch (error) {
+    return String(Reflect.get(error as Error, 'code'));
+  }
+}
+
+const broken = fc.oneof(
+  fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+  fc.tuple(fc.uint8Array({ maxLength: 3000 }), fc.nat(), fc.nat(255)).map(([bytes, at, value]) => {
+    const body = gzipSync(Buffer.from(bytes));
+    body[at % body.length] = value;
+    return body;
+  }),
+  fc
+    .tuple(fc.uint8Array({ maxLength: 3000 }), fc.nat())
+    .map(([bytes, at]) => gzipSync(Buffer.from(bytes)).subarray(0, at)),
+  fc
+    .array(fc.uint8Array({ maxLength: 2000 }), { maxLength: 3 })
+    .map((members) => Buffer.concat(members.map((bytes) => gzipSync(Buffer.from(bytes))))),
+);
+
+test('whatever the bytes, and whatever size is believed: all of it, nothing, or zlib’s error', async () => {
+  await fc.assert(
+    fc.asyncProperty(broken, fc.nat(4000), async (body, size) => {
+      const whole = expected(body);
+      const taken = await gunzipAtOnce(body, size, inTurn).catch((error: unknown) =>
+        String(Reflect.get(error as Error, 'code')),
+      );
+      if (taken === null) expect(Buffer.isBuffer(whole) && whole.length <= size).toBe(false);
+      else expect(taken).toEqual(whole);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a body says its size in its last four bytes', () => {
+  expect(gunzippedSize(gzipSync(text(70_000)))).toBe(70_000);
+  expect(gunzippedSize(gzipSync(''))).toBe(0);
+  expect(gunzippedSize(Buffer.alloc(17, 1))).toBeNull();
+});
+
+test('what holds the event loop for long does not happen on it', async () => {
+  let turns = 0;
+  const counted = async <T>(work: () => T): Promise<T> => {
+    turns += 1;
+    return work();
+  };
+  const small = text(256 * KIB);
+  expect(await gunzipAtOnce(gzipSync(small), small.length, counted)).toEqual(small);
+  expect(turns).toBe(1);
+  const large = text(256 * KIB + 1);
+  expect(await gunzipAtOnce(gzipSync(large), large.length, counted)).toEqual(large);
+  expect(turns).toBe(1);
+});
+
+test('a body that is long and becomes nothing is not inflated on the event loop either', async () => {
+  const member = gzipSync('');
+  const body = Buffer.concat(Array.from({ length: 20_000 }, () => member));
+  expect(gunzippedSize(body)).toBe(0);
+  const taken = gunzipAtOnce(body, 0, () => Promise.reject(new Error('on the event loop')));
+  expect(await taken).toEqual(Buffer.alloc(0));
+});
+
+describe('in a request', () => {
+  const limits = (reserve: (bytes: number) => boolean): DecodingLimits => ({
+    bytesMax: 1 << 30,
+    reserve,
+    takeTurn: inTurn,
+  });
+
+  test('an honest body has room for exactly what it becomes', async () => {
+    const asked: number[] = [];
+    const note = (bytes: number): boolean => asked.push(bytes) > 0;
+    const body = text(150_000);
+    const wire = gzipSync(body);
+    expect(await withDecodedBody(wire, 'gzip', limits(note), (decoded) => decoded)).toEqual(body);
+    expect(asked).toEqual([150_000]);
+  });
+
+  test('one that says less than it becomes is inflated all the same', async () => {
+    const body = Buffer.concat([text(100_000), text(10)]);
+    const wire = Buffer.concat([gzipSync(text(100_000)), gzipSync(text(10))]);
+    expect(gunzippedSize(wire)).toBe(10);
+    const decoded = await withDecodedBody(
+      wire,
+      'gzip',
+      limits(() => true),
+      (bytes) => bytes,
+    );
+    expect(decoded.equals(body)).toBe(true);
+  });
+
+  test('room that was taken for a wrong size is used before more is asked for', async () => {
+    const parts = [text(200_000), text(100_000)];
+    const wire = Buffer.concat(parts.map((part) => gzipSync(part)));
+    let room = 300_000;
+    const reserve = (bytes: number): boolean => {
+      room -= bytes;
+      return room >= 0;
+    };
+    const length = await withDecodedBody(wire, 'gzip', limits(reserve), (bytes) => bytes.length);
+    expect(length).toBe(300_000);
+    expect(room).toBe(0);
+  });
+
+  test('one that says far more than telemetry becomes gets no room for it', async () => {
+    const wire = gzipSync(text(1000));
+    wire.writeUInt32LE(0xffff_fff0, wire.length - 4);
+    let asked = 0;
+    const note = (bytes: number): boolean => {
+      asked += bytes;
+      return true;
+    };
+    await expect(
+      withDecodedBody(wire, 'gzip', limits(note), (bytes) => bytes),
+    ).rejects.toMatchObject({ code: 'undecodable_body' });
+    expect(asked).toBeLessThan(64 * KIB);
+  });
+});

@@ -1,0 +1,101 @@
+/** Query strings: defaults, limits, and all faults of one query in one 400. */
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  BadQuery,
+  badQueryAnswer,
+  checkControls,
+  moment,
+  parseQuery,
+  wholeNumber,
+} from '../../../src/http/transport/query.ts';
+
+const schema = z.object({
+  page: wholeNumber(1, 100, 1),
+  color: z.enum(['red', 'blue']).optional(),
+  since: moment.optional(),
+});
+
+function faultsOf(query: string): string[] {
+  try {
+    parseQuery(schema, query);
+  } catch (error) {
+    if (error instanceof BadQuery) return error.faults.map(({ path }) => path);
+    throw error;
+  }
+  return [];
+}
+
+test.each<[string, unknown]>([
+  ['', { page: 1 }],
+  ['page=7&color=red', { page: 7, color: 'red' }],
+  ['page=100', { page: 100 }],
+  ['page=&color=', { page: 1 }],
+  ['page=2&page=3', { page: 3 }],
+  ['unknown=1&__proto__=x&page=4', { page: 4 }],
+  ['since=2026-11-20', { page: 1, since: new Date('2026-11-20T00:00:00Z') }],
+  ['since=2026-11-20T10:00:00Z', { page: 1, since: new Date('2026-11-20T10:00:00Z') }],
+  ['since=2026-11-20T10:00:00.5%2B02:00', { page: 1, since: new Date('2026-11-20T08:00:00.5Z') }],
+])('"%s" is understood', (query, expected) => {
+  expect(parseQuery(schema, query)).toEqual(expected);
+});
+
+test.each([
+  ['page=0', ['page']],
+  ['page=101', ['page']],
+  ['page=1.5', ['page']],
+  ['page=-1', ['page']],
+  ['page=x', ['page']],
+  ['page=%zz', ['page']],
+  ['color=green', ['color']],
+  ['since=yesterday', ['since']],
+  ['since=2026-02-30', ['since']],
+  ['since=2026-11-20T10:00:00', ['since']],
+  ['page=0&color=green&since=never', ['page', 'color', 'since']],
+])('"%s" is refused for %j', (query, paths) => {
+  expect(faultsOf(query)).toEqual(paths);
+});
+
+test.each([
+  ['service=%00', {}, ['service']],
+  ['a=1&b=%1F&c=x%7fy', {}, ['b', 'c']],
+  ['a=\x7f', {}, ['a']],
+  ['q=line%0Abreak&tab=%09', {}, ['q', 'tab']],
+  ['n%00me=1', {}, ['n\0me']],
+  ['', { runId: 'a\0b' }, ['runId']],
+  ['service=%00', { runId: '\n' }, ['runId', 'service']],
+])('"%s" with %j holds control characters', (query, parameters, paths) => {
+  let faults: readonly { path: string }[] = [];
+  try {
+    checkControls(query, parameters);
+  } catch (error) {
+    faults = error instanceof BadQuery ? error.faults : [];
+  }
+  expect(faults.map(({ path }) => path)).toEqual(paths);
+});
+
+test.each([
+  ['q=%C3%A9%E2%80%AE+%2500&since=2026-11-20T10%3A00%3A00%2B02%3A00', { id: 'a b/é%00' }],
+  ['q=%&x=%zz', {}],
+])('"%s" with %j holds none', (query, parameters) => {
+  expect(() => checkControls(query, parameters)).not.toThrow();
+});
+
+test('the answer lists path and message of every fault', () => {
+  const answer = badQueryAnswer(new BadQuery([{ path: 'page', message: 'too large' }]));
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(String(answer.body))).toEqual({
+    type: '/docs/errors#bad_query',
+    title: 'Bad query parameter',
+    status: 400,
+    detail: 'One or more query parameters are not usable.',
+    errors: [{ path: 'page', message: 'too large' }],
+  });
+});
+
+test('a moment that is none says what one looks like', () => {
+  const { error } = moment.safeParse('soon');
+  expect(error?.issues.map(({ message }) => message)).toEqual([
+    'must be an ISO 8601 date, or date and time with offset',
+  ]);
+});
