@@ -13,7 +13,7 @@ import { noRoom } from '../transport/exchange.ts';
 import type { ByteAccount, ByteBudget } from './byte-budget.ts';
 
 /** Most bytes per workspace that are read but not decoded; a single body may be larger. */
-const UNDECODED_BYTES_MAX = 32 * 1024 * 1024;
+const UNDECODED_BYTES_MAX = 8 * 1024 * 1024;
 /**
  * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and then sends
  * it again. Well below the 10 s after which exporters give up.

@@ -11,8 +11,8 @@
  * each other workspace before its workspace's turn.
  */
 
-/** Small beside what a probe may take, large beside what a round of the loop costs. */
-const TURN_MS = 5;
+/** Small beside what a request may take, large beside what a round of the loop costs. */
+const TURN_MS = 2;
 
 /** Does one piece; true when it was the last. Never throws. */
 type Step = () => boolean;

@@ -88,19 +88,19 @@ function namedIn(workspaceId: number, name: string): EncodedRequest {
 const spanNames = async (): Promise<unknown[]> =>
   (await scratch.rows('SELECT name FROM spans ORDER BY name')).map(({ name }) => name);
 
-/** Keeps every COPY into `spans` waiting until it is released. */
-async function holdSpans(): Promise<{
+/** Keeps every COPY into a table waiting until it is released. */
+async function holdTable(table: 'spans' | 'log_records'): Promise<{
   waiters(count: number): Promise<number[]>;
   release(): Promise<void>;
 }> {
   const holder = await scratch.database.connect();
-  await holder.query('BEGIN; LOCK TABLE spans IN EXCLUSIVE MODE');
+  await holder.query(`BEGIN; LOCK TABLE ${table} IN EXCLUSIVE MODE`);
   return {
     waiters: (count) =>
       waitFor(
         async () => {
           const rows = await scratch.rows(
-            `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'spans'::regclass`,
+            `SELECT pid FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`,
           );
           return rows.length === count && rows.map(({ pid }) => Number(pid));
         },
@@ -112,6 +112,8 @@ async function holdSpans(): Promise<{
     },
   };
 }
+
+const holdSpans = () => holdTable('spans');
 
 // ── Batching and limits ──────────────────────────────────────────────────────────────────────
 
@@ -232,6 +234,38 @@ describe('a workspace with much to store', () => {
     await hold.release();
     await Promise.all([...flood, own]);
     expect(await scratch.rows('SELECT 1 FROM log_records')).toHaveLength(4);
+  });
+
+  test('has one batch at a time while others are active', async () => {
+    const writer = createWriter();
+    await Promise.all([writer.offer(namedIn(2, 'other')), writer.offer(named('own'))]);
+    const hold = await holdSpans();
+    const flood = ['0', '1', '2', '3'].map((name) => writer.offer(large(1, name, 9e5)));
+    await hold.waiters(1);
+    // A lane is free, and its batches would wait for the table as well.
+    await writer.offer(encode({ logs: [logRow()] }, 2));
+    await hold.waiters(1);
+    await hold.release();
+    await Promise.all(flood);
+    expect(events.batches.slice(-4).map(({ requests }) => requests)).toEqual([1, 1, 1, 1]);
+  });
+
+  test('waits for no further request when its next one is too large for the short lane', async () => {
+    const writer = createWriter({ ...ROOMY, lanes: 1 });
+    await Promise.all([writer.offer(namedIn(2, 'known')), writer.offer(named('known'))]);
+    const spans = await holdSpans();
+    const logs = await holdTable('log_records');
+    const other = writer.offer(encode({ logs: [logRow()] }, 2));
+    await logs.waiters(1);
+    const small = writer.offer(named('small'));
+    await spans.waiters(1);
+    const next = writer.offer(large(1, 'large', 2e6));
+    // The lane finds nothing but the request whose workspace the short lane is storing.
+    await logs.release();
+    await other;
+    await spans.release();
+    await Promise.all([small, next]);
+    expect(await spanNames()).toEqual(expect.arrayContaining(['large', 'small']));
   });
 
   test('is refused before others are, who find room', async () => {
