@@ -43,9 +43,8 @@ async function makeKey(
   database: Database,
   workspaceId: number,
   kind: KeyKind,
-  rateLimitPerMinute: number,
+  { name, rateLimitPerMinute }: { name: string; rateLimitPerMinute: number },
 ): Promise<string> {
-  const name = `e2e ${kind}`;
   const made = await createKey(database, {
     workspaceId,
     kind,
@@ -70,15 +69,15 @@ export async function openGateway(settings: Record<string, string> = {}): Promis
     owner: server.firstKeys.owner,
     addWorkspace: async (slug) => {
       const { id } = await createWorkspace(database, slug, slug);
-      return {
-        id,
-        agent: await makeKey(database, id, 'agent', RATE_LIMIT_DEFAULT),
-        workspace: await makeKey(database, id, 'workspace', RATE_LIMIT_DEFAULT),
+      const key = (kind: KeyKind) => {
+        const settings = { name: `${slug} ${kind}`, rateLimitPerMinute: RATE_LIMIT_DEFAULT };
+        return makeKey(database, id, kind, settings);
       };
+      return { id, agent: await key('agent'), workspace: await key('workspace') };
     },
     addKey: async (kind, rateLimitPerMinute) => {
       const { id } = await findWorkspace(database, 'default');
-      return await makeKey(database, id, kind, rateLimitPerMinute);
+      return await makeKey(database, id, kind, { name: `e2e ${kind}`, rateLimitPerMinute });
     },
     close: async () => {
       try {

@@ -1,0 +1,379 @@
+/**
+ * Who may do what in the dashboard: every route under `/app`, requested by an owner, an admin and a
+ * member of a workspace, by the owner of another workspace and without a session, on every plan.
+ *
+ * The expectations are a table written from the contracts (docs/dashboard.md, "Plans and roles"). The
+ * routes come from the server's own table: one without a row here fails the test, and so does a row
+ * without a route.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { createInvitation } from '../../src/db/people/invitations.ts';
+import { createKey } from '../../src/db/people/keys.ts';
+import { invite } from '../../src/db/people/member-writes.ts';
+import { createSession } from '../../src/db/people/sessions.ts';
+import { PLANS, type Plan, type Role } from '../../src/model.ts';
+import { addPerson, type Person } from '../support/people.ts';
+import { nameOf, routesOf } from '../support/served-routes.ts';
+import { sendAttack } from './attack.ts';
+import { Browser } from './browser.ts';
+import { type Answer, type Gateway, openGateway } from './gateway.ts';
+
+const CREW = 'crew';
+const GUEST = 'guest@crew.test';
+const KEY = 'Key of the crew';
+const RUN = 'invoke_agent crew';
+const RULE_ID = 'ATR-2026-00001';
+
+type Asker = Role | 'stranger' | 'nobody';
+const ASKERS: readonly Asker[] = ['owner', 'admin', 'member', 'stranger', 'nobody'];
+const TEAM: readonly Plan[] = ['team', 'enterprise'];
+
+type Fields = Readonly<Record<string, string>>;
+
+/** What a route is to do. */
+interface Row {
+  /** `account` needs a session, `anyone` none */
+  readonly for: 'members' | 'admins' | 'account' | 'anyone';
+  /** on the other plans an interface answers 403, a page shows what the plan has */
+  readonly plans?: readonly Plan[];
+  readonly form?: Fields;
+  readonly json?: unknown;
+  /** the status for who may; 200 by default */
+  readonly ok?: number;
+  /** what the rules below do not say */
+  readonly except?: Readonly<Partial<Record<Asker, number>>>;
+  /** of the workspace, or of the rules; in the answer if its asker may see it, and else not */
+  readonly shows?: () => string;
+  /** in the answer to admins, and else not */
+  readonly showsAdmins?: () => string;
+}
+
+let ruleTitle = '';
+let findingId = '';
+let runId = '';
+
+const RULE_FORM = { enabled: 'null' };
+const KEY_FORM = { kind: 'agent', name: 'one more', rate_limit_per_minute: '10' };
+const SHORT = 'short';
+const members: Row = { for: 'members' };
+const tab = (row: Partial<Row> = {}): Row => ({ for: 'members', plans: TEAM, ...row });
+const tabWrite = (row: Partial<Row>): Row => ({ for: 'admins', plans: TEAM, ...row });
+const adminForm = (form: Fields = {}, row: Partial<Row> = {}): Row => {
+  return { for: 'admins', form, ok: 303, ...row };
+};
+const ofAccount = (row: Partial<Row>): Row => ({ for: 'account', ok: 303, ...row });
+const anyone = (row: Partial<Row>): Row => ({ for: 'anyone', ...row });
+const signedIn = (status: number) => {
+  return { owner: status, admin: status, member: status, stranger: status };
+};
+
+const ROWS: Readonly<Record<string, Row>> = {
+  // Pages.
+  'GET /app': members,
+  'GET /app/findings': { for: 'members', shows: () => findingId },
+  'GET /app/findings/rows': { for: 'members', shows: () => findingId },
+  'GET /app/findings.csv': { for: 'members', shows: () => findingId },
+  'GET /app/findings.ocsf': { for: 'members', shows: () => findingId },
+  'GET /app/findings/{findingId}': { for: 'members', shows: () => runId },
+  'GET /app/runs': { for: 'members', shows: () => runId },
+  'GET /app/runs/{runId}': { for: 'members', shows: () => RUN },
+  'GET /app/rules': tab({ shows: () => ruleTitle }),
+  'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
+  'GET /app/keys': {
+    for: 'members',
+    shows: () => KEY,
+    showsAdmins: () => 'action="/app/keys?workspace=crew"',
+  },
+  'GET /app/members': {
+    for: 'members',
+    shows: () => 'crew-owner@crew.test',
+    showsAdmins: () => GUEST,
+  },
+  'GET /app/audit': { for: 'admins', shows: () => GUEST },
+  'GET /app/settings': {
+    for: 'members',
+    showsAdmins: () => 'action="/app/settings?workspace=crew"',
+  },
+  // Forms.
+  'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
+  'POST /app/rules/{ruleId}': tabWrite({ form: RULE_FORM, ok: 303 }),
+  'POST /app/keys': adminForm(KEY_FORM, { ok: 200 }),
+  'POST /app/keys/{keyId}/revoke': adminForm(),
+  'POST /app/members/{userId}': adminForm({ role: 'admin' }),
+  'POST /app/members/{userId}/remove': adminForm(),
+  'POST /app/invitations': adminForm({ email: 'form@crew.test', role: 'member' }, { ok: 200 }),
+  'POST /app/invitations/{invitationId}/withdraw': adminForm(),
+  'POST /app/settings': adminForm({ name: 'Crew' }),
+  'POST /app/workspace': ofAccount({ form: { workspace: CREW }, except: { stranger: 404 } }),
+  'POST /app/sessions/{sessionId}/end': ofAccount({ form: {}, except: { stranger: 404 } }),
+  'POST /app/sessions/end-others': ofAccount({ form: {} }),
+  // Refused for its password, which is looked at after the session.
+  'POST /app/password': ofAccount({
+    form: { current_password: SHORT, new_password: SHORT },
+    ok: 400,
+  }),
+  // Signing in and out. 400 and 404 say that the question was read: what is sent fits nobody.
+  'GET /app/sign-in': anyone({ except: signedIn(303) }),
+  'POST /app/sign-in': anyone({ form: { email: '', password: '' }, ok: 400 }),
+  'POST /app/sign-out': anyone({ form: {}, ok: 303 }),
+  'GET /app/sign-in/{provider}': anyone({ ok: 404 }),
+  'GET /app/sign-in/{provider}/callback': anyone({ ok: 404 }),
+  'GET /app/invitation/{token}': anyone({ ok: 404 }),
+  'POST /app/invitation/{token}': anyone({ form: { password: SHORT }, ok: 400 }),
+  // The interface.
+  'GET /app/api/atr/rules': tab({ shows: () => RULE_ID }),
+  'GET /app/api/atr/rules/{ruleId}': tab({ shows: () => RULE_ID }),
+  'GET /app/api/atr/settings': tab(),
+  'PUT /app/api/atr/rules/{ruleId}': tabWrite({ json: { enabled: null } }),
+  'PUT /app/api/atr/settings': tabWrite({ json: { experimental: false } }),
+  'GET /app/api/findings': { for: 'members', shows: () => findingId },
+  'GET /app/api/findings/{findingId}': { for: 'members', shows: () => runId },
+  'GET /app/api/runs': { for: 'members', shows: () => runId },
+  'GET /app/api/runs/{runId}': { for: 'members', shows: () => RUN },
+  'GET /app/api/keys': { for: 'members', shows: () => KEY },
+  'POST /app/api/keys': { for: 'admins', json: { kind: 'agent', name: 'one more' }, ok: 201 },
+  'DELETE /app/api/keys/{keyId}': { for: 'admins' },
+  'GET /app/api/members': { for: 'members', shows: () => 'crew-owner@crew.test' },
+  'PUT /app/api/members/{userId}': { for: 'admins', json: { role: 'admin' } },
+  'DELETE /app/api/members/{userId}': { for: 'admins' },
+  'GET /app/api/invitations': { for: 'admins', shows: () => GUEST },
+  'POST /app/api/invitations': {
+    for: 'admins',
+    json: { email: 'json@crew.test', role: 'member' },
+    ok: 201,
+  },
+  'DELETE /app/api/invitations/{invitationId}': { for: 'admins' },
+  'POST /app/api/invitations/accept': anyone({ json: { token: SHORT }, ok: 400 }),
+  'GET /app/api/audit': { for: 'admins', shows: () => GUEST },
+  'GET /app/api/settings': { for: 'members', shows: () => CREW },
+  'PUT /app/api/settings': { for: 'admins', json: { name: 'Crew' } },
+  'GET /app/api/session': { for: 'account' },
+  'PUT /app/api/session': ofAccount({
+    json: { workspace: CREW },
+    ok: 200,
+    except: { stranger: 404 },
+  }),
+  'GET /app/api/sessions': { for: 'account' },
+  'DELETE /app/api/sessions': { for: 'account' },
+  'DELETE /app/api/sessions/{sessionId}': { for: 'account', except: { stranger: 404 } },
+  'PUT /app/api/password': ofAccount({
+    json: { current_password: SHORT, new_password: SHORT },
+    ok: 400,
+  }),
+  'POST /app/api/sign-in': anyone({ json: {}, ok: 400 }),
+  'POST /app/api/sign-out': anyone({}),
+};
+
+/** Only owners deal with owners: a role, and what is done to which role. */
+const AMONG_OWNERS: readonly {
+  readonly route: string;
+  readonly target?: Role;
+  readonly form?: Fields;
+  readonly json?: unknown;
+}[] = [
+  { route: 'POST /app/members/{userId}', target: 'owner', form: { role: 'member' } },
+  { route: 'POST /app/members/{userId}', target: 'member', form: { role: 'owner' } },
+  { route: 'POST /app/members/{userId}/remove', target: 'owner', form: {} },
+  { route: 'POST /app/invitations', form: { email: 'high@crew.test', role: 'owner' } },
+  { route: 'POST /app/invitations/{invitationId}/withdraw', target: 'owner', form: {} },
+  { route: 'PUT /app/api/members/{userId}', target: 'owner', json: { role: 'member' } },
+  { route: 'PUT /app/api/members/{userId}', target: 'member', json: { role: 'owner' } },
+  { route: 'DELETE /app/api/members/{userId}', target: 'owner' },
+  { route: 'POST /app/api/invitations', json: { email: 'top@crew.test', role: 'owner' } },
+  { route: 'DELETE /app/api/invitations/{invitationId}', target: 'owner' },
+];
+
+let gateway: Gateway;
+let workspaceId: number;
+let people: Readonly<Record<Exclude<Asker, 'nobody'>, Person>>;
+
+beforeAll(async () => {
+  gateway = await openGateway();
+  const { database, server } = gateway;
+  const crew = await gateway.addWorkspace(CREW);
+  const elsewhere = await gateway.addWorkspace('elsewhere');
+  workspaceId = crew.id;
+  const add = (role: Role) =>
+    addPerson(database, crew.id, role, { email: `crew-${role}@crew.test` });
+  people = {
+    owner: await add('owner'),
+    admin: await add('admin'),
+    member: await add('member'),
+    stranger: await addPerson(database, elsewhere.id, 'owner'),
+  };
+  await createKey(database, {
+    workspaceId,
+    kind: 'workspace',
+    name: KEY,
+    rateLimitPerMinute: 10,
+    brand: 'sluice',
+  });
+  await setPlan('team');
+  ({ findingId, runId } = await sendAttack(gateway, crew.agent, RUN));
+  const browser = new Browser(server.baseUrl, people.owner.token);
+  const rule = await browser.read<{ title: string }>(`/app/api/atr/rules/${RULE_ID}`);
+  ruleTitle = rule.title;
+});
+afterAll(() => gateway.close());
+
+async function setPlan(plan: Plan): Promise<void> {
+  await gateway.database.query('UPDATE workspaces SET plan = $1', [plan]);
+}
+
+/** Invites again, so that the newest page of the ledger holds the guest. */
+async function inviteGuest(): Promise<void> {
+  const actor = { userId: null, name: 'a test', origin: 'command line' };
+  await invite(gateway.database, workspaceId, { email: GUEST, role: 'member' }, actor);
+}
+
+/** A new session of the asker: a route may end the one that it is requested with. */
+async function freshToken(asker: Exclude<Asker, 'nobody'>): Promise<string> {
+  const session = await createSession(gateway.database, {
+    userId: people[asker].id,
+    workspaceSlug: asker === 'stranger' ? 'elsewhere' : CREW,
+    userAgent: 'a test',
+    address: '127.0.0.0/24',
+  });
+  return session?.token ?? '';
+}
+
+let made = 0;
+
+/** Something of the workspace that a route can change, made for one request. */
+async function target(name: string, asker: Asker, role: Role): Promise<string> {
+  const { database } = gateway;
+  made += 1;
+  if (name === 'userId') return String((await addPerson(database, workspaceId, role)).id);
+  if (name === 'keyId') {
+    const key = { workspaceId, kind: 'agent', name: `${made}`, brand: 'sluice' } as const;
+    return String((await createKey(database, { ...key, rateLimitPerMinute: 1 })).id);
+  }
+  if (name === 'invitationId') {
+    const email = `target-${made}@crew.test`;
+    const connection = await database.connect();
+    try {
+      const guest = { email, role, invitedBy: null };
+      const { invitation } = await createInvitation(connection, workspaceId, guest);
+      return String(invitation.id);
+    } finally {
+      connection.release();
+    }
+  }
+  if (name === 'sessionId') {
+    // One ends sessions of one's own.
+    const whose = asker === 'stranger' || asker === 'nobody' ? 'member' : asker;
+    await freshToken(whose);
+    const { rows } = await database.query<{ id: string }>(
+      'SELECT id FROM sessions WHERE user_id = $1 ORDER BY created_at DESC LIMIT 1',
+      [people[whose].id],
+    );
+    return rows[0]?.id ?? '';
+  }
+  return { findingId, runId, ruleId: RULE_ID, token: 'x'.repeat(43) }[name] ?? 'nowhere';
+}
+
+async function ask(
+  route: string,
+  asker: Asker,
+  { form, json }: Pick<Row, 'form' | 'json'>,
+  targetRole: Role = 'member',
+): Promise<Answer> {
+  const [method = '', pattern = ''] = route.split(' ');
+  let path = pattern;
+  for (const [whole, name = ''] of pattern.matchAll(/\{(\w+)\}/g)) {
+    path = path.replace(whole, await target(name, asker, targetRole));
+  }
+  const browser = new Browser(
+    gateway.server.baseUrl,
+    asker === 'nobody' ? null : await freshToken(asker),
+  );
+  const query = method === 'GET' ? '' : `?workspace=${CREW}`;
+  if (form !== undefined) {
+    return await browser.send(method, `${path}${query}`, {
+      body: new URLSearchParams(form).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+  }
+  const body = json === undefined ? {} : { body: JSON.stringify(json) };
+  return await browser.send(method, `${path}${query}`, body);
+}
+
+const isInterface = (route: string): boolean => route.includes(' /app/api/');
+const isPage = (route: string): boolean => route.startsWith('GET ') && !isInterface(route);
+const isAdmin = (asker: Asker): boolean => asker === 'owner' || asker === 'admin';
+
+function expectedStatus(route: string, row: Row, asker: Asker, plan: Plan): number {
+  const exception = row.except?.[asker];
+  if (exception !== undefined) return exception;
+  const { ok = 200 } = row;
+  if (row.for === 'anyone') return ok;
+  if (asker === 'nobody') return isInterface(route) ? 401 : 303;
+  if (row.for === 'account') return ok;
+  if (asker === 'stranger') {
+    if (!route.startsWith('GET ')) return 409;
+    if (/\{(?!ruleId)/.test(route)) return 404;
+  }
+  if (row.for === 'admins' && asker === 'member') return 403;
+  return row.plans?.includes(plan) === false && !isPage(route) ? 403 : ok;
+}
+
+/** Whether an answer of this status holds what the row's route shows. */
+function isShown(row: Row, asker: Asker, plan: Plan, status: number): boolean {
+  if (status !== 200 || asker === 'nobody') return false;
+  // Rules are the same for all workspaces; anything else is the crew's.
+  if (row.plans !== undefined) return row.plans.includes(plan);
+  return asker !== 'stranger';
+}
+
+/** Entries of the ledger: a refused write makes none. */
+async function ledgerEntries(): Promise<number> {
+  const { rows } = await gateway.database.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM audit_ledger',
+  );
+  return rows[0]?.count ?? 0;
+}
+
+test('the table has every route under /app, and no other', () => {
+  const served = routesOf('PORT').filter(({ path }) => /^\/app(\/|\.|$)/.test(path));
+  expect(Object.keys(ROWS).sort()).toEqual(served.map(nameOf).sort());
+});
+
+describe.each(PLANS)('on the plan %s', (plan) => {
+  beforeAll(async () => {
+    await setPlan(plan);
+    await inviteGuest();
+  });
+
+  test.each(Object.entries(ROWS))('%s', async (route, row) => {
+    for (const asker of ASKERS) {
+      const before = await ledgerEntries();
+      const { status, headers, text } = await ask(route, asker, row);
+      const label = `${route} by ${asker} on ${plan}`;
+      expect(status, `${label}: ${text}`).toBe(expectedStatus(route, row, asker, plan));
+      if (asker === 'nobody' && row.for !== 'anyone' && status === 303) {
+        expect(headers.get('location'), label).toMatch(/^\/app\/sign-in\?next=/);
+      }
+      if (status >= 400) expect(await ledgerEntries(), label).toBe(before);
+      const shown = isShown(row, asker, plan, status);
+      if (row.shows !== undefined) expect(text.includes(row.shows()), label).toBe(shown);
+      if (row.showsAdmins !== undefined) {
+        expect(text.includes(row.showsAdmins()), label).toBe(shown && isAdmin(asker));
+      }
+    }
+  });
+});
+
+describe('only owners deal with owners', () => {
+  test.each(AMONG_OWNERS)('$route of $target, $form$json', async ({ route, target, ...sent }) => {
+    const before = await ledgerEntries();
+    for (const asker of ['admin', 'member'] as const) {
+      const refused = await ask(route, asker, sent, target);
+      expect(refused.status, refused.text).toBe(403);
+    }
+    expect(await ledgerEntries()).toBe(before);
+    const done = await ask(route, 'owner', sent, target);
+    expect(done.status, done.text).toBeLessThan(400);
+    expect(await ledgerEntries()).toBe(before + 1);
+  });
+});
