@@ -5,13 +5,13 @@
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import { COMMAND_LINE } from '../../src/db/audit.ts';
-import { claimRuns, releaseRun, renewLeases } from '../../src/db/evaluation-queue.ts';
-import { createKey, listKeys, revokeKey } from '../../src/db/keys.ts';
-import { invite, uninvite } from '../../src/db/member-writes.ts';
-import { createSession, findSession, listSessions } from '../../src/db/sessions.ts';
-import { makeKey } from '../../src/db/workspace-writes.ts';
-import { createWorkspace } from '../../src/db/workspaces.ts';
+import { COMMAND_LINE } from '../../src/db/people/audit.ts';
+import { createKey, listKeys, revokeKey } from '../../src/db/people/keys.ts';
+import { invite, uninvite } from '../../src/db/people/member-writes.ts';
+import { createSession, findSession, listSessions } from '../../src/db/people/sessions.ts';
+import { makeKey } from '../../src/db/people/workspace-writes.ts';
+import { createWorkspace } from '../../src/db/people/workspaces.ts';
+import { claimRuns, releaseRun, renewLeases } from '../../src/db/runs/evaluation-queue.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { addPerson } from '../support/people.ts';
 import { hex16 } from '../support/rows.ts';

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import type { Answer, Exchange } from '../../src/http/exchange.ts';
+import type { Answer, Exchange } from '../../src/http/transport/exchange.ts';
 import { documentFiles } from '../../src/main/documents.ts';
 import { routesOf } from '../support/served-routes.ts';
 

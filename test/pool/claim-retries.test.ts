@@ -5,7 +5,7 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { claimRuns } from '../../src/db/evaluation-queue.ts';
+import { claimRuns } from '../../src/db/runs/evaluation-queue.ts';
 import { Claims } from '../../src/pool/claims.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
