@@ -12,7 +12,7 @@ import { findRun, listRuns } from '../db/runs/runs.ts';
 import { readOutlinedSteps } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
 import type { ReadDependencies } from '../http/api/read-routes.ts';
-import type { DashboardPageDependencies } from '../http/dashboard/dashboard-routes.ts';
+import type { AppDependencies } from '../http/dashboard/app-routes.ts';
 import { Turns } from '../http/limits/turns.ts';
 import type { Hex16 } from '../model.ts';
 
@@ -67,7 +67,7 @@ export function runReader(database: Database): ReadDependencies['runs'] {
 export function dashboardReader(
   database: Database,
   nowMs: () => number,
-): Pick<DashboardPageDependencies, 'findRun' | 'findSteps' | 'overview'> {
+): Pick<AppDependencies, 'findRun' | 'findSteps' | 'overview'> {
   return {
     findRun: async (workspaceId, runId) =>
       (await findRun(database, workspaceId, runId))?.run ?? null,

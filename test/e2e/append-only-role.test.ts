@@ -63,7 +63,7 @@ test('takes telemetry in, and records what people change', async () => {
   const workspaceId = rows[0]?.id ?? 0;
   const { token } = await addPerson(asOwner, workspaceId, 'owner');
   const browser = new Browser(server.baseUrl, token);
-  const changed = await browser.write('PUT', '/app/api/atr/settings', { experimental: true });
+  const changed = await browser.put('/app/api/atr/settings', { experimental: true });
   expect(changed.status, changed.text).toBe(200);
   expect(await verifyAudit(asServer, workspaceId)).toMatchObject({
     head: { seq: '5' },

@@ -1,12 +1,26 @@
 /**
- * A browser as far as the dashboard's interface can tell: keeps the session's cookie, says where its
- * writes come from, and follows no redirect by itself.
+ * A browser as far as the dashboard can tell: keeps the session's cookie, says where its writes come
+ * from, and follows no redirect by itself.
  */
 import { type Answer, request } from './gateway.ts';
 
 const COOKIE = 'sluice_session';
-/** Writes that are about no workspace. */
-const OF_ACCOUNT = /^\/app\/(api\/(session|password|sign-|invitations\/accept)|sign-|invitation\/)/;
+/** Forms about the signed-in user, or sent by nobody signed in: they name no workspace. */
+const OF_ACCOUNT = /^\/app\/(workspace$|password$|sessions\/|sign-|invitation\/)/;
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+export type Fields = Readonly<Record<string, string>>;
+
+/** What the settings page says about the session. */
+export interface ShownAccount {
+  readonly email: string;
+  readonly role: string;
+  readonly plan: string;
+  /** slug of the workspace that the session shows */
+  readonly workspace: string;
+  /** slugs of all workspaces that the page offers; empty when there is one only */
+  readonly workspaces: readonly string[];
+}
 
 export class Browser {
   readonly baseUrl: string;
@@ -57,33 +71,59 @@ export class Browser {
     return this.send('GET', path);
   }
 
-  /** Names the workspace that the session looks at, as the dashboard's own pages do. */
-  async write(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<Answer> {
-    const named = path.includes('?') ? path : `${path}${await this.#naming(path)}`;
-    return await this.send(method, named, body === undefined ? {} : { body: JSON.stringify(body) });
+  /** Sends a form, for the workspace that the session shows, as the dashboard's own pages do. */
+  async submit(path: string, fields: Fields = {}): Promise<Answer> {
+    return await this.send('POST', await this.#named(path), {
+      body: new URLSearchParams(fields).toString(),
+      headers: { 'content-type': FORM_TYPE },
+    });
   }
 
-  async #naming(path: string): Promise<string> {
-    if (this.token === null || OF_ACCOUNT.test(path)) return '';
-    const answer = await this.get('/app/api/session');
-    if (answer.status !== 200) return '';
-    const { workspace } = JSON.parse(answer.text) as { workspace: { slug: string } | null };
-    return workspace === null ? '' : `?workspace=${workspace.slug}`;
+  /** Sends JSON, for the workspace that the session shows. */
+  async put(path: string, body: unknown): Promise<Answer> {
+    return await this.send('PUT', await this.#named(path), { body: JSON.stringify(body) });
   }
 
-  /** Reads JSON; anything but 200 fails the test. */
-  async read<Body>(path: string): Promise<Body> {
-    const answer = await this.get(path);
-    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${answer.text}`);
-    return JSON.parse(answer.text) as Body;
+  async #named(path: string): Promise<string> {
+    if (this.token === null || OF_ACCOUNT.test(path) || path.includes('?')) return path;
+    const account = await this.account();
+    return account === null ? path : `${path}?workspace=${account.workspace}`;
+  }
+
+  /** Who is signed in; null without a session, or one of no workspace. */
+  async account(): Promise<ShownAccount | null> {
+    const { status, text } = await this.get('/app/settings');
+    if (status !== 200) return null;
+    const fact = (name: string): string =>
+      new RegExp(`<dt>${name}</dt><dd>(?:<code>)?([^<]*)<`).exec(text)?.[1] ?? '';
+    const choice = /<select name="workspace">(.*?)<\/select>/.exec(text)?.[1] ?? '';
+    return {
+      email: /you are signed in as ([^<]*)\.<\/p>/.exec(text)?.[1] ?? '',
+      role: fact('Your role'),
+      plan: fact('Plan'),
+      workspace: fact('Slug'),
+      workspaces: [...choice.matchAll(/value="([^"]*)"/g)].map(([, slug = '']) => slug),
+    };
+  }
+
+  /** Whether the session is open, of a workspace or not. */
+  async isSignedIn(): Promise<boolean> {
+    return (await this.get('/app/settings')).status !== 303;
   }
 
   signIn(email: string, password: string): Promise<Answer> {
-    return this.write('POST', '/app/api/sign-in', { email, password });
+    return this.submit('/app/sign-in', { email, password });
   }
 }
 
 /** What an answer's body says. */
 export function bodyOf<Body = Record<string, unknown>>(answer: Answer): Body {
   return JSON.parse(answer.text) as Body;
+}
+
+/** The key or link that an answer shows this once. */
+export function secretOf({ status, text }: Answer): string {
+  const secret = /<code class="secret">([^<]+)</.exec(text)?.[1];
+  if (secret === undefined) throw new Error(`no secret is shown: ${status} ${text}`);
+  return secret;
 }

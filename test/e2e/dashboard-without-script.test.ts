@@ -1,6 +1,6 @@
 /**
  * The dashboard in a browser with JavaScript switched off: everything that can be changed is changed
- * by a plain form, under the same checks as over `/app/api`.
+ * by a plain form.
  */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { chromiumPath, openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { addPerson } from '../support/people.ts';
 import { Browser } from './browser.ts';
-import { type Gateway, openGateway } from './gateway.ts';
+import { type Gateway, openGateway, read } from './gateway.ts';
 
 const RULE = 'ATR-2026-00021';
 
@@ -197,9 +197,8 @@ describe('a form', () => {
 
   test('switches no rule that the engine or the corpus refuses', async () => {
     const owner = await visitor('owner');
-    const { rules } = await owner.read<{ rules: { id: string }[] }>(
-      '/app/api/atr/rules?support=unsupported&per_page=1',
-    );
+    const list = `${gateway.server.baseUrl}/platform/v1/atr/rules?support=unsupported&per_page=1`;
+    const { rules } = await read<{ rules: { id: string }[] }>(list, gateway.keys.workspace);
     const answer = await send(owner, `/app/rules/${rules[0]?.id}`, 'enabled=true');
     expect(answer.status).toBe(409);
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');

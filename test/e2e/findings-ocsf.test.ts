@@ -274,11 +274,11 @@ describe('a reader that loses the right to read', () => {
     const { id } = await findWorkspace(gateway.database, 'default');
     const person = await addPerson(gateway.database, id, 'member');
     const headers = { cookie: `sluice_session=${person.token}` };
-    const page = `${gateway.server.baseUrl}/app/api/members`;
+    const page = `${gateway.server.baseUrl}/app/members`;
     await expectCut(
       await begin(`${gateway.server.baseUrl}/app/findings.ocsf`, headers),
       () => gateway.database.query(sql, [person.id]),
-      async () => (await request(page, { headers })).status !== 200,
+      async () => (await request(page, { headers, redirect: 'manual' })).status !== 200,
     );
   });
 

@@ -5,6 +5,8 @@
 import { type MutableToken, OAuth2Server } from 'oauth2-mock-server';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
+import { findSession } from '../../src/db/people/sessions.ts';
+import { ledgerOf } from '../support/ledger.ts';
 import { addPerson } from '../support/people.ts';
 import { findFreePort } from '../support/server.ts';
 import { Browser, bodyOf } from './browser.ts';
@@ -61,6 +63,11 @@ beforeEach(() => {
 
 const visitor = () => new Browser(baseUrl);
 
+/** The id of the user whose session a browser has. */
+async function userOf({ token }: Browser): Promise<number | undefined> {
+  return (await findSession(gateway.database, token ?? ''))?.userId;
+}
+
 /** Goes to the provider and tells the address that it sends the browser back to. */
 async function visitProvider(browser: Browser, query = ''): Promise<URL> {
   const left = await browser.get(`${PATH}${query}`);
@@ -88,11 +95,12 @@ describe('somebody with an account', () => {
       expect.stringMatching(/^sluice_session=[\w-]{43}; .*; HttpOnly; SameSite=Strict$/),
       `${FLOW}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax`,
     ]);
-    expect(await browser.read('/app/api/session')).toMatchObject({ user: { id }, role: 'admin' });
+    expect(await browser.account()).toMatchObject({ email, role: 'admin' });
     person = { ...person, email: 'moved@elsewhere.test', email_verified: false };
     const later = visitor();
     expect((await signIn(later)).status).toBe(200);
-    expect(await later.read('/app/api/session')).toMatchObject({ user: { id, email } });
+    expect(await later.account()).toMatchObject({ email });
+    expect(await userOf(later)).toBe(id);
   });
 
   test('leaves with PKCE, state, nonce and a short-lived cookie', async () => {
@@ -122,7 +130,7 @@ describe('somebody with an account', () => {
     const browser = new Browser(baseUrl, token);
     expect((await signIn(browser)).status).toBe(200);
     expect(browser.token).not.toBe(token);
-    expect((await new Browser(baseUrl, token).get('/app/api/session')).status).toBe(401);
+    expect(await new Browser(baseUrl, token).isSignedIn()).toBe(false);
   });
 });
 
@@ -130,20 +138,23 @@ describe('somebody without', () => {
   test('who is invited gets one with that role', async () => {
     const { token } = await addPerson(gateway.database, workspaceId, 'owner');
     const owner = new Browser(baseUrl, token);
-    const body = { email: 'Invited@crew.test', role: 'admin' };
-    expect((await owner.write('POST', '/app/api/invitations', body)).status).toBe(201);
+    const guest = { email: 'Invited@crew.test', role: 'admin' };
+    expect((await owner.submit('/app/invitations', guest)).status).toBe(200);
     person = { ...person, email: 'invited@crew.test' };
     const browser = visitor();
     expect((await signIn(browser)).status).toBe(200);
-    expect(await browser.read('/app/api/session')).toMatchObject({
-      user: { email: 'invited@crew.test', display_name: 'Pat' },
+    expect(await browser.account()).toMatchObject({
+      email: 'invited@crew.test',
       role: 'admin',
-      workspace: { slug: 'crew' },
+      workspace: 'crew',
     });
-    const { entries } = await owner.read<{ entries: object[] }>('/app/api/audit?limit=1');
-    expect(entries).toMatchObject([
-      { action: 'member.joined', subject: 'Invited@crew.test', origin: '127.0.0.1' },
-    ]);
+    expect((await browser.get('/app/members')).text).toContain('<td data-label="Name">Pat</td>');
+    const [latest] = await ledgerOf(gateway.database, workspaceId);
+    expect(latest).toMatchObject({
+      action: 'member.joined',
+      subject: 'Invited@crew.test',
+      origin: '127.0.0.1',
+    });
   });
 
   test('is nobody either when address and verification come from two answers', async () => {

@@ -4,24 +4,17 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { addMember } from '../../src/db/people/memberships.ts';
+import { findSession, listSessions } from '../../src/db/people/sessions.ts';
 import { addPerson } from '../support/people.ts';
 import { findFreePort } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 
-interface SessionView {
-  readonly user: { readonly email: string };
-  readonly role: string;
-  readonly plan: string;
-  readonly workspace: { readonly slug: string };
-  readonly workspaces: readonly { readonly slug: string }[];
-}
-interface Listed {
-  readonly sessions: readonly { readonly id: string; readonly current: boolean }[];
-}
-
 const PASSWORD = 'correct horse battery';
+/** Where somebody without a session is sent from the settings page. */
+const SIGN_IN_FIRST = '/app/sign-in?next=%2Fapp%2Fsettings';
 
 let gateway: Gateway;
 let workspaceId: number;
@@ -47,18 +40,16 @@ describe('the first owner', () => {
     const { email, password } = gateway.owner;
     const browser = visitor();
     const answer = await browser.signIn(email.toUpperCase(), password);
-    expect(answer.status).toBe(200);
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/app']);
     expect(answer.headers.get('cache-control')).toBe('no-store');
-    const session = await browser.read<SessionView>('/app/api/session');
-    expect(session).toEqual({
-      user: { id: expect.any(Number), email, display_name: 'Owner' },
+    expect(await browser.account()).toEqual({
+      email,
       role: 'owner',
       plan: 'free',
-      workspace: { slug: 'default', name: 'Default', plan: 'free', redact_excerpts: false },
-      workspaces: [{ slug: 'default', name: 'Default', role: 'owner' }],
-      expires_at: expect.stringMatching(/^\d{4}-/),
+      workspace: 'default',
+      workspaces: [],
     });
-    expect(bodyOf(answer)).toEqual(session);
+    expect((await browser.get('/app/members')).text).toContain('<td data-label="Name">Owner</td>');
   });
 });
 
@@ -77,29 +68,32 @@ describe('the cookie', () => {
     const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
     const chosen = 'A'.repeat(43);
     const browser = visitor(chosen);
-    expect((await browser.signIn(person.email, PASSWORD)).status).toBe(200);
+    expect((await browser.signIn(person.email, PASSWORD)).status).toBe(303);
     expect(browser.token).not.toBe(chosen);
-    expect((await visitor(chosen).get('/app/api/session')).status).toBe(401);
+    expect(await visitor(chosen).isSignedIn()).toBe(false);
 
     const before = browser.token ?? '';
-    expect((await browser.signIn(person.email, PASSWORD)).status).toBe(200);
+    expect((await browser.signIn(person.email, PASSWORD)).status).toBe(303);
     expect(browser.token).not.toBe(before);
-    expect((await visitor(before).get('/app/api/session')).status).toBe(401);
-    expect((await browser.get('/app/api/session')).status).toBe(200);
+    expect(await visitor(before).isSignedIn()).toBe(false);
+    expect(await browser.isSignedIn()).toBe(true);
   });
 
   test('sent twice, as when a neighbour planted one, it is no session', async () => {
     const { token } = await addPerson(gateway.database, workspaceId, 'member');
     const cookie = `sluice_session=${token}; sluice_session=${'B'.repeat(43)}`;
-    const answer = await visitor().send('GET', '/app/api/session', { headers: { cookie } });
-    expect(answer.status).toBe(401);
+    const answer = await visitor().send('GET', '/app/settings', { headers: { cookie } });
+    expect(answer.headers.get('location')).toBe(SIGN_IN_FIRST);
   });
 
   test.each(['', 'x', 'a b', `${'c'.repeat(43)}=`, "'; DROP TABLE sessions; --"])(
     'with the value "%s" it is none',
     async (value) => {
       const headers = { cookie: `sluice_session=${value}` };
-      const answer = await visitor().send('GET', '/app/api/session', { headers });
+      const page = await visitor().send('GET', '/app/settings', { headers });
+      expect([page.status, page.headers.get('location')]).toEqual([303, SIGN_IN_FIRST]);
+      const body = '{"experimental":true}';
+      const answer = await visitor().send('PUT', '/app/api/atr/settings', { body, headers });
       expect(answer.status).toBe(401);
       expect(answer.headers.get('www-authenticate')).toBe('Session');
       expect(bodyOf(answer)).toMatchObject({ reason: 'not_signed_in' });
@@ -117,16 +111,15 @@ describe('a wrong password', () => {
   test('and an unknown account are told alike', async () => {
     const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
     const without = await addPerson(gateway.database, workspaceId, 'member');
-    const answers = [
-      await visitor().signIn(person.email, 'wrong horse battery'),
-      await visitor().signIn('nobody@people.test', 'wrong horse battery'),
-      await visitor().signIn(without.email, 'wrong horse battery'),
-    ];
-    for (const { status, text, headers } of answers) {
-      expect({ status, text }).toEqual({ status: 401, text: answers[0]?.text });
+    const pages: string[] = [];
+    for (const email of [person.email, 'nobody@people.test', without.email]) {
+      const { status, text, headers } = await visitor().signIn(email, 'wrong horse battery');
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Session']);
       expect(headers.getSetCookie()).toEqual([]);
+      expect(text).toContain('E-mail address and password do not fit together.');
+      pages.push(text.replaceAll(email, 'ADDRESS'));
     }
-    expect(JSON.parse(answers[0]?.text ?? '')).toMatchObject({ reason: 'sign_in_failed' });
+    expect(new Set(pages).size).toBe(1);
   });
 
   test('is tried five times a minute, then the right one is refused too', async () => {
@@ -138,15 +131,16 @@ describe('a wrong password', () => {
     const refused = await visitor().signIn(person.email.toUpperCase(), PASSWORD);
     expect([...statuses, refused.status]).toEqual([401, 401, 401, 401, 401, 429]);
     expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d?$/);
-    expect(bodyOf(refused)).toMatchObject({ type: '/docs/errors#too_many_attempts' });
+    expect(refused.text).toContain('Too many attempts to sign in');
   });
 });
 
 describe('another site', () => {
   const attempt = async (headers: Record<string, string>): Promise<number> => {
     const { token } = await addPerson(gateway.database, workspaceId, 'member');
-    const init = { body: '{"workspace":"default"}', headers };
-    return (await visitor(token).send('PUT', '/app/api/session', init)).status;
+    const fields = { 'content-type': 'application/x-www-form-urlencoded', ...headers };
+    const init = { body: 'workspace=default', headers: fields };
+    return (await visitor(token).send('POST', '/app/workspace', init)).status;
   };
 
   test.each([
@@ -156,28 +150,37 @@ describe('another site', () => {
     [{ origin: 'http://sluice.test.evil.test' }, 403],
     [{ origin: 'http://sluice.test', 'sec-fetch-site': 'cross-site' }, 403],
     [{ origin: 'http://sluice.test', 'sec-fetch-site': 'same-site' }, 403],
-    [{ origin: 'http://sluice.test' }, 200],
-    [{ origin: 'http://sluice.test', 'sec-fetch-site': 'same-origin' }, 200],
-    [{ origin: '', 'sec-fetch-site': 'same-origin' }, 200],
+    [{ origin: 'http://sluice.test' }, 303],
+    [{ origin: 'http://sluice.test', 'sec-fetch-site': 'same-origin' }, 303],
+    [{ origin: '', 'sec-fetch-site': 'same-origin' }, 303],
   ] as const)('%o is answered %d', async (headers, status) => {
     expect(await attempt(headers)).toBe(status);
   });
 
   test('cannot sign anybody in or out either', async () => {
     const person = await addPerson(gateway.database, workspaceId, 'member');
-    const headers = { origin: 'https://evil.test' };
-    const body = JSON.stringify({ email: person.email, password: PASSWORD });
-    const signIn = await visitor().send('POST', '/app/api/sign-in', { body, headers });
+    const headers = {
+      origin: 'https://evil.test',
+      'content-type': 'application/x-www-form-urlencoded',
+    };
+    const body = new URLSearchParams({ email: person.email, password: PASSWORD }).toString();
+    const signIn = await visitor().send('POST', '/app/sign-in', { body, headers });
     expect(signIn.status).toBe(403);
     const browser = visitor(person.token);
-    expect((await browser.send('POST', '/app/api/sign-out', { headers })).status).toBe(403);
-    expect((await browser.get('/app/api/session')).status).toBe(200);
+    expect((await browser.send('POST', '/app/sign-out', { headers })).status).toBe(403);
+    expect(await browser.isSignedIn()).toBe(true);
   });
 
   test('a form of it is refused for its type as well', async () => {
     const { token } = await addPerson(gateway.database, workspaceId, 'member');
-    const init = { body: '{"workspace":"default"}', headers: { 'content-type': 'text/plain' } };
-    expect((await visitor(token).send('PUT', '/app/api/session', init)).status).toBe(415);
+    const headers = { 'content-type': 'text/plain' };
+    const form = { body: 'workspace=default', headers };
+    expect((await visitor(token).send('POST', '/app/workspace', form)).status).toBe(415);
+    await gateway.database.query("UPDATE workspaces SET plan = 'team'");
+    const owner = await addPerson(gateway.database, workspaceId, 'owner');
+    const path = '/app/api/atr/settings?workspace=default';
+    const json = { body: '{"experimental":true}', headers };
+    expect((await visitor(owner.token).send('PUT', path, json)).status).toBe(415);
   });
 });
 
@@ -187,24 +190,26 @@ describe('sessions', () => {
     const one = visitor(first.token);
     const other = visitor();
     await other.signIn(first.email, PASSWORD);
-    const { sessions } = await one.read<Listed>('/app/api/sessions');
+    const sessions = await listSessions(gateway.database, first.id);
     expect(sessions).toHaveLength(2);
-    expect(sessions.filter(({ current }) => current)).toHaveLength(1);
-    const theirs = sessions.find(({ current }) => !current);
-    expect(theirs).toEqual({
+    const theirs = sessions.find(({ userAgent }) => userAgent !== 'a test');
+    expect(theirs).toMatchObject({
       id: expect.stringMatching(/^[0-9a-f]{32}$/),
-      current: false,
-      created_at: expect.any(String),
-      last_seen_at: expect.any(String),
-      expires_at: expect.any(String),
-      user_agent: 'another program',
+      createdAt: expect.any(Date),
+      lastSeenAt: expect.any(Date),
+      expiresAt: expect.any(Date),
+      userAgent: 'another program',
       address: '127.0.0.0/24',
     });
-    const path = `/app/api/sessions/${theirs?.id}`;
-    expect((await one.write('DELETE', path)).status).toBe(200);
-    expect((await other.get('/app/api/session')).status).toBe(401);
-    expect((await one.get('/app/api/session')).status).toBe(200);
-    expect((await one.write('DELETE', path)).status).toBe(404);
+    const page = (await one.get('/app/settings')).text;
+    expect(page.match(/<span class="soft">this one<\/span>/g)).toHaveLength(1);
+    expect(page).toContain('another program');
+    const path = `/app/sessions/${theirs?.id}/end`;
+    expect(page).toContain(`action="${path}"`);
+    expect((await one.submit(path)).status).toBe(303);
+    expect(await other.isSignedIn()).toBe(false);
+    expect(await one.isSignedIn()).toBe(true);
+    expect((await one.submit(path)).status).toBe(404);
   });
 
   test('all others end together; signing out ends one’s own', async () => {
@@ -212,24 +217,25 @@ describe('sessions', () => {
     const browsers = [visitor(), visitor()];
     for (const browser of browsers) await browser.signIn(first.email, PASSWORD);
     const own = visitor(first.token);
-    expect(bodyOf(await own.write('DELETE', '/app/api/sessions'))).toEqual({ revoked: 2 });
+    expect((await own.submit('/app/sessions/end-others')).status).toBe(303);
+    expect(await own.isSignedIn()).toBe(true);
     for (const { token } of browsers) {
-      expect((await visitor(token).get('/app/api/session')).status).toBe(401);
+      expect(await visitor(token).isSignedIn()).toBe(false);
     }
-    const out = await own.write('POST', '/app/api/sign-out');
+    const out = await own.submit('/app/sign-out');
     expect(out.headers.getSetCookie()).toEqual([
       'sluice_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict',
     ]);
-    expect((await visitor(first.token).get('/app/api/session')).status).toBe(401);
+    expect(await visitor(first.token).isSignedIn()).toBe(false);
   });
 
   test('of others are not there', async () => {
     const mine = await addPerson(gateway.database, workspaceId, 'owner');
     const theirs = await addPerson(gateway.database, workspaceId, 'member');
-    const list = await visitor(theirs.token).read<Listed>('/app/api/sessions');
-    const path = `/app/api/sessions/${list.sessions[0]?.id}`;
-    expect((await visitor(mine.token).write('DELETE', path)).status).toBe(404);
-    expect((await visitor(theirs.token).get('/app/api/session')).status).toBe(200);
+    const [session] = await listSessions(gateway.database, theirs.id);
+    const path = `/app/sessions/${session?.id}/end`;
+    expect((await visitor(mine.token).submit(path)).status).toBe(404);
+    expect(await visitor(theirs.token).isSignedIn()).toBe(true);
   });
 
   test.each([
@@ -238,7 +244,7 @@ describe('sessions', () => {
   ])('end by themselves: %s', async (change) => {
     const { id, token } = await addPerson(gateway.database, workspaceId, 'member');
     await gateway.database.query(`UPDATE sessions SET ${change} WHERE user_id = $1`, [id]);
-    expect((await visitor(token).get('/app/api/session')).status).toBe(401);
+    expect(await visitor(token).isSignedIn()).toBe(false);
   });
 });
 
@@ -246,14 +252,14 @@ test('another password ends every session, this one goes on under a new token', 
   const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
   const browser = visitor(person.token);
   const change = (current: string, next: string) =>
-    browser.write('PUT', '/app/api/password', { current_password: current, new_password: next });
+    browser.submit('/app/password', { current_password: current, new_password: next });
   expect((await change('not the password', 'another horse entirely')).status).toBe(401);
   expect((await change(PASSWORD, 'short')).status).toBe(400);
-  expect((await change(PASSWORD, 'another horse entirely')).status).toBe(200);
+  expect((await change(PASSWORD, 'another horse entirely')).status).toBe(303);
   expect(browser.token).not.toBe(person.token);
-  expect((await visitor(person.token).get('/app/api/session')).status).toBe(401);
-  expect((await browser.get('/app/api/session')).status).toBe(200);
-  expect((await visitor().signIn(person.email, 'another horse entirely')).status).toBe(200);
+  expect(await visitor(person.token).isSignedIn()).toBe(false);
+  expect(await browser.isSignedIn()).toBe(true);
+  expect((await visitor().signIn(person.email, 'another horse entirely')).status).toBe(303);
 });
 
 test('the log holds no password, no token, no address', async () => {
@@ -261,11 +267,11 @@ test('the log holds no password, no token, no address', async () => {
   const browser = visitor();
   const wrong = 'a password that was mistyped';
   expect((await browser.signIn(person.email, wrong)).status).toBe(401);
-  expect((await browser.signIn(person.email, PASSWORD)).status).toBe(200);
+  expect((await browser.signIn(person.email, PASSWORD)).status).toBe(303);
   const first = browser.token ?? '';
   const next = 'the password that comes after';
   const change = { current_password: PASSWORD, new_password: next };
-  expect((await browser.write('PUT', '/app/api/password', change)).status).toBe(200);
+  expect((await browser.submit('/app/password', change)).status).toBe(303);
   const log = gateway.server.stderr();
   expect(log).toContain('sign-in refused');
   const secrets = [wrong, PASSWORD, next, first, browser.token ?? '', person.token, person.email];
@@ -287,14 +293,15 @@ test('who signs in, fails to, and ends sessions is logged with account and addre
   await browser.signIn(person.email, 'a password that was mistyped');
   await browser.signIn('nobody@else.test', PASSWORD);
   await browser.signIn(person.email, PASSWORD);
-  await browser.write('DELETE', '/app/api/sessions');
+  await browser.submit('/app/sessions/end-others');
   await visitor().signIn(person.email, PASSWORD);
-  const { sessions } = await browser.read<Listed>('/app/api/sessions');
-  const other = sessions.find(({ current }) => !current)?.id ?? '';
-  await browser.write('DELETE', `/app/api/sessions/${other}`);
+  const own = await findSession(gateway.database, browser.token ?? '');
+  const sessions = await listSessions(gateway.database, person.id);
+  const other = sessions.find(({ id }) => id !== own?.id);
+  await browser.submit(`/app/sessions/${other?.id}/end`);
   const next = { current_password: PASSWORD, new_password: 'the password that comes after' };
-  await browser.write('PUT', '/app/api/password', next);
-  await browser.write('POST', '/app/api/sign-out');
+  await browser.submit('/app/password', next);
+  await browser.submit('/app/sign-out');
   const told = await waitFor(
     () => {
       const lines = gateway.server.stderr().slice(before).trimEnd().split('\n');
@@ -322,24 +329,44 @@ test.each(['a\u0000', 'x'.repeat(64), "default'--"])(
   'a workspace "%s" is none, and no fault of the server',
   async (slug) => {
     const { token } = await addPerson(gateway.database, workspaceId, 'member');
-    const turned = await visitor(token).write('PUT', '/app/api/session', { workspace: slug });
+    const turned = await visitor(token).submit('/app/workspace', { workspace: slug });
     expect(turned.status).toBe(400);
-    const body = { email: 'a@b.test', password: 'x', workspace: slug };
-    expect((await visitor().write('POST', '/app/api/sign-in', body)).status).toBe(400);
+    const fields = { email: 'a@b.test', password: 'x', workspace: slug };
+    expect((await visitor().submit('/app/sign-in', fields)).status).toBe(400);
   },
 );
 
-test('bodies are small JSON objects, and every fault is named', async () => {
-  const send = (body: string) => visitor().send('POST', '/app/api/sign-in', { body });
+test('a named workspace is the one that a sign-in opens', async () => {
+  const { id } = await gateway.addWorkspace('named');
+  const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
+  await addMember(gateway.database, id, person.id, 'admin');
+  const browser = visitor();
+  const fields = { email: person.email, password: PASSWORD };
+  const named = await browser.submit('/app/sign-in', { ...fields, workspace: 'named' });
+  expect(named.status).toBe(303);
+  expect(await browser.account()).toMatchObject({ workspace: 'named', role: 'admin' });
+  const elsewhere = await visitor().submit('/app/sign-in', { ...fields, workspace: 'nowhere' });
+  expect(elsewhere.status).toBe(403);
+});
+
+test('bodies are small, and every fault is named', async () => {
+  await gateway.database.query("UPDATE workspaces SET plan = 'team'");
+  const { token } = await addPerson(gateway.database, workspaceId, 'owner');
+  const owner = visitor(token);
+  const put = (body: string) =>
+    owner.send('PUT', '/app/api/atr/settings?workspace=default', { body });
   const faults = async (body: string) => {
-    const answer = await send(body);
+    const answer = await put(body);
     expect(answer.status).toBe(400);
     return bodyOf<{ errors: { path: string }[] }>(answer).errors.map(({ path }) => path);
   };
   expect(await faults('{')).toEqual(['']);
   expect(await faults('[]')).toEqual(['']);
-  expect(await faults('{"email":"a","password":1}')).toEqual(['email', 'password']);
-  expect(await faults('{"email":"a@b","password":"x","admin":true}')).toEqual(['']);
-  const large = await send(`{"email":"a@b","password":"${'x'.repeat(17_000)}"}`);
+  expect(await faults('{"experimental":1}')).toEqual(['experimental']);
+  expect(await faults('{"experimental":true,"admin":true}')).toEqual(['']);
+  const large = await put(`{"experimental":true,"x":"${'x'.repeat(17_000)}"}`);
   expect(large.status).toBe(413);
+  const form = await owner.submit('/app/keys', { kind: 'king', name: '' });
+  expect(form.status).toBe(400);
+  expect(form.text).toMatch(/<li>name [^<]+<\/li><li>kind [^<]+<\/li>/);
 });

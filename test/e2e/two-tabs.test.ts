@@ -46,8 +46,7 @@ async function redacting(): Promise<string[]> {
 
 test('a form shown for one workspace never changes another', async () => {
   const shown = (await tab.get('/app/settings')).text;
-  const turned = await tab.write('PUT', '/app/api/session', { workspace: 'second' });
-  expect(turned.status).toBe(200);
+  expect((await tab.submit('/app/workspace', { workspace: 'second' })).status).toBe(303);
   const late = await press(shown, { redact_excerpts: 'true' });
   expect(late.status).toBe(409);
   expect(late.text).toContain('Another workspace is open');
@@ -61,19 +60,16 @@ test('a form shown for one workspace never changes another', async () => {
   expect(await redacting()).toEqual(['first']);
 });
 
-test('nor does what the script sends', async () => {
-  const shown = (await tab.get('/app/settings')).text;
-  const [, path = ''] = /data-api="PUT (\/app\/api\/settings[^"]*)"/.exec(shown) ?? [];
-  await tab.write('PUT', '/app/api/session', { workspace: 'second' });
-  const late = await tab.write('PUT', path, { name: 'Renamed by the other tab' });
+test('nor does a write in JSON', async () => {
+  await gateway.database.query("UPDATE workspaces SET plan = 'team'");
+  await tab.submit('/app/workspace', { workspace: 'second' });
+  const late = await tab.put('/app/api/atr/settings?workspace=first', { experimental: true });
   expect(late.status).toBe(409);
   expect(JSON.parse(late.text)).toMatchObject({
     type: '/docs/errors#other_workspace',
     reason: 'other_workspace',
     detail: expect.stringContaining('Nothing was changed'),
   });
-  const { rows } = await gateway.database.query('SELECT name FROM workspaces WHERE name ~ $1', [
-    'Renamed',
-  ]);
+  const { rows } = await gateway.database.query('SELECT slug FROM workspaces WHERE experimental');
   expect(rows).toEqual([]);
 });

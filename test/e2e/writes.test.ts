@@ -6,9 +6,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
+import { listKeys } from '../../src/db/people/keys.ts';
+import { ledgerOf } from '../support/ledger.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { Browser, bodyOf } from './browser.ts';
+import { Browser, bodyOf, type Fields, secretOf } from './browser.ts';
 import { type Gateway, openGateway, post, read, request, traceBody } from './gateway.ts';
 
 interface RuleView {
@@ -19,18 +21,9 @@ interface RuleView {
   readonly override: boolean | null;
   readonly decided_by: string;
 }
-interface Entry {
-  readonly seq: number;
-  readonly actor: { readonly name: string };
-  readonly action: string;
-  readonly subject: string;
-  readonly before: unknown;
-  readonly after: unknown;
-  readonly origin: string;
-}
-
 const RULES = '/app/api/atr/rules';
 const TIER = '/app/api/atr/settings';
+const API_RULES = '/platform/v1/atr/rules';
 const STABLE = 'ATR-2026-00001';
 const EVALUATED_WITHIN_MS = 60_000;
 
@@ -50,9 +43,10 @@ beforeAll(async () => {
   const person = await addPerson(database, workspaceId, 'owner');
   ownerEmail = person.email;
   owner = new Browser(server.baseUrl, person.token);
-  rules = (await owner.read<{ rules: RuleView[] }>(`${RULES}?per_page=500`)).rules;
-  const more = await owner.read<{ rules: RuleView[] }>(`${RULES}?per_page=500&page=2`);
-  rules = [...rules, ...more.rules];
+  const pages = [1, 2].map((page) =>
+    readApi<{ rules: RuleView[] }>(`${API_RULES}?per_page=500&page=${page}`),
+  );
+  rules = (await Promise.all(pages)).flatMap((page) => page.rules);
 });
 afterAll(() => gateway.close());
 
@@ -63,10 +57,13 @@ function ruleThat(holds: (rule: RuleView) => boolean): string {
 }
 
 const put = (browser: Browser, ruleId: string, enabled: unknown) =>
-  browser.write('PUT', `${RULES}/${ruleId}`, { enabled });
+  browser.put(`${RULES}/${ruleId}`, { enabled });
 
-async function ledger(): Promise<readonly Entry[]> {
-  return (await owner.read<{ entries: Entry[] }>('/app/api/audit')).entries;
+const ledger = () => ledgerOf(gateway.database, workspaceId);
+
+/** Reads as a program does: the dashboard has no interface for reading. */
+function readApi<Body>(path: string): Promise<Body> {
+  return read<Body>(`${gateway.server.baseUrl}${path}`, gateway.keys.workspace);
 }
 
 /** Sends the demo's injection and tells which rules found something in it. */
@@ -85,8 +82,8 @@ async function rulesFound(): Promise<string[]> {
     },
     { withinMs: EVALUATED_WITHIN_MS, what: `run ${runId} is evaluated` },
   );
-  const found = await owner.read<{ findings: { metadata: { rule_id: string } }[] }>(
-    `/app/api/findings?run_id=${runId}`,
+  const found = await readApi<{ findings: { metadata: { rule_id: string } }[] }>(
+    `/platform/v1/risk-findings?run_id=${runId}`,
   );
   return found.findings.map(({ metadata }) => metadata.rule_id).sort();
 }
@@ -110,8 +107,9 @@ describe('a rule', () => {
       },
       {
         seq: expect.any(Number),
-        at: expect.any(String),
-        actor: { user_id: expect.any(Number), name: ownerEmail },
+        at: expect.any(Date),
+        actorUserId: expect.any(Number),
+        actor: ownerEmail,
         origin: '127.0.0.1',
         action: 'rules.override',
         subject: STABLE,
@@ -128,9 +126,7 @@ describe('a rule', () => {
     );
     const answer = await put(owner, id, true);
     expect(bodyOf(answer)).toMatchObject({ id, enabled: true, override: true });
-    const key = gateway.keys.workspace;
-    const seen = await read(`${gateway.server.baseUrl}/platform/v1/atr/rules/${id}`, key);
-    expect(seen).toMatchObject({ enabled: true, override: true });
+    expect(await readApi(`${API_RULES}/${id}`)).toMatchObject({ enabled: true, override: true });
     await put(owner, id, null);
   });
 
@@ -159,7 +155,7 @@ describe('a rule', () => {
       reason,
       detail: expect.stringContaining(id),
     });
-    expect(await owner.read(`${RULES}/${id}`)).toMatchObject({ enabled: false, override: null });
+    expect(await readApi(`${API_RULES}/${id}`)).toMatchObject({ enabled: false, override: null });
   });
 
   test('that the snapshot does not have is 404, and a body that says nothing 400', async () => {
@@ -171,14 +167,14 @@ describe('a rule', () => {
 });
 
 test('the experimental tier: switched, effective, recorded', async () => {
-  const enabled = async () => (await owner.read<{ total: number }>(`${RULES}?enabled=true`)).total;
+  const enabled = async () => (await readApi<{ total: number }>(`${API_RULES}?enabled=true`)).total;
   const stable = await enabled();
-  const on = await owner.write('PUT', TIER, { experimental: true });
+  const on = await owner.put(TIER, { experimental: true });
   expect(on.status).toBe(200);
   expect(bodyOf(on)).toMatchObject({ experimental: true, counts: expect.any(Object) });
   expect(await enabled()).toBeGreaterThan(stable + 500);
   expect((await rulesFound()).length).toBeGreaterThan(2);
-  await owner.write('PUT', TIER, { experimental: false });
+  await owner.put(TIER, { experimental: false });
   expect(await enabled()).toBe(stable);
   expect((await ledger())[1]).toMatchObject({
     action: 'rules.experimental',
@@ -188,25 +184,29 @@ test('the experimental tier: switched, effective, recorded', async () => {
 });
 
 describe('who may', () => {
-  const writes = [
-    ['PUT', TIER, { experimental: true }],
-    ['PUT', `${RULES}/${STABLE}`, { enabled: false }],
-    ['PUT', '/app/api/settings', { name: 'Taken over' }],
-    ['POST', '/app/api/keys', { kind: 'workspace', name: 'mine' }],
-    ['DELETE', '/app/api/keys/1', undefined],
-    ['POST', '/app/api/invitations', { email: 'a@b.test', role: 'member' }],
-  ] as const;
-
-  test.each(writes)('%s %s: no API credential, whichever it is', async (method, path, body) => {
-    const before = await ledger();
+  const writes: readonly (readonly [path: string, body: object])[] = [
+    [TIER, { experimental: true }],
+    [`${RULES}/${STABLE}`, { enabled: false }],
+  ];
+  const forms: readonly (readonly [path: string, fields: Fields])[] = [
+    ['/app/settings', { name: 'Taken over' }],
+    ['/app/keys', { kind: 'workspace', name: 'mine' }],
+    ['/app/keys/1/revoke', {}],
+    ['/app/invitations', { email: 'a@b.test', role: 'member' }],
+  ];
+  const credentials = () => {
     const { agent, workspace } = gateway.keys;
-    for (const credential of [`Bearer ${agent}`, `Bearer ${workspace}`, 'Bearer x', 'Basic eDp5']) {
+    return [`Bearer ${agent}`, `Bearer ${workspace}`, 'Bearer x', 'Basic eDp5'];
+  };
+
+  test.each(writes)('PUT %s: no API credential, whichever it is', async (path, body) => {
+    const before = await ledger();
+    for (const credential of credentials()) {
       // Neither beside a session, nor without one.
       for (const token of [owner.token, null]) {
-        const browser = new Browser(gateway.server.baseUrl, token);
-        const answer = await browser.send(method, path, {
+        const answer = await new Browser(gateway.server.baseUrl, token).send('PUT', path, {
           headers: { authorization: credential },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          body: JSON.stringify(body),
         });
         expect(answer.status).toBe(403);
         expect(bodyOf(answer)).toMatchObject({ reason: 'session_required' });
@@ -215,28 +215,57 @@ describe('who may', () => {
     expect(await ledger()).toEqual(before);
   });
 
-  test.each(writes)(
-    '%s %s: no member, and nobody without a session',
-    async (method, path, body) => {
-      const before = await ledger();
-      const { token } = await addPerson(gateway.database, workspaceId, 'member');
-      const member = await new Browser(gateway.server.baseUrl, token).write(method, path, body);
-      expect(member.status).toBe(403);
-      expect(bodyOf(member)).toMatchObject({ reason: 'role_required' });
-      const nobody = await new Browser(gateway.server.baseUrl).write(method, path, body);
-      expect(nobody.status).toBe(401);
-      expect(bodyOf(nobody)).toMatchObject({ reason: 'not_signed_in' });
-      expect(await ledger()).toEqual(before);
-    },
-  );
+  test.each(forms)('the form %s: no API credential, whichever it is', async (path, fields) => {
+    const before = await ledger();
+    for (const credential of credentials()) {
+      for (const token of [owner.token, null]) {
+        const answer = await new Browser(gateway.server.baseUrl, token).send('POST', path, {
+          headers: {
+            authorization: credential,
+            'content-type': 'application/x-www-form-urlencoded',
+          },
+          body: new URLSearchParams(fields).toString(),
+        });
+        expect(answer.status).toBe(403);
+        expect(answer.text).toContain('This takes a signed-in session and no API key.');
+      }
+    }
+    expect(await ledger()).toEqual(before);
+  });
+
+  test.each(writes)('PUT %s: no member, and nobody without a session', async (path, body) => {
+    const before = await ledger();
+    const { token } = await addPerson(gateway.database, workspaceId, 'member');
+    const member = await new Browser(gateway.server.baseUrl, token).put(path, body);
+    expect(member.status).toBe(403);
+    expect(bodyOf(member)).toMatchObject({ reason: 'role_required' });
+    const nobody = await new Browser(gateway.server.baseUrl).put(path, body);
+    expect(nobody.status).toBe(401);
+    expect(bodyOf(nobody)).toMatchObject({ reason: 'not_signed_in' });
+    expect(await ledger()).toEqual(before);
+  });
+
+  test.each(forms)('the form %s: no member, and nobody without a session', async (path, fields) => {
+    const before = await ledger();
+    const { token } = await addPerson(gateway.database, workspaceId, 'member');
+    const member = await new Browser(gateway.server.baseUrl, token).submit(path, fields);
+    expect(member.status).toBe(403);
+    expect(member.text).toContain('This takes one of the roles owner, admin.');
+    const nobody = await new Browser(gateway.server.baseUrl).submit(path, fields);
+    expect([nobody.status, nobody.headers.get('location')]).toEqual([
+      303,
+      '/app/sign-in?next=%2Fapp',
+    ]);
+    expect(await ledger()).toEqual(before);
+  });
 
   test('a member reads the rules; an admin switches them', async () => {
     const member = await addPerson(gateway.database, workspaceId, 'member');
     const admin = await addPerson(gateway.database, workspaceId, 'admin');
     const asMember = new Browser(gateway.server.baseUrl, member.token);
-    expect(await asMember.read(`${RULES}/${STABLE}`)).toMatchObject({ id: STABLE });
-    expect(await asMember.read(TIER)).toMatchObject({ experimental: false });
-    expect((await asMember.get('/app/api/audit')).status).toBe(403);
+    expect((await asMember.get(`/app/rules/${STABLE}`)).text).toContain(STABLE);
+    expect((await asMember.get('/app/rules')).text).toContain('Only stable rules run');
+    expect((await asMember.get('/app/audit')).status).toBe(403);
     const asAdmin = new Browser(gateway.server.baseUrl, admin.token);
     expect((await put(asAdmin, STABLE, false)).status).toBe(200);
     expect((await put(asAdmin, STABLE, null)).status).toBe(200);
@@ -250,12 +279,15 @@ describe('who may', () => {
     const may = plan === 'team' || plan === 'enterprise';
     for (const answer of [
       await put(browser, STABLE, false),
-      await browser.write('PUT', TIER, { experimental: true }),
-      await browser.get(RULES),
+      await browser.put(TIER, { experimental: true }),
     ]) {
       expect(answer.status).toBe(may ? 200 : 403);
       if (!may) expect(bodyOf(answer)).toMatchObject({ reason: 'plan_required' });
     }
+    const page = await browser.get('/app/rules');
+    expect(page.status).toBe(200);
+    expect(page.text.includes('Part of the Team plan')).toBe(!may);
+    expect(page.text.includes(STABLE)).toBe(may);
   });
 
   test('a session opens nothing of the interface for keys', async () => {
@@ -277,30 +309,31 @@ describe('who may', () => {
 });
 
 describe('keys', () => {
+  const keys = () => listKeys(gateway.database, workspaceId, 100);
+
   test('are shown once, work with their limit, and are revoked', async () => {
-    const made = await owner.write('POST', '/app/api/keys', {
+    const made = await owner.submit('/app/keys', {
       kind: 'agent',
       name: 'collector <eu>',
-      rate_limit_per_minute: 100_000,
+      rate_limit_per_minute: '100000',
       prefix: 'obs',
     });
-    expect(made.status).toBe(201);
+    expect(made.status).toBe(200);
     expect(made.headers.get('cache-control')).toBe('no-store');
-    const { id, key } = bodyOf<{ id: number; key: string }>(made);
+    const key = secretOf(made);
     expect(key).toMatch(/^sluice_obs_[A-Za-z0-9]{43}$/);
     const { observeUrl } = gateway.server;
     expect((await post(`${observeUrl}/v1/traces`, key, traceBody([]))).status).toBe(200);
-    const list = await owner.get('/app/api/keys');
-    expect(list.text).not.toContain(key);
-    const { keys } = bodyOf<{ keys: { id: number }[] }>(list);
-    expect(keys.find((one) => one.id === id)).toMatchObject({
+    expect((await owner.get('/app/keys')).text).not.toContain(key);
+    const listed = (await keys()).find(({ name }) => name === 'collector <eu>');
+    expect(listed).toMatchObject({
       kind: 'agent',
-      name: 'collector <eu>',
       prefix: key.slice(0, 17),
-      rate_limit_per_minute: 100_000,
-      revoked_at: null,
+      rateLimitPerMinute: 100_000,
+      revokedAt: null,
     });
-    expect((await owner.write('DELETE', `/app/api/keys/${id}`)).status).toBe(200);
+    const id = listed?.id;
+    expect((await owner.submit(`/app/keys/${id}/revoke`)).status).toBe(303);
     await waitFor(
       async () => (await post(`${observeUrl}/v1/traces`, key, traceBody([]))).status === 401,
       { withinMs: 6000, what: 'the revoked key to be refused' },
@@ -314,49 +347,48 @@ describe('keys', () => {
   });
 
   test('have a limit of 1,000 unless told otherwise, and of 1 to 100,000', async () => {
-    const make = (limit?: unknown) =>
-      owner.write('POST', '/app/api/keys', {
+    const make = (name: string, limit?: string) =>
+      owner.submit('/app/keys', {
         kind: 'workspace',
-        name: 'reader',
+        name,
         ...(limit === undefined ? {} : { rate_limit_per_minute: limit }),
       });
-    expect(bodyOf(await make())).toMatchObject({ rate_limit_per_minute: 1000 });
-    expect((await make(1)).status).toBe(201);
-    for (const limit of [0, -1, 1.5, 100_001, '10', null]) {
-      expect((await make(limit)).status, String(limit)).toBe(400);
+    expect((await make('of the default')).status).toBe(200);
+    const made = (await keys()).find(({ name }) => name === 'of the default');
+    expect(made).toMatchObject({ rateLimitPerMinute: 1000 });
+    expect((await make('reader', '1')).status).toBe(200);
+    for (const limit of ['0', '-1', '1.5', '100001', 'ten', '']) {
+      expect((await make('reader', limit)).status, limit).toBe(400);
     }
   });
 
   test.each(['0', '-1', '1e3', '99999999999', 'x', '2147483648'])(
     'there is no key "%s"',
     async (id) => {
-      expect((await owner.write('DELETE', `/app/api/keys/${id}`)).status).toBe(404);
+      expect((await owner.submit(`/app/keys/${id}/revoke`)).status).toBe(404);
     },
   );
 });
 
 test('the workspace: its name and redaction, recorded', async () => {
-  const change = (body: object) => owner.write('PUT', '/app/api/settings', body);
+  const change = (fields: Fields) => owner.submit('/app/settings', fields);
   expect((await change({})).status).toBe(400);
   expect((await change({ name: 'a\u202eb' })).status).toBe(400);
   expect((await change({ plan: 'enterprise' })).status).toBe(400);
-  const { rows } = await gateway.database.query<{ held: number }>(
-    'SELECT count(excerpt)::int AS held FROM findings WHERE workspace_id = $1',
-    [workspaceId],
-  );
-  expect(rows[0]?.held).toBeGreaterThan(0);
-  const done = await change({ name: 'Support <b>agents</b>', redact_excerpts: true });
-  expect(bodyOf(done)).toEqual({
-    slug: 'default',
-    name: 'Support <b>agents</b>',
-    plan: 'team',
-    redact_excerpts: true,
-    excerpts_removed: rows[0]?.held,
-  });
-  expect(await owner.read('/app/api/settings')).toMatchObject({
-    name: 'Support <b>agents</b>',
-    redact_excerpts: true,
-  });
+  const held = async (): Promise<number | undefined> => {
+    const { rows } = await gateway.database.query<{ held: number }>(
+      'SELECT count(excerpt)::int AS held FROM findings WHERE workspace_id = $1',
+      [workspaceId],
+    );
+    return rows[0]?.held;
+  };
+  expect(await held()).toBeGreaterThan(0);
+  const done = await change({ name: 'Support <b>agents</b>', redact_excerpts: 'true' });
+  expect([done.status, done.headers.get('location')]).toEqual([303, '/app/settings']);
+  const page = (await owner.get('/app/settings')).text;
+  expect(page).toContain('Support &lt;b&gt;agents&lt;/b&gt;');
+  expect(page).toContain('This workspace redacts');
+  expect(await held()).toBe(0);
   expect((await ledger()).slice(0, 2)).toMatchObject([
     {
       action: 'workspace.redact_excerpts',

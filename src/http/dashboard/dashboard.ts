@@ -1,8 +1,9 @@
 /**
- * What all pages of the dashboard share: who looks, and what a refusal looks like to a person. The
- * rules are those of `/app/api`: no API credential, a session within its caps.
+ * What all pages and forms of the dashboard share: they need a session within its caps, take no API
+ * credential, and answer an error with a page.
  */
 import { ERRORS, type SluiceError } from '../../errors.ts';
+import type { Session } from '../../model.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
@@ -16,9 +17,11 @@ import {
   type Needs,
   namedWorkspace,
   type RefusalForm,
-  type Request,
   type SessionDependencies,
+  type SignedInRequest,
   signedIn,
+  type Visit,
+  withSession,
 } from './sign-in/signed-in.ts';
 
 export interface DashboardDependencies extends SessionDependencies {
@@ -27,10 +30,10 @@ export interface DashboardDependencies extends SessionDependencies {
   readonly nowMs: () => number;
 }
 
-/** A page being made: for whom, when, and asked how. */
+/** What a page is made from. */
 export interface View {
   readonly exchange: Exchange;
-  readonly request: Request;
+  readonly request: SignedInRequest;
   readonly viewer: Viewer;
   readonly parameters: Parameters;
   readonly nowMs: number;
@@ -38,8 +41,8 @@ export interface View {
 
 export type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
 
-/** Who looks at a page, as the page tells it. */
-export function viewerOf({ session, workspace }: Request): Viewer {
+/** The signed-in user, as pages show them. */
+export function viewerOf({ session, workspace }: SignedInRequest): Viewer {
   return {
     email: session.email,
     role: workspace.role,
@@ -50,14 +53,14 @@ export function viewerOf({ session, workspace }: Request): Viewer {
   };
 }
 
-/** Whoever is not signed in is asked to, and comes back; anything else is told in words. */
+/** Without a session the browser goes to the sign-in and comes back; any other error is a page. */
 function refusalPage(look: Look): RefusalForm {
   return (error: SluiceError, exchange: Exchange) => {
     if (error.code === 'not_signed_in') {
       const query = exchange.query === '' ? '' : `?${exchange.query}`;
       // A form that came too late cannot be sent again by a link.
-      const asked = exchange.method === 'POST' ? '/app' : `${exchange.path}${query}`;
-      return redirect(`/app/sign-in?next=${encodeURIComponent(asked)}`);
+      const next = exchange.method === 'POST' ? '/app' : `${exchange.path}${query}`;
+      return redirect(`/app/sign-in?next=${encodeURIComponent(next)}`);
     }
     const { status, title } = ERRORS[error.code];
     const isFaulty = error instanceof BadQuery || error instanceof BadBody;
@@ -69,14 +72,9 @@ function refusalPage(look: Look): RefusalForm {
   };
 }
 
-/** A page at a path. */
-export function pageRoute(
-  path: string,
-  needs: Needs,
-  handler: PageHandler,
-  deps: DashboardDependencies,
-): Route {
-  return {
+/** Makes the routes of pages. */
+export function pageRoutes(deps: DashboardDependencies) {
+  return (path: string, needs: Needs, handler: PageHandler): Route => ({
     method: 'GET',
     path,
     handler: signedIn(
@@ -90,37 +88,54 @@ export function pageRoute(
       deps,
       refusalPage(deps.look),
     ),
-  };
+  });
 }
 
-/** A form that was sent: by whom, and with which fields in the exchange's body. */
-export type SentForm = Pick<View, 'exchange' | 'request' | 'parameters'>;
+/** A form that was sent; its fields are in the exchange's body. */
+export interface SentForm<Request extends Visit> {
+  readonly exchange: Exchange;
+  readonly request: Request;
+  readonly parameters: Parameters;
+}
 
-/** Where to go on, a path of this server; or a page of its own. */
+/** The path to go on with, or a page. */
 export type FormResult =
   | string
   | { readonly location: string; readonly headers: HeaderList }
   | Answer;
 
-/** A form at a path, sent by a browser as it is. */
-export function formRoute(
-  path: string,
-  needs: Needs,
-  handler: (form: SentForm) => Promise<FormResult>,
-  deps: DashboardDependencies,
-): Route {
-  return {
+type FormHandler<Request extends Visit> = (form: SentForm<Request>) => Promise<FormResult>;
+
+function formAnswer(result: FormResult): Answer {
+  if (typeof result === 'string') return redirect(result);
+  return 'location' in result ? redirect(result.location, result.headers) : result;
+}
+
+/** Makes the routes of forms that change something of the workspace. */
+export function formRoutes(deps: DashboardDependencies) {
+  return (path: string, needs: Needs, handler: FormHandler<SignedInRequest>): Route => ({
     method: 'POST',
     path,
     handler: signedIn(
       needs,
-      async (exchange, request, parameters) => {
-        const result = await handler({ exchange, request, parameters });
-        if (typeof result === 'string') return redirect(result);
-        return 'location' in result ? redirect(result.location, result.headers) : result;
-      },
+      async (exchange, request, parameters) =>
+        formAnswer(await handler({ exchange, request, parameters })),
       deps,
       refusalPage(deps.look),
     ),
-  };
+  });
+}
+
+/** Makes the routes of forms about the signed-in user, who need not belong to a workspace. */
+export function accountFormRoutes(deps: DashboardDependencies) {
+  return (path: string, handler: FormHandler<Visit & { readonly session: Session }>): Route => ({
+    method: 'POST',
+    path,
+    handler: withSession(
+      async (exchange, request, parameters) =>
+        formAnswer(await handler({ exchange, request, parameters })),
+      deps,
+      refusalPage(deps.look),
+    ),
+  });
 }

@@ -14,7 +14,7 @@ import type { Answer } from '../transport/exchange.ts';
 import { pageAnswer } from '../transport/page.ts';
 import { HEX_16, pageCursor, parseQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoute, type View } from './dashboard.ts';
+import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 import { marker } from './finding-mark.ts';
 
 export interface FindingPageDependencies extends DashboardDependencies {
@@ -36,10 +36,10 @@ const pageQuery = filterQuery.extend({
   newest: z.string().regex(HEX_16).optional(),
 });
 
-/** Answers the question for rows beyond those that are shown. */
+/** No row is newer than the newest one shown. */
 const NOTHING_NEW: Answer = pageAnswer('');
 
-/** Words people search for stand in rules: their ids, titles, categories. */
+/** The ids of the rules whose id, title or category contain every word of the text. */
 function rulesMatching(rules: readonly Rule[], text: string): string[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return rules.flatMap((rule) => {
@@ -55,7 +55,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
   const markOf = marker(rules.rules, deps.locate);
 
-  /** What is searched for, as a filter. */
+  /** The search of a query, as a filter. */
   const searched = (query: string): FindingFilter => {
     const { q } = parseQuery(searchQuery, query);
     return q === undefined ? {} : { ruleIds: rulesMatching(rules.rules, q) };
@@ -66,9 +66,9 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const filter: FindingFilter = { ...filterOf(query), ...searched(exchange.query) };
     const cursor: PageCursor | null = query.cursor ?? null;
     const { id } = request.workspace;
-    const page = await findings.list(id, filter, cursor, PER_PAGE);
-    const next = toCursor(page.next);
-    return { findings: page.findings, filter, query: exchange.query, next, titleOf, nowMs };
+    const found = await findings.list(id, filter, cursor, PER_PAGE);
+    const next = toCursor(found.next);
+    return { findings: found.findings, filter, query: exchange.query, next, titleOf, nowMs };
   };
 
   const one = async ({ request, viewer, parameters, nowMs }: View) => {
@@ -88,46 +88,27 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       ['content-disposition', `attachment; filename="${name}"`],
       ['cache-control', 'no-store'],
     ] as const;
+  const page = pageRoutes(deps);
   return [
-    pageRoute(
-      '/app/findings',
-      {},
-      async (view) => findingsPage(look, view.viewer, await list(view)),
-      deps,
-    ),
-    pageRoute(
-      '/app/findings/rows',
-      {},
-      async (view) => {
-        const { newest } = parseQuery(pageQuery, view.exchange.query);
-        const data = await list(view);
-        const isSame = newest !== undefined && data.findings[0]?.id === newest;
-        return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
-      },
-      deps,
-    ),
-    pageRoute(
-      '/app/findings.csv',
-      {},
-      async ({ exchange, request }) => ({
-        contentType: 'text/csv; charset=utf-8',
-        headers: file('findings.csv'),
-        chunks: csvOf(asCsv, request.workspace.id, {
-          ...filterOf(parseQuery(filterQuery, exchange.query)),
-          ...searched(exchange.query),
-        }),
+    page('/app/findings', {}, async (view) => findingsPage(look, view.viewer, await list(view))),
+    page('/app/findings/rows', {}, async (view) => {
+      const { newest } = parseQuery(pageQuery, view.exchange.query);
+      const data = await list(view);
+      const isSame = newest !== undefined && data.findings[0]?.id === newest;
+      return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
+    }),
+    page('/app/findings.csv', {}, async ({ exchange, request }) => ({
+      contentType: 'text/csv; charset=utf-8',
+      headers: file('findings.csv'),
+      chunks: csvOf(asCsv, request.workspace.id, {
+        ...filterOf(parseQuery(filterQuery, exchange.query)),
+        ...searched(exchange.query),
       }),
-      deps,
-    ),
-    pageRoute(
-      '/app/findings.ocsf',
-      {},
-      async ({ exchange, request, parameters }) => ({
-        ...(await asOcsf(exchange, { workspaceId: request.workspace.id }, parameters)),
-        headers: file('findings.ocsf.ndjson'),
-      }),
-      deps,
-    ),
-    pageRoute('/app/findings/{findingId}', {}, one, deps),
+    })),
+    page('/app/findings.ocsf', {}, async ({ exchange, request, parameters }) => ({
+      ...(await asOcsf(exchange, { workspaceId: request.workspace.id }, parameters)),
+      headers: file('findings.ocsf.ndjson'),
+    })),
+    page('/app/findings/{findingId}', {}, one),
   ];
 }

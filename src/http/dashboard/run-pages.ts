@@ -10,7 +10,7 @@ import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
 import { HEX_16, parseQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoute } from './dashboard.ts';
+import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
 import { marker } from './finding-mark.ts';
 
 export interface RunPageDependencies extends DashboardDependencies {
@@ -39,46 +39,37 @@ export function runPages(deps: RunPageDependencies): Route[] {
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
   const markOf = marker(rules.rules, deps.locate);
+  const page = pageRoutes(deps);
   return [
-    pageRoute(
-      '/app/runs',
-      {},
-      async ({ exchange, request, viewer, nowMs }) => {
-        const query = parseQuery(runsQuery, exchange.query);
-        const { id } = request.workspace;
-        const page = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
-        return runsPage(look, viewer, {
-          runs: page.runs,
-          query: exchange.query,
-          next: toCursor(page.next),
-          endedEarly: page.next !== null && page.runs.length < PER_PAGE,
-          nowMs,
-        });
-      },
-      deps,
-    ),
-    pageRoute(
-      '/app/runs/{runId}',
-      {},
-      async ({ request, viewer, parameters, nowMs }) => {
-        const runId = parameters.runId ?? '';
-        const { id, redactExcerpts } = request.workspace;
-        const found = HEX_16.test(runId) ? await deps.findSteps(id, runId) : null;
-        if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-        const own = await findings.list(id, { runId }, null, FINDINGS_MAX);
-        const { run, steps, stepsLeftOut } = found;
-        return runPage(look, viewer, {
-          run,
-          steps: redactExcerpts ? steps.map((step) => ({ ...step, texts: [] })) : steps,
-          stepsLeftOut,
-          findings: own.findings,
-          titleOf,
-          markOf,
-          isRedacted: redactExcerpts,
-          nowMs,
-        });
-      },
-      deps,
-    ),
+    page('/app/runs', {}, async ({ exchange, request, viewer, nowMs }) => {
+      const query = parseQuery(runsQuery, exchange.query);
+      const { id } = request.workspace;
+      const found = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
+      return runsPage(look, viewer, {
+        runs: found.runs,
+        query: exchange.query,
+        next: toCursor(found.next),
+        endedEarly: found.next !== null && found.runs.length < PER_PAGE,
+        nowMs,
+      });
+    }),
+    page('/app/runs/{runId}', {}, async ({ request, viewer, parameters, nowMs }) => {
+      const runId = parameters.runId ?? '';
+      const { id, redactExcerpts } = request.workspace;
+      const found = HEX_16.test(runId) ? await deps.findSteps(id, runId) : null;
+      if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
+      const own = await findings.list(id, { runId }, null, FINDINGS_MAX);
+      const { run, steps, stepsLeftOut } = found;
+      return runPage(look, viewer, {
+        run,
+        steps: redactExcerpts ? steps.map((step) => ({ ...step, texts: [] })) : steps,
+        stepsLeftOut,
+        findings: own.findings,
+        titleOf,
+        markOf,
+        isRedacted: redactExcerpts,
+        nowMs,
+      });
+    }),
   ];
 }

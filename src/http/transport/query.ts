@@ -66,6 +66,9 @@ export function wholeNumber(min: number, max: number, fallback: number) {
   return z.coerce.number().int().min(min).max(max).default(fallback);
 }
 
+/** A yes or no. */
+export const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
+
 /** A moment: an ISO 8601 date, or date and time with an offset. */
 export const moment = z
   .union([z.iso.datetime({ offset: true }), z.iso.date()], {

@@ -2,7 +2,16 @@
 import type { KeyKind } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, type Moment, time } from './format.ts';
-import { appPage, empty, type Look, lastWord, scrolling, type Viewer, writeTo } from './shell.ts';
+import {
+  appPage,
+  empty,
+  type Look,
+  lastWord,
+  scrolling,
+  type Viewer,
+  writeForm,
+  writeTo,
+} from './shell.ts';
 
 export interface ShownKey {
   readonly id: number;
@@ -24,7 +33,10 @@ function revocation({ id, name, revokedAt }: ShownKey, viewer: Viewer, nowMs: nu
   return lastWord(
     html`Revoke<span class="hidden"> ${name}</span>`,
     'Whoever uses it is refused within seconds. It cannot be brought back.',
-    html`<form method="post" action="${writeTo(`${PATH}/${id}/revoke`, viewer)}" data-api="DELETE ${writeTo(`/app/api/keys/${id}`, viewer)}" data-then="reload"><button class="danger">Revoke ${name}</button><p role="alert"></p></form>`,
+    writeForm(
+      writeTo(`${PATH}/${id}/revoke`, viewer),
+      html`<button class="danger">Revoke ${name}</button>`,
+    ),
   );
 }
 
@@ -39,13 +51,12 @@ function row(key: ShownKey, viewer: Viewer, nowMs: number): Html {
 }
 
 function makeForm(brand: string, viewer: Viewer): Html {
-  return html`<section class="panel"><h2>Make a key</h2>
-<form class="filters" method="post" action="${writeTo(PATH, viewer)}" data-api="POST ${writeTo('/app/api/keys', viewer)}" data-show="key" data-show-label="Copy it now: it is not shown again.">
-<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
+  const fields = html`<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
 <label>Kind<select name="kind"><option value="agent">agent: sends telemetry</option><option value="workspace">workspace: reads the API</option></select></label>
 <label>An agent key begins with<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
-<label>Requests a minute<input name="rate_limit_per_minute" type="number" data-type="json" min="1" max="100000" value="1000" required></label>
-<div class="buttons"><button>Make key</button></div><p role="alert"></p><output></output></form></section>`;
+<label>Requests a minute<input name="rate_limit_per_minute" type="number" min="1" max="100000" value="1000" required></label>
+<div class="buttons"><button>Make key</button></div><output></output>`;
+  return html`<section class="panel"><h2>Make a key</h2>${writeForm(writeTo(PATH, viewer), fields, 'filters')}</section>`;
 }
 
 export function keysPage(

@@ -2,7 +2,16 @@
 import { ROLES, type Role } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
-import { appPage, type Look, lastWord, option, scrolling, type Viewer, writeTo } from './shell.ts';
+import {
+  appPage,
+  type Look,
+  lastWord,
+  option,
+  scrolling,
+  type Viewer,
+  writeForm,
+  writeTo,
+} from './shell.ts';
 
 export interface ShownMember {
   readonly userId: number;
@@ -35,16 +44,19 @@ const mayChange = ({ role }: { readonly role: Role }, viewer: Viewer): boolean =
 
 function roleOf(member: ShownMember, viewer: Viewer): HtmlValue {
   if (!mayChange(member, viewer)) return member.role;
-  return html`<form class="inline" method="post" action="${writeTo(`${PATH}/${member.userId}`, viewer)}" data-api="PUT ${writeTo(`/app/api/members/${member.userId}`, viewer)}" data-then="reload">
-<label><span class="hidden">Role of ${member.email}</span><select name="role">${rolesFor(viewer).map((one) => option(one, one, member.role))}</select></label>
-<button class="quiet">Change<span class="hidden"> the role of ${member.email}</span></button><p role="alert"></p></form>`;
+  const fields = html`<label><span class="hidden">Role of ${member.email}</span><select name="role">${rolesFor(viewer).map((one) => option(one, one, member.role))}</select></label>
+<button class="quiet">Change<span class="hidden"> the role of ${member.email}</span></button>`;
+  return writeForm(writeTo(`${PATH}/${member.userId}`, viewer), fields, 'inline');
 }
 
 function removal({ userId, email }: ShownMember, viewer: Viewer): Html {
   return lastWord(
     html`Remove<span class="hidden"> ${email}</span>`,
     'They see nothing of this workspace from then on.',
-    html`<form method="post" action="${writeTo(`${PATH}/${userId}/remove`, viewer)}" data-api="DELETE ${writeTo(`/app/api/members/${userId}`, viewer)}" data-then="reload"><button class="danger">Remove ${email}</button><p role="alert"></p></form>`,
+    writeForm(
+      writeTo(`${PATH}/${userId}/remove`, viewer),
+      html`<button class="danger">Remove ${email}</button>`,
+    ),
   );
 }
 
@@ -56,17 +68,20 @@ ${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer)
 }
 
 function inviteForm(viewer: Viewer): Html {
-  return html`<form class="filters" method="post" action="${writeTo('/app/invitations', viewer)}" data-api="POST ${writeTo('/app/api/invitations', viewer)}" data-show="link" data-show-label="Give them this link; it works once.">
-<label>E-mail<input name="email" type="email" required maxlength="254"></label>
+  const fields = html`<label>E-mail<input name="email" type="email" required maxlength="254"></label>
 <label>Role<select name="role">${rolesFor(viewer)
     .toReversed()
     .map((one) => option(one, one, 'member'))}</select></label>
-<div class="buttons"><button>Invite</button></div><p role="alert"></p><output></output></form>`;
+<div class="buttons"><button>Invite</button></div><output></output>`;
+  return writeForm(writeTo('/app/invitations', viewer), fields, 'filters');
 }
 
 function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValue {
   const withdrawal = ({ id, email }: ShownInvitation) =>
-    html`<form method="post" action="${writeTo(`/app/invitations/${id}/withdraw`, viewer)}" data-api="DELETE ${writeTo(`/app/api/invitations/${id}`, viewer)}" data-then="reload"><button class="danger">Withdraw<span class="hidden"> the invitation of ${email}</span></button><p role="alert"></p></form>`;
+    writeForm(
+      writeTo(`/app/invitations/${id}/withdraw`, viewer),
+      html`<button class="danger">Withdraw<span class="hidden"> the invitation of ${email}</span></button>`,
+    );
   const row = (one: ShownInvitation) => {
     const ends = one.expiresAt.toISOString();
     return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>

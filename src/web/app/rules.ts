@@ -19,6 +19,7 @@ import {
   scrolling,
   severityBadge,
   type Viewer,
+  writeForm,
   writeTo,
 } from './shell.ts';
 
@@ -91,11 +92,11 @@ export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
     return html`<span class="soft">${CHOICES.find(({ override }) => override === one.override)?.label}</span>`;
   }
   const { id } = one.rule;
-  return html`<form class="switch" method="post" action="${writeTo(`${PATH}/${id}`, viewer)}" data-api="PUT ${writeTo(`/app/api/atr/rules/${id}`, viewer)}" data-then="reload">
-<div role="group" aria-label="Switch ${id}">${CHOICES.map(
+  const buttons = html`<div role="group" aria-label="Switch ${id}">${CHOICES.map(
     ({ value, label, override }) =>
-      html`<button name="enabled" value="${value}" data-type="json" aria-pressed="${String(override === one.override)}">${label}</button>`,
-  )}</div><p role="alert"></p></form>`;
+      html`<button name="enabled" value="${value}" aria-pressed="${String(override === one.override)}">${label}</button>`,
+  )}</div>`;
+  return writeForm(writeTo(`${PATH}/${id}`, viewer), buttons, 'switch');
 }
 
 function tierSwitch(experimental: boolean, viewer: Viewer): Html {
@@ -106,9 +107,11 @@ function tierSwitch(experimental: boolean, viewer: Viewer): Html {
 <span class="soft">A change takes effect from the next pass; runs already evaluated are not looked at again.</span></p>
 ${
   viewer.isAdmin &&
-  html`<form method="post" action="${writeTo(PATH, viewer)}" data-api="PUT ${writeTo('/app/api/atr/settings', viewer)}" data-then="reload">
-<input type="hidden" name="experimental" data-type="json" value="${String(!experimental)}">
-<button>Switch the experimental tier ${experimental ? 'off' : 'on'}</button><p role="alert"></p></form>`
+  writeForm(
+    writeTo(PATH, viewer),
+    html`<input type="hidden" name="experimental" value="${String(!experimental)}">
+<button>Switch the experimental tier ${experimental ? 'off' : 'on'}</button>`,
+  )
 }</section>`;
 }
 

@@ -9,6 +9,7 @@ import {
   option,
   scrolling,
   type Viewer,
+  writeForm,
   writeTo,
 } from './shell.ts';
 
@@ -35,12 +36,15 @@ const PATH = '/app/settings';
 const NAME_CHARS_MAX = 100;
 
 function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
-  const rename = html`<form class="stacked" method="post" action="${writeTo(PATH, viewer)}" data-api="PUT ${writeTo('/app/api/settings', viewer)}" data-then="reload">
-<label>Name<input name="name" value="${viewer.workspaceName}" required maxlength="${NAME_CHARS_MAX}"></label>
-<div><button>Rename</button></div><p role="alert"></p></form>`;
-  const turn = html`<form class="inline" method="post" action="/app/workspace" data-api="PUT /app/api/session" data-then="/app">
+  const rename = writeForm(
+    writeTo(PATH, viewer),
+    html`<label>Name<input name="name" value="${viewer.workspaceName}" required maxlength="${NAME_CHARS_MAX}"></label>
+<div><button>Rename</button></div>`,
+    'stacked',
+  );
+  const turn = html`<form class="inline" method="post" action="/app/workspace">
 <label>Look at another workspace<select name="workspace">${workspaces.map((one) => option(one.slug, one.name, slug))}</select></label>
-<button class="quiet">Go there</button><p role="alert"></p></form>`;
+<button class="quiet">Go there</button></form>`;
   return html`<section class="panel"><h2>Workspace</h2>${facts([
     ['Name', viewer.workspaceName],
     ['Slug', html`<code>${slug}</code>`],
@@ -52,9 +56,11 @@ function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
 /** Switching it on removes what is stored: told before it is done. */
 function redaction({ redactExcerpts }: SettingsPage, viewer: Viewer): Html {
   const form = (label: string, look: string) =>
-    html`<form method="post" action="${writeTo(PATH, viewer)}" data-api="PUT ${writeTo('/app/api/settings', viewer)}" data-then="reload">
-<input type="hidden" name="redact_excerpts" data-type="json" value="${String(!redactExcerpts)}">
-<button class="${look}">${label}</button><p role="alert"></p></form>`;
+    writeForm(
+      writeTo(PATH, viewer),
+      html`<input type="hidden" name="redact_excerpts" value="${String(!redactExcerpts)}">
+<button class="${look}">${label}</button>`,
+    );
   return redactExcerpts
     ? form('Stop redacting', 'quiet')
     : lastWord(
@@ -77,7 +83,10 @@ ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 function sessionRow(session: ShownSession, nowMs: number): Html {
   const end: HtmlValue = session.isThis
     ? html`<span class="soft">this one</span>`
-    : html`<form method="post" action="/app/sessions/${session.id}/end" data-api="DELETE /app/api/sessions/${session.id}" data-then="reload"><button class="danger">End<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button><p role="alert"></p></form>`;
+    : writeForm(
+        `/app/sessions/${session.id}/end`,
+        html`<button class="danger">End<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button>`,
+      );
   return html`<tr><td data-label="Program">${session.userAgent}</td><td data-label="From">${session.address}</td>
 <td data-label="Since">${time(session.createdAt, nowMs)}</td><td data-label="Last seen">${time(session.lastSeenAt, nowMs)}</td>
 <td data-label="Session">${end}</td></tr>
@@ -91,17 +100,16 @@ function sessions({ sessions: all, nowMs }: SettingsPage): Html {
   return html`<section class="panel"><h2>Your sessions</h2>${scrolling('Sessions', table)}
 ${
   all.length > 1 &&
-  html`<form method="post" action="/app/sessions/end-others" data-api="DELETE /app/api/sessions" data-then="reload"><button class="quiet">End all others</button><p role="alert"></p></form>`
+  writeForm('/app/sessions/end-others', html`<button class="quiet">End all others</button>`)
 }</section>`;
 }
 
 function password({ passwordCharsMin }: SettingsPage, viewer: Viewer): Html {
-  return html`<section class="panel"><h2>Your password</h2>
-<form class="stacked" method="post" action="/app/password" data-api="PUT /app/api/password" data-then="reload">
-<input type="hidden" name="username" autocomplete="username" value="${viewer.email}" data-type="skip">
+  const fields = html`<input type="hidden" name="username" autocomplete="username" value="${viewer.email}">
 <label>Present password<input name="current_password" type="password" autocomplete="current-password" required maxlength="200"></label>
 <label>New password, ${passwordCharsMin} characters or more<input name="new_password" type="password" autocomplete="new-password" required minlength="${passwordCharsMin}" maxlength="200"></label>
-<div><button>Change password</button></div><p role="alert"></p></form>
+<div><button>Change password</button></div>`;
+  return html`<section class="panel"><h2>Your password</h2>${writeForm('/app/password', fields, 'stacked')}
 <p class="soft">All your other sessions end. Whoever signs in through a provider has none here.</p></section>`;
 }
 

@@ -47,6 +47,15 @@ export function writeTo(path: string, { workspaceSlug }: Viewer): string {
   return `${path}?workspace=${encodeURIComponent(workspaceSlug)}`;
 }
 
+/**
+ * A form that changes something. The browser by itself sends it and shows the page that answers; the
+ * script sends it and stays on this page, showing an error in the form.
+ */
+export function writeForm(action: string, content: HtmlValue, className = ''): Html {
+  const attribute = className === '' ? html`` : html` class="${className}"`;
+  return html`<form${attribute} method="post" action="${action}" data-stay>${content}<p role="alert"></p></form>`;
+}
+
 /** A page for somebody signed in. */
 export function appPage(look: Look, viewer: Viewer, { title, current, main }: AppPage): Html {
   return page({
@@ -82,8 +91,8 @@ export function errorPage(look: Look, { title, detail, faults, turnTo }: ErrorVi
   return plainPage(
     look,
     title,
-    html`<h1>${title}</h1><p>${detail}</p>
-${faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${fault}</li>`)}</ul>`}
+    html`<h1>${title}</h1><div class="refusal"><p>${detail}</p>
+${faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${fault}</li>`)}</ul>`}</div>
 ${
   turnTo !== undefined &&
   html`<form method="post" action="/app/workspace"><input type="hidden" name="workspace" value="${turnTo}">
@@ -93,17 +102,21 @@ ${
   );
 }
 
-/** Something that is told once, after a form: a key, a link. */
-export function shownOncePage(
-  look: Look,
-  viewer: Viewer,
-  shown: { readonly title: string; readonly current: string; readonly secret: string },
-): Html {
+export interface ShownOncePage {
+  readonly title: string;
+  readonly current: string;
+  /** what to do with the secret */
+  readonly lead: string;
+  readonly secret: string;
+}
+
+/** A new key or an invitation's link, which is shown this once. */
+export function shownOncePage(look: Look, viewer: Viewer, shown: ShownOncePage): Html {
   return appPage(look, viewer, {
     title: shown.title,
     current: shown.current,
     main: html`<h1>${shown.title}</h1>
-<p class="lead">Copy it now: it is not shown again.</p>
+<p class="lead">${shown.lead}</p>
 <p><code class="secret">${shown.secret}</code></p>
 <p><a class="button" href="${shown.current}">Done</a></p>`,
   });

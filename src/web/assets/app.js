@@ -1,51 +1,32 @@
 // What pages do beyond what HTML does by itself: forms that stay on their page, lists that stay fresh.
 // Everything works without it.
 
-const PARSED = { json: (text) => JSON.parse(text) };
+const SIGN_IN_PATH = '/app/sign-in';
 const SIGNED_OUT = 'You are signed out. Reload the page to sign in again.';
 
 // ── Forms ────────────────────────────────────────────────────────────────────────────────────
 
-/** The fields of a form as JSON, with the button that was pressed; empty ones are left out. */
-function bodyOf(form, button) {
-  const body = {};
-  for (const field of form.elements) {
-    if (field instanceof HTMLButtonElement && field !== button) continue;
-    if (field.name === '' || field.value === '' || field.dataset.type === 'skip') continue;
-    const parse = PARSED[field.dataset.type] ?? ((text) => text);
-    body[field.name] = parse(field.value);
-  }
-  return body;
-}
+const textOf = (element) => element?.textContent.replaceAll(/\s+/g, ' ').trim();
 
-/** What is told of an answer that is not what was hoped for. */
-function faultOf(response, answer) {
-  const faults = (answer.errors ?? []).map(({ path, message }) => `${path} ${message}`);
-  const told = [answer.detail ?? answer.title, ...faults].filter(Boolean).join(' ');
-  return told === '' ? `The server answered ${response.status}.` : told;
-}
-
+/**
+ * Sends a form as the browser would and reads the page that answers.
+ * @returns the page
+ * @throws {Error} with what the page says, if it is an error
+ */
 async function send(form, button) {
-  const [method, url] = form.dataset.api.split(' ');
-  const init = { method, headers: { accept: 'application/json' } };
-  if (method !== 'DELETE') {
-    init.headers['content-type'] = 'application/json';
-    init.body = JSON.stringify(bodyOf(form, button));
-  }
-  const response = await fetch(url, init);
-  let answer = {};
-  try {
-    answer = JSON.parse(await response.text());
-  } catch {
-    // Not from this server but from something before it: its status says enough.
-  }
-  if (!response.ok) throw new Error(faultOf(response, answer));
-  return answer;
+  const body = new URLSearchParams(new FormData(form));
+  if (button?.name) body.set(button.name, button.value);
+  const response = await fetch(form.action, { method: 'POST', body });
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+  // A proxy's error has no such element: then the status says enough.
+  const refusal = textOf(page.querySelector('.refusal'));
+  if (!response.ok) throw new Error(refusal ?? `The server answered ${response.status}.`);
+  if (new URL(response.url).pathname === SIGN_IN_PATH) throw new Error(SIGNED_OUT);
+  return page;
 }
 
-/** Shows what is shown once, such as a new key, with a way to copy it. */
-function show(form, text) {
-  const output = form.querySelector('output');
+/** Shows what is shown once, such as a new key, with a button that copies it. */
+function showSecret(form, page, text) {
   const secret = document.createElement('code');
   secret.className = 'secret';
   secret.textContent = text;
@@ -61,19 +42,20 @@ function show(form, text) {
       window.getSelection()?.selectAllChildren(secret);
     }
   });
-  output.replaceChildren(form.dataset.showLabel ?? '', secret, copy);
+  const lead = textOf(page.querySelector('.lead')) ?? '';
+  form.querySelector('output').replaceChildren(lead, secret, copy);
 }
 
 const FOCUS = 'sluice-focus';
 
-/** The page is made anew; whoever works by the keyboard stays where they were. */
+/** Reloads the page; the button that was pressed has the focus again. */
 function reload(form, button) {
-  const place = { path: location.pathname, action: form.action, value: button?.value ?? '' };
-  sessionStorage.setItem(FOCUS, JSON.stringify(place));
+  const pressed = { path: location.pathname, action: form.action, value: button?.value ?? '' };
+  sessionStorage.setItem(FOCUS, JSON.stringify(pressed));
   location.reload();
 }
 
-function focusAgain() {
+function restoreFocus() {
   const text = sessionStorage.getItem(FOCUS);
   sessionStorage.removeItem(FOCUS);
   if (text === null) return;
@@ -91,26 +73,26 @@ async function submit(form, button) {
   if (sending.has(form)) return;
   sending.add(form);
   const alert = form.querySelector('[role=alert]');
-  if (alert !== null) alert.textContent = '';
+  alert.textContent = '';
   try {
-    const answer = await send(form, button);
-    if (form.dataset.show !== undefined) show(form, answer[form.dataset.show]);
-    if (form.dataset.then === 'reload') reload(form, button);
-    else if (form.dataset.then !== undefined) location.assign(form.dataset.then);
+    const page = await send(form, button);
+    const secret = textOf(page.querySelector('.secret'));
+    if (secret === undefined) reload(form, button);
+    else showSecret(form, page, secret);
   } catch (error) {
-    if (alert !== null) alert.textContent = error.message;
+    alert.textContent = error.message;
   } finally {
     sending.delete(form);
   }
 }
 
-for (const form of document.querySelectorAll('form[data-api]')) {
+for (const form of document.querySelectorAll('form[data-stay]')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault();
     void submit(form, event.submitter);
   });
 }
-focusAgain();
+restoreFocus();
 
 // ── Times ────────────────────────────────────────────────────────────────────────────────────
 
@@ -129,7 +111,7 @@ function ago(seconds) {
 }
 
 const TIMES_MS = 30_000;
-/** When a time came onto the page: it says how long ago it was then, by the server's clock. */
+/** When an element came onto the page; its `data-ago` was right then, by the server's clock. */
 const shownAt = new WeakMap();
 const pageMs = () => document.timeline.currentTime ?? 0;
 
@@ -152,39 +134,39 @@ setInterval(() => {
 // ── Lists that stay fresh ────────────────────────────────────────────────────────────────────
 
 const REFRESH_MS = 5_000;
-/** Between questions to a server that does not answer. */
+/** The longest pause between requests to a server that does not answer. */
 const REFRESH_MS_MAX = 60_000;
-/** A list that has grown to this many rows grows no more. */
+/** A list of this many rows is refreshed no more. */
 const ROWS_MAX = 500;
 
-/** Ends a list's life: nobody asks for it any more. */
-class Ended extends Error {}
+/** The list is not refreshed any more; the message says why. */
+class RefreshEnded extends Error {}
 
-/** Puts rows that were not there where they belong. Rows that are there stay: focus, selection. */
+/** Inserts new rows in their order. Existing rows are left alone, with their focus and selection. */
 function merge(body, rows) {
   const known = new Map([...body.rows].map((row) => [row.dataset.key, row]));
   const fresh = rows.filter((row) => !known.has(row.dataset.key));
   let below = null;
   for (const row of rows.toReversed()) {
-    const before = known.get(row.dataset.key);
-    if (before === undefined) {
+    const existing = known.get(row.dataset.key);
+    if (existing === undefined) {
       row.classList.add('fresh');
       body.insertBefore(row, below ?? (known.size > 0 ? body.rows[0] : null));
     }
-    below = before ?? row;
+    below = existing ?? row;
   }
   const hasGap = known.size > 0 && rows.length > 0 && fresh.length === rows.length;
   return { fresh: fresh.length, hasGap };
 }
 
-/** Asks for rows beyond the newest one shown. @returns them as text; empty when there are none */
-async function ask(table) {
+/** @returns the newest rows as HTML; empty when none is newer than the newest one shown */
+async function fetchRows(table) {
   const url = new URL(table.dataset.live, location.href);
   const newest = table.tBodies[0].rows[0]?.dataset.key;
   if (newest !== undefined) url.searchParams.set('newest', newest);
   const response = await fetch(url, { redirect: 'manual', cache: 'no-store' });
   if (response.type === 'opaqueredirect' || [401, 403].includes(response.status)) {
-    throw new Ended(SIGNED_OUT);
+    throw new RefreshEnded(SIGNED_OUT);
   }
   if (!response.ok) {
     const error = new Error(`status ${response.status}`);
@@ -194,7 +176,7 @@ async function ask(table) {
   return await response.text();
 }
 
-function take(table, text, tell) {
+function addRows(table, text, announce) {
   const template = document.createElement('template');
   template.innerHTML = `<table>${text}</table>`;
   const rows = [...template.content.querySelectorAll('tbody > tr')];
@@ -203,55 +185,57 @@ function take(table, text, tell) {
   keepTimes(table);
   document.querySelector('[data-live-empty]')?.remove();
   table.closest('[hidden]')?.removeAttribute('hidden');
-  if (fresh > 0) tell(fresh === 1 ? '1 new finding.' : `${fresh} new findings.`);
+  if (fresh > 0) announce(fresh === 1 ? '1 new finding.' : `${fresh} new findings.`);
   if (hasGap || table.tBodies[0].rows.length >= ROWS_MAX) {
-    throw new Ended('There are more new findings than fit here. Reload the page to see them all.');
+    throw new RefreshEnded(
+      'There are more new findings than fit here. Reload the page to see them all.',
+    );
   }
 }
 
-/** One question at a time, none while the page is hidden, fewer to a server in trouble. */
+/** One request at a time, none while the page is hidden, fewer to a server in trouble. */
 function keepFresh(table) {
   const status = document.querySelector('[data-live-status]');
-  const tell = (text) => {
+  const announce = (text) => {
     if (status !== null && status.textContent !== text) status.textContent = text;
   };
   let waitMs = REFRESH_MS;
   let timer;
-  let isAsking = false;
+  let isRefreshing = false;
   let isEnded = false;
-  const plan = (ms) => {
+  const schedule = (ms) => {
     clearTimeout(timer);
-    if (!isEnded && !document.hidden) timer = setTimeout(turn, ms);
+    if (!isEnded && !document.hidden) timer = setTimeout(refresh, ms);
   };
-  async function turn() {
-    if (isAsking || isEnded) return;
-    isAsking = true;
+  async function refresh() {
+    if (isRefreshing || isEnded) return;
+    isRefreshing = true;
     try {
-      const text = await ask(table);
-      if (waitMs > REFRESH_MS) tell('');
+      const text = await fetchRows(table);
+      if (waitMs > REFRESH_MS) announce('');
       waitMs = REFRESH_MS;
-      if (text !== '') take(table, text, tell);
+      if (text !== '') addRows(table, text, announce);
     } catch (error) {
-      isEnded = error instanceof Ended;
+      isEnded = error instanceof RefreshEnded;
       waitMs = Math.min(Math.max(2 * waitMs, error.waitMs ?? 0), REFRESH_MS_MAX);
-      tell(isEnded ? error.message : 'The server does not answer: this list may be old.');
+      announce(isEnded ? error.message : 'The server does not answer: this list may be old.');
     } finally {
-      isAsking = false;
-      plan(waitMs);
+      isRefreshing = false;
+      schedule(waitMs);
     }
   }
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) clearTimeout(timer);
-    else plan(0);
+    else schedule(0);
   });
-  plan(waitMs);
+  schedule(waitMs);
 }
 
 for (const table of document.querySelectorAll('table[data-live]')) keepFresh(table);
 
 // ── Navigation ───────────────────────────────────────────────────────────────────────────────
 
-// On a narrow screen the entries stand in one line that scrolls.
+// On a narrow screen the entries are one line that scrolls.
 const entries = document.querySelector('.bar nav ul');
 const current = entries?.querySelector('[aria-current]');
 if (current) entries.scrollLeft = current.offsetLeft - entries.offsetLeft - 40;

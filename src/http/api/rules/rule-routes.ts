@@ -13,7 +13,7 @@ import {
   type SupportCounts,
 } from '../../../model.ts';
 import { json } from '../../transport/problem.ts';
-import { parseQuery, wholeNumber } from '../../transport/query.ts';
+import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-schema.ts';
@@ -44,9 +44,7 @@ export const rulesQuery = z.object({
   status: z.enum(RULE_STATUSES).optional().describe('Only rules of this status.'),
   support: z.enum(SUPPORTS).optional().describe('Only rules that this engine supports so.'),
   category: z.enum(CATEGORIES).optional().describe('Only rules of this category.'),
-  enabled: z
-    .enum(['true', 'false'])
-    .transform((text) => text === 'true')
+  enabled: flag
     .optional()
     .describe('Only rules that run for this workspace, or only those that do not.'),
   q: z

@@ -15,6 +15,7 @@ import {
 } from '../../../model.ts';
 import { json } from '../../transport/problem.ts';
 import {
+  flag,
   HEX_16,
   moment,
   pageCursor,
@@ -51,7 +52,6 @@ const LIMIT_MAX = 500;
 const NAME_CHARS_MAX = 256;
 
 const name = z.string().max(NAME_CHARS_MAX).optional();
-const flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /** The parameters of the list. */
 export const runsQuery = z.object({

@@ -1,65 +1,16 @@
 /**
- * Accounts as the routes need them: what is asked of the rest, how somebody is signed in, and how a
- * session begins. Knows no path.
+ * Signing in, and a user's sessions and password: within the limits on attempts, every attempt and
+ * change logged. Knows no path.
  */
 import { SluiceError } from '../../../errors.ts';
-import type { Hex16, ListedSession, Membership, Session } from '../../../model.ts';
+import type { Session } from '../../../model.ts';
 import type { SignInOutcome } from '../../../observe/events.ts';
 import type { SignInLimiter } from '../../limits/sign-in-limiter.ts';
 import { abridgeUserAgent, networkOf } from '../../transport/browser-head.ts';
 import type { HeaderList } from '../../transport/exchange.ts';
 import { HEX_16 } from '../../transport/query.ts';
+import type { Accounts, ProvenUser } from '../store.ts';
 import type { SessionDependencies, Visit } from './signed-in.ts';
-
-/** What is asked of the rest about accounts. */
-export interface Accounts {
-  /**
-   * null when they do not match
-   *
-   * @param meant which account, if the address has several: that of a user, or preferably of a
-   *   workspace
-   */
-  readonly checkPassword: (
-    email: string,
-    password: string,
-    meant: { readonly userId?: number; readonly workspaceSlug?: string | null },
-  ) => Promise<ProvenUser | null>;
-  /** the id of an account of an e-mail address, for the log; null if it has none */
-  readonly findId: (email: string) => Promise<number | null>;
-  /**
-   * Ends every session of the user; tells the new password's proof.
-   *
-   * @throws {SluiceError} `sign_in_failed` when the one that was proven is no longer the one
-   */
-  readonly changePassword: (user: ProvenUser, next: string, origin: string) => Promise<string>;
-  /**
-   * null when the user is not in the workspace that is named
-   *
-   * @throws {SluiceError} `sign_in_failed` as above
-   */
-  readonly openSession: (session: {
-    readonly userId: number;
-    readonly workspaceSlug: string | null;
-    readonly userAgent: string;
-    readonly address: string;
-    readonly proof?: string;
-  }) => Promise<{ readonly token: string; readonly expiresAt: Date } | null>;
-  /** the session's user; null if there was no open session */
-  readonly endToken: (token: string) => Promise<number | null>;
-  readonly workspacesOf: (userId: number) => Promise<readonly Membership[]>;
-  readonly sessionsOf: (userId: number) => Promise<readonly ListedSession[]>;
-  readonly turnSession: (sessionId: Hex16, workspaceSlug: string) => Promise<boolean>;
-  readonly endSession: (userId: number, sessionId: Hex16) => Promise<boolean>;
-  /** all but `keepId`; tells how many */
-  readonly endSessions: (userId: number, keepId: Hex16 | null) => Promise<number>;
-}
-
-/** Somebody who has shown a password, and what it was checked against. */
-export interface ProvenUser {
-  readonly id: number;
-  readonly email: string;
-  readonly proof: string;
-}
 
 export interface AccountDependencies extends SessionDependencies {
   readonly accounts: Accounts;
@@ -67,17 +18,18 @@ export interface AccountDependencies extends SessionDependencies {
 }
 
 /**
- * Begins a session under a new token, whatever token the browser came with: that one ends.
+ * Starts a session under a new token, and ends the one whose token the browser sent.
  *
- * @param user with its proof when it has shown a password
- * @returns the headers that give it to the browser; null when the user is not in that workspace
+ * @param user with its proof when a password was checked
+ * @returns the headers that give the browser the new token
+ * @throws {SluiceError} `role_required` when the user does not belong to the named workspace
  */
 export async function beginSession(
   { head, address }: Visit,
   { id: userId, proof }: Pick<ProvenUser, 'id'> & Partial<Pick<ProvenUser, 'proof'>>,
   workspaceSlug: string | null,
   { accounts, cookies }: Pick<AccountDependencies, 'accounts' | 'cookies'>,
-): Promise<{ readonly token: string; readonly headers: HeaderList } | null> {
+): Promise<HeaderList> {
   const opened = await accounts.openSession({
     userId,
     workspaceSlug,
@@ -85,18 +37,20 @@ export async function beginSession(
     address: networkOf(address, 3, 3),
     ...(proof === undefined ? {} : { proof }),
   });
-  if (opened === null) return null;
+  if (opened === null) {
+    throw new SluiceError('role_required', 'This account does not belong to that workspace.');
+  }
   const former = cookies.readSession(head.cookie);
   if (former !== null) await accounts.endToken(former);
-  const cookie = cookies.writeSession(opened.token, opened.expiresAt);
-  return { token: opened.token, headers: [['set-cookie', cookie]] };
+  return [['set-cookie', cookies.writeSession(opened.token, opened.expiresAt)]];
 }
 
-/** A sign-in attempt: how, from which address, and to which account if one was named. */
+/** A sign-in attempt. */
 export interface SignIn {
   /** `password`, `invitation` or a provider's name */
   readonly way: string;
   readonly address: string;
+  /** of the account, if one was named */
   readonly email?: string;
 }
 
@@ -124,15 +78,15 @@ export async function logged<User extends { readonly id: number }>(
     const outcome = outcomeOf(error);
     if (outcome !== null) {
       // Looked up whether or not there is an account, but not for attempts beyond the limit.
-      const isAsked = outcome === 'failed' && email !== undefined;
-      const user = isAsked ? await accounts.findId(email).catch(() => null) : null;
+      const isNamed = outcome === 'failed' && email !== undefined;
+      const user = isNamed ? await accounts.findId(email).catch(() => null) : null;
       events.signInTried(way, outcome, { user, address });
     }
     throw error;
   }
 }
 
-interface Tried {
+interface PasswordAttempt {
   readonly email: string;
   readonly password: string;
   /** slug; if the address has several accounts, that of this workspace is preferred */
@@ -142,13 +96,13 @@ interface Tried {
 }
 
 /**
- * Who somebody is by e-mail address and password, within the limits on attempts.
+ * Checks e-mail address and password, within the limits on attempts.
  *
  * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
  */
 export async function checkSignIn(
   { address }: Visit,
-  tried: Tried,
+  tried: PasswordAttempt,
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
 ): Promise<ProvenUser> {
   const signIn = { way: 'password', address, email: tried.email };
@@ -195,7 +149,7 @@ export async function endOtherSessions(
 
 async function checkPassword(
   address: string,
-  { email, password, workspace, userId }: Tried,
+  { email, password, workspace, userId }: PasswordAttempt,
   { accounts, signInLimiter }: Pick<AccountDependencies, 'accounts' | 'signInLimiter'>,
 ): Promise<ProvenUser> {
   await signInLimiter.admit(email, address);
@@ -208,9 +162,9 @@ async function checkPassword(
 }
 
 /**
- * Changes the password of the account that is signed in, by the present one. Every session ends.
+ * Changes the signed-in user's password, given the present one. Every session of the user ends.
  *
- * @returns the user, to start a new session for
+ * @returns the user with the new password's proof, to start a session for
  * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
  */
 export async function changePassword(

@@ -1,6 +1,6 @@
 /**
- * Signing in, out and accepting an invitation as pages and plain forms, and the way through a
- * provider. Same rules as `/app/api`: no API credential, writes from our own pages only.
+ * The pages and forms for people without a session: signing in by password or through a provider,
+ * signing out, accepting an invitation. No API credential, and writes from our own pages only.
  */
 import { z } from 'zod';
 
@@ -18,15 +18,30 @@ import { readForm } from '../../transport/json-body.ts';
 import { pageAnswer, redirect } from '../../transport/page.ts';
 import { errorHeaders } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
-import type { MemberDependencies } from '../member-routes.ts';
-import { beginSession, checkSignIn, logged, signOut } from './accounts.ts';
+import type { MemberStore } from '../store.ts';
+import {
+  type AccountDependencies,
+  beginSession,
+  checkSignIn,
+  logged,
+  signOut,
+} from './accounts.ts';
 import type { IdentityProvider } from './identity-provider.ts';
-import { email, name, newPassword, PASSWORD_CHARS_MIN, password, token } from './person-fields.ts';
+import {
+  email,
+  name,
+  newPassword,
+  PASSWORD_CHARS_MIN,
+  password,
+  slug,
+  token,
+} from './person-fields.ts';
 import { ownPath } from './same-origin.ts';
 import { FLOW_SECONDS, openFlow, sealFlow } from './sign-in-flow.ts';
 import { sessionOf, type Visit, type VisitHandler, visited } from './signed-in.ts';
 
-export interface SignInPageDependencies extends MemberDependencies {
+export interface SignInPageDependencies extends AccountDependencies {
+  readonly members: MemberStore;
   readonly shell: PeopleShell;
   readonly providers: readonly IdentityProvider[];
   /** null when there is neither an account nor an invitation */
@@ -40,7 +55,12 @@ export interface SignInPageDependencies extends MemberDependencies {
   ) => Promise<{ readonly email: string; readonly workspace: string; readonly role: Role }>;
 }
 
-const signInForm = z.object({ email, password, next: z.string().optional() });
+const signInForm = z.object({
+  email,
+  password,
+  next: z.string().optional(),
+  workspace: slug.optional(),
+});
 const acceptForm = z.object({ display_name: name.optional(), password: newPassword.optional() });
 
 const nextOf = (exchange: Exchange): string =>
@@ -91,7 +111,7 @@ function passwordRoutes(deps: SignInPageDependencies): Route[] {
     const next = ownPath(form.next);
     try {
       const user = await checkSignIn(visit, form, deps);
-      return redirect(next, (await beginSession(visit, user, null, deps))?.headers);
+      return redirect(next, await beginSession(visit, user, form.workspace ?? null, deps));
     } catch (error) {
       const shown = ['sign_in_failed', 'too_many_attempts'];
       if (!(error instanceof SluiceError) || !shown.includes(error.code)) throw error;
@@ -140,8 +160,7 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
     const signIn = { way: 'invitation', address: visit.address };
     const accept = () => deps.members.accept(secret, who, visit.address);
     const joined = await logged(signIn, accept, deps);
-    const begun = await beginSession(visit, joined, joined.workspaceSlug, deps);
-    return redirect('/app', begun?.headers);
+    return redirect('/app', await beginSession(visit, joined, joined.workspaceSlug, deps));
   }, deps);
   return [
     { method: 'GET', path, handler: show },
@@ -190,7 +209,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
     const signIn = { way: there.name, address: visit.address };
     const { id, next } = await logged(signIn, attempt, deps);
     const begun = await beginSession(visit, { id }, null, deps);
-    const headers = [...(begun?.headers ?? []), ['set-cookie', cookies.clearFlow()] as const];
+    const headers = [...begun, ['set-cookie', cookies.clearFlow()] as const];
     return pageAnswer(onwardPage(shell, next), 200, headers);
   }, deps);
   return [

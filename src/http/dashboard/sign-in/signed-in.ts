@@ -58,14 +58,12 @@ export type VisitHandler = (
 export interface Needs {
   readonly roles?: readonly Role[];
   readonly plans?: readonly Plan[];
-  /** a write about the account only, independent of the workspace */
-  readonly ofAccount?: boolean;
 }
 
 const namedQuery = z.object({ workspace: slug });
 
 /** A request of somebody signed in to a workspace. */
-export interface Request extends Visit {
+export interface SignedInRequest extends Visit {
   readonly session: Session;
   readonly workspace: SessionWorkspace;
   readonly actor: SessionActor;
@@ -73,13 +71,11 @@ export interface Request extends Visit {
 
 export type SignedInHandler = (
   exchange: Exchange,
-  request: Request,
+  request: SignedInRequest,
   parameters: Parameters,
 ) => Promise<Answer | StreamedAnswer>;
 
 export const ADMINS: readonly Role[] = ['owner', 'admin'];
-/** Plans whose workspaces have the threat-rules tab. */
-export const RULE_PLANS: readonly Plan[] = ['team', 'enterprise'];
 
 /** On every answer under /app: nothing of it is kept by anybody on the way. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
@@ -228,12 +224,8 @@ export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | nul
  * @throws {BadQuery} when it names none
  * @throws {SluiceError} `other_workspace`
  */
-function checkNamed(
-  exchange: Exchange,
-  { workspace }: Session,
-  { ofAccount = false }: Needs,
-): void {
-  if (ofAccount || workspace === null || isReading(exchange)) return;
+function checkNamed(exchange: Exchange, { workspace }: Session): void {
+  if (workspace === null || isReading(exchange)) return;
   const { workspace: named } = parseQuery(namedQuery, exchange.query);
   if (named === workspace.slug) return;
   throw new SluiceError(
@@ -255,7 +247,7 @@ export function signedIn(
 ): Handler {
   return withSession(
     async (exchange, { session, ...visit }, parameters) => {
-      checkNamed(exchange, session, needs);
+      checkNamed(exchange, session);
       const workspace = workspaceWith(session, needs);
       const actor = {
         userId: session.userId,

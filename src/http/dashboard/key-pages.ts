@@ -1,0 +1,63 @@
+/** The page of a workspace's keys, and its forms: create one, which is shown once, and revoke one. */
+import { z } from 'zod';
+
+import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model.ts';
+import { keysPage } from '../../web/app/keys.ts';
+import { shownOncePage } from '../../web/app/shell.ts';
+import { readForm } from '../transport/json-body.ts';
+import { pageAnswer } from '../transport/page.ts';
+import type { Route } from '../transport/router.ts';
+import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
+import { name, requireId } from './sign-in/person-fields.ts';
+import { ADMINS } from './sign-in/signed-in.ts';
+import type { KeyStore } from './store.ts';
+
+export interface KeyPageDependencies extends DashboardDependencies {
+  readonly keys: KeyStore;
+}
+
+const PATH = '/app/keys';
+
+const keyForm = z.object({
+  name,
+  kind: z.enum(['agent', 'workspace']),
+  prefix: z.enum(AGENT_KEY_PREFIXES).default('live'),
+  rate_limit_per_minute: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(RATE_LIMIT_MAX)
+    .default(RATE_LIMIT_DEFAULT),
+});
+
+export function keyPages(deps: KeyPageDependencies): Route[] {
+  const { keys, look } = deps;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+  return [
+    page(PATH, {}, async ({ request, viewer, nowMs }) =>
+      keysPage(look, viewer, { keys: await keys.list(request.workspace.id), nowMs }),
+    ),
+    form(PATH, { roles: ADMINS }, async ({ exchange, request }) => {
+      const sent = await readForm(exchange, keyForm);
+      const wanted = {
+        kind: sent.kind,
+        name: sent.name,
+        agentPrefix: sent.prefix,
+        rateLimitPerMinute: sent.rate_limit_per_minute,
+      };
+      const { key } = await keys.make(request.workspace.id, wanted, request.actor);
+      const shown = {
+        title: `Key “${sent.name}”`,
+        current: PATH,
+        lead: 'Copy it now: it is not shown again.',
+        secret: key,
+      };
+      return pageAnswer(shownOncePage(look, viewerOf(request), shown).text);
+    }),
+    form(`${PATH}/{keyId}/revoke`, { roles: ADMINS }, async ({ request, parameters }) => {
+      await keys.revoke(request.workspace.id, requireId(parameters.keyId), request.actor);
+      return PATH;
+    }),
+  ];
+}

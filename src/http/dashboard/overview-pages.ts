@@ -1,0 +1,37 @@
+/** The first page of the dashboard, and the way to it from `/`. */
+import { type Overview, overviewPage } from '../../web/app/overview.ts';
+import type { RuleReader } from '../api/rules/rule-routes.ts';
+import { redirect } from '../transport/page.ts';
+import type { Route } from '../transport/router.ts';
+import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
+
+export interface OverviewPageDependencies extends DashboardDependencies {
+  readonly rules: RuleReader;
+  readonly overview: (workspaceId: number) => Promise<Overview>;
+  readonly observeUrl: string;
+}
+
+export function overviewPages(deps: OverviewPageDependencies): Route[] {
+  const { look, rules, overview, observeUrl } = deps;
+  const page = pageRoutes(deps);
+  return [
+    { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
+    page('/app', {}, async ({ request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      const [counts, settings] = await Promise.all([overview(id), rules.settings(id)]);
+      const enabled = rules.rules.filter((rule) => rules.decide(rule, settings).enabled).length;
+      return overviewPage(look, viewer, {
+        overview: counts,
+        rules: {
+          counts: rules.counts,
+          enabled,
+          experimental: settings.experimental,
+          version: rules.snapshot.version,
+        },
+        observeUrl,
+        nowMs,
+        iso: (ms) => new Date(ms).toISOString(),
+      });
+    }),
+  ];
+}
