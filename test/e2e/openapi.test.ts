@@ -6,15 +6,12 @@
  * The trace example is sent first; what the pass finds in it is what the read examples show.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-
+import { FINDINGS_EXAMPLE_QUERY } from '../../src/http/api/findings/finding-operations.ts';
 import { operationsOf } from '../../src/http/api/openapi/openapi.ts';
 import type { ApiSettings, Operation } from '../../src/http/api/openapi/operation.ts';
-import {
-  FINDINGS_EXAMPLE_QUERY,
-  RULES_EXAMPLE_QUERY,
-  RUNS_EXAMPLE_QUERY,
-} from '../../src/http/api/openapi/read-examples.ts';
 import { TRACE_ID } from '../../src/http/api/otlp/otlp-examples.ts';
+import { RULES_EXAMPLE_QUERY } from '../../src/http/api/rules/rule-operations.ts';
+import { RUNS_EXAMPLE_QUERY } from '../../src/http/api/runs/run-operations.ts';
 import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.ts';
 import { LOCAL, lint } from '../support/openapi-lint.ts';
 import { findFreePort } from '../support/server.ts';

@@ -1,17 +1,12 @@
-/**
- * The read API: which path leads to which reading, and with which kind of key.
- * What is read comes through functions that are handed in.
- */
+/** The routes of the read API, and the kind of key that each takes. */
 import type { KeyKind } from '../../model.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
-import { json } from '../transport/problem.ts';
 import type { Route } from '../transport/router.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';
 import { type FindingReader, listFindings, showFinding } from './findings/finding-routes.ts';
 import { ocsfSourceOf } from './findings/ocsf.ts';
 import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts';
-import type { providers } from './open/open-schema.ts';
-import type { BodyOf } from './openapi/component.ts';
+import { listProviders } from './providers/providers.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rules/rule-routes.ts';
 import { listRuns, type RunReader, showRun } from './runs/run-routes.ts';
 
@@ -34,13 +29,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
   ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
   const ocsfSource = ocsfSourceOf(rules.rules, version);
   return [
-    get('/api/v1/auth/oauth/providers', 'any', () => {
-      const body: BodyOf<typeof providers> = {
-        providers: oauthProviders,
-        total: oauthProviders.length,
-      };
-      return json(body);
-    }),
+    get('/api/v1/auth/oauth/providers', 'any', listProviders(oauthProviders)),
     get('/platform/v1/atr/rules', 'workspace', listRules(rules)),
     get('/platform/v1/atr/rules/{ruleId}', 'workspace', showRule(rules)),
     get('/platform/v1/atr/settings', 'workspace', showSettings(rules)),

@@ -9,7 +9,7 @@
 import { JSON_TYPE, json } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import type { health, notReady, ready } from './open-schema.ts';
+import type { health, notReady, ready } from './probe-schema.ts';
 
 /** A probe resolves when its part works. */
 export type Probe = () => Promise<void>;

@@ -19,11 +19,14 @@ import type {
 import type { Answer } from '../../transport/exchange.ts';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
+import { findingOperations } from '../findings/finding-operations.ts';
 import { OPEN_OPERATIONS } from '../open/open-operations.ts';
 import { ingestOperations } from '../otlp/otlp-operations.ts';
+import { PROVIDER_OPERATION } from '../providers/providers.ts';
+import { ruleOperations } from '../rules/rule-operations.ts';
+import { runOperations } from '../runs/run-operations.ts';
 import { componentSchemas, schemaOf } from './json-schema.ts';
 import type { ApiSettings, Content, Operation, ResponseEntry } from './operation.ts';
-import { readOperations } from './read-operations.ts';
 
 const OPENAPI_VERSION = '3.1.1';
 
@@ -49,7 +52,14 @@ the dashboard, and is left out here.`;
 
 /** Every operation that the document describes. */
 export function operationsOf(settings: ApiSettings): readonly Operation[] {
-  return [...ingestOperations(settings), ...readOperations(settings), ...OPEN_OPERATIONS];
+  return [
+    ...ingestOperations(settings),
+    ...ruleOperations(settings),
+    ...findingOperations(settings),
+    ...runOperations(settings),
+    PROVIDER_OPERATION,
+    ...OPEN_OPERATIONS,
+  ];
 }
 
 function contentOf({ schema, examples }: Content): ApiContent {

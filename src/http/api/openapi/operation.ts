@@ -1,11 +1,12 @@
 /**
- * What `/openapi.json` says about one operation, as the tables of the other `openapi-…` files write it:
- * bodies and queries are the zod objects that routes parse with and are typed by.
+ * What `/openapi.json` says about one operation. Bodies and queries are the zod objects that routes
+ * parse with and are typed by.
  */
 import type { z } from 'zod';
 
 import type { JsonValue, KeyKind } from '../../../model.ts';
 import type { RuleBook } from '../rules/rule-routes.ts';
+import { hex16 } from './component.ts';
 
 /** What the document depends on: where this server is, what it is called, what it holds. */
 export interface ApiSettings {
@@ -73,3 +74,12 @@ export interface Operation {
   /** by status */
   readonly responses: Readonly<Record<number, ResponseEntry>>;
 }
+
+/** A run or finding in the path. */
+export const idParameter = (name: string, what: string, example: string): ParameterEntry => ({
+  name,
+  in: 'path',
+  description: `${what} Upper case and dashes are taken as well.`,
+  schema: hex16(what),
+  example,
+});

@@ -24,6 +24,16 @@ const WWW_AUTHENTICATE: Header = {
   schema: z.literal('Bearer'),
 };
 
+/** Of every operation of the read API. */
+export const READ = { method: 'GET', auth: 'workspace', hosts: ['base'] } as const;
+
+/** An example of an answer that is made for `JSON.stringify`. */
+export const example = (name: string, summary: string, value: unknown): Example => ({
+  name,
+  summary,
+  value: JSON.parse(JSON.stringify(value)) as JsonObject,
+});
+
 /** How an operation words its errors. */
 export type ErrorForm = 'problem' | 'status';
 
@@ -96,6 +106,9 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
     },
   };
 }
+
+/** What any operation of the read API may answer. */
+export const READ_REFUSALS = keyAnswers('problem', 'workspace');
 
 /** 400 of a query that is not usable. */
 export function badQuery(path: string, message: string): Record<400, ResponseEntry> {

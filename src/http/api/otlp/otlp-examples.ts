@@ -1,6 +1,8 @@
 /** Small bodies for the ingest endpoints, and what the first of them becomes: the document's examples. */
 import type { JsonObject } from '../../../model.ts';
 
+/** When the example run was evaluated. */
+export const STORED_AT = new Date('2025-11-20T12:01:04.512Z');
 /** Of the run in every example. */
 export const TRACE_ID = '5b8efff798038103d269b633813fc60c';
 const ROOT_ID = 'eee19b7ec3c1b174';

@@ -1,17 +1,7 @@
-/** What the probes and the providers list answer. */
+/** What the probes answer. */
 import { z } from 'zod';
 
-import { component, count } from '../openapi/component.ts';
-
-export const providers = component(
-  'OAuthProviders',
-  z
-    .object({
-      providers: z.array(z.string()).describe('In alphabetical order.'),
-      total: count('Providers returned.'),
-    })
-    .describe('OAuth providers that have a client id and a client secret here.'),
-);
+import { component } from '../openapi/component.ts';
 
 export const health = component(
   'Health',

@@ -1,0 +1,138 @@
+/**
+ * The findings in `/openapi.json`. The examples are made by the functions that answer: the finding of
+ * the attack in the ingest example. A corpus without its rule gives no example.
+ */
+import type { Finding } from '../../../model.ts';
+import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
+import {
+  badQuery,
+  example,
+  found,
+  notFound,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/shared-answers.ts';
+import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
+import type { RuleBook } from '../rules/rule-routes.ts';
+import { type filterQuery, findingsQuery, toFinding } from './finding-routes.ts';
+import { finding, findingPage } from './finding-schema.ts';
+import { toOcsf } from './ocsf.ts';
+import { exportQuery, NDJSON_TYPE } from './ocsf-export.ts';
+import { ocsfEvent } from './ocsf-schema.ts';
+
+const TAG = 'Risk findings';
+const FINDING_ID = '7d0c8a4be1f34c0f9b6f2a1d5e8c3b42';
+/** The rule that finds the attack of the example run, and its condition. */
+const RULE_ID = 'ATR-2026-00001';
+const CONDITION_INDEX = 0;
+
+function findingOf({ rules, snapshot }: RuleBook): Finding | null {
+  const rule = rules.find(({ id }) => id === RULE_ID);
+  const condition = rule?.conditions[CONDITION_INDEX];
+  if (rule === undefined || condition === undefined) return null;
+  return {
+    id: FINDING_ID,
+    createdAt: STORED_AT,
+    runId: TRACE_ID,
+    corpusVersion: snapshot.version,
+    ruleId: rule.id,
+    ruleVersion: rule.version,
+    ruleStatus: rule.status,
+    severity: rule.severity,
+    category: rule.category,
+    subcategory: rule.subcategory,
+    description: `${rule.id} "${rule.title}" matched the input of a step`,
+    conditionIndex: condition.index,
+    conditionDescription: condition.description,
+    field: condition.field,
+    surface: 'step_input',
+    stepSpanId: SPAN_IDS.root,
+    stepName: `invoke_agent ${RUN.agent}`,
+    excerpt: ATTACK,
+    recommendedActions: rule.recommendedActions,
+  };
+}
+
+/** The query that the examples of the findings' list and export answer. */
+export const FINDINGS_EXAMPLE_QUERY = `run_id=${TRACE_ID}&rule_id=${RULE_ID}`;
+
+function findingExamples({ book, version }: ApiSettings) {
+  const finding = findingOf(book);
+  if (finding === null) return { findingId: FINDING_ID, list: [], one: [], event: [] };
+  const title = book.rules.find(({ id }) => id === finding.ruleId)?.title;
+  const event = toOcsf(finding, { productVersion: version, ruleTitle: () => title });
+  const item = toFinding(finding);
+  const answer = `Answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`;
+  return {
+    findingId: FINDING_ID,
+    list: [example('of_a_run', answer, { findings: [item], next_cursor: null })],
+    one: [example('finding', 'What the attack in the example run is found by.', item)],
+    event: [example('event', `A line of the answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`, event)],
+  };
+}
+
+const filterExamples: Readonly<Record<keyof typeof filterQuery.shape, string>> = {
+  severity: 'high',
+  category: 'atr_prompt_injection',
+  rule_id: 'ATR-2026-00001',
+  run_id: TRACE_ID,
+  since: '2025-11-01',
+  until: '2125-11-01T00:00:00+01:00',
+};
+
+export function findingOperations(settings: ApiSettings): Operation[] {
+  const examples = findingExamples(settings);
+  return [
+    {
+      ...READ,
+      path: '/platform/v1/risk-findings',
+      operationId: 'listFindings',
+      tag: TAG,
+      summary: 'List the findings',
+      description:
+        'The newest first. A finding appears a few minutes after its run has ended. It is ' +
+        'advisory: nothing is blocked.',
+      query: findingsQuery,
+      queryExamples: { ...filterExamples, limit: '50' },
+      responses: {
+        ...found('A page of findings.', findingPage, examples.list),
+        ...badQuery('limit', 'Too big: expected number to be <=500'),
+        ...READ_REFUSALS,
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/risk-findings/ocsf',
+      operationId: 'exportFindings',
+      tag: TAG,
+      summary: 'Export the findings as OCSF events',
+      description:
+        'One event per line, the oldest first, never an excerpt. Ask for what comes `after` the ' +
+        'last finding you have, and you get every finding once, wherever a transfer broke.',
+      query: exportQuery,
+      queryExamples: filterExamples,
+      responses: {
+        200: {
+          description: 'Newline-delimited JSON: each line is one event of this form.',
+          contents: [{ mediaType: NDJSON_TYPE, schema: ocsfEvent, examples: examples.event }],
+        },
+        ...badQuery('after', 'must be a finding of this workspace'),
+        ...READ_REFUSALS,
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/risk-findings/{findingId}',
+      operationId: 'getFinding',
+      tag: TAG,
+      summary: 'Read one finding',
+      description: 'As the list has it.',
+      parameters: [idParameter('findingId', 'Id of a finding.', examples.findingId)],
+      responses: {
+        ...found('The finding.', finding, examples.one),
+        ...notFound('This workspace has no such finding.'),
+        ...READ_REFUSALS,
+      },
+    },
+  ];
+}

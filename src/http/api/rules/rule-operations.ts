@@ -1,0 +1,117 @@
+/**
+ * The rules in `/openapi.json`. The examples are made by the functions that answer, from the loaded
+ * corpus.
+ */
+import type { Rule, RuleSettings } from '../../../model.ts';
+import type { ApiSettings, Operation } from '../openapi/operation.ts';
+import {
+  badQuery,
+  example,
+  found,
+  notFound,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/shared-answers.ts';
+import { type RuleBook, rulesQuery, toRule, toRulePage, toRuleSettings } from './rule-routes.ts';
+import { rule, ruleId, rulePage, ruleSettings } from './rule-schema.ts';
+
+const TAG = 'Threat rules';
+/** Shown when no rule of the corpus runs. */
+const RULE_ID = 'ATR-2026-00001';
+/** Of a workspace that has decided nothing. */
+const NO_DECISIONS: RuleSettings = { experimental: false, overrides: new Map() };
+
+const chars = (rule: Rule): number => JSON.stringify(rule).length;
+
+/** A rule that runs and is quickly read. */
+function shortRule({ rules, decide }: RuleBook): Rule | undefined {
+  return rules
+    .filter((rule) => decide(rule, NO_DECISIONS).enabled)
+    .reduce<Rule | undefined>(
+      (best, rule) => (best === undefined || chars(rule) < chars(best) ? rule : best),
+      undefined,
+    );
+}
+
+/** The query that the list's example answers. */
+export const RULES_EXAMPLE_QUERY = 'enabled=true&per_page=2';
+
+function ruleExamples({ book }: ApiSettings) {
+  const parsed = Object.fromEntries(new URLSearchParams(RULES_EXAMPLE_QUERY));
+  const page = toRulePage(rulesQuery.parse(parsed), NO_DECISIONS, book);
+  const rule = shortRule(book);
+  return {
+    ruleId: rule?.id ?? RULE_ID,
+    list: [example('enabled_rules', `Answer to \`?${RULES_EXAMPLE_QUERY}\`.`, page)],
+    one:
+      rule === undefined
+        ? []
+        : [example('rule', 'A rule of the loaded corpus.', toRule(rule, NO_DECISIONS, book))],
+    settings: [example('settings', 'Nothing is decided yet.', toRuleSettings(NO_DECISIONS, book))],
+  };
+}
+
+export function ruleOperations(settings: ApiSettings): Operation[] {
+  const examples = ruleExamples(settings);
+  return [
+    {
+      ...READ,
+      path: '/platform/v1/atr/rules',
+      operationId: 'listRules',
+      tag: TAG,
+      summary: 'List the rules of the corpus',
+      description:
+        'Every rule with what this engine makes of it and whether it runs for this workspace, ' +
+        'and the live counts. What runs can be changed in the dashboard only.',
+      query: rulesQuery,
+      queryExamples: {
+        status: 'stable',
+        support: 'as_written',
+        category: 'prompt-injection',
+        enabled: 'true',
+        q: 'credential',
+        page: '1',
+        per_page: '2',
+      },
+      responses: {
+        ...found('A page of rules.', rulePage, examples.list),
+        ...badQuery('per_page', 'Too big: expected number to be <=500'),
+        ...READ_REFUSALS,
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/atr/rules/{ruleId}',
+      operationId: 'getRule',
+      tag: TAG,
+      summary: 'Read one rule in full',
+      description: 'With its conditions, and why those that cannot run here cannot.',
+      parameters: [
+        {
+          name: 'ruleId',
+          in: 'path',
+          description: 'Id of a rule of the corpus.',
+          schema: ruleId,
+          example: examples.ruleId,
+        },
+      ],
+      responses: {
+        ...found('The rule.', rule, examples.one),
+        ...notFound('The snapshot has no such rule.'),
+        ...READ_REFUSALS,
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/atr/settings',
+      operationId: 'getRuleSettings',
+      tag: TAG,
+      summary: 'Read the rule settings',
+      description: 'The switch for the experimental tier, and the live counts.',
+      responses: {
+        ...found('The settings.', ruleSettings, examples.settings),
+        ...READ_REFUSALS,
+      },
+    },
+  ];
+}

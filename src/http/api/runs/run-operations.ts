@@ -1,0 +1,136 @@
+/** The runs in `/openapi.json`. The example is the run of the ingest example. */
+import type { RunSummary, StepOutline } from '../../../model.ts';
+import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
+import {
+  badQuery,
+  example,
+  found,
+  notFound,
+  READ,
+  READ_REFUSALS,
+} from '../openapi/shared-answers.ts';
+import { ATTACK, RUN, SPAN_IDS, STORED_AT, TIMES, TRACE_ID } from '../otlp/otlp-examples.ts';
+import { runsQuery, toRunItem, toRunStep } from './run-routes.ts';
+import { run, runPage } from './run-schema.ts';
+
+const TAG = 'Runs';
+
+const SUMMARY: Omit<RunSummary, 'corpusVersion'> = {
+  runId: TRACE_ID,
+  state: 'completed',
+  evaluation: 'evaluated',
+  name: `invoke_agent ${RUN.agent}`,
+  serviceName: RUN.agent,
+  agentName: RUN.agent,
+  model: RUN.model,
+  sessionId: null,
+  userId: null,
+  startUnixNano: TIMES.root[0],
+  endUnixNano: TIMES.root[1],
+  firstArrivalAt: new Date('2025-11-20T12:00:03.051Z'),
+  lastArrivalAt: new Date('2025-11-20T12:00:03.051Z'),
+  spans: 2,
+  logRecords: 0,
+  evaluatedAt: STORED_AT,
+  evaluatedSteps: 2,
+  unreadSteps: 0,
+  texts: 4,
+  truncatedTexts: 0,
+  textGaps: [],
+  severities: ['high', 'high'],
+};
+
+const STEPS: readonly StepOutline[] = [
+  {
+    source: 'span',
+    name: `invoke_agent ${RUN.agent}`,
+    kind: 'agent',
+    spanId: SPAN_IDS.root,
+    parentSpanId: null,
+    serviceName: RUN.agent,
+    startUnixNano: TIMES.root[0],
+    endUnixNano: TIMES.root[1],
+    statusCode: 0,
+    surfaces: [{ surface: 'step_input', texts: 1, bytes: ATTACK.length }],
+    isCut: false,
+  },
+  {
+    source: 'span',
+    name: `execute_tool ${RUN.tool}`,
+    kind: 'tool',
+    spanId: SPAN_IDS.tool,
+    parentSpanId: SPAN_IDS.root,
+    serviceName: RUN.agent,
+    startUnixNano: TIMES.tool[0],
+    endUnixNano: TIMES.tool[1],
+    statusCode: 0,
+    surfaces: [
+      { surface: 'tool_name', texts: 1, bytes: 10 },
+      { surface: 'tool_args', texts: 1, bytes: 14 },
+      { surface: 'tool_result', texts: 1, bytes: 14 },
+    ],
+    isCut: false,
+  },
+];
+
+/** The query that the example of the runs' list answers. */
+export const RUNS_EXAMPLE_QUERY = 'has_findings=true&limit=1';
+
+function runExamples({ book }: ApiSettings) {
+  const item = toRunItem({ ...SUMMARY, corpusVersion: book.snapshot.version });
+  const run = { ...item, steps: STEPS.map(toRunStep), steps_left_out: 0 };
+  const page = { runs: [item], next_cursor: null };
+  return {
+    list: [example('with_findings', `Answer to \`?${RUNS_EXAMPLE_QUERY}\`.`, page)],
+    one: [example('run', 'The run of the ingest example.', run)],
+  };
+}
+
+export function runOperations(settings: ApiSettings): Operation[] {
+  const examples = runExamples(settings);
+  return [
+    {
+      ...READ,
+      path: '/platform/v1/runs',
+      operationId: 'listRuns',
+      tag: TAG,
+      summary: 'List the runs',
+      description: 'The newest first, by the arrival of their first step.',
+      query: runsQuery,
+      queryExamples: {
+        state: 'completed',
+        evaluation: 'evaluated',
+        service: 'shop',
+        agent: 'shop',
+        model: 'demo-model-1',
+        session_id: 's-1',
+        user_id: 'u-1',
+        text_incomplete: 'false',
+        has_findings: 'true',
+        since: '2025-11-01',
+        until: '2125-11-01T00:00:00+01:00',
+        limit: '50',
+      },
+      responses: {
+        ...found('A page of runs.', runPage, examples.list),
+        ...badQuery('limit', 'Too big: expected number to be <=500'),
+        ...READ_REFUSALS,
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/runs/{runId}',
+      operationId: 'getRun',
+      tag: TAG,
+      summary: 'Read one run',
+      description:
+        'With an outline of its first steps: how much text on which surface, not the text.',
+      parameters: [idParameter('runId', 'Id of a run.', TRACE_ID)],
+      responses: {
+        ...found('The run.', run, examples.one),
+        ...notFound('This workspace has no such run.'),
+        ...READ_REFUSALS,
+      },
+    },
+  ];
+}
