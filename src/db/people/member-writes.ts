@@ -136,8 +136,8 @@ export async function joinByInvitation(
   await appendAudit(connection, workspaceId, actor, change);
 }
 
-/** Who accepts: somebody signed in, or somebody new who chooses a name and a password. */
-export type Accepting =
+/** A signed-in user, or a new person with a name and a password. */
+type Invitee =
   | { readonly userId: number }
   | { readonly displayName: string; readonly passwordHash: string };
 
@@ -171,7 +171,7 @@ async function signedInGuest(
 export async function acceptInvitation(
   database: Database,
   token: string,
-  who: Accepting,
+  who: Invitee,
   origin: string,
 ): Promise<User> {
   return await inTransaction(database, async (connection) => {

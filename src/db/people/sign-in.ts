@@ -11,7 +11,7 @@ import {
   createUser,
   findIdentity,
   holdForLinking,
-  type Proven,
+  type ProvenUser,
   replacePassword,
   USER_COLUMNS,
   type User,
@@ -61,7 +61,7 @@ export async function signInByPassword(
   email: string,
   password: string,
   meant: Meant = {},
-): Promise<Proven | null> {
+): Promise<ProvenUser | null> {
   const accounts = await accountsOf(database, email, meant);
   const stored = accounts.flatMap(({ passwordHash }) => passwordHash ?? []);
   const fitting = await findFitting(password, stored);

@@ -9,7 +9,7 @@ import {
   createUser,
   findAccount,
   hashPasswordOf,
-  type Proven,
+  type ProvenUser,
   replacePassword,
   setPassword,
   type User,
@@ -133,7 +133,7 @@ export async function resetPassword(
  */
 export async function changePassword(
   database: Database,
-  user: Pick<Proven, 'id' | 'email' | 'proof'>,
+  user: Pick<ProvenUser, 'id' | 'email' | 'proof'>,
   password: string,
   origin: string,
 ): Promise<string> {

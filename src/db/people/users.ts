@@ -26,7 +26,7 @@ export interface Account extends User {
 }
 
 /** Somebody whose password fits. */
-export interface Proven extends User {
+export interface ProvenUser extends User {
   /** the hash it was checked against: nothing is done on its word once another is stored */
   readonly proof: string;
 }

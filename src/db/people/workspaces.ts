@@ -25,6 +25,18 @@ export async function listWorkspaces(database: Queryable): Promise<Workspace[]> 
   return rows;
 }
 
+/** The workspace with an id; null if there is none. */
+export async function findWorkspaceById(
+  database: Queryable,
+  id: number,
+): Promise<Workspace | null> {
+  const { rows } = await database.query<Workspace>(
+    `SELECT ${COLUMNS} FROM workspaces WHERE id = $1`,
+    [id],
+  );
+  return rows[0] ?? null;
+}
+
 /**
  * Makes a workspace.
  *

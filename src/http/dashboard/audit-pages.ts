@@ -1,15 +1,15 @@
 /** The page of the audit ledger, newest first: for admins, since it shows where people signed in from. */
 import { z } from 'zod';
 
+import type { Store } from '../../db/store.ts';
 import { auditPage } from '../../web/app/audit.ts';
 import { parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
-import type { AuditReader } from './store.ts';
 
 export interface AuditPageDependencies extends DashboardDependencies {
-  readonly audit: AuditReader;
+  readonly audit: Store['audit'];
 }
 
 const PER_PAGE = 50;

@@ -1,8 +1,9 @@
 /** The dashboard's pages about findings, and their export as files. */
 
 import { z } from 'zod';
+import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type { FindingFilter, PageCursor, Rule, RunSummary } from '../../model.ts';
+import type { FindingFilter, PageCursor, Rule } from '../../model.ts';
 import { findingPage, type MarkedRange } from '../../web/app/finding.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
@@ -20,7 +21,7 @@ import { marker } from './finding-mark.ts';
 export interface FindingPageDependencies extends DashboardDependencies {
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
-  readonly findRun: (workspaceId: number, runId: string) => Promise<RunSummary | null>;
+  readonly findRun: Store['findRun'];
   /** where a pattern hits in an excerpt */
   readonly locate: (pattern: string, excerpt: string) => MarkedRange | null;
   readonly ocsf: OcsfSource;

@@ -1,6 +1,7 @@
 /** The page of a workspace's keys, and its forms: create one, which is shown once, and revoke one. */
 import { z } from 'zod';
 
+import type { Store } from '../../db/store.ts';
 import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model.ts';
 import { keysPage } from '../../web/app/keys.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
@@ -10,10 +11,9 @@ import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import { name, requireId } from './sign-in/person-fields.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
-import type { KeyStore } from './store.ts';
 
 export interface KeyPageDependencies extends DashboardDependencies {
-  readonly keys: KeyStore;
+  readonly keys: Store['keys'];
 }
 
 const PATH = '/app/keys';

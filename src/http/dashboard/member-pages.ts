@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 
+import type { Store } from '../../db/store.ts';
 import { membersPage } from '../../web/app/members.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { readForm } from '../transport/json-body.ts';
@@ -12,10 +13,9 @@ import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
 import { email, requireId, role } from './sign-in/person-fields.ts';
 import { ADMINS, type Needs } from './sign-in/signed-in.ts';
-import type { MemberStore } from './store.ts';
 
 export interface MemberPageDependencies extends DashboardDependencies {
-  readonly members: MemberStore;
+  readonly members: Store['members'];
 }
 
 const PATH = '/app/members';

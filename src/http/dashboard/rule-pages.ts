@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 
+import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import type { Plan, Rule, RuleSettings, SessionWorkspace } from '../../model.ts';
 import { rulePage } from '../../web/app/rule.ts';
@@ -21,11 +22,10 @@ import { flag, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
 import { ADMINS, type Needs, type SignedInRequest, signedIn } from './sign-in/signed-in.ts';
-import type { SettingStore } from './store.ts';
 
 export interface RulePageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
-  readonly settings: SettingStore;
+  readonly settings: Store['settings'];
 }
 
 /** Plans whose workspaces have the threat-rules tab. */
@@ -61,9 +61,9 @@ async function switchRule(
   { workspace, actor }: SignedInRequest,
   rule: Rule,
   enabled: boolean | null,
-  { settings }: RulePageDependencies,
+  { rules, settings }: RulePageDependencies,
 ): Promise<{ readonly reason: string; readonly detail: string } | null> {
-  const refused = enabled === true ? settings.refusal(rule) : null;
+  const refused = enabled === true ? rules.refusal(rule) : null;
   if (refused === null) await settings.setOverride(workspace.id, rule.id, enabled, actor);
   return refused;
 }

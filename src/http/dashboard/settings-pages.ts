@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 
+import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import { settingsPage } from '../../web/app/settings.ts';
 import { readForm } from '../transport/json-body.ts';
@@ -24,10 +25,9 @@ import {
 } from './sign-in/accounts.ts';
 import { name, newPassword, PASSWORD_CHARS_MIN, password, slug } from './sign-in/person-fields.ts';
 import { ADMINS } from './sign-in/signed-in.ts';
-import type { SettingStore } from './store.ts';
 
 export interface SettingsPageDependencies extends DashboardDependencies, AccountDependencies {
-  readonly settings: SettingStore;
+  readonly settings: Store['settings'];
 }
 
 const PATH = '/app/settings';

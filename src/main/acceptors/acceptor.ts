@@ -9,17 +9,21 @@
 import type { Config } from '../../config.ts';
 import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
-import { readWorkspaceSettings } from '../../db/findings/rule-settings.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
+import { createStore, type Store } from '../../db/store.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
+import { locateHit } from '../../engine/matcher/locate-hit.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
-import { decide, supportCounts } from '../../engine/rules/effective-set.ts';
+import { decide, refusal, supportCounts } from '../../engine/rules/effective-set.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
 import type { Probe } from '../../http/api/open/probe-routes.ts';
 import { createApiDocument } from '../../http/api/openapi/openapi.ts';
 import type { RuleReader } from '../../http/api/rules/rule-routes.ts';
+import type { AppDependencies } from '../../http/dashboard/app-routes.ts';
+import { createProviders } from '../../http/dashboard/sign-in/configured-providers.ts';
+import { createCookieJar } from '../../http/dashboard/sign-in/session-cookie.ts';
 import { BodyGate } from '../../http/ingest/body-gate.ts';
 import { ByteBudget, type ByteCount } from '../../http/ingest/byte-budget.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
@@ -34,9 +38,8 @@ import type { Events } from '../../observe/events.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
-import { peopleOf } from '../people.ts';
 import { programVersion } from '../program-version.ts';
-import { dashboardReader, findingReader, runReader } from '../readers.ts';
+import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
 import { type ProbeDependencies, publicListeners } from '../sites.ts';
 import type { StopOrder } from '../stop-order.ts';
@@ -67,16 +70,44 @@ export interface Acceptor extends ProbeDependencies {
   readonly forget: Authenticator['forget'];
 }
 
-function ruleReader(catalog: Catalog, database: Database): RuleReader {
+function ruleReader(catalog: Catalog, { ruleSettings }: Store): RuleReader {
   return {
     snapshot: catalog.snapshot,
     rules: catalog.rules,
     counts: supportCounts(catalog.rules),
     decide,
-    settings: async (workspaceId) => {
-      const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
-      return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
-    },
+    settings: ruleSettings,
+    refusal,
+  };
+}
+
+/** Everything the routes under `/app` work with. */
+function dashboardOf(
+  { baseUrl, observeUrl, brand, trustedProxyHops, oauthClients }: Config,
+  store: Store,
+  parts: Pick<
+    AppDependencies,
+    | 'rules'
+    | 'runs'
+    | 'findSteps'
+    | 'shell'
+    | 'ocsf'
+    | 'nowMs'
+    | 'events'
+    | 'sessionLimiter'
+    | 'signInLimiter'
+  >,
+): AppDependencies {
+  return {
+    ...store,
+    ...parts,
+    look: parts.shell,
+    locate: locateHit,
+    baseUrl,
+    observeUrl,
+    trustedHops: trustedProxyHops,
+    cookies: createCookieJar(brand, new URL(baseUrl).protocol === 'https:'),
+    providers: createProviders(oauthClients),
   };
 }
 
@@ -126,8 +157,10 @@ export function createAcceptor(
     noteUse: keepKeyUse((ids) => recordKeyUse(ingest, ids), events, stops),
   });
   const rateLimiter = createRateLimiter(minuteCounts);
-  const rules = ruleReader(catalog, reads);
-  const readers = { rules, findings: findingReader(reads), runs: runReader(reads) };
+  const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
+  const rules = ruleReader(catalog, store);
+  const { find, findSteps } = createOutliner(reads);
+  const runs = { ...store.runs, find };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
   const aids = new Map(minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const]);
@@ -146,14 +179,17 @@ export function createAcceptor(
     read: {
       authenticator,
       rateLimiter,
-      ...readers,
+      rules,
+      findings: store.findings,
+      runs,
       version: programVersion(),
       oauthProviders: config.oauthProviders,
       events,
     },
-    app: peopleOf(config, reads, {
-      ...readers,
-      ...dashboardReader(reads, clock.nowMs),
+    app: dashboardOf(config, store, {
+      rules,
+      runs,
+      findSteps,
       nowMs: clock.nowMs,
       ocsf: ocsfSourceOf(catalog.rules, programVersion()),
       sessionLimiter: createSessionLimiter(minuteCounts),

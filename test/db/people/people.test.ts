@@ -23,7 +23,12 @@ import {
 import { createSession, findSession, listSessions } from '../../../src/db/people/sessions.ts';
 import { signInByPassword, signInByProvider } from '../../../src/db/people/sign-in.ts';
 import { changePassword, resetPassword } from '../../../src/db/people/user-writes.ts';
-import { createUser, findAccount, type Proven, setPassword } from '../../../src/db/people/users.ts';
+import {
+  createUser,
+  findAccount,
+  type ProvenUser,
+  setPassword,
+} from '../../../src/db/people/users.ts';
 import {
   endKey,
   makeKey,
@@ -137,12 +142,12 @@ describe('a password that changes while somebody signs in with it', () => {
     await addMember(scratch.database, second, person.id, 'member');
     return { ...person, workspaces: ids };
   }
-  const prove = async (email: string): Promise<Proven> => {
+  const prove = async (email: string): Promise<ProvenUser> => {
     const proven = await signInByPassword(scratch.database, email, PASSWORD);
     if (proven === null) throw new Error('the password does not fit');
     return proven;
   };
-  const begin = ({ id: userId, proof }: Proven) =>
+  const begin = ({ id: userId, proof }: ProvenUser) =>
     inTransaction(scratch.database, (connection) =>
       createSession(connection, {
         userId,

@@ -1,14 +1,9 @@
 /** Reading findings: one page, newest first, and one by its id. */
 import { z } from 'zod';
 
+import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import {
-  type Finding,
-  type FindingFilter,
-  type Hex16,
-  type PageCursor,
-  SEVERITIES,
-} from '../../../model.ts';
+import { type Finding, type FindingFilter, SEVERITIES } from '../../../model.ts';
 import { json } from '../../transport/problem.ts';
 import {
   HEX_16,
@@ -30,16 +25,7 @@ import {
   type ruleFacts as ruleFactsBody,
 } from './finding-schema.ts';
 
-/** What reading the findings asks of the rest. */
-export interface FindingReader {
-  readonly list: (
-    workspaceId: number,
-    filter: FindingFilter,
-    cursor: PageCursor | null,
-    limit: number,
-  ) => Promise<{ findings: readonly Finding[]; next: PageCursor | null }>;
-  readonly find: (workspaceId: number, id: Hex16) => Promise<Finding | null>;
-}
+export type FindingReader = Pick<Store['findings'], 'list' | 'find'>;
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;

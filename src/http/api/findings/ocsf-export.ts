@@ -8,27 +8,16 @@
  */
 import { z } from 'zod';
 
+import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import type { FindingFilter, Hex16, Int64, PageCursor } from '../../../model.ts';
+import type { FindingFilter, PageCursor } from '../../../model.ts';
 import type { StreamedAnswer } from '../../transport/exchange.ts';
 import { BadQuery, HEX_16, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import { filterOf, filterQuery } from './finding-routes.ts';
-import { type FindingFacts, type OcsfSource, toOcsf } from './ocsf.ts';
+import { type OcsfSource, toOcsf } from './ocsf.ts';
 
-/** What the export asks of the rest. */
-export interface FindingExporter {
-  /** where a finding stands; null when the workspace has none of that id */
-  readonly place: (workspaceId: number, id: Hex16) => Promise<PageCursor | null>;
-  /** microseconds since 1970 before which no finding can appear any more */
-  readonly settledBefore: () => Promise<Int64>;
-  readonly page: (
-    workspaceId: number,
-    filter: FindingFilter,
-    range: { readonly after: PageCursor | null; readonly before: Int64 },
-    limit: number,
-  ) => Promise<{ findings: readonly FindingFacts[]; next: PageCursor | null }>;
-}
+export type FindingExporter = Pick<Store['findings'], 'place' | 'settledBefore' | 'page'>;
 
 /** Findings read at a time, and so in memory for one export: about half a MiB of text. */
 const PAGE_FINDINGS = 200;

@@ -5,7 +5,8 @@
  * Attributes and numbers: schema.ocsf.io/1.5.0/classes/detection_finding and its objects. What OCSF
  * has no attribute for stands under `unmapped`, in the words of the findings list.
  */
-import type { Finding, Rule, Severity } from '../../../model.ts';
+import type { FindingFacts } from '../../../db/findings/findings.ts';
+import type { Rule, Severity } from '../../../model.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { ruleFacts } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';
@@ -30,8 +31,6 @@ const SEVERITIES: Readonly<Record<Severity, readonly [id: number, caption: Capti
   low: [2, 'Low'],
   informational: [1, 'Informational'],
 };
-
-export type FindingFacts = Omit<Finding, 'excerpt'>;
 
 export interface OcsfSource {
   /** of this program */

@@ -32,6 +32,8 @@ export interface RuleBook {
 /** What reading the rules asks of the rest. */
 export interface RuleReader extends RuleBook {
   readonly settings: (workspaceId: number) => Promise<RuleSettings>;
+  /** why nobody may switch the rule on; null when it may be switched on */
+  readonly refusal: (rule: Rule) => { readonly reason: string; readonly detail: string } | null;
 }
 
 const PER_PAGE_DEFAULT = 50;

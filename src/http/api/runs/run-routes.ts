@@ -1,12 +1,12 @@
 /** Reading runs: one page, the newest first, and one by its id with an outline of its steps. */
 import { z } from 'zod';
 
+import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import {
   EVALUATION_STATES,
   type Hex16,
   type Int64,
-  type PageCursor,
   RUN_STATES,
   type RunFilter,
   type RunSummary,
@@ -29,12 +29,7 @@ import type { run as runBody, runItem, runPage, runStep } from './run-schema.ts'
 
 /** What reading the runs asks of the rest. */
 export interface RunReader {
-  readonly list: (
-    workspaceId: number,
-    filter: RunFilter,
-    cursor: PageCursor | null,
-    limit: number,
-  ) => Promise<{ runs: readonly RunSummary[]; next: PageCursor | null }>;
+  readonly list: Store['runs']['list'];
   /** with the first steps in time, and how many there are beside them */
   readonly find: (
     workspaceId: number,

@@ -2,6 +2,8 @@
  * Signing in, and a user's sessions and password: within the limits on attempts, every attempt and
  * change logged. Knows no path.
  */
+import type { ProvenUser } from '../../../db/people/users.ts';
+import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { Session } from '../../../model.ts';
 import type { SignInOutcome } from '../../../observe/events.ts';
@@ -9,11 +11,10 @@ import type { SignInLimiter } from '../../limits/sign-in-limiter.ts';
 import { abridgeUserAgent, networkOf } from '../../transport/browser-head.ts';
 import type { HeaderList } from '../../transport/exchange.ts';
 import { HEX_16 } from '../../transport/query.ts';
-import type { Accounts, ProvenUser } from '../store.ts';
 import type { SessionDependencies, Visit } from './signed-in.ts';
 
 export interface AccountDependencies extends SessionDependencies {
-  readonly accounts: Accounts;
+  readonly accounts: Store['accounts'];
   readonly signInLimiter: SignInLimiter;
 }
 

@@ -4,8 +4,9 @@
  */
 import { z } from 'zod';
 
+import type { Store } from '../../../db/store.ts';
 import { ERRORS, SluiceError } from '../../../errors.ts';
-import type { ProviderAccount, Role, Session } from '../../../model.ts';
+import type { Session } from '../../../model.ts';
 import {
   invitationPage,
   noticePage,
@@ -18,7 +19,6 @@ import { readForm } from '../../transport/json-body.ts';
 import { pageAnswer, redirect } from '../../transport/page.ts';
 import { errorHeaders } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
-import type { MemberStore } from '../store.ts';
 import {
   type AccountDependencies,
   beginSession,
@@ -40,19 +40,11 @@ import { ownPath } from './same-origin.ts';
 import { FLOW_SECONDS, openFlow, sealFlow } from './sign-in-flow.ts';
 import { sessionOf, type Visit, type VisitHandler, visited } from './signed-in.ts';
 
-export interface SignInPageDependencies extends AccountDependencies {
-  readonly members: MemberStore;
+export interface SignInPageDependencies
+  extends AccountDependencies,
+    Pick<Store, 'members' | 'signInByProvider' | 'findInvitation'> {
   readonly shell: PeopleShell;
   readonly providers: readonly IdentityProvider[];
-  /** null when there is neither an account nor an invitation */
-  readonly signInByProvider: (
-    account: ProviderAccount,
-    origin: string,
-  ) => Promise<{ readonly id: number } | null>;
-  /** @throws {SluiceError} `not_found` */
-  readonly findInvitation: (
-    token: string,
-  ) => Promise<{ readonly email: string; readonly workspace: string; readonly role: Role }>;
 }
 
 const signInForm = z.object({

@@ -8,6 +8,7 @@
  */
 import { z } from 'zod';
 
+import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { Plan, Role, Session, SessionActor, SessionWorkspace } from '../../../model.ts';
 import type { Events } from '../../../observe/events.ts';
@@ -24,12 +25,7 @@ import { isSameOrigin } from './same-origin.ts';
 import type { CookieJar } from './session-cookie.ts';
 
 export interface SessionDependencies {
-  /**
-   * null if the token belongs to no open session
-   *
-   * @param workspaceId workspace whose role is returned, instead of the one that the session shows
-   */
-  readonly findSession: (token: string, workspaceId?: number) => Promise<Session | null>;
+  readonly findSession: Store['findSession'];
   readonly cookies: CookieJar;
   readonly sessionLimiter: SessionLimiter;
   readonly baseUrl: string;

@@ -3,7 +3,7 @@
  * `after`, how many at once. Which findings there are is the reader's business.
  */
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { FindingFacts } from '../../../../src/http/api/findings/ocsf.ts';
+import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
 import {
   exportFindings,
   type FindingExporter,

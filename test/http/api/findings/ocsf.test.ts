@@ -4,7 +4,8 @@
  */
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type FindingFacts, toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
+import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
+import { toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
 import { CATEGORIES, SEVERITIES } from '../../../../src/model.ts';
 import { findingDraft, hex16 } from '../../../support/rows.ts';
 

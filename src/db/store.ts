@@ -1,0 +1,176 @@
+/**
+ * What the HTTP routes read and change, as functions of one database, grouped by subject.
+ *
+ * `main` creates the store and hands it to `http`, which imports its type and nothing else of `db`.
+ * Reads and writes are defined in `findings/`, `runs/` and `people/`; here they are only named.
+ */
+import type { Actor, Hex16 } from '../model.ts';
+import { type Database, inTransaction } from './database.ts';
+import {
+  findFinding,
+  findPlace,
+  listFindingFacts,
+  listFindings,
+  settledBefore,
+} from './findings/findings.ts';
+import { createOverviewReader } from './findings/overview.ts';
+import { readWorkspaceSettings } from './findings/rule-settings.ts';
+import { setExperimental, setOverride } from './findings/rule-writes.ts';
+import { listAudit } from './people/audit.ts';
+import { findInvitationByToken, listInvitations } from './people/invitations.ts';
+import { listKeys, type NewKey } from './people/keys.ts';
+import {
+  acceptInvitation,
+  changeRole,
+  dropMember,
+  invite,
+  uninvite,
+} from './people/member-writes.ts';
+import { listMembers, listMemberships } from './people/memberships.ts';
+import {
+  createSession,
+  findSession,
+  listSessions,
+  type NewSession,
+  revokeSession,
+  revokeSessions,
+  revokeToken,
+  turnSession,
+} from './people/sessions.ts';
+import { signInByPassword, signInByProvider } from './people/sign-in.ts';
+import { changePassword } from './people/user-writes.ts';
+import { findAccountId, hashPasswordOf } from './people/users.ts';
+import { endKey, makeKey, renameWorkspace, switchRedaction } from './people/workspace-writes.ts';
+import { findWorkspaceById } from './people/workspaces.ts';
+import { findRun, listRuns } from './runs/runs.ts';
+
+/**
+ * Most revoked keys that a page lists, the latest: an admin may create and revoke any number of
+ * keys.
+ */
+const REVOKED_KEYS_LISTED = 200;
+
+/** Accepts an invitation: a signed-in user, or a new person who chooses a name and a password. */
+export type Accepting =
+  | { readonly userId: number }
+  | { readonly displayName: string; readonly password: string };
+
+async function findInvitation(database: Database, token: string) {
+  const { email, role, workspaceId } = await findInvitationByToken(database, token);
+  const workspace = await findWorkspaceById(database, workspaceId);
+  return { email, role, workspace: workspace?.name ?? '' };
+}
+
+async function accept(database: Database, token: string, accepting: Accepting, origin: string) {
+  // Before the password is hashed: a made-up token must not cause that work.
+  const { workspaceId, email } = await findInvitationByToken(database, token);
+  const user = await acceptInvitation(
+    database,
+    token,
+    'userId' in accepting
+      ? accepting
+      : {
+          displayName: accepting.displayName,
+          passwordHash: await hashPasswordOf(database, email, accepting.password),
+        },
+    origin,
+  );
+  const workspace = await findWorkspaceById(database, workspaceId);
+  return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
+}
+
+async function readRuleSettings(database: Database, workspaceId: number) {
+  const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
+  return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
+}
+
+async function findRunSummary(database: Database, workspaceId: number, runId: Hex16) {
+  return (await findRun(database, workspaceId, runId))?.run ?? null;
+}
+
+const openSession = (database: Database, session: NewSession) =>
+  inTransaction(database, (connection) => createSession(connection, session));
+
+/** The functions without their first parameter, the database. */
+type Bound<Functions> = {
+  readonly [Name in keyof Functions]: Functions[Name] extends (
+    database: Database,
+    ...rest: infer Rest
+  ) => infer Result
+    ? (...rest: Rest) => Result
+    : never;
+};
+
+type Unbound = (database: Database, ...rest: never[]) => unknown;
+
+function bind<Functions extends Readonly<Record<string, Unbound>>>(
+  database: Database,
+  functions: Functions,
+): Bound<Functions> {
+  const bound = Object.entries(functions).map(([name, run]) => [name, run.bind(null, database)]);
+  return Object.fromEntries(bound) as Bound<Functions>;
+}
+
+export type Store = Readonly<ReturnType<typeof createStore>>;
+
+/**
+ * @param settings.brand the beginning of new keys
+ * @param settings.nowMs milliseconds since 1970, by PostgreSQL's clock
+ */
+export function createStore(
+  database: Database,
+  { brand, nowMs }: { readonly brand: string; readonly nowMs: () => number },
+) {
+  return {
+    ...bind(database, {
+      findSession,
+      findInvitation,
+      signInByProvider,
+      audit: listAudit,
+      ruleSettings: readRuleSettings,
+      findRun: findRunSummary,
+    }),
+    overview: createOverviewReader(database, nowMs),
+    findings: bind(database, {
+      list: listFindings,
+      find: findFinding,
+      place: findPlace,
+      settledBefore,
+      page: listFindingFacts,
+    }),
+    runs: bind(database, { list: listRuns }),
+    accounts: bind(database, {
+      checkPassword: signInByPassword,
+      findId: findAccountId,
+      changePassword,
+      openSession,
+      endToken: revokeToken,
+      workspacesOf: listMemberships,
+      sessionsOf: listSessions,
+      turnSession,
+      endSession: revokeSession,
+      endSessions: revokeSessions,
+    }),
+    members: bind(database, {
+      list: listMembers,
+      setRole: changeRole,
+      remove: dropMember,
+      invitations: listInvitations,
+      invite,
+      uninvite,
+      accept,
+    }),
+    keys: {
+      ...bind(database, { revoke: endKey }),
+      list: (workspaceId: number) => listKeys(database, workspaceId, REVOKED_KEYS_LISTED),
+      make: (workspaceId: number, key: Omit<NewKey, 'workspaceId' | 'brand'>, actor: Actor) =>
+        makeKey(database, { ...key, workspaceId, brand }, actor),
+    },
+    settings: bind(database, {
+      setExperimental,
+      setOverride,
+      rename: renameWorkspace,
+      setRedaction: switchRedaction,
+    }),
+  };
+}
