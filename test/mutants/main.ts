@@ -1,0 +1,228 @@
+/**
+ * `npm run test:mutants`: plants one defect at a time in a copy of this checkout, builds it, and
+ * runs the tests that must fail. A defect that none of them notices has survived: exit code 1.
+ *
+ *   npm run test:mutants                     all of them
+ *   npm run test:mutants -- limits cookies/  only names that begin so
+ *   npm run test:mutants -- --check          only: does every search text occur once in its file?
+ *   npm run test:mutants -- --table          only: write results.json as the table of docs/testing.md
+ *
+ * The tests run once without a defect first and must pass. Never changes this checkout, except for
+ * results.json and the table.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { MUTANTS } from './list.ts';
+import type { Mutant } from './mutant.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const RESULTS = join(ROOT, 'test/mutants/results.json');
+const PAGE = join(ROOT, 'docs/testing.md');
+const BUILD_WITHIN_MS = 300_000;
+/** A defect may make a test wait for ever. */
+const TESTS_WITHIN_MS = 600_000;
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
+
+interface Outcome {
+  readonly killed: boolean;
+  /** the first test that failed, or why none could */
+  readonly by: string;
+  readonly seconds: number;
+}
+
+type Results = Record<string, Outcome>;
+
+class RunnerError extends Error {}
+
+/** What is wrong with the list itself; a moved line must not pass for a killed mutant. */
+function faultsOf(mutants: readonly Mutant[]): string[] {
+  const names = mutants.map(({ name }) => name);
+  const twice = names.filter((name, at) => names.indexOf(name) !== at);
+  const faults = mutants.flatMap(({ name, file, search, replacement, tests }) => {
+    const missing = [file, ...tests].filter((path) => !existsSync(join(ROOT, path)));
+    if (missing.length > 0) return [`${name}: no such file: ${missing.join(', ')}`];
+    const count = readFileSync(join(ROOT, file), 'utf8').split(search).length - 1;
+    const wrong = count === 1 ? [] : [`${name}: its search text occurs ${count} times in ${file}`];
+    return search === replacement ? [...wrong, `${name}: changes nothing`] : wrong;
+  });
+  return [...twice.map((name) => `${name}: there twice`), ...faults];
+}
+
+/** The files that git knows or would add, in a folder of their own beside linked packages. */
+function copyCheckout(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'));
+  // PostgreSQL runs as another user when root runs the tests.
+  chmodSync(copy, 0o755);
+  const listed = execFileSync(
+    'git',
+    ['ls-files', '-z', '--cached', '--others', '--exclude-standard'],
+    { cwd: ROOT, encoding: 'utf8', maxBuffer: OUTPUT_BYTES_MAX },
+  );
+  for (const path of listed
+    .split('\0')
+    .filter((one) => one !== '' && existsSync(join(ROOT, one)))) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    cpSync(join(ROOT, path), join(copy, path));
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+/** @throws {RunnerError} */
+function build(copy: string): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['bin/build.js'], {
+    cwd: copy,
+    encoding: 'utf8',
+    timeout: BUILD_WITHIN_MS,
+  });
+  if (status !== 0) throw new RunnerError(`it does not build:\n${stdout}${stderr}`);
+}
+
+interface Report {
+  readonly numTotalTests: number;
+  readonly numPassedTests: number;
+  readonly testResults: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly message: string;
+    readonly assertionResults: readonly { readonly fullName: string; readonly status: string }[];
+  }[];
+}
+
+/**
+ * Runs tests in the copy.
+ *
+ * @returns the first that failed; null when all passed
+ * @throws {RunnerError} when there is no verdict: nothing ran, or the set-up failed
+ */
+function firstFailure(copy: string, files: readonly string[], only?: string): string | null {
+  const report = join(copy, 'mutant-report.json');
+  rmSync(report, { force: true });
+  const names = only === undefined ? [] : ['-t', only];
+  const vitest = join(copy, 'node_modules/vitest/vitest.mjs');
+  const reporters = ['--reporter=json', `--outputFile=${report}`];
+  const args = [vitest, 'run', '--bail=1', ...reporters, ...names, ...files];
+  const { error, stdout, stderr } = spawnSync(process.execPath, args, {
+    cwd: copy,
+    encoding: 'utf8',
+    timeout: TESTS_WITHIN_MS,
+    maxBuffer: OUTPUT_BYTES_MAX,
+  });
+  if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT') return 'no end in time';
+  if (!existsSync(report)) throw new RunnerError(`no report:\n${stdout}${stderr}`);
+  const { numPassedTests, testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
+  for (const { name, status, message, assertionResults } of testResults) {
+    const failed = assertionResults.find((one) => one.status === 'failed');
+    if (failed !== undefined) return failed.fullName;
+    if (status === 'failed') return `${name.slice(copy.length + 1)}: ${message.split('\n')[0]}`;
+  }
+  if (numPassedTests === 0) throw new RunnerError(`no test ran:\n${stdout}${stderr}`);
+  return null;
+}
+
+function judge(mutant: Mutant, copy: string): Outcome {
+  const startedAt = performance.now();
+  const path = join(copy, mutant.file);
+  const source = readFileSync(path, 'utf8');
+  try {
+    writeFileSync(
+      path,
+      source.replace(mutant.search, () => mutant.replacement),
+    );
+    build(copy);
+    const failed = firstFailure(copy, mutant.tests, mutant.only);
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    return { killed: failed !== null, by: failed ?? 'no test', seconds };
+  } finally {
+    writeFileSync(path, source);
+  }
+}
+
+const readResults = (): Results =>
+  existsSync(RESULTS) ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as Results) : {};
+
+/** In the order of the list; of mutants that are no more on it nothing is kept. */
+function keep(name: string, outcome: Outcome): void {
+  const results = { ...readResults(), [name]: outcome };
+  const known = MUTANTS.flatMap((one) => {
+    const result = results[one.name];
+    return result === undefined ? [] : [[one.name, result] as const];
+  });
+  writeFileSync(RESULTS, `${JSON.stringify(Object.fromEntries(known), null, 2)}\n`);
+}
+
+function writeTable(): void {
+  const results = readResults();
+  const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+  const rows = MUTANTS.map(({ name, defect, file }) => {
+    const { killed, by } = results[name] ?? { killed: false, by: 'not run' };
+    return `| ${name} | ${cell(defect)} | \`${file}\` | ${killed ? cell(by) : `**${by}**`} |`;
+  });
+  const table = ['| mutant | defect | file | caught by |', '|---|---|---|---|', ...rows].join('\n');
+  const page = readFileSync(PAGE, 'utf8');
+  const marks = /(<!-- mutants: begin -->\n)[\s\S]*?(\n<!-- mutants: end -->)/;
+  if (!marks.test(page)) throw new RunnerError('docs/testing.md has no place for the table');
+  writeFileSync(
+    PAGE,
+    page.replace(marks, (_whole, begin: string, end: string) => `${begin}\n${table}\n${end}`),
+  );
+}
+
+function run(mutants: readonly Mutant[]): boolean {
+  const copy = copyCheckout();
+  try {
+    build(copy);
+    const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
+    const failed = process.env.MUTANTS_WITHOUT_BASELINE === '1' ? null : firstFailure(copy, files);
+    if (failed !== null) throw new RunnerError(`without any defect this fails: ${failed}`);
+    let survived = 0;
+    for (const mutant of mutants) {
+      const outcome = judge(mutant, copy);
+      if (!outcome.killed) survived += 1;
+      keep(mutant.name, outcome);
+      const verdict = outcome.killed ? 'killed  ' : 'SURVIVED';
+      process.stdout.write(`${verdict} ${mutant.name} (${outcome.seconds} s): ${outcome.by}\n`);
+    }
+    process.stdout.write(`${mutants.length} planted, ${survived} survived\n`);
+    return survived === 0;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function main(args: readonly string[]): boolean {
+  const faults = faultsOf(MUTANTS);
+  if (faults.length > 0) throw new RunnerError(faults.join('\n'));
+  if (args.includes('--check')) return true;
+  if (args.includes('--table')) {
+    writeTable();
+    return true;
+  }
+  const chosen = MUTANTS.filter(
+    ({ name }) => args.length === 0 || args.some((arg) => name.startsWith(arg)),
+  );
+  if (chosen.length === 0) throw new RunnerError('no mutant has such a name');
+  return run(chosen);
+}
+
+try {
+  process.exitCode = main(process.argv.slice(2)) ? 0 : 1;
+} catch (error) {
+  if (!(error instanceof RunnerError)) throw error;
+  process.stderr.write(`mutants: ${error.message}\n`);
+  process.exitCode = 1;
+}
