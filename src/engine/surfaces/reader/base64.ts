@@ -1,15 +1,16 @@
 /**
- * Owns what base64 in a text is worth: nothing, but its beginning (there are rules about base64
- * itself) and its end (a path of a thousand slashes looks like it). Pictures would use up a surface's cap and leave no room for the text around them.
+ * Owns the shortening of base64 in a text to its beginning (some rules match base64 itself) and its
+ * end (a path of a thousand slashes looks like base64). Pictures would use up a surface's cap and
+ * leave no room for the text around them.
  *
  * Loops by hand: a regular expression over megabytes of base64 overflows V8's stack (seen at
- * 8 MB). Must be linear, throw for no text, and never take words for base64.
+ * 8 MB). Must be linear, never throw, and never take words for base64.
  */
 
 /** A shorter run may be a long name or a path. */
 const RUN_MIN = 1024;
 
-/** Of a run this much stays, at either end. */
+/** Characters of a run that are kept at either end. */
 const KEPT = 256;
 
 /** Encoders that break lines do so after 64 or 76 characters; prose has blanks before that. */
@@ -31,7 +32,7 @@ export function shortenBase64(text: string): string {
   let from = 0;
   let start = 0;
   while (start + RUN_MIN <= text.length) {
-    // From behind: where a run cannot end, none of its characters need be looked at.
+    // Backwards: if no run can include this end, the characters before it need not be read.
     let at = start + RUN_MIN - 1;
     while (at >= start && isBase64At(text, at)) at -= 1;
     if (at >= start) {
@@ -46,13 +47,13 @@ export function shortenBase64(text: string): string {
   return from === 0 ? text : shortened + text.slice(from);
 }
 
-/** Is this a picture's data URL and nothing else? What merely begins like one is text. */
+/** Whether this is a picture's data URL and nothing else. A text that only begins like one is text. */
 export function isPicture(text: string): boolean {
   const [header] = PICTURE_URL.exec(text) ?? [];
   return header !== undefined && isBase64(text.slice(header.length));
 }
 
-/** Is this base64 and nothing else: one run, or lines as an encoder breaks them? */
+/** Whether this is base64 and nothing else: one run, or lines as encoders break them. */
 export function isBase64(text: string): boolean {
   const { length } = text.trimEnd();
   let line = 0;

@@ -1,23 +1,23 @@
 /**
- * Owns how much of one value is taken apart. A value may be as large as a request; what a rule
- * looks at is a few dozen kilobytes of it. Past the budget a value must not be lost: its strings
- * are matched as they were written, unopened, and the run is told that something was left closed.
+ * Owns the budget for parsing one value. A value may be as large as a request; rules are matched on
+ * a few dozen kilobytes of it. A value that exceeds the budget must not be lost: its strings are
+ * matched as they were written, not parsed, and the run counts the value as exceeded.
  */
 
-/** Characters of JSON opened or rebuilt per value. Long histories fit; screenshots do not count. */
+/** Characters of JSON parsed or rebuilt per value. Long histories fit; screenshots do not count. */
 export const CHARS_MAX = 4 << 20;
 
-/** JSON that is nested deeper is not a tool call; it is not parsed but matched as text. */
+/** JSON that is nested deeper is matched as text. */
 export const DEPTH_MAX = 64;
 
-/** JSON nodes per value: what a few thousand messages or tool results need. */
+/** JSON nodes per value, enough for a few thousand messages or tool results. */
 const NODES_MAX = 100_000;
 
-/** What is left for one attribute, event or status of a step. */
+/** What remains for one attribute, event or status of a step. */
 export interface Budget {
   chars: number;
   nodes: number;
-  /** was anything left closed, or left out, for want of either? */
+  /** something was not parsed, or left out, because too little was left */
   exceeded: boolean;
 }
 

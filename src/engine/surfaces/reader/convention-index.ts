@@ -1,97 +1,95 @@
 /**
- * Owns the question which conventions are about a step: those that have no marks, and those of which it
- * shows one. Asked once per step and of what the step has, not of every mark there is; the tables of each
- * combination that has come up are kept.
+ * Owns the choice of the conventions that apply to a step: those without a selector, and those whose
+ * selector it fits. Looks the step's attributes up, instead of trying every selector; the merged
+ * tables of every combination of conventions are cached.
  */
 import type { Step } from '../../../model.ts';
 import type { Convention, KindRow } from './convention.ts';
-import { type Tables, tablesOf } from './convention-tables.ts';
+import { type ConventionTables, mergeTables } from './convention-tables.ts';
 
-/** Combinations, scopes and services that are remembered, of each so many; then it starts anew. */
-const REMEMBERED_MAX = 200;
+/** Entries per cache, of combinations, scopes and services; a full cache is cleared. */
+const CACHED_MAX = 200;
+const NONE: readonly number[] = [];
 
-/** What is known of a step by the conventions that are about it. */
-export interface About {
-  readonly tables: Tables;
-  /** the rows that tell its kind, in their order */
+/** The conventions that apply to a step, merged. */
+export interface StepConventions {
+  readonly tables: ConventionTables;
+  /** rows that show the step's kind, in order */
   readonly kinds: readonly KindRow[];
 }
 
-type Beginning = readonly [beginning: string, convention: number];
-
-/** Conventions in telling order, found by their marks. */
-export class Known {
+/** Conventions, in reading order, by what selects them. A convention's number is its index. */
+export class ConventionIndex {
   readonly #conventions: readonly Convention[];
-  /** attribute → conventions of which it is a mark, by their number */
   readonly #byAttribute = new Map<string, number[]>();
-  readonly #scopes: Beginnings;
-  readonly #services: Beginnings;
-  readonly #always: readonly number[];
-  /** numbers of conventions → what they say together */
-  readonly #abouts = new Map<string, About>();
+  readonly #scopes: PrefixIndex;
+  readonly #services: PrefixIndex;
+  readonly #unconditional: readonly number[];
+  /** numbers of conventions → the same merged */
+  readonly #merged = new Map<string, StepConventions>();
 
   constructor(conventions: readonly Convention[]) {
     this.#conventions = conventions;
-    const scopes: Beginning[] = [];
-    const services: Beginning[] = [];
-    const always: number[] = [];
-    for (const [number, { on }] of conventions.entries()) {
-      if (on === undefined) always.push(number);
-      for (const beginning of on?.scopes ?? []) scopes.push([beginning, number]);
-      for (const beginning of on?.services ?? []) services.push([beginning, number]);
-      for (const key of on?.attributes ?? []) {
+    const scopes: NumberedPrefix[] = [];
+    const services: NumberedPrefix[] = [];
+    const unconditional: number[] = [];
+    for (const [number, { appliesTo }] of conventions.entries()) {
+      if (appliesTo === undefined) unconditional.push(number);
+      for (const prefix of appliesTo?.scopes ?? []) scopes.push([prefix, number]);
+      for (const prefix of appliesTo?.services ?? []) services.push([prefix, number]);
+      for (const key of appliesTo?.attributes ?? []) {
         this.#byAttribute.set(key, [...(this.#byAttribute.get(key) ?? []), number]);
       }
     }
-    this.#scopes = new Beginnings(scopes);
-    this.#services = new Beginnings(services);
-    this.#always = always;
+    this.#scopes = new PrefixIndex(scopes);
+    this.#services = new PrefixIndex(services);
+    this.#unconditional = unconditional;
   }
 
-  about({ scopeName, serviceName, attributes }: Step): About {
-    const found = new Set(this.#always);
-    for (const number of this.#scopes.of(scopeName)) found.add(number);
-    for (const number of this.#services.of(serviceName)) found.add(number);
+  conventionsOf({ scopeName, serviceName, attributes }: Step): StepConventions {
+    const numbers = new Set(this.#unconditional);
+    for (const number of this.#scopes.find(scopeName)) numbers.add(number);
+    for (const number of this.#services.find(serviceName)) numbers.add(number);
     for (const key of Object.keys(attributes)) {
-      const marked = this.#byAttribute.get(key);
-      if (marked !== undefined) for (const number of marked) found.add(number);
+      const selected = this.#byAttribute.get(key);
+      if (selected !== undefined) for (const number of selected) numbers.add(number);
     }
-    return this.#aboutOf([...found].sort((one, other) => one - other));
+    return this.#merge([...numbers].sort((one, other) => one - other));
   }
 
-  #aboutOf(numbers: readonly number[]): About {
+  #merge(numbers: readonly number[]): StepConventions {
     const key = numbers.join();
-    const known = this.#abouts.get(key);
-    if (known !== undefined) return known;
+    const cached = this.#merged.get(key);
+    if (cached !== undefined) return cached;
     const conventions = numbers.flatMap((number) => this.#conventions[number] ?? []);
     const kinds = conventions.flatMap((convention) => convention.kinds ?? []);
-    const about = { tables: tablesOf(conventions), kinds };
-    if (this.#abouts.size >= REMEMBERED_MAX) this.#abouts.clear();
-    this.#abouts.set(key, about);
-    return about;
+    const merged = { tables: mergeTables(conventions), kinds };
+    if (this.#merged.size >= CACHED_MAX) this.#merged.clear();
+    this.#merged.set(key, merged);
+    return merged;
   }
 }
 
-/** Finds the conventions that know how a name begins. */
-class Beginnings {
-  readonly #beginnings: readonly Beginning[];
-  readonly #known = new Map<string, readonly number[]>();
+type NumberedPrefix = readonly [prefix: string, convention: number];
 
-  constructor(beginnings: readonly Beginning[]) {
-    this.#beginnings = beginnings;
+/** Finds the conventions that select names with a prefix. */
+class PrefixIndex {
+  readonly #prefixes: readonly NumberedPrefix[];
+  readonly #cache = new Map<string, readonly number[]>();
+
+  constructor(prefixes: readonly NumberedPrefix[]) {
+    this.#prefixes = prefixes;
   }
 
-  of(name: string | null): readonly number[] {
+  find(name: string | null): readonly number[] {
     if (name === null) return NONE;
-    const known = this.#known.get(name);
-    if (known !== undefined) return known;
-    const found = this.#beginnings.flatMap(([beginning, number]) =>
-      name.startsWith(beginning) ? [number] : [],
+    const cached = this.#cache.get(name);
+    if (cached !== undefined) return cached;
+    const found = this.#prefixes.flatMap(([prefix, number]) =>
+      name.startsWith(prefix) ? [number] : [],
     );
-    if (this.#known.size >= REMEMBERED_MAX) this.#known.clear();
-    this.#known.set(name, found);
+    if (this.#cache.size >= CACHED_MAX) this.#cache.clear();
+    this.#cache.set(name, found);
     return found;
   }
 }
-
-const NONE: readonly number[] = [];

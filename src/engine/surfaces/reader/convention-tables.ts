@@ -1,13 +1,14 @@
 /**
- * Owns the tables of the conventions that are about a step as one, and the finding of an event's
- * row in them. Knows no convention itself.
+ * Owns the tables of several conventions as one, and the choice of the row for an event. Knows no
+ * convention itself.
  */
 import type { Step } from '../../../model.ts';
 import type { AttributeRow, Convention, EventRow } from './convention.ts';
 import { RowTable } from './row-table.ts';
+import { EVENT_NAME_KEYS } from './run-rows.ts';
 
-/** The tables of the conventions that are about a step. */
-export interface Tables {
+/** The tables of the conventions that apply to a step. */
+export interface ConventionTables {
   readonly rows: RowTable;
   readonly events: ReadonlyMap<string, EventRow>;
   readonly namedAsScope: readonly AttributeRow[];
@@ -15,18 +16,18 @@ export interface Tables {
 }
 
 /**
- * The tables of several conventions as one. What the first of them says of a key, or of an event's
- * name, counts: a producer may use the general ones in its own way.
+ * Merges the tables of conventions. For a key, or an event's name, the first convention that has
+ * rows counts: a product may use the general conventions in its own way.
  */
-export function tablesOf(conventions: readonly Convention[]): Tables {
+export function mergeTables(conventions: readonly Convention[]): ConventionTables {
   const events = new Map<string, EventRow>();
   for (const row of conventions.flatMap((convention) => convention.events)) {
     if (!events.has(row.event)) events.set(row.event, row);
   }
-  const known = new Set<string>();
+  const keys = new Set<string>();
   const rows = conventions.flatMap(({ attributes }) => {
-    const fresh = attributes.filter((row) => !('key' in row && known.has(row.key)));
-    for (const row of fresh) if ('key' in row) known.add(row.key);
+    const fresh = attributes.filter((row) => !('key' in row && keys.has(row.key)));
+    for (const row of fresh) if ('key' in row) keys.add(row.key);
     return fresh;
   });
   const namedAsScope = conventions.flatMap((convention) => convention.namedAsScope ?? []);
@@ -34,14 +35,16 @@ export function tablesOf(conventions: readonly Convention[]): Tables {
   return { rows: new RowTable(rows), events, namedAsScope, unnamed };
 }
 
-/** The row of a log record's event, which stands in an attribute, its own field, or is its body. */
+const [EVENT_NAME_KEY = '', ...OTHER_NAME_KEYS] = EVENT_NAME_KEYS;
+
+/** The row of a log record's event, which is named by an attribute, a field of its own, or its body. */
 export function logEvent(
   { attributes, name, body }: Step,
-  { events }: Pick<Tables, 'events'>,
+  { events }: Pick<ConventionTables, 'events'>,
 ): EventRow | undefined {
-  // LiteLLM spells the attribute its own way.
-  for (const told of [attributes['event.name'], name, body, attributes.event_name]) {
-    const row = typeof told === 'string' ? eventRow(events, told) : undefined;
+  const others = OTHER_NAME_KEYS.map((key) => attributes[key]);
+  for (const named of [attributes[EVENT_NAME_KEY], name, body, ...others]) {
+    const row = typeof named === 'string' ? eventRow(events, named) : undefined;
     if (row !== undefined) return row;
   }
   return undefined;
@@ -50,7 +53,7 @@ export function logEvent(
 const MIDDLE = /(?<=^\w+\.).+(?=\.\w+$)/;
 const EVENT_CHARS_MAX = 256;
 
-/** The row of an event's name, or the one of all names that begin and end alike. */
+/** The row of an event's name, or the row for all names with the same first and last part. */
 export function eventRow(
   events: ReadonlyMap<string, EventRow>,
   name: string,

@@ -1,131 +1,162 @@
 /**
- * Owns the language in which a telemetry convention is written down as data: which attribute or
- * event holds which text, on which surface it stands, and how a step's kind shows. One file per
- * convention uses it, `conventions.ts` lists them, `read-rows.ts` reads them. No behaviour here.
+ * Owns the format in which one product's telemetry convention is written down as data: which
+ * attribute or event holds which text, on which surface it is matched, how a step's kind shows, and
+ * what its attributes say about the run. One file per product under `conventions/`;
+ * `conventions/conventions.ts` lists them. Types only, no behaviour.
  */
-import type { StepKind, Surface } from '../../../model.ts';
+import type { JsonValue, StepKind, Surface } from '../../../model.ts';
 
 export type { StepKind } from '../../../model.ts';
 
-/** A surface, or one that depends on the kind of step the text was found on. */
-export type Place =
+export interface Convention {
+  readonly name: string;
+  /** for attributes that mean something else elsewhere; without it the convention applies to all */
+  readonly appliesTo?: StepSelector;
+  readonly kinds?: readonly KindRow[];
+  /** in the order in which a step's texts are read */
+  readonly attributes: readonly AttributeRow[];
+  readonly events: readonly EventRow[];
+  /** the members of the body of a log record whose event is named like its instrumentation scope */
+  readonly namedAsScope?: readonly AttributeRow[];
+  /** the body of a log record that names no event but a span, by the key `body` */
+  readonly unnamed?: readonly AttributeRow[];
+  /** read on every step of a run, whatever `appliesTo` says */
+  readonly run?: RunRows;
+  /** message parts that only this product writes; read in every message, because they are relayed */
+  readonly parts?: MessageParts;
+}
+
+/** Selects the steps that show any of these. */
+export interface StepSelector {
+  /** prefixes of the instrumentation scope's name */
+  readonly scopes?: readonly string[];
+  /** prefixes of the service's name */
+  readonly services?: readonly string[];
+  /** attributes that are present */
+  readonly attributes?: readonly string[];
+}
+
+/** A surface, or one for each kind of step. */
+export type SurfaceByKind =
   | Surface
   | (Readonly<Partial<Record<StepKind, Surface>>> & { readonly else: Surface });
 
-/** Did the text go into the step or come out of it? */
+/** Whether the text went into the step or came out of it. */
 export type Side = 'input' | 'output';
 
-/** A structure around what matters, as `{inputs, tags, metadata}` is. */
-export interface Envelope {
+/** A structure around the text, as in `{inputs, tags, metadata}`. */
+export interface ValueEnvelope {
   /** members that hold the tool's name */
-  readonly name?: readonly (string | readonly string[])[];
+  readonly name?: readonly MemberPath[];
   /**
-   * Members that hold the text; a value with none of them is no envelope and read whole. A list of
-   * names is a way down, through the elements of lists as well. Without any the whole is the text.
+   * Members that hold the text. A value with none of them has no envelope and is read whole; without
+   * `take` the whole value is the text.
    */
-  readonly take?: readonly (string | readonly string[])[];
+  readonly take?: readonly MemberPath[];
   /**
-   * Members beside them that are no text of the run. A value with any other member is no envelope:
-   * who can name members, as a tool's answer can, must not hide text by it.
+   * Members beside them that are no text of the run. A value with any other member has no envelope:
+   * a sender that chooses the members, such as a tool, must not be able to hide text in them.
    */
   readonly beside?: readonly string[];
 }
 
+/** A member, or a path of members, which also leads through the elements of lists. */
+export type MemberPath = string | readonly string[];
+
 /** How a value is read. */
-export type Reading =
+export type RowReading =
   /** plain text; a list is one text per element */
-  | { readonly as: 'text'; readonly place: Place }
+  | { readonly as: 'text'; readonly surface: SurfaceByKind }
   /** a structure: tool arguments, tool results, documents */
-  | { readonly as: 'structure'; readonly place: Place; readonly envelope?: Envelope }
+  | {
+      readonly as: 'structure';
+      readonly surface: SurfaceByKind;
+      readonly envelope?: ValueEnvelope;
+    }
   /** chat messages in any known dialect */
   | {
       readonly as: 'messages';
       readonly side: Side;
-      readonly envelope?: Envelope;
-      /** they come as they were streamed: what the model says bit by bit is one text */
+      readonly envelope?: ValueEnvelope;
+      /** the messages are chunks of a stream: consecutive chunks of the model are joined */
       readonly streamed?: true;
     }
-  /** messages on a model's or agent's step, else a structure */
+  /** messages on the step of a model or an agent, else a structure */
   | {
       readonly as: 'exchange';
       readonly side: Side;
-      readonly place: Place;
-      readonly envelope?: Envelope;
+      readonly surface: SurfaceByKind;
+      readonly envelope?: ValueEnvelope;
       /**
-       * The producer writes every value as JSON, text too: one level of it nobody said. Else a string
-       * stands for itself, whatever is in it.
+       * The product encodes every value as JSON, strings too: one level of it is not part of the
+       * text. Otherwise a string is text as it is, whatever it contains.
        */
       readonly encoded?: true;
     }
   /** a list of message events, each with its name in `event.name` */
   | { readonly as: 'events' };
 
-/** Chat messages told leaf by leaf, as `prefix.0.message.role`. */
+/** Chat messages with one attribute per leaf, as `prefix.0.message.role`. */
 export interface FlattenedMessages {
   readonly as: 'flattened';
   readonly side: Side;
-  /** members that only wrap what is inside: `{message: {…}}` */
+  /** members that only wrap others: `{message: {…}}` */
   readonly wrappers?: readonly string[];
-  /** members that go by another name elsewhere */
+  /** members that have another name elsewhere */
   readonly renamed?: Readonly<Record<string, string>>;
 }
 
 /**
- * Which attributes a row is about: the one of that key; every one whose key begins with `prefix`
- * (and ends with `suffix`); those that tell messages leaf by leaf under `prefix` and a number; or
- * none, but the step's name.
+ * How attributes are read: the one with that key; every one whose key has that prefix (and suffix);
+ * flattened messages under a prefix and a number; or no attribute, but the step's name.
  */
 export type AttributeRow = {
   /**
-   * The value repeats, raw, what other attributes of that side tell properly. It is read only when
-   * none of them told anything, or when the sender says that some were dropped. With `equal` it may
-   * repeat, or may not: of it is told what nothing else on the step told.
+   * The value repeats what other attributes of that side hold in a better form. It is read only if
+   * they held no text, or if the sender reports dropped attributes. `equal`: it may or may not
+   * repeat; texts that nothing else on the step had are read.
    */
   readonly raw?: Side | 'equal';
   /**
-   * The value is not what the step took or gave but stands beside it, a failure or a query: raw
-   * values are read all the same.
+   * The value is neither the step's input nor its output but beside them, such as an error or a
+   * query: `raw` values are read all the same.
    */
   readonly aside?: true;
   /**
-   * On steps that have this attribute, a description of arguments (JSON Schema) may stand here
-   * instead of arguments; that is no text of the run.
+   * On steps with this attribute the value may be a description of arguments (JSON Schema) instead
+   * of arguments; a schema is no text of the run.
    */
   readonly schemaWith?: string;
-  /**
-   * Where this attribute says so, the value is JSON that the producer wrote, as `encoded` has it
-   * everywhere: what it tells apart is not also told whole.
-   */
+  /** If this attribute has this value, the value is JSON that the product encoded (`encoded`). */
   readonly jsonBy?: { readonly key: string; readonly value: string };
-  /** On steps of these kinds only, or on those of all others. */
+  /** read on steps of these kinds only; on steps of all other kinds */
   readonly onKinds?: readonly StepKind[];
   readonly notOnKinds?: readonly StepKind[];
-  /** The producer cuts its JSON at a length: what is left of it is read as the structure it was. */
+  /** The product truncates its JSON: the rest is read as the structure that it was. */
   readonly mayBeCut?: true;
   /**
-   * The attribute that tells how many elements, from the first, the list has from earlier runs. They
-   * are left out: the runs that they belong to told them.
+   * The attribute with the number of elements, from the first, that earlier runs sent. They are
+   * skipped: those runs were matched on them.
    */
   readonly earlierBy?: string;
 } & (
-  | { readonly key: string; readonly read: Reading }
+  | { readonly key: string; readonly read: RowReading }
   | {
       readonly prefix: string;
       readonly suffix?: string;
-      /** what follows the prefix in keys that other rows are about */
+      /** what follows the prefix in keys that other rows read */
       readonly except?: readonly string[];
-      readonly read: Reading;
+      readonly read: RowReading;
     }
   | { readonly prefix: string; readonly read: FlattenedMessages }
-  /** the step's name, for producers that name a tool nowhere else */
-  | { readonly of: 'name'; readonly read: Reading }
+  /** the step's name, for products that name a tool nowhere else */
+  | { readonly of: 'name'; readonly read: RowReading }
 );
 
 /**
- * An event, as a span event or as a log record. It carries attributes of the conventions; or
- * attributes of its own that mean something in this event only; or it is itself one message, whose
- * role its name tells when the message does not; or nothing that is to be matched. In its name `*`
- * between two dots stands for what other names have there that no row is about.
+ * An event: a span event or a log record. It carries attributes of the conventions, attributes with
+ * a meaning in this event only, one message, or no text. A message without a role has that of the
+ * row. `*` between two dots of the name stands for all names that have no row of their own.
  */
 export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
   | { readonly carries: 'attributes' }
@@ -134,7 +165,7 @@ export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
       readonly carries: 'message';
       readonly side: Side;
       readonly role: string;
-      /** on a tool step (of this provider, if one is named) it is no message but this */
+      /** on a tool step (of this provider, if one is named) it is not a message but this */
       readonly onTool?: { readonly surface: Surface; readonly provider?: string };
       /** what it carries beside the message */
       readonly beside?: readonly AttributeRow[];
@@ -142,40 +173,79 @@ export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
   | { readonly carries: 'nothing' }
 );
 
-/** How a step's kind shows; first fit wins, over the conventions in their order. */
+/** How a step's kind shows. The first row that fits counts, over the conventions in their order. */
 export type KindRow =
-  /** by an attribute's value: without JSON's quotes, in lower case */
+  /** by an attribute's value, without JSON's quotes, in lower case */
   | {
       readonly key: string;
-      /** the member whose value it is, where the attribute is a structure */
+      /** the member to compare, if the attribute is a structure */
       readonly member?: string;
       readonly kinds: Readonly<Record<string, StepKind>>;
     }
-  /** by an attribute that is there */
+  /** by the presence of an attribute */
   | { readonly has: string; readonly kind: StepKind }
-  /** by the span's name, or its beginning up to the first space */
+  /** by the span's name, or its part up to the first space */
   | { readonly names: Readonly<Record<string, StepKind>> };
 
-/** Which steps a convention is about: those that show any of these. */
-export interface Marks {
-  /** beginnings of the instrumentation scope's name */
-  readonly scopes?: readonly string[];
-  /** beginnings of the service's name */
-  readonly services?: readonly string[];
-  /** attributes that are there */
-  readonly attributes?: readonly string[];
+/** What a product's attributes say about the run as a whole. */
+export interface RunRows {
+  /**
+   * Attributes that name the agent, model, session or user, with their rank. Of all products' keys
+   * that the run has, the one with the lowest rank counts. Ranks are 10 apart; a key without a
+   * reason to come before others is ranked last.
+   */
+  readonly names?: Readonly<Partial<Record<RunName, Readonly<Record<string, number>>>>>;
+  /** how the name of the agent's span names the agent, in the first group */
+  readonly agentSpanName?: RegExp;
+  /** the attribute, beside the span's status, that says that the agent failed */
+  readonly failure?: FailureRow;
+  /** attributes that mark a span as the run's root when they are `true` */
+  readonly rootMarks?: readonly string[];
+  /** strings that replace a text that the product withholds */
+  readonly placeholders?: readonly string[];
+  /** keys whose value refers to a text that the sender stores elsewhere */
+  readonly references?: RegExp;
+  /** attributes that are `true` when a text beside them was truncated */
+  readonly cutFlags?: readonly string[];
+  /** the end of a truncated text */
+  readonly cutMark?: CutMark;
+  /** the attribute that names a log record's event, beside OpenTelemetry's `event.name` */
+  readonly eventNameKey?: string;
 }
 
-export interface Convention {
-  readonly name: string;
-  /** for keys that mean something else elsewhere; without, it is about every step */
-  readonly on?: Marks;
-  readonly kinds?: readonly KindRow[];
-  /** in the order in which the texts of a step are told */
-  readonly attributes: readonly AttributeRow[];
-  readonly events: readonly EventRow[];
-  /** the members of the body of a log record whose event is named like its instrumentation scope */
-  readonly namedAsScope?: readonly AttributeRow[];
-  /** the body of a log record that names no event but a span, by the key `body` */
-  readonly unnamed?: readonly AttributeRow[];
+export type RunName = 'agentName' | 'model' | 'sessionId' | 'userId';
+
+/** An attribute with one of these values, with a number not below `atLeast`, or with any text. */
+export type FailureRow = { readonly key: string } & (
+  | { readonly values: readonly JsonValue[] }
+  | { readonly atLeast: number }
+  | { readonly anyText: true }
+);
+
+export interface CutMark {
+  readonly pattern: RegExp;
+  /** the last character of every match: most texts end with another */
+  readonly last: string;
+}
+
+/** Message parts: by the value of their `type`, or by the one member that they have. */
+export interface MessageParts {
+  readonly byType?: Readonly<Record<string, PartShape>>;
+  readonly byMember?: Readonly<Record<string, PartShape>>;
+}
+
+/**
+ * Which members of a message part hold what. Of several members the first one that is not empty
+ * counts; the others are read as said.
+ */
+export interface PartShape {
+  /** said by the message's author */
+  readonly said?: readonly string[];
+  /** said by the model, whatever the role */
+  readonly thought?: readonly string[];
+  readonly toolName?: readonly string[];
+  readonly toolArgs?: readonly string[];
+  readonly toolResult?: readonly string[];
+  /** holds bytes, or a URL of some; its other members are read as said */
+  readonly media?: { readonly reference: readonly string[] };
 }

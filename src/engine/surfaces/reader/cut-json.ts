@@ -1,14 +1,10 @@
 /**
- * Owns the repair of JSON that its producer cut at a length: strings, lists and objects that are
- * open at the end are closed, so that what is there can be read as what it was. Must lose no string
- * of it, not even the one that was cut, and leaves alone what is not the beginning of JSON.
+ * Owns the repair of JSON that its sender truncated: strings, lists and objects that are open at the
+ * end are closed, so that the rest can be read as the structure that it was. Must lose no string, not
+ * even the truncated one, and leaves alone what is not the beginning of JSON.
  */
-
 import { CHARS_MAX, DEPTH_MAX } from './budget.ts';
-
-/** Gemini CLI's mark behind what it cut. */
-const MARK = /\.\.\.\[TRUNCATED: original length \d+\]$/;
-const MARK_CHARS_MAX = 64;
+import { cutMarkAt } from './run-rows.ts';
 
 const JSON_BEGINS = /^\s*[[{]/;
 
@@ -20,7 +16,8 @@ const JSON_BEGINS = /^\s*[[{]/;
  */
 export function closeCut(text: string): string {
   if (text.length > CHARS_MAX || !JSON_BEGINS.test(text)) return text;
-  const bare = withoutMark(text);
+  const mark = cutMarkAt(text);
+  const bare = mark === -1 ? text : text.slice(0, mark);
   const end = scan(bare);
   if (end === null || end.open === '') return text;
   const closed = closeAt(bare, end);
@@ -32,24 +29,18 @@ export function closeCut(text: string): string {
   return closed;
 }
 
-function withoutMark(text: string): string {
-  if (!text.endsWith(']')) return text;
-  const tail = text.slice(-MARK_CHARS_MAX);
-  return text.slice(0, text.length - tail.length) + tail.replace(MARK, '');
-}
-
-/** Where a text ends, as JSON. */
+/** The state of JSON's syntax at the end of a text. */
 interface End {
-  /** the brackets not closed yet, outermost first */
+  /** the open brackets, outermost first */
   readonly open: string;
   readonly inString: boolean;
-  /** the string that was open, or closed last, is a member's name without its colon */
+  /** the open, or last, string is a member's name without its colon */
   readonly isName: boolean;
-  /** where an escape begins that is not complete; the length of the text when there is none */
+  /** start of an incomplete escape; the length of the text if there is none */
   readonly escapeAt: number;
 }
 
-/** @returns null when a bracket closes another one, text follows the last, or too many are open */
+/** @returns null if brackets do not match, text follows the last, or too many are open */
 function scan(text: string): End | null {
   const open: string[] = [];
   let inString = false;
@@ -94,7 +85,7 @@ function scan(text: string): End | null {
   };
 }
 
-/** A number, true, false or null, as far as it goes. */
+/** The beginning of a number, true, false or null. */
 const WORD =
   /(?<![\w.+-])(?:-?\d*\.?\d*(?:[eE][+-]?\d*)?|t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?)$/;
 const WORD_CHARS_MAX = 512;

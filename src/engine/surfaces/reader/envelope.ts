@@ -1,44 +1,50 @@
 /**
- * Owns what is around a text without being part of it: envelopes of instrumentations, and
- * descriptions of arguments where arguments are expected.
+ * Owns the removal of envelopes that instrumentations put around a text, and the recognition of
+ * descriptions of arguments (JSON Schema) in place of arguments.
  */
 import type { JsonValue } from '../../../model.ts';
 import type { Budget } from './budget.ts';
-import type { Envelope } from './convention.ts';
+import type { MemberPath, ValueEnvelope } from './convention.ts';
 import { isObject, open } from './value-text.ts';
 
-export interface Opened {
+export interface Unwrapped {
   readonly names: readonly JsonValue[];
   readonly values: readonly JsonValue[];
 }
 
-/** Takes an envelope off; a value that is none comes back as it is. */
-export function takeOff(value: JsonValue, envelope: Envelope | undefined, budget: Budget): Opened {
-  const whole: Opened = { names: [], values: [value] };
+/** Removes an envelope; a value without one is returned whole. */
+export function unwrapEnvelope(
+  value: JsonValue,
+  envelope: ValueEnvelope | undefined,
+  budget: Budget,
+): Unwrapped {
+  const whole: Unwrapped = { names: [], values: [value] };
   if (envelope === undefined) return whole;
   const opened = open(value, budget);
   const { name = [], take, beside } = envelope;
-  const member = (own: string): JsonValue[] =>
-    isObject(opened) && Object.hasOwn(opened, own) ? [opened[own] ?? null] : [];
-  const reach = (way: string | readonly string[]) =>
-    typeof way === 'string' ? member(way) : down(opened, way);
-  const names = name.flatMap(reach);
+  const membersAt = (path: MemberPath) => {
+    if (typeof path !== 'string') return atPath(opened, path);
+    return isObject(opened) && Object.hasOwn(opened, path) ? [opened[path] ?? null] : [];
+  };
+  const names = name.flatMap(membersAt);
   if (take === undefined) return { names, values: [value] };
   if (beside !== undefined && isObject(opened)) {
-    const own = new Set([...name, ...take].map((way) => (typeof way === 'string' ? way : way[0])));
+    const own = new Set(
+      [...name, ...take].map((path) => (typeof path === 'string' ? path : path[0])),
+    );
     const isKnown = (member: string) => own.has(member) || beside.includes(member);
     if (!Object.keys(opened).every(isKnown)) return whole;
   }
-  const values = take.flatMap(reach);
+  const values = take.flatMap(membersAt);
   return values.length === 0 ? whole : { names, values };
 }
 
-/** What stands at the end of a way down, through members and the elements of lists. */
-function down(value: JsonValue, way: readonly string[]): JsonValue[] {
-  const [name, ...rest] = way;
+/** The values at the end of a path through members and the elements of lists. */
+function atPath(value: JsonValue, path: readonly string[]): JsonValue[] {
+  const [name, ...rest] = path;
   if (name === undefined) return [value];
-  if (Array.isArray(value)) return value.flatMap((element) => down(element, way));
-  return isObject(value) && Object.hasOwn(value, name) ? down(value[name] ?? null, rest) : [];
+  if (Array.isArray(value)) return value.flatMap((element) => atPath(element, path));
+  return isObject(value) && Object.hasOwn(value, name) ? atPath(value[name] ?? null, rest) : [];
 }
 
 const SCHEMA_MEMBERS = new Set([
@@ -51,7 +57,7 @@ const SCHEMA_MEMBERS = new Set([
   'anyOf',
 ]);
 
-/** What JSON Schema has beside the properties of an object. */
+/** The members that JSON Schema has beside the properties of an object. */
 const OBJECT_MEMBERS = new Set([
   'type',
   'title',
@@ -68,8 +74,8 @@ const OBJECT_MEMBERS = new Set([
 const TYPE = /^[\w.[\]|,]{1,60}$/;
 
 /**
- * Does the value describe arguments rather than being some? A JSON Schema of an object, or a map
- * whose every member is described. An argument may well be called `properties`.
+ * Whether the value describes arguments: a JSON Schema of an object, or a map whose every member is
+ * described. An argument may itself be called `properties`.
  */
 export function isSchema(value: JsonValue, budget: Budget): boolean {
   const opened = open(value, budget);
@@ -88,8 +94,8 @@ export function isSchema(value: JsonValue, budget: Budget): boolean {
 function isProperty(value: JsonValue): boolean {
   if (!isObject(value)) return false;
   const { type, anyOf, allOf, oneOf, $ref, description, enum: values } = value;
-  const told = [type, anyOf, allOf, oneOf, $ref, description, values, value.const];
-  return Object.keys(value).length === 0 || told.some((one) => one !== undefined);
+  const described = [type, anyOf, allOf, oneOf, $ref, description, values, value.const];
+  return Object.keys(value).length === 0 || described.some((one) => one !== undefined);
 }
 
 function isDescription(value: JsonValue): boolean {

@@ -1,41 +1,41 @@
 /**
- * Owns the way from steps to surface texts: which conventions are about a step, what kind of step it
- * is, and that a text stands once per step and surface. Knows no convention itself.
+ * Owns the extraction of surface texts from steps: each step's kind, the conventions that apply to
+ * it, and that a text occurs once per step and surface. Knows no convention itself.
  *
- * Order is part of the contract: steps as given, within a step as `read-rows.ts` tells them, the
+ * Order is part of the contract: steps as given, within a step as `read-rows.ts` reads them, the
  * status message last.
  */
 import type { Step, SurfaceText } from '../../../model.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
-import { FAILURE_PLACE } from '../conventions/opentelemetry/otel-infrastructure.ts';
 import { createBudget } from './budget.ts';
 import type { Convention, StepKind } from './convention.ts';
-import { Known } from './convention-index.ts';
+import { ConventionIndex } from './convention-index.ts';
 import { logEvent } from './convention-tables.ts';
-import { type Piece, place } from './message-parts.ts';
+import { onSurface, type Piece } from './message-parts.ts';
 import { readStep } from './read-rows.ts';
-import { resolve } from './read-value.ts';
+import { surfaceOn } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';
+import { ERROR_SURFACE } from './step-surfaces.ts';
 import { isText, textsOf } from './value-text.ts';
 
 const STATUS_ERROR = 2;
-/** Of this thread, whatever the run: the conventions do not change. */
-const KNOWN = new Known(CONVENTIONS);
+/** One per thread: the conventions are constants, only its caches change. */
+const INDEX = new ConventionIndex(CONVENTIONS);
 
 export interface Extraction {
-  /** by step, then in telling order */
+  /** by step, then in reading order */
   readonly texts: readonly SurfaceText[];
-  /** values of which something was left closed, or out, because they exceed their budget */
+  /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
-  /** what kind each step is, by its index */
+  /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
 }
 
 /**
  * The texts of a run, by surface. Takes time and memory linear in the steps' size.
  * @param steps in time order
- * @param conventions in telling order
+ * @param conventions in reading order
  */
 export function extractSurfaces(
   steps: readonly Step[],
@@ -67,16 +67,16 @@ export function* extractSteps(
   steps: readonly Step[],
   conventions: readonly Convention[] = CONVENTIONS,
 ): Generator<StepExtraction, void, void> {
-  const known = conventions === CONVENTIONS ? KNOWN : new Known(conventions);
-  const kinds = kindsOf(steps, known);
-  for (const [index, step] of steps.entries()) {
-    yield extractStep(step, kinds[index] ?? 'other', known);
+  const index = conventions === CONVENTIONS ? INDEX : new ConventionIndex(conventions);
+  const kinds = kindsOf(steps, index);
+  for (const [at, step] of steps.entries()) {
+    yield extractStep(step, kinds[at] ?? 'other', index);
   }
 }
 
-function extractStep(step: Step, kind: StepKind, known: Known): StepExtraction {
+function extractStep(step: Step, kind: StepKind, index: ConventionIndex): StepExtraction {
   if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
-  const own = readStep(step, kind, known.about(step).tables);
+  const own = readStep(step, kind, index.conventionsOf(step).tables);
   const status = readStatus(step, kind);
   const seen = new Set<string>();
   const texts = [...own.pieces, ...status.pieces].filter(({ surface, text }) => {
@@ -88,17 +88,17 @@ function extractStep(step: Step, kind: StepKind, known: Known): StepExtraction {
   return { kind, texts, exceeded: own.exceeded + status.exceeded };
 }
 
-/** What kind each step of a run is, by its index. */
+/** The kind of each step of a run, by its index. */
 export function stepKindsOf(steps: readonly Step[]): StepKind[] {
-  return kindsOf(steps, KNOWN);
+  return kindsOf(steps, INDEX);
 }
 
-/** The kind of every step. A log record that does not show its own has that of its span. */
-function kindsOf(steps: readonly Step[], known: Known): StepKind[] {
+/** The kind of every step. A log record that does not show its own kind has that of its span. */
+function kindsOf(steps: readonly Step[], index: ConventionIndex): StepKind[] {
   const own = steps.map((step): StepKind => {
-    const about = known.about(step);
-    const event = step.source === 'log' ? logEvent(step, about.tables) : undefined;
-    return event?.kind ?? stepKindOf(step, about.kinds);
+    const { tables, kinds } = index.conventionsOf(step);
+    const event = step.source === 'log' ? logEvent(step, tables) : undefined;
+    return event?.kind ?? stepKindOf(step, kinds);
   });
   const ofSpan = new Map(
     steps.map((step, index) => [step.source === 'span' ? step.spanId : null, own[index]]),
@@ -110,13 +110,13 @@ function kindsOf(steps: readonly Step[], known: Known): StepKind[] {
   });
 }
 
-/** A status message means something with an error only (OTLP, `Status.message`). */
+/** A status message has a meaning only with an error (OTLP, `Status.message`). */
 function readStatus(
   { source, statusCode, statusMessage }: Step,
   kind: StepKind,
 ): { pieces: Piece[]; exceeded: number } {
   if (source === 'log' || statusCode !== STATUS_ERROR) return { pieces: [], exceeded: 0 };
   const budget = createBudget();
-  const pieces = place(resolve(FAILURE_PLACE, kind), textsOf(statusMessage, budget));
+  const pieces = onSurface(surfaceOn(ERROR_SURFACE, kind), textsOf(statusMessage, budget));
   return { pieces, exceeded: budget.exceeded ? 1 : 0 };
 }

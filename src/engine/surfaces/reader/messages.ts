@@ -1,15 +1,15 @@
 /**
- * Owns the reading of chat messages in any dialect: who says what, and so on which surface it
- * stands. Shared by every convention. Must lose no text for being written in an unknown dialect:
- * what is not recognised stands, whole, where the value's side says.
+ * Owns the reading of chat messages in any dialect: the author of each text, and with it the
+ * surface. Shared by all conventions. Must lose no text to an unknown dialect: what is not
+ * recognised is read whole, on the surface of the value's side.
  *
- * A string that somebody said stays text under its author's name, whatever it looks like: messages
- * and parts found inside it only add. Else whoever writes `{"role":"system",…}` goes unmatched.
+ * A string in a message stays text of the message's author, whatever it looks like: messages and
+ * parts inside it are read in addition. Otherwise a user's `{"role":"system",…}` would not be matched.
  */
 import type { JsonObject, JsonValue, Surface } from '../../../model.ts';
 import type { Budget } from './budget.ts';
 import type { Side } from './convention.ts';
-import { besideFacts, isPart, type Piece, place, readPart } from './message-parts.ts';
+import { isPart, onSurface, type Piece, readPart, textMembers } from './message-parts.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
 
 type Author = 'user' | 'operator' | 'model' | 'tool';
@@ -30,10 +30,8 @@ const AUTHORS = new Map<string, Author>([
   ['toolresult', 'tool'],
 ]);
 
-/**
- * What came out of a step was not said by its operator, whatever the label (a Gemini CLI fault).
- */
-const PLACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
+/** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
+const AUTHOR_SURFACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
   input: { user: 'step_input', operator: null, model: 'agent_output', tool: 'tool_result' },
   output: {
     user: 'step_input',
@@ -44,43 +42,46 @@ const PLACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> =
 };
 
 /**
- * Reads a value that holds messages: a list, one message, an envelope with `messages`, or plain
- * text.
+ * Reads a value that holds messages: a list, one message, a request or response, or plain text.
  * @param value plain JSON, or such JSON inside strings
- * @param side did the value go into the step or come out of it
- * @param unsaid where text stands that has no author
+ * @param fallback the surface of text without an author
  */
 export function readMessages(
   value: JsonValue,
   side: Side,
-  unsaid: Surface,
+  fallback: Surface,
   budget: Budget,
 ): Piece[] {
   const opened = open(value, budget);
-  if (Array.isArray(opened)) return opened.flatMap((one) => readOne(one, side, unsaid, budget));
-  if (isObject(opened)) return readOne(opened, side, unsaid, budget, value);
-  return place(unsaid, textsOf(value, budget));
+  if (Array.isArray(opened)) return opened.flatMap((one) => readOne(one, side, fallback, budget));
+  if (isObject(opened)) return readOne(opened, side, fallback, budget, value);
+  return onSurface(fallback, textsOf(value, budget));
 }
 
 /**
- * Reads a value that may hold messages and may as well be plain text: as `readMessages` does, but
- * a string also stands, whole, where its side says.
+ * Reads a value that may hold messages or plain text: as `readMessages`, but a string is also read
+ * whole, on the fallback surface.
  */
 export function readExchange(
   value: JsonValue,
   side: Side,
-  unsaid: Surface,
+  fallback: Surface,
   budget: Budget,
 ): Piece[] {
-  const pieces = readMessages(value, side, unsaid, budget);
-  const known = new Set(pieces.filter(({ surface }) => surface === unsaid).map(({ text }) => text));
-  return [...pieces, ...asSaid(value, unsaid, budget).filter(({ text }) => !known.has(text))];
+  const pieces = readMessages(value, side, fallback, budget);
+  const known = new Set(
+    pieces.filter(({ surface }) => surface === fallback).map(({ text }) => text),
+  );
+  return [
+    ...pieces,
+    ...wholeString(value, fallback, budget).filter(({ text }) => !known.has(text)),
+  ];
 }
 
 /**
  * Reads an event that is one message: `{content, role?, tool_calls?}`, or a choice with `message`.
  * @param carrier the span event's attributes or the log record's body
- * @param role the role the event's name tells
+ * @param role by the event's name
  */
 export function readMessageEvent(
   carrier: JsonValue,
@@ -88,19 +89,19 @@ export function readMessageEvent(
   role: string,
   budget: Budget,
 ): Piece[] {
-  const unsaid = placeOf(role, side) ?? 'step_input';
+  const fallback = surfaceOfRole(role, side) ?? 'step_input';
   const message = isObject(carrier) ? (carrier.message ?? null) : carrier;
   return [
-    ...readMessage(toMessage(carrier, role, budget), side, unsaid, budget),
-    ...asSaid(message, unsaid, budget),
+    ...readMessage(toMessage(carrier, role, budget), side, fallback, budget),
+    ...wholeString(message, fallback, budget),
   ];
 }
 
-/** The text of an event that is one message, without its reading. */
+/** The content of an event that is one message, unread. */
 export function contentOf(carrier: JsonValue, budget: Budget): JsonValue {
   if (typeof carrier === 'string') return carrier;
   const message = toMessage(carrier, '', budget);
-  // What a tool gave may be a structure of its own.
+  // A tool's result may be a structure without content.
   const whole = isObject(carrier) ? (carrier.message ?? null) : carrier;
   return message.content ?? message.parts ?? whole;
 }
@@ -108,7 +109,7 @@ export function contentOf(carrier: JsonValue, budget: Budget): JsonValue {
 function toMessage(carrier: JsonValue, role: string, budget: Budget): JsonObject {
   const opened = open(carrier, budget);
   if (!isObject(opened)) return { role, content: carrier };
-  // .NET producers put the whole message into one attribute.
+  // .NET: the whole message is in one attribute.
   const body = open(opened['gen_ai.event.content'] ?? withoutAttributes(opened), budget);
   if (!isObject(body)) return { role, content: body };
   const inner = open(body.message ?? null, budget);
@@ -118,50 +119,50 @@ function toMessage(carrier: JsonValue, role: string, budget: Budget): JsonObject
   return isAbsent ? { role, ...body } : { role, ...around, content: message };
 }
 
-/** A message beside which the event's own attributes stand, such as `gen_ai.system`. */
+/** Without the event's own attributes, such as `gen_ai.system`. */
 function withoutAttributes(carrier: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(carrier).filter(([name]) => !name.includes('.')));
 }
 
-/** @param written the same as it was written, for what turns out to be no message */
+/** @param written the value before it was opened, read if it is no message */
 function readOne(
   one: JsonValue,
   side: Side,
-  unsaid: Surface,
+  fallback: Surface,
   budget: Budget,
   written: JsonValue = one,
 ): Piece[] {
-  if (typeof one === 'string') return readExchange(one, side, unsaid, budget);
-  if (Array.isArray(one)) return one.flatMap((inner) => readOne(inner, side, unsaid, budget));
-  if (!isObject(one)) return place(unsaid, textsOf(one, budget));
+  if (typeof one === 'string') return readExchange(one, side, fallback, budget);
+  if (Array.isArray(one)) return one.flatMap((inner) => readOne(inner, side, fallback, budget));
+  if (!isObject(one)) return onSurface(fallback, textsOf(one, budget));
   const serialized = fromLangChain(one);
-  if (serialized !== null) return readMessage(serialized, side, unsaid, budget);
-  if ('role' in one || 'parts' in one) return readMessage(one, side, unsaid, budget);
-  if (isPart(one)) return readPart(one, unsaid, budget);
-  if (authorOf(one) !== undefined) return readMessage(one, side, unsaid, budget);
-  if (isEnvelope(one)) return readEnvelope(one, side, unsaid, budget);
-  if (isBareMessage(one)) return readMessage(one, side, unsaid, budget);
-  return place(unsaid, textsOf(written, budget));
+  if (serialized !== null) return readMessage(serialized, side, fallback, budget);
+  if ('role' in one || 'parts' in one) return readMessage(one, side, fallback, budget);
+  if (isPart(one)) return readPart(one, fallback, budget);
+  if (authorOf(one) !== undefined) return readMessage(one, side, fallback, budget);
+  if (isEnvelope(one)) return readEnvelope(one, side, fallback, budget);
+  if (isBareMessage(one)) return readMessage(one, side, fallback, budget);
+  return onSurface(fallback, textsOf(written, budget));
 }
 
-/** Members of messages that are facts about them, as long as they look like it. */
-const MESSAGE_FACTS = new Set(['id', 'index', 'finish_reason', 'tool_call_id', 'name', 'type']);
-const FACT = /^[\w.:+/-]{0,100}$/;
+/** Members of messages that are metadata, if the value looks like it. */
+const METADATA = new Set(['id', 'index', 'finish_reason', 'tool_call_id', 'name', 'type']);
+const IDENTIFIER = /^[\w.:+/-]{0,100}$/;
 
-/** A message that names no author. Whatever else has a `content` is told whole. */
+/** A message without an author. Any other structure with a `content` is read whole. */
 function isBareMessage(value: JsonObject): boolean {
-  const isFact = (name: string, inner: JsonValue) =>
-    MESSAGE_FACTS.has(name) && typeof inner !== 'object' && FACT.test(String(inner));
+  const isMetadata = (name: string, inner: JsonValue) =>
+    METADATA.has(name) && typeof inner !== 'object' && IDENTIFIER.test(String(inner));
   return (
     MESSAGE_MEMBERS.some((name) => name in value) &&
     Object.entries(value).every(
       ([name, inner]) =>
-        MESSAGE_MEMBERS.includes(name) || ASIDES.includes(name) || isFact(name, inner),
+        MESSAGE_MEMBERS.includes(name) || SPOKEN_MEMBERS.includes(name) || isMetadata(name, inner),
     )
   );
 }
 
-/** What stands beside the messages of a request and is the operator's, not the run's. */
+/** Members of a request beside its messages that are the operator's, not the run's. */
 const OPERATOR_MEMBERS = new Set([
   'model',
   'system',
@@ -186,7 +187,7 @@ const MESSAGE_LISTS = new Set([
 ]);
 const ONE_MESSAGE = new Set(['message', 'delta', 'response', 'content', 'inputs', 'outputs']);
 
-/** Is this a request or a response, with its messages as a member? */
+/** Whether this is a request or a response, with its messages as a member. */
 function isEnvelope(value: JsonObject): boolean {
   if ('messages' in value) return true;
   return Object.entries(value).some(([name, inner]) => holdsMessages(name, inner));
@@ -198,7 +199,7 @@ function holdsMessages(name: string, value: JsonValue): boolean {
   return ONE_MESSAGE.has(name) && isObject(value) && isMessage(value);
 }
 
-/** Does a value look like a message, or wrap one? */
+/** Whether a value looks like a message, or wraps one. */
 function isMessage(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.some(isMessage);
   if (!isObject(value)) return false;
@@ -211,7 +212,7 @@ function isMessage(value: JsonValue): boolean {
   return isItem || [message, delta, content].some((inner) => isObject(inner) && isMessage(inner));
 }
 
-/** `HumanMessage`, `AIMessageChunk` … → the role it is told by */
+/** `HumanMessage`, `AIMessageChunk` … → its role */
 const LANGCHAIN_CLASS = /^(Human|AI|System|Tool|Function|Chat)Message(?:Chunk)?$/;
 
 /** A message as LangChain serialises it, `{lc, id: […, class], kwargs: {…}}`, without its wrapping. */
@@ -222,14 +223,19 @@ function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
   return role === undefined ? null : { role: role.toLowerCase(), ...kwargs };
 }
 
-function readEnvelope(envelope: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
+function readEnvelope(
+  envelope: JsonObject,
+  side: Side,
+  fallback: Surface,
+  budget: Budget,
+): Piece[] {
   return Object.entries(envelope).flatMap(([name, value]) => {
     const inner = open(value, budget);
-    if (holdsMessages(name, inner)) return readMessages(inner, side, unsaid, budget);
-    // An answer of a model repeats the request's settings; what else gave something chose its members.
-    const isOperators = side === 'input' || unsaid === 'agent_output';
+    if (holdsMessages(name, inner)) return readMessages(inner, side, fallback, budget);
+    // A model's answer repeats the request's settings. Other outputs have members of a sender's choice.
+    const isOperators = side === 'input' || fallback === 'agent_output';
     const isLeftOut = isOperators && OPERATOR_MEMBERS.has(name);
-    return isLeftOut ? [] : place(unsaid, stringsOf(value, budget));
+    return isLeftOut ? [] : onSurface(fallback, stringsOf(value, budget));
   });
 }
 
@@ -243,13 +249,13 @@ const MESSAGE_MEMBERS = [
   'function_call_arguments_json',
 ];
 
-/** What the model adds to what it says. */
-const ASIDES = ['reasoning_content', 'reasoning', 'refusal'];
+/** What the model says beside the content. */
+const SPOKEN_MEMBERS = ['reasoning_content', 'reasoning', 'refusal'];
 
-/** Members of messages that are not said: facts about them, and what providers say of a call. */
-const UNSAID_MEMBERS: ReadonlySet<string> = new Set([
+/** Members of messages that are read elsewhere, or are metadata of the message or the call. */
+const OTHER_MEMBERS: ReadonlySet<string> = new Set([
   ...MESSAGE_MEMBERS,
-  ...ASIDES,
+  ...SPOKEN_MEMBERS,
   'role',
   'type',
   'name',
@@ -267,52 +273,52 @@ const UNSAID_MEMBERS: ReadonlySet<string> = new Set([
   'model',
 ]);
 
-function readMessage(message: JsonObject, side: Side, unsaid: Surface, budget: Budget): Piece[] {
+function readMessage(message: JsonObject, side: Side, fallback: Surface, budget: Budget): Piece[] {
   const author = authorOf(message);
-  const said = author === undefined ? unsaid : PLACES[side][author];
+  const said = author === undefined ? fallback : AUTHOR_SURFACES[side][author];
   if (!MESSAGE_MEMBERS.some((name) => name in message)) {
     const { role: _role, type: _type, ...rest } = message;
-    return place(said, stringsOf(rest, budget));
+    return onSurface(said, stringsOf(rest, budget));
   }
   const { content, contents, parts } = message;
   const { calls, call, reasoning } = calledIn(message, budget);
-  const given = readContent(content ?? null, said, budget);
+  const contentPieces = readContent(content ?? null, said, budget);
   return [
-    ...place('agent_output', textsOf(reasoning, budget)),
-    ...place('agent_output', textsOf(message.reasoning ?? null, budget)),
-    // Whoever else has a name is a participant.
+    ...onSurface('agent_output', textsOf(reasoning, budget)),
+    ...onSurface('agent_output', textsOf(message.reasoning ?? null, budget)),
+    // The name of any other author is a participant's.
     ...(author === 'tool'
-      ? place('tool_name', stringsOf(message.name ?? message.toolName ?? null, budget))
+      ? onSurface('tool_name', stringsOf(message.name ?? message.toolName ?? null, budget))
       : []),
     ...readContent(parts ?? null, said, budget),
-    ...given,
-    ...(author === 'tool' && isElsewhere(given)
-      ? place(said, textsOf(content ?? null, budget))
+    ...contentPieces,
+    ...(author === 'tool' && looksLikeCall(contentPieces)
+      ? onSurface(said, textsOf(content ?? null, budget))
       : []),
     ...readContent(contents ?? null, said, budget),
-    ...place(said, textsOf(message.refusal ?? null, budget)),
+    ...onSurface(said, textsOf(message.refusal ?? null, budget)),
     ...calls.flatMap((one) => readPart(asCall(one), said, budget)),
     ...readPart(asCall(call), said, budget),
-    ...place('tool_name', stringsOf(message.function_call_name ?? null, budget)),
-    ...place('tool_args', textsOf(message.function_call_arguments_json ?? null, budget)),
+    ...onSurface('tool_name', stringsOf(message.function_call_name ?? null, budget)),
+    ...onSurface('tool_args', textsOf(message.function_call_arguments_json ?? null, budget)),
     // Attachments, transcripts.
-    ...place(said, stringsOf(besideFacts(message, UNSAID_MEMBERS), budget)),
+    ...onSurface(said, stringsOf(textMembers(message, OTHER_MEMBERS), budget)),
   ];
 }
 
-/** A tool's own structure may look like a call or a thought; the tool gave it all the same. */
-function isElsewhere(given: readonly Piece[]): boolean {
-  const surfaces = new Set(given.map(({ surface }) => surface));
+/** A tool's result may look like a call or a thought; it is then also read as a result. */
+function looksLikeCall(contentPieces: readonly Piece[]): boolean {
+  const surfaces = new Set(contentPieces.map(({ surface }) => surface));
   if (surfaces.has('agent_output') || surfaces.has('tool_args')) return true;
   return surfaces.has('tool_name') && !surfaces.has('tool_result');
 }
 
-/** The calls and thoughts in a message; LangChain may have put the provider's own form beside it. */
+/** The calls and reasoning of a message; LangChain may have only the provider's form of them. */
 function calledIn(message: JsonObject, budget: Budget) {
   const provider = isObject(message.additional_kwargs) ? message.additional_kwargs : {};
-  const told = list(open(message.tool_calls ?? null, budget));
+  const calls = list(open(message.tool_calls ?? null, budget));
   return {
-    calls: told.length > 0 ? told : list(open(provider.tool_calls ?? null, budget)),
+    calls: calls.length > 0 ? calls : list(open(provider.tool_calls ?? null, budget)),
     call: message.function_call ?? provider.function_call ?? null,
     reasoning: message.reasoning_content ?? provider.reasoning_content ?? null,
   };
@@ -323,33 +329,38 @@ function readContent(content: JsonValue, said: Surface | null, budget: Budget): 
     const opened = open(content, budget);
     return [
       ...(holdsParts(opened) ? readContent(opened, said, budget) : []),
-      ...place(said, textsOf(content, budget)),
+      ...onSurface(said, textsOf(content, budget)),
     ];
   }
   if (Array.isArray(content)) return content.flatMap((part) => readPart(part, said, budget));
-  if (!isObject(content)) return place(said, textsOf(content, budget));
+  if (!isObject(content)) return onSurface(said, textsOf(content, budget));
   if (Array.isArray(content.parts)) {
-    const around = besideFacts(content, new Set(['parts']));
-    return [...readContent(content.parts, said, budget), ...place(said, stringsOf(around, budget))];
+    const around = textMembers(content, new Set(['parts']));
+    return [
+      ...readContent(content.parts, said, budget),
+      ...onSurface(said, stringsOf(around, budget)),
+    ];
   }
   if (isPart(content)) return readPart(content, said, budget);
   const inner = insideWrapper(content);
-  return inner === null ? place(said, textsOf(content, budget)) : readContent(inner, said, budget);
+  return inner === null
+    ? onSurface(said, textsOf(content, budget))
+    : readContent(inner, said, budget);
 }
 
-/** What an event said that became a message's content, as AWS's distribution puts it there. */
+/** The message inside a message's content, as AWS's distribution of OpenTelemetry writes it. */
 function insideWrapper({ content, message, ...around }: JsonObject): JsonValue | null {
   if (content !== undefined && message !== undefined) return null;
-  const isFact = ([name, value]: [string, JsonValue]) =>
-    WRAPPER_FACTS.has(name) && typeof value !== 'object' && FACT.test(String(value));
-  return Object.entries(around).every(isFact) ? (content ?? message ?? null) : null;
+  const isMetadata = ([name, value]: [string, JsonValue]) =>
+    WRAPPER_METADATA.has(name) && typeof value !== 'object' && IDENTIFIER.test(String(value));
+  return Object.entries(around).every(isMetadata) ? (content ?? message ?? null) : null;
 }
 
-const WRAPPER_FACTS = new Set(['role', 'id', 'index', 'finish_reason']);
+const WRAPPER_METADATA = new Set(['role', 'id', 'index', 'finish_reason']);
 
-/** A string as it was said, with what opening it shows. */
-function asSaid(value: JsonValue, said: Surface, budget: Budget): Piece[] {
-  return typeof value === 'string' ? place(said, textsOf(value, budget)) : [];
+/** A string, with what is inside it. */
+function wholeString(value: JsonValue, said: Surface, budget: Budget): Piece[] {
+  return typeof value === 'string' ? onSurface(said, textsOf(value, budget)) : [];
 }
 
 function holdsParts(opened: JsonValue): boolean {
@@ -357,7 +368,7 @@ function holdsParts(opened: JsonValue): boolean {
   return isObject(opened) && (isPart(opened) || Array.isArray(opened.parts));
 }
 
-/** A tool call that is told by where it stands, not by a type. */
+/** A tool call that has no type, because its member is one of calls. */
 function asCall(call: JsonValue): JsonValue {
   return isObject(call) && !isPart(call) ? { ...call, type: 'tool_call' } : call;
 }
@@ -367,9 +378,9 @@ function authorOf(message: JsonObject): Author | undefined {
   return typeof role === 'string' ? AUTHORS.get(role.toLowerCase()) : undefined;
 }
 
-function placeOf(role: string, side: Side): Surface | null {
+function surfaceOfRole(role: string, side: Side): Surface | null {
   const author = AUTHORS.get(role);
-  return author === undefined ? null : PLACES[side][author];
+  return author === undefined ? null : AUTHOR_SURFACES[side][author];
 }
 
 function list(value: JsonValue): JsonValue[] {

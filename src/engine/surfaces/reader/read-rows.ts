@@ -1,6 +1,6 @@
 /**
- * Owns the reading of one step by the rows of the conventions that are about it: attributes, then
- * events, then what only repeats them raw. Knows no convention itself.
+ * Owns the reading of one step by the rows of the conventions that apply to it: attributes, then
+ * events, then `raw` attributes that repeat them. Knows no convention itself.
  */
 import type { JsonObject, JsonValue, Step, Surface } from '../../../model.ts';
 import { textKey } from '../../matcher/text-key.ts';
@@ -9,23 +9,24 @@ import type {
   AttributeRow,
   EventRow,
   FlattenedMessages,
-  Reading,
+  RowReading,
   Side,
   StepKind,
 } from './convention.ts';
-import { eventRow, logEvent, type Tables } from './convention-tables.ts';
+import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { closeCut } from './cut-json.ts';
 import { isSchema } from './envelope.ts';
-import { type Piece, place } from './message-parts.ts';
+import { onSurface, type Piece } from './message-parts.ts';
 import { contentOf, readMessageEvent, readMessages } from './messages.ts';
-import { readValue, resolve, UNSAID } from './read-value.ts';
+import { FALLBACK_SURFACE, readValue, surfaceOn } from './read-value.ts';
 import { RowTable } from './row-table.ts';
+import { EVENT_NAME_KEYS } from './run-rows.ts';
 import { unflatten } from './unflatten.ts';
 import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
 
 export interface StepTexts {
   readonly pieces: readonly Piece[];
-  /** values of which something was left closed, or out, because they exceed their budget */
+  /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
 }
 
@@ -33,12 +34,12 @@ export interface StepTexts {
  * The texts of a step.
  * @param kind of the step, or for a log record that does not show one, of its span
  */
-export function readStep(step: Step, kind: StepKind, tables: Tables): StepTexts {
+export function readStep(step: Step, kind: StepKind, tables: ConventionTables): StepTexts {
   const reading = new StepReading(step, kind, tables);
   return { pieces: reading.pieces(), exceeded: reading.exceeded };
 }
 
-/** Makes a value plain JSON. */
+/** Converts a stored value to plain JSON. */
 type ToPlain = (value: JsonValue) => JsonValue;
 
 const asIs: ToPlain = (value) => value;
@@ -48,12 +49,12 @@ const INPUTS: ReadonlySet<Surface> = new Set(['step_input', 'tool_args', 'query_
 class StepReading {
   readonly #step: Step;
   readonly #kind: StepKind;
-  readonly #tables: Tables;
-  /** the sides of the step of which something was told properly */
-  readonly #told = new Set<Side>();
+  readonly #tables: ConventionTables;
+  /** sides with a text from an attribute or event that is not `raw` */
+  readonly #sidesRead = new Set<Side>();
   exceeded = 0;
 
-  constructor(step: Step, kind: StepKind, tables: Tables) {
+  constructor(step: Step, kind: StepKind, tables: ConventionTables) {
     this.#step = step;
     this.#kind = kind;
     this.#tables = tables;
@@ -61,27 +62,27 @@ class StepReading {
 
   pieces(): Piece[] {
     const { rows, events } = this.#tables;
-    const { attributes, events: happened, source } = this.#step;
-    const about = rows.about(attributes);
-    const ofRaw = (...raws: AttributeRow['raw'][]) =>
+    const { attributes, events: stepEvents, source } = this.#step;
+    const applicable = rows.rowsFor(attributes);
+    const readRaw = (...raws: AttributeRow['raw'][]) =>
       this.#readAttributes(
-        about.filter(({ raw }) => raws.includes(raw)),
+        applicable.filter(({ raw }) => raws.includes(raw)),
         attributes,
         toPlain,
       );
-    const told = [
-      ...ofRaw(undefined),
-      ...happened.flatMap((event) => {
+    const pieces = [
+      ...readRaw(undefined),
+      ...stepEvents.flatMap((event) => {
         const row = eventRow(events, event.name);
         return row === undefined ? [] : this.#readEvent(row, toPlainMap(event.attributes));
       }),
       ...(source === 'log' ? this.#readLog() : []),
-      ...ofRaw('input', 'output'),
+      ...readRaw('input', 'output'),
     ];
-    const again = ofRaw('equal');
-    if (again.length === 0) return told;
-    const known = new Set(told.map(({ text }) => textKey(text)));
-    return [...told, ...again.filter(({ text }) => !known.has(textKey(text)))];
+    const repeated = readRaw('equal');
+    if (repeated.length === 0) return pieces;
+    const known = new Set(pieces.map(({ text }) => textKey(text)));
+    return [...pieces, ...repeated.filter(({ text }) => !known.has(textKey(text)))];
   }
 
   #readLog(): Piece[] {
@@ -89,28 +90,28 @@ class StepReading {
     if (row === undefined) return this.#readBody();
     const { attributes, body } = this.#step;
     if (row.carries === 'own') return this.#readAttributes(row.attributes, attributes, toPlain);
-    // A span event that became a log record on its way has its message where it had it.
-    const isElsewhere = row.carries === 'message' && (body === null || body === row.event);
-    return this.#readEvent(row, isElsewhere ? toPlainMap(attributes) : toPlain(body));
+    // A span event that was converted to a log record still has its message in the attributes.
+    const isInAttributes = row.carries === 'message' && (body === null || body === row.event);
+    return this.#readEvent(row, isInAttributes ? toPlainMap(attributes) : toPlain(body));
   }
 
-  /** The body of a log record whose event no row is about. */
+  /** The body of a log record whose event has no row. */
   #readBody(): Piece[] {
     const { attributes, name, scopeName, spanId, body } = this.#step;
     const { namedAsScope, unnamed } = this.#tables;
-    const names = [attributes['event.name'], attributes.event_name, name].filter(
-      (told) => typeof told === 'string' && told !== '',
+    const names = [...EVENT_NAME_KEYS.map((key) => attributes[key]), name].filter(
+      (one) => typeof one === 'string' && one !== '',
     );
     if (names.length > 0) {
-      const isOne = names.includes(scopeName) && isObject(body);
-      return isOne ? this.#readAttributes(namedAsScope, body, toPlain) : [];
+      const isNamedAsScope = names.includes(scopeName) && isObject(body);
+      return isNamedAsScope ? this.#readAttributes(namedAsScope, body, toPlain) : [];
     }
     return spanId === null ? [] : this.#readAttributes(unnamed, { body }, toPlain);
   }
 
   #readAttributes(rows: readonly AttributeRow[], attributes: JsonObject, plain: ToPlain): Piece[] {
     return rows.flatMap((row) => {
-      if (row.raw !== undefined && row.raw !== 'equal' && this.#told.has(row.raw)) return [];
+      if (row.raw !== undefined && row.raw !== 'equal' && this.#sidesRead.has(row.raw)) return [];
       const pieces = this.#readRow(row, attributes, plain);
       if (row.raw === undefined && row.aside !== true) this.#noteSides(row, pieces);
       return pieces;
@@ -119,10 +120,10 @@ class StepReading {
 
   #noteSides({ read }: AttributeRow, pieces: readonly Piece[]): void {
     if (pieces.length === 0 || this.#step.dropped > 0) return;
-    if ('side' in read) this.#told.add(read.side);
+    if ('side' in read) this.#sidesRead.add(read.side);
     else if (read.as !== 'events') {
-      const surface = resolve(read.place, this.#kind);
-      if (surface !== 'tool_name') this.#told.add(INPUTS.has(surface) ? 'input' : 'output');
+      const surface = surfaceOn(read.surface, this.#kind);
+      if (surface !== 'tool_name') this.#sidesRead.add(INPUTS.has(surface) ? 'input' : 'output');
     }
   }
 
@@ -154,48 +155,48 @@ class StepReading {
   ): Piece[] {
     return this.#onBudget((budget) => {
       const leaves = under.map(([key, value]) => [key.slice(prefix.length), plain(value)] as const);
-      const unsaid = resolve(UNSAID[side], this.#kind);
-      return readMessages(unflatten(leaves, wrappers, renamed), side, unsaid, budget);
+      const fallback = surfaceOn(FALLBACK_SURFACE[side], this.#kind);
+      return readMessages(unflatten(leaves, wrappers, renamed), side, fallback, budget);
     });
   }
 
-  /** Reads one value on a budget of its own, so that none is read less for its neighbours. */
-  #readOne(value: JsonValue, row: AttributeRow, read: Reading, plain: ToPlain): Piece[] {
+  /** Reads one value on a budget of its own. */
+  #readOne(stored: JsonValue, row: AttributeRow, read: RowReading, plain: ToPlain): Piece[] {
     return this.#onBudget((budget) => {
-      const sent = plain(value);
+      const sent = plain(stored);
       const whole = row.mayBeCut === true && typeof sent === 'string' ? closeCut(sent) : sent;
-      const told = row.earlierBy === undefined ? whole : this.#newIn(whole, row.earlierBy, budget);
+      const value =
+        row.earlierBy === undefined ? whole : this.#newElements(whole, row.earlierBy, budget);
       const maybeSchema =
         row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
-      if (maybeSchema && isSchema(told, budget)) return [];
-      if (read.as === 'events') return this.#readEvents(told, budget);
+      if (maybeSchema && isSchema(value, budget)) return [];
+      if (read.as === 'events') return this.#readEvents(value, budget);
       const isJson =
         row.jsonBy !== undefined && this.#step.attributes[row.jsonBy.key] === row.jsonBy.value;
-      const asWritten =
-        isJson && read.as === 'exchange' ? { ...read, encoded: true as const } : read;
-      return readValue(told, asWritten, this.#kind, budget);
+      const reading = isJson && read.as === 'exchange' ? { ...read, encoded: true as const } : read;
+      return readValue(value, reading, this.#kind, budget);
     });
   }
 
-  /** What a list has from this run; all of it when the number is none of elements of it. */
-  #newIn(value: JsonValue, earlierBy: string, budget: Budget): JsonValue {
+  /** The elements that earlier runs did not send; all, if the number does not fit the list. */
+  #newElements(value: JsonValue, earlierBy: string, budget: Budget): JsonValue {
     const earlier = Number(this.#step.attributes[earlierBy] ?? 0);
     const list = Number.isInteger(earlier) && earlier > 0 ? open(value, budget) : value;
     return Array.isArray(list) && earlier <= list.length ? list.slice(earlier) : value;
   }
 
-  /** A list of events that would else be span events: each names itself. */
+  /** A list of events in place of span events; each has its name as a member. */
   #readEvents(value: JsonValue, budget: Budget): Piece[] {
     const list = open(value, budget);
     return (Array.isArray(list) ? list : [list]).flatMap((one) => {
       const { 'event.name': name, ...event } = isObject(one) ? one : {};
       const row = typeof name === 'string' ? eventRow(this.#tables.events, name) : undefined;
       if (row !== undefined) return this.#readEvent(row, event);
-      return place('step_output', textsOf(one, budget));
+      return onSurface('step_output', textsOf(one, budget));
     });
   }
 
-  /** @param carrier what the event carries, plain */
+  /** @param carrier plain JSON with the event's content */
   #readEvent(row: EventRow, carrier: JsonValue): Piece[] {
     switch (row.carries) {
       case 'attributes':
@@ -208,10 +209,10 @@ class StepReading {
           onTool !== undefined && this.#kind === 'tool' && isFrom(this.#step, onTool.provider);
         const pieces = this.#onBudget((budget) =>
           isToolText
-            ? place(onTool.surface, textsOf(contentOf(carrier, budget), budget))
+            ? onSurface(onTool.surface, textsOf(contentOf(carrier, budget), budget))
             : readMessageEvent(carrier, side, role, budget),
         );
-        if (pieces.length > 0 && this.#step.dropped === 0) this.#told.add(side);
+        if (pieces.length > 0 && this.#step.dropped === 0) this.#sidesRead.add(side);
         return beside === undefined ? pieces : [...pieces, ...this.#readCarried(beside, carrier)];
       }
       case 'nothing':
@@ -219,17 +220,17 @@ class StepReading {
     }
   }
 
-  /** Reads an event that carries attributes; from a log body they come plain, or in a string. */
+  /** Reads an event that carries attributes; a log record's body may have them in a JSON string. */
   #readCarried(rows: readonly AttributeRow[] | RowTable, sent: JsonValue): Piece[] {
     const budget = createBudget();
     const carrier = open(sent, budget);
     if (budget.exceeded) this.exceeded += 1;
     if (isObject(carrier)) {
-      const about = rows instanceof RowTable ? rows.about(carrier) : rows;
-      return this.#readAttributes(about, carrier, asIs);
+      const applicable = rows instanceof RowTable ? rows.rowsFor(carrier) : rows;
+      return this.#readAttributes(applicable, carrier, asIs);
     }
     return budget.exceeded
-      ? place(resolve(UNSAID.input, this.#kind), textsOf(carrier, budget))
+      ? onSurface(surfaceOn(FALLBACK_SURFACE.input, this.#kind), textsOf(carrier, budget))
       : [];
   }
 

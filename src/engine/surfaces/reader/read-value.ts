@@ -1,34 +1,34 @@
 /**
- * Owns the reading of one value as a convention's row says: plain text, a structure, messages, or
- * messages only where somebody talks. Pure; knows neither steps nor conventions.
+ * Owns the reading of one value as a convention's row says: as plain text, a structure, or messages.
+ * Pure; knows neither steps nor conventions.
  */
 import type { JsonValue, Surface } from '../../../model.ts';
 import type { Budget } from './budget.ts';
-import type { Place, Reading, Side, StepKind } from './convention.ts';
-import { takeOff } from './envelope.ts';
-import { type Piece, place } from './message-parts.ts';
+import type { RowReading, Side, StepKind, SurfaceByKind } from './convention.ts';
+import { unwrapEnvelope } from './envelope.ts';
+import { onSurface, type Piece } from './message-parts.ts';
 import { readExchange, readMessages } from './messages.ts';
 import { joinChunks, joinSaid } from './streamed-messages.ts';
 import { open, stringsOf, textsOf } from './value-text.ts';
 
-/** How a value is read by itself. */
-export type ValueReading = Exclude<Reading, { as: 'events' }>;
+/** A reading that needs no tables of events. */
+export type ValueReading = Exclude<RowReading, { as: 'events' }>;
 
-/** Where text without an author stands, by the side it was found on. */
-export const UNSAID = {
+/** The surface of text without an author, by side. */
+export const FALLBACK_SURFACE = {
   input: { tool: 'tool_args', retriever: 'step_input', else: 'step_input' },
   output: { tool: 'tool_result', retriever: 'tool_result', else: 'agent_output' },
-} as const satisfies Record<Side, Place>;
+} as const satisfies Record<Side, SurfaceByKind>;
 
-/** The surface a place means on a step of that kind. */
-export function resolve(where: Place, kind: StepKind): Surface {
-  return typeof where === 'string' ? where : (where[kind] ?? where.else);
+/** The surface on a step of that kind. */
+export function surfaceOn(byKind: SurfaceByKind, kind: StepKind): Surface {
+  return typeof byKind === 'string' ? byKind : (byKind[kind] ?? byKind.else);
 }
 
 /**
  * The texts of a value.
  * @param value plain JSON
- * @param kind of the step it stands on
+ * @param kind of its step
  */
 export function readValue(
   value: JsonValue,
@@ -36,51 +36,51 @@ export function readValue(
   kind: StepKind,
   budget: Budget,
 ): Piece[] {
-  if (read.as === 'messages') return readTold(value, read, kind, budget);
-  if (read.as !== 'text') return readInside(value, read, kind, budget);
+  if (read.as === 'messages') return readMessagesIn(value, read, kind, budget);
+  if (read.as !== 'text') return readStructure(value, read, kind, budget);
   const texts = (Array.isArray(value) ? value : [value]).flatMap((one) => textsOf(one, budget));
-  return place(resolve(read.place, kind), texts);
+  return onSurface(surfaceOn(read.surface, kind), texts);
 }
 
-/** Messages, in an envelope or not, and in one piece or not. */
-function readTold(
+/** Messages, with or without an envelope, streamed or not. */
+function readMessagesIn(
   value: JsonValue,
-  { side, envelope, streamed }: Extract<Reading, { as: 'messages' }>,
+  { side, envelope, streamed }: Extract<RowReading, { as: 'messages' }>,
   kind: StepKind,
   budget: Budget,
 ): Piece[] {
-  const unsaid = resolve(UNSAID[side], kind);
-  const { names, values } = takeOff(value, envelope, budget);
+  const fallback = surfaceOn(FALLBACK_SURFACE[side], kind);
+  const { names, values } = unwrapEnvelope(value, envelope, budget);
   const whole = streamed === true ? joinChunks(values) : values;
   const pieces = whole.flatMap((one) =>
-    // What an envelope holds is as it was said.
-    (one === value ? readMessages : readExchange)(one, side, unsaid, budget),
+    // Strings in an envelope are not encoded.
+    (one === value ? readMessages : readExchange)(one, side, fallback, budget),
   );
   return [...readNames(names, budget), ...(streamed === true ? joinSaid(pieces) : pieces)];
 }
 
-/** A string that its producer wrote as JSON. */
+/** A string in JSON. */
 const QUOTED = /^\s*"/;
 
-/** What is inside an envelope, if there is one. */
-function readInside(
+/** A structure or an exchange, with or without an envelope. */
+function readStructure(
   value: JsonValue,
-  read: Extract<Reading, { as: 'structure' | 'exchange' }>,
+  read: Extract<RowReading, { as: 'structure' | 'exchange' }>,
   kind: StepKind,
   budget: Budget,
 ): Piece[] {
-  const surface = resolve(read.place, kind);
-  const isTold = read.as === 'exchange' && kind !== 'tool' && kind !== 'retriever';
-  const isEncoded = isTold && read.encoded === true;
+  const surface = surfaceOn(read.surface, kind);
+  const isExchange = read.as === 'exchange' && kind !== 'tool' && kind !== 'retriever';
+  const isEncoded = isExchange && read.encoded === true;
   if (isEncoded && typeof value === 'string' && QUOTED.test(value)) {
     return readExchange(open(value, budget, 1), read.side, surface, budget);
   }
-  const { names, values } = takeOff(value, read.envelope, budget);
+  const { names, values } = unwrapEnvelope(value, read.envelope, budget);
   return [
     ...readNames(names, budget),
     ...values.flatMap((one) => {
-      if (!isTold) return place(surface, textsOf(one, budget));
-      // What an envelope holds is as it was said.
+      if (!isExchange) return onSurface(surface, textsOf(one, budget));
+      // Strings in an envelope are not encoded.
       const readOne = isEncoded && one === value ? readMessages : readExchange;
       return readOne(one, read.side, surface, budget);
     }),
@@ -88,7 +88,7 @@ function readInside(
 }
 
 function readNames(names: readonly JsonValue[], budget: Budget): Piece[] {
-  return place(
+  return onSurface(
     'tool_name',
     names.flatMap((name) => stringsOf(name, budget)),
   );

@@ -1,37 +1,37 @@
 /**
- * Owns the finding of the rows that can tell anything of some attributes. There are hundreds of rows and
- * a dozen attributes, so the attributes are looked up in the rows.
+ * Owns the choice of the rows that can read any of a step's attributes. There are hundreds of rows
+ * and a dozen attributes, so the attributes are looked up in the rows.
  */
 import type { JsonObject } from '../../../model.ts';
 import type { AttributeRow } from './convention.ts';
 
-/** Rows in telling order. */
+/** Rows in reading order. */
 export class RowTable {
   readonly #rows: readonly AttributeRow[];
-  /** key → place of the first row about it */
+  /** key → index of the first row for it */
   readonly #byKey = new Map<string, number>();
-  readonly #prefixes: (readonly [prefix: string, place: number])[] = [];
-  /** places of the rows that are asked always: about no attribute, or the second about one key */
+  readonly #prefixes: (readonly [prefix: string, index: number])[] = [];
+  /** indexes of the rows that are always tried: without a key, or not the first row for theirs */
   readonly #others: number[] = [];
 
   constructor(rows: readonly AttributeRow[]) {
     this.#rows = rows;
-    for (const [place, row] of rows.entries()) {
-      if ('key' in row && !this.#byKey.has(row.key)) this.#byKey.set(row.key, place);
-      else if ('prefix' in row) this.#prefixes.push([row.prefix, place]);
-      else this.#others.push(place);
+    for (const [index, row] of rows.entries()) {
+      if ('key' in row && !this.#byKey.has(row.key)) this.#byKey.set(row.key, index);
+      else if ('prefix' in row) this.#prefixes.push([row.prefix, index]);
+      else this.#others.push(index);
     }
   }
 
-  /** All rows that can tell anything of these attributes, in telling order; there may be others among them. */
-  about(attributes: JsonObject): AttributeRow[] {
-    const places = new Set(this.#others);
+  /** All rows that can read any of these attributes, in reading order, perhaps with others. */
+  rowsFor(attributes: JsonObject): AttributeRow[] {
+    const indexes = new Set(this.#others);
     for (const key of Object.keys(attributes)) {
       const exact = this.#byKey.get(key);
-      if (exact !== undefined) places.add(exact);
-      for (const [prefix, place] of this.#prefixes) if (key.startsWith(prefix)) places.add(place);
+      if (exact !== undefined) indexes.add(exact);
+      for (const [prefix, index] of this.#prefixes) if (key.startsWith(prefix)) indexes.add(index);
     }
-    const inOrder = [...places].sort((one, other) => one - other);
-    return inOrder.flatMap((place) => this.#rows[place] ?? []);
+    const inOrder = [...indexes].sort((one, other) => one - other);
+    return inOrder.flatMap((index) => this.#rows[index] ?? []);
   }
 }

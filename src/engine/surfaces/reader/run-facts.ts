@@ -1,115 +1,38 @@
 /**
- * Owns what a run's steps say about the run itself: how it ended, who ran it, and whether its text
- * came whole. The keys of every convention stand here as ordered lists: the first that is there
- * counts.
+ * Owns the facts of a run that its steps show: its state, its agent, model, session and user, and
+ * whether text is missing. Which attributes show them is in the conventions (`run`).
  *
- * Must never hold a run's text: names, ids and words of this file only.
+ * Must never return a run's text: only names, ids and the words of this file.
  */
 import type { JsonObject, JsonValue, RunFacts, RunState, Step, TextGap } from '../../../model.ts';
 import type { StepKind } from './convention.ts';
-import { PLACEHOLDERS } from './value-text.ts';
+import {
+  AGENT_SPAN_NAMES,
+  CUT_FLAGS,
+  cutMarkAt,
+  nameKeys,
+  PLACEHOLDERS,
+  REFERENCES,
+  ROOT_MARKS,
+  showsFailure,
+} from './run-rows.ts';
 
-/** A name or id; longer ones are no such thing and cut. */
+/** A longer value is no name or id; it is cut. */
 const CHARS_MAX = 256;
-
-/** On the topmost agent span first, then on any step in time order. */
-const NAME_KEYS = {
-  agentName: [
-    'langfuse.trace.name',
-    'gen_ai.agent.name',
-    'gen_ai.workflow.name',
-    'traceloop.workflow.name',
-    'ai.telemetry.functionId',
-    'resource.name',
-    'agent_name',
-    'agent.name',
-    'lk.agent_name',
-    'flue.workflow.name',
-    'flue.task.agent',
-  ],
-  model: [
-    'gen_ai.response.model',
-    'gen_ai.request.model',
-    'langfuse.observation.model.name',
-    'llm.response.model_name',
-    'llm.model_name',
-    'ai.response.model',
-    'ai.model.id',
-    'mlflow.llm.model',
-    'ai.model.name',
-    'braintrust.metadata.model',
-    'langsmith.metadata.ls_model_name',
-    'embedding.model_name',
-    'model_name',
-    'model',
-  ],
-  // `mcp.session.id` (a transport) and `langsmith.trace.session_id` (a project) are none.
-  sessionId: [
-    'gen_ai.conversation.id',
-    'langfuse.session.id',
-    'session.id',
-    'traceloop.association.properties.conversation_id',
-    'traceloop.association.properties.session_id',
-    'traceloop.association.properties.thread_id',
-    'traceloop.association.properties.chat_id',
-    'ai.telemetry.metadata.sessionId',
-    'ai.settings.context.sessionId',
-    'langsmith.metadata.session_id',
-    'langsmith.metadata.thread_id',
-    'langsmith.metadata.conversation_id',
-    'gcp.vertex.agent.session_id',
-    'conversation.id',
-    'voltagent.conversation_id',
-    'genkit:metadata:agent:sessionId',
-    'genkit:sessionId',
-    'gen_ai.session.id',
-    'langfuse.trace.metadata.langfuse_session_id',
-    'langfuse.observation.metadata.langfuse_session_id',
-    'lmnr.association.properties.session_id',
-    'mlflow.trace.session',
-    'spring.ai.chat.client.conversation.id',
-    'lk.room_sid',
-    'flue.session.name',
-  ],
-  userId: [
-    'user.id',
-    'langfuse.user.id',
-    'enduser.id',
-    'traceloop.association.properties.user_id',
-    'ai.telemetry.metadata.userId',
-    'gen_ai.user',
-    'gen_ai.user.id',
-    'llm.user',
-    'gen_ai.request.user',
-    'user.email',
-    'user.account_id',
-    'user.account_uuid',
-    'user.name',
-    'langfuse.trace.metadata.langfuse_user_id',
-    'langfuse.observation.metadata.langfuse_user_id',
-    'langsmith.metadata.user_id',
-    'lmnr.association.properties.user_id',
-    'mlflow.trace.user',
-  ],
-} as const;
-
-/** What one span says about how it ended, beside its status. */
-const FAILURES: readonly ((attributes: JsonObject) => boolean)[] = [
-  (attributes) => typeof attributes['error.type'] === 'string' && attributes['error.type'] !== '',
-  (attributes) => attributes['genkit:state'] === 'error',
-  (attributes) => attributes['langfuse.observation.level'] === 'ERROR',
-  (attributes) => attributes['gen_ai.task.status'] === 'failure',
-  (attributes) => attributes.success === false || attributes.success === 'false',
-  (attributes) => Number(attributes['logfire.level_num']) >= 17,
-];
-
+const PLACEHOLDER_CHARS_MAX = 64;
 const STATUS_ERROR = 2;
 
+const AGENT_KEYS = nameKeys('agentName');
+const MODEL_KEYS = nameKeys('model');
+const SESSION_KEYS = nameKeys('sessionId');
+const USER_KEYS = nameKeys('userId');
+
 /**
- * Reads a run's facts.
+ * Reads a run's facts. Names are read from the topmost agent span, then from any step in time
+ * order.
  * @param steps of one run, in time order
  * @param kinds of the steps, by their index
- * @param state as the store has it: by the span without a parent, or by the time that passed
+ * @param state as the store has it: by the span without a parent, or by timeout
  */
 export function runFactsOf(
   steps: readonly Step[],
@@ -117,37 +40,26 @@ export function runFactsOf(
   state: RunState,
 ): RunFacts {
   const top = topmostAgent(steps, kinds);
-  const inOrder = top === null ? steps : [top, ...steps];
-  const find = (keys: readonly string[]) => firstOf(inOrder, keys);
+  const ordered = top === null ? steps : [top, ...steps];
+  const models = steps.filter((_, index) => kinds[index] === 'llm');
   return {
     state: top === null ? state : endOf(top, state),
-    agentName: find(NAME_KEYS.agentName) ?? nameIn(top),
-    model: firstOf(ofKind(steps, kinds, 'llm'), NAME_KEYS.model) ?? find(NAME_KEYS.model),
-    sessionId: find(NAME_KEYS.sessionId),
-    userId: find(NAME_KEYS.userId),
+    agentName: firstOf(ordered, AGENT_KEYS) ?? agentInSpanName(top),
+    model: firstOf(models, MODEL_KEYS) ?? firstOf(ordered, MODEL_KEYS),
+    sessionId: firstOf(ordered, SESSION_KEYS),
+    userId: firstOf(ordered, USER_KEYS),
     textGaps: textGapsOf(steps),
   };
 }
-
-function ofKind(steps: readonly Step[], kinds: readonly StepKind[], kind: StepKind): Step[] {
-  return steps.filter((_, index) => kinds[index] === kind);
-}
-
-/** Marks by which a producer says that a span is the run's own, whatever stands above it. */
-const ROOT_MARKS = [
-  'langfuse.internal.as_root',
-  'langfuse.internal.is_app_root',
-  'genkit:isRoot',
-] as const;
 
 function isMarkedRoot({ source, attributes }: Step): boolean {
   return source === 'span' && ROOT_MARKS.some((key) => String(attributes[key]) === 'true');
 }
 
 /**
- * The span its producer calls the root; else the first span of an agent, or else of a workflow, that
- * stands below no other: a run may be wrapped in the server's or the queue's spans, which say nothing
- * about the agent, and hold agents called by others, which are steps of it.
+ * The span that its product marks as the root; else the first span of an agent, or else of a
+ * workflow, below no other such span. A run may be wrapped in spans of a server or a queue, which
+ * say nothing about the agent, and contain agents that were called by others, which are its steps.
  */
 function topmostAgent(steps: readonly Step[], kinds: readonly StepKind[]): Step | null {
   const marked = steps.find(isMarkedRoot);
@@ -159,24 +71,24 @@ function topmostAgent(steps: readonly Step[], kinds: readonly StepKind[]): Step 
     parents.set(step.spanId, step.parentSpanId);
     isAgent.set(step.spanId, kinds[index] === 'agent' || kinds[index] === 'chain');
   });
-  const known = new Map<string, boolean>();
-  /** Is the span, or one above it, an agent's? Each span is asked once; a circle ends at itself. */
+  const cached = new Map<string, boolean>();
+  /** Whether the span or an ancestor is an agent's. Linear over all calls; a cycle ends at itself. */
   const isBelowAgent = (start: string | null): boolean => {
     const path: string[] = [];
-    let above = start;
-    let answer = false;
-    while (above !== null && parents.has(above)) {
-      const before = known.get(above);
-      if (before !== undefined || isAgent.get(above) === true) {
-        answer = before ?? true;
+    let ancestor = start;
+    let result = false;
+    while (ancestor !== null && parents.has(ancestor)) {
+      const known = cached.get(ancestor);
+      if (known !== undefined || isAgent.get(ancestor) === true) {
+        result = known ?? true;
         break;
       }
-      known.set(above, false);
-      path.push(above);
-      above = parents.get(above) ?? null;
+      cached.set(ancestor, false);
+      path.push(ancestor);
+      ancestor = parents.get(ancestor) ?? null;
     }
-    for (const spanId of path) known.set(spanId, answer);
-    return answer;
+    for (const spanId of path) cached.set(spanId, result);
+    return result;
   };
   let workflow: Step | null = null;
   for (const [index, step] of steps.entries()) {
@@ -190,23 +102,25 @@ function topmostAgent(steps: readonly Step[], kinds: readonly StepKind[]): Step 
 }
 
 /**
- * How the topmost agent ended. A run that timed out waits for a span above the agent; that one
- * belongs to somebody else when the agent was called from another process.
+ * How the topmost agent ended. A run that timed out waits for a span above the agent; if the agent
+ * was called from another process, that span is not part of the run.
  */
 function endOf({ statusCode, attributes, hasRemoteParent }: Step, state: RunState): RunState {
   const hasEnded = state === 'completed' || state === 'failed' || hasRemoteParent;
   if (!hasEnded) return state;
-  const failed = statusCode === STATUS_ERROR || FAILURES.some((shows) => shows(attributes));
-  return failed ? 'failed' : 'completed';
+  return statusCode === STATUS_ERROR || showsFailure(attributes) ? 'failed' : 'completed';
 }
 
 /** `invoke_agent planner` → `planner` */
-function nameIn(top: Step | null): string | null {
-  const name = /^(?:invoke_agent|invoke_workflow) (.+)$/.exec(top?.name ?? '')?.[1];
-  return name === undefined ? null : name.slice(0, CHARS_MAX);
+function agentInSpanName(top: Step | null): string | null {
+  for (const pattern of AGENT_SPAN_NAMES) {
+    const name = pattern.exec(top?.name ?? '')?.[1];
+    if (name !== undefined) return name.slice(0, CHARS_MAX);
+  }
+  return null;
 }
 
-/** The value of the first key that any step has; of several steps the first one's. */
+/** The value of the first key that any step has, on the first step that has it. */
 function firstOf(steps: readonly Step[], keys: readonly string[]): string | null {
   for (const key of keys) {
     for (const { attributes } of steps) {
@@ -220,34 +134,30 @@ function firstOf(steps: readonly Step[], keys: readonly string[]): string | null
 function asName(value: JsonValue | undefined): string | null {
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string') return null;
-  // Some producers write every value as JSON, so that a name comes in quotes.
+  // Some products encode every value as JSON, which puts a name in quotes.
   const name = /^"(.*)"$/s.exec(value)?.[1] ?? value;
   return name.trim() === '' || PLACEHOLDERS.has(name) ? null : name.slice(0, CHARS_MAX);
 }
 
-const PLACEHOLDER_CHARS_MAX = 64;
-const EXTERNAL = /^gen_ai\..*_ref$|^body_ref$/;
-/** Gemini CLI's mark. */
-const CUT_CHARS_MAX = 64;
-const CUT = /\.\.\.\[TRUNCATED: original length \d+\]$/;
-
-/** Why not all of the run's text is here, by what its steps say; each reason once. */
+/** Why text of the run is missing, each reason once. */
 function textGapsOf(steps: readonly Step[]): TextGap[] {
   const gaps = new Set<TextGap>();
   for (const { attributes, events, dropped } of steps) {
     if (dropped > 0) gaps.add('dropped_by_sender');
-    for (const map of [attributes, ...events.map((event) => event.attributes)]) {
-      for (const [key, value] of Object.entries(map)) noteGap(key, value, gaps);
-    }
+    noteGaps(attributes, gaps);
+    for (const event of events) noteGaps(event.attributes, gaps);
   }
   return [...gaps].sort();
 }
 
-function noteGap(key: string, value: JsonValue, gaps: Set<TextGap>): void {
-  if (EXTERNAL.test(key)) gaps.add('stored_elsewhere');
-  if (key === 'body_truncated' && (value === true || value === 'true')) gaps.add('cut_by_sender');
-  if (typeof value !== 'string') return;
-  if (value.endsWith(']') && CUT.test(value.slice(-CUT_CHARS_MAX))) gaps.add('cut_by_sender');
-  if (value.length < PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(value.trim()))
-    gaps.add('withheld_by_sender');
+function noteGaps(attributes: JsonObject, gaps: Set<TextGap>): void {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (REFERENCES.test(key)) gaps.add('stored_elsewhere');
+    if (CUT_FLAGS.has(key) && (value === true || value === 'true')) gaps.add('cut_by_sender');
+    if (typeof value !== 'string') continue;
+    if (cutMarkAt(value) !== -1) gaps.add('cut_by_sender');
+    if (value.length < PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(value.trim())) {
+      gaps.add('withheld_by_sender');
+    }
+  }
 }

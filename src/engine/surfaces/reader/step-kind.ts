@@ -1,13 +1,13 @@
 /**
- * Owns the question what kind of step a span or log record is, by the conventions' tables. First
- * fit wins, over the conventions in their order.
+ * Owns the kind of a span or log record, by the conventions' rows. The first row that fits counts,
+ * over the conventions in their order.
  */
 import type { JsonValue, Step } from '../../../model.ts';
 import { createBudget } from './budget.ts';
 import type { KindRow, StepKind } from './convention.ts';
 import { isObject, open } from './value-text.ts';
 
-/** The kind a step shows by itself. @param rows of the conventions that are about it */
+/** The kind that a step shows by itself. @param rows of the conventions that apply to it */
 export function stepKindOf(step: Step, rows: readonly KindRow[]): StepKind {
   for (const row of rows) {
     const kind = kindBy(row, step);
@@ -19,9 +19,10 @@ export function stepKindOf(step: Step, rows: readonly KindRow[]): StepKind {
 function kindBy(row: KindRow, { attributes, name }: Step): StepKind | undefined {
   if ('names' in row) return own(row.names, name) ?? own(row.names, name.split(' ', 1)[0] ?? '');
   if ('has' in row) return attributes[row.has] === undefined ? undefined : row.kind;
-  const told = attributes[row.key];
-  const value = told === undefined || row.member === undefined ? told : memberOf(told, row.member);
-  return value === undefined ? undefined : own(row.kinds, word(value));
+  const whole = attributes[row.key];
+  const value =
+    whole === undefined || row.member === undefined ? whole : memberOf(whole, row.member);
+  return value === undefined ? undefined : own(row.kinds, toWord(value));
 }
 
 function memberOf(structure: JsonValue, name: string): JsonValue | undefined {
@@ -29,8 +30,8 @@ function memberOf(structure: JsonValue, name: string): JsonValue | undefined {
   return isObject(opened) && Object.hasOwn(opened, name) ? opened[name] : undefined;
 }
 
-/** Some producers write every value as JSON, so that a word comes in quotes. */
-function word(value: JsonValue): string {
+/** Some products encode every value as JSON, which puts a word in quotes. */
+function toWord(value: JsonValue): string {
   return typeof value === 'string' ? value.replaceAll('"', '').toLowerCase() : String(value);
 }
 

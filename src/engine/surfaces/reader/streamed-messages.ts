@@ -1,14 +1,14 @@
 /**
- * Owns the putting together of what a model said bit by bit. A bit may be a line's end or a
- * quoted word: bits are joined before they are read, where they stand next to each other.
+ * Owns the joining of a model's streamed chunks. A chunk may be a line break or a quoted word, so
+ * consecutive chunks are joined before they are read.
  */
 import type { JsonObject, JsonValue } from '../../../model.ts';
-import { type Piece, place } from './message-parts.ts';
+import { onSurface, type Piece } from './message-parts.ts';
 import { isObject } from './value-text.ts';
 
 /**
- * Contents, `{role, parts}`, as one; what is none of the kind comes back as it is.
- * @param values in the order in which they came
+ * Joins chunks `{role, parts}` of the model; other values are returned as they are.
+ * @param values in the order in which they were streamed
  */
 export function joinChunks(values: readonly JsonValue[]): readonly JsonValue[] {
   const chunks = values.filter(isChunk);
@@ -40,13 +40,13 @@ function isBareText(part: JsonValue): part is { text: string } {
   return isObject(part) && typeof part.text === 'string' && Object.keys(part).length === 1;
 }
 
-/** What the model said, in one text where its first bit stood. */
+/** Joins the model's texts into one, at the place of the first. */
 export function joinSaid(pieces: readonly Piece[]): Piece[] {
   const isSaid = ({ surface }: Piece) => surface === 'agent_output';
   const said = pieces.filter(isSaid).map(({ text }) => text);
   const first = pieces.findIndex(isSaid);
   return pieces.flatMap((piece, index) => {
     if (!isSaid(piece)) return [piece];
-    return index === first ? place('agent_output', [said.join('')]) : [];
+    return index === first ? onSurface('agent_output', [said.join('')]) : [];
   });
 }

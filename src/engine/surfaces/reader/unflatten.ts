@@ -1,24 +1,24 @@
 /**
- * Owns the way back from one attribute per leaf to the messages they were:
+ * Owns the conversion of flattened attributes, one per leaf, to the messages that they were:
  * `llm.input_messages.0.message.role` … → `[{role, …}]`.
  *
- * Indexes are the sender's: order counts, gaps and size do not. Must stay linear in the attributes.
+ * Indexes are the sender's: only their order counts. Must be linear in the number of attributes.
  */
 import type { JsonObject, JsonValue } from '../../../model.ts';
 
 const INDEX = /^\d{1,9}$/;
 
-/** Members inside members; the rest of a longer key is one name. Bounds the recursion. */
+/** Depth of members; the rest of a deeper key is one name. Bounds the recursion. */
 const DEPTH = 64;
 
-/** A member while it is being put together: leaf, or members by name. */
+/** A member under construction: a leaf, or members by name. */
 type Node = JsonValue | Map<string, Node>;
 
 /**
  * @param entries key (without the prefix) and value of every attribute under the prefix; those
- *   whose key does not begin with a number are not part of the list and left out
+ *   whose key does not begin with a number are left out
  * @param wrappers members that are replaced by what is inside them
- * @param renamed members by another name, and the name they are to have
+ * @param renamed member → the name to use instead
  */
 export function unflatten(
   entries: Iterable<readonly [string, JsonValue]>,
@@ -64,7 +64,7 @@ function put(root: Map<string, Node>, path: readonly string[], value: JsonValue)
   else node.set(last, value);
 }
 
-/** Members that are all numbered are a list, in the order of their numbers. */
+/** Members that all are numbers become a list, in numeric order. */
 function toJson(node: Node): JsonValue {
   if (!(node instanceof Map)) return node;
   const entries = [...node];

@@ -1,33 +1,20 @@
 /**
- * Owns how a value becomes text to match: stored values to plain JSON, JSON inside strings opened,
- * structures to the texts rules are written for. Bytes, base64 and redaction marks are no text.
+ * Owns the conversion of a value to texts: stored values to plain JSON, JSON inside strings parsed,
+ * structures as the texts that rules are written for. Bytes, base64 and placeholders are no text.
  *
- * Must never throw for what a sender put into a value, and never lose a string for what is found
- * inside it: opening only adds. What cannot be opened is matched as it stands.
+ * Must never throw for any value, and never lose a string: what is parsed inside a string is matched
+ * in addition. What cannot be parsed is matched as it is.
  */
 import type { JsonObject, JsonValue } from '../../../model.ts';
 import { isPicture, shortenBase64 } from './base64.ts';
 import { type Budget, DEPTH_MAX, take } from './budget.ts';
 import { resolveEscapes } from './json-escapes.ts';
+import { PLACEHOLDERS } from './run-rows.ts';
 
-/** JSON strings inside JSON strings are opened this many times (tool arguments reach two). */
+/** Levels of JSON strings inside JSON strings that are parsed (tool arguments have two). */
 const LEVELS = 3;
 
-/** What instrumentations leave where they withheld a text; it says nothing about the run. */
-export const PLACEHOLDERS: ReadonlySet<string> = new Set([
-  '<REDACTED>',
-  '[REDACTED]',
-  '__REDACTED__',
-  '<elided>',
-  'FILTERED',
-  'readacted',
-  'redacted-by-litellm',
-  '<not specified>',
-  '<not serializable>',
-  'N/A',
-]);
-
-/** Is there anything to match in this string? */
+/** Whether there is anything to match in this string. */
 export function isText(text: string): boolean {
   const trimmed = text.trim();
   return trimmed !== '' && !PLACEHOLDERS.has(trimmed) && !isPicture(trimmed);
@@ -38,9 +25,9 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /**
- * A stored attribute value as the JSON its sender meant: bytes become null (they are no text), a
- * non-finite number its name, a key that was doubled to "$$…" its own self. Recursive: what is
- * stored is at most 64 deep. On no budget: it makes nothing larger, and must leave nothing out.
+ * A stored attribute value as the sender's JSON: bytes become null (they are no text), a non-finite
+ * number its name, a key escaped as "$$…" the key. Recursive: stored values are at most 64 deep.
+ * Without a budget: the result is no larger, and must be complete.
  */
 export function toPlain(stored: JsonValue): JsonValue {
   if (Array.isArray(stored)) return stored.map(toPlain);
@@ -55,9 +42,7 @@ export function toPlain(stored: JsonValue): JsonValue {
   );
 }
 
-/**
- * The same for a map of attributes: its own keys are the sender's, never tags of the stored form.
- */
+/** The same for a map of attributes: its own keys are never tags of the stored form. */
 export function toPlainMap(attributes: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(attributes).map(([key, value]) => [key, toPlain(value)]),
@@ -65,8 +50,8 @@ export function toPlainMap(attributes: JsonObject): JsonObject {
 }
 
 /**
- * The value with JSON in its string opened; a string that is no JSON as it is.
- * @param levels strings inside strings that are opened
+ * The value with the JSON in its string parsed; a string that is no JSON is returned as it is.
+ * @param levels of strings inside strings
  */
 export function open(value: JsonValue, budget: Budget, levels = LEVELS): JsonValue {
   let opened = value;
@@ -79,30 +64,30 @@ export function open(value: JsonValue, budget: Budget, levels = LEVELS): JsonVal
 }
 
 /**
- * The texts of a value that may be structured, such as tool arguments or results: the JSON as it
- * was written (rules look for `"key": "value"`), and its strings one per line with escapes
- * resolved (rules look for what the tool will see). A plain string is one text, also where it is
- * quoted. A structure that exceeds the budget is told string by string.
+ * The texts of a value that may be a structure, such as tool arguments or results: the JSON as it
+ * was written (rules match `"key": "value"`), and its strings one per line with escapes resolved
+ * (rules match what the tool will see). A plain string is one text, quoted or not. A structure that
+ * exceeds the budget is returned string by string.
  */
 export function textsOf(value: JsonValue, budget: Budget): string[] {
   if (value === null) return [];
   if (typeof value === 'string') {
     const { layers, inner } = unfold(value, budget);
-    return inner === null ? layers : tell(layers, stringsOf(inner, budget));
+    return inner === null ? layers : joined(layers, stringsOf(inner, budget));
   }
   if (typeof value !== 'object') return [String(value)];
   if (!take(budget, 'chars', charsOf(value))) return distinct(stringsOf(value, budget));
-  return tell([shortenBase64(JSON.stringify(value))], stringsOf(value, budget));
+  return joined([shortenBase64(JSON.stringify(value))], stringsOf(value, budget));
 }
 
-function tell(layers: readonly string[], strings: readonly string[]): string[] {
+function joined(layers: readonly string[], strings: readonly string[]): string[] {
   const isEmpty = strings.length === 0 && !layers.some((layer) => /[\w"]/.test(layer));
   return isEmpty ? [] : distinct([...layers, strings.join('\n')].filter(isText));
 }
 
 /**
  * Every string in a value that is text, in order; JSON inside a string follows the string. A key
- * with white space in it is a sentence, and told as one.
+ * with white space in it is a sentence, and a string too.
  */
 export function stringsOf(root: JsonValue, budget: Budget): string[] {
   const strings: string[] = [];
@@ -126,16 +111,16 @@ export function stringsOf(root: JsonValue, budget: Budget): string[] {
 }
 
 /**
- * A string as written and, while it is a JSON string, what is inside; then the structure it ends
- * in. What looks like the beginning of JSON but is none (an exporter cut it) also has its escapes
- * resolved as far as they can be, or they would hide line ends and quotes.
+ * A string as written and, while it is a JSON string, the string inside; then the structure inside,
+ * if any. A string that begins like JSON but is none (an exporter truncated it) also has its escapes
+ * resolved, because they would hide line breaks and quotes.
  */
 function unfold(
   text: string,
   budget: Budget,
 ): { layers: string[]; inner: JsonValue[] | JsonObject | null } {
   const layers = [text];
-  const told = () => distinct(layers.filter(isText).map(shortenBase64));
+  const texts = () => distinct(layers.filter(isText).map(shortenBase64));
   let current = text;
   for (let level = 0; level < LEVELS; level += 1) {
     const parsed = parseJson(current, budget);
@@ -143,31 +128,31 @@ function unfold(
       if (JSON_BEGINS.test(current)) layers.push(resolveEscapes(current));
       break;
     }
-    if (typeof parsed === 'object' && parsed !== null) return { layers: told(), inner: parsed };
+    if (typeof parsed === 'object' && parsed !== null) return { layers: texts(), inner: parsed };
     current = String(parsed);
     layers.push(current);
   }
-  return { layers: told(), inner: null };
+  return { layers: texts(), inner: null };
 }
 
 const JSON_BEGINS = /^\s*["[{]/;
 
 function parseJson(text: string, budget: Budget): JsonValue | undefined {
   if (!JSON_BEGINS.test(text)) return undefined;
-  // A screenshot inside is no reason to leave its message closed.
+  // A screenshot inside is no reason not to parse its message.
   const source = text.length > budget.chars ? shortenBase64(text) : text;
   if (!take(budget, 'chars', source.length)) return undefined;
   let parsed: JsonValue;
   try {
     parsed = JSON.parse(source);
   } catch {
-    // Not JSON after all (a Python repr, a cut value): the caller matches it as it stands.
+    // Not JSON (a Python repr, a truncated value): the caller matches it as it is.
     return undefined;
   }
   return fits(parsed, budget) ? parsed : undefined;
 }
 
-/** Is the structure one to walk through: not too deep, within the budget's nodes? */
+/** Whether the structure is not too deep, and within the budget's nodes. */
 function fits(root: JsonValue, budget: Budget): boolean {
   let level: JsonValue[] = [root];
   for (let depth = 0; level.length > 0; depth += 1) {

@@ -5,11 +5,11 @@ import type {
   AttributeRow,
   Convention,
 } from '../../../../src/engine/surfaces/reader/convention.ts';
-import { Known } from '../../../../src/engine/surfaces/reader/convention-index.ts';
+import { ConventionIndex } from '../../../../src/engine/surfaces/reader/convention-index.ts';
 import { RowTable } from '../../../../src/engine/surfaces/reader/row-table.ts';
 import type { JsonObject, Step } from '../../../../src/model.ts';
 
-const read = { as: 'text', place: 'step_output' } as const;
+const read = { as: 'text', surface: 'step_output' } as const;
 const part = fc.constantFrom('a', 'b', 'a.b', 'a.b.c', 'b.', '', 'toString');
 const row: fc.Arbitrary<AttributeRow> = fc.oneof(
   part.map((key) => ({ key, read })),
@@ -21,26 +21,26 @@ const attributes: fc.Arbitrary<JsonObject> = fc.dictionary(
   fc.constant('x'),
 );
 
-function canTell(one: AttributeRow, present: JsonObject): boolean {
+function canRead(one: AttributeRow, present: JsonObject): boolean {
   if ('key' in one) return Object.hasOwn(present, one.key);
   if ('prefix' in one) return Object.keys(present).some((key) => key.startsWith(one.prefix));
   return true;
 }
 
-test('a table tells the rows that can tell anything, in their order', () => {
+test('a table finds the rows that can read anything, in their order', () => {
   fc.assert(
     fc.property(fc.array(row, { maxLength: 12 }), attributes, (rows, present) => {
-      const expected = rows.filter((one) => canTell(one, present));
-      const told = new RowTable(rows).about(present);
-      expect(told.filter((one) => canTell(one, present))).toEqual(expected);
-      expect(told).toEqual(rows.filter((one) => told.includes(one)));
+      const expected = rows.filter((one) => canRead(one, present));
+      const found = new RowTable(rows).rowsFor(present);
+      expect(found.filter((one) => canRead(one, present))).toEqual(expected);
+      expect(found).toEqual(rows.filter((one) => found.includes(one)));
     }),
   );
 });
 
-const convention = (name: string, on: Convention['on']): Convention => ({
+const convention = (name: string, appliesTo: Convention['appliesTo']): Convention => ({
   name,
-  ...(on === undefined ? {} : { on }),
+  ...(appliesTo === undefined ? {} : { appliesTo }),
   kinds: [{ has: `kind-of-${name}`, kind: 'llm' }],
   attributes: [{ key: name, read }],
   events: [],
@@ -53,10 +53,10 @@ const CONVENTIONS = [
   convention('by any', { scopes: ['acme.agents'], attributes: ['b'] }),
 ];
 
-/** The conventions about a step, told by their kinds. */
-function namesOf(known: Known, facts: Partial<Step>): string[] {
+/** The names of the conventions that apply to a step, by their kinds. */
+function namesOf(index: ConventionIndex, facts: Partial<Step>): string[] {
   const step = { scopeName: null, serviceName: null, attributes: {}, ...facts } as Step;
-  return known.about(step).kinds.map((kind) => ('has' in kind ? kind.has.slice(8) : ''));
+  return index.conventionsOf(step).kinds.map((kind) => ('has' in kind ? kind.has.slice(8) : ''));
 }
 
 test.each<[string, Partial<Step>, string[]]>([
@@ -70,21 +70,21 @@ test.each<[string, Partial<Step>, string[]]>([
     { scopeName: 'other', serviceName: 'claude-code', attributes: { a: 1 } },
     ['by scope', 'always', 'by service', 'by attribute'],
   ],
-])('a step with %s has the conventions about it, in their order', (_what, facts, names) => {
-  const known = new Known(CONVENTIONS);
-  expect(namesOf(known, facts)).toEqual(names);
-  expect(namesOf(known, facts)).toEqual(names);
+])('a step with %s has the conventions that apply, in their order', (_what, facts, names) => {
+  const index = new ConventionIndex(CONVENTIONS);
+  expect(namesOf(index, facts)).toEqual(names);
+  expect(namesOf(index, facts)).toEqual(names);
 });
 
-test('more combinations and scopes than are remembered are told all the same', () => {
+test('more combinations and scopes than are cached', () => {
   const marks = Array.from({ length: 12 }, (_, number) =>
     convention(`c${number}`, { attributes: [`m${number}`], scopes: [`s${number}.`] }),
   );
-  const known = new Known(marks);
+  const index = new ConventionIndex(marks);
   for (let bits = 0; bits < 2500; bits += 1) {
     const expected = marks.flatMap(({ name }, number) => ((bits >> number) & 1 ? [name] : []));
     const present = expected.map((name) => [name.replace('c', 'm'), true] as const);
     const facts = { scopeName: `x${bits}`, attributes: Object.fromEntries(present) };
-    expect(namesOf(known, facts)).toEqual(expected);
+    expect(namesOf(index, facts)).toEqual(expected);
   }
 });

@@ -7,6 +7,7 @@
  * commands, ids, counts. `body_ref` names a file of the sender's: there is no text to read.
  */
 import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
+import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
 
 /** `span.type`, in some versions without the prefix. */
 const KINDS: Readonly<Record<string, StepKind>> = {
@@ -37,18 +38,18 @@ function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]
   }));
 }
 
-const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', place: 'tool_name' } };
+const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', surface: 'tool_name' } };
 
 /** Longer than `tool_input`, whose values are cut at 512 characters. */
 const TOOL_PARAMETERS: AttributeRow = {
   key: 'tool_parameters',
-  read: { as: 'structure', place: 'tool_args', envelope: { name: ['mcp_tool_name'] } },
+  read: { as: 'structure', surface: 'tool_args', envelope: { name: ['mcp_tool_name'] } },
 };
 
 const TOOL_INPUT: AttributeRow = {
   key: 'tool_input',
   mayBeCut: true,
-  read: { as: 'structure', place: 'tool_args' },
+  read: { as: 'structure', surface: 'tool_args' },
 };
 
 /** What a tool gave, in its span event; beside each may stand whether it was cut. */
@@ -56,30 +57,30 @@ const OUTPUTS = ['output', 'content', 'diff'];
 
 export const CLAUDE_CODE: Convention = {
   name: 'claude-code',
-  on: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
+  appliesTo: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
   kinds: [{ key: 'span.type', kinds: KINDS_OF_NAMES }, { names: KINDS_OF_NAMES }],
   attributes: [
-    { key: 'user_prompt', read: { as: 'text', place: 'step_input' } },
+    { key: 'user_prompt', read: { as: 'text', surface: 'step_input' } },
     TOOL_NAME,
     TOOL_INPUT,
-    { key: 'full_command', read: { as: 'text', place: 'tool_args' } },
-    { key: 'file_path', read: { as: 'text', place: 'tool_args' } },
-    { key: 'skill_name', read: { as: 'text', place: 'tool_args' } },
-    { key: 'subagent_type', read: { as: 'text', place: 'tool_args' } },
+    { key: 'full_command', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'file_path', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'skill_name', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'subagent_type', read: { as: 'text', surface: 'tool_args' } },
     // On a tool's span the result, which the model is told next.
     {
       key: 'new_context',
-      read: { as: 'text', place: { tool: 'tool_result', else: 'step_input' } },
+      read: { as: 'text', surface: { tool: 'tool_result', else: 'step_input' } },
     },
-    { key: 'response.model_output', read: { as: 'text', place: 'agent_output' } },
-    { key: 'error', read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } } },
+    { key: 'response.model_output', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'error', read: { as: 'text', surface: ERROR_SURFACE } },
   ],
   events: [
     ...event('user_prompt', 'agent', [
-      { key: 'prompt', read: { as: 'text', place: 'step_input' } },
+      { key: 'prompt', read: { as: 'text', surface: 'step_input' } },
     ]),
     ...event('assistant_response', 'llm', [
-      { key: 'response', read: { as: 'text', place: 'agent_output' } },
+      { key: 'response', read: { as: 'text', surface: 'agent_output' } },
     ]),
     ...event('tool_result', 'tool', [TOOL_NAME, TOOL_INPUT, TOOL_PARAMETERS]),
     // The only place where a call stands that was refused.
@@ -106,15 +107,25 @@ export const CLAUDE_CODE: Convention = {
         {
           prefix: '',
           except: OUTPUTS.flatMap((name) => [name, `${name}_truncated`, `${name}_original_length`]),
-          read: { as: 'text', place: 'tool_args' },
+          read: { as: 'text', surface: 'tool_args' },
         },
         ...OUTPUTS.map(
           (key): AttributeRow => ({
             key,
-            read: { as: 'text', place: 'tool_result' },
+            read: { as: 'text', surface: 'tool_result' },
           }),
         ),
       ],
     },
   ],
+  run: {
+    names: {
+      model: { model: 140 },
+      userId: { 'user.account_id': 110, 'user.account_uuid': 120 },
+    },
+    failure: { key: 'success', values: [false, 'false'] },
+    placeholders: ['<REDACTED>'],
+    references: /^body_ref$/,
+    cutFlags: ['body_truncated'],
+  },
 };

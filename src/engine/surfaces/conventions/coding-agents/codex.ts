@@ -7,18 +7,18 @@
  */
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
 
-const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', place: 'tool_name' } };
+const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', surface: 'tool_name' } };
 
 export const CODEX: Convention = {
   name: 'codex',
-  on: { scopes: ['codex'], services: ['codex', 'Codex'] },
+  appliesTo: { scopes: ['codex'], services: ['codex', 'Codex'] },
   attributes: [],
   events: [
     {
       event: 'codex.user_prompt',
       kind: 'agent',
       carries: 'own',
-      attributes: [{ key: 'prompt', read: { as: 'text', place: 'step_input' } }],
+      attributes: [{ key: 'prompt', read: { as: 'text', surface: 'step_input' } }],
     },
     {
       event: 'codex.tool_result',
@@ -26,8 +26,8 @@ export const CODEX: Convention = {
       carries: 'own',
       attributes: [
         TOOL_NAME,
-        { key: 'arguments', read: { as: 'structure', place: 'tool_args' } },
-        { key: 'output', read: { as: 'structure', place: 'tool_result' } },
+        { key: 'arguments', read: { as: 'structure', surface: 'tool_args' } },
+        { key: 'output', read: { as: 'structure', surface: 'tool_result' } },
       ],
     },
     { event: 'codex.tool_decision', kind: 'tool', carries: 'own', attributes: [TOOL_NAME] },
@@ -35,7 +35,7 @@ export const CODEX: Convention = {
       event: 'codex.agent_response',
       kind: 'llm',
       carries: 'own',
-      attributes: [{ key: 'response', read: { as: 'text', place: 'agent_output' } }],
+      attributes: [{ key: 'response', read: { as: 'text', surface: 'agent_output' } }],
     },
     // Their `error.message` is read as on any step.
     { event: 'codex.api_request', kind: 'llm', carries: 'own', attributes: [] },
@@ -43,4 +43,8 @@ export const CODEX: Convention = {
     { event: 'codex.websocket_request', kind: 'llm', carries: 'own', attributes: [] },
     { event: 'codex.websocket_event', kind: 'llm', carries: 'own', attributes: [] },
   ],
+  run: {
+    names: { sessionId: { 'conversation.id': 140 } },
+    placeholders: ['[REDACTED]'],
+  },
 };

@@ -9,6 +9,7 @@
  * next request to the model.
  */
 import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
+import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
 
 const OPERATIONS: Readonly<Record<string, StepKind>> = {
   tool_call: 'tool',
@@ -34,25 +35,25 @@ function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]
 
 const ERROR: AttributeRow = {
   key: 'error',
-  read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
+  read: { as: 'text', surface: ERROR_SURFACE },
 };
 
 export const GEMINI_CLI: Convention = {
   name: 'gemini-cli',
-  on: { scopes: ['gemini-cli', 'qwen-code'], services: ['gemini-cli', 'qwen-code'] },
+  appliesTo: { scopes: ['gemini-cli', 'qwen-code'], services: ['gemini-cli', 'qwen-code'] },
   kinds: [{ key: 'gen_ai.operation.name', kinds: OPERATIONS }, { names: OPERATIONS }],
   attributes: [
     {
       key: 'gen_ai.input.messages',
       onKinds: ['tool'],
       mayBeCut: true,
-      read: { as: 'structure', place: 'tool_args', envelope: { name: ['name'], take: ['args'] } },
+      read: { as: 'structure', surface: 'tool_args', envelope: { name: ['name'], take: ['args'] } },
     },
     {
       key: 'gen_ai.input.messages',
       onKinds: ['agent'],
       mayBeCut: true,
-      read: { as: 'structure', place: 'step_input' },
+      read: { as: 'structure', surface: 'step_input' },
     },
     {
       key: 'gen_ai.input.messages',
@@ -80,7 +81,7 @@ export const GEMINI_CLI: Convention = {
       key: 'gen_ai.output.messages',
       onKinds: ['agent'],
       mayBeCut: true,
-      read: { as: 'structure', place: 'agent_output' },
+      read: { as: 'structure', surface: 'agent_output' },
     },
     {
       key: 'gen_ai.output.messages',
@@ -96,13 +97,13 @@ export const GEMINI_CLI: Convention = {
   ],
   events: [
     ...event('user_prompt', 'agent', [
-      { key: 'prompt', read: { as: 'text', place: 'step_input' } },
+      { key: 'prompt', read: { as: 'text', surface: 'step_input' } },
     ]),
     ...event('tool_call', 'tool', [
-      { key: 'function_name', read: { as: 'text', place: 'tool_name' } },
-      { key: 'function_args', read: { as: 'structure', place: 'tool_args' } },
+      { key: 'function_name', read: { as: 'text', surface: 'tool_name' } },
+      { key: 'function_args', read: { as: 'structure', surface: 'tool_args' } },
       ERROR,
-      { key: 'metadata', read: { as: 'structure', place: 'tool_result' } },
+      { key: 'metadata', read: { as: 'structure', surface: 'tool_result' } },
     ]),
     ...event('api_request', 'llm', [
       { key: 'request_text', mayBeCut: true, read: { as: 'messages', side: 'input' } },
@@ -121,11 +122,14 @@ export const GEMINI_CLI: Convention = {
     ]),
     ...event('api_error', 'llm', [ERROR]),
     ...event('hook_call', 'other', [
-      { key: 'hook_input', read: { as: 'structure', place: 'step_input' } },
-      { key: 'hook_output', read: { as: 'structure', place: 'step_output' } },
-      { key: 'stdout', read: { as: 'text', place: 'step_output' } },
-      { key: 'stderr', read: { as: 'text', place: 'step_output' } },
+      { key: 'hook_input', read: { as: 'structure', surface: 'step_input' } },
+      { key: 'hook_output', read: { as: 'structure', surface: 'step_output' } },
+      { key: 'stdout', read: { as: 'text', surface: 'step_output' } },
+      { key: 'stderr', read: { as: 'text', surface: 'step_output' } },
       ERROR,
     ]),
   ],
+  run: {
+    cutMark: { pattern: /\.\.\.\[TRUNCATED: original length \d+\]$/, last: ']' },
+  },
 };

@@ -13,30 +13,30 @@ export const GITHUB_COPILOT: Convention = {
   // A hook names the tools it guards and is none of them.
   kinds: [{ key: 'gen_ai.operation.name', kinds: { execute_hook: 'other' } }],
   attributes: [
-    { key: 'copilot_chat.user_request', read: { as: 'text', place: 'step_input' } },
+    { key: 'copilot_chat.user_request', read: { as: 'text', surface: 'step_input' } },
     {
       key: 'copilot_chat.hook_input',
       mayBeCut: true,
-      read: { as: 'structure', place: 'step_input' },
+      read: { as: 'structure', surface: 'step_input' },
     },
     {
       key: 'github.copilot.tool.parameters.mcp_tool_name',
-      read: { as: 'text', place: 'tool_name' },
+      read: { as: 'text', surface: 'tool_name' },
     },
     {
       key: 'github.copilot.tool.parameters.command',
-      read: { as: 'text', place: 'tool_args' },
+      read: { as: 'text', surface: 'tool_args' },
     },
     {
       key: 'github.copilot.tool.parameters.file_path',
-      read: { as: 'text', place: 'tool_args' },
+      read: { as: 'text', surface: 'tool_args' },
     },
     {
       key: 'github.copilot.tool.parameters.skill_name',
-      read: { as: 'text', place: 'tool_args' },
+      read: { as: 'text', surface: 'tool_args' },
     },
-    { key: 'copilot_chat.reasoning_content', read: { as: 'text', place: 'agent_output' } },
-    { key: 'copilot_chat.hook_output', read: { as: 'structure', place: 'step_output' } },
+    { key: 'copilot_chat.reasoning_content', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'copilot_chat.hook_output', read: { as: 'structure', surface: 'step_output' } },
   ],
   events: [],
 };

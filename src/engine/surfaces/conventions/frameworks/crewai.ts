@@ -12,17 +12,17 @@ import type { Convention } from '../../reader/convention.ts';
 
 export const CREWAI: Convention = {
   name: 'crewai',
-  on: {
+  appliesTo: {
     scopes: ['opentelemetry.instrumentation.crewai'],
     attributes: ['crewai.crew.result', 'crewai.crew.tasks_output', 'crewai.task.description'],
   },
   kinds: [{ names: { 'crewai.workflow': 'agent' } }],
   attributes: [
-    { key: 'crewai.task.description', read: { as: 'text', place: 'step_input' } },
-    { key: 'crewai.task.context', read: { as: 'text', place: 'step_input' } },
-    { key: 'crewai.crew.tasks_output', read: { as: 'text', place: 'agent_output' } },
+    { key: 'crewai.task.description', read: { as: 'text', surface: 'step_input' } },
+    { key: 'crewai.task.context', read: { as: 'text', surface: 'step_input' } },
+    { key: 'crewai.crew.tasks_output', read: { as: 'text', surface: 'agent_output' } },
     // `crewai.crew.result`; a class derived from `Crew` is told by its own name.
-    { prefix: 'crewai.', suffix: '.result', read: { as: 'text', place: 'agent_output' } },
+    { prefix: 'crewai.', suffix: '.result', read: { as: 'text', surface: 'agent_output' } },
   ],
   events: [],
 };

@@ -12,7 +12,7 @@ import type { AttributeRow, Convention } from '../../reader/convention.ts';
 function results(keys: readonly string[]): AttributeRow[] {
   return keys.map((key) => ({
     key,
-    read: { as: 'exchange', side: 'output', place: 'agent_output' },
+    read: { as: 'exchange', side: 'output', surface: 'agent_output' },
   }));
 }
 
@@ -37,14 +37,20 @@ export const FLUE: Convention = {
     },
     {
       key: 'flue.workflow.payload',
-      read: { as: 'exchange', side: 'input', place: 'step_input' },
+      read: { as: 'exchange', side: 'input', surface: 'step_input' },
     },
-    { key: 'flue.task.prompt', read: { as: 'text', place: 'step_input' } },
-    { key: 'flue.tool.name', read: { as: 'text', place: 'tool_name' } },
-    { key: 'flue.tool.arguments', read: { as: 'structure', place: 'tool_args' } },
-    { key: 'flue.tool.result', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'flue.task.prompt', read: { as: 'text', surface: 'step_input' } },
+    { key: 'flue.tool.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'flue.tool.arguments', read: { as: 'structure', surface: 'tool_args' } },
+    { key: 'flue.tool.result', read: { as: 'structure', surface: 'tool_result' } },
     { key: 'flue.turn.output', read: { as: 'messages', side: 'output' } },
     ...results(['flue.task.result', 'flue.operation.result', 'flue.workflow.result']),
   ],
   events: [],
+  run: {
+    names: {
+      agentName: { 'flue.workflow.name': 100, 'flue.task.agent': 110 },
+      sessionId: { 'flue.session.name': 250 },
+    },
+  },
 };

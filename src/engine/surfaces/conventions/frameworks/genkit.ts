@@ -6,16 +6,17 @@
  * a model's request its configuration, tools and output schema, of its answer the provider's own,
  * `raw` or `custom`, which repeats it; vectors.
  */
-import type { Convention, Envelope } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
+import { CALL, MEDIA } from '../../reader/part-shapes.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
-const REQUEST: Envelope = {
+const REQUEST: ValueEnvelope = {
   take: ['messages', 'docs'],
   beside: ['config', 'tools', 'toolChoice', 'output', 'resources'],
 };
 
 /** With one message, or with candidates. */
-const ANSWER: Envelope = {
+const ANSWER: ValueEnvelope = {
   take: ['message', ['candidates', 'message'], 'finishMessage'],
   beside: ['finishReason', 'usage', 'custom', 'raw', 'request', 'operation', 'latencyMs'],
 };
@@ -55,27 +56,52 @@ export const GENKIT: Convention = {
     },
   ],
   attributes: [
-    { key: 'genkit:name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    { key: 'genkit:name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'genkit:input',
       onKinds: ['llm'],
-      read: { as: 'exchange', encoded: true, side: 'input', place: TOOK, envelope: REQUEST },
+      read: {
+        as: 'exchange',
+        encoded: true,
+        side: 'input',
+        surface: INPUT_SURFACE,
+        envelope: REQUEST,
+      },
     },
     {
       key: 'genkit:input',
       notOnKinds: ['llm'],
-      read: { as: 'exchange', encoded: true, side: 'input', place: TOOK },
+      read: { as: 'exchange', encoded: true, side: 'input', surface: INPUT_SURFACE },
     },
     {
       key: 'genkit:output',
       onKinds: ['llm'],
-      read: { as: 'exchange', encoded: true, side: 'output', place: GAVE, envelope: ANSWER },
+      read: {
+        as: 'exchange',
+        encoded: true,
+        side: 'output',
+        surface: OUTPUT_SURFACE,
+        envelope: ANSWER,
+      },
     },
     {
       key: 'genkit:output',
       notOnKinds: ['llm', 'embedding'],
-      read: { as: 'exchange', encoded: true, side: 'output', place: GAVE },
+      read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   events: [],
+  run: {
+    names: { sessionId: { 'genkit:metadata:agent:sessionId': 160, 'genkit:sessionId': 170 } },
+    failure: { key: 'genkit:state', values: ['error'] },
+    rootMarks: ['genkit:isRoot'],
+  },
+  parts: {
+    byMember: {
+      toolRequest: CALL,
+      // Beside its output a tool may return parts, which the message around it says.
+      toolResponse: { toolName: ['name'], toolResult: ['output'], said: ['content'] },
+      media: MEDIA,
+    },
+  },
 };

@@ -11,7 +11,7 @@ import type { Convention } from '../../reader/convention.ts';
 
 export const GOOGLE_ADK: Convention = {
   name: 'google-adk',
-  on: {
+  appliesTo: {
     scopes: ['gcp.vertex.agent'],
     attributes: [
       'gcp.vertex.agent.llm_request',
@@ -37,11 +37,11 @@ export const GOOGLE_ADK: Convention = {
     { key: 'gcp.vertex.agent.data', read: { as: 'messages', side: 'input' } },
     {
       key: 'gcp.vertex.agent.tool_call_args',
-      read: { as: 'structure', place: 'tool_args' },
+      read: { as: 'structure', surface: 'tool_args' },
     },
     {
       key: 'gcp.vertex.agent.tool_response',
-      read: { as: 'structure', place: 'tool_result' },
+      read: { as: 'structure', surface: 'tool_result' },
     },
     {
       key: 'gcp.vertex.agent.llm_response',
@@ -65,6 +65,10 @@ export const GOOGLE_ADK: Convention = {
     },
   ],
   events: [],
+  run: {
+    names: { sessionId: { 'gcp.vertex.agent.session_id': 130 } },
+    placeholders: ['<elided>', 'N/A', '<not specified>', '<not serializable>'],
+  },
 };
 
 export const GOOGLE_GENAI: Convention = {
@@ -73,9 +77,9 @@ export const GOOGLE_GENAI: Convention = {
     {
       prefix: 'code.function.parameters.',
       suffix: '.value',
-      read: { as: 'structure', place: 'tool_args' },
+      read: { as: 'structure', surface: 'tool_args' },
     },
-    { key: 'code.function.return.value', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'code.function.return.value', read: { as: 'structure', surface: 'tool_result' } },
   ],
   events: [],
 };

@@ -34,18 +34,22 @@ const KINDS = Object.fromEntries(
 
 export const LITELLM: Convention = {
   name: 'litellm',
-  on: { scopes: ['litellm'], services: ['litellm'] },
+  appliesTo: { scopes: ['litellm'], services: ['litellm'] },
   kinds: [
     { key: 'gen_ai.operation.name', kinds: KINDS },
     { key: 'llm.request.type', kinds: KINDS },
   ],
   attributes: [
     // On its log records, the text without the author, whom the body tells.
-    { key: 'gen_ai.prompt', raw: 'input', read: { as: 'text', place: 'step_input' } },
-    { key: 'message.content', raw: 'output', read: { as: 'text', place: 'agent_output' } },
+    { key: 'gen_ai.prompt', raw: 'input', read: { as: 'text', surface: 'step_input' } },
+    { key: 'message.content', raw: 'output', read: { as: 'text', surface: 'agent_output' } },
   ],
   events: [
     { event: 'gen_ai.content.prompt', carries: 'message', side: 'input', role: 'user' },
     { event: 'gen_ai.content.completion', carries: 'message', side: 'output', role: 'assistant' },
   ],
+  run: {
+    placeholders: ['redacted-by-litellm'],
+    eventNameKey: 'event_name',
+  },
 };

@@ -6,15 +6,15 @@
  * Left out: `lk.instructions` and `lk.function_tools` (the operator's), rooms, participants and phone
  * numbers, session options, timings, ids.
  */
-import type { AttributeRow, Convention, Reading } from '../../reader/convention.ts';
+import type { AttributeRow, Convention, RowReading } from '../../reader/convention.ts';
 
-const text = (place: 'step_input' | 'agent_output' | 'tool_name'): Reading => ({
+const text = (surface: 'step_input' | 'agent_output' | 'tool_name'): RowReading => ({
   as: 'text',
-  place,
+  surface,
 });
 
 /** Without `lk.` or `lk.pii.`, in telling order. */
-const CONTENT: Readonly<Record<string, Reading>> = {
+const CONTENT: Readonly<Record<string, RowReading>> = {
   user_input: text('step_input'),
   user_transcript: text('step_input'),
   chat_ctx: {
@@ -23,8 +23,8 @@ const CONTENT: Readonly<Record<string, Reading>> = {
     envelope: { take: ['items'], beside: [] },
   },
   'function_tool.name': text('tool_name'),
-  'function_tool.arguments': { as: 'structure', place: 'tool_args' },
-  'function_tool.output': { as: 'structure', place: 'tool_result' },
+  'function_tool.arguments': { as: 'structure', surface: 'tool_args' },
+  'function_tool.output': { as: 'structure', surface: 'tool_result' },
   'response.text': text('agent_output'),
   'response.function_calls': { as: 'messages', side: 'output' },
   // What the agent is to say aloud.
@@ -38,7 +38,7 @@ const ROWS = Object.entries(CONTENT).flatMap(([name, read]): (AttributeRow & { k
 
 export const LIVEKIT: Convention = {
   name: 'livekit',
-  on: { scopes: ['livekit-agents'], attributes: ROWS.map(({ key }) => key) },
+  appliesTo: { scopes: ['livekit-agents'], attributes: ROWS.map(({ key }) => key) },
   kinds: [
     {
       names: {
@@ -55,4 +55,8 @@ export const LIVEKIT: Convention = {
   ],
   attributes: ROWS,
   events: [],
+  run: {
+    // `lk.room_sid`: a room is one conversation.
+    names: { agentName: { 'lk.agent_name': 90 }, sessionId: { 'lk.room_sid': 240 } },
+  },
 };

@@ -8,7 +8,7 @@
  * `gen_ai.tool.definitions` (the operator's), vectors.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 export const MASTRA: Convention = {
   name: 'mastra',
@@ -43,7 +43,7 @@ export const MASTRA: Convention = {
       read: {
         as: 'exchange',
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
       },
     },
     {
@@ -53,7 +53,7 @@ export const MASTRA: Convention = {
       read: {
         as: 'exchange',
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
       },
     },
   ],

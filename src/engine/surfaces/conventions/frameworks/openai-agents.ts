@@ -25,9 +25,13 @@ export const OPENAI_AGENTS: Convention = {
     },
   ],
   attributes: [
-    { key: 'gen_ai.transcription.text', read: { as: 'text', place: 'step_input' } },
+    { key: 'gen_ai.transcription.text', read: { as: 'text', surface: 'step_input' } },
     // What the agent is to say aloud.
-    { key: 'gen_ai.speech.input_text', read: { as: 'text', place: 'agent_output' } },
+    { key: 'gen_ai.speech.input_text', read: { as: 'text', surface: 'agent_output' } },
   ],
   events: [],
+  run: {
+    // its own spelling
+    placeholders: ['readacted'],
+  },
 };

@@ -8,10 +8,11 @@
  * `pydantic_ai.tool.deferral.*`, ids; of a conversation's messages those that earlier runs told.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { MEDIA } from '../../reader/part-shapes.ts';
 
 export const PYDANTIC_AI: Convention = {
   name: 'pydantic-ai',
-  on: {
+  appliesTo: {
     scopes: ['pydantic-ai'],
     attributes: ['pydantic_ai.all_messages', 'all_messages_events'],
   },
@@ -29,9 +30,13 @@ export const PYDANTIC_AI: Convention = {
     },
     { key: 'all_messages_events', read: { as: 'events' } },
     { key: 'events', read: { as: 'events' } },
-    { key: 'tool_arguments', read: { as: 'structure', place: 'tool_args' } },
-    { key: 'tool_response', read: { as: 'structure', place: 'tool_result' } },
-    { key: 'final_result', read: { as: 'structure', place: 'agent_output' } },
+    { key: 'tool_arguments', read: { as: 'structure', surface: 'tool_args' } },
+    { key: 'tool_response', read: { as: 'structure', surface: 'tool_result' } },
+    { key: 'final_result', read: { as: 'structure', surface: 'agent_output' } },
   ],
   events: [],
+  run: {
+    names: { agentName: { agent_name: 70 }, model: { model_name: 130 } },
+  },
+  parts: { byType: { 'image-url': MEDIA, 'audio-url': MEDIA, 'document-url': MEDIA } },
 };

@@ -24,16 +24,19 @@ export const SPRING_AI: Convention = {
     },
   ],
   attributes: [
-    { key: 'spring.ai.chat.client.user.text', read: { as: 'text', place: 'step_input' } },
-    { key: 'spring.ai.chat.client.user.params', read: { as: 'structure', place: 'step_input' } },
-    { key: 'db.vector.query.content', read: { as: 'text', place: 'query_text' } },
-    { key: 'spring.ai.tool.definition.name', read: { as: 'text', place: 'tool_name' } },
-    { key: 'spring.ai.tool.call.arguments', read: { as: 'structure', place: 'tool_args' } },
-    { key: 'spring.ai.tool.call.result', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'spring.ai.chat.client.user.text', read: { as: 'text', surface: 'step_input' } },
+    { key: 'spring.ai.chat.client.user.params', read: { as: 'structure', surface: 'step_input' } },
+    { key: 'db.vector.query.content', read: { as: 'text', surface: 'query_text' } },
+    { key: 'spring.ai.tool.definition.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'spring.ai.tool.call.arguments', read: { as: 'structure', surface: 'tool_args' } },
+    { key: 'spring.ai.tool.call.result', read: { as: 'structure', surface: 'tool_result' } },
     {
       key: 'db.vector.query.response.documents',
-      read: { as: 'structure', place: 'tool_result' },
+      read: { as: 'structure', surface: 'tool_result' },
     },
   ],
   events: [],
+  run: {
+    names: { sessionId: { 'spring.ai.chat.client.conversation.id': 230 } },
+  },
 };

@@ -16,4 +16,5 @@ export const STRANDS: Convention = {
   ],
   attributes: [],
   events: [],
+  parts: { byType: { interrupt_response: { toolResult: ['response'] } } },
 };

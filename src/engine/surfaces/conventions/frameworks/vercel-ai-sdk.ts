@@ -6,6 +6,7 @@
  * Left out: `ai.prompt.tools`, `ai.schema*`, `ai.settings.*`, headers, files, vectors, timings.
  */
 import type { Convention, StepKind } from '../../reader/convention.ts';
+import { CALL } from '../../reader/part-shapes.ts';
 
 /** The calls that may run for several steps; each step is a `.doGenerate` or `.doStream` below. */
 const OUTER = ['ai.generatetext', 'ai.streamtext', 'ai.generateobject', 'ai.streamobject'];
@@ -23,7 +24,7 @@ const OPERATIONS: Readonly<Record<string, StepKind>> = {
 
 export const VERCEL_AI_SDK: Convention = {
   name: 'vercel-ai-sdk',
-  on: { attributes: ['ai.operationId'] },
+  appliesTo: { attributes: ['ai.operationId'] },
   kinds: [{ key: 'ai.operationId', kinds: OPERATIONS }],
   attributes: [
     { key: 'ai.prompt.messages', read: { as: 'messages', side: 'input' } },
@@ -33,24 +34,35 @@ export const VERCEL_AI_SDK: Convention = {
       read: {
         as: 'exchange',
         side: 'input',
-        place: 'step_input',
+        surface: 'step_input',
         envelope: { take: ['messages', 'prompt'] },
       },
     },
-    { key: 'ai.value', read: { as: 'text', place: 'step_input' } },
-    { key: 'ai.values', read: { as: 'text', place: 'step_input' } },
+    { key: 'ai.value', read: { as: 'text', surface: 'step_input' } },
+    { key: 'ai.values', read: { as: 'text', surface: 'step_input' } },
     // To be ranked. The ranking repeats them.
-    { key: 'ai.documents', read: { as: 'text', place: 'step_input' } },
-    { key: 'ai.toolCall.name', read: { as: 'text', place: 'tool_name' } },
-    { key: 'ai.toolCall.args', read: { as: 'structure', place: 'tool_args' } },
-    { key: 'ai.toolCall.result', read: { as: 'structure', place: 'tool_result' } },
-    { key: 'ai.response.reasoning', read: { as: 'text', place: 'agent_output' } },
-    { key: 'ai.response.text', read: { as: 'text', place: 'agent_output' } },
-    { key: 'ai.response.object', read: { as: 'structure', place: 'agent_output' } },
+    { key: 'ai.documents', read: { as: 'text', surface: 'step_input' } },
+    { key: 'ai.toolCall.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'ai.toolCall.args', read: { as: 'structure', surface: 'tool_args' } },
+    { key: 'ai.toolCall.result', read: { as: 'structure', surface: 'tool_result' } },
+    { key: 'ai.response.reasoning', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'ai.response.text', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'ai.response.object', read: { as: 'structure', surface: 'agent_output' } },
     { key: 'ai.response.toolCalls', read: { as: 'messages', side: 'output' } },
-    { key: 'ai.result.text', read: { as: 'text', place: 'agent_output' } },
-    { key: 'ai.result.object', read: { as: 'structure', place: 'agent_output' } },
+    { key: 'ai.result.text', read: { as: 'text', surface: 'agent_output' } },
+    { key: 'ai.result.object', read: { as: 'structure', surface: 'agent_output' } },
     { key: 'ai.result.toolCalls', read: { as: 'messages', side: 'output' } },
   ],
   events: [],
+  run: {
+    names: {
+      agentName: { 'ai.telemetry.functionId': 50, 'resource.name': 60 },
+      model: { 'ai.response.model': 60, 'ai.model.id': 70 },
+      sessionId: { 'ai.telemetry.metadata.sessionId': 80, 'ai.settings.context.sessionId': 90 },
+      userId: { 'ai.telemetry.metadata.userId': 50 },
+    },
+  },
+  parts: {
+    byType: { 'tool-call': CALL, 'tool-result': { toolResult: ['output', 'result'] } },
+  },
 };

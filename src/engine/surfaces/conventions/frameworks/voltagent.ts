@@ -7,11 +7,11 @@
  * usage, ids, `error.stack`.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 export const VOLTAGENT: Convention = {
   name: 'voltagent',
-  on: {
+  appliesTo: {
     scopes: ['@voltagent/'],
     attributes: ['voltagent.operation_id', 'voltagent.conversation_id', 'voltagent.is_subagent'],
   },
@@ -38,13 +38,13 @@ export const VOLTAGENT: Convention = {
   attributes: [
     { key: 'agent.messages', read: { as: 'messages', side: 'input' } },
     { key: 'llm.messages', read: { as: 'messages', side: 'input' } },
-    { key: 'tool.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'tool.name', read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'input',
       read: {
         as: 'exchange',
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
       },
     },
     {
@@ -53,9 +53,12 @@ export const VOLTAGENT: Convention = {
       read: {
         as: 'exchange',
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
       },
     },
   ],
   events: [],
+  run: {
+    names: { model: { 'ai.model.name': 90 }, sessionId: { 'voltagent.conversation_id': 150 } },
+  },
 };

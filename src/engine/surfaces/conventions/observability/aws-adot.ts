@@ -15,7 +15,7 @@ function member(key: Side, onTool: 'tool_args' | 'tool_result'): AttributeRow[] 
     {
       key,
       onKinds: ['tool'],
-      read: { as: 'structure', place: onTool, envelope: { take: [['messages', 'content']] } },
+      read: { as: 'structure', surface: onTool, envelope: { take: [['messages', 'content']] } },
     },
     { key, notOnKinds: ['tool'], read: { as: 'messages', side: key } },
   ];

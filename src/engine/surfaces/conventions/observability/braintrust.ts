@@ -8,7 +8,7 @@
  * what embeddings gave is told, as nothing marks them.
  */
 import type { AttributeRow, Convention, StepKind } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 const TYPES: Readonly<Record<string, StepKind>> = {
   tool: 'tool',
@@ -32,7 +32,7 @@ function rows(input: string, output: string, isEncoded: boolean): AttributeRow[]
         as: 'exchange',
         ...encoded,
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
       },
     },
     {
@@ -41,7 +41,7 @@ function rows(input: string, output: string, isEncoded: boolean): AttributeRow[]
         as: 'exchange',
         ...encoded,
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
       },
     },
   ];
@@ -49,7 +49,7 @@ function rows(input: string, output: string, isEncoded: boolean): AttributeRow[]
 
 export const BRAINTRUST: Convention = {
   name: 'braintrust',
-  on: {
+  appliesTo: {
     scopes: ['braintrust'],
     attributes: [
       STRUCTURE,
@@ -65,9 +65,12 @@ export const BRAINTRUST: Convention = {
     { key: STRUCTURE, member: 'type', kinds: TYPES },
   ],
   attributes: [
-    { of: 'name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     ...rows('braintrust.input_json', 'braintrust.output_json', true),
     ...rows('braintrust.input', 'braintrust.output', false),
   ],
   events: [],
+  run: {
+    names: { model: { 'braintrust.metadata.model': 100 } },
+  },
 };

@@ -7,11 +7,14 @@
  * Left out: `lmnr.association.properties.*`, `lmnr.span.path` and other ids, versions.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 export const LAMINAR: Convention = {
   name: 'laminar',
-  on: { scopes: ['lmnr'], attributes: ['lmnr.span.type', 'lmnr.span.input', 'lmnr.span.output'] },
+  appliesTo: {
+    scopes: ['lmnr'],
+    attributes: ['lmnr.span.type', 'lmnr.span.input', 'lmnr.span.output'],
+  },
   kinds: [
     {
       key: 'lmnr.span.type',
@@ -30,13 +33,13 @@ export const LAMINAR: Convention = {
     },
   ],
   attributes: [
-    { of: 'name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'lmnr.span.input',
       read: {
         as: 'exchange',
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
       },
     },
     {
@@ -44,9 +47,15 @@ export const LAMINAR: Convention = {
       read: {
         as: 'exchange',
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
       },
     },
   ],
   events: [],
+  run: {
+    names: {
+      sessionId: { 'lmnr.association.properties.session_id': 210 },
+      userId: { 'lmnr.association.properties.user_id': 170 },
+    },
+  },
 };

@@ -6,17 +6,17 @@
  * Left out: `langfuse.*.metadata.*` and tags (the operator's), `langfuse.observation.model.parameters`,
  * prompt names, usage and cost, ids; what embeddings gave, which is vectors.
  */
-import type { Convention, Envelope } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
+import { ERROR_SURFACE, INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 const TYPE = 'langfuse.observation.type';
 
 /** Of decorated functions. */
-const CALL: Envelope = { take: ['args', 'kwargs'], beside: [] };
+const CALL: ValueEnvelope = { take: ['args', 'kwargs'], beside: [] };
 
 export const LANGFUSE: Convention = {
   name: 'langfuse',
-  on: {
+  appliesTo: {
     scopes: ['langfuse-sdk'],
     attributes: [
       TYPE,
@@ -47,13 +47,13 @@ export const LANGFUSE: Convention = {
     { has: 'langfuse.observation.model.name', kind: 'llm' },
   ],
   attributes: [
-    { of: 'name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'langfuse.observation.input',
       read: {
         as: 'exchange',
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
         envelope: CALL,
       },
     },
@@ -63,25 +63,44 @@ export const LANGFUSE: Convention = {
       read: {
         as: 'exchange',
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
       },
     },
     {
       key: 'langfuse.observation.status_message',
       aside: true,
-      read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
+      read: { as: 'text', surface: ERROR_SURFACE },
     },
     // Of the trace: what its root, or another of its spans, took and gave, and that need not be this one.
     {
       key: 'langfuse.trace.input',
       raw: 'equal',
-      read: { as: 'exchange', side: 'input', place: 'step_input', envelope: CALL },
+      read: { as: 'exchange', side: 'input', surface: 'step_input', envelope: CALL },
     },
     {
       key: 'langfuse.trace.output',
       raw: 'equal',
-      read: { as: 'exchange', side: 'output', place: 'agent_output' },
+      read: { as: 'exchange', side: 'output', surface: 'agent_output' },
     },
   ],
   events: [],
+  run: {
+    names: {
+      agentName: { 'langfuse.trace.name': 10 },
+      model: { 'langfuse.observation.model.name': 30 },
+      sessionId: {
+        'langfuse.session.id': 20,
+        // of its handler for LangChain, under another SDK
+        'langfuse.trace.metadata.langfuse_session_id': 190,
+        'langfuse.observation.metadata.langfuse_session_id': 200,
+      },
+      userId: {
+        'langfuse.user.id': 20,
+        'langfuse.trace.metadata.langfuse_user_id': 140,
+        'langfuse.observation.metadata.langfuse_user_id': 150,
+      },
+    },
+    failure: { key: 'langfuse.observation.level', values: ['ERROR'] },
+    rootMarks: ['langfuse.internal.as_root', 'langfuse.internal.is_app_root'],
+  },
 };

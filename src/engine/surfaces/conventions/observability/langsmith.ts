@@ -10,7 +10,7 @@
  * vectors.
  */
 import type { Convention } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 /** Whoever marks spans for LangSmith, by its SDKs or not. */
 export const LANGSMITH: Convention = {
@@ -32,23 +32,39 @@ export const LANGSMITH: Convention = {
   ],
   attributes: [],
   events: [],
+  run: {
+    // `langsmith.trace.session_id` is a project.
+    names: {
+      model: { 'langsmith.metadata.ls_model_name': 110 },
+      sessionId: {
+        'langsmith.metadata.session_id': 100,
+        'langsmith.metadata.thread_id': 110,
+        'langsmith.metadata.conversation_id': 120,
+      },
+      userId: { 'langsmith.metadata.user_id': 160 },
+    },
+  },
 };
 
 /** Its SDKs, which write every value as JSON; others who use these keys do not. */
 export const LANGSMITH_SDK: Convention = {
   name: 'langsmith-sdk',
-  on: { scopes: ['langsmith'], attributes: ['langsmith.span.dotted_order'] },
+  appliesTo: { scopes: ['langsmith'], attributes: ['langsmith.span.dotted_order'] },
   attributes: [
     // A run's name is its tool's, too, where nothing was serialised.
-    { key: 'gen_ai.serialized.name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
-    { key: 'langsmith.trace.name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    {
+      key: 'gen_ai.serialized.name',
+      onKinds: ['tool'],
+      read: { as: 'text', surface: 'tool_name' },
+    },
+    { key: 'langsmith.trace.name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'gen_ai.prompt',
       read: {
         as: 'exchange',
         encoded: true,
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
       },
     },
     {
@@ -58,7 +74,7 @@ export const LANGSMITH_SDK: Convention = {
         as: 'exchange',
         encoded: true,
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
         // Of LangChain's models: the text of a generation is its message's.
         envelope: {
           take: [['generations', 'message']],
@@ -70,7 +86,7 @@ export const LANGSMITH_SDK: Convention = {
       key: 'gen_ai.completion',
       // Of an embedding it is vectors.
       notOnKinds: ['llm', 'embedding'],
-      read: { as: 'exchange', encoded: true, side: 'output', place: GAVE },
+      read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   events: [],

@@ -7,11 +7,10 @@
  * `model_settings`, tools and instructions inside requests, `agent_trace_id`. What a user names
  * otherwise on spans of one's own is not known.
  */
-import type { AttributeRow, Convention, Place } from '../../reader/convention.ts';
+import type { AttributeRow, Convention, SurfaceByKind } from '../../reader/convention.ts';
+import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
-const INPUT: Place = { tool: 'tool_args', else: 'step_input' };
-
-const OUTPUT: Place = {
+const OUTPUT: SurfaceByKind = {
   tool: 'tool_result',
   llm: 'agent_output',
   agent: 'agent_output',
@@ -19,8 +18,8 @@ const OUTPUT: Place = {
 };
 
 function exchanges(side: 'input' | 'output', keys: readonly string[]): AttributeRow[] {
-  const place = side === 'input' ? INPUT : OUTPUT;
-  return keys.map((key) => ({ key, read: { as: 'exchange', side, place } }));
+  const surface = side === 'input' ? INPUT_SURFACE : OUTPUT;
+  return keys.map((key) => ({ key, read: { as: 'exchange', side, surface } }));
 }
 
 /** Spans of a run that goes on, which are sent once more, whole, when they have ended. */
@@ -33,7 +32,7 @@ export const LOGFIRE_PENDING: Convention = {
 
 export const LOGFIRE_OPENAI_AGENTS: Convention = {
   name: 'logfire-openai-agents',
-  on: { scopes: ['logfire.openai_agents'] },
+  appliesTo: { scopes: ['logfire.openai_agents'] },
   kinds: [
     // Names are templates.
     {
@@ -45,7 +44,7 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
     },
   ],
   attributes: [
-    { key: 'name', onKinds: ['tool'], read: { as: 'text', place: 'tool_name' } },
+    { key: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     // What the events tell, once more.
     { key: 'raw_input', raw: 'input', read: { as: 'messages', side: 'input' } },
     {
@@ -55,7 +54,7 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
     },
     {
       key: 'error',
-      read: { as: 'structure', place: { tool: 'tool_result', else: 'step_output' } },
+      read: { as: 'structure', surface: ERROR_SURFACE },
     },
   ],
   events: [],
@@ -63,7 +62,7 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
 
 export const LOGFIRE: Convention = {
   name: 'logfire',
-  on: { scopes: ['logfire'] },
+  appliesTo: { scopes: ['logfire'] },
   attributes: [
     { key: 'events', read: { as: 'events' } },
     {
@@ -88,4 +87,7 @@ export const LOGFIRE: Convention = {
     ...exchanges('output', ['output', 'response', 'result']),
   ],
   events: [],
+  run: {
+    failure: { key: 'logfire.level_num', atLeast: 17 },
+  },
 };

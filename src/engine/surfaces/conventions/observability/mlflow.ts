@@ -7,7 +7,7 @@
  * (of an answer that broke off they are all there is, and not read).
  */
 import type { Convention } from '../../reader/convention.ts';
-import { GAVE, TOOK } from '../../reader/step-surfaces.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 export const MLFLOW: Convention = {
   name: 'mlflow',
@@ -37,7 +37,7 @@ export const MLFLOW: Convention = {
     {
       key: 'mlflow.spanFunctionName',
       onKinds: ['tool'],
-      read: { as: 'text', place: 'tool_name' },
+      read: { as: 'text', surface: 'tool_name' },
     },
     {
       key: 'mlflow.spanInputs',
@@ -45,7 +45,7 @@ export const MLFLOW: Convention = {
         as: 'exchange',
         encoded: true,
         side: 'input',
-        place: TOOK,
+        surface: INPUT_SURFACE,
       },
     },
     {
@@ -55,9 +55,16 @@ export const MLFLOW: Convention = {
         as: 'exchange',
         encoded: true,
         side: 'output',
-        place: GAVE,
+        surface: OUTPUT_SURFACE,
       },
     },
   ],
   events: [],
+  run: {
+    names: {
+      model: { 'mlflow.llm.model': 80 },
+      sessionId: { 'mlflow.trace.session': 220 },
+      userId: { 'mlflow.trace.user': 180 },
+    },
+  },
 };

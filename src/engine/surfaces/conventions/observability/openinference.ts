@@ -7,17 +7,16 @@
  * them), annotations and evaluations, images, vectors, ids. `tool.parameters` are arguments with some
  * producers and their schema with others; a schema is no text.
  */
-import type { Convention, Place } from '../../reader/convention.ts';
+import type { Convention } from '../../reader/convention.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 const KIND = 'openinference.span.kind';
 const WRAPPERS = ['message', 'message_content', 'tool_call'];
 
-const INPUT: Place = { tool: 'tool_args', else: 'step_input' };
-
 export const OPENINFERENCE: Convention = {
   name: 'openinference',
   // Where a span has more attributes than its SDK keeps, the kind is the first to go.
-  on: {
+  appliesTo: {
     scopes: ['openinference.', '@arizeai/openinference-'],
     attributes: [KIND, 'input.value', 'output.value', 'llm.model_name'],
   },
@@ -45,54 +44,54 @@ export const OPENINFERENCE: Convention = {
       prefix: 'llm.input_messages.',
       read: { as: 'flattened', side: 'input', wrappers: WRAPPERS },
     },
-    { prefix: 'llm.prompts.', suffix: '.text', read: { as: 'text', place: 'step_input' } },
-    { key: 'llm.prompts', read: { as: 'text', place: 'step_input' } },
+    { prefix: 'llm.prompts.', suffix: '.text', read: { as: 'text', surface: 'step_input' } },
+    { key: 'llm.prompts', read: { as: 'text', surface: 'step_input' } },
     {
       key: 'llm.prompt_template.variables',
       raw: 'input',
-      read: { as: 'structure', place: 'step_input' },
+      read: { as: 'structure', surface: 'step_input' },
     },
-    { key: 'tool.name', read: { as: 'text', place: 'tool_name' } },
-    { key: 'tool_call.function.name', read: { as: 'text', place: 'tool_name' } },
-    { key: 'tool_call.function.arguments', read: { as: 'structure', place: 'tool_args' } },
+    { key: 'tool.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'tool_call.function.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'tool_call.function.arguments', read: { as: 'structure', surface: 'tool_args' } },
     {
       key: 'tool.parameters',
       schemaWith: KIND,
-      read: { as: 'structure', place: 'tool_args' },
+      read: { as: 'structure', surface: 'tool_args' },
     },
-    { key: 'reranker.query', read: { as: 'text', place: 'step_input' } },
+    { key: 'reranker.query', read: { as: 'text', surface: 'step_input' } },
     {
       prefix: 'embedding.embeddings.',
       suffix: '.embedding.text',
-      read: { as: 'text', place: 'step_input' },
+      read: { as: 'text', surface: 'step_input' },
     },
     {
       prefix: 'retrieval.documents.',
       suffix: '.document.content',
-      read: { as: 'structure', place: 'tool_result' },
+      read: { as: 'structure', surface: 'tool_result' },
     },
     {
       prefix: 'retrieval.documents.',
       suffix: '.document.metadata',
       aside: true,
-      read: { as: 'structure', place: 'tool_result' },
+      read: { as: 'structure', surface: 'tool_result' },
     },
     {
       prefix: 'reranker.output_documents.',
       suffix: '.document.content',
-      read: { as: 'structure', place: 'tool_result' },
+      read: { as: 'structure', surface: 'tool_result' },
     },
     {
       prefix: 'llm.output_messages.',
       read: { as: 'flattened', side: 'output', wrappers: WRAPPERS },
     },
-    { prefix: 'llm.choices.', suffix: '.text', read: { as: 'text', place: 'agent_output' } },
+    { prefix: 'llm.choices.', suffix: '.text', read: { as: 'text', surface: 'agent_output' } },
     {
       key: 'llm.function_call',
       aside: true,
       read: {
         as: 'structure',
-        place: 'tool_args',
+        surface: 'tool_args',
         envelope: { name: ['name'], take: ['arguments'], beside: [] },
       },
     },
@@ -100,7 +99,7 @@ export const OPENINFERENCE: Convention = {
     {
       key: 'input.value',
       onKinds: ['tool'],
-      read: { as: 'exchange', side: 'input', place: INPUT },
+      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
     // Beside messages told properly these repeat the whole request and response, tools included.
     {
@@ -108,13 +107,13 @@ export const OPENINFERENCE: Convention = {
       onKinds: ['llm'],
       raw: 'input',
       jsonBy: { key: 'input.mime_type', value: 'application/json' },
-      read: { as: 'exchange', side: 'input', place: INPUT },
+      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
     {
       key: 'input.value',
       notOnKinds: ['tool', 'llm'],
       raw: 'input',
-      read: { as: 'exchange', side: 'input', place: INPUT },
+      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
     {
       key: 'output.value',
@@ -124,15 +123,20 @@ export const OPENINFERENCE: Convention = {
       read: {
         as: 'exchange',
         side: 'output',
-        place: {
-          tool: 'tool_result',
-          retriever: 'tool_result',
-          llm: 'agent_output',
-          agent: 'agent_output',
-          else: 'step_output',
-        },
+        surface: OUTPUT_SURFACE,
       },
     },
   ],
   events: [],
+  run: {
+    names: {
+      agentName: { 'agent.name': 80 },
+      model: {
+        'llm.response.model_name': 40,
+        'llm.model_name': 50,
+        'embedding.model_name': 120,
+      },
+    },
+    placeholders: ['__REDACTED__'],
+  },
 };

@@ -7,16 +7,17 @@
  * `*.log` (the same as the model wrote it), descriptions, ids; `guard.*` and `evals.*` (judgements
  * about the run); settings and capabilities in `mcp.*`.
  */
-import type { AttributeRow, Convention, Place } from '../../reader/convention.ts';
+import type { AttributeRow, Convention, SurfaceByKind } from '../../reader/convention.ts';
+import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
-const GIVEN: Place = { tool: 'tool_result', chain: 'step_output', else: 'agent_output' };
+const GIVEN: SurfaceByKind = { tool: 'tool_result', chain: 'step_output', else: 'agent_output' };
 
-function texts(place: Place, keys: readonly string[]): AttributeRow[] {
-  return keys.map((key) => ({ key, read: { as: 'text', place } }));
+function texts(surface: SurfaceByKind, keys: readonly string[]): AttributeRow[] {
+  return keys.map((key) => ({ key, read: { as: 'text', surface } }));
 }
 
-function structures(place: Place, keys: readonly string[]): AttributeRow[] {
-  return keys.map((key) => ({ key, mayBeCut: true, read: { as: 'structure', place } }));
+function structures(surface: SurfaceByKind, keys: readonly string[]): AttributeRow[] {
+  return keys.map((key) => ({ key, mayBeCut: true, read: { as: 'structure', surface } }));
 }
 
 export const OPENLIT: Convention = {
@@ -59,7 +60,7 @@ export const OPENLIT: Convention = {
       (key): AttributeRow => ({
         key,
         mayBeCut: true,
-        read: { as: 'exchange', side: 'input', place: 'step_input' },
+        read: { as: 'exchange', side: 'input', surface: 'step_input' },
       }),
     ),
     ...texts('tool_name', ['gen_ai.agent.action.tool', 'mcp.tool.name']),
@@ -74,7 +75,7 @@ export const OPENLIT: Convention = {
     {
       key: 'mcp.error.message',
       aside: true,
-      read: { as: 'text', place: { tool: 'tool_result', else: 'step_output' } },
+      read: { as: 'text', surface: ERROR_SURFACE },
     },
     ...texts('agent_output', ['gen_ai.content.reasoning']),
     { key: 'gen_ai.output_messages', read: { as: 'messages', side: 'output' } },
@@ -88,7 +89,7 @@ export const OPENLIT: Convention = {
       (key): AttributeRow => ({
         key,
         mayBeCut: true,
-        read: { as: 'exchange', side: 'output', place: GIVEN },
+        read: { as: 'exchange', side: 'output', surface: GIVEN },
       }),
     ),
     // The whole request and answer, of whatever method.
@@ -97,7 +98,7 @@ export const OPENLIT: Convention = {
         key,
         raw: 'input',
         mayBeCut: true,
-        read: { as: 'structure', place: { tool: 'tool_args', else: 'step_input' } },
+        read: { as: 'structure', surface: INPUT_SURFACE },
       }),
     ),
     ...['mcp.result', 'mcp.response.payload'].map(
@@ -105,9 +106,12 @@ export const OPENLIT: Convention = {
         key,
         raw: 'output',
         mayBeCut: true,
-        read: { as: 'structure', place: 'tool_result' },
+        read: { as: 'structure', surface: 'tool_result' },
       }),
     ),
   ],
   events: [],
+  run: {
+    names: { userId: { 'gen_ai.user.id': 70, 'gen_ai.request.user': 90 } },
+  },
 };

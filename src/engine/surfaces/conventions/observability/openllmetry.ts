@@ -9,33 +9,27 @@
  * `traceloop.association.properties.*`, `mcp.session.init_options`, names of handoffs, ids; the
  * markers `*.content.completion.chunk`, which have no text.
  */
-import type { AttributeRow, Convention, Envelope, Place } from '../../reader/convention.ts';
-
-const INPUT: Place = { tool: 'tool_args', else: 'step_input' };
-
-const OUTPUT: Place = {
-  tool: 'tool_result',
-  retriever: 'tool_result',
-  agent: 'agent_output',
-  llm: 'agent_output',
-  else: 'step_output',
-};
+import type { AttributeRow, Convention, ValueEnvelope } from '../../reader/convention.ts';
+import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 /** Of decorated functions, and of a tool called over MCP. Every member is told. */
-const CALL: Envelope = {
+const CALL: ValueEnvelope = {
   name: ['tool_name'],
   take: ['args', 'kwargs', 'arguments'],
   beside: [],
 };
 
 /** What an entity took and gave, in envelopes of one's own. */
-export function entityRows(input: Envelope | undefined, output?: Envelope): AttributeRow[] {
+export function entityRows(
+  input: ValueEnvelope | undefined,
+  output?: ValueEnvelope,
+): AttributeRow[] {
   const took = {
     mayBeCut: true,
     read: {
       as: 'exchange',
       side: 'input',
-      place: INPUT,
+      surface: INPUT_SURFACE,
       ...(input === undefined ? {} : { envelope: input }),
     },
   } as const;
@@ -44,7 +38,7 @@ export function entityRows(input: Envelope | undefined, output?: Envelope): Attr
     read: {
       as: 'exchange',
       side: 'output',
-      place: OUTPUT,
+      surface: OUTPUT_SURFACE,
       ...(output === undefined ? {} : { envelope: output }),
     },
   } as const;
@@ -88,20 +82,42 @@ export const OPENLLMETRY: Convention = {
     {
       key: 'traceloop.prompt.template_variables',
       raw: 'input',
-      read: { as: 'structure', place: 'step_input' },
+      read: { as: 'structure', surface: 'step_input' },
     },
     {
       key: 'mcp.request.argument',
       read: {
         as: 'structure',
-        place: INPUT,
+        surface: INPUT_SURFACE,
         envelope: { name: ['name'], take: ['arguments'], beside: ['meta', '_meta', 'task'] },
       },
     },
-    { prefix: 'mcp.request.argument.', read: { as: 'structure', place: INPUT } },
+    { prefix: 'mcp.request.argument.', read: { as: 'structure', surface: INPUT_SURFACE } },
     ...entityRows(CALL),
-    { key: 'mcp.response.value', read: { as: 'structure', place: 'tool_result' }, mayBeCut: true },
+    {
+      key: 'mcp.response.value',
+      read: { as: 'structure', surface: 'tool_result' },
+      mayBeCut: true,
+    },
     { prefix: 'gen_ai.completion.', read: { as: 'flattened', side: 'output' } },
   ],
   events: [],
+  run: {
+    names: {
+      agentName: { 'traceloop.workflow.name': 40 },
+      sessionId: {
+        'traceloop.association.properties.conversation_id': 40,
+        'traceloop.association.properties.session_id': 50,
+        'traceloop.association.properties.thread_id': 60,
+        'traceloop.association.properties.chat_id': 70,
+      },
+      userId: {
+        'traceloop.association.properties.user_id': 40,
+        'gen_ai.user': 60,
+        'llm.user': 80,
+      },
+    },
+    failure: { key: 'gen_ai.task.status', values: ['failure'] },
+    placeholders: ['FILTERED'],
+  },
 };

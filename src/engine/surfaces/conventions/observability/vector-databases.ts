@@ -15,7 +15,7 @@ const SYSTEMS: Readonly<Record<string, StepKind>> = Object.fromEntries(
 );
 
 function found(key: string): AttributeRow {
-  return { key, read: { as: 'structure', place: 'tool_result' } };
+  return { key, read: { as: 'structure', surface: 'tool_result' } };
 }
 
 export const VECTOR_DATABASES: Convention = {
@@ -39,7 +39,7 @@ export const VECTOR_DATABASES: Convention = {
     'db.filter',
     'db.where_document',
     'db.vector.query.filter',
-  ].map((key): AttributeRow => ({ key, read: { as: 'text', place: 'query_text' } })),
+  ].map((key): AttributeRow => ({ key, read: { as: 'text', surface: 'query_text' } })),
   events: [
     {
       event: 'db.query.result',

@@ -8,19 +8,20 @@
  * beside name and arguments (`meta`: trace contexts).
  */
 import type { Convention } from '../../reader/convention.ts';
+import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
 
 export const MCP: Convention = {
   name: 'mcp',
   attributes: [
-    { key: 'gen_ai.prompt.name', read: { as: 'text', place: 'tool_name' } },
-    { key: 'mcp.resource.uri', read: { as: 'text', place: 'tool_args' } },
+    { key: 'gen_ai.prompt.name', read: { as: 'text', surface: 'tool_name' } },
+    { key: 'mcp.resource.uri', read: { as: 'text', surface: 'tool_args' } },
   ],
   events: [],
 };
 
 export const LOGFIRE_MCP: Convention = {
   name: 'logfire-mcp',
-  on: { scopes: ['logfire.mcp'] },
+  appliesTo: { scopes: ['logfire.mcp'] },
   kinds: [
     { key: 'rpc.method', kinds: { 'tools/call': 'tool' } },
     { names: { 'MCP server handle request: tools/call': 'tool' } },
@@ -30,7 +31,7 @@ export const LOGFIRE_MCP: Convention = {
       key: 'request',
       read: {
         as: 'structure',
-        place: 'tool_args',
+        surface: 'tool_args',
         envelope: {
           name: [['params', 'name']],
           take: [['params', 'arguments']],
@@ -38,9 +39,9 @@ export const LOGFIRE_MCP: Convention = {
         },
       },
     },
-    { key: 'response', read: { as: 'structure', place: 'tool_result' } },
+    { key: 'response', read: { as: 'structure', surface: 'tool_result' } },
     // What a server logs.
-    { key: 'data', read: { as: 'structure', place: { tool: 'tool_result', else: 'step_output' } } },
+    { key: 'data', read: { as: 'structure', surface: ERROR_SURFACE } },
   ],
   events: [],
 };

@@ -6,20 +6,21 @@
  * `gen_ai.system.message` and its developer twin are left out: the operator's own text.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { INPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 export const OTEL_GENAI_DEPRECATED: Convention = {
   name: 'opentelemetry-genai-deprecated',
   attributes: [
     {
       key: 'gen_ai.prompt',
-      read: { as: 'exchange', side: 'input', place: { tool: 'tool_args', else: 'step_input' } },
+      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
     {
       key: 'gen_ai.completion',
       read: {
         as: 'exchange',
         side: 'output',
-        place: {
+        surface: {
           tool: 'tool_result',
           retriever: 'tool_result',
           chain: 'step_output',

@@ -55,23 +55,32 @@ export const OTEL_GENAI: Convention = {
   ],
   attributes: [
     { key: 'gen_ai.input.messages', read: { as: 'messages', side: 'input' } },
-    { key: 'gen_ai.retrieval.query.text', read: { as: 'text', place: 'step_input' } },
-    { key: 'gen_ai.memory.query.text', read: { as: 'text', place: 'step_input' } },
-    { key: 'gen_ai.tool.name', read: { as: 'text', place: 'tool_name' } },
+    { key: 'gen_ai.retrieval.query.text', read: { as: 'text', surface: 'step_input' } },
+    { key: 'gen_ai.memory.query.text', read: { as: 'text', surface: 'step_input' } },
+    { key: 'gen_ai.tool.name', read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'gen_ai.tool.call.arguments',
       schemaWith: 'openinference.span.kind',
-      read: { as: 'structure', place: 'tool_args' },
+      read: { as: 'structure', surface: 'tool_args' },
     },
-    { prefix: 'gen_ai.prompt.variable.', read: { as: 'text', place: 'tool_args' } },
-    { key: 'gen_ai.tool.call.result', read: { as: 'structure', place: 'tool_result' } },
-    { key: 'gen_ai.retrieval.documents', read: { as: 'structure', place: 'tool_result' } },
+    { prefix: 'gen_ai.prompt.variable.', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'gen_ai.tool.call.result', read: { as: 'structure', surface: 'tool_result' } },
+    { key: 'gen_ai.retrieval.documents', read: { as: 'structure', surface: 'tool_result' } },
     {
       key: 'gen_ai.memory.records',
       // Records found are a result; records to be written are what the caller handed over.
-      read: { as: 'structure', place: { retriever: 'tool_result', else: 'tool_args' } },
+      read: { as: 'structure', surface: { retriever: 'tool_result', else: 'tool_args' } },
     },
     { key: 'gen_ai.output.messages', read: { as: 'messages', side: 'output' } },
   ],
   events: [{ event: 'gen_ai.client.inference.operation.details', carries: 'attributes' }],
+  run: {
+    names: {
+      agentName: { 'gen_ai.agent.name': 20, 'gen_ai.workflow.name': 30 },
+      model: { 'gen_ai.response.model': 10, 'gen_ai.request.model': 20 },
+      sessionId: { 'gen_ai.conversation.id': 10, 'gen_ai.session.id': 180 },
+    },
+    agentSpanName: /^(?:invoke_agent|invoke_workflow) (.+)$/,
+    references: /^gen_ai\..*_ref$/,
+  },
 };

@@ -1,0 +1,61 @@
+/**
+ * Owns the run rows of all conventions as one: they hold on every step, whichever conventions apply
+ * to it. Knows no convention itself.
+ */
+import type { JsonObject, JsonValue } from '../../../model.ts';
+import { CONVENTIONS } from '../conventions/conventions.ts';
+import type { FailureRow, RunName, RunRows } from './convention.ts';
+
+const RUN: readonly RunRows[] = CONVENTIONS.flatMap(({ run }) => run ?? []);
+
+/** The attributes that name something of the run, by rank: the first that is present counts. */
+export function nameKeys(name: RunName): readonly string[] {
+  const ranked = RUN.flatMap(({ names }) => Object.entries(names?.[name] ?? {}));
+  return ranked.sort(([, one], [, other]) => one - other).map(([key]) => key);
+}
+
+/** What products write in place of a text that they withhold. */
+export const PLACEHOLDERS: ReadonlySet<string> = new Set(
+  RUN.flatMap(({ placeholders }) => placeholders ?? []),
+);
+
+export const ROOT_MARKS = RUN.flatMap(({ rootMarks }) => rootMarks ?? []);
+export const AGENT_SPAN_NAMES = RUN.flatMap(({ agentSpanName }) => agentSpanName ?? []);
+export const EVENT_NAME_KEYS = [
+  'event.name',
+  ...RUN.flatMap(({ eventNameKey }) => eventNameKey ?? []),
+];
+export const CUT_FLAGS: ReadonlySet<string> = new Set(
+  RUN.flatMap(({ cutFlags }) => cutFlags ?? []),
+);
+/** one expression, because every attribute of a run is compared with it */
+export const REFERENCES = new RegExp(
+  RUN.flatMap(({ references }) => references?.source ?? []).join('|'),
+);
+
+const CUT_MARKS = RUN.flatMap(({ cutMark }) => cutMark ?? []);
+const CUT_MARK_UNITS_MAX = 64;
+
+/** The offset of a product's mark at the end of a truncated text; -1 when it has none. */
+export function cutMarkAt(text: string): number {
+  for (const { pattern, last } of CUT_MARKS) {
+    if (!text.endsWith(last)) continue;
+    const tail = text.slice(-CUT_MARK_UNITS_MAX);
+    const found = tail.search(pattern);
+    if (found !== -1) return text.length - tail.length + found;
+  }
+  return -1;
+}
+
+const FAILURES = RUN.flatMap(({ failure }) => failure ?? []);
+
+/** Whether an attribute of the span says that it failed. */
+export function showsFailure(attributes: JsonObject): boolean {
+  return FAILURES.some((row) => isFailure(row, attributes[row.key]));
+}
+
+function isFailure(row: FailureRow, value: JsonValue | undefined): boolean {
+  if ('values' in row) return value !== undefined && row.values.includes(value);
+  if ('atLeast' in row) return Number(value) >= row.atLeast;
+  return typeof value === 'string' && value !== '';
+}
