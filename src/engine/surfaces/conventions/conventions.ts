@@ -1,6 +1,7 @@
 /**
- * Every convention read, in the order in which a step's kind is asked and its texts are told: a
- * producer's own before the general ones, which it may use in its own way.
+ * Lists every convention, in the order in which a step's kind is determined and its texts are read: a
+ * product's own before the general ones, because it may use their attributes in its own way. A new
+ * product is a file and a line here.
  */
 
 import type { Convention } from '../reader/convention.ts';

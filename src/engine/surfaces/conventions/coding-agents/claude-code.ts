@@ -19,7 +19,7 @@ const KINDS: Readonly<Record<string, StepKind>> = {
   hook: 'other',
 };
 
-/** The event's name stands in `event.name` bare, in the body with the prefix. */
+/** The event's name is in `event.name` without, in the body with the prefix. */
 const PREFIX = 'claude_code.';
 
 const KINDS_OF_NAMES = Object.fromEntries(
@@ -52,7 +52,7 @@ const TOOL_INPUT: AttributeRow = {
   read: { as: 'structure', surface: 'tool_args' },
 };
 
-/** What a tool gave, in its span event; beside each may stand whether it was cut. */
+/** A tool's output in its span event; `<name>_truncated` and the like may be beside each. */
 const OUTPUTS = ['output', 'content', 'diff'];
 
 export const CLAUDE_CODE: Convention = {
@@ -67,7 +67,7 @@ export const CLAUDE_CODE: Convention = {
     { key: 'file_path', read: { as: 'text', surface: 'tool_args' } },
     { key: 'skill_name', read: { as: 'text', surface: 'tool_args' } },
     { key: 'subagent_type', read: { as: 'text', surface: 'tool_args' } },
-    // On a tool's span the result, which the model is told next.
+    // On a tool's span the result, which the model reads next.
     {
       key: 'new_context',
       read: { as: 'text', surface: { tool: 'tool_result', else: 'step_input' } },
@@ -83,7 +83,7 @@ export const CLAUDE_CODE: Convention = {
       { key: 'response', read: { as: 'text', surface: 'agent_output' } },
     ]),
     ...event('tool_result', 'tool', [TOOL_NAME, TOOL_INPUT, TOOL_PARAMETERS]),
-    // The only place where a call stands that was refused.
+    // The only event of a refused call.
     ...event('tool_decision', 'tool', [TOOL_NAME, TOOL_PARAMETERS]),
     ...event('api_request', 'llm', []),
     ...event('api_error', 'llm', []),
@@ -103,7 +103,7 @@ export const CLAUDE_CODE: Convention = {
       event: 'tool.output',
       carries: 'own',
       attributes: [
-        // Whatever is no output was handed to the tool: a command, a path.
+        // Everything else is an argument of the tool: a command, a path.
         {
           prefix: '',
           except: OUTPUTS.flatMap((name) => [name, `${name}_truncated`, `${name}_original_length`]),

@@ -1,19 +1,19 @@
 /**
  * Gemini CLI (google-gemini/gemini-cli `packages/core/src/telemetry`) and Qwen Code, its fork with a
  * prefix of its own: log events, and spans whose `gen_ai.input.messages` and `gen_ai.output.messages`
- * hold whatever the operation took and gave. Data only.
+ * hold the input and output of any operation. Data only.
  *
  * Left out: `gen_ai.system_instructions`, tool definitions and descriptions, `conseca.*` (text of a
  * safety check), names of agents and extensions, ids, counts; and `input-json`/`output-json` of
- * early development tracing. A tool's output stands in no event of its own: it is read from the
- * next request to the model.
+ * early development tracing. A tool's output is in no event of its own: it is read from the next
+ * request to the model.
  */
 import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
 
 const OPERATIONS: Readonly<Record<string, StepKind>> = {
   tool_call: 'tool',
-  // A list of calls, those that are refused among them.
+  // A list of calls, refused ones included.
   schedule_tool_calls: 'tool',
   llm_call: 'llm',
   user_prompt: 'agent',
@@ -65,7 +65,7 @@ export const GEMINI_CLI: Convention = {
       key: 'gen_ai.output.messages',
       onKinds: ['tool'],
       mayBeCut: true,
-      // Around it stand the call once more and the tool's description.
+      // Beside it are the call again and the tool's description.
       read: {
         as: 'messages',
         side: 'output',

@@ -4,8 +4,8 @@
  * string as it is and anything else as JSON. Data only.
  *
  * Left out: the system prompt and the tools beside a turn's messages, `flue.task.cwd`, the span event
- * `flue.log` (the program's own words), ids. Its ids of tasks, turns and operations stand on all spans
- * below and show no kind.
+ * `flue.log` (the program's own words), ids. The ids of tasks, turns and operations are on all spans
+ * below too, so they show no kind.
  */
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
 
@@ -21,7 +21,7 @@ export const FLUE: Convention = {
   kinds: [
     { has: 'flue.tool.name', kind: 'tool' },
     { has: 'flue.tool.call_id', kind: 'tool' },
-    // The outermost one: what it gives is the answer.
+    // The outermost one: its output is the answer.
     { has: 'flue.workflow.name', kind: 'agent' },
     { has: 'flue.operation.kind', kind: 'agent' },
     { names: { 'flue.task': 'agent', 'flue.compaction': 'chain' } },

@@ -32,7 +32,7 @@ export const GENKIT: Convention = {
         model: 'llm',
         'background-model': 'llm',
         agent: 'agent',
-        // The outermost one: what it gives is the answer.
+        // The outermost one: its output is the answer.
         flow: 'agent',
         prompt: 'chain',
         'executable-prompt': 'chain',

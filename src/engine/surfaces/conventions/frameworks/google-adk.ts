@@ -1,11 +1,11 @@
 /**
  * Google's Agent Development Kit (google/adk-python `src/google/adk/telemetry/tracing.py`), and the
  * tool spans of google-genai under OpenTelemetry (`opentelemetry-instrumentation-google-genai`,
- * versions before the shared GenAI utilities). What both tell on keys and events of OpenTelemetry
- * GenAI stands in `otel-genai.ts` and `otel-genai-deprecated.ts`. Data only.
+ * versions before the shared GenAI utilities). Their attributes and events of OpenTelemetry GenAI are
+ * read by `otel-genai.ts` and `otel-genai-deprecated.ts`. Data only.
  *
  * Left out: `config` of a request (system instruction, tools), `gcp.vertex.agent.*_id`, types of
- * parameters, counts; `{}` and `N/A`, which stand where there is nothing.
+ * parameters, counts; `{}` and `N/A`, which mean that there is no value.
  */
 import type { Convention } from '../../reader/convention.ts';
 

@@ -1,6 +1,6 @@
 /**
  * LiteLLM (BerriAI/litellm `litellm/integrations/opentelemetry.py`). Its messages are OpenTelemetry
- * GenAI, or in older versions told leaf by leaf with tool calls as
+ * GenAI, or in older versions flattened, with tool calls as
  * `gen_ai.completion.<call>.function_call.*`, which `openllmetry.ts` reads. Here: the names of its
  * calls, and its log records, whose bodies are messages. Data only.
  *
@@ -10,7 +10,7 @@
  */
 import type { Convention, StepKind } from '../../reader/convention.ts';
 
-/** `call_type`; each also with `a` before it, for asynchronous. */
+/** `call_type`; each also with the prefix `a`, for asynchronous. */
 const CALLS: Readonly<Record<string, StepKind>> = {
   completion: 'llm',
   text_completion: 'llm',
@@ -40,7 +40,7 @@ export const LITELLM: Convention = {
     { key: 'llm.request.type', kinds: KINDS },
   ],
   attributes: [
-    // On its log records, the text without the author, whom the body tells.
+    // On its log records, the text without the author, who is named in the body.
     { key: 'gen_ai.prompt', raw: 'input', read: { as: 'text', surface: 'step_input' } },
     { key: 'message.content', raw: 'output', read: { as: 'text', surface: 'agent_output' } },
   ],

@@ -13,7 +13,7 @@ const text = (surface: 'step_input' | 'agent_output' | 'tool_name'): RowReading 
   surface,
 });
 
-/** Without `lk.` or `lk.pii.`, in telling order. */
+/** Without `lk.` or `lk.pii.`, in reading order. */
 const CONTENT: Readonly<Record<string, RowReading>> = {
   user_input: text('step_input'),
   user_transcript: text('step_input'),
@@ -27,7 +27,7 @@ const CONTENT: Readonly<Record<string, RowReading>> = {
   'function_tool.output': { as: 'structure', surface: 'tool_result' },
   'response.text': text('agent_output'),
   'response.function_calls': { as: 'messages', side: 'output' },
-  // What the agent is to say aloud.
+  // Text to be spoken by the agent.
   input_text: text('agent_output'),
 };
 

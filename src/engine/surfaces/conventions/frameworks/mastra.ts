@@ -1,8 +1,8 @@
 /**
  * Mastra's OpenTelemetry exporter (mastra-ai/mastra `observability/otel-exporter/src/gen-ai-semantics.ts`).
- * Models and tools are told as OpenTelemetry GenAI, which `otel-genai.ts` reads; here what all other
- * spans took and gave, on keys named for the span's type. It writes a string as it is and anything
- * else as JSON. Data only.
+ * Spans of models and tools are OpenTelemetry GenAI, which `otel-genai.ts` reads; here are the input and
+ * output of all other spans, in attributes named for the span's type. It writes a string as it is and
+ * anything else as JSON. Data only.
  *
  * Left out: settings (`mastra.<type>.max_steps`, `.mode`), times, `gen_ai.system_instructions` and
  * `gen_ai.tool.definitions` (the operator's), vectors.

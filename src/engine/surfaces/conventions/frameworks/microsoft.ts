@@ -1,8 +1,8 @@
 /**
  * Semantic Kernel (microsoft/semantic-kernel) and Agent Framework (microsoft/agent-framework): what
- * they have beside OpenTelemetry GenAI, in its current and deprecated forms, which `otel-genai.ts`
- * and `otel-genai-deprecated.ts` read, as they do those of Microsoft.Extensions.AI. AutoGen's own
- * spans have names only; its text comes by OpenInference. Data only.
+ * they have beside OpenTelemetry GenAI, current and deprecated, which `otel-genai.ts` and
+ * `otel-genai-deprecated.ts` read for them and for Microsoft.Extensions.AI. AutoGen's own spans have
+ * names only; its text is sent by OpenInference. Data only.
  */
 import type { Convention } from '../../reader/convention.ts';
 

@@ -1,7 +1,7 @@
 /**
- * The OpenAI Agents SDK as OpenTelemetry tells it (opentelemetry-python-contrib
- * `opentelemetry-instrumentation-openai-agents-v2`): what it has beside OpenTelemetry GenAI, which
- * `otel-genai.ts` reads. Its other instrumentations stand in `openllmetry.ts`, `openinference.ts` and
+ * The OpenAI Agents SDK in OpenTelemetry (opentelemetry-python-contrib
+ * `opentelemetry-instrumentation-openai-agents-v2`): its attributes beside OpenTelemetry GenAI, which
+ * `otel-genai.ts` reads. Its other instrumentations are in `openllmetry.ts`, `openinference.ts` and
  * `logfire.ts`. Data only.
  *
  * Left out: `gen_ai.guardrail.*`, `gen_ai.handoff.*` (names), audio formats, voices.
@@ -12,7 +12,7 @@ export const OPENAI_AGENTS: Convention = {
   name: 'openai-agents',
   kinds: [
     {
-      // Named, so that the model's name beside them does not make them calls of a model that talks.
+      // Listed, because the model's name beside them would make them chat calls.
       key: 'gen_ai.operation.name',
       kinds: {
         transcription: 'other',
@@ -26,7 +26,7 @@ export const OPENAI_AGENTS: Convention = {
   ],
   attributes: [
     { key: 'gen_ai.transcription.text', read: { as: 'text', surface: 'step_input' } },
-    // What the agent is to say aloud.
+    // Text to be spoken by the agent.
     { key: 'gen_ai.speech.input_text', read: { as: 'text', surface: 'agent_output' } },
   ],
   events: [],

@@ -5,7 +5,7 @@
  * only.
  *
  * Left out: `model_request_parameters`, `gen_ai.tool.definitions`, instructions, `metadata`,
- * `pydantic_ai.tool.deferral.*`, ids; of a conversation's messages those that earlier runs told.
+ * `pydantic_ai.tool.deferral.*`, ids; messages of a conversation that earlier runs sent.
  */
 import type { Convention } from '../../reader/convention.ts';
 import { MEDIA } from '../../reader/part-shapes.ts';

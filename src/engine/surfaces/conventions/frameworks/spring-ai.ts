@@ -1,8 +1,8 @@
 /**
  * Spring AI (Spring AI's reference, page "Observability"; spring-projects/spring-ai
  * `ToolCallingObservationDocumentation`, `VectorStoreObservationDocumentation`): its tools, its
- * stores, and what its chat client took. Its prompts and completions stand on keys and events of
- * OpenTelemetry GenAI 1.27, which `otel-genai-deprecated.ts` reads, filters in
+ * stores, and the input of its chat client. Its prompts and completions are in attributes and events
+ * of OpenTelemetry GenAI 1.27, which `otel-genai-deprecated.ts` reads, filters in
  * `vector-databases.ts`. Data only.
  *
  * Left out: `spring.ai.chat.client.system.*` (the operator's), advisors, descriptions and schemas of

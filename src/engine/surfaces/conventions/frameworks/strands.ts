@@ -1,8 +1,8 @@
 /**
  * Strands Agents (strands-agents/sdk-python `src/strands/telemetry/tracer.py`): the kinds of its
- * spans. Its text stands in message events and, on demand, in the operation's details, which
- * `otel-genai-deprecated.ts` (with its use of them on tool spans and cycles) and `otel-genai.ts`
- * read. Data only.
+ * spans. Its text is in message events and, if enabled, in the operation's details, which
+ * `otel-genai-deprecated.ts` (with their use on tool spans and cycles) and `otel-genai.ts` read. Data
+ * only.
  *
  * Left out: `gen_ai.agent.system_prompt`, `gen_ai.agent.tools`, ids of cycles.
  */

@@ -5,8 +5,7 @@
  * the span, with `{input: {messages}, output: {messages}}` as its body; older ones message events, which
  * `otel-genai-deprecated.ts` reads. Data only.
  *
- * On spans of tools the messages are whatever the tool took and gave, whoever they are said to be
- * from.
+ * On spans of tools the messages are the tool's input and output, whatever their role.
  */
 import type { AttributeRow, Convention, Side } from '../../reader/convention.ts';
 

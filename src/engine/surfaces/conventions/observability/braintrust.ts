@@ -1,11 +1,11 @@
 /**
  * Braintrust's attributes for OpenTelemetry spans (braintrust.dev
  * `docs/integrations/sdk-integrations/opentelemetry/attributes`), which its SDKs for Go, Java, Ruby and
- * .NET write, and whoever sends to it. Data only.
+ * .NET write, and other senders to Braintrust. Data only.
  *
  * Left out: `braintrust.metadata*` (settings, tools among them), `braintrust.expected*`,
- * `braintrust.scores` and `braintrust.tags` (judgements about the run), metrics, `braintrust.parent`;
- * what embeddings gave is told, as nothing marks them.
+ * `braintrust.scores` and `braintrust.tags` (evaluations), metrics, `braintrust.parent`. Vectors of
+ * embeddings are read, because nothing marks them.
  */
 import type { AttributeRow, Convention, StepKind } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
@@ -22,7 +22,7 @@ const TYPES: Readonly<Record<string, StepKind>> = {
 const STRUCTURE = 'braintrust.span_attributes';
 const TYPE = 'braintrust.span_attributes.type';
 
-/** @param isEncoded are the values JSON, text too */
+/** @param isEncoded whether the values are JSON, strings too */
 function rows(input: string, output: string, isEncoded: boolean): AttributeRow[] {
   const encoded = isEncoded ? ({ encoded: true } as const) : {};
   return [

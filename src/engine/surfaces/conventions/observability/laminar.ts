@@ -1,8 +1,8 @@
 /**
  * Laminar (its SDKs lmnr-ai/lmnr-ts and lmnr-ai/lmnr-python, mlflow/mlflow
- * `mlflow/tracing/otel/translation/laminar.py`). Its model calls are instrumented as OpenLLMetry's and
- * told as `openllmetry.ts` and `otel-genai.ts` read them; here what its own spans took and gave, a
- * string as it is or as JSON, by version. Data only.
+ * `mlflow/tracing/otel/translation/laminar.py`). Its model calls are instrumented by OpenLLMetry, which
+ * `openllmetry.ts` and `otel-genai.ts` read; here are the input and output of its own spans, strings
+ * as they are or as JSON, by version. Data only.
  *
  * Left out: `lmnr.association.properties.*`, `lmnr.span.path` and other ids, versions.
  */
@@ -21,7 +21,7 @@ export const LAMINAR: Convention = {
       kinds: {
         tool: 'tool',
         llm: 'llm',
-        // An answer that was replayed instead of asked for.
+        // A replayed answer.
         cached: 'llm',
         executor: 'agent',
         default: 'chain',

@@ -4,7 +4,7 @@
  * Python SDKs write a string as it is and anything else as JSON. Data only.
  *
  * Left out: `langfuse.*.metadata.*` and tags (the operator's), `langfuse.observation.model.parameters`,
- * prompt names, usage and cost, ids; what embeddings gave, which is vectors.
+ * prompt names, usage and cost, ids; the vectors of embeddings.
  */
 import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
@@ -12,7 +12,7 @@ import { ERROR_SURFACE, INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-
 const TYPE = 'langfuse.observation.type';
 
 /** Of decorated functions. */
-const CALL: ValueEnvelope = { take: ['args', 'kwargs'], beside: [] };
+const ARGUMENTS: ValueEnvelope = { take: ['args', 'kwargs'], beside: [] };
 
 export const LANGFUSE: Convention = {
   name: 'langfuse',
@@ -30,7 +30,7 @@ export const LANGFUSE: Convention = {
   kinds: [
     {
       key: TYPE,
-      // `span` says nothing: what else the step shows counts.
+      // `span` shows nothing: other rows decide.
       kinds: {
         tool: 'tool',
         generation: 'llm',
@@ -54,7 +54,7 @@ export const LANGFUSE: Convention = {
         as: 'exchange',
         side: 'input',
         surface: INPUT_SURFACE,
-        envelope: CALL,
+        envelope: ARGUMENTS,
       },
     },
     {
@@ -71,11 +71,11 @@ export const LANGFUSE: Convention = {
       aside: true,
       read: { as: 'text', surface: ERROR_SURFACE },
     },
-    // Of the trace: what its root, or another of its spans, took and gave, and that need not be this one.
+    // Of the trace: input and output of its root, or of another span, perhaps not this one.
     {
       key: 'langfuse.trace.input',
       raw: 'equal',
-      read: { as: 'exchange', side: 'input', surface: 'step_input', envelope: CALL },
+      read: { as: 'exchange', side: 'input', surface: 'step_input', envelope: ARGUMENTS },
     },
     {
       key: 'langfuse.trace.output',

@@ -1,18 +1,17 @@
 /**
- * LangSmith's SDKs when they send runs over OTLP (langchain-ai/langsmith-sdk
- * `python/langsmith/_internal/otel/_otel_exporter.py`, `js/src/experimental/otel`): what any run took
- * and gave, as one JSON object each, on the deprecated keys of OpenTelemetry GenAI. Data only.
+ * LangSmith's SDKs that send runs over OTLP (langchain-ai/langsmith-sdk
+ * `python/langsmith/_internal/otel/_otel_exporter.py`, `js/src/experimental/otel`): input and output of
+ * any run, one JSON object each, in the deprecated attributes of OpenTelemetry GenAI. Data only.
  *
  * `gen_ai.operation.name` calls a retriever `embeddings` and a prompt `chat`: the run's own type counts.
  *
  * Left out: `langsmith.metadata.*`, tags, runtime and request headers, `gen_ai.serialized.signature`
- * and `.doc` (a tool's description), `gen_ai.request.extra_*`, ids; what embeddings gave, which is
- * vectors.
+ * and `.doc` (a tool's description), `gen_ai.request.extra_*`, ids; the vectors of embeddings.
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
-/** Whoever marks spans for LangSmith, by its SDKs or not. */
+/** All spans that are marked for LangSmith, by its SDKs or others. */
 export const LANGSMITH: Convention = {
   name: 'langsmith',
   kinds: [
@@ -46,12 +45,12 @@ export const LANGSMITH: Convention = {
   },
 };
 
-/** Its SDKs, which write every value as JSON; others who use these keys do not. */
+/** Its SDKs, which write every value as JSON; other writers of these attributes do not. */
 export const LANGSMITH_SDK: Convention = {
   name: 'langsmith-sdk',
   appliesTo: { scopes: ['langsmith'], attributes: ['langsmith.span.dotted_order'] },
   attributes: [
-    // A run's name is its tool's, too, where nothing was serialised.
+    // A tool run without `serialized` is named after the tool.
     {
       key: 'gen_ai.serialized.name',
       onKinds: ['tool'],
@@ -75,7 +74,7 @@ export const LANGSMITH_SDK: Convention = {
         encoded: true,
         side: 'output',
         surface: OUTPUT_SURFACE,
-        // Of LangChain's models: the text of a generation is its message's.
+        // Of LangChain's models: a generation's text repeats its message.
         envelope: {
           take: [['generations', 'message']],
           beside: ['llm_output', 'run', 'type'],
@@ -84,7 +83,7 @@ export const LANGSMITH_SDK: Convention = {
     },
     {
       key: 'gen_ai.completion',
-      // Of an embedding it is vectors.
+      // Vectors of an embedding.
       notOnKinds: ['llm', 'embedding'],
       read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },

@@ -1,11 +1,11 @@
 /**
  * Logfire (pydantic/logfire `logfire/_internal/integrations/llm_providers`,
  * `integrations/openai_agents.py`, `constants.py`): clients of model providers, the OpenAI Agents SDK,
- * and the spans that it sends for such as have not ended. Data only.
+ * and the pending spans that it sends before a span ends. Data only.
  *
  * Left out: `logfire.msg` (a line for people, made of other attributes), `logfire.*`,
- * `model_settings`, tools and instructions inside requests, `agent_trace_id`. What a user names
- * otherwise on spans of one's own is not known.
+ * `model_settings`, tools and instructions inside requests, `agent_trace_id`. Attributes that a user
+ * chooses on manual spans are not known.
  */
 import type { AttributeRow, Convention, SurfaceByKind } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
@@ -22,7 +22,7 @@ function exchanges(side: 'input' | 'output', keys: readonly string[]): Attribute
   return keys.map((key) => ({ key, read: { as: 'exchange', side, surface } }));
 }
 
-/** Spans of a run that goes on, which are sent once more, whole, when they have ended. */
+/** Spans that have not ended; they are sent again when they have. */
 export const LOGFIRE_PENDING: Convention = {
   name: 'logfire-pending',
   kinds: [{ key: 'logfire.span_type', kinds: { pending_span: 'duplicate' } }],
@@ -45,7 +45,7 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
   ],
   attributes: [
     { key: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
-    // What the events tell, once more.
+    // The same as the events.
     { key: 'raw_input', raw: 'input', read: { as: 'messages', side: 'input' } },
     {
       key: 'response',

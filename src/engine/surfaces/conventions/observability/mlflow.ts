@@ -1,10 +1,10 @@
 /**
  * MLflow Tracing (mlflow/mlflow `mlflow/tracing/constant.py`, `mlflow/tracing/otel/translation/base.py`),
- * sent over OTLP. It writes every attribute as JSON, so that a word comes in quotes. Data only.
+ * sent over OTLP. It writes every attribute as JSON, a string too. Data only.
  *
- * Left out: `mlflow.chat.tools`, `mlflow.traceTag.*` and other tags, usage, ids; what embeddings gave,
- * which is vectors; the events `mlflow.chunk.item.*`, bits of what `mlflow.spanOutputs` tells whole
- * (of an answer that broke off they are all there is, and not read).
+ * Left out: `mlflow.chat.tools`, `mlflow.traceTag.*` and other tags, usage, ids; the vectors of
+ * embeddings; the events `mlflow.chunk.item.*`, chunks of `mlflow.spanOutputs` (an answer that broke
+ * off has nothing else, and is not read).
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
@@ -14,7 +14,7 @@ export const MLFLOW: Convention = {
   kinds: [
     {
       key: 'mlflow.spanType',
-      // `unknown`, and names that users invent, say nothing: what else the step shows counts.
+      // `unknown`, and users' own names, show nothing: other rows decide.
       kinds: {
         tool: 'tool',
         llm: 'llm',

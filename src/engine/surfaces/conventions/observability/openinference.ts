@@ -1,11 +1,11 @@
 /**
- * OpenInference (Arize `spec/semantic_conventions.md`, `spec/tool_calling.md`): messages told leaf by
- * leaf, `input.value` and `output.value` by the span's kind. Data only.
+ * OpenInference (Arize `spec/semantic_conventions.md`, `spec/tool_calling.md`): flattened messages,
+ * `input.value` and `output.value` by the span's kind. Data only.
  *
  * Left out: `llm.tools.*`, `llm.invocation_parameters`, `metadata`, `tag.tags` and
- * `llm.prompt_template.template` (the operator's), `reranker.input_documents` (told by who found
- * them), annotations and evaluations, images, vectors, ids. `tool.parameters` are arguments with some
- * producers and their schema with others; a schema is no text.
+ * `llm.prompt_template.template` (the operator's), `reranker.input_documents` (read from the retriever),
+ * annotations and evaluations, images, vectors, ids. `tool.parameters` are arguments with some
+ * products and their schema with others; a schema is no text.
  */
 import type { Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
@@ -15,7 +15,7 @@ const WRAPPERS = ['message', 'message_content', 'tool_call'];
 
 export const OPENINFERENCE: Convention = {
   name: 'openinference',
-  // Where a span has more attributes than its SDK keeps, the kind is the first to go.
+  // A span with more attributes than its SDK's limit loses the kind first.
   appliesTo: {
     scopes: ['openinference.', '@arizeai/openinference-'],
     attributes: [KIND, 'input.value', 'output.value', 'llm.model_name'],
@@ -95,13 +95,13 @@ export const OPENINFERENCE: Convention = {
         envelope: { name: ['name'], take: ['arguments'], beside: [] },
       },
     },
-    // The one sure place of a tool's arguments.
+    // The only attribute that always has a tool's arguments.
     {
       key: 'input.value',
       onKinds: ['tool'],
       read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
-    // Beside messages told properly these repeat the whole request and response, tools included.
+    // Beside flattened messages these repeat the whole request and response, tools included.
     {
       key: 'input.value',
       onKinds: ['llm'],
@@ -117,7 +117,7 @@ export const OPENINFERENCE: Convention = {
     },
     {
       key: 'output.value',
-      // There it is vectors.
+      // Vectors.
       notOnKinds: ['embedding'],
       raw: 'output',
       read: {

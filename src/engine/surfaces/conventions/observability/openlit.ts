@@ -4,8 +4,7 @@
  *
  * Left out: role, goal, instructions and tools of agents, `gen_ai.tool.schema`,
  * `gen_ai.tool.parameters`, `gen_ai.serialized.*`, `gen_ai.agent.expected_output` (the operator's),
- * `*.log` (the same as the model wrote it), descriptions, ids; `guard.*` and `evals.*` (judgements
- * about the run); settings and capabilities in `mcp.*`.
+ * `*.log` (the same as the model wrote it), descriptions, ids; `guard.*` and `evals.*` (evaluations); settings and capabilities in `mcp.*`.
  */
 import type { AttributeRow, Convention, SurfaceByKind } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
@@ -92,7 +91,7 @@ export const OPENLIT: Convention = {
         read: { as: 'exchange', side: 'output', surface: GIVEN },
       }),
     ),
-    // The whole request and answer, of whatever method.
+    // The whole request and answer of any method.
     ...['mcp.params', 'mcp.request.payload'].map(
       (key): AttributeRow => ({
         key,

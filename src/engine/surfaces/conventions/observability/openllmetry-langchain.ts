@@ -3,18 +3,18 @@
  * `packages/opentelemetry-instrumentation-langchain/…/callback_handler.py`): envelopes of its own, on
  * the keys of `openllmetry.ts` and on those of tool calls. Data only.
  *
- * Left out: `tags`, `metadata` and `kwargs` beside what a step took and gave: settings of the program.
+ * Left out: `tags`, `metadata` and `kwargs` beside a step's input and output: settings of the program.
  */
 import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { entityRows } from './openllmetry.ts';
 
-/** Of a chain `inputs`, of a tool `inputs` and the same as Python writes it, of a retriever `query`. */
+/** `inputs` of a chain; of a tool also as a Python repr; `query` of a retriever. */
 const INPUT: ValueEnvelope = {
   take: ['inputs', 'input_str', 'query'],
   beside: ['tags', 'metadata', 'kwargs'],
 };
 
-/** Of a chain `outputs`, of a tool `output`, which may be a message about it, of a retriever the rest. */
+/** `outputs` of a chain; `output` of a tool, which may be a message; else of a retriever. */
 const OUTPUT: ValueEnvelope = {
   take: [['output', 'kwargs', 'content'], ['output', 'content'], 'output', 'outputs', 'documents'],
   beside: ['kwargs', 'count'],

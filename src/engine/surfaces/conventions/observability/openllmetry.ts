@@ -1,9 +1,8 @@
 /**
  * OpenLLMetry (traceloop/openllmetry: `packages/opentelemetry-semantic-conventions-ai`,
- * `packages/traceloop-sdk`, `packages/opentelemetry-instrumentation-mcp` and others): messages told
- * leaf by leaf, what decorated functions took and gave, MCP requests. The flattened messages are
- * LiteLLM's as well. Its versions since spring 2026 write OpenTelemetry GenAI, which
- * `otel-genai.ts` reads. Data only.
+ * `packages/traceloop-sdk`, `packages/opentelemetry-instrumentation-mcp` and others): flattened
+ * messages, which LiteLLM writes too, input and output of decorated functions, MCP requests. Its
+ * versions since spring 2026 write OpenTelemetry GenAI, which `otel-genai.ts` reads. Data only.
  *
  * Left out: `llm.request.functions.*`, `traceloop.prompt.template` (the operator's),
  * `traceloop.association.properties.*`, `mcp.session.init_options`, names of handoffs, ids; the
@@ -12,19 +11,19 @@
 import type { AttributeRow, Convention, ValueEnvelope } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
-/** Of decorated functions, and of a tool called over MCP. Every member is told. */
-const CALL: ValueEnvelope = {
+/** Of decorated functions, and of a tool called over MCP. Every member is text. */
+const ARGUMENTS: ValueEnvelope = {
   name: ['tool_name'],
   take: ['args', 'kwargs', 'arguments'],
   beside: [],
 };
 
-/** What an entity took and gave, in envelopes of one's own. */
+/** An entity's input and output, in the envelopes of an instrumentation. */
 export function entityRows(
   input: ValueEnvelope | undefined,
   output?: ValueEnvelope,
 ): AttributeRow[] {
-  const took = {
+  const inputRow = {
     mayBeCut: true,
     read: {
       as: 'exchange',
@@ -33,7 +32,7 @@ export function entityRows(
       ...(input === undefined ? {} : { envelope: input }),
     },
   } as const;
-  const gave = {
+  const outputRow = {
     mayBeCut: true,
     read: {
       as: 'exchange',
@@ -43,11 +42,11 @@ export function entityRows(
     },
   } as const;
   return [
-    { key: 'traceloop.entity.input', ...took },
-    { key: 'traceloop.entity.output', ...gave },
-    // The same once more.
-    { key: 'gen_ai.task.input', raw: 'input', ...took },
-    { key: 'gen_ai.task.output', raw: 'output', ...gave },
+    { key: 'traceloop.entity.input', ...inputRow },
+    { key: 'traceloop.entity.output', ...outputRow },
+    // The same again.
+    { key: 'gen_ai.task.input', raw: 'input', ...inputRow },
+    { key: 'gen_ai.task.output', raw: 'output', ...outputRow },
   ];
 }
 
@@ -61,7 +60,7 @@ export const OPENLLMETRY: Convention = {
       kinds: {
         tool: 'tool',
         agent: 'agent',
-        // The outermost one: what it gives is the answer.
+        // The outermost one: its output is the answer.
         workflow: 'agent',
         task: 'chain',
         session: 'other',
@@ -93,7 +92,7 @@ export const OPENLLMETRY: Convention = {
       },
     },
     { prefix: 'mcp.request.argument.', read: { as: 'structure', surface: INPUT_SURFACE } },
-    ...entityRows(CALL),
+    ...entityRows(ARGUMENTS),
     {
       key: 'mcp.response.value',
       read: { as: 'structure', surface: 'tool_result' },

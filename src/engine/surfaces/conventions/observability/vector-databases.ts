@@ -1,5 +1,5 @@
 /**
- * Queries to vector databases and what they found, as OpenLLMetry tells them
+ * Queries to vector databases and their results, as written by OpenLLMetry
  * (traceloop/openllmetry `packages/opentelemetry-instrumentation-{chromadb,marqo,milvus,pinecone}`) and
  * OpenLIT (`db.filter` and its like). Data only.
  *

@@ -1,11 +1,10 @@
 /**
- * The Model Context Protocol: as OpenTelemetry tells it (semantic-conventions v1.41
- * `docs/gen-ai/mcp.md`, since then semantic-conventions-genai `model/mcp/spans.yaml`; tool names,
- * arguments and results stand in `otel-genai.ts`), and as Logfire does (pydantic/logfire
- * `logfire/_internal/integrations/mcp.py`). Data only.
+ * The Model Context Protocol: in OpenTelemetry (semantic-conventions v1.41 `docs/gen-ai/mcp.md`, since
+ * then semantic-conventions-genai `model/mcp/spans.yaml`; tool names, arguments and results are read by
+ * `otel-genai.ts`), and in Logfire (pydantic/logfire `logfire/_internal/integrations/mcp.py`). Data only.
  *
- * Left out: `mcp.session.id`, `jsonrpc.request.id`, versions, and of Logfire's requests what stands
- * beside name and arguments (`meta`: trace contexts).
+ * Left out: `mcp.session.id` (a transport), `jsonrpc.request.id`, versions, and of Logfire's requests
+ * the members beside name and arguments (`meta`: trace contexts).
  */
 import type { Convention } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
@@ -40,7 +39,7 @@ export const LOGFIRE_MCP: Convention = {
       },
     },
     { key: 'response', read: { as: 'structure', surface: 'tool_result' } },
-    // What a server logs.
+    // A server's log.
     { key: 'data', read: { as: 'structure', surface: ERROR_SURFACE } },
   ],
   events: [],

@@ -41,7 +41,7 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
       carries: 'message',
       side: 'input',
       role: 'tool',
-      // Strands tells a tool span's arguments this way, and its result as a choice.
+      // Strands: a tool span's arguments; its result is a choice.
       onTool: { surface: 'tool_args', provider: 'strands-agents' },
     },
     { event: 'gen_ai.function.message', carries: 'message', side: 'input', role: 'tool' },
@@ -51,10 +51,10 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
       side: 'output',
       role: 'assistant',
       onTool: { surface: 'tool_result' },
-      // Strands, of the tools called in the cycle that this answer ended.
+      // Strands: results of the tools that were called in the cycle before this answer.
       beside: [{ key: 'tool.result', read: { as: 'messages', side: 'output' } }],
     },
-    // Named by whoever said it, a tool or a framework.
+    // Named after the author, a tool or a framework.
     { event: 'gen_ai.*.message', carries: 'message', side: 'input', role: 'user' },
   ],
 };

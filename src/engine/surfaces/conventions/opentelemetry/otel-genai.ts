@@ -33,7 +33,7 @@ const OPERATIONS: Readonly<Record<string, StepKind>> = {
   retrieval: 'retriever',
   vector_db_retrieve: 'retriever',
   search_memory: 'retriever',
-  // Named, so that a model's or tool's name beside them does not make them something else.
+  // Listed, because a model's or tool's name beside them would make them another kind.
   embeddings: 'other',
   rerank: 'other',
   create_memory: 'other',
@@ -46,7 +46,7 @@ export const OTEL_GENAI: Convention = {
   name: 'opentelemetry-genai',
   kinds: [
     { key: 'gen_ai.operation.name', kinds: OPERATIONS },
-    // On either side of the wire; other MCP methods are no tool step.
+    // Of client and server; other MCP methods are no tool step.
     { key: 'mcp.method.name', kinds: { 'tools/call': 'tool' } },
     { has: 'gen_ai.tool.name', kind: 'tool' },
     { has: 'gen_ai.tool.call.id', kind: 'tool' },
@@ -68,7 +68,7 @@ export const OTEL_GENAI: Convention = {
     { key: 'gen_ai.retrieval.documents', read: { as: 'structure', surface: 'tool_result' } },
     {
       key: 'gen_ai.memory.records',
-      // Records found are a result; records to be written are what the caller handed over.
+      // Records found are a result; records to be written are arguments.
       read: { as: 'structure', surface: { retriever: 'tool_result', else: 'tool_args' } },
     },
     { key: 'gen_ai.output.messages', read: { as: 'messages', side: 'output' } },

@@ -3,17 +3,17 @@
  * their parameters, HTTP bodies, commands, exceptions, and what a program logs inside a span. Data
  * only. Status messages are no attribute: `extract.ts` reads them.
  *
- * Stack traces and headers are left out: the program's own text, and secrets; and addresses
- * (`url.full`): they would matter where a tool calls out, and steps do not tell which side they are.
+ * Left out: stack traces (the program's own text), headers (secrets) and addresses (`url.full`: only
+ * those that a tool requests would matter, and a step does not show whether it is client or server).
  */
 import type { AttributeRow, Convention } from '../../reader/convention.ts';
 import { ERROR_SURFACE, INPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
-/** On a step that tells what it took and gave these stand beside it. */
+/** All are beside a step's input and output (`aside`). */
 const ROWS: readonly AttributeRow[] = [
   { key: 'db.query.text', read: { as: 'text', surface: 'query_text' } },
   { key: 'db.statement', read: { as: 'text', surface: 'query_text' } },
-  // Queries are sanitised, their parameters are not: injected text stands here.
+  // Queries are sanitised, their parameters are not: injected text is here.
   { prefix: 'db.query.parameter.', read: { as: 'text', surface: 'query_text' } },
   { prefix: 'db.operation.parameter.', read: { as: 'text', surface: 'query_text' } },
   { prefix: 'db.elasticsearch.path_parts.', read: { as: 'text', surface: 'query_text' } },
