@@ -4,7 +4,6 @@
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { copyFormat } from './copy-format.ts';
 import { decodeBench, reportDecode } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { reportFairness } from './fairness/ingest-report.ts';
@@ -20,8 +19,6 @@ import { loopDelayBench, reportLoopDelay } from './loop-delay.ts';
 import { matchBench, reportMatch } from './match.ts';
 import { reportPass } from './pass/report.ts';
 import { type PassOptions, passBench } from './pass.ts';
-import { reportStore } from './store/report.ts';
-import { storeBench } from './store.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass';
@@ -48,7 +45,7 @@ program
     'after',
     [
       '',
-      'Takes about eight minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
+      'Takes about four minutes; writes bench/results/ingest.json, docs/performance.md and its charts.',
       'Stored rows that differ from what was acknowledged make the run void: nothing is written then.',
       '',
       'Examples:',
@@ -143,14 +140,5 @@ program
   .action(async ({ rounds, mib }: { rounds: number; mib: number }) =>
     reportLoopDelay(await loopDelayBench(rounds, mib)),
   );
-program
-  .command('store')
-  .description('how rows are kept: compression, indexes, batches, connections, settings')
-  .option('--rounds <number>', 'rounds of every question', positive, 3)
-  .action(async ({ rounds }: { rounds: number }) => reportStore(await storeBench(rounds)));
-program
-  .command('copy-format')
-  .description('text or binary COPY, json or jsonb attributes')
-  .action(async () => report(await copyFormat()));
 
 await program.parseAsync();

@@ -10,12 +10,11 @@
 
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 
 import { COPY_COLUMNS, copyStatement } from '../../src/db/telemetry/table-layouts.ts';
 import type { Signal } from '../../src/model.ts';
 import { VoidRun } from '../harness.ts';
-import { copyOut } from '../raw-copy.ts';
 import type { Measured } from './measured.ts';
 import { type Contents, clear, contentsOf, measureWork, type Stage, TABLES } from './stage.ts';
 
@@ -35,8 +34,10 @@ export interface RawRows {
   readonly parts: readonly (readonly Part[])[];
 }
 
-function rechunk(small: readonly Buffer[]): Buffer[] {
-  const all = Buffer.concat(small);
+/** The rows of a query as binary COPY, in pieces of CHUNK_BYTES. */
+async function copyOut(client: pg.Client, query: string): Promise<Buffer[]> {
+  const stream = client.query(copyTo(`COPY (${query}) TO STDOUT (FORMAT binary)`));
+  const all = Buffer.concat(await stream.toArray());
   const count = Math.ceil(all.length / CHUNK_BYTES);
   return Array.from({ length: count }, (_, index) =>
     all.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
@@ -60,11 +61,11 @@ export async function captureRows(
     const made = [
       {
         statement: copyStatement(table),
-        chunks: rechunk(await copyOut(stage.client, rows, 'binary')),
+        chunks: await copyOut(stage.client, rows),
       },
       {
         statement: 'COPY runs FROM STDIN (FORMAT binary)',
-        chunks: rechunk(await copyOut(stage.client, runs, 'binary')),
+        chunks: await copyOut(stage.client, runs),
       },
     ];
     for (const { chunks } of made) for (const { length } of chunks) bytes += length;
