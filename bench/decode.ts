@@ -5,7 +5,6 @@
  *
  * `JSON.parse` is given the text as a string: what it costs to make one is not counted for it.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -20,8 +19,10 @@ import {
 } from '../src/ingest/request-decoder.ts';
 import type { Signal } from '../src/model.ts';
 import { traceBody } from './bodies.ts';
-import { median, VoidRun } from './harness.ts';
-import { type MachineFacts, machineFacts } from './machine.ts';
+import { log, median, VoidRun } from './harness.ts';
+import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
+import { markdownTable } from './markdown.ts';
+import { writeMeasured, writeResult } from './publish.ts';
 import { logBody, metricBody } from './signal-bodies.ts';
 
 /**
@@ -172,7 +173,7 @@ function measure(kind: Kind, rounds: number, collect: () => void): Measured {
     );
   const bytesPerRow = Math.round(kind.body.length / kind.rows);
   const fast = median(raw.fast);
-  process.stderr.write(`${kind.name}: ${ratio('fast')} of JSON.parse\n`);
+  log(`${kind.name}: ${ratio('fast')} of JSON.parse`);
   return {
     kind: kind.name,
     bytesPerRow,
@@ -234,23 +235,10 @@ export function reportDecode(result: DecodeResult): void {
     place === 0 ? { title } : { title, align: 'right' as const },
   );
   process.stdout.write(`${renderTable(columns, result.kinds.map(cellsOf))}\n`);
-  const path = new URL('results/decode.json', import.meta.url);
-  writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
-  writePage(result);
-}
-
-const MEASURED = /(<!-- measured[^>]*-->\n)[\s\S]*(<!-- \/measured -->)/;
-
-function writePage({ machine, rounds, kinds }: DecodeResult): void {
-  const path = new URL('../docs/decisions/0009-decoding.md', import.meta.url);
-  const table = [
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load ` +
-      `before ${machine.loadBefore}; medians of ${rounds} rounds.`,
-    '',
-    `| ${TITLES.join(' | ')} |`,
-    `|---${'|---:'.repeat(TITLES.length - 1)}|`,
-    ...kinds.map((one) => `| ${cellsOf(one).join(' | ')} |`),
-    '',
-  ].join('\n');
-  writeFileSync(path, readFileSync(path, 'utf8').replace(MEASURED, `$1${table}$2`));
+  writeResult(result);
+  const page = [
+    `${machineLine(result.machine)}; medians of ${result.rounds} rounds.`,
+    markdownTable(TITLES, result.kinds.map(cellsOf)),
+  ];
+  writeMeasured('docs/decisions/0009-decoding.md', [['decode', page.join('\n\n')]]);
 }

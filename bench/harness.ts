@@ -1,44 +1,20 @@
 /**
- * What every benchmark shares: variants measured in turn, in alternating order, medians beside all
- * raw values, results as JSON and as a table. A variant whose check fails makes the whole run void.
+ * What every benchmark shares: variants measured in turn, in alternating order, and medians. A
+ * variant whose check fails makes the whole run void.
  */
-import { writeFileSync } from 'node:fs';
 
-import { renderTable } from '../src/cli/table.ts';
-import { type MachineFacts, machineFacts } from './machine.ts';
-
-export interface Variant {
+export interface Variant<T> {
   readonly name: string;
   /**
    * Measures once.
    *
-   * @returns the figure, in the benchmark's unit
    * @throws {VoidRun} when what is stored differs from what was acknowledged
    */
-  readonly measure: (round: number) => Promise<number>;
+  readonly measure: (round: number) => Promise<T>;
 }
 
 /** Rows stored and rows acknowledged differ: no figure of this run may be used. */
 export class VoidRun extends Error {}
-
-export interface Benchmark {
-  readonly name: string;
-  readonly question: string;
-  readonly unit: string;
-  /** the variant the others are compared with */
-  readonly yardstick: string;
-  readonly rounds: number;
-}
-
-export interface Result extends Benchmark {
-  readonly machine: MachineFacts;
-  readonly variants: readonly {
-    readonly name: string;
-    readonly median: number;
-    readonly ratio: number;
-    readonly raw: readonly number[];
-  }[];
-}
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
@@ -47,61 +23,34 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? upper) + upper) / 2;
 }
 
-/** Runs all variants `rounds` times, every second round in reverse order. */
-export async function compare(benchmark: Benchmark, variants: readonly Variant[]): Promise<Result> {
-  const machine = machineFacts();
-  const raw = new Map<string, number[]>(variants.map(({ name }) => [name, []]));
-  for (let round = 0; round < benchmark.rounds; round += 1) {
-    const order = round % 2 === 0 ? variants : [...variants].reverse();
-    for (const variant of order) {
-      const figure = await variant.measure(round);
-      raw.get(variant.name)?.push(figure);
-      const place = `${round + 1}/${benchmark.rounds}`;
-      process.stderr.write(`${place}  ${variant.name}: ${Math.round(figure)} ${benchmark.unit}\n`);
-    }
-  }
-  const yardstick = median(raw.get(benchmark.yardstick) ?? []);
-  return {
-    ...benchmark,
-    machine,
-    variants: [...raw].map(([name, values]) => ({
-      name,
-      median: Math.round(median(values)),
-      ratio: Number((median(values) / yardstick).toFixed(3)),
-      raw: values.map(Math.round),
-    })),
-  };
+/** One line of progress, on standard error. */
+export function log(line: string): void {
+  process.stderr.write(`${line}\n`);
 }
 
-/** Prints a result for people and writes it as JSON beside the benchmark. */
-export function report(result: Result): void {
-  const { machine, unit } = result;
-  const whole = (value: number) => Math.round(value).toLocaleString('en');
-  process.stdout.write(
-    [
-      '',
-      result.question,
-      `${machine.cores} cores (${machine.cpu}), ${machine.memoryGib} GiB, Node ${machine.node}, ` +
-        `load before ${machine.loadBefore}`,
-      '',
-      renderTable(
-        [
-          { title: 'VARIANT' },
-          { title: `MEDIAN ${unit}`, align: 'right' },
-          { title: `RATIO TO ${result.yardstick}`, align: 'right' },
-          { title: 'ALL VALUES' },
-        ],
-        result.variants.map(({ name, median: middle, ratio, raw }) => [
-          name,
-          whole(middle),
-          ratio.toFixed(2),
-          raw.map(whole).join(' '),
-        ]),
-      ),
-      '',
-      '',
-    ].join('\n'),
-  );
-  const path = new URL(`results/${result.name}.json`, import.meta.url);
-  writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/**
+ * Measures every variant once in each round, every second round in reverse order.
+ *
+ * @param lineOf how a value is logged
+ * @returns all values by name, in the order of the variants
+ */
+export async function inTurn<T>(
+  variants: readonly Variant<T>[],
+  rounds: number,
+  lineOf: (name: string, value: T) => string,
+): Promise<{ readonly name: string; readonly raw: readonly T[] }[]> {
+  const results = variants.map(({ name }) => ({ name, raw: [] as T[] }));
+  for (let round = 0; round < rounds; round += 1) {
+    const order = [...variants.entries()];
+    for (const [index, { name, measure }] of round % 2 === 0 ? order : order.reverse()) {
+      const value = await measure(round);
+      results[index]?.raw.push(value);
+      log(`${round + 1}/${rounds}  ${lineOf(name, value)}`);
+    }
+  }
+  return results;
 }

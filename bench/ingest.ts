@@ -3,12 +3,11 @@
  * what does it cost, how long does an acknowledgement take, does anything else suffer? One run, on one
  * machine, everything in turn; the load generator shares the cores with what it measures.
  */
-
+import { log } from './harness.ts';
 import { medianOf, seriesOf } from './ingest/measured.ts';
 import { measurePaces, measureProbes } from './ingest/paced.ts';
 import { bodyOf } from './ingest/requests.ts';
 import { type IngestOptions, type IngestResult, NAMES } from './ingest/result.ts';
-import { tell } from './ingest/series.ts';
 import { onStage, type Stage } from './ingest/stage.ts';
 import {
   measureBodies,
@@ -30,11 +29,11 @@ async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestR
   );
   const peak = medianOf(seriesOf(throughput, NAMES.sluice)).rowsPerSecond;
   const share = quick ? 0.2 : 1;
-  tell('bodies of every size and kind');
+  log('bodies of every size and kind');
   const bodies = await measureBodies(stage, Math.min(rounds, 3), share);
-  tell('few and many connections');
+  log('few and many connections');
   const connections = await measureConnections(stage, Math.min(rounds, 3), share);
-  tell('fixed rates');
+  log('fixed rates');
   const rates = new Map([
     ['10,000 spans/s', STEADY_RATE],
     ['50 % of peak', peak * 0.5],
@@ -42,7 +41,7 @@ async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestR
   ]);
   const turns = Math.min(rounds, 3);
   const paced = await measurePaces(stage, rates, { rounds: turns, seconds: quick ? 3 : 6 });
-  tell('probes at full load');
+  log('probes at full load');
   const probes = await measureProbes(stage, { rounds: turns, seconds: quick ? 2 : 5 });
   const bytesPer = (signal: 'traces' | 'logs'): number =>
     Math.round(bodyOf({ signal, rows: 1000, gzip: false }, 1).length / 1000);

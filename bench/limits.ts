@@ -1,27 +1,30 @@
 /**
- * What do limits cost ingest? Three servers over one database: one that counts nothing (patched,
- * bench/limits/limiter-off.mjs), one that counts in its memory, one that counts in Redis.
+ * What do limits cost ingest? Three servers on one database: one counts nothing (patched,
+ * limiter-off.mjs), one counts in its memory, one in Redis.
  *
- * Twice: with exports of 100 spans, as exporters batch them; and of 10, where a request, and with it
- * its count, weighs most beside its rows. Beside exports per second stands what the server's main
- * thread worked for each: a neighbour on the same cores changes the first more than the second.
+ * Measured with exports of 100 spans, as exporters batch them, and of 10, where counting costs most
+ * per row. The CPU time of the server's main thread is measured beside exports per second, because
+ * other programs on the same cores change it less.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 
+import { renderTable } from '../src/cli/table.ts';
 import { traceBody } from './bodies.ts';
-import { compare, median, type Result, type Variant, VoidRun } from './harness.ts';
+import { inTurn, log, median, type Variant, VoidRun } from './harness.ts';
 import { startRedis } from './limits/redis-under-test.ts';
 import { sendAll } from './load.ts';
+import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
+import { writeResult } from './publish.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
 
 const CONNECTIONS = 16;
 /** How often the servers are started; a multiple of three, so that each is first equally often. */
 const SERVER_SETS = 6;
 const YARDSTICK = 'no limiter';
-const PRELOAD = new URL('limiter-off.mjs', import.meta.url).href;
+const PRELOAD = new URL('limits/limiter-off.mjs', import.meta.url).href;
 
 interface Load {
   /** of the result's file */
@@ -46,28 +49,30 @@ function workedMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6;
 }
 
-/** Work of the main thread for one export, milliseconds, by variant. */
-type Work = Map<string, number[]>;
+interface Measured {
+  readonly exportsPerSecond: number;
+  /** CPU time of the server's main thread for one export */
+  readonly workMs: number;
+}
 
-/** Requests per second of one server, with every row checked. */
+/** Sends a load to one server, and checks that every row is stored. */
 async function measure(
   server: ServerUnderTest,
   client: pg.Client,
   bodies: readonly Buffer[],
   spansPerBody: number,
-  work: number[],
-): Promise<number> {
+): Promise<Measured> {
   await clear(client);
   const workedBefore = workedMs(server.pid);
   const url = new URL('/v1/traces', server.observeUrl);
   const { acknowledged, seconds } = await sendAll(url, server.agentKey, bodies, CONNECTIONS);
-  work.push((workedMs(server.pid) - workedBefore) / acknowledged);
+  const workMs = (workedMs(server.pid) - workedBefore) / acknowledged;
   const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM spans');
   const stored = Number(rows[0]?.count);
   if (stored !== acknowledged * spansPerBody) {
     throw new VoidRun(`${stored} spans stored, ${acknowledged * spansPerBody} acknowledged`);
   }
-  return acknowledged / seconds;
+  return { exportsPerSecond: acknowledged / seconds, workMs };
 }
 
 /** Requests counted in the windows that are open, of all keys. */
@@ -97,115 +102,77 @@ function variantsOf(
   { off, memory, shared, client, redis }: Bench,
   bodies: readonly Buffer[],
   spansPerBody: number,
-  work: Work,
-): Variant[] {
-  const of = (name: string, server: ServerUnderTest): Variant => {
-    const worked: number[] = [];
-    work.set(name, worked);
-    return { name, measure: () => measure(server, client, bodies, spansPerBody, worked) };
+): Variant<Measured>[] {
+  const of = (server: ServerUnderTest) => () => measure(server, client, bodies, spansPerBody);
+  const measureShared = async (): Promise<Measured> => {
+    await redis.flushall();
+    const measured = await of(shared)();
+    const counted = await settledCount(redis, bodies.length);
+    if (counted !== bodies.length) {
+      throw new VoidRun(`${counted} requests counted in Redis, ${bodies.length} sent`);
+    }
+    return measured;
   };
-  const inRedis = of('counted in Redis', shared);
   return [
-    of(YARDSTICK, off),
-    of('counted in memory', memory),
-    {
-      ...inRedis,
-      measure: async (round) => {
-        await redis.flushall();
-        const figure = await inRedis.measure(round);
-        const counted = await settledCount(redis, bodies.length);
-        if (counted !== bodies.length) {
-          throw new VoidRun(`${counted} requests counted in Redis, ${bodies.length} sent`);
-        }
-        return figure;
-      },
-    },
+    { name: YARDSTICK, measure: of(off) },
+    { name: 'counted in memory', measure: of(memory) },
+    { name: 'counted in Redis', measure: measureShared },
   ];
 }
 
-interface WorkFigures {
+/** One figure of a variant over all rounds and sets of servers. */
+interface Figures {
   readonly name: string;
-  readonly medianMsPerExport: number;
+  readonly median: number;
+  /** to the median of the server that counts nothing */
   readonly ratio: number;
   readonly raw: readonly number[];
 }
 
-export interface LimitsResult extends Result {
-  readonly work: readonly WorkFigures[];
+export interface LimitsResult {
+  readonly name: string;
+  readonly question: string;
+  readonly machine: MachineFacts;
+  readonly rounds: number;
+  readonly exportsPerSecond: readonly Figures[];
+  /** CPU time of the main thread for one export, milliseconds */
+  readonly workMs: readonly Figures[];
 }
 
-const rounded = (value: number): number => Number(value.toFixed(3));
+type Raw = ReadonlyMap<string, readonly Measured[]>;
 
-function summarise(work: Work): WorkFigures[] {
-  const yardstick = median(work.get(YARDSTICK) ?? []);
-  return [...work].map(([name, raw]) => ({
-    name,
-    medianMsPerExport: rounded(median(raw)),
-    ratio: rounded(median(raw) / yardstick),
-    raw: raw.map(rounded),
-  }));
-}
-
-/** The same load measured with several sets of servers, as one result. */
-function merge(results: readonly LimitsResult[]): LimitsResult {
-  const [first] = results;
-  if (first === undefined) throw new Error('nothing was measured');
-  const raw = (name: string): number[] =>
-    results.flatMap(({ variants }) => variants.find((one) => one.name === name)?.raw ?? []);
-  const yardstick = median(raw(YARDSTICK));
-  const work: Work = new Map();
-  for (const figures of results.flatMap((result) => result.work)) {
-    work.set(figures.name, [...(work.get(figures.name) ?? []), ...figures.raw]);
-  }
-  return {
-    ...first,
-    rounds: results.reduce((sum, { rounds }) => sum + rounds, 0),
-    variants: first.variants.map(({ name }) => ({
+function figuresOf(raw: Raw, pick: (measured: Measured) => number, decimals: number): Figures[] {
+  const rounded = (value: number, places: number): number => Number(value.toFixed(places));
+  const yardstick = median((raw.get(YARDSTICK) ?? []).map(pick));
+  return [...raw].map(([name, all]) => {
+    const values = all.map(pick);
+    return {
       name,
-      median: Math.round(median(raw(name))),
-      ratio: rounded(median(raw(name)) / yardstick),
-      raw: raw(name),
-    })),
-    work: summarise(work),
-  };
+      median: rounded(median(values), decimals),
+      ratio: rounded(median(values) / yardstick, 3),
+      raw: values.map((value) => rounded(value, decimals)),
+    };
+  });
 }
 
-function tellWork({ work }: LimitsResult): void {
-  for (const { name, medianMsPerExport, ratio, raw } of work) {
-    process.stderr.write(
-      `${name}: ${medianMsPerExport} ms of the main thread per export, ratio ${ratio} ` +
-        `(${raw.join(' ')})\n`,
-    );
-  }
-}
-
-async function compareLoad(
+/** @param set the number of the set of servers, from 0 */
+async function measureSet(
   bench: Bench,
-  { name, spansPerBody, bodies: count }: Load,
+  { spansPerBody, bodies: count }: Load,
   rounds: number,
   set: number,
-): Promise<LimitsResult> {
+): Promise<Raw> {
   const bodies = Array.from({ length: count }, (_, index) => traceBody(index + 1, spansPerBody));
-  const work: Work = new Map();
-  const inOrder = variantsOf(bench, bodies, spansPerBody, work);
-  // Each stands in the middle equally often: the first and the last of a round change places.
+  const inOrder = variantsOf(bench, bodies, spansPerBody);
+  // Each is in the middle equally often: the first and the last of a round change places.
   const variants = [...inOrder.slice(set % 3), ...inOrder.slice(0, set % 3)];
-  process.stderr.write(`${count} exports of ${spansPerBody} spans; warm-up\n`);
+  log(`${count} exports of ${spansPerBody} spans; warm-up`);
   for (const variant of [...variants, ...variants]) await variant.measure(0);
-  for (const worked of work.values()) worked.length = 0;
-  const result = await compare(
-    {
-      name,
-      question:
-        `Exports of ${spansPerBody} spans acknowledged per second over ${CONNECTIONS} ` +
-        'connections: what counting requests costs',
-      unit: 'exports/s',
-      yardstick: YARDSTICK,
-      rounds,
-    },
-    variants,
-  );
-  return { ...result, work: summarise(work) };
+  const measured = await inTurn(variants, rounds, (name, { exportsPerSecond, workMs }) => {
+    return `${name}: ${Math.round(exportsPerSecond)} exports/s, ${workMs.toFixed(3)} ms of work each`;
+  });
+  const byName = new Map(measured.map(({ name, raw }) => [name, raw]));
+  return new Map(inOrder.map(({ name }) => [name, byName.get(name) ?? []]));
 }
 
 type Settings = Readonly<Record<string, string>>;
@@ -264,20 +231,55 @@ async function withBench<T>(first: number, work: (bench: Bench) => Promise<T>): 
 
 /**
  * Runs the benchmark; needs redis-server on the PATH. Two processes of the same program differ by
- * more than what is looked for, so the servers are started anew several times.
+ * more than the cost of counting, so every server is started several times.
  *
  * @param rounds of each load with one set of servers, every variant once in each
  */
 export async function limitsBench(rounds: number): Promise<LimitsResult[]> {
-  const results: LimitsResult[][] = LOADS.map(() => []);
+  const machine = machineFacts();
+  const raw = LOADS.map(() => new Map<string, Measured[]>());
   for (let set = 0; set < SERVER_SETS; set += 1) {
     await withBench(set % 3, async (bench) => {
       for (const [index, load] of LOADS.entries()) {
-        results[index]?.push(await compareLoad(bench, load, rounds, set));
+        const all = raw[index];
+        for (const [name, values] of await measureSet(bench, load, rounds, set)) {
+          all?.set(name, [...(all.get(name) ?? []), ...values]);
+        }
       }
     });
   }
-  const merged = results.map(merge);
-  for (const result of merged) tellWork(result);
-  return merged;
+  return LOADS.map(({ name, spansPerBody }, index) => ({
+    name,
+    question:
+      `Exports of ${spansPerBody} spans acknowledged per second over ${CONNECTIONS} connections: ` +
+      'what counting requests costs',
+    machine,
+    rounds: rounds * SERVER_SETS,
+    exportsPerSecond: figuresOf(raw[index] ?? new Map(), (one) => one.exportsPerSecond, 0),
+    workMs: figuresOf(raw[index] ?? new Map(), (one) => one.workMs, 3),
+  }));
+}
+
+/** Prints a result and writes it as JSON. */
+export function reportLimits(result: LimitsResult): void {
+  const columns = [
+    { title: '' },
+    { title: 'MEDIAN', align: 'right' as const },
+    { title: `RATIO TO ${YARDSTICK}`, align: 'right' as const },
+    { title: 'ALL VALUES' },
+  ];
+  const rowsOf = (unit: string, figures: readonly Figures[]): string[][] =>
+    figures.map(({ name, median: middle, ratio, raw }) => [
+      `${name}, ${unit}`,
+      String(middle),
+      ratio.toFixed(2),
+      raw.join(' '),
+    ]);
+  const rows = [
+    ...rowsOf('exports/s', result.exportsPerSecond),
+    ...rowsOf('ms of the main thread per export', result.workMs),
+  ];
+  const facts = `${machineLine(result.machine)}; ${result.rounds} rounds`;
+  process.stdout.write(`\n${result.question}\n${facts}\n\n${renderTable(columns, rows)}\n`);
+  writeResult(result);
 }

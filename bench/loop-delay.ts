@@ -3,16 +3,16 @@
  * server, one after the other, and reads the worst run; a probe inside the server measures the CPU
  * time of every turn.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
-import { median } from './harness.ts';
-import { markdownTable, replaceMeasured } from './ingest/markdown.ts';
+import { log, median } from './harness.ts';
 import { canWatchTurns, watchTurns } from './loop-delay/turns.ts';
 import { type WorstBody, worstBodies } from './loop-delay/worst-bodies.ts';
-import { type MachineFacts, machineFacts } from './machine.ts';
+import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
+import { markdownTable } from './markdown.ts';
+import { writeMeasured, writeResult } from './publish.ts';
 import { startServer } from './server-under-test.ts';
 
 const MIB = 1024 * 1024;
@@ -76,7 +76,7 @@ export async function loopDelayBench(rounds: number, bodyMib: number): Promise<L
       answeredMs: [...(before?.answeredMs ?? []), Math.round(performance.now() - startedAt)],
     };
     found.set(name, measured);
-    process.stderr.write(`${name}: ${measured.status}, ${measured.longestMs.at(-1)} ms\n`);
+    log(`${name}: ${measured.status}, ${measured.longestMs.at(-1)} ms`);
   };
   try {
     // The first round includes code that V8 has not compiled yet.
@@ -110,15 +110,12 @@ export function reportLoopDelay(result: LoopDelayResult): void {
   const longest = Math.max(...measured.flatMap(({ longestMs }) => longestMs));
   const verdict = longest <= TARGET_MS ? 'reached' : '**missed**';
   const page = [
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
-      `${machine.loadBefore}; the longest of ${rounds} rounds. Target: at most ${TARGET_MS} ms; ` +
+    `${machineLine(machine)}; ${rounds === 1 ? 'one round' : `the longest of ${rounds} rounds`}. Target: at most ${TARGET_MS} ms; ` +
       `measured ${longest.toFixed(0)} ms: ${verdict}.`,
     '',
     markdownTable(['body', 'MiB', 'answer', 'longest turn, ms', 'answered after, s'], rows),
   ].join('\n');
   process.stdout.write(`${page}\n`);
-  const json = new URL('results/loop-delay.json', import.meta.url);
-  writeFileSync(json, `${JSON.stringify(result, null, 2)}\n`);
-  const path = new URL('../docs/performance.md', import.meta.url);
-  writeFileSync(path, replaceMeasured(readFileSync(path, 'utf8'), 'loop-delay', page));
+  writeResult(result);
+  writeMeasured('docs/performance.md', [['loop-delay', page]]);
 }

@@ -27,3 +27,19 @@ export function machineFacts(): MachineFacts {
     at: new Date().toISOString(),
   };
 }
+
+/** The facts as the beginning of a sentence. */
+export function machineLine({
+  at,
+  cores,
+  cpu,
+  memoryGib,
+  kernel,
+  node,
+  loadBefore,
+}: MachineFacts): string {
+  return (
+    `${at.slice(0, 10)}, ${cores} cores (${cpu}), ${memoryGib} GiB, Linux ${kernel}, ` +
+    `Node ${node}, load before ${loadBefore}`
+  );
+}

@@ -9,12 +9,11 @@ import { fairnessBench } from './fairness/ingest.ts';
 import { reportFairness } from './fairness/ingest-report.ts';
 import { fairnessPass } from './fairness/pass.ts';
 import { reportFairnessPass } from './fairness/pass-report.ts';
-import { report } from './harness.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { reportIngest, reportMemory } from './ingest/report.ts';
 import type { IngestOptions } from './ingest/result.ts';
 import { ingest } from './ingest.ts';
-import { limitsBench } from './limits.ts';
+import { limitsBench, reportLimits } from './limits.ts';
 import { loopDelayBench, reportLoopDelay } from './loop-delay.ts';
 import { matchBench, reportMatch } from './match.ts';
 import { reportPass } from './pass/report.ts';
@@ -123,7 +122,7 @@ program
   .description('what counting requests costs ingest: not at all, in memory, in Redis')
   .option('--rounds <number>', 'rounds of each of two loads with one set of servers', positive, 4)
   .action(async ({ rounds }: { rounds: number }) => {
-    for (const result of await limitsBench(rounds)) report(result);
+    for (const result of await limitsBench(rounds)) reportLimits(result);
   });
 program
   .command('decode')

@@ -2,7 +2,6 @@
  * How fast texts are matched: the fast matcher beside the plain one, every rule that can run, one
  * thread. Hits are compared text by text; a difference voids the run.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
 
 import { renderTable } from '../src/cli/table.ts';
 import { loadManifest, verifyCorpus } from '../src/engine/corpus/corpus.ts';
@@ -13,11 +12,13 @@ import { createRequirementsReader } from '../src/engine/prefilter/requirements.t
 import { createCatalog } from '../src/engine/rules/catalog.ts';
 import { runnableRules } from '../src/engine/rules/effective-set.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
-import { median, VoidRun } from './harness.ts';
-import { type MachineFacts, machineFacts } from './machine.ts';
+import { log, median, VoidRun } from './harness.ts';
+import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
+import { markdownTable } from './markdown.ts';
 import { type AgainstReference, againstReference } from './match/reference.ts';
 import { type TextKind, textKinds } from './match/texts.ts';
 import { measureWorkers, type WorkerFacts } from './match/workers.ts';
+import { writeMeasured, writeResult } from './publish.ts';
 
 const ROUNDS = 5;
 /** The fast matcher is measured over several turns of the texts, or the clock is too coarse. */
@@ -82,7 +83,7 @@ function measure(plain: Matcher, fast: Matcher, kind: TextKind): Measured {
     for (const ask of round % 2 === 0 ? [askPlain, askFast] : [askFast, askPlain]) ask();
   }
   const [slow, quick] = [median(rawPlain), median(rawFast)];
-  process.stderr.write(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s\n`);
+  log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s`);
   return {
     kind: kind.name,
     texts: kind.texts.length,
@@ -127,15 +128,41 @@ export async function matchBench(): Promise<MatchResult> {
   };
 }
 
-/** Prints a result and writes it as JSON beside the benchmark, and into docs/matching.md. */
+const TITLES = ['texts', 'plain MB/s', 'fast MB/s', 'ratio', 'hits'];
+const BAR_CHARS = 40;
+
+function barsOf(kinds: readonly Measured[]): string {
+  const most = Math.max(...kinds.map(({ ratio }) => ratio));
+  const bars = kinds.map(({ kind, ratio }) => {
+    const bar = '█'.repeat(Math.max(1, Math.round((ratio / most) * BAR_CHARS)));
+    return `${kind.padEnd(28)} ${bar} ${ratio.toFixed(0)}×`;
+  });
+  return ['```text', ...bars, '```'].join('\n');
+}
+
+/** The measured part of docs/matching.md. */
+function pageOf(
+  { machine, rules, patterns, kinds, reference, workers }: MatchResult,
+  rows: readonly (readonly string[])[],
+): string {
+  return [
+    `${machineLine(machine)}; ${rules} rules, ${patterns} patterns.`,
+    markdownTable(TITLES, rows),
+    barsOf(kinds),
+    `The corpus's reference engine (JavaScript's own regular expressions) on ${reference.texts} ` +
+      `texts of 2 KB and the ${reference.rules} rules that run as written: ` +
+      `${reference.reference} MB/s; Sluice ${reference.fast} MB/s, ${reference.ratio} times as ` +
+      `much, with the same ${reference.foundByBoth} findings.`,
+    `The tables are built once, with the catalogue, in ${workers.tablesMs} ms. A worker builds ` +
+      `its matcher from them in ${workers.buildMs} ms and uses ${workers.residentMb} MB after ` +
+      `matching all 2 KB kinds, tables included. Alone it matches ${workers.alone} MB/s; two ` +
+      `workers on ${machine.cores} cores match ${workers.together}, ${workers.scaling} times as ` +
+      'much (medians, alternating).',
+  ].join('\n\n');
+}
+
+/** Prints a result and writes it as JSON and into docs/matching.md. */
 export function reportMatch(result: MatchResult): void {
-  const columns = [
-    { title: 'TEXTS' },
-    { title: 'PLAIN MB/s', align: 'right' as const },
-    { title: 'FAST MB/s', align: 'right' as const },
-    { title: 'RATIO', align: 'right' as const },
-    { title: 'HITS', align: 'right' as const },
-  ];
   const rows = result.kinds.map(({ kind, plain, fast, ratio, hits }) => [
     kind,
     plain.toFixed(2),
@@ -143,51 +170,10 @@ export function reportMatch(result: MatchResult): void {
     ratio.toFixed(0),
     String(hits),
   ]);
-  process.stdout.write(`${renderTable(columns, rows)}\n`);
-  const path = new URL('results/match.json', import.meta.url);
-  writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
-  writePage(result);
-}
-
-const MEASURED = /(<!-- measured[^>]*-->\n)[\s\S]*(<!-- \/measured -->)/;
-const BAR_CHARS = 40;
-
-/** Puts the figures into docs/matching.md. */
-function writePage(result: MatchResult): void {
-  const { machine, rules, patterns, kinds, reference, workers } = result;
-  const most = Math.max(...kinds.map(({ ratio }) => ratio));
-  const lines = [
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
-      `${machine.loadBefore}; ${rules} rules, ${patterns} patterns.`,
-    '',
-    '| texts | plain MB/s | fast MB/s | ratio | hits |',
-    '|---|---:|---:|---:|---:|',
-    ...kinds.map(
-      ({ kind, plain, fast, ratio, hits }) =>
-        `| ${kind} | ${plain.toFixed(2)} | ${fast.toFixed(1)} | ${ratio.toFixed(0)} | ${hits} |`,
-    ),
-    '',
-    '```text',
-    ...kinds.map(
-      ({ kind, ratio }) =>
-        `${kind.padEnd(28)} ${'█'.repeat(Math.max(1, Math.round((ratio / most) * BAR_CHARS)))} ${ratio.toFixed(0)}×`,
-    ),
-    '```',
-    '',
-    `The corpus's reference engine (JavaScript's own regular expressions) on ${reference.texts} texts of 2 KB and the ` +
-      `${reference.rules} rules that run as written: ${reference.reference} MB/s, here ${reference.fast} MB/s, ` +
-      `${reference.ratio} times as much; the same ${reference.foundByBoth} findings.`,
-    '',
-    `The tables are made once, beside the catalogue, in ${workers.tablesMs} ms; a worker makes its matcher of them in ` +
-      `${workers.buildMs} ms and holds ${workers.residentMb} MB after matching all 2 KB kinds, the tables included. ` +
-      `Alone it matches ${workers.alone} MB/s, two on ${machine.cores} cores ${workers.together}: ${workers.scaling} times as much ` +
-      `(medians, alternating).`,
-    '',
-  ];
-  const path = new URL('../docs/matching.md', import.meta.url);
-  const page = readFileSync(path, 'utf8');
-  writeFileSync(
-    path,
-    page.replace(MEASURED, (_all, start: string, end: string) => start + lines.join('\n') + end),
+  const columns = TITLES.map((title, index) =>
+    index === 0 ? { title } : { title, align: 'right' as const },
   );
+  process.stdout.write(`${renderTable(columns, rows)}\n`);
+  writeResult(result);
+  writeMeasured('docs/matching.md', [['match', pageOf(result, rows)]]);
 }

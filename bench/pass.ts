@@ -9,7 +9,7 @@
 import pg from 'pg';
 
 import { traceBody } from './bodies.ts';
-import { median, VoidRun } from './harness.ts';
+import { log, median, pause, VoidRun } from './harness.ts';
 import { sendAll } from './load.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
 import { type BenchRuns, benchRuns } from './pass/runs.ts';
@@ -66,8 +66,6 @@ interface Bench {
   readonly client: pg.Client;
   readonly load: BenchRuns;
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function send({ server }: Bench, bodies: readonly Buffer[]) {
   return await sendAll(
@@ -204,13 +202,13 @@ async function measureAll(bench: Bench, options: PassOptions): Promise<PassResul
   for (let round = 0; round < options.rounds; round += 1) {
     const one = await measurePass(bench);
     pass.push(one);
-    process.stderr.write(`pass: ${one.runsPerSecond} runs/s, ${one.megabytesPerSecond} MB/s\n`);
+    log(`pass: ${one.runsPerSecond} runs/s, ${one.megabytesPerSecond} MB/s`);
     for (const hasPass of round % 2 === 0 ? [false, true] : [true, false]) {
       const { spans, runs } = await measureIngest(bench, bodies, hasPass);
       (hasPass ? ingestBeside : ingestAlone).push(Math.round(spans));
       if (hasPass) passBeside.push(Math.round(runs));
       const beside = hasPass ? `beside a pass of ${Math.round(runs)} runs/s` : 'alone';
-      process.stderr.write(`ingest ${beside}: ${Math.round(spans)} spans/s\n`);
+      log(`ingest ${beside}: ${Math.round(spans)} spans/s`);
     }
   }
   return {

@@ -2,15 +2,13 @@
  * Prints the results of the fairness benchmark, and writes them as JSON and into
  * docs/performance.md.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-
 import { median } from '../harness.ts';
-import { markdownTable, replaceMeasured } from '../ingest/markdown.ts';
+import { machineLine } from '../machine.ts';
+import { markdownTable } from '../markdown.ts';
+import { writeMeasured, writeResult } from '../publish.ts';
 import type { FairnessResult, FairnessRound } from './ingest.ts';
 import type { FairnessLoad } from './load-plan.ts';
 
-const PAGE = new URL('../../docs/performance.md', import.meta.url);
-const RESULT = new URL('../results/fairness.json', import.meta.url);
 /** Target: the quiet tenant's p99 beside the flood is at most this many times its p99 alone. */
 const TARGET_TIMES = 5;
 
@@ -84,8 +82,7 @@ function floodTable({ servers }: FairnessResult): string {
 export function fairnessPlace(result: FairnessResult): string {
   const { machine, rounds, seconds, servers } = result;
   const facts =
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGib} GiB, ` +
-    `Linux ${machine.kernel}, Node ${machine.node}, load before ${machine.loadBefore}; ` +
+    `${machineLine(machine)}; ` +
     `${rounds} ${rounds === 1 ? 'round' : 'rounds'} of ${seconds} s alone and beside the flood; medians.`;
   const [own] = servers;
   const ratio = median(own?.rounds.map(times) ?? []);
@@ -100,6 +97,6 @@ export function reportFairness(result: FairnessResult): void {
   process.stdout.write(`${place}\n`);
   // The path of the other checkout is not published.
   const kept = { ...result, beside: result.beside === null ? null : 'another checkout' };
-  writeFileSync(RESULT, `${JSON.stringify(kept, null, 1)}\n`);
-  writeFileSync(PAGE, replaceMeasured(readFileSync(PAGE, 'utf8'), 'fairness', place));
+  writeResult(kept);
+  writeMeasured('docs/performance.md', [['fairness', place]]);
 }

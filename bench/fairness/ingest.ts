@@ -11,13 +11,14 @@ import pg from 'pg';
 import { createKey } from '../../src/db/people/keys.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { RATE_LIMIT_MAX } from '../../src/model.ts';
-import { VoidRun } from '../harness.ts';
+import { log, pause, VoidRun } from '../harness.ts';
 import type { BodyKind } from '../ingest/requests.ts';
+import { LoadProcess } from '../load-process.ts';
 import { type MachineFacts, machineFacts } from '../machine.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
 import type { FairnessLoad, FairnessPlan } from './load-plan.ts';
-import { Tenant } from './tenant.ts';
 
+const TENANT_PROCESS = new URL('load-process.ts', import.meta.url);
 const QUIET_SPANS = 100;
 const FLOOD_SPANS = 1150;
 const QUIET: BodyKind = { signal: 'traces', rows: QUIET_SPANS, gzip: false };
@@ -62,12 +63,12 @@ interface Stage {
   readonly flood: { readonly id: number; readonly key: string };
 }
 
+type Tenant = LoadProcess<FairnessPlan, FairnessLoad>;
+
 interface Tenants {
   readonly quiet: Tenant;
   readonly flood: Tenant;
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function openStage(name: string, root: string | undefined): Promise<Stage> {
   const server = await startServer({}, root);
@@ -135,7 +136,7 @@ const quietLoad = (seconds: number) => ({
 async function measureAlone(stage: Stage, tenants: Tenants, seconds: number) {
   await clear(stage);
   await tenants.quiet.prepare(planOf(stage, stage.quiet.key, quietLoad(seconds)));
-  const alone = await tenants.quiet.go();
+  const alone = await tenants.quiet.send();
   await check(stage, stage.quiet.id, alone, QUIET_SPANS);
   return alone;
 }
@@ -150,11 +151,11 @@ async function measureBeside(stage: Stage, tenants: Tenants, seconds: number) {
       perSecond: null,
     }),
   );
-  const flooding = tenants.flood.go();
+  const flooding = tenants.flood.send();
   flooding.catch(() => {});
   await pause(FLOOD_FIRST_SECONDS * 1000);
   await tenants.quiet.prepare(planOf(stage, stage.quiet.key, quietLoad(seconds)));
-  const beside = await tenants.quiet.go();
+  const beside = await tenants.quiet.send();
   const flood = await flooding;
   await check(stage, stage.quiet.id, beside, QUIET_SPANS);
   await check(stage, stage.flood.id, flood, FLOOD_SPANS);
@@ -169,10 +170,10 @@ async function measureRound(
   const alone = await measureAlone(stage, tenants, seconds);
   const round = { alone, ...(await measureBeside(stage, tenants, seconds)) };
   const { beside, flood } = round;
-  process.stderr.write(
+  log(
     `${stage.name}: p99 ${alone.storedLatency.p99} ms alone, ${beside.storedLatency.p99} beside; ` +
       `quiet ${beside.stored} stored, ${beside.refused} refused, ${beside.lost} lost; ` +
-      `flood ${flood.stored}, ${flood.refused} in ${flood.refusedLatency.p99} ms, ${flood.lost}\n`,
+      `flood ${flood.stored}, ${flood.refused} in ${flood.refusedLatency.p99} ms, ${flood.lost}`,
   );
   return round;
 }
@@ -181,7 +182,10 @@ async function measureRound(
 export async function fairnessBench(options: FairnessOptions): Promise<FairnessResult> {
   const machine = machineFacts();
   const stages: Stage[] = [];
-  const tenants = { quiet: new Tenant(), flood: new Tenant() };
+  const tenants: Tenants = {
+    quiet: new LoadProcess(TENANT_PROCESS),
+    flood: new LoadProcess(TENANT_PROCESS),
+  };
   try {
     stages.push(await openStage('this', undefined));
     if (options.beside !== null) stages.push(await openStage('before', options.beside));

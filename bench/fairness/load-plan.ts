@@ -1,4 +1,4 @@
-/** The plan and the messages of a load process of the fairness benchmark. */
+/** The plan and the result of one tenant's load: messages between the benchmark and a tenant. */
 import type { Latency } from '../ingest/latency.ts';
 import type { BodyKind } from '../ingest/requests.ts';
 
@@ -26,10 +26,3 @@ export interface FairnessLoad {
   readonly refusedLatency: Latency;
   readonly seconds: number;
 }
-
-export type ToLoad = { readonly type: 'prepare'; readonly plan: FairnessPlan } | { type: 'go' };
-
-export type FromLoad =
-  | { readonly type: 'ready' }
-  | { readonly type: 'done'; readonly result: FairnessLoad }
-  | { readonly type: 'failed'; readonly message: string };

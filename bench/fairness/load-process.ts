@@ -3,15 +3,15 @@
  * -- ingest` it retries at once on the same connection when it is refused, and reconnects when it
  * is cut off, because a flood does not wait.
  */
+import { pause } from '../harness.ts';
 import { latencyOf } from '../ingest/latency.ts';
 import { type PreparedRequest, prepareRequest, stamp } from '../ingest/requests.ts';
 import { Sender } from '../ingest/sender.ts';
-import type { FairnessLoad, FairnessPlan, FromLoad, ToLoad } from './load-plan.ts';
+import { runLoadProcess } from '../load-process.ts';
+import type { FairnessLoad, FairnessPlan } from './load-plan.ts';
 
 /** After this time an exporter gives up. */
 const ANSWER_WITHIN_MS = 10_000;
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 class Tally {
   readonly #startedAt = performance.now();
@@ -99,7 +99,9 @@ async function prepare(next: FairnessPlan): Promise<void> {
   await Promise.all(connections.map((connection) => connection.open()));
 }
 
-async function go({ perSecond, seconds }: FairnessPlan): Promise<FairnessLoad> {
+async function send(): Promise<FairnessLoad> {
+  if (plan === null) throw new Error('nothing was prepared');
+  const { perSecond, seconds } = plan;
   const tally = new Tally();
   const endsAt = tally.startedAt + seconds * 1000;
   let due = 0;
@@ -124,23 +126,4 @@ async function go({ perSecond, seconds }: FairnessPlan): Promise<FairnessLoad> {
   return tally.result();
 }
 
-function report(message: FromLoad): void {
-  if (process.connected) process.send?.(message);
-}
-
-async function obey(message: ToLoad): Promise<void> {
-  if (message.type === 'prepare') {
-    await prepare(message.plan);
-    report({ type: 'ready' });
-    return;
-  }
-  if (plan === null) throw new Error('nothing was prepared');
-  report({ type: 'done', result: await go(plan) });
-}
-
-process.on('message', (message: ToLoad) => {
-  obey(message).catch((error: unknown) =>
-    report({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit());
+runLoadProcess(prepare, send);

@@ -2,13 +2,11 @@
  * Prints how long small runs wait beside another workspace's runs, and writes it as JSON and into
  * docs/performance.md.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-
-import { markdownTable, replaceMeasured } from '../ingest/markdown.ts';
+import { machineLine } from '../machine.ts';
+import { markdownTable } from '../markdown.ts';
+import { writeMeasured, writeResult } from '../publish.ts';
 import type { FairnessPassResult, FairnessScene, NoisyRun } from './pass.ts';
 
-const PAGE = new URL('../../docs/performance.md', import.meta.url);
-const RESULT = new URL('../results/fairness-pass.json', import.meta.url);
 /** Target: a small run waits at most this much longer than alone. */
 const TARGET_MS = 3000;
 
@@ -27,9 +25,7 @@ function longestDelayMs(scenes: readonly FairnessScene[]): number {
 
 /** The part of docs/performance.md that is written. */
 function fairnessPassPlace({ machine, scenes }: FairnessPassResult): string {
-  const facts =
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGib} GiB, ` +
-    `Linux ${machine.kernel}, Node ${machine.node}, load before ${machine.loadBefore}; one match thread.`;
+  const facts = `${machineLine(machine)}; one match thread.`;
   const table = markdownTable(
     [
       'a small run waits',
@@ -56,6 +52,6 @@ function fairnessPassPlace({ machine, scenes }: FairnessPassResult): string {
 export function reportFairnessPass(result: FairnessPassResult): void {
   const place = fairnessPassPlace(result);
   process.stdout.write(`${place}\n`);
-  writeFileSync(RESULT, `${JSON.stringify(result, null, 1)}\n`);
-  writeFileSync(PAGE, replaceMeasured(readFileSync(PAGE, 'utf8'), 'fairness-pass', place));
+  writeResult(result);
+  writeMeasured('docs/performance.md', [['fairness-pass', place]]);
 }

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { loadManifest, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
-import { median, VoidRun } from '../harness.ts';
+import { log, median, pause, VoidRun } from '../harness.ts';
 import { sendAll } from '../load.ts';
 import { type MachineFacts, machineFacts } from '../machine.ts';
 import { textKinds } from '../match/texts.ts';
@@ -64,7 +64,6 @@ interface Bench {
   readonly options: FairnessPassOptions;
 }
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const idOf = (what: string, digits: number): string =>
   createHash('sha256').update(what).digest('hex').slice(0, digits);
 
@@ -196,7 +195,7 @@ async function measureScene(
   }
   const waitedMs: number[] = [];
   for (const runId of quiet) waitedMs.push(await waitedFor(bench, runId));
-  process.stderr.write(`${name}: ${waitedMs.join(' ')} ms\n`);
+  log(`${name}: ${waitedMs.join(' ')} ms`);
   const noisy = await noisyRuns(bench);
   // Running evaluations are cancelled, so that the next scene starts with an idle pass.
   await bench.client.query('TRUNCATE spans, runs, findings');

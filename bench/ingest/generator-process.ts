@@ -1,9 +1,11 @@
 /**
- * The load generator, a process of its own, so that what it costs is known and its pauses are not the
- * bench's. Everything is made and connected before it says `ready`; on `go` it sends.
+ * The load generator of the ingest benchmark. Every request must be answered 200: a load that is
+ * refused measures nothing.
  */
+import { sendToParent } from '../child.ts';
+import { runLoadProcess } from '../load-process.ts';
 import { latencyOf } from './latency.ts';
-import type { FromGenerator, LoadPlan, LoadResult, ToGenerator } from './load-plan.ts';
+import type { LoadPlan, LoadResult } from './load-plan.ts';
 import { type PreparedRequest, prepareRequest, stamp } from './requests.ts';
 import { Sender } from './sender.ts';
 
@@ -171,38 +173,28 @@ async function measure(run: Run): Promise<LoadResult> {
   }
 }
 
-function tell(message: FromGenerator): void {
-  if (process.connected) process.send?.(message);
-}
-
-let run: Run | null = null;
+let prepared: Run | null = null;
 
 async function prepare(plan: LoadPlan): Promise<void> {
   if (plan.kind.gzip && plan.pace.type !== 'once') throw new Error('compressed bodies go once');
-  const onFailure = (error: Error): void => tell({ type: 'failed', message: error.message });
+  const onFailure = ({ message }: Error): void => sendToParent({ type: 'failed', message });
   const requests = requestsOf(plan);
   const url = new URL(plan.url);
   const senders = await Promise.all(
     Array.from({ length: plan.connections }, () => Sender.open(url, onFailure)),
   );
-  run = { plan, requests, senders };
-  tell({ type: 'ready' });
+  prepared = { plan, requests, senders };
 }
 
-async function go(): Promise<void> {
-  if (run === null) throw new Error('nothing was prepared');
+async function send(): Promise<LoadResult> {
+  if (prepared === null) throw new Error('nothing was prepared');
+  const run = prepared;
+  prepared = null;
   try {
-    tell({ type: 'done', result: await measure(run) });
+    return await measure(run);
   } finally {
     for (const sender of run.senders) sender.close();
-    run = null;
   }
 }
 
-process.on('message', (message: ToGenerator) => {
-  const work = message.type === 'prepare' ? prepare(message.plan) : go();
-  work.catch((error: unknown) =>
-    tell({ type: 'failed', message: error instanceof Error ? error.message : String(error) }),
-  );
-});
-process.on('disconnect', () => process.exit());
+runLoadProcess(prepare, send);

@@ -1,5 +1,4 @@
-/** What the load generator is told to do, and what it tells: messages between two processes. */
-
+/** The plan of a load and its result: messages between the benchmark and its load generator. */
 import type { Latency } from './latency.ts';
 import type { BodyKind } from './requests.ts';
 
@@ -30,10 +29,3 @@ export interface LoadResult {
   /** milliseconds to the answer: from sending, or, paced, from when it was to be sent */
   readonly latency: Latency;
 }
-
-export type ToGenerator = { readonly type: 'prepare'; readonly plan: LoadPlan } | { type: 'go' };
-
-export type FromGenerator =
-  | { readonly type: 'ready' }
-  | { readonly type: 'done'; readonly result: LoadResult }
-  | { readonly type: 'failed'; readonly message: string };

@@ -84,3 +84,12 @@ export function seriesOf(all: readonly Series[], name: string): Series {
   if (found === undefined) throw new Error(`nothing was measured as ${name}`);
   return found;
 }
+
+/** One line of progress. */
+export function lineOf(name: string, { rowsPerSecond, latency, cpu }: Measured): string {
+  const times = latency === null ? '' : `, p50 ${latency.p50} p99 ${latency.p99} ms`;
+  return (
+    `${name}: ${rowsPerSecond.toLocaleString('en')} rows/s${times}, CPU s per million rows: ` +
+    `server ${cpu.server}, PostgreSQL ${cpu.postgres}, client ${cpu.client}`
+  );
+}

@@ -3,12 +3,12 @@
  * end of each the rows are counted and removed, which takes a second or two, so that a disk need not
  * hold all of them.
  */
-import { median } from '../harness.ts';
+import { log, median } from '../harness.ts';
 import { machineFacts } from '../machine.ts';
 import { residentMb } from './cpu.ts';
+import { lineOf } from './measured.ts';
 import { measurePaced } from './paced.ts';
 import type { MemoryResult, MemorySample } from './result.ts';
-import { lineOf, tell } from './series.ts';
 import { measureLoad, onStage, type Stage } from './stage.ts';
 import { SPANS_PER_BODY } from './throughput.ts';
 
@@ -38,7 +38,7 @@ async function watch(stage: Stage, minutes: number): Promise<MemoryResult> {
   const machine = machineFacts();
   const peakRowsPerSecond = await peakOf(stage);
   const offered = Math.round(peakRowsPerSecond * SHARE_OF_PEAK);
-  tell(`peak ${peakRowsPerSecond} spans/s; ${minutes} minutes of ${offered}`);
+  log(`peak ${peakRowsPerSecond} spans/s; ${minutes} minutes of ${offered}`);
   const samples: MemorySample[] = [];
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 60_000;
@@ -53,7 +53,7 @@ async function watch(stage: Stage, minutes: number): Promise<MemoryResult> {
     while (elapsed() < minutes) {
       const seconds = Math.min(STRETCH_SECONDS, Math.max(1, (minutes - elapsed()) * 60));
       const measured = await measurePaced(stage, offered, seconds);
-      tell(lineOf(`minute ${elapsed().toFixed(1)}, ${samples.at(-1)?.residentMb} MB`, measured));
+      log(lineOf(`minute ${elapsed().toFixed(1)}, ${samples.at(-1)?.residentMb} MB`, measured));
       rows += measured.rows;
     }
   } finally {

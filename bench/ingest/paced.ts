@@ -1,12 +1,11 @@
 /** Loads at a fixed rate, and probes at full load: every one once in each round, medians. */
-
+import { inTurn, log } from '../harness.ts';
 import type { Latency } from './latency.ts';
-import { type Measured, medianLatency, medianOf } from './measured.ts';
+import { lineOf, type Measured, medianLatency, medianOf } from './measured.ts';
 import { probeHealth } from './probe.ts';
 import type { BodyKind } from './requests.ts';
 import { bodyOf } from './requests.ts';
 import type { Paced, Probed } from './result.ts';
-import { inTurn, tell } from './series.ts';
 import { measureLoad, type Stage } from './stage.ts';
 import { nameOfBody, SPANS_PER_BODY } from './throughput.ts';
 
@@ -45,7 +44,7 @@ export async function measurePaces(
     name,
     measure: () => measurePaced(stage, rate, seconds),
   }));
-  return (await inTurn(variants, rounds)).map(({ name, raw }) => {
+  return (await inTurn(variants, rounds, lineOf)).map(({ name, raw }) => {
     const measured = medianOf({ raw });
     const cores = (perMillionRows: number): number =>
       Number(((perMillionRows * measured.rowsPerSecond) / 1e6).toFixed(3));
@@ -104,7 +103,7 @@ export async function measureProbes(stage: Stage, { rounds, seconds }: Rounds): 
     measure: () => probeBeside(stage, kind, connections, seconds),
   }));
   const probes = [await probeAlone(stage, seconds)];
-  const series = await inTurn(variants, rounds);
+  const series = await inTurn(variants, rounds, lineOf);
   series.forEach(({ name, raw }, which) => {
     const latencies = raw.flatMap(({ latency }) => latency ?? []);
     const latency = medianLatency(latencies);
@@ -115,7 +114,7 @@ export async function measureProbes(stage: Stage, { rounds, seconds }: Rounds): 
     probes.push({ name, bodyBytes, rowsPerSecond, latency, raw: latencies, stolenCores });
   });
   for (const { name, latency } of probes) {
-    tell(`/health beside ${name}: p50 ${latency.p50}, p99 ${latency.p99}, max ${latency.max} ms`);
+    log(`/health beside ${name}: p50 ${latency.p50}, p99 ${latency.p99}, max ${latency.max} ms`);
   }
   return probes;
 }

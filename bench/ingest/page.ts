@@ -1,6 +1,6 @@
 /** The figures of a run as Markdown, by the place of docs/performance.md they go to. Pure. */
-import type { MachineFacts } from '../machine.ts';
-import { markdownTable } from './markdown.ts';
+import { type MachineFacts, machineLine } from '../machine.ts';
+import { markdownTable } from '../markdown.ts';
 import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
 import { type IngestResult, type MemoryResult, NAMES, type Paced } from './result.ts';
 import { memoryVerdict, percent, type Verdict, verdictsOf, whole } from './targets.ts';
@@ -10,13 +10,8 @@ const ms = (value: number | undefined): string => {
   return value < 10 ? value.toFixed(1) : value.toFixed(0);
 };
 
-function machineOf(machine: MachineFacts, httpThreads: string): string {
-  return (
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), ${machine.memoryGib} GiB, ` +
-    `Linux ${machine.kernel}, Node ${machine.node}, load before ${machine.loadBefore}; ` +
-    `HTTP_THREADS: ${httpThreads}`
-  );
-}
+const machineOf = (machine: MachineFacts, httpThreads: string): string =>
+  `${machineLine(machine)}; HTTP_THREADS: ${httpThreads}`;
 
 function verdictTable(verdicts: readonly Verdict[]): string {
   return markdownTable(

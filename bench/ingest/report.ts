@@ -1,16 +1,14 @@
 /** Prints a result, and writes it: as JSON beside the benchmark, as tables and charts of the page. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 
 import { renderTable } from '../../src/cli/table.ts';
+import { writeMeasured, writeResult } from '../publish.ts';
 import { ingestCharts, memoryCharts } from './figures.ts';
-import { replaceMeasured } from './markdown.ts';
 import { ingestPlaces, memoryPlaces } from './page.ts';
 import type { IngestResult, MemoryResult } from './result.ts';
 import { memoryVerdict, type Verdict, verdictsOf } from './targets.ts';
 
-const PAGE = new URL('../../docs/performance.md', import.meta.url);
 const IMAGES = new URL('../../docs/images/', import.meta.url);
-const RESULTS = new URL('../results/', import.meta.url);
 
 function print(places: ReadonlyMap<string, string>, verdicts: readonly Verdict[]): void {
   for (const [name, content] of places) {
@@ -30,11 +28,9 @@ function write(
   places: ReadonlyMap<string, string>,
   charts: ReadonlyMap<string, string>,
 ): void {
-  let page = readFileSync(PAGE, 'utf8');
-  for (const [name, content] of places) page = replaceMeasured(page, name, content);
-  writeFileSync(PAGE, page);
+  writeMeasured('docs/performance.md', places);
   for (const [name, chart] of charts) writeFileSync(new URL(name, IMAGES), chart);
-  writeFileSync(new URL(`${result.name}.json`, RESULTS), `${JSON.stringify(result, null, 1)}\n`);
+  writeResult(result);
 }
 
 /** A quick run is printed only: its figures are too few to be kept. */

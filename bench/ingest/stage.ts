@@ -14,14 +14,15 @@ import pg from 'pg';
 import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/telemetry/table-layouts.ts';
 import type { Signal } from '../../src/model.ts';
 import { VoidRun } from '../harness.ts';
+import { LoadProcess } from '../load-process.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
 import { cpuSeconds, familyCpuSeconds, parentOf, residentMb, stolenSeconds } from './cpu.ts';
-import { Generator } from './generator.ts';
 import type { LoadPlan, LoadResult } from './load-plan.ts';
 import type { Measured } from './measured.ts';
 import type { BodyKind } from './requests.ts';
 
-const INSERT_SERVER = fileURLToPath(new URL('./insert-server.ts', import.meta.url));
+const INSERT_SERVER = fileURLToPath(new URL('insert-server.ts', import.meta.url));
+const GENERATOR = new URL('generator-process.ts', import.meta.url);
 const RESIDENT_EVERY_MS = 100;
 
 export const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
@@ -49,7 +50,7 @@ export interface Stage {
   /** Fastify and one INSERT per request, and per ten milliseconds; null where they are not needed */
   readonly insert: { readonly perRequest: Target; readonly batched: Target } | null;
   readonly server: ServerUnderTest;
-  readonly generator: Generator;
+  readonly generator: LoadProcess<LoadPlan, LoadResult>;
   readonly client: pg.Client;
   /** PostgreSQL's first process, the parent of all others */
   readonly postmasterPid: number;
@@ -80,7 +81,7 @@ export async function onStage<T>(
 ): Promise<T> {
   const server = await startServer();
   const client = new pg.Client({ connectionString: server.databaseUrl });
-  const generator = new Generator();
+  const generator = new LoadProcess<LoadPlan, LoadResult>(GENERATOR);
   const children: ChildProcess[] = [];
   try {
     await client.connect();
@@ -228,7 +229,7 @@ export async function measureLoad(
   await generator.prepare({ kind, connections, pace, url, key: server.agentKey });
   const pids = { serverPid: target.pid, clientPid: generator.pid };
   const measured = await measureWork(stage, pids, async () => {
-    const load = generator.go();
+    const load = generator.send();
     const [result] = await Promise.all([load, beside(load.catch(() => {}))]);
     return result;
   });

@@ -1,20 +1,19 @@
 /**
  * The closed loops: how many rows per second are stored, what that costs, how long an acknowledgement
- * takes while everything is asked of the server at once.
+ * takes while everything is sent to the server at once.
  */
 import type { Signal } from '../../src/model.ts';
-import { VoidRun } from '../harness.ts';
-import type { Series } from './measured.ts';
+import { inTurn, log, type Variant, VoidRun } from '../harness.ts';
+import { lineOf, type Measured, type Series } from './measured.ts';
 import { captureRows, measureRaw, type RawRows } from './raw.ts';
 import type { BodyKind } from './requests.ts';
 import { NAMES } from './result.ts';
-import { inTurn, tell, type Variant } from './series.ts';
 import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
 
 export const SPANS_PER_BODY = 100;
 /** exporters at a time, each with one request under way: a deployment at its peak */
 const PEAK_CONNECTIONS = 64;
-/** fewer, where what is asked is how bodies compare */
+/** fewer, where the question is how bodies compare */
 const CONNECTIONS = 16;
 
 export interface ThroughputSettings {
@@ -39,14 +38,14 @@ function loadOf(
   bodies: number,
   expected: Contents | null = null,
   connections = PEAK_CONNECTIONS,
-): Variant {
+): Variant<Measured> {
   const pace = { type: 'once', bodies } as const;
   return { name, measure: () => measureLoad(stage, target, { kind, connections, pace, expected }) };
 }
 
 /** Sends so many bodies through Sluice, so that what it stores is there. */
 async function fill(stage: Stage, signal: Signal, bodies: number): Promise<Contents> {
-  await loadOf(stage, '', stage.sluice, kindOf(signal), bodies).measure();
+  await loadOf(stage, '', stage.sluice, kindOf(signal), bodies).measure(0);
   return await contentsOf(stage, signal);
 }
 
@@ -80,12 +79,12 @@ export async function measureThroughput(
 ): Promise<Series[]> {
   const { sluice, insert } = stage;
   if (insert === null) throw new Error('the other servers are not there');
-  tell('warm-up, and the rows that raw COPY copies');
+  log('warm-up, and the rows that raw COPY copies');
   const { one, two, logs, slow } = await prepare(stage, settings);
   const { bodies, slowBodies, rounds } = settings;
   const spans = kindOf('traces');
   const gzipped = kindOf('traces', SPANS_PER_BODY, true);
-  const variants: Variant[] = [
+  const variants: Variant<Measured>[] = [
     loadOf(stage, NAMES.sluice, sluice, spans, bodies, one.contents),
     { name: NAMES.rawOne, measure: () => measureRaw(stage, one) },
     { name: NAMES.rawTwo, measure: () => measureRaw(stage, two) },
@@ -95,9 +94,9 @@ export async function measureThroughput(
     loadOf(stage, NAMES.logs, sluice, kindOf('logs'), bodies, logs.contents),
     { name: NAMES.rawLogs, measure: () => measureRaw(stage, logs) },
   ];
-  // Once without counting, in which the other servers warm up and nothing is told.
-  for (const { measure } of variants.slice(3, 6)) await measure();
-  const measured = await inTurn(variants, rounds);
+  // Once without counting, in which the other servers warm up and nothing is recorded.
+  for (const { measure } of variants.slice(3, 6)) await measure(0);
+  const measured = await inTurn(variants, rounds, lineOf);
   await clear(stage);
   return measured;
 }
@@ -135,7 +134,7 @@ export async function measureBodies(
       return loadOf(stage, nameOfBody(one), stage.sluice, one, count, null, CONNECTIONS);
     }),
   );
-  return await inTurn(variants, rounds);
+  return await inTurn(variants, rounds, lineOf);
 }
 
 /** The usual bodies over few and many connections. */
@@ -149,5 +148,5 @@ export async function measureConnections(
     const name = connections === 1 ? '1 connection' : `${connections} connections`;
     return loadOf(stage, name, stage.sluice, kindOf('traces'), bodies, null, connections);
   });
-  return await inTurn(variants, rounds);
+  return await inTurn(variants, rounds, lineOf);
 }

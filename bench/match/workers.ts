@@ -2,28 +2,25 @@
  * What a worker costs to start and to keep, and what a second one brings. Workers are processes here,
  * so that the memory of each is its own; in the server they are threads and share the tables.
  */
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { PrefilterTables } from '../../src/engine/prefilter/prefilter-tables.ts';
 import type { RequirementsReader } from '../../src/engine/prefilter/requirements.ts';
 import type { Rule } from '../../src/model.ts';
+import { Child } from '../child.ts';
 import { median } from '../harness.ts';
 
-export type Order =
+export type WorkerRequest =
   | {
-      readonly kind: 'start';
+      readonly type: 'start';
       readonly rules: readonly Rule[];
       readonly tables: PrefilterTables;
       readonly texts: readonly string[];
     }
-  | { readonly kind: 'match'; readonly forMs: number };
+  | { readonly type: 'match'; readonly forMs: number };
 
-export type Report =
-  | { readonly kind: 'ready'; readonly buildMs: number; readonly residentMb: number }
-  | { readonly kind: 'matched'; readonly mbPerSecond: number };
+export type WorkerReply =
+  | { readonly type: 'ready'; readonly buildMs: number; readonly residentMb: number }
+  | { readonly type: 'matched'; readonly mbPerSecond: number };
 
 export interface WorkerFacts {
   /** the tables: once, beside the catalogue, for all workers */
@@ -41,43 +38,10 @@ export interface WorkerFacts {
   readonly scaling: number;
 }
 
+const WORKER = new URL('worker.ts', import.meta.url);
 const WORKERS = 2;
 const ROUNDS = 8;
 const ROUND_MS = 1000;
-
-class Worker {
-  readonly #child: ChildProcess;
-  readonly #ended: Promise<never>;
-
-  constructor() {
-    const path = fileURLToPath(new URL('worker.ts', import.meta.url));
-    this.#child = fork(path, { execArgv: ['--import', 'tsx'], serialization: 'advanced' });
-    this.#ended = once(this.#child, 'exit').then(([code]) => {
-      throw new Error(`a worker ended with ${code}`);
-    });
-    // In the end it does, and nobody asks.
-    this.#ended.catch(() => {});
-  }
-
-  async ask<K extends Report['kind']>(
-    order: Order,
-    kind: K,
-  ): Promise<Extract<Report, { kind: K }>> {
-    const answered = once(this.#child, 'message') as Promise<[Report]>;
-    this.#child.send(order);
-    const [report] = await Promise.race([answered, this.#ended]);
-    if (report.kind !== kind) throw new Error(`a worker answered ${report.kind}, not ${kind}`);
-    return report as Extract<Report, { kind: K }>;
-  }
-
-  async matched(): Promise<number> {
-    return (await this.ask({ kind: 'match', forMs: ROUND_MS }, 'matched')).mbPerSecond;
-  }
-
-  end(): void {
-    this.#child.disconnect();
-  }
-}
 
 /**
  * Measures workers: alone, the one or the other in turns, and both at once, alternating.
@@ -91,19 +55,24 @@ export async function measureWorkers(
   const startedAt = performance.now();
   const tables = tablesOf(rules, read);
   const tablesMs = Math.round(performance.now() - startedAt);
-  const workers = Array.from({ length: WORKERS }, () => new Worker());
+  const workers = Array.from(
+    { length: WORKERS },
+    () => new Child<WorkerRequest, WorkerReply>(WORKER),
+  );
+  const match = async (worker: (typeof workers)[number]): Promise<number> =>
+    (await worker.request({ type: 'match', forMs: ROUND_MS }, 'matched')).mbPerSecond;
   try {
     // One after the other: each start is measured alone.
-    const ready: Extract<Report, { kind: 'ready' }>[] = [];
+    const ready: Extract<WorkerReply, { type: 'ready' }>[] = [];
     for (const worker of workers) {
-      ready.push(await worker.ask({ kind: 'start', rules, tables, texts }, 'ready'));
+      ready.push(await worker.request({ type: 'start', rules, tables, texts }, 'ready'));
     }
     const rawAlone: number[] = [];
     const rawTogether: number[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const one = workers[round % WORKERS];
-      if (one !== undefined) rawAlone.push(await one.matched());
-      const each = await Promise.all(workers.map((worker) => worker.matched()));
+      if (one !== undefined) rawAlone.push(await match(one));
+      const each = await Promise.all(workers.map(match));
       rawTogether.push(each.reduce((sum, value) => sum + value, 0));
     }
     const [alone, together] = [median(rawAlone), median(rawTogether)];
@@ -120,6 +89,6 @@ export async function measureWorkers(
       scaling: Number((together / alone).toFixed(2)),
     };
   } finally {
-    for (const worker of workers) worker.end();
+    await Promise.all(workers.map((worker) => worker.close()));
   }
 }

@@ -1,11 +1,10 @@
 /** What the benchmark of the pass prints and writes: a table, JSON, and docs/matching.md. */
-import { readFileSync, writeFileSync } from 'node:fs';
-
 import { renderTable } from '../../src/cli/table.ts';
 import { median } from '../harness.ts';
+import { machineLine } from '../machine.ts';
+import { markdownTable } from '../markdown.ts';
 import type { PassResult } from '../pass.ts';
-
-const MEASURED = /(<!-- pass measured[^>]*-->\n)[\s\S]*(<!-- \/pass measured -->)/;
+import { writeMeasured, writeResult } from '../publish.ts';
 
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 
@@ -35,7 +34,7 @@ function figures({ pass, ingestAlone, ingestBeside, passBeside }: PassResult): s
 }
 
 /** The backlog of one pass at every tenth of its time. */
-function backlogOf({ pass }: PassResult): string[] {
+function backlogOf({ pass }: PassResult): string[][] {
   const [first] = pass;
   if (first === undefined) return [];
   const last = first.samples.at(-1)?.seconds ?? 0;
@@ -45,38 +44,25 @@ function backlogOf({ pass }: PassResult): string[] {
   return [...new Set(shown)].flatMap((one) =>
     one === undefined
       ? []
-      : [`| ${one.seconds.toFixed(1)} | ${whole(one.due)} | ${one.oldestSeconds.toFixed(1)} |`],
+      : [[one.seconds.toFixed(1), whole(one.due), one.oldestSeconds.toFixed(1)]],
   );
 }
 
-function writePage(result: PassResult): void {
+/** The measured part of docs/matching.md. */
+function pageOf(result: PassResult): string {
   const { machine, runs, planted, hit, findings, textMegabytes, ingestRatio } = result;
-  const lines = [
-    `${machine.at.slice(0, 10)}, ${machine.cores} cores (${machine.cpu}), Node ${machine.node}, load before ` +
-      `${machine.loadBefore}; ${whole(runs)} runs of 4 spans, ${textMegabytes} MB of text, ` +
-      `${planted} with an attack, ${findings} findings in ${hit} runs, as expected; match threads: ${result.matchThreads}.`,
-    '',
-    '| | median | all values |',
-    '|---|---:|---|',
-    ...figures(result).map((row) => `| ${row.join(' | ')} |`),
-    `| ingest beside a pass, share of alone | ${ingestRatio.toFixed(2)} | |`,
-    '',
+  const ratio = ['ingest beside a pass, share of alone', ingestRatio.toFixed(2), ''];
+  return [
+    `${machineLine(machine)}; ${whole(runs)} runs of 4 spans, ${textMegabytes} MB of text, ` +
+      `${planted} with an attack, ${findings} findings in ${hit} runs, as expected; ` +
+      `match threads: ${result.matchThreads}.`,
+    markdownTable(['', 'median', 'all values'], [...figures(result), ratio]),
     'The backlog of the first of these passes:',
-    '',
-    '| second | runs due | oldest due for, s |',
-    '|---:|---:|---:|',
-    ...backlogOf(result),
-    '',
-  ];
-  const path = new URL('../../docs/matching.md', import.meta.url);
-  const page = readFileSync(path, 'utf8');
-  writeFileSync(
-    path,
-    page.replace(MEASURED, (_all, start: string, end: string) => start + lines.join('\n') + end),
-  );
+    markdownTable(['second', 'runs due', 'oldest due for, s'], backlogOf(result)),
+  ].join('\n\n');
 }
 
-/** Prints a result and writes it as JSON beside the benchmark, and into docs/matching.md. */
+/** Prints a result and writes it as JSON and into docs/matching.md. */
 export function reportPass(result: PassResult): void {
   const columns = [
     { title: 'FIGURE' },
@@ -85,7 +71,6 @@ export function reportPass(result: PassResult): void {
   ];
   const ratio = ['ingest beside a pass / alone', result.ingestRatio.toFixed(2), ''];
   process.stdout.write(`${renderTable(columns, [...figures(result), ratio])}\n`);
-  const path = new URL('results/pass.json', import.meta.url);
-  writeFileSync(path, `${JSON.stringify(result, null, 2)}\n`);
-  writePage(result);
+  writeResult(result);
+  writeMeasured('docs/matching.md', [['pass', pageOf(result)]]);
 }

@@ -8,13 +8,13 @@ import { lineChart } from '../../bench/charts/line-chart.ts';
 import { escapeXml, roundUp } from '../../bench/charts/svg.ts';
 import { ingestCharts, memoryCharts } from '../../bench/ingest/figures.ts';
 import { latencyOf, percentile } from '../../bench/ingest/latency.ts';
-import { markdownTable, replaceMeasured } from '../../bench/ingest/markdown.ts';
 import { type Measured, medianOf, ratioOf, type Series } from '../../bench/ingest/measured.ts';
 import { ingestPlaces, memoryPlaces } from '../../bench/ingest/page.ts';
 import { bodyOf, prepareRequest, stamp } from '../../bench/ingest/requests.ts';
 import { type IngestResult, type MemoryResult, NAMES } from '../../bench/ingest/result.ts';
 import { answerLength } from '../../bench/ingest/sender.ts';
 import { memoryVerdict, verdictsOf } from '../../bench/ingest/targets.ts';
+import { markdownTable, replaceMeasured } from '../../bench/markdown.ts';
 
 const MACHINE = {
   cpu: 'a <fast> CPU',
