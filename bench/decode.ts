@@ -9,7 +9,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import { renderTable } from '../src/cli/table.ts';
 import { LogRuns } from '../src/db/telemetry/log-runs.ts';
 import {
   decodePlainly,
@@ -20,9 +19,7 @@ import {
 import type { Signal } from '../src/model.ts';
 import { traceBody } from './bodies.ts';
 import { log, median, VoidRun } from './harness.ts';
-import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
-import { markdownTable } from './markdown.ts';
-import { writeMeasured, writeResult } from './publish.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
 import { logBody, metricBody } from './signal-bodies.ts';
 
 /**
@@ -46,7 +43,7 @@ interface Kind {
 const WAYS = ['JSON.parse', 'plain', 'fast'] as const;
 type Way = (typeof WAYS)[number];
 
-interface Measured {
+export interface DecodeMeasured {
   readonly kind: string;
   readonly bytesPerRow: number;
   /** was the body scanned, or left to the plain way? */
@@ -69,7 +66,7 @@ export interface DecodeResult {
   readonly question: string;
   readonly machine: MachineFacts;
   readonly rounds: number;
-  readonly kinds: readonly Measured[];
+  readonly kinds: readonly DecodeMeasured[];
 }
 
 function kindsOf(): Kind[] {
@@ -156,7 +153,7 @@ function saidBy(result: ReadyResult): unknown {
   return { ...result.request, encoded };
 }
 
-function measure(kind: Kind, rounds: number, collect: () => void): Measured {
+function measure(kind: Kind, rounds: number, collect: () => void): DecodeMeasured {
   const scanned = check(kind);
   const ways = waysOf(kind);
   const raw: Record<Way, number[]> = { 'JSON.parse': [], plain: [], fast: [] };
@@ -201,44 +198,4 @@ export function decodeBench(rounds: number): DecodeResult {
     rounds,
     kinds: kindsOf().map((kind) => measure(kind, rounds, collect)),
   };
-}
-
-const bytes = (value: number | null): string => (value === null ? '–' : value.toLocaleString('en'));
-
-function cellsOf(one: Measured): string[] {
-  return [
-    one.kind,
-    bytes(one.bytesPerRow),
-    bytes(one.parseNsPerRow),
-    one.plainToParse.toFixed(2),
-    one.fastToParse.toFixed(2),
-    String(one.fastMbPerSecond),
-    bytes(one.plainBytesAllocatedPerRow),
-    bytes(one.fastBytesAllocatedPerRow),
-  ];
-}
-
-const TITLES = [
-  'body',
-  'bytes/row',
-  'JSON.parse ns/row',
-  'plain ÷ parse',
-  'fast ÷ parse',
-  'fast MB/s',
-  'plain allocates/row',
-  'fast allocates/row',
-];
-
-/** Prints a result and writes it as JSON beside the benchmark, and into the decision's page. */
-export function reportDecode(result: DecodeResult): void {
-  const columns = TITLES.map((title, place) =>
-    place === 0 ? { title } : { title, align: 'right' as const },
-  );
-  process.stdout.write(`${renderTable(columns, result.kinds.map(cellsOf))}\n`);
-  writeResult(result);
-  const page = [
-    `${machineLine(result.machine)}; medians of ${result.rounds} rounds.`,
-    markdownTable(TITLES, result.kinds.map(cellsOf)),
-  ];
-  writeMeasured('docs/decisions/0009-decoding.md', [['decode', page.join('\n\n')]]);
 }

@@ -11,13 +11,11 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 
-import { renderTable } from '../src/cli/table.ts';
 import { traceBody } from './bodies.ts';
 import { inTurn, log, median, type Variant, VoidRun } from './harness.ts';
 import { startRedis } from './limits/redis-under-test.ts';
 import { sendAll } from './load.ts';
-import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
-import { writeResult } from './publish.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
 import { type ServerUnderTest, startServer } from './server-under-test.ts';
 
 const CONNECTIONS = 16;
@@ -27,8 +25,7 @@ const YARDSTICK = 'no limiter';
 const PRELOAD = new URL('limits/limiter-off.mjs', import.meta.url).href;
 
 interface Load {
-  /** of the result's file */
-  readonly name: string;
+  readonly name: LimitsResult['name'];
   readonly spansPerBody: number;
   readonly bodies: number;
 }
@@ -121,7 +118,7 @@ function variantsOf(
 }
 
 /** One figure of a variant over all rounds and sets of servers. */
-interface Figures {
+export interface LimitsFigures {
   readonly name: string;
   readonly median: number;
   /** to the median of the server that counts nothing */
@@ -130,18 +127,22 @@ interface Figures {
 }
 
 export interface LimitsResult {
-  readonly name: string;
+  readonly name: 'limits' | 'limits-small-exports';
   readonly question: string;
   readonly machine: MachineFacts;
   readonly rounds: number;
-  readonly exportsPerSecond: readonly Figures[];
+  readonly exportsPerSecond: readonly LimitsFigures[];
   /** CPU time of the main thread for one export, milliseconds */
-  readonly workMs: readonly Figures[];
+  readonly workMs: readonly LimitsFigures[];
 }
 
 type Raw = ReadonlyMap<string, readonly Measured[]>;
 
-function figuresOf(raw: Raw, pick: (measured: Measured) => number, decimals: number): Figures[] {
+function figuresOf(
+  raw: Raw,
+  pick: (measured: Measured) => number,
+  decimals: number,
+): LimitsFigures[] {
   const rounded = (value: number, places: number): number => Number(value.toFixed(places));
   const yardstick = median((raw.get(YARDSTICK) ?? []).map(pick));
   return [...raw].map(([name, all]) => {
@@ -258,28 +259,4 @@ export async function limitsBench(rounds: number): Promise<LimitsResult[]> {
     exportsPerSecond: figuresOf(raw[index] ?? new Map(), (one) => one.exportsPerSecond, 0),
     workMs: figuresOf(raw[index] ?? new Map(), (one) => one.workMs, 3),
   }));
-}
-
-/** Prints a result and writes it as JSON. */
-export function reportLimits(result: LimitsResult): void {
-  const columns = [
-    { title: '' },
-    { title: 'MEDIAN', align: 'right' as const },
-    { title: `RATIO TO ${YARDSTICK}`, align: 'right' as const },
-    { title: 'ALL VALUES' },
-  ];
-  const rowsOf = (unit: string, figures: readonly Figures[]): string[][] =>
-    figures.map(({ name, median: middle, ratio, raw }) => [
-      `${name}, ${unit}`,
-      String(middle),
-      ratio.toFixed(2),
-      raw.join(' '),
-    ]);
-  const rows = [
-    ...rowsOf('exports/s', result.exportsPerSecond),
-    ...rowsOf('ms of the main thread per export', result.workMs),
-  ];
-  const facts = `${machineLine(result.machine)}; ${result.rounds} rounds`;
-  process.stdout.write(`\n${result.question}\n${facts}\n\n${renderTable(columns, rows)}\n`);
-  writeResult(result);
 }

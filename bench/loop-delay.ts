@@ -7,16 +7,13 @@ import { request } from 'node:http';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 
-import { log, median } from './harness.ts';
+import { log } from './harness.ts';
 import { canWatchTurns, watchTurns } from './loop-delay/turns.ts';
 import { type WorstBody, worstBodies } from './loop-delay/worst-bodies.ts';
-import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
-import { markdownTable } from './markdown.ts';
-import { writeMeasured, writeResult } from './publish.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
 import { startServer } from './server-under-test.ts';
 
 const MIB = 1024 * 1024;
-const TARGET_MS = 50;
 const PATHS = { traces: '/v1/traces', logs: '/v1/logs', metrics: '/v1/metrics' } as const;
 
 interface Measured {
@@ -95,27 +92,4 @@ export async function loopDelayBench(rounds: number, bodyMib: number): Promise<L
   const question =
     'CPU time of the longest turn of the event loop, by the worst bodies that are known';
   return { name: 'loop-delay', question, machine, rounds, measured: [...found.values()] };
-}
-
-/** Prints a result, writes it as JSON and into docs/performance.md. */
-export function reportLoopDelay(result: LoopDelayResult): void {
-  const { machine, rounds, measured } = result;
-  const rows = measured.map(({ name, bytes, status, longestMs, answeredMs }) => [
-    name,
-    (bytes / MIB).toFixed(1),
-    String(status),
-    Math.max(...longestMs).toFixed(0),
-    (median(answeredMs) / 1000).toFixed(1),
-  ]);
-  const longest = Math.max(...measured.flatMap(({ longestMs }) => longestMs));
-  const verdict = longest <= TARGET_MS ? 'reached' : '**missed**';
-  const page = [
-    `${machineLine(machine)}; ${rounds === 1 ? 'one round' : `the longest of ${rounds} rounds`}. Target: at most ${TARGET_MS} ms; ` +
-      `measured ${longest.toFixed(0)} ms: ${verdict}.`,
-    '',
-    markdownTable(['body', 'MiB', 'answer', 'longest turn, ms', 'answered after, s'], rows),
-  ].join('\n');
-  process.stdout.write(`${page}\n`);
-  writeResult(result);
-  writeMeasured('docs/performance.md', [['loop-delay', page]]);
 }

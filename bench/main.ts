@@ -4,20 +4,16 @@
  */
 import { Command, InvalidArgumentError, Option } from 'commander';
 
-import { decodeBench, reportDecode } from './decode.ts';
+import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
-import { reportFairness } from './fairness/ingest-report.ts';
 import { fairnessPass } from './fairness/pass.ts';
-import { reportFairnessPass } from './fairness/pass-report.ts';
 import { ingestMemory } from './ingest/memory.ts';
-import { reportIngest, reportMemory } from './ingest/report.ts';
-import type { IngestOptions } from './ingest/result.ts';
 import { ingest } from './ingest.ts';
-import { limitsBench, reportLimits } from './limits.ts';
-import { loopDelayBench, reportLoopDelay } from './loop-delay.ts';
-import { matchBench, reportMatch } from './match.ts';
-import { reportPass } from './pass/report.ts';
+import { limitsBench } from './limits.ts';
+import { loopDelayBench } from './loop-delay.ts';
+import { matchBench } from './match.ts';
 import { type PassOptions, passBench } from './pass.ts';
+import { printResult, publish } from './publish.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass';
@@ -53,9 +49,12 @@ program
       '  HTTP_THREADS=2 npm run bench -- ingest --rounds 3',
     ].join('\n'),
   )
-  .action(async ({ rounds, quick = false }: Partial<IngestOptions> & { rounds: number }) =>
-    reportIngest(await ingest({ rounds: quick ? 1 : rounds, quick })),
-  );
+  .action(async ({ rounds, quick = false }: { rounds: number; quick?: boolean }) => {
+    const result = await ingest({ rounds: quick ? 1 : rounds, quick });
+    // The figures of a quick run are too few to be kept.
+    if (quick) printResult('ingest', result);
+    else publish('ingest', result);
+  });
 program
   .command('ingest-memory')
   .description('resident memory of the server over minutes at 80 % of what it can take')
@@ -66,7 +65,7 @@ program
       'Example:\n  npm run bench -- ingest-memory --memory-minutes 2',
   )
   .action(async ({ memoryMinutes }: { memoryMinutes: number }) =>
-    reportMemory(await ingestMemory(memoryMinutes)),
+    publish('ingest-memory', await ingestMemory(memoryMinutes)),
   );
 program
   .command('fairness')
@@ -94,13 +93,13 @@ program
       '  npm run bench -- fairness --only ingest --beside ../sluice-before',
   )
   .action(async ({ only, runs, ...options }: FairnessCommandOptions) => {
-    if (only !== 'pass') reportFairness(await fairnessBench({ beside: null, ...options }));
-    if (only !== 'ingest') reportFairnessPass(await fairnessPass({ runs }));
+    if (only !== 'pass') publish('fairness', await fairnessBench({ beside: null, ...options }));
+    if (only !== 'ingest') publish('fairness-pass', await fairnessPass({ runs }));
   });
 program
   .command('match')
   .description('megabytes of text per second, the fast matcher beside the plain one')
-  .action(async () => reportMatch(await matchBench()));
+  .action(async () => publish('match', await matchBench()));
 program
   .command('pass')
   .description('runs and text per second of a pass, its backlog, and ingest with a pass beside it')
@@ -116,19 +115,19 @@ program
     'after',
     '\nExample:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
   )
-  .action(async (options: PassOptions) => reportPass(await passBench(options)));
+  .action(async (options: PassOptions) => publish('pass', await passBench(options)));
 program
   .command('limits')
   .description('what counting requests costs ingest: not at all, in memory, in Redis')
   .option('--rounds <number>', 'rounds of each of two loads with one set of servers', positive, 4)
   .action(async ({ rounds }: { rounds: number }) => {
-    for (const result of await limitsBench(rounds)) reportLimits(result);
+    for (const result of await limitsBench(rounds)) publish(result.name, result);
   });
 program
   .command('decode')
   .description('request bytes to COPY bytes, beside JSON.parse of the same body')
   .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
-  .action(({ rounds }: { rounds: number }) => reportDecode(decodeBench(rounds)));
+  .action(({ rounds }: { rounds: number }) => publish('decode', decodeBench(rounds)));
 program
   .command('loop-delay')
   .description(
@@ -137,7 +136,7 @@ program
   .option('--rounds <number>', 'rounds of every body', positive, 3)
   .option('--mib <number>', 'size of the largest bodies', positive, 60)
   .action(async ({ rounds, mib }: { rounds: number; mib: number }) =>
-    reportLoopDelay(await loopDelayBench(rounds, mib)),
+    publish('loop-delay', await loopDelayBench(rounds, mib)),
   );
 
 await program.parseAsync();

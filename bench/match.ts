@@ -3,7 +3,6 @@
  * thread. Hits are compared text by text; a difference voids the run.
  */
 
-import { renderTable } from '../src/cli/table.ts';
 import { loadManifest, verifyCorpus } from '../src/engine/corpus/corpus.ts';
 import { createMatcher, type Matcher } from '../src/engine/matcher/matcher.ts';
 import { createPatternCompiler } from '../src/engine/matcher/pattern.ts';
@@ -13,19 +12,17 @@ import { createCatalog } from '../src/engine/rules/catalog.ts';
 import { runnableRules } from '../src/engine/rules/effective-set.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../src/main/corpus-location.ts';
 import { log, median, VoidRun } from './harness.ts';
-import { type MachineFacts, machineFacts, machineLine } from './machine.ts';
-import { markdownTable } from './markdown.ts';
+import { type MachineFacts, machineFacts } from './machine.ts';
 import { type AgainstReference, againstReference } from './match/reference.ts';
 import { type TextKind, textKinds } from './match/texts.ts';
 import { measureWorkers, type WorkerFacts } from './match/workers.ts';
-import { writeMeasured, writeResult } from './publish.ts';
 
 const ROUNDS = 5;
 /** The fast matcher is measured over several turns of the texts, or the clock is too coarse. */
 const FAST_TURNS_BYTES = 400_000;
 const SETTINGS = { enabled: () => true, capBytes: 65_536 };
 
-interface Measured {
+export interface MatchMeasured {
   readonly kind: string;
   readonly texts: number;
   readonly hits: number;
@@ -42,7 +39,7 @@ export interface MatchResult {
   readonly machine: MachineFacts;
   readonly rules: number;
   readonly patterns: number;
-  readonly kinds: readonly Measured[];
+  readonly kinds: readonly MatchMeasured[];
   readonly reference: AgainstReference;
   readonly workers: WorkerFacts;
 }
@@ -71,7 +68,7 @@ function check(plain: Matcher, fast: Matcher, { name, texts }: TextKind): number
   return hits;
 }
 
-function measure(plain: Matcher, fast: Matcher, kind: TextKind): Measured {
+function measure(plain: Matcher, fast: Matcher, kind: TextKind): MatchMeasured {
   const hits = check(plain, fast, kind);
   const bytes = kind.texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   const turns = Math.max(1, Math.ceil(FAST_TURNS_BYTES / bytes));
@@ -126,54 +123,4 @@ export async function matchBench(): Promise<MatchResult> {
     reference,
     workers,
   };
-}
-
-const TITLES = ['texts', 'plain MB/s', 'fast MB/s', 'ratio', 'hits'];
-const BAR_CHARS = 40;
-
-function barsOf(kinds: readonly Measured[]): string {
-  const most = Math.max(...kinds.map(({ ratio }) => ratio));
-  const bars = kinds.map(({ kind, ratio }) => {
-    const bar = '█'.repeat(Math.max(1, Math.round((ratio / most) * BAR_CHARS)));
-    return `${kind.padEnd(28)} ${bar} ${ratio.toFixed(0)}×`;
-  });
-  return ['```text', ...bars, '```'].join('\n');
-}
-
-/** The measured part of docs/matching.md. */
-function pageOf(
-  { machine, rules, patterns, kinds, reference, workers }: MatchResult,
-  rows: readonly (readonly string[])[],
-): string {
-  return [
-    `${machineLine(machine)}; ${rules} rules, ${patterns} patterns.`,
-    markdownTable(TITLES, rows),
-    barsOf(kinds),
-    `The corpus's reference engine (JavaScript's own regular expressions) on ${reference.texts} ` +
-      `texts of 2 KB and the ${reference.rules} rules that run as written: ` +
-      `${reference.reference} MB/s; Sluice ${reference.fast} MB/s, ${reference.ratio} times as ` +
-      `much, with the same ${reference.foundByBoth} findings.`,
-    `The tables are built once, with the catalogue, in ${workers.tablesMs} ms. A worker builds ` +
-      `its matcher from them in ${workers.buildMs} ms and uses ${workers.residentMb} MB after ` +
-      `matching all 2 KB kinds, tables included. Alone it matches ${workers.alone} MB/s; two ` +
-      `workers on ${machine.cores} cores match ${workers.together}, ${workers.scaling} times as ` +
-      'much (medians, alternating).',
-  ].join('\n\n');
-}
-
-/** Prints a result and writes it as JSON and into docs/matching.md. */
-export function reportMatch(result: MatchResult): void {
-  const rows = result.kinds.map(({ kind, plain, fast, ratio, hits }) => [
-    kind,
-    plain.toFixed(2),
-    fast.toFixed(1),
-    ratio.toFixed(0),
-    String(hits),
-  ]);
-  const columns = TITLES.map((title, index) =>
-    index === 0 ? { title } : { title, align: 'right' as const },
-  );
-  process.stdout.write(`${renderTable(columns, rows)}\n`);
-  writeResult(result);
-  writeMeasured('docs/matching.md', [['match', pageOf(result, rows)]]);
 }

@@ -1,33 +1,31 @@
-/** Writes results: as JSON to bench/results/, and as Markdown between the markers of a document. */
+/** Prints results, and writes them: to bench/results/ as JSON, and into the documentation. */
 import { readFileSync, writeFileSync } from 'node:fs';
 
-import { replaceMeasured } from './markdown.ts';
+import { documentsOf, markdownOf, type ResultName, type Results } from './pages.ts';
 
-const RESULTS = new URL('results/', import.meta.url);
 const ROOT = new URL('../', import.meta.url);
+
+const readText = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
+
+function writeText(path: string, text: string): void {
+  writeFileSync(new URL(path, ROOT), text);
+}
 
 /** A JSON object with one line per member: small, and a diff shows which member changed. */
 function compactJson(result: object): string {
-  const members = Object.entries(result)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const members = Object.entries(result).map(
+    ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`,
+  );
   return `{\n${members.join(',\n')}\n}\n`;
 }
 
-/** Writes `bench/results/<name>.json`. */
-export function writeResult(result: { readonly name: string }): void {
-  writeFileSync(new URL(`${result.name}.json`, RESULTS), compactJson(result));
+export function printResult<N extends ResultName>(name: N, result: Results[N]): void {
+  process.stdout.write(`\n${markdownOf(name, result)}\n`);
 }
 
-/**
- * Writes the measured parts of a document.
- *
- * @param path from the repository's root
- * @param parts Markdown by the name in the markers
- */
-export function writeMeasured(path: string, parts: Iterable<readonly [string, string]>): void {
-  const url = new URL(path, ROOT);
-  let page = readFileSync(url, 'utf8');
-  for (const [name, content] of parts) page = replaceMeasured(page, name, content);
-  writeFileSync(url, page);
+/** Prints a result, writes it to bench/results/, and writes the documents that show it. */
+export function publish<N extends ResultName>(name: N, result: Results[N]): void {
+  printResult(name, result);
+  writeText(`bench/results/${name}.json`, compactJson(result));
+  for (const [path, text] of documentsOf(name, result, readText)) writeText(path, text);
 }

@@ -198,7 +198,9 @@ export async function fairnessBench(options: FairnessOptions): Promise<FairnessR
       }
     }
     const floodBodyBytes = FLOOD_SPANS * 1563;
-    return { name: 'fairness', machine, ...options, floodBodyBytes, servers };
+    // The path of the other checkout is not published.
+    const beside = options.beside === null ? null : 'another checkout';
+    return { name: 'fairness', machine, ...options, beside, floodBodyBytes, servers };
   } finally {
     await Promise.all([tenants.quiet.close(), tenants.flood.close()]);
     for (const { client, server } of stages) {

@@ -1,4 +1,4 @@
-/** The figures of a run as Markdown, by the place of docs/performance.md they go to. Pure. */
+/** The parts of docs/performance.md that `ingest` and `ingest-memory` measure. Pure. */
 import { type MachineFacts, machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
 import { medianOf, ratioOf, type Series, seriesOf } from './measured.ts';
@@ -135,8 +135,8 @@ function probeTable({ probes }: IngestResult): string {
   );
 }
 
-/** Every place that `ingest` writes, and what goes there. */
-export function ingestPlaces(result: IngestResult): Map<string, string> {
+/** The parts that `ingest` measures. */
+export function ingestParts(result: IngestResult): Map<string, string> {
   const { machine, httpThreads, rounds, spansPerBody, bytesPerSpan, bytesPerLogRecord } = result;
   const facts =
     `${machineOf(machine, httpThreads)}; ${rounds} ${rounds === 1 ? 'round' : 'rounds'}, ` +
@@ -154,8 +154,8 @@ export function ingestPlaces(result: IngestResult): Map<string, string> {
   ]);
 }
 
-/** The place that `ingest-memory` writes. */
-export function memoryPlaces(result: MemoryResult): Map<string, string> {
+/** The part that `ingest-memory` measures. */
+export function memoryParts(result: MemoryResult): Map<string, string> {
   const { machine, httpThreads, minutes, offered, peakRowsPerSecond, rows } = result;
   const facts =
     `${machineOf(machine, httpThreads)}; ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} of ` +

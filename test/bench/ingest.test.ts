@@ -9,12 +9,13 @@ import { escapeXml, roundUp } from '../../bench/charts/svg.ts';
 import { ingestCharts, memoryCharts } from '../../bench/ingest/figures.ts';
 import { latencyOf, percentile } from '../../bench/ingest/latency.ts';
 import { type Measured, medianOf, ratioOf, type Series } from '../../bench/ingest/measured.ts';
-import { ingestPlaces, memoryPlaces } from '../../bench/ingest/page.ts';
+import { ingestParts, memoryParts } from '../../bench/ingest/page.ts';
 import { bodyOf, prepareRequest, stamp } from '../../bench/ingest/requests.ts';
 import { type IngestResult, type MemoryResult, NAMES } from '../../bench/ingest/result.ts';
 import { answerLength } from '../../bench/ingest/sender.ts';
 import { memoryVerdict, verdictsOf } from '../../bench/ingest/targets.ts';
 import { markdownTable, replaceMeasured } from '../../bench/markdown.ts';
+import { documentsOf, RESULT_NAMES, type Results } from '../../bench/pages.ts';
 
 const MACHINE = {
   cpu: 'a <fast> CPU',
@@ -170,12 +171,18 @@ describe('the page', () => {
   const page = readFileSync(new URL('../../docs/performance.md', import.meta.url), 'utf8');
 
   test('has a place for everything that is measured, and nothing else is touched', () => {
-    const places = [...ingestPlaces(result()), ...memoryPlaces(memory(200))];
+    const places = [...ingestParts(result()), ...memoryParts(memory(200))];
     let written = page;
     for (const [name] of places) written = replaceMeasured(written, name, `figures of ${name}`);
     for (const [name] of places) expect(written).toContain(`\nfigures of ${name}\n`);
     const prose = (text: string) => text.replace(/(<!-- m[^>]*-->)[\s\S]*?(<!-- \/)/g, '$1$2');
     expect(prose(written)).toBe(prose(page));
+  });
+
+  test.each(RESULT_NAMES)('shows what bench/results has of %s', (name) => {
+    const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+    const stored = JSON.parse(read(`bench/results/${name}.json`)) as Results[typeof name];
+    for (const [path, text] of documentsOf(name, stored, read)) expect(read(path), path).toBe(text);
   });
 
   test('shows every chart that is written', () => {

@@ -1,10 +1,8 @@
-/** What the benchmark of the pass prints and writes: a table, JSON, and docs/matching.md. */
-import { renderTable } from '../../src/cli/table.ts';
+/** The measured part of docs/matching.md about the pass. Pure. */
 import { median } from '../harness.ts';
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
 import type { PassResult } from '../pass.ts';
-import { writeMeasured, writeResult } from '../publish.ts';
 
 const whole = (value: number): string => Math.round(value).toLocaleString('en');
 
@@ -48,29 +46,16 @@ function backlogOf({ pass }: PassResult): string[][] {
   );
 }
 
-/** The measured part of docs/matching.md. */
-function pageOf(result: PassResult): string {
+export function passParts(result: PassResult): Map<string, string> {
   const { machine, runs, planted, hit, findings, textMegabytes, ingestRatio } = result;
   const ratio = ['ingest beside a pass, share of alone', ingestRatio.toFixed(2), ''];
-  return [
+  const page = [
     `${machineLine(machine)}; ${whole(runs)} runs of 4 spans, ${textMegabytes} MB of text, ` +
       `${planted} with an attack, ${findings} findings in ${hit} runs, as expected; ` +
       `match threads: ${result.matchThreads}.`,
     markdownTable(['', 'median', 'all values'], [...figures(result), ratio]),
     'The backlog of the first of these passes:',
     markdownTable(['second', 'runs due', 'oldest due for, s'], backlogOf(result)),
-  ].join('\n\n');
-}
-
-/** Prints a result and writes it as JSON and into docs/matching.md. */
-export function reportPass(result: PassResult): void {
-  const columns = [
-    { title: 'FIGURE' },
-    { title: 'MEDIAN', align: 'right' as const },
-    { title: 'ALL VALUES' },
   ];
-  const ratio = ['ingest beside a pass / alone', result.ingestRatio.toFixed(2), ''];
-  process.stdout.write(`${renderTable(columns, [...figures(result), ratio])}\n`);
-  writeResult(result);
-  writeMeasured('docs/matching.md', [['pass', pageOf(result)]]);
+  return new Map([['pass', page.join('\n\n')]]);
 }

@@ -1,10 +1,6 @@
-/**
- * Prints how long small runs wait beside another workspace's runs, and writes it as JSON and into
- * docs/performance.md.
- */
+/** The part of docs/performance.md about one workspace's runs beside another's. Pure. */
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
-import { writeMeasured, writeResult } from '../publish.ts';
 import type { FairnessPassResult, FairnessScene, NoisyRun } from './pass.ts';
 
 /** Target: a small run waits at most this much longer than alone. */
@@ -23,8 +19,7 @@ function longestDelayMs(scenes: readonly FairnessScene[]): number {
   return Math.max(...beside.map(({ mostMs }) => mostMs)) - (alone?.medianMs ?? 0);
 }
 
-/** The part of docs/performance.md that is written. */
-function fairnessPassPlace({ machine, scenes }: FairnessPassResult): string {
+export function fairnessPassParts({ machine, scenes }: FairnessPassResult): Map<string, string> {
   const facts = `${machineLine(machine)}; one match thread.`;
   const table = markdownTable(
     [
@@ -45,13 +40,5 @@ function fairnessPassPlace({ machine, scenes }: FairnessPassResult): string {
   const delayMs = longestDelayMs(scenes);
   const reached = delayMs <= TARGET_MS ? 'reached' : '**missed**';
   const verdict = `Target: at most ${seconds(TARGET_MS)} s longer than alone: ${seconds(delayMs)} s, ${reached}.`;
-  return [facts, table, verdict].join('\n\n');
-}
-
-/** Prints a result and writes it, as JSON and into docs/performance.md. */
-export function reportFairnessPass(result: FairnessPassResult): void {
-  const place = fairnessPassPlace(result);
-  process.stdout.write(`${place}\n`);
-  writeResult(result);
-  writeMeasured('docs/performance.md', [['fairness-pass', place]]);
+  return new Map([['fairness-pass', [facts, table, verdict].join('\n\n')]]);
 }

@@ -1,11 +1,7 @@
-/**
- * Prints the results of the fairness benchmark, and writes them as JSON and into
- * docs/performance.md.
- */
+/** The part of docs/performance.md about one workspace's requests beside another's. Pure. */
 import { median } from '../harness.ts';
 import { machineLine } from '../machine.ts';
 import { markdownTable } from '../markdown.ts';
-import { writeMeasured, writeResult } from '../publish.ts';
 import type { FairnessResult, FairnessRound } from './ingest.ts';
 import type { FairnessLoad } from './load-plan.ts';
 
@@ -78,8 +74,7 @@ function floodTable({ servers }: FairnessResult): string {
   return markdownTable([...titles, 'refusal, p50 ms', 'refusal, p99 ms', 'no status'], rows);
 }
 
-/** The part of docs/performance.md that is written. */
-export function fairnessPlace(result: FairnessResult): string {
+export function fairnessParts(result: FairnessResult): Map<string, string> {
   const { machine, rounds, seconds, servers } = result;
   const facts =
     `${machineLine(machine)}; ` +
@@ -88,15 +83,6 @@ export function fairnessPlace(result: FairnessResult): string {
   const ratio = median(own?.rounds.map(times) ?? []);
   const reached = ratio <= TARGET_TIMES ? 'reached' : '**missed**';
   const verdict = `Target: p99 beside the flood at most ${TARGET_TIMES} times alone: ${ratio.toFixed(1)} times, ${reached}.`;
-  return [facts, quietTable(result), floodTable(result), verdict].join('\n\n');
-}
-
-/** Prints a result and writes it, as JSON and into docs/performance.md. */
-export function reportFairness(result: FairnessResult): void {
-  const place = fairnessPlace(result);
-  process.stdout.write(`${place}\n`);
-  // The path of the other checkout is not published.
-  const kept = { ...result, beside: result.beside === null ? null : 'another checkout' };
-  writeResult(kept);
-  writeMeasured('docs/performance.md', [['fairness', place]]);
+  const page = [facts, quietTable(result), floodTable(result), verdict];
+  return new Map([['fairness', page.join('\n\n')]]);
 }

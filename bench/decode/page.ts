@@ -1,0 +1,35 @@
+/** The measured part of docs/decisions/0009-decoding.md. Pure. */
+import type { DecodeMeasured, DecodeResult } from '../decode.ts';
+import { machineLine } from '../machine.ts';
+import { markdownTable } from '../markdown.ts';
+
+const bytes = (value: number | null): string => (value === null ? '–' : value.toLocaleString('en'));
+
+function cellsOf(one: DecodeMeasured): string[] {
+  return [
+    one.kind,
+    bytes(one.bytesPerRow),
+    bytes(one.parseNsPerRow),
+    one.plainToParse.toFixed(2),
+    one.fastToParse.toFixed(2),
+    String(one.fastMbPerSecond),
+    bytes(one.plainBytesAllocatedPerRow),
+    bytes(one.fastBytesAllocatedPerRow),
+  ];
+}
+
+const TITLES = [
+  'body',
+  'bytes/row',
+  'JSON.parse ns/row',
+  'plain ÷ parse',
+  'fast ÷ parse',
+  'fast MB/s',
+  'plain allocates/row',
+  'fast allocates/row',
+];
+
+export function decodeParts({ machine, rounds, kinds }: DecodeResult): Map<string, string> {
+  const facts = `${machineLine(machine)}; medians of ${rounds} rounds.`;
+  return new Map([['decode', `${facts}\n\n${markdownTable(TITLES, kinds.map(cellsOf))}`]]);
+}

@@ -1,0 +1,86 @@
+/** What every benchmark writes into the documentation, from its result: Markdown and charts. Pure. */
+import { decodeParts } from './decode/page.ts';
+import type { DecodeResult } from './decode.ts';
+import type { FairnessResult } from './fairness/ingest.ts';
+import { fairnessParts } from './fairness/ingest-page.ts';
+import type { FairnessPassResult } from './fairness/pass.ts';
+import { fairnessPassParts } from './fairness/pass-page.ts';
+import { ingestCharts, memoryCharts } from './ingest/figures.ts';
+import { ingestParts, memoryParts } from './ingest/page.ts';
+import type { IngestResult, MemoryResult } from './ingest/result.ts';
+import { limitsParts } from './limits/page.ts';
+import type { LimitsResult } from './limits.ts';
+import { loopDelayParts } from './loop-delay/page.ts';
+import type { LoopDelayResult } from './loop-delay.ts';
+import { replaceMeasured } from './markdown.ts';
+import { matchParts } from './match/page.ts';
+import type { MatchResult } from './match.ts';
+import { passParts } from './pass/page.ts';
+import type { PassResult } from './pass.ts';
+
+export interface Results {
+  readonly ingest: IngestResult;
+  readonly 'ingest-memory': MemoryResult;
+  readonly fairness: FairnessResult;
+  readonly 'fairness-pass': FairnessPassResult;
+  readonly 'loop-delay': LoopDelayResult;
+  readonly limits: LimitsResult;
+  readonly 'limits-small-exports': LimitsResult;
+  readonly match: MatchResult;
+  readonly pass: PassResult;
+  readonly decode: DecodeResult;
+}
+
+export type ResultName = keyof Results;
+
+interface Page<R> {
+  /** the document, from the repository's root */
+  readonly path: string;
+  /** Markdown by the name in the document's markers */
+  readonly parts: (result: R) => ReadonlyMap<string, string>;
+  /** SVG by the name of the file in docs/images */
+  readonly charts?: (result: R) => ReadonlyMap<string, string>;
+}
+
+const PERFORMANCE = 'docs/performance.md';
+const MATCHING = 'docs/matching.md';
+
+const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
+  ingest: { path: PERFORMANCE, parts: ingestParts, charts: ingestCharts },
+  'ingest-memory': { path: PERFORMANCE, parts: memoryParts, charts: memoryCharts },
+  fairness: { path: PERFORMANCE, parts: fairnessParts },
+  'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
+  'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
+  limits: { path: 'docs/limits.md', parts: limitsParts },
+  'limits-small-exports': { path: 'docs/limits.md', parts: limitsParts },
+  match: { path: MATCHING, parts: matchParts },
+  pass: { path: MATCHING, parts: passParts },
+  decode: { path: 'docs/decisions/0009-decoding.md', parts: decodeParts },
+};
+
+export const RESULT_NAMES = Object.keys(PAGES) as ResultName[];
+
+/** The measured parts of a result, as they are printed. */
+export function markdownOf<N extends ResultName>(name: N, result: Results[N]): string {
+  return [...PAGES[name].parts(result).values()].join('\n\n');
+}
+
+/**
+ * The files that a result changes, as they are with it.
+ *
+ * @param read the present text of a file
+ * @returns text by path from the repository's root
+ */
+export function documentsOf<N extends ResultName>(
+  name: N,
+  result: Results[N],
+  read: (path: string) => string,
+): Map<string, string> {
+  const { path, parts, charts } = PAGES[name];
+  let page = read(path);
+  for (const [part, content] of parts(result)) page = replaceMeasured(page, part, content);
+  const images = [...(charts?.(result) ?? [])].map(
+    ([file, svg]) => [`docs/images/${file}`, svg] as const,
+  );
+  return new Map([[path, page], ...images]);
+}
