@@ -305,6 +305,11 @@ function defaultUrl(host: string, port: number): string {
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
 
+/** The data folder alone, for commands that need no other setting. */
+export function readDataDir(env: Environment): string {
+  return resolve(text(env, 'DATA_DIR') ?? TEXT_SETTINGS.DATA_DIR);
+}
+
 /**
  * Reads the configuration.
  *
@@ -326,7 +331,7 @@ export function readConfig(env: Environment): Config {
     observeUrl: url(env, 'OBSERVE_URL', http, problems) ?? defaultUrl(host, observePort),
     brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,
     databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:'], problems),
-    dataDir: resolve(text(env, 'DATA_DIR') ?? TEXT_SETTINGS.DATA_DIR),
+    dataDir: readDataDir(env),
     redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems),
     httpThreads: integer(env, 'HTTP_THREADS', problems),
     matchThreads: integer(env, 'MATCH_THREADS', problems),

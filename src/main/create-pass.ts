@@ -2,8 +2,9 @@
 import type { Config } from '../config.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';
+import type { MatchingData } from '../pool/matching-cache.ts';
 import { Pass } from '../pool/pass.ts';
-import { type Matching, startWorkers, type Workers } from '../pool/workers.ts';
+import { startWorkers, type Workers } from '../pool/workers.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { runTimesOf } from './run-times.ts';
 
@@ -11,7 +12,7 @@ import { runTimesOf } from './run-times.ts';
 export function createPass(
   config: Config,
   { database, urls }: OpenDatabase,
-  { catalog, tables }: Matching,
+  { catalog, tables }: MatchingData,
   events: Events,
 ): { pass: Pass; workers: Workers } {
   const { snapshot } = catalog;

@@ -91,7 +91,7 @@ export async function serve(
   // Twice: here, so that a tampered corpus is refused before anything starts; and in the process
   // that parses the files, so that what is parsed is what was verified.
   verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));
-  const preparing = prepareMatching(corpusTask);
+  const preparing = prepareMatching(corpusTask, config.dataDir);
   // Its failure is awaited below; until then it must not count as unhandled.
   preparing.catch(() => {});
   const { open, clock } = await openTables(config, events, stops);

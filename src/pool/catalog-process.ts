@@ -13,10 +13,12 @@ import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import { createRequirementsReader } from '../engine/prefilter/requirements.ts';
 import { type Catalog, createCatalog } from '../engine/rules/catalog.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
+import { keepMatching, matchingKey } from './matching-cache.ts';
 import type { CatalogTask } from './tasks.ts';
 
 export interface CatalogQuestion extends CatalogTask {
-  readonly withTables: boolean;
+  /** the folder where the catalogue and its tables are kept; null: no tables are made */
+  readonly keepIn: string | null;
 }
 
 /** What is told, once: the catalogue, or why there is none. */
@@ -29,12 +31,16 @@ export type CatalogAnswer =
     }
   | { readonly ok: false; readonly error: unknown };
 
-function answerTo({ packageDir, manifestPath, withTables }: CatalogQuestion): CatalogAnswer {
+function answerTo({ packageDir, manifestPath, keepIn }: CatalogQuestion): CatalogAnswer {
   try {
+    const key = keepIn === null ? null : matchingKey(manifestPath);
     const corpus = verifyCorpus(packageDir, loadManifest(manifestPath));
     const read = createRequirementsReader();
     const catalog = createCatalog(corpus, read);
-    const tables = withTables ? tablesOf(runnableRules(catalog.rules), read) : null;
+    if (keepIn === null || key === null) return { ok: true, catalog, tables: null };
+    const tables = tablesOf(runnableRules(catalog.rules), read);
+    // Not when the program or the manifest was replaced meanwhile.
+    if (key.equals(matchingKey(manifestPath))) keepMatching(keepIn, key, { catalog, tables });
     return { ok: true, catalog, tables };
   } catch (error) {
     return { ok: false, error };

@@ -8,9 +8,9 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Catalog } from '../engine/rules/catalog.ts';
 import type { CatalogAnswer, CatalogQuestion } from './catalog-process.ts';
+import { type MatchingData, matchingKey, readMatching } from './matching-cache.ts';
 import { inSharedMemory } from './shared-memory.ts';
 import {
   type CatalogTask,
@@ -61,18 +61,22 @@ export interface Workers {
   readonly close: () => Promise<void>;
 }
 
-/** What a pass needs of the corpus. */
-export interface Matching {
-  readonly catalog: Catalog;
-  /** of its runnable rules, in shared memory */
-  readonly tables: PrefilterTables;
-}
-
-/** As `buildCatalog`, with what worker threads match by. */
-export async function prepareMatching(task: CatalogTask): Promise<Matching> {
-  const { catalog, tables } = await askCatalogProcess({ ...task, withTables: true });
+/**
+ * The catalogue with its prefilter tables in shared memory: from the file in `dataDir` when that was
+ * kept by this build for this corpus, or else built as by `buildCatalog` and kept there. The caller
+ * has verified the corpus.
+ */
+export async function prepareMatching(task: CatalogTask, dataDir: string): Promise<MatchingData> {
+  const kept = readMatching(dataDir, matchingKey(task.manifestPath));
+  const { catalog, tables } = kept ?? (await askCatalogProcess({ ...task, keepIn: dataDir }));
   if (tables === null) throw new Error('the process that builds the catalogue made no tables');
   return { catalog, tables: inSharedMemory(tables) };
+}
+
+/** The catalogue alone: from the same file, or built. */
+export async function prepareCatalog(task: CatalogTask, dataDir: string): Promise<Catalog> {
+  const kept = readMatching(dataDir, matchingKey(task.manifestPath));
+  return kept?.catalog ?? (await buildCatalog(task));
 }
 
 /**
@@ -82,7 +86,7 @@ export async function prepareMatching(task: CatalogTask): Promise<Matching> {
  * @throws what the engine throws: a tampered corpus, two files with one id
  */
 export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
-  return (await askCatalogProcess({ ...task, withTables: false })).catalog;
+  return (await askCatalogProcess({ ...task, keepIn: null })).catalog;
 }
 
 async function askCatalogProcess(

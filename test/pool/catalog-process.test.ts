@@ -1,31 +1,55 @@
-/** The catalogue, built in a process of its own: what it answers, and how it fails. */
+/** The catalogue, built in a process of its own or read from the data folder: what comes, and how it fails. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import { runnableRules } from '../../src/engine/rules/effective-set.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
-import { buildCatalog, prepareMatching } from '../../src/pool/workers.ts';
+import { matchingKey, readMatching } from '../../src/pool/matching-cache.ts';
+import { buildCatalog, prepareCatalog, prepareMatching } from '../../src/pool/workers.ts';
 
 const CORPUS = { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
 
-test('tells every rule of the corpus with what it can do here', async () => {
+/** Tables of megabytes: `toEqual` takes seconds for them. */
+function expectSame(actual: unknown, expected: unknown): void {
+  expect(isDeepStrictEqual(actual, expected)).toBe(true);
+}
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-corpus-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('gives every rule of the corpus with what it can do here', async () => {
   const catalog = await buildCatalog(CORPUS);
   expect(catalog.snapshot.version).toBe('4.0.0');
   expect(catalog.rules.length).toBeGreaterThan(700);
 });
 
 test('the tables made beside it are those of its runnable rules, in memory that threads share', async () => {
-  const { catalog, tables } = await prepareMatching(CORPUS);
-  expect(tables).toEqual(tablesOf(runnableRules(catalog.rules)));
+  const { catalog, tables } = await prepareMatching(CORPUS, folder);
+  expectSame(tables, tablesOf(runnableRules(catalog.rules)));
   expect(tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
 });
 
+test('both are kept in the data folder, and a later start takes them from there', async () => {
+  const built = await prepareMatching(CORPUS, folder);
+  expectSame(readMatching(folder, matchingKey(MANIFEST_PATH)), built);
+  // A folder without rules: whoever builds fails, whoever reads what was kept does not.
+  const withoutRules = { ...CORPUS, packageDir: folder };
+  const later = await prepareMatching(withoutRules, folder);
+  expectSame(later, built);
+  expect(later.tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
+  expectSame(await prepareCatalog(withoutRules, folder), built.catalog);
+});
+
 test('a corpus whose files are missing is refused, in the words of the engine', async () => {
-  const packageDir = mkdtempSync(join(tmpdir(), 'sluice-corpus-'));
-  onTestFinished(() => rmSync(packageDir, { recursive: true }));
-  await expect(buildCatalog({ packageDir, manifestPath: MANIFEST_PATH })).rejects.toThrow(
+  const withoutRules = { ...CORPUS, packageDir: folder };
+  await expect(buildCatalog(withoutRules)).rejects.toThrow(/cannot be trusted/);
+  await expect(prepareMatching(withoutRules, join(folder, 'none'))).rejects.toThrow(
     /cannot be trusted/,
   );
 });

@@ -1,0 +1,106 @@
+/**
+ * The file in the data folder that keeps the catalogue and its prefilter tables, so that the next
+ * start reads them instead of building them.
+ *
+ *   SHA-256 of the rest (32 bytes) | key (32 bytes) | the `MatchingData`, as v8.serialize writes it
+ *
+ * The key is the digest of everything the content depends on: this build of the program, the corpus
+ * manifest, Node.js. Rules decide what is found, so nobody else may be able to plant a file: it is
+ * read only when this process's user owns it and its folder, and only that user may write to either.
+ * Never makes the folder. Any failure means that the catalogue is built, as without the file.
+ */
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { deserialize, serialize } from 'node:v8';
+import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
+import type { Catalog } from '../engine/rules/catalog.ts';
+
+export interface MatchingData {
+  readonly catalog: Catalog;
+  /** of its runnable rules */
+  readonly tables: PrefilterTables;
+}
+
+const FILE = 'matching.cache';
+const DIGEST_BYTES = 32;
+/** Written by bin/build.js: the digest of the sources and of package-lock.json. */
+const BUILD_STAMP = new URL('../../dist/built-from', import.meta.url);
+const OTHERS_MAY_WRITE = 0o022;
+const OTHERS_MAY_ANYTHING = 0o077;
+
+/**
+ * The key of what this build makes of a corpus.
+ *
+ * @throws when the manifest or the build's stamp cannot be read
+ */
+export function matchingKey(manifestPath: string): Buffer {
+  const parts = [
+    readFileSync(BUILD_STAMP),
+    readFileSync(manifestPath),
+    `${process.version} ${process.arch}`,
+  ];
+  return sha256(Buffer.concat(parts.map(sha256)));
+}
+
+/** What is kept in `folder` under `key`; null when it has to be built. */
+export function readMatching(folder: string, key: Buffer): MatchingData | null {
+  try {
+    requireOwn(statSync(folder), OTHERS_MAY_WRITE);
+    const bytes = readOwnFile(join(folder, FILE));
+    const content = bytes.subarray(DIGEST_BYTES);
+    if (!sha256(content).equals(bytes.subarray(0, DIGEST_BYTES))) return null;
+    if (!key.equals(content.subarray(0, DIGEST_BYTES))) return null;
+    return deserialize(content.subarray(DIGEST_BYTES)) as MatchingData;
+  } catch {
+    return null;
+  }
+}
+
+/** Replaces the file in `folder`, if only this process's user can write there. */
+export function keepMatching(folder: string, key: Buffer, matching: MatchingData): void {
+  const path = join(folder, FILE);
+  const draft = `${path}.new`;
+  try {
+    requireOwn(statSync(folder), OTHERS_MAY_WRITE);
+    const content = Buffer.concat([key, serialize(matching)]);
+    rmSync(draft, { force: true });
+    // `wx` follows no link. Of two processes that write at once, one fails; the digest tells a torn file.
+    writeFileSync(draft, Buffer.concat([sha256(content), content]), { flag: 'wx', mode: 0o600 });
+    renameSync(draft, path);
+  } catch {
+    // A folder that is missing, full or read-only costs the next start its shortcut, no more.
+  }
+}
+
+function readOwnFile(path: string): Buffer {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const stats = fstatSync(file);
+    if (!stats.isFile()) throw new Error(`${path} is not a file`);
+    requireOwn(stats, OTHERS_MAY_ANYTHING);
+    return readFileSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function requireOwn({ uid, mode }: Stats, forbidden: number): void {
+  if (uid !== process.getuid?.()) throw new Error('it belongs to another user');
+  if ((mode & forbidden) !== 0) throw new Error('others may write to it');
+}
+
+function sha256(bytes: Buffer | string): Buffer {
+  return createHash('sha256').update(bytes).digest();
+}
