@@ -1,7 +1,32 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+
+const BUILD = 'test/support/global-build.ts';
+const CATALOGUE = 'test/support/global-catalogue.ts';
+const DATABASE = 'test/support/global-database.ts';
+
+/** Both cores of a small machine; Vitest would leave one idle. */
+const WORKERS = Math.max(2, availableParallelism() - 1);
+
+/** Files of end-to-end tests that are to have the machine to themselves: they measure it, use it up or kill things. */
+const ALONE = [
+  'durability',
+  'fairness',
+  'http-threads',
+  'limits',
+  'long-runs',
+  'loop-delay',
+  'otlp-fuzz',
+  'otlp-wire',
+  'outage',
+  'poison',
+  'settling',
+  'stop',
+].map((name) => `test/e2e/${name}.test.ts`);
 
 export default defineConfig({
   test: {
+    maxWorkers: WORKERS,
     projects: [
       {
         test: {
@@ -10,7 +35,9 @@ export default defineConfig({
             'test/{otlp,ingest,engine,observe,cli,main,web,bench}/**/*.test.ts',
             'test/*.test.ts',
           ],
-          globalSetup: ['test/support/global-build.ts'],
+          globalSetup: [BUILD, CATALOGUE],
+          // A new worker for each file would load the same modules a hundred times.
+          isolate: false,
           testTimeout: 120_000,
         },
       },
@@ -20,7 +47,7 @@ export default defineConfig({
       {
         test: {
           name: 'database',
-          globalSetup: ['test/support/global-build.ts', 'test/support/global-database.ts'],
+          globalSetup: [BUILD, CATALOGUE, DATABASE],
           include: ['test/{db,pool,http}/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -29,11 +56,24 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          globalSetup: ['test/support/global-build.ts', 'test/support/global-database.ts'],
+          globalSetup: [BUILD, CATALOGUE, DATABASE],
           include: ['test/e2e/**/*.test.ts'],
+          exclude: ALONE,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: 'e2e-alone',
+          globalSetup: [BUILD, CATALOGUE, DATABASE],
+          include: ALONE,
           testTimeout: 300_000,
           hookTimeout: 300_000,
           fileParallelism: false,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
+import { CATALOGUE_FOLDER } from './kept-catalogue.ts';
+
 const BIN = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
 export interface CommandResult {
@@ -13,7 +15,7 @@ export interface CommandResult {
 /**
  * Runs `sluice` to its end.
  *
- * @param settings environment beside the path and the home folder
+ * @param settings environment beside the path, the home folder and a DATA_DIR with the catalogue
  * @param options.input text for its standard input
  * @param options.cwd the folder it is started in
  */
@@ -24,7 +26,7 @@ export function runCommand(
 ): Promise<CommandResult> {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [BIN, ...args], {
-    env: { PATH, HOME, ...settings },
+    env: { PATH, HOME, DATA_DIR: CATALOGUE_FOLDER, ...settings },
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });

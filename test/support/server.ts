@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { stopServer } from '../../src/db/embedded/server.ts';
+import { CATALOGUE_FOLDER, handCatalogueTo } from './kept-catalogue.ts';
 import { waitFor } from './wait-for.ts';
 
 /** the folder of the checkout */
@@ -78,9 +79,10 @@ process.once('exit', () => {
  */
 export function launchServer(settings: Settings, root: string = ROOT): ServerProcess {
   const { PATH = '', HOME = '' } = process.env;
+  const kept = settings.DATABASE_URL === undefined ? {} : { DATA_DIR: CATALOGUE_FOLDER };
   const child = spawn(process.execPath, ['--v8-pool-size=0', 'dist/main.js'], {
     cwd: root,
-    env: { PATH, HOME, ...SETTINGS, ...settings },
+    env: { PATH, HOME, ...SETTINGS, ...kept, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.add(child);
@@ -179,13 +181,14 @@ export interface DataDirectory {
 }
 
 /**
- * An empty folder for DATA_DIR. Its name is the one that test/support/global-database.ts clears
+ * A folder for DATA_DIR with the kept catalogue, and empty but for that. Its name is the one that test/support/global-database.ts clears
  * away when a run was killed.
  */
 export async function createDataDirectory(): Promise<DataDirectory> {
   const path = await realpath(await mkdtemp(join(tmpdir(), `sluice-test-${process.pid}-`)));
   // When root runs the tests, PostgreSQL runs as another user and must be able to pass.
   await chmod(path, 0o755);
+  await handCatalogueTo(path);
   const home = join(path, 'postgres');
   return {
     path,

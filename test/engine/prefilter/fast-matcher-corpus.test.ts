@@ -11,9 +11,9 @@ import { createMatcher, type Matcher } from '../../../src/engine/matcher/matcher
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
 import { requirementsOf } from '../../../src/engine/prefilter/requirements.ts';
-import { createCatalog } from '../../../src/engine/rules/catalog.ts';
 import { runnableRules } from '../../../src/engine/rules/effective-set.ts';
 import { type JsonValue, SURFACES, type SurfaceText } from '../../../src/model.ts';
+import { keptMatching } from '../../support/kept-catalogue.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 /** Every so manyeth text of the corpus: the plain matcher takes a millisecond or more for each. */
@@ -39,10 +39,11 @@ beforeAll(() => {
     join(ROOT, 'node_modules/agent-threat-rules'),
     loadManifest(join(ROOT, 'corpus/manifest.json')),
   );
-  const rules = runnableRules(createCatalog(corpus).rules);
+  const { catalog, tables } = keptMatching();
+  const rules = runnableRules(catalog.rules);
   const compile = createPatternCompiler();
   plain = createMatcher(rules, compile);
-  fast = createFastMatcher(rules, compile);
+  fast = createFastMatcher(rules, compile, tables);
   const textsOf = new Map(
     corpus.files.map((file) => {
       const { truePositives, trueNegatives } = parseRuleFile(file);
