@@ -14,7 +14,7 @@ import { describe, expect, test } from 'vitest';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 const LIMITS: readonly (readonly [row: string, quantity: string, constant: string])[] = [
-  ["a workspace's bodies that are read and not decoded", '32 MiB', 'UNDECODED_BYTES_MAX'],
+  ["a workspace's bodies that are read and not decoded", '8 MiB', 'UNDECODED_BYTES_MAX'],
   ["a workspace's bodies that are read and not decoded", '256', 'body-gate:WAITING_MAX'],
   ["a workspace's bodies that are read and not decoded", '4 s', 'body-gate:WAIT_MS'],
   ["a body's arrival", '30 s', 'BODY_DEADLINE_MS'],
@@ -24,7 +24,7 @@ const LIMITS: readonly (readonly [row: string, quantity: string, constant: strin
   ['rows, and characters, whose parameters', '1,000', 'row-groups:ROWS_MAX'],
   ['rows, and characters, whose parameters', '512 Ki', 'row-groups:CHARACTERS_MAX'],
   ['rows, and characters, whose parameters', '512 Ki', 'TURN_CHARACTERS'],
-  ['decoding in one turn of the event loop', '5 ms', 'TURN_MS'],
+  ['decoding in one turn of the event loop', '2 ms', 'TURN_MS'],
   ['decoding in one turn of the event loop', '128 KiB', 'PIECE_BYTES'],
   ['a span, log record or metric decoded', '256 KiB', 'RECORD_BYTES_MAX'],
   ['a span, log record or metric decoded', '128 KiB', 'PLAIN_BYTES_MAX'],
@@ -97,7 +97,7 @@ const LIMITS: readonly (readonly [row: string, quantity: string, constant: strin
   ['bodies held for clients', '64 MiB', 'unsent-answers:UNSENT_BYTES_MAX'],
   ['a client that takes nothing', '2 min', 'SENDING_MS_MAX'],
   ['one export', '15 min', 'STREAM_MS_MAX'],
-  ['steps of a run that an answer outlines', '1,000', 'readers:stepsMax'],
+  ['steps of a run that an answer outlines', '1,000', 'run-outlines:stepsMax'],
   ['a step of such an outline', '48 KiB', 'stepBytesMax'],
   ["texts that a run's page shows", '500', 'RUN_TEXTS_MAX'],
   ["texts that a run's page shows", '50', 'STEP_TEXTS_MAX'],
