@@ -9,7 +9,7 @@
  *              └──► ends within the limit: inflate again, keep, one such body at a time ──► use
  *
  * So a bomb costs a few times its own size, and many bodies that are dense but within the limit
- * cost the memory of one.
+ * cost the memory of one. Workspaces take turns with these.
  */
 import { Readable } from 'node:stream';
 import { setImmediate as nextRound } from 'node:timers/promises';
@@ -26,7 +26,7 @@ const CHUNK_BYTES = 64 * 1024;
 const JOINED_PER_ROUND = 64;
 /** Telemetry in JSON deflates 5 to 20 fold; what grows more is counted before it is kept. */
 const HONEST_GROWTH = 32;
-/** Dense bodies that may wait for their turn; more are refused. */
+/** Dense bodies of a workspace that may wait for their turn; more are refused. */
 const DENSE_WAITING_MAX = 32;
 
 const GZIP: ReadonlySet<string> = new Set(['gzip', 'x-gzip']);
@@ -57,6 +57,7 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
 export const ENCODINGS = ['identity', ...[...DECODERS.keys()].filter((name) => name !== 'x-gzip')];
 
 export interface DecodingLimits extends Omit<BodyLimits, 'deadlineMs'> {
+  readonly workspaceId: number;
   /** does some work when the event loop can be held again */
   readonly takeTurn: <T>(work: () => T) => Promise<T>;
 }
@@ -126,20 +127,41 @@ function claimedSize(name: string, body: Buffer, bytesMax: number): number | nul
   return size === null || size > bytesMax ? null : size;
 }
 
-let denseTurn: Promise<unknown> = Promise.resolve();
-let denseWaiting = 0;
+/** Dense bodies that wait, by workspace, in the order of the workspaces' turns. */
+const denseWaiting = new Map<number, (() => void)[]>();
+let isDenseInMemory = false;
 
 /** Runs `work` when no other dense body is in memory. */
-async function inDenseTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (denseWaiting >= DENSE_WAITING_MAX) throw noRoom();
-  denseWaiting += 1;
-  const turn = denseTurn.then(work);
-  // The next one's turn comes after this one, however it ends; who waits for it sees the failure.
-  denseTurn = turn.catch(() => {});
+async function inDenseTurn<T>(workspaceId: number, work: () => Promise<T>): Promise<T> {
+  if (isDenseInMemory) await denseTurn(workspaceId);
+  isDenseInMemory = true;
   try {
-    return await turn;
+    return await work();
   } finally {
-    denseWaiting -= 1;
+    isDenseInMemory = false;
+    startNextDense();
+  }
+}
+
+function denseTurn(workspaceId: number): Promise<void> {
+  const waiting = denseWaiting.get(workspaceId) ?? [];
+  if (waiting.length >= DENSE_WAITING_MAX) throw noRoom();
+  denseWaiting.set(workspaceId, waiting);
+  return new Promise((resolve) => {
+    waiting.push(resolve);
+  });
+}
+
+/** Moves the workspace whose turn it was to the end of the round. */
+function startNextDense(): void {
+  for (const [workspaceId, waiting] of denseWaiting) {
+    denseWaiting.delete(workspaceId);
+    const start = waiting.shift();
+    if (waiting.length > 0) denseWaiting.set(workspaceId, waiting);
+    // Before it runs: a body that arrives in between must wait.
+    isDenseInMemory = true;
+    start?.();
+    return;
   }
 }
 
@@ -160,7 +182,7 @@ async function decodeWith<T>(
   const reserve = beyond(size ?? 0, limits.reserve);
   const decoded = await inflate(body, decoder, { ...limits, reserve }, keepMax);
   if (decoded !== null) return await use(decoded);
-  return await inDenseTurn(async () => {
+  return await inDenseTurn(limits.workspaceId, async () => {
     const whole = await inflate(body, decoder, limits, limits.bytesMax);
     if (whole === null) throw bodyTooLarge(limits.bytesMax);
     return await use(whole);

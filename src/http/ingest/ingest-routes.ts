@@ -153,7 +153,7 @@ async function readAndDecode(
   });
   if (wire === null) return null;
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
-  const limits = { bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
+  const limits = { workspaceId, bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
   const decoded = await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
     const result = await turns.takeInPieces(workspaceId, decode(signal, body, workspaceId));
     return decodedBody(result, body);

@@ -9,11 +9,18 @@ import {
 
 const KIB = 1024;
 
+import { waitFor } from '../../support/wait-for.ts';
+
 const decodeBody = (wire: Buffer, encoding: string, limits: DecodingLimits): Promise<Buffer> =>
   withDecodedBody(wire, encoding, limits, (decoded) => decoded);
 
 const takeTurn = async <T>(work: () => T): Promise<T> => work();
-const ROOMY: DecodingLimits = { bytesMax: 1 << 30, reserve: () => true, takeTurn };
+const ROOMY: DecodingLimits = {
+  workspaceId: 1,
+  bytesMax: 1 << 30,
+  reserve: () => true,
+  takeTurn,
+};
 const BODY = Buffer.from(JSON.stringify({ text: 'é\u{1F600}'.repeat(100_000) }));
 
 test.each(['', 'identity', 'gzip', 'GZIP', ' gzip ', 'x-gzip', 'deflate', 'Identity'])(
@@ -74,7 +81,7 @@ describe('limits', () => {
       return true;
     };
     const bytesMax = 1000 * KIB;
-    await expect(decodeBody(bomb, encoding, { bytesMax, reserve, takeTurn })).rejects.toMatchObject(
+    await expect(decodeBody(bomb, encoding, { ...ROOMY, bytesMax, reserve })).rejects.toMatchObject(
       {
         code: 'body_too_large',
         message: `The body is larger than ${bytesMax} bytes.`,
@@ -104,6 +111,32 @@ describe('limits', () => {
     );
     expect(decoded).toEqual(Array.from({ length: 8 }, () => 8 * KIB * KIB));
     expect(most).toBeLessThan(2 * 8 * KIB * KIB);
+  });
+
+  test('dense bodies of one workspace neither delay nor refuse those of another', async () => {
+    const dense = gzipSync(Buffer.alloc(KIB * KIB, ' '));
+    const order: number[] = [];
+    const decode = (workspaceId: number): Promise<unknown> =>
+      decodeBody(dense, 'gzip', { ...ROOMY, workspaceId }).then(() => order.push(workspaceId));
+    const flood = Promise.allSettled(Array.from({ length: 60 }, () => decode(1)));
+    // Its flood waits: no room is left for another of its own.
+    await waitFor(
+      () =>
+        decode(1).then(
+          () => false,
+          () => true,
+        ),
+      {
+        withinMs: 20_000,
+        what: 'a dense body to be refused',
+      },
+    );
+    const before = order.length;
+    await decode(2);
+    const floodBefore = order.indexOf(2) - before;
+    await flood;
+    // Those that were stored while it was counted, and one more; not the 32 that waited.
+    expect(floodBefore).toBeLessThan(16);
   });
 
   test('more dense bodies than may wait are refused', async () => {

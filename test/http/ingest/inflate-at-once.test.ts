@@ -85,6 +85,7 @@ test('a body that is long and becomes nothing is not inflated on the event loop 
 
 describe('in a request', () => {
   const limits = (reserve: (bytes: number) => boolean): DecodingLimits => ({
+    workspaceId: 1,
     bytesMax: 1 << 30,
     reserve,
     takeTurn: inTurn,
