@@ -12,7 +12,7 @@
  */
 
 /** Small beside what a request may take, large beside what a round of the loop costs. */
-const TURN_MS = 2;
+export const TURN_MS = 2;
 
 /** Does one piece; true when it was the last. Never throws. */
 type Step = () => boolean;

@@ -1,7 +1,10 @@
 /** Work in turn: in order, a few milliseconds per round of the event loop, failures and all. */
 import { expect, test } from 'vitest';
 
-import { Turns } from '../../../src/http/limits/turns.ts';
+import { TURN_MS, Turns } from '../../../src/http/limits/turns.ts';
+
+/** Three pieces of this length fit into a turn: the third begins within it. */
+const PIECE_MS = 0.4 * TURN_MS;
 
 /** Counts rounds of the event loop until it is told to stop. */
 function countRounds(): { now: () => number; stop: () => void } {
@@ -38,11 +41,11 @@ const most = (rounds: readonly number[]): number =>
   Math.max(...rounds.map((round) => rounds.filter((other) => other === round).length));
 
 test('what fits into a turn is done at once', async () => {
-  expect(new Set(await roundsOf([1, 1, 1, 1, 1])).size).toBe(1);
+  expect(new Set(await roundsOf(Array.from({ length: 5 }, () => TURN_MS / 5))).size).toBe(1);
 });
 
 test('the rest waits for later rounds, as much in each as fits', async () => {
-  const rounds = await roundsOf(Array.from({ length: 12 }, () => 2));
+  const rounds = await roundsOf(Array.from({ length: 12 }, () => PIECE_MS));
   expect(most(rounds)).toBe(3);
   expect(new Set(rounds).size).toBe(4);
 });
@@ -119,7 +122,7 @@ test('work in pieces lets the sockets be looked at in between, and nobody else b
   const order: string[] = [];
   const worked: number[] = [];
   const work = (name: string): void => {
-    clock += 2;
+    clock += PIECE_MS;
     order.push(name);
     worked.push(rounds.now());
   };

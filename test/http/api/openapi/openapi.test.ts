@@ -75,9 +75,9 @@ describe('what is described', () => {
   test.each(['gone', 'serve'] as const)('are the public routes (bare paths: %s)', (bare) => {
     const settings = { ...SETTINGS, bareOtlpOnBase: bare };
     const routes = publicRoutes(settings, {
-      // Making the routes asks nothing of these but the list of rules.
+      // Creating the routes reads only the lists of rules and providers.
       ingest: {} as IngestDependencies,
-      read: { rules: { rules: [] as const } } as unknown as ReadDependencies,
+      read: { rules: { rules: [] }, oauthProviders: [] } as unknown as ReadDependencies,
       documentation: loadDocumentation(
         {
           brand: 'acme',
