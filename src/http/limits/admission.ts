@@ -1,4 +1,4 @@
-/** May this request be served at all: a valid key of the right kind, within its limit. */
+/** Admits a request: it needs a valid key of the right kind, within its rate limit. */
 import { SluiceError } from '../../errors.ts';
 import type { Credential, KeyKind } from '../../model.ts';
 import type { Authenticator, Sender } from './authentication.ts';

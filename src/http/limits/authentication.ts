@@ -1,10 +1,10 @@
 /**
- * Who is asking: the bearer key of a request, looked up and remembered for a few seconds.
+ * Authenticates requests by their bearer key, and caches the result for a few seconds.
  *
  *   valid:    looked up ──REFRESH_AFTER_MS──► served, looked up again ──KEY_TTL_MS──► waits for that
  *   unknown:  looked up ──KEY_TTL_MS──► looked up again
  *
- * Keys are remembered by digest, never in clear. A revoked key stops working as soon as `forget` is
+ * Keys are cached by digest, never in clear. A revoked key stops working as soon as `forget` is
  * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. A
  * token that cannot be one of our keys is refused without a look-up. Keys that were valid at their
  * last look-up and all others have separate limits and separate memory, so that a flood of invented
@@ -16,11 +16,11 @@ import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */
 export const KEY_TTL_MS = 5000;
-/** A valid key in use is looked up again after this time, and served from memory meanwhile. */
+/** A valid key in use is looked up again after this time, and served from the cache meanwhile. */
 export const REFRESH_AFTER_MS = 2500;
-/** Time between attempts of that look-up. */
+/** Least time between attempts of that look-up. */
 const REFRESH_PAUSE_MS = 500;
-/** Most valid keys remembered, and as many unknown ones; beyond that the oldest is forgotten. */
+/** Most valid keys in the cache, and as many unknown ones; beyond that the oldest is removed. */
 const ENTRIES_MAX = 10_000;
 /**
  * Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503.
@@ -38,7 +38,7 @@ interface Entry {
   refreshAtMs: number;
 }
 
-/** A request before its key is known. */
+/** A request whose key is to be checked. */
 export interface Sender {
   /** the Authorization header; empty when there is none */
   readonly authorization: string;
@@ -48,7 +48,7 @@ export interface Sender {
 
 export interface Authenticator {
   /**
-   * The credential of a sender; synchronous when it is remembered.
+   * The credential of a sender; synchronous when it is cached.
    *
    * @throws {SluiceError} `missing_credential`, `invalid_credential`, `wrong_key_kind`,
    *   `overloaded` or `store_unavailable`
@@ -66,7 +66,7 @@ export interface KeyDirectory {
   readonly digest: (secret: string) => Buffer;
   /** looks a digest up; null when there is no such valid key */
   readonly find: (digest: Buffer) => Promise<Credential | null>;
-  /** told of every key that was admitted */
+  /** called with every key that was admitted */
   readonly noteUse: (keyId: number) => void;
 }
 
@@ -100,14 +100,14 @@ export function createAuthenticator(
   { digest, find, noteUse }: KeyDirectory,
   nowMs: () => number = Date.now,
 ): Authenticator {
-  /** kept after they expire: a key that was valid before is looked up under its own limit */
+  /** kept after they expire: keys that were valid before are looked up under a limit of their own */
   const valid = new Map<string, Entry>();
   const unknown = new Map<string, Entry>();
   const lookups = new Map<string, Promise<Credential | null>>();
   const shares = new NetworkShares(SHARE_LIMITS, nowMs);
   let knownLookups = 0;
-  /** how often a key was forgotten */
-  let changes = 0;
+  /** calls of `forget` */
+  let forgotten = 0;
 
   const remember = (id: string, entry: Entry): void => {
     const entries = entry.credential === null ? unknown : valid;
@@ -129,16 +129,16 @@ export function createAuthenticator(
   const lookUp = (id: string, key: Buffer, sender: Sender): Promise<Credential | null> => {
     const running = lookups.get(id);
     if (running !== undefined) return running;
-    const giveBack = valid.has(id) ? takeKnownShare() : shares.take(sender.clientAddress);
-    // From before the look-up: a revocation after its snapshot counts from that time on.
+    const release = valid.has(id) ? takeKnownShare() : shares.take(sender.clientAddress);
+    // Taken before the look-up, whose snapshot may be older than a revocation.
     const startedAtMs = nowMs();
-    const changesBefore = changes;
+    const forgottenBefore = forgotten;
     const lookup = find(key)
       .then((credential) => {
         unknown.delete(id);
         if (credential === null) valid.delete(id);
-        // A key forgotten meanwhile may be this one, read before it was revoked.
-        if (changes !== changesBefore) return credential;
+        // A key forgotten in the meantime may be this one, read before it was revoked.
+        if (forgotten !== forgottenBefore) return credential;
         valid.delete(id);
         const expiresAtMs = startedAtMs + KEY_TTL_MS;
         remember(id, { expiresAtMs, refreshAtMs: startedAtMs + REFRESH_AFTER_MS, credential });
@@ -149,15 +149,15 @@ export function createAuthenticator(
       })
       .finally(() => {
         lookups.delete(id);
-        giveBack();
+        release();
       });
     lookups.set(id, lookup);
     return lookup;
   };
 
   /**
-   * Looks up a key that is still served from memory; an error surfaces in the request that waits
-   * for it.
+   * Looks up a key that is still served from the cache. An error is ignored here: a request that waits
+   * for the look-up gets it.
    */
   const refresh = (id: string, key: Buffer, entry: Entry, sender: Sender): void => {
     entry.refreshAtMs = nowMs() + REFRESH_PAUSE_MS;
@@ -184,7 +184,7 @@ export function createAuthenticator(
       return lookUp(id, key, sender).then((credential) => finish(credential, kind));
     },
     forget: (keyId) => {
-      changes += 1;
+      forgotten += 1;
       for (const [id, { credential }] of valid) {
         if (credential?.keyId === keyId) valid.delete(id);
       }

@@ -1,24 +1,22 @@
 /**
- * Counts per name and minute: in Redis when there is one, so that every process and region that
- * shares it shares the counts; else in this process. A window opens with the first request of a name
- * and lasts a minute.
+ * Counts requests per name and minute: in Redis if configured, so that all processes and regions that
+ * share it share the counts, otherwise in this process. The first request of a name opens a window
+ * of a minute.
  *
- * Under limits below `EAGER_LIMIT_MIN` every request waits for its own count, so exactly the limit is
- * admitted, whatever the processes do at once. Under larger ones a request is admitted without waiting
- * while the name is far from its limit: what Redis said of it less than `FRESH_MS` ago, and what this
- * process took since, is less than half, and at most a hundredth of the limit is under way uncounted.
- * That is exact too, unless half the limit is counted elsewhere while those are under way, as when
- * this process pauses between admitting and counting; then what is under way is too much: a hundredth
- * of the limit for each process, never more. Only what came is ever counted, so nobody is refused
- * too early.
+ * Under a limit below `EAGER_LIMIT_MIN` every request waits for its own count, so exactly the limit is
+ * admitted, however many processes count at once. Under a larger limit a request is admitted without
+ * waiting while the name is far from it: the last count from Redis is younger than `FRESH_MS`, that
+ * count and the requests since are below half of the limit, and at most a hundredth of the limit is
+ * not counted yet. This exceeds the limit only if other processes use up half of it while those
+ * requests are not counted, for example because this process pauses: then by at most a hundredth of
+ * the limit per process. Only requests that arrived are counted, so none is refused too early.
  *
- * An outage of Redis must neither stop ingest nor invent a 429, so the two counts are never added:
- * - When Redis goes away, a name goes on here from the last count that Redis told this process, to
- *   the end of the same window: what was used up stays used up. What other processes have counted
- *   since is not known, so during an outage each process admits up to the whole limit.
- * - When Redis is back, its count decides alone. Adding what was counted here would move requests
- *   of an old window into a new one, and refuse a client that kept within its limit all the time.
- * Either way every request that is refused was preceded by `limit` others of the same window.
+ * An outage of Redis must neither stop ingest nor cause a wrong 429, so the two counts are never added:
+ * - When Redis fails, this process continues from the last count it got, to the end of the same
+ *   window. It does not see what other processes count, so each admits up to the whole limit.
+ * - When Redis is back, its count alone decides. Adding the local count would carry requests of an old
+ *   window into a new one, and refuse a client that kept within its limit.
+ * Either way a refused request was preceded by `limit` others in the same window.
  */
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 
@@ -30,23 +28,23 @@ import {
   createRedisCounts,
   isOpen,
   isSurelyOpen,
+  type RedisCount,
   type RedisCounts,
-  type ToldCount,
 } from './redis-counts.ts';
 
 const WINDOW_SECONDS = 60;
 const MS_PER_SECOND = 1000;
-/** How old the last count may be by which a request is admitted at once. */
+/** Age of the last count up to which it can admit a request at once. */
 const FRESH_MS = 40;
 /**
- * Smaller limits are counted one by one. A key of less takes 166 requests a second at most over its
- * minute, for which the round trips are cheap.
+ * Under smaller limits every request waits for its count. That is at most 166 requests a second, for
+ * which round trips are cheap.
  */
 const EAGER_LIMIT_MIN = 10_000;
-/** Requests under way uncounted, as a part of the limit; more wait for their count. */
+/** Requests that are admitted and not counted yet, as a fraction of the limit; more of them wait. */
 const UNCOUNTED_PART_MAX = 0.01;
-/** Names whose last count in Redis is remembered; past that it is forgotten, at no harm. */
-const TOLD_MAX = 10_000;
+/** Names whose last count is remembered; beyond that all are forgotten, which costs a round trip. */
+const LAST_COUNTS_MAX = 10_000;
 /** Limits differ by name, so they are compared here; the library only counts. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
@@ -60,15 +58,15 @@ export type CountDecision =
 
 export interface MinuteCounts {
   /**
-   * Counts one request. Never rejects, and takes no longer than Redis is given (`RedisCounts`).
+   * Counts one request. Never rejects; waits for Redis no longer than its timeout (`RedisCounts`).
    *
-   * @param name what is counted, as `rate:7`; in Redis it stands as `sluice:rate:7`
+   * @param name as `rate:7`; the key in Redis is `sluice:rate:7`
    * @param limit requests per minute
    */
   readonly consume: (name: string, limit: number) => Promise<CountDecision>;
   /** The `redis` probe; null when no Redis is configured. */
   readonly ping: (() => Promise<void>) | null;
-  /** Counts what was admitted and is not counted yet, then closes the connection. */
+  /** Counts the admitted requests that are not counted yet, then closes the connection. */
   readonly close: () => Promise<void>;
 }
 
@@ -90,40 +88,40 @@ export function createLocalCounts() {
   const limiter = new RateLimiterMemory({ points: NO_LIMIT, duration: WINDOW_SECONDS });
   return {
     add: async (name: string): Promise<Count> => countOf(await limiter.consume(name)),
-    /** Goes on from a count that was made elsewhere. */
-    goOnFrom: async (name: string, { count, endsAtMs }: Count): Promise<void> => {
+    /** Takes over a count from Redis. */
+    continueFrom: async (name: string, { count, endsAtMs }: Count): Promise<void> => {
       await limiter.set(name, count, (endsAtMs - performance.now()) / MS_PER_SECOND);
     },
   };
 }
 
-/** The last counts that Redis told this process. */
-function createTold() {
-  const counts = new Map<string, ToldCount>();
+/** The last counts that Redis returned. */
+function createLastCounts() {
+  const counts = new Map<string, RedisCount>();
   return {
     get: (name: string) => counts.get(name),
     forget: (name: string) => counts.delete(name),
-    note: (name: string, count: ToldCount): void => {
-      if (counts.size >= TOLD_MAX && !counts.has(name)) counts.clear();
+    set: (name: string, count: RedisCount): void => {
+      if (counts.size >= LAST_COUNTS_MAX && !counts.has(name)) counts.clear();
       counts.set(name, count);
     },
   };
 }
 
-/** Where several threads or processes count together; null when it did not answer in time. */
+/** Where several threads or processes count together. */
 export type CountStore = Pick<RedisCounts, 'add'>;
 
-/** Counts in a store while it answers, else here. */
+/** Counts in a store while it answers, otherwise in this process. */
 class SharedCounts {
   readonly #store: CountStore;
   readonly #events: Pick<Events, 'countedHere'>;
   readonly #eagerLimitMin: number;
   readonly #local = createLocalCounts();
-  readonly #told = createTold();
-  /** requests by name whose count is not known yet */
-  readonly #underWay = new Map<string, number>();
+  readonly #last = createLastCounts();
+  /** requests by name that the store has not counted yet */
+  readonly #uncounted = new Map<string, number>();
 
-  /** @param eagerLimitMin smaller limits are counted one by one */
+  /** @param eagerLimitMin under smaller limits every request waits for its count */
   constructor(store: CountStore, events: Pick<Events, 'countedHere'>, eagerLimitMin: number) {
     this.#store = store;
     this.#events = events;
@@ -131,11 +129,11 @@ class SharedCounts {
   }
 
   async consume(name: string, limit: number): Promise<CountDecision> {
-    const last = this.#told.get(name);
+    const last = this.#last.get(name);
     if (last !== undefined && isSurelyOpen(last)) {
-      // Used up: Redis could say nothing else, so it is not asked before the window's end.
+      // Used up until the window ends: a round trip could not change that.
       if (last.count > limit) return refusal(last);
-      if (this.#isFar(name, last, limit)) {
+      if (this.#isFarFromLimit(name, last, limit)) {
         void this.#add(name, false);
         return ADMITTED;
       }
@@ -143,39 +141,38 @@ class SharedCounts {
     return decide(await this.#add(name, true), limit);
   }
 
-  #isFar(name: string, { count, askedAtMs }: ToldCount, limit: number): boolean {
-    if (limit < this.#eagerLimitMin || performance.now() - askedAtMs >= FRESH_MS) return false;
-    const uncounted = this.#underWay.get(name) ?? 0;
+  #isFarFromLimit(name: string, { count, sentAtMs }: RedisCount, limit: number): boolean {
+    if (limit < this.#eagerLimitMin || performance.now() - sentAtMs >= FRESH_MS) return false;
+    const uncounted = this.#uncounted.get(name) ?? 0;
     return uncounted < UNCOUNTED_PART_MAX * limit && 2 * (count + uncounted) < limit;
   }
 
   /** Counts one request; never rejects. */
   async #add(name: string, isAwaited: boolean): Promise<Count> {
-    const underWay = this.#underWay.get(name) ?? 0;
-    this.#underWay.set(name, underWay + 1);
+    this.#uncounted.set(name, (this.#uncounted.get(name) ?? 0) + 1);
     const count = await this.#store.add(name, isAwaited);
-    const left = (this.#underWay.get(name) ?? 1) - 1;
-    if (left === 0) this.#underWay.delete(name);
-    else this.#underWay.set(name, left);
-    if (count === null) return await this.#addHere(name);
-    this.#told.note(name, count);
+    const remaining = (this.#uncounted.get(name) ?? 1) - 1;
+    if (remaining === 0) this.#uncounted.delete(name);
+    else this.#uncounted.set(name, remaining);
+    if (count === null) return await this.#addLocally(name);
+    this.#last.set(name, count);
     return count;
   }
 
-  async #addHere(name: string): Promise<Count> {
-    const last = this.#told.get(name);
-    this.#told.forget(name);
-    if (last !== undefined && isOpen(last)) await this.#local.goOnFrom(name, last);
+  async #addLocally(name: string): Promise<Count> {
+    const last = this.#last.get(name);
+    this.#last.forget(name);
+    if (last !== undefined && isOpen(last)) await this.#local.continueFrom(name, last);
     this.#events.countedHere();
     return await this.#local.add(name);
   }
 }
 
 /**
- * Counts in a store that is near and cheap to ask: every request waits for its own count, so limits
- * are exact.
+ * Counts in a store with a short round trip: every request waits for its own count, so limits are
+ * exact.
  *
- * @param events told of every request that was counted here because the store did not answer
+ * @param events gets every request that was counted locally because the store did not answer
  */
 export function createExactCounts(
   store: CountStore,
@@ -186,11 +183,11 @@ export function createExactCounts(
 }
 
 /**
- * Begins counting; the connection to Redis is opened in the background and kept up.
+ * Starts counting; the connection to Redis is opened in the background and kept open.
  *
  * @param redisUrl null to count in this process
- * @param events told once when Redis stops answering, once when it answers again, and of every
- *   request that was counted here in its place
+ * @param events gets each change of whether Redis answers, and every request that was counted locally
+ *   because it did not
  */
 export function createMinuteCounts(
   redisUrl: string | null,

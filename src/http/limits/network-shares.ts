@@ -1,7 +1,7 @@
 /**
  * Limits look-ups of keys that this process has not found valid before: concurrent ones in total,
- * and per network concurrent ones and ones per second, so that a network that invents keys does not
- * use up the look-ups of others. Never sees a key.
+ * and per network concurrent ones and ones per second, so that a network that sends invented keys does
+ * not use up the look-ups of others. Never sees a key.
  */
 import { SluiceError } from '../../errors.ts';
 import { networkOf } from '../transport/browser-head.ts';
@@ -41,7 +41,7 @@ export class NetworkShares {
   /**
    * Starts a look-up for an address. A network is an IPv4 address or an IPv6 /64.
    *
-   * @returns ends the look-up; to be called once
+   * @returns a function that ends the look-up; call it once
    * @throws {SluiceError} `overloaded`
    */
   take(address: string): () => void {
@@ -73,7 +73,7 @@ export class NetworkShares {
     return network;
   }
 
-  /** Forgets the oldest network without a running look-up; only few networks can have one. */
+  /** Removes the oldest network without a running look-up. */
   #makeRoom(): void {
     if (this.#networks.size < NETWORKS_MAX) return;
     for (const [name, { running }] of this.#networks) {

@@ -1,4 +1,4 @@
-/** Requests per key and minute, under the limit each key was made with. */
+/** Limits the requests per key and minute, by the limit that the key was created with. */
 import type { Credential } from '../../model.ts';
 import type { CountDecision, MinuteCounts } from './minute-counts.ts';
 
@@ -7,7 +7,7 @@ export interface RateLimiter {
   readonly consume: (credential: Credential) => Promise<CountDecision>;
 }
 
-/** @param counts where requests are counted; whoever made them closes them */
+/** @param counts stays open; its creator closes it */
 export function createRateLimiter(counts: Pick<MinuteCounts, 'consume'>): RateLimiter {
   return {
     consume: ({ keyId, rateLimitPerMinute }) => counts.consume(`rate:${keyId}`, rateLimitPerMinute),

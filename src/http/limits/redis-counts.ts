@@ -1,14 +1,14 @@
 /**
- * Counts in Redis, and whether it answers.
+ * Counts in Redis, and knows whether it answers.
  *
- *   Redis answers ──error, or nothing for 250 ms──► null: whoever asks counts without it
- *        ▲                                              │ asked again once a second, and at once
- *        └────────────── the answer came ◄──────────────┘ after a new connection
+ *   answering ──error, or no answer in 250 ms──► away: `add` returns null at once
+ *       ▲                                          │ one trial a second, and one after each
+ *       └──────────── an answer ◄──────────────────┘ new connection
  *
  * A round trip costs 0.15 ms of this process's one thread (2 slow cores, November 2026), half of what
- * an export of ten spans takes. So requests gather between two round trips: one addition per name, of
- * as many as there are, and each gets the count it would have got alone. When little comes, nobody
- * waits; and whoever does not wait for the answer lets more gather.
+ * an export of ten spans takes. So requests are batched between round trips: one increment per name,
+ * and each request gets the count that it would have got alone. A single request is sent at once; a
+ * caller that does not wait for its count lets the batch wait longer.
  */
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
@@ -16,48 +16,48 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Events } from '../../observe/events.ts';
 
 const WINDOW_SECONDS = 60;
-/** Least time between two round trips, while somebody waits for the next and while nobody does. */
-const GATHER_AWAITED_MS = 2;
-const GATHER_MS = 10;
+/** Least time between two round trips, with a request that waits for its count and without one. */
+const BATCH_AWAITED_MS = 2;
+const BATCH_MS = 10;
 /**
- * Redis answers in under a millisecond; past this it counts as away. A request may have to wait for
- * the round trip before its own, so for twice as long at most.
+ * Redis answers in under a millisecond; after this it counts as away. A request may have to wait for
+ * the round trip before its own, so at most twice as long.
  */
 const REDIS_TIMEOUT_MS = 250;
-/** A connection on which nothing comes back for so long is cut and made anew. */
+/** A connection without an answer for this long is closed and opened again. */
 const SILENCE_MAX_MS = 2000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** While Redis fails, one name in this time asks it; the others do not wait for it. */
+/** While Redis fails, one request in this time tries it; the others do not wait for it. */
 const TRIAL_EVERY_MS = 1000;
 /** Limits differ by name and are compared elsewhere; the library only counts. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** How often a name was counted in the window that is open. */
+/** The count of a name in the open window. */
 export interface Count {
   readonly count: number;
   /** by `performance.now()` */
   readonly endsAtMs: number;
 }
 
-/** What Redis said, and how old it is. */
-export interface ToldCount extends Count {
-  /** by `performance.now()`: what was counted anywhere before that is in it */
-  readonly askedAtMs: number;
+/** A count from Redis, and its age. */
+export interface RedisCount extends Count {
+  /** by `performance.now()`; every request counted anywhere before that is included */
+  readonly sentAtMs: number;
   /**
-   * Till when the window is open for certain, by `performance.now()`: what Redis said was left of it,
-   * from when it was asked. `endsAtMs` is later by the way of the answer.
+   * Until when the window is open for certain, by `performance.now()`: its remaining time, counted
+   * from when the request was sent. `endsAtMs` is later by the way back of the answer.
    */
   readonly openUntilMs: number;
 }
 
-/** Not over yet, as far as can be told. */
+/** The window is probably still open. */
 export const isOpen = ({ endsAtMs }: Count): boolean => endsAtMs > performance.now();
 
-/** Not over yet for certain: nobody may be refused by a count of a window that is over in Redis. */
-export const isSurelyOpen = ({ openUntilMs }: ToldCount): boolean =>
+/** The window is certainly open: a count of a window that Redis has closed must refuse nothing. */
+export const isSurelyOpen = ({ openUntilMs }: RedisCount): boolean =>
   openUntilMs > performance.now();
 
-/** What the library answers, as a count. */
+/** Converts the library's answer. */
 export function countOf(answer: { consumedPoints: number; msBeforeNext: number }): Count {
   return { count: answer.consumedPoints, endsAtMs: performance.now() + answer.msBeforeNext };
 }
@@ -68,13 +68,13 @@ export interface RedisCounts {
   /**
    * Counts one request; never rejects.
    *
-   * @param isAwaited somebody waits for the answer
+   * @param isAwaited the caller waits for the count
    * @returns the count with this request, or null when Redis did not answer
    */
-  readonly add: (name: string, isAwaited: boolean) => Promise<ToldCount | null>;
+  readonly add: (name: string, isAwaited: boolean) => Promise<RedisCount | null>;
   /** Resolves when Redis answers. */
   readonly ping: () => Promise<void>;
-  /** Sends what is still gathered, waits for its answers, and disconnects. */
+  /** Sends the last batch, waits for its answers, and disconnects. */
   readonly close: () => Promise<void>;
 }
 
@@ -92,7 +92,7 @@ function connect(url: string): Redis {
   });
 }
 
-/** Whether Redis answers, told when that changes. */
+/** Whether Redis answers; each change is an event. */
 class Health {
   readonly #events: CountEvents;
   #isAway: boolean | null = null;
@@ -106,7 +106,7 @@ class Health {
     return performance.now() < this.#nextTrialAtMs;
   }
 
-  /** Before asking: while it fails, nobody else asks for a while. */
+  /** Call before a request: while Redis fails, no other request tries it for a while. */
   beginTrial(): void {
     if (this.#isAway === true) this.#nextTrialAtMs = performance.now() + TRIAL_EVERY_MS;
   }
@@ -129,22 +129,22 @@ class Health {
   }
 }
 
-type Answer = (count: ToldCount | null) => void;
+type OnCount = (count: RedisCount | null) => void;
 
 /**
- * Gathers requests by name.
+ * Batches requests by name.
  *
- * @param ask adds so many to a name; resolves with the count after them all
+ * @param increment adds `requests` to a name; resolves with the count after all of them
  */
-function createGathering(ask: (name: string, requests: number) => Promise<ToldCount | null>) {
-  let waiting = new Map<string, Answer[]>();
+function createBatch(increment: (name: string, requests: number) => Promise<RedisCount | null>) {
+  let waiting = new Map<string, OnCount[]>();
   let lastAtMs = Number.NEGATIVE_INFINITY;
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = Number.POSITIVE_INFINITY;
-  const underWay = new Set<Promise<void>>();
+  const sent = new Set<Promise<void>>();
 
-  const send = async (name: string, answers: readonly Answer[]): Promise<void> => {
-    const last = await ask(name, answers.length);
+  const send = async (name: string, answers: readonly OnCount[]): Promise<void> => {
+    const last = await increment(name, answers.length);
     for (const [index, answer] of answers.entries()) {
       const behind = answers.length - 1 - index;
       answer(last === null ? null : { ...last, count: last.count - behind });
@@ -154,11 +154,11 @@ function createGathering(ask: (name: string, requests: number) => Promise<ToldCo
     clearTimeout(timer);
     lastAtMs = performance.now();
     dueAtMs = Number.POSITIVE_INFINITY;
-    const gathered = waiting;
+    const batched = waiting;
     waiting = new Map();
-    for (const [name, answers] of gathered) {
-      const sending = send(name, answers).finally(() => underWay.delete(sending));
-      underWay.add(sending);
+    for (const [name, answers] of batched) {
+      const sending = send(name, answers).finally(() => sent.delete(sending));
+      sent.add(sending);
     }
   };
   const sendBy = (atMs: number): void => {
@@ -167,28 +167,28 @@ function createGathering(ask: (name: string, requests: number) => Promise<ToldCo
     clearTimeout(timer);
     const delayMs = atMs - performance.now();
     if (delayMs > 0) timer = setTimeout(sendAll, delayMs);
-    // Not at once: what arrived in the same turn of the event loop goes along.
+    // Not at once: requests of the same turn of the event loop join the batch.
     else setImmediate(sendAll);
   };
   return {
-    add: (name: string, isAwaited: boolean): Promise<ToldCount | null> =>
+    add: (name: string, isAwaited: boolean): Promise<RedisCount | null> =>
       new Promise((resolve) => {
         const answers = waiting.get(name);
         if (answers === undefined) waiting.set(name, [resolve]);
         else answers.push(resolve);
-        sendBy(lastAtMs + (isAwaited ? GATHER_AWAITED_MS : GATHER_MS));
+        sendBy(lastAtMs + (isAwaited ? BATCH_AWAITED_MS : BATCH_MS));
       }),
     finish: async (): Promise<void> => {
       sendAll();
-      await Promise.all(underWay);
+      await Promise.all(sent);
     },
   };
 }
 
 /**
- * Connects, in the background, and keeps the connection up.
+ * Connects in the background, and keeps the connection open.
  *
- * @param events told once when Redis stops answering, and once when it answers again
+ * @param events gets each change of whether Redis answers
  */
 export function createRedisCounts(url: string, events: CountEvents): RedisCounts {
   const redis = connect(url);
@@ -202,29 +202,29 @@ export function createRedisCounts(url: string, events: CountEvents): RedisCounts
   redis.on('error', (error) => health.noteFault(error));
   redis.on('ready', () => health.noteAnswer());
 
-  const ask = async (name: string, requests: number): Promise<ToldCount | null> => {
+  const increment = async (name: string, requests: number): Promise<RedisCount | null> => {
     if (health.isResting) return null;
     health.beginTrial();
-    const askedAtMs = performance.now();
+    const sentAtMs = performance.now();
     try {
       const answer = await limiter.consume(name, requests);
       health.noteAnswer();
-      return { ...countOf(answer), askedAtMs, openUntilMs: askedAtMs + answer.msBeforeNext };
+      return { ...countOf(answer), sentAtMs, openUntilMs: sentAtMs + answer.msBeforeNext };
     } catch (error) {
       return health.noteTimeout(error);
     }
   };
-  const gathering = createGathering(ask);
+  const batch = createBatch(increment);
   return {
     add: async (name, isAwaited) => {
       if (redis.status !== 'ready') return health.noteFault(new Error('Redis is not connected'));
-      return health.isResting ? null : await gathering.add(name, isAwaited);
+      return health.isResting ? null : await batch.add(name, isAwaited);
     },
     ping: async () => {
       await redis.ping();
     },
     close: async () => {
-      await gathering.finish();
+      await batch.finish();
       redis.disconnect();
     },
   };

@@ -1,7 +1,7 @@
 /**
- * Requests of signed-in people, per minute: those of one user, wherever they work, and those of all
- * users of one workspace together. Both ceilings are far above what a page asks for by itself; they
- * stop a script that borrowed a cookie, and a crowd that would slow down everybody else.
+ * Limits the requests of signed-in people per minute: those of one user in all workspaces, and those of
+ * all users of one workspace. Both limits are far above what the pages need; they stop a script that
+ * uses a stolen cookie, and one workspace from slowing down the others.
  */
 import type { MinuteCounts } from './minute-counts.ts';
 
@@ -12,10 +12,10 @@ export interface SessionLimits {
   readonly workspace: number;
 }
 
-/** A page of the dashboard takes about five requests; this is two pages a second, ten users' worth. */
+/** A page takes about five requests: two pages a second for a user, ten times that for a workspace. */
 export const SESSION_LIMITS: SessionLimits = { user: 600, workspace: 6000 };
 
-/** The value of `X-RateLimit-Scope`: which ceiling was reached. */
+/** The value of `X-RateLimit-Scope`: which limit was reached. */
 export type SessionScope = 'user' | 'workspace';
 
 export type SessionDecision =
@@ -37,14 +37,14 @@ export interface SessionLimiter {
 
 const ADMITTED: SessionDecision = { admitted: true };
 
-/** @param counts where requests are counted; whoever made them closes them */
+/** @param counts stays open; its creator closes it */
 export function createSessionLimiter(
   counts: Pick<MinuteCounts, 'consume'>,
   limits: SessionLimits = SESSION_LIMITS,
 ): SessionLimiter {
   return {
     consume: async ({ userId, workspaceId }) => {
-      // The user first: what is refused to one must not use up what the others share.
+      // The user first: a refused request of one user must not use up the workspace's limit.
       const user = await counts.consume(`user:${userId}`, limits.user);
       if (!user.admitted) return { ...user, scope: 'user' };
       const workspace = await counts.consume(`workspace:${workspaceId}`, limits.workspace);

@@ -1,7 +1,7 @@
 /**
- * Sign-in attempts: of one account from one network, and of one network whatever the account. Every
- * attempt counts, one that succeeds too: who guesses must not be told by the limit that a guess was
- * right. An account is never locked as a whole, so nobody can keep its owner out.
+ * Limits sign-in attempts: per account and network, and per network whatever the account. Successful
+ * attempts count too: otherwise the limit would show that a guess was right. An account is never
+ * locked as a whole, so an attacker cannot lock its owner out.
  */
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
@@ -15,25 +15,25 @@ export interface SignInLimits {
   readonly account: number;
   /** attempts per minute from one network */
   readonly network: number;
-  /** attempts per minute from a /48 of IPv6: one customer has hundreds of networks of it, or all */
+  /** attempts per minute from a /48 of IPv6, many or all of whose networks can be one customer's */
   readonly site: number;
 }
 
-/** People mistype a few times; an office behind one address signs in within the same minute. */
+/** Room for a few typing errors, and for an office behind one address. */
 export const SIGN_IN_LIMITS: SignInLimits = { account: 5, network: 60, site: 240 };
 
 export interface SignInLimiter {
   /**
    * Counts one attempt.
    *
-   * @param account e-mail address, or what else is guessed at; null counts for the network only
+   * @param account e-mail address; null counts for the network only
    * @param address of the client
    * @throws {SluiceError} `too_many_attempts`
    */
   readonly admit: (account: string | null, address: string) => Promise<void>;
 }
 
-/** @param counts where attempts are counted; whoever made them closes them */
+/** @param counts stays open; its creator closes it */
 export function createSignInLimiter(
   counts: Pick<MinuteCounts, 'consume'>,
   limits: SignInLimits = SIGN_IN_LIMITS,
@@ -47,12 +47,12 @@ export function createSignInLimiter(
   };
   return {
     admit: async (account, address) => {
-      // A household has a whole /64 of IPv6 to itself.
+      // A household has a whole /64 of IPv6.
       const network = networkOf(address, 4, 4);
       await count(`sign-in:${network}`, limits.network);
       if (isIPv6(address)) await count(`sign-in:${networkOf(address, 4, 3)}`, limits.site);
       if (account === null) return;
-      // Of any length and everybody's; as a digest it is neither.
+      // An address has any length and is personal data; its digest has neither property.
       const digest = createHash('sha256').update(`${network} ${account.toLowerCase()}`);
       await count(`sign-in:${digest.digest('base64url')}`, limits.account);
     },

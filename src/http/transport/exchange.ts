@@ -18,8 +18,8 @@ import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../../errors.ts';
 import { BodyBytes, BodyMemory } from './body-memory.ts';
-import { type BrowserHead, clientAddress, peerAddressOf } from './browser-head.ts';
-import { readHead } from './request-head.ts';
+import { clientAddress, peerAddressOf } from './browser-head.ts';
+import { RequestHead } from './request-head.ts';
 import { ResponseStream } from './response-stream.ts';
 import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answers.ts';
 
@@ -90,22 +90,7 @@ type BodyListener = (added: number | null, isLast: boolean) => void;
 /** Of this thread. */
 const memory = new BodyMemory();
 
-export class Exchange {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly host: string;
-  readonly authorization: string;
-  readonly contentType: string;
-  readonly contentEncoding: string;
-  /** null when the client declared none (chunked) */
-  readonly contentLength: number | null;
-  /** null but for the dashboard's paths */
-  readonly browser: BrowserHead | null;
-  /** why the head is refused as ambiguous; null if it is not */
-  readonly fault: string | null;
-
-  readonly #forwardedFor: string;
+export class Exchange extends RequestHead {
   readonly #response: HttpResponse;
   readonly #settings: ExchangeSettings;
   #onClosed: () => void;
@@ -135,24 +120,13 @@ export class Exchange {
     settings: ExchangeSettings,
     onClosed: () => void,
   ) {
+    super(request, response);
     this.#response = response;
     this.#settings = settings;
     this.#onClosed = onClosed;
-    const head = readHead(request, response);
-    this.method = head.method;
-    this.path = head.path;
-    this.query = head.query;
-    this.host = head.host;
-    this.authorization = head.authorization;
-    this.contentType = head.contentType;
-    this.contentEncoding = head.contentEncoding;
-    this.contentLength = head.contentLength;
-    this.browser = head.browser;
-    this.fault = head.fault;
-    this.#forwardedFor = head.forwardedFor;
-    this.#complete = !head.hasBody;
+    this.#complete = !this.hasBody;
     response.onAborted(() => this.#abort());
-    if (head.hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
+    if (this.hasBody) response.onData((chunk, isLast) => this.#receive(chunk, isLast));
   }
 
   get isOpen(): boolean {
@@ -162,10 +136,8 @@ export class Exchange {
   /** The client's address, read on first use; `unknown` once the exchange is over. */
   get clientAddress(): string {
     const peerAddress = this.#open ? peerAddressOf(this.#response) : '';
-    return clientAddress(
-      { forwardedFor: this.#forwardedFor, peerAddress },
-      this.#settings.trustedHops,
-    );
+    const { forwardedFor } = this;
+    return clientAddress({ forwardedFor, peerAddress }, this.#settings.trustedHops);
   }
 
   #close(): void {

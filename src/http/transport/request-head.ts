@@ -15,29 +15,6 @@ import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 
 const FORWARDED_CHARS_MAX = 4096;
 
-export interface RequestHead {
-  readonly method: string;
-  readonly path: string;
-  readonly query: string;
-  readonly host: string;
-  readonly authorization: string;
-  readonly contentType: string;
-  readonly contentEncoding: string;
-  /** null when the client declared none (chunked) */
-  readonly contentLength: number | null;
-  readonly hasBody: boolean;
-  /**
-   * All X-Forwarded-For lines, joined: some proxies add a line instead of appending to the existing
-   * one, so the first line alone may be forged by the client. A long value is cut on the left, the
-   * part that the client controls.
-   */
-  readonly forwardedFor: string;
-  /** null except on the dashboard's paths */
-  readonly browser: BrowserHead | null;
-  /** why the head is refused as ambiguous; null if it is not */
-  readonly fault: string | null;
-}
-
 /** The relevant header lines of one head; the object is reused for every request. */
 class HeaderLines {
   host: string | null = null;
@@ -97,26 +74,44 @@ class HeaderLines {
 /** One per thread. */
 const lines = new HeaderLines();
 
-/** Copies the head; call before the handler of uWebSockets.js returns. */
-export function readHead(request: HttpRequest, response: HttpResponse): RequestHead {
-  lines.read(request);
-  const path = request.getUrl();
-  const contentLength = lengthOf(lines.length);
-  const forwardedFor = lines.forwardedFor.slice(-FORWARDED_CHARS_MAX);
-  return {
-    method: request.getCaseSensitiveMethod(),
-    path,
-    query: request.getQuery() ?? '',
-    host: lines.host ?? '',
-    authorization: lines.authorization ?? '',
-    contentType: lines.contentType ?? '',
-    contentEncoding: lines.contentEncoding ?? '',
-    contentLength,
-    hasBody: lines.transferEncoding !== null || (contentLength ?? 0) > 0,
-    forwardedFor,
-    browser: readBrowserHead(request, response, { path, forwardedFor }),
-    fault: faultOf(lines, contentLength),
-  };
+/** The head of one request. Create it before the handler of uWebSockets.js returns. */
+export class RequestHead {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly host: string;
+  readonly authorization: string;
+  readonly contentType: string;
+  readonly contentEncoding: string;
+  /** null when the client declared none (chunked) */
+  readonly contentLength: number | null;
+  readonly hasBody: boolean;
+  /**
+   * All X-Forwarded-For lines, joined: some proxies add a line instead of appending to the existing
+   * one, so the first line alone may be forged by the client. A long value is cut on the left, the
+   * part that the client controls.
+   */
+  readonly forwardedFor: string;
+  /** null except on the dashboard's paths */
+  readonly browser: BrowserHead | null;
+  /** why the head is refused as ambiguous; null if it is not */
+  readonly fault: string | null;
+
+  constructor(request: HttpRequest, response: HttpResponse) {
+    lines.read(request);
+    this.method = request.getCaseSensitiveMethod();
+    this.path = request.getUrl();
+    this.query = request.getQuery() ?? '';
+    this.host = lines.host ?? '';
+    this.authorization = lines.authorization ?? '';
+    this.contentType = lines.contentType ?? '';
+    this.contentEncoding = lines.contentEncoding ?? '';
+    this.contentLength = lengthOf(lines.length);
+    this.hasBody = lines.transferEncoding !== null || (this.contentLength ?? 0) > 0;
+    this.forwardedFor = lines.forwardedFor.slice(-FORWARDED_CHARS_MAX);
+    this.browser = readBrowserHead(request, response, this);
+    this.fault = faultOf(lines, this.contentLength);
+  }
 }
 
 function lengthOf(text: string | null): number | null {

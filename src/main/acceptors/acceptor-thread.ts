@@ -38,14 +38,14 @@ type MainLine = ThreadLine<MainCalls, AcceptorCalls>;
 function countsOf(line: MainLine): CountStore {
   return {
     add: async (name) => {
-      const askedAtMs = performance.now();
+      const sentAtMs = performance.now();
       try {
         const { count, msLeft } = await line.ask('count', name, COUNT_LIMIT_MS);
         return {
           count,
-          askedAtMs,
+          sentAtMs,
           endsAtMs: performance.now() + msLeft,
-          openUntilMs: askedAtMs + msLeft,
+          openUntilMs: sentAtMs + msLeft,
         };
       } catch {
         return null;

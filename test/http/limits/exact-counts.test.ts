@@ -12,10 +12,10 @@ function createStore(): CountStore {
   const counts = createLocalCounts();
   return {
     add: async (name) => {
-      const askedAtMs = performance.now();
+      const sentAtMs = performance.now();
       await new Promise(setImmediate);
       const count = await counts.add(name);
-      return { ...count, askedAtMs, openUntilMs: count.endsAtMs };
+      return { ...count, sentAtMs, openUntilMs: count.endsAtMs };
     },
   };
 }
