@@ -1,29 +1,28 @@
 /**
- * Work that holds the event loop, taken in turn. Many bodies may be complete at once, and one may be
- * large; decoding all of it before the next look at the sockets would keep probes, and every other
- * request, waiting for as long as that takes. So after a few milliseconds of work the rest waits for the
- * loop's next round.
+ * Schedules synchronous work so that it does not block the event loop. Many bodies may be complete at
+ * once, and one may be large; decoding all of it at once would delay probes and every other request.
+ * So after a few milliseconds the rest waits for the next round of the loop.
  *
- *   sockets are looked at ──► work, up to `TURN_MS` and the last piece begun ──► sockets …
+ *   sockets are polled ──► work, for `TURN_MS` and to the end of the current piece ──► sockets …
  *
  * A body is decoded to its end, piece by piece, before the next one starts. Workspaces take turns,
  * and each workspace's bodies are decoded in order of arrival, so a body waits for at most one of
  * each other workspace before its workspace's turn.
  */
 
-/** Small beside what a request may take, large beside what a round of the loop costs. */
+/** Short for a request, long compared with the cost of a round of the loop. */
 export const TURN_MS = 2;
 
-/** Does one piece; true when it was the last. Never throws. */
-type Step = () => boolean;
+/** Does one piece of work. Returns true for the last one; never throws. */
+type Piece = () => boolean;
 
 export class Turns {
   readonly #now: () => number;
-  /** by workspace, in the order of their turns; no list is empty */
-  readonly #waiting = new Map<number, Step[]>();
+  /** by workspace, in the order of their turns; no queue is empty */
+  readonly #waiting = new Map<number, Piece[]>();
   /** the current body and its workspace */
-  #current: { readonly workspaceId: number; readonly step: Step } | null = null;
-  /** milliseconds worked since the sockets were looked at */
+  #current: { readonly workspaceId: number; readonly piece: Piece } | null = null;
+  /** milliseconds worked since the sockets were polled */
   #usedMs = 0;
   #isArmed = false;
 
@@ -42,7 +41,7 @@ export class Turns {
   }
 
   /**
-   * Does work that can pause, with looks at the sockets in between.
+   * Does work in pieces; the sockets may be polled between two of them.
    *
    * @returns what `work` returns
    * @throws what `work` throws
@@ -51,9 +50,9 @@ export class Turns {
     return new Promise((resolve, reject) => {
       this.#add(workspaceId, () => {
         try {
-          const piece = work.next();
-          if (piece.done !== true) return false;
-          resolve(piece.value);
+          const result = work.next();
+          if (result.done !== true) return false;
+          resolve(result.value);
         } catch (error) {
           reject(error);
         }
@@ -62,21 +61,21 @@ export class Turns {
     });
   }
 
-  #add(workspaceId: number, step: Step): void {
+  #add(workspaceId: number, piece: Piece): void {
     const isIdle = this.#current === null && this.#waiting.size === 0;
-    const line = this.#waiting.get(workspaceId);
-    if (line === undefined) this.#waiting.set(workspaceId, [step]);
-    else line.push(step);
+    const queue = this.#waiting.get(workspaceId);
+    if (queue === undefined) this.#waiting.set(workspaceId, [piece]);
+    else queue.push(piece);
     if (isIdle) this.#work();
   }
 
   /** Starts the first body of the workspace whose turn it is; false if nothing waits. */
   #begin(): boolean {
-    for (const [workspaceId, line] of this.#waiting) {
-      const step = line.shift();
-      if (line.length === 0) this.#waiting.delete(workspaceId);
-      if (step === undefined) continue;
-      this.#current = { workspaceId, step };
+    for (const [workspaceId, queue] of this.#waiting) {
+      const piece = queue.shift();
+      if (queue.length === 0) this.#waiting.delete(workspaceId);
+      if (piece === undefined) continue;
+      this.#current = { workspaceId, piece };
       return true;
     }
     return false;
@@ -85,18 +84,18 @@ export class Turns {
   /** Moves the workspace to the end of the round. */
   #end(workspaceId: number): void {
     this.#current = null;
-    const line = this.#waiting.get(workspaceId);
-    if (line === undefined) return;
+    const queue = this.#waiting.get(workspaceId);
+    if (queue === undefined) return;
     this.#waiting.delete(workspaceId);
-    this.#waiting.set(workspaceId, line);
+    this.#waiting.set(workspaceId, queue);
   }
 
-  /** Works until nothing waits, or the turn is used up; the rest is for later rounds. */
+  /** Works until nothing waits or the turn is used up; the rest is for later rounds. */
   #work(): void {
     while (this.#usedMs < TURN_MS) {
       if (this.#current === null && !this.#begin()) break;
       const startedAt = this.#now();
-      if (this.#current?.step() === true) this.#end(this.#current.workspaceId);
+      if (this.#current?.piece() === true) this.#end(this.#current.workspaceId);
       this.#usedMs += this.#now() - startedAt;
     }
     this.#arm();

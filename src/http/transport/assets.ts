@@ -1,4 +1,4 @@
-/** The files that pages refer to, each under an address that names its content and never changes. */
+/** The files that pages load, each at a path with its content's hash, so it can be cached forever. */
 import { createHash } from 'node:crypto';
 import type { Answer } from './exchange.ts';
 import type { Route } from './router.ts';

@@ -1,11 +1,11 @@
 /**
- * What a request to the dashboard says beside what every request says: copied from the head only
- * for its paths, so that ingest does not pay for it. And where a request comes from.
+ * The headers that only the dashboard needs: copied for its paths alone, so that ingest does not pay for
+ * them. And the client's address and network, for every path.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Below this path people's browsers ask; everything else is for programs. */
+/** The dashboard; every other path is for programs. */
 const BROWSER_PATH = /^\/app(\/|$)/;
 const TEXT_CHARS_MAX = 4096;
 
@@ -15,7 +15,7 @@ export interface BrowserHead {
   readonly fetchSite: string;
   readonly userAgent: string;
   readonly forwardedFor: string;
-  /** of the connection's other end, which may be a proxy */
+  /** of the connection's other end, possibly a proxy */
   readonly peerAddress: string;
 }
 
@@ -33,7 +33,7 @@ export function readBrowserHead(
   if (!BROWSER_PATH.test(path)) return null;
   const header = (name: string): string => request.getHeader(name).slice(0, TEXT_CHARS_MAX);
   return {
-    // Whole: what is cut off might be the second of two sessions, of which neither may count.
+    // Not cut: two session cookies make both invalid, and the second could be in the part cut off.
     cookie: request.getHeader('cookie'),
     origin: header('origin'),
     fetchSite: header('sec-fetch-site'),
@@ -43,7 +43,7 @@ export function readBrowserHead(
   };
 }
 
-/** An IPv4 address that came as IPv6 is the IPv4 address. */
+/** Converts an IPv4-mapped IPv6 address to IPv4. */
 function plain(address: string): string {
   const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(
     address,
@@ -60,8 +60,8 @@ function plain(address: string): string {
 /**
  * The client's address.
  *
- * @param trustedHops how many proxies of ours stand before us, each of which adds the address it
- *   saw to X-Forwarded-For; what stands further left was written by whoever
+ * @param trustedHops number of our proxies, each of which appends the address it saw to
+ *   X-Forwarded-For; anything further left may be forged
  * @returns an IP address, or `unknown`
  */
 export function clientAddress(
@@ -115,7 +115,7 @@ const SYSTEMS = [
   ['Linux', /\bLinux\b/],
 ] as const;
 
-/** Browser and system in short: enough to recognise one's own session by, and no more. */
+/** Browser and system, so that users recognise their sessions; nothing else of the header is kept. */
 export function abridgeUserAgent(userAgent: string): string {
   const nameIn = (table: readonly (readonly [string, RegExp])[]): string | undefined =>
     table.find(([, pattern]) => pattern.test(userAgent))?.[0];

@@ -3,9 +3,9 @@
  * for it, and `unsent-answers.ts` and `response-stream.ts`, which write for it, the only file that
  * touches a uWebSockets.js response.
  *
- * uWebSockets.js takes the request object back when the handler returns, ends the process when a
+ * uWebSockets.js invalidates the request object when the handler returns, ends the process when a
  * handler goes asynchronous without an abort listener, and throws when an aborted response is
- * written to. So everything needed is copied at once, and every write goes through `answer`, once.
+ * written to. So the head is copied at once, and every write goes through `answer` or `stream`, once.
  *
  *   open ──answer──► answered ──all of it sent──► over
  *     │                 └──client left or too slow──► over: the client sees an aborted transfer
@@ -24,12 +24,12 @@ import { ResponseStream } from './response-stream.ts';
 import { sendLast, type UnsentAnswers, type WaitingAnswer } from './unsent-answers.ts';
 
 /**
- * A body that is refused is read and dropped, this much of it, so that the client sees the refusal.
- * Exporters write a whole batch before they read: less would turn the 413 of a batch of some
- * megabytes into a broken connection, which they take for a fault that passes, and send it again.
+ * Most bytes of a refused body that are read and dropped, so that the client sees the refusal.
+ * Exporters write a whole batch before they read: with less, the 413 of a batch of some megabytes
+ * would be a broken connection, after which they send the batch again.
  */
 const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
-/** … and no longer than this, however slowly it comes. */
+/** Most time for reading and dropping. */
 const DRAIN_MS_MAX = 5000;
 /**
  * Up to this size, an answer that closes its connection is sent at once without waiting for the
@@ -39,8 +39,8 @@ const LAST_ANSWER_BYTES_MAX = 16 * 1024;
 /** Requests whose answer is a stream need no body; one that is small is read and dropped. */
 const NO_BODY: BodyLimits = { bytesMax: 64 * 1024, deadlineMs: 5000, reserve: () => true };
 
-/** uWebSockets.js writes header values as they are: a line break in one would begin another. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+/** uWebSockets.js writes header values as they are: a line break would start another header. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
 const CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/g;
 
 export type HeaderList = readonly (readonly [name: string, value: string])[];
@@ -53,7 +53,7 @@ export interface Answer {
   readonly contentType: string;
   readonly headers?: HeaderList;
   readonly body: string | Buffer;
-  /** the body is in memory anyway, like a cached file, and never changes */
+  /** the body stays in memory for other requests, like a cached file, and never changes */
   readonly isShared?: boolean;
 }
 
@@ -72,7 +72,7 @@ export interface ExchangeSettings {
 export interface StreamedAnswer {
   readonly contentType: string;
   readonly headers?: HeaderList;
-  /** not begun when there is nobody to read it; otherwise run to its end, or told to return */
+  /** not started if the client has left; otherwise run to its end, or ended by `return()` */
   readonly chunks: AsyncIterable<Buffer>;
 }
 
@@ -80,14 +80,14 @@ export interface BodyLimits {
   readonly bytesMax: number;
   /** from the first byte to the last */
   readonly deadlineMs: number;
-  /** asked for every chunk; false when there is no room left for it */
+  /** called for every chunk; false refuses the body */
   readonly reserve: (bytes: number) => boolean;
 }
 
-/** Told how many bytes have been added to the body; null when the client is gone. */
+/** Called with the bytes that were added to the body; with null when the client has left. */
 type BodyListener = (added: number | null, isLast: boolean) => void;
 
-/** Of this thread. */
+/** One per thread. */
 const memory = new BodyMemory();
 
 export class Exchange extends RequestHead {
@@ -97,20 +97,20 @@ export class Exchange extends RequestHead {
   #open = true;
   /** the answer has been given */
   #answered = false;
-  /** nothing more of the body will come */
+  /** the whole body has arrived */
   #complete: boolean;
   #received = 0;
-  /** what has come of the body and is not refused */
+  /** the part of the body that has arrived and is not refused */
   readonly #body = new BodyBytes(memory);
-  /** reading is held up; a connection that stays so never sees its next request */
+  /** reading is paused; a connection that stays paused never gets its next request */
   #paused = false;
   #onBody: BodyListener | null = null;
   /** an answer that waits for the rest of the body to be dropped */
   #refusal: Answer | null = null;
-  /** received bytes past which it waits no longer */
+  /** received bytes at which the refusal is sent */
   #drainEnd = 0;
   #drainTimer: NodeJS.Timeout | undefined;
-  /** the answer being sent; stopped when the connection closes */
+  /** the answer being sent; stops when the connection closes */
   #sending: WaitingAnswer | null = null;
 
   /** @param onClosed called exactly once, when the exchange is over for any reason */
@@ -164,11 +164,11 @@ export class Exchange extends RequestHead {
       if (isLast || this.#received > this.#drainEnd) this.#refuse(this.#refusal);
       return;
     }
-    // Copied at once: uWebSockets.js takes the chunk's memory back when this returns.
+    // Copied at once: uWebSockets.js reuses the chunk's memory when this returns.
     this.#body.add(new Uint8Array(chunk), this.contentLength);
     if (this.#onBody !== null) this.#onBody(chunk.byteLength, isLast);
     else if (!isLast && !this.#paused) {
-      // Nobody has asked for the body yet: no more of it than came with the head.
+      // `readBody` was not called yet: no more than what came with the head is held.
       this.#paused = true;
       this.#response.pause();
     }
@@ -181,8 +181,8 @@ export class Exchange extends RequestHead {
   }
 
   /**
-   * Reads the body. Its memory is used again after `releaseBody`; whoever never calls that leaves it to
-   * be collected.
+   * Reads the body. Its memory is reused after `releaseBody`; without that call it is garbage
+   * collected.
    *
    * @returns null when the client went away
    * @throws {SluiceError} `body_too_large`, `body_timeout` or `overloaded`
@@ -213,7 +213,7 @@ export class Exchange extends RequestHead {
     });
   }
 
-  /** Gives the body's memory to other requests: nothing may read what `readBody` returned any more. */
+  /** Gives the body's memory to other requests: the buffer of `readBody` must not be read any more. */
   releaseBody(): void {
     this.#body.release();
   }
@@ -225,7 +225,7 @@ export class Exchange extends RequestHead {
     }
     const { length } = this.#body;
     if (this.#complete) {
-      // Chunks of one segment arrive in one go: the last one came while reading was held up.
+      // Chunks of one segment arrive together: the last one came while reading was paused.
       this.#resume();
       listener(length, true);
       return;
@@ -237,13 +237,13 @@ export class Exchange extends RequestHead {
 
   /**
    * Answers. Call once; a second call, or one after the client left, does nothing. The exchange is
-   * over when the client has received all of it, as far as can be observed.
+   * over when the client has received the answer, as far as can be observed.
    *
-   * When a body is still on its way, the connection must live until it has come: closing a socket
-   * with unread data makes the client's kernel throw the answer away (uWebSockets #1174). One of
-   * declared length is answered at once, and uWebSockets.js drops the rest, closing the connection
-   * after 10 s without progress. Of one without, and where the answer must close the connection,
-   * the rest is first read and dropped here, up to a limit.
+   * While a body is arriving, the connection must stay open: closing a socket with unread data makes
+   * the client's kernel drop the answer (uWebSockets #1174). A body of declared length is answered at
+   * once, and uWebSockets.js drops the rest, closing the connection after 10 s without progress. The
+   * rest of any other body is read and dropped first, up to a limit; also when the answer must
+   * close the connection.
    */
   answer(answer: Answer): void {
     if (!this.#open || this.#answered || this.#refusal !== null) return;
@@ -280,11 +280,11 @@ export class Exchange extends RequestHead {
   }
 
   /**
-   * Answers 200 with a body that is made while it is sent. Call instead of `answer`; after a throw,
-   * `answer` does the right thing: nothing when some of the body has been sent.
+   * Answers 200 with a body that is made while it is sent. Call instead of `answer`. After a throw
+   * `answer` may be called: it does nothing if a part of the body was sent.
    *
-   * @returns when all of it is made and handed over, or the client has left
-   * @throws what `chunks` throws, after the connection was cut if need be
+   * @returns when the body is handed over, or the client has left
+   * @throws what `chunks` throws; if a part was sent, the connection is closed before
    * @throws {Error} when the body was cut off because it or its reader took too long
    * @throws {SluiceError} `body_too_large` or `body_timeout` for a request with a body
    */
@@ -341,7 +341,7 @@ export class Exchange extends RequestHead {
     let isSent = false;
     response.cork(() => {
       this.#writeHead(answer, isDraining ? CLOSE : NONE);
-      // A size of 0 stands for the length of the body.
+      // A size of 0 means the length of the body.
       isSent = response.tryEnd(body, 0)[1];
     });
     if (isSent) this.#close();
@@ -351,7 +351,7 @@ export class Exchange extends RequestHead {
   /**
    * Answers and closes the connection, in a later turn: see `sendLast`.
    *
-   * @param length of the body that the answer to a GET has; null when it is not known
+   * @param length of the body in the answer to a GET; null when it is not known
    */
   #sendLast(answer: Answer, length: number | null): void {
     this.#answered = true;

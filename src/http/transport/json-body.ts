@@ -1,20 +1,20 @@
-/** Request bodies outside ingest: small, JSON, checked with zod; faults become one 400. */
+/** Request bodies outside ingest: small JSON or forms, checked with zod; all faults make one 400. */
 import type { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
 import type { Answer, BodyLimits, Exchange } from './exchange.ts';
 import { problem, type QueryFault } from './problem.ts';
 
-/** What a person typed, many times over. */
+/** Far above what a person types. */
 const LIMITS: BodyLimits = { bytesMax: 16 * 1024, deadlineMs: 10_000, reserve: () => true };
 const JSON_TYPE = /^application\/json *(;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(;|$)/i;
 
-/** A body that does not fit its schema, with every fault. */
+/** A body that does not match its schema, with every fault. */
 export class BadBody extends SluiceError {
   readonly faults: readonly QueryFault[];
   constructor(faults: readonly QueryFault[]) {
-    super('bad_body', 'The body is not of the form that is taken here.');
+    super('bad_body', 'The body does not have the form that is needed here.');
     this.faults = faults;
   }
 }
@@ -34,12 +34,12 @@ function checked<Shape extends z.ZodType>(schema: Shape, value: unknown): z.infe
 }
 
 async function readText(exchange: Exchange, type: RegExp, takes: string): Promise<string> {
-  // A page of another site cannot send JSON without asking first, which is never granted.
+  // A page of another site can send JSON only after a CORS preflight, which is never granted.
   if (!type.test(exchange.contentType)) {
     throw new SluiceError('unsupported_type', `This takes ${takes}.`);
   }
   if (exchange.contentEncoding !== '' && exchange.contentEncoding !== 'identity') {
-    throw new SluiceError('unsupported_encoding', 'This takes bodies as they are.');
+    throw new SluiceError('unsupported_encoding', 'This takes no compressed bodies.');
   }
   const body = await exchange.readBody(LIMITS);
   return body === null ? '' : body.toString('utf8');

@@ -1,9 +1,9 @@
-/** Answers that browsers show: pages, with the headers that keep anything from running in them. */
+/** HTML answers and redirects, with the headers that restrict what runs in a page. */
 import type { Answer, HeaderList } from './exchange.ts';
 
 /**
- * Nothing is loaded but from here, nothing runs but the files under `/assets`, and no other site may
- * frame a page or take a form (CSP 3).
+ * Everything is loaded from this server, scripts only from files, and no other site may frame a page
+ * or receive a form (CSP 3).
  */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
@@ -22,7 +22,7 @@ export const PAGE_HEADERS: HeaderList = [
   ['cross-origin-opener-policy', 'same-origin'],
 ];
 
-/** A page that may differ for everybody who asks. */
+/** A page that may differ per user, so it is not cached. */
 export function pageAnswer(body: string, status = 200, headers: HeaderList = []): Answer {
   return {
     status,
@@ -32,13 +32,13 @@ export function pageAnswer(body: string, status = 200, headers: HeaderList = [])
   };
 }
 
-/** Sends a browser elsewhere. @param location a path of this server */
+/** Redirects. @param location a path of this server, or a provider's URL */
 export function redirect(location: string, headers: HeaderList = []): Answer {
   return {
     status: 303,
     contentType: 'text/plain; charset=utf-8',
     headers: [['location', location], ['cache-control', 'no-store'], ...headers],
-    // Not empty: an answer without a body ends its connection (`unsent-answers.ts`).
+    // Not empty: an answer without a body closes its connection (`unsent-answers.ts`).
     body: 'See the address in the Location header.\n',
   };
 }

@@ -16,12 +16,12 @@ export function json(body: unknown, status = 200): Answer {
   return { status, contentType: JSON_TYPE, body: JSON.stringify(body) };
 }
 
-/** RFC 9110 asks for a scheme; a session has none, and this one makes no browser ask anything. */
+/** RFC 9110 requires a scheme. Sessions have none; this one makes no browser show a prompt. */
 function challengeOf({ code }: SluiceError): string {
   return code === 'not_signed_in' || code === 'sign_in_failed' ? 'Session' : 'Bearer';
 }
 
-/** The headers an error of the table carries, whatever its body's form. */
+/** The headers of an error, whatever the form of its body. */
 export function errorHeaders(error: SluiceError): HeaderList {
   const headers: [string, string][] = [];
   if (ERRORS[error.code].status === 401) headers.push(['www-authenticate', challengeOf(error)]);
@@ -34,7 +34,7 @@ export function errorHeaders(error: SluiceError): HeaderList {
 /**
  * An error as problem+json.
  *
- * @param members named members beside RFC 9457's own
+ * @param members further members of the body
  */
 export function problem(
   error: SluiceError,
@@ -58,7 +58,7 @@ export function problem(
   };
 }
 
-/** What was thrown, as a line of the error table; the unforeseen is retryable (see errors.ts). */
+/** The error of the table that was thrown; any other exception becomes a retryable one (errors.ts). */
 export function toSluiceError(thrown: unknown): SluiceError {
   if (thrown instanceof SluiceError) return thrown;
   return new SluiceError('store_unavailable', 'The server could not answer this request now.', {

@@ -1,6 +1,4 @@
-/**
- * Query strings and path parameters, checked with zod; faults become one 400 that lists them all.
- */
+/** Query strings and path parameters, checked with zod; one 400 lists all faults. */
 import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
@@ -8,7 +6,7 @@ import type { PageCursor } from '../../model.ts';
 import type { Answer } from './exchange.ts';
 import { problem, type QueryFault } from './problem.ts';
 
-/** A query that does not fit its schema, with every fault. */
+/** A query that does not match its schema, with every fault. */
 export class BadQuery extends SluiceError {
   readonly faults: readonly QueryFault[];
   constructor(faults: readonly QueryFault[]) {
@@ -24,7 +22,7 @@ export function badQueryAnswer(error: BadQuery): Answer {
 }
 
 /** The C0 controls and DEL: never valid in a parameter, and PostgreSQL's text type rejects NUL. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
 const CONTROL = /[\x00-\x1f\x7f]/;
 /** The same, percent-encoded. */
 const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
@@ -79,11 +77,11 @@ export const moment = z
 /** The id of a run or finding. */
 export const HEX_16 = /^[0-9a-f]{32}$/;
 /**
- * Sixteen digits of microseconds reach the year 2286; more would be past PostgreSQL's own limits.
+ * Sixteen digits of microseconds reach the year 2286; more would exceed PostgreSQL's limits.
  */
 const CURSOR = /^(\d{1,16})\.([0-9a-f]{32})$/;
 
-/** A `next_cursor` as it comes back. */
+/** Parses a `next_cursor`. */
 export const pageCursor = z.string().transform((text, context): PageCursor => {
   const match = CURSOR.exec(Buffer.from(text, 'base64url').toString('latin1'));
   if (match?.[1] !== undefined && match[2] !== undefined) {
@@ -93,7 +91,7 @@ export const pageCursor = z.string().transform((text, context): PageCursor => {
   return z.NEVER;
 });
 
-/** What `next_cursor` says: null at the end of the list. */
+/** The value of `next_cursor`; null at the end of the list. */
 export function toCursor(next: PageCursor | null): string | null {
   return next === null ? null : Buffer.from(`${next.atMicros}.${next.id}`).toString('base64url');
 }

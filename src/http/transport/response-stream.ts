@@ -1,29 +1,29 @@
 /**
- * A body that is sent while it is made, at its reader's pace. `exchange.ts` makes and ends it; beside
- * that and `unsent-answers.ts` the only file that writes to a uWebSockets.js response.
+ * Sends a body while it is made, at its reader's pace. `exchange.ts` creates and ends it; beside that
+ * and `unsent-answers.ts` the only file that writes to a uWebSockets.js response.
  *
  *   made ──first slice──► sending ──last chunk──► ended by the exchange
  *                            └──client gone, chunks fail, too slow──► cut: the transfer is broken
  *
- * What uWebSockets.js (3.0.6) does with `write`, measured 2026-11-21, and why this file is as it is:
- * it takes every byte, sent or not, and says `false` when some could not be sent. It tells the truth
- * only about writes larger than its own buffer of 16 KiB. While `onWritable` is set it sends nothing
- * by itself: somebody must write, or cork, at every event. And it closes a connection when 10 s have
- * passed since a write failed without an event, unless another write fails since.
+ * How uWebSockets.js (3.0.6) treats `write`, measured 2026-11-21: it accepts every byte, sent or not,
+ * and returns `false` when some could not be sent; this is reliable only for writes larger than its
+ * own buffer of 16 KiB. While `onWritable` is set it sends nothing by itself: every event needs a
+ * write or a cork. And it closes a connection 10 s after a failed write without an event, unless
+ * another write fails in between.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 
-/** One write. A little more than uWebSockets.js holds back by itself (16 KiB), see above. */
+/** One write: a little more than the buffer of uWebSockets.js (16 KiB), see above. */
 const SLICE_BYTES = 17 * 1024;
-/** Handed over and not known to be sent; past this the reader is cut off. */
+/** Most bytes that are written and not known to be sent; beyond this the reader is cut off. */
 const UNSENT_BYTES_MAX = 512 * 1024;
-/** How often a reader that takes nothing is offered a slice: within uWebSockets.js's own 10 s. */
+/** How often a slice is written to a reader that takes nothing: within the 10 s of uWebSockets.js. */
 const OFFER_EVERY_MS = 5000;
-/** A reader that takes nothing for so many offers, one minute, is cut off … */
+/** A reader that takes nothing of so many writes, in one minute, is cut off. */
 const REFUSED_OFFERS_MAX = 12;
-/** … and sooner while the server stops. */
+/** The same while the server stops. */
 const REFUSED_OFFERS_MAX_STOPPING = 1;
-/** The longest that one body may take, at whatever pace. */
+/** Most time for one body, at any pace. */
 const STREAM_MS_MAX = 15 * 60_000;
 
 export interface StreamSettings {
@@ -33,18 +33,18 @@ export interface StreamSettings {
   readonly isStopping: () => boolean;
 }
 
-/** Sends one body; used once, then thrown away. */
+/** Sends one body; used once. */
 export class ResponseStream {
   readonly #response: HttpResponse;
   readonly #settings: StreamSettings;
   #started = false;
-  /** the response may not be touched any more */
+  /** the response must not be used any more */
   #over = false;
-  /** why it was cut, for the one who reports it */
+  /** why it was cut off, for the report */
   #reason: Error | null = null;
-  /** made, and not yet handed over */
+  /** made, and not yet written */
   #pending: Buffer = Buffer.alloc(0);
-  /** handed over since it was last known that nothing waits */
+  /** written since the last time that everything was known to be sent */
   #unsent = 0;
   #refusedOffers = 0;
   #wake: () => void = () => {};
@@ -65,8 +65,8 @@ export class ResponseStream {
   }
 
   /**
-   * Sends all chunks but the last bytes, which `end` sends. A chunk is asked for only when the ones
-   * before it are on their way; when nobody reads any more, `chunks` is told to return.
+   * Sends all chunks but the last bytes, which `end` sends. The next chunk is requested only when the
+   * ones before it are written; when the client has left, `chunks` is ended by `return()`.
    *
    * @returns true when the rest is still to be sent, with `end` if the response has begun; false
    *   when the client has left
@@ -84,8 +84,8 @@ export class ResponseStream {
         await this.#flush();
         if (this.#over) break;
       }
-      // Nothing is left to a connection that took none of what it was offered last: it could ask
-      // for the next body, and the next, and all would wait in memory.
+      // A connection that took nothing of the last write gets no end yet: it could request the next
+      // body, and the next, and all would wait in memory.
       while (!this.#over && this.#refusedOffers > 0) await this.#readerTakesSome();
     } catch (error) {
       if (this.#started) this.#cut(null);
@@ -101,13 +101,13 @@ export class ResponseStream {
   end(): void {
     this.#over = true;
     this.#response.cork(() => {
-      // Without asking to close the connection: in the middle of a body uWebSockets.js would write
-      // that header into the body.
+      // Without the option to close the connection: in the middle of a body uWebSockets.js would
+      // write that header into the body.
       this.#response.end(this.#pending);
     });
   }
 
-  /** The client has left, or the connection is closed: touches the response no more. */
+  /** The client has left, or the connection is closed: the response is not used any more. */
   stop(): void {
     this.#over = true;
     this.#wake();
@@ -140,14 +140,14 @@ export class ResponseStream {
     this.#response.onWritable(() => {
       this.#refusedOffers = 0;
       this.#response.cork(() => {
-        // Sends what waits: uWebSockets.js does when a cork ends.
+        // The end of a cork makes uWebSockets.js send what waits.
       });
       this.#wake();
       return true;
     });
   }
 
-  /** Waits until a slice may be offered again; cuts off a reader that is too slow for that. */
+  /** Waits until a slice may be written again; cuts off a reader that is too slow. */
   async #readerTakesSome(): Promise<void> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
@@ -163,9 +163,9 @@ export class ResponseStream {
       ? REFUSED_OFFERS_MAX_STOPPING
       : REFUSED_OFFERS_MAX;
     if (this.#refusedOffers >= refusedMax) {
-      this.#cut(new Error(`A body was cut off: its reader took nothing for a while.`));
+      this.#cut(new Error('A body was cut off: its reader took nothing for a while.'));
     } else if (this.#unsent > UNSENT_BYTES_MAX) {
-      this.#cut(new Error(`A body was cut off: its reader takes too little at a time.`));
+      this.#cut(new Error('A body was cut off: its reader takes too little at a time.'));
     }
   }
 
@@ -173,7 +173,7 @@ export class ResponseStream {
   #cut(reason: Error | null): void {
     if (this.#over) return;
     this.#reason = reason;
-    // Calls the abort listener, and by that `stop`.
+    // Calls the abort listener, which calls `stop`.
     this.#response.close();
   }
 }

@@ -1,7 +1,7 @@
 /**
  * A streamed answer that is cut off when its reader loses access: a revoked key, an ended session,
- * a lost membership. Access is checked before every chunk, so it ends at most one page later. The
- * transfer is aborted, so the client cannot mistake it for complete.
+ * a lost membership. Access is checked before every chunk. The transfer is aborted, so the client
+ * cannot mistake it for complete.
  */
 import type { StreamedAnswer } from './exchange.ts';
 

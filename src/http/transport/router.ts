@@ -1,6 +1,6 @@
 /**
- * Which handler a path means. Exact paths first, then patterns with one `{name}` per segment.
- * Knows no transport.
+ * Finds the handler of a path: exact paths first, then patterns with one `{name}` per segment. Knows
+ * no transport.
  */
 import type { SluiceError } from '../../errors.ts';
 import type { Answer, Exchange, HeaderList } from './exchange.ts';
@@ -8,7 +8,7 @@ import type { Answer, Exchange, HeaderList } from './exchange.ts';
 export type Parameters = Readonly<Record<string, string>>;
 export type Handler = (exchange: Exchange, parameters: Parameters) => void | Promise<void>;
 
-/** How a route words the errors that are found before its handler runs. */
+/** How a route answers the errors that are found before its handler runs. */
 export type Refusal = (error: SluiceError, headers: HeaderList) => Answer;
 
 export interface Route {
@@ -47,7 +47,7 @@ function parametersOf(pattern: readonly string[], path: readonly string[]): Para
       try {
         parameters[expected.slice(1, -1)] = decodeURIComponent(actual);
       } catch {
-        return null; // not percent-encoding: no resource has such a name
+        return null; // invalid percent-encoding: no resource has such a name
       }
     } else if (expected !== actual) return null;
   }
@@ -66,7 +66,7 @@ export function createRouter(routes: readonly Route[]): (method: string, path: s
       if (path.includes('{')) patterns.push(target);
     }
     target.handlers.set(method, handler);
-    // A probe may ask with HEAD; the exchange leaves the body out.
+    // Probes may use HEAD; the exchange leaves the body out.
     if (method === 'GET') target.handlers.set('HEAD', handler);
   }
   const resolve = (target: Target, method: string, parameters: Parameters): Match => {

@@ -14,7 +14,7 @@ import { problem, toSluiceError } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
 
-/** How long stopping waits for requests under way. */
+/** How long stopping waits for running requests. */
 const DRAIN_MS_MAX = 20_000;
 
 export interface ListenAddress {
@@ -26,7 +26,7 @@ export interface ListenAddress {
 }
 
 export interface ListenerSettings extends ListenAddress {
-  /** several threads of this process listen on the port; `reservePorts` has tried it before */
+  /** several threads of this process listen on the port; `reservePorts` has checked it */
   readonly isShared?: boolean;
   /** routes by Host header; the entry under '' serves every other host */
   readonly sites: ReadonlyMap<string, readonly Route[]>;
@@ -34,7 +34,7 @@ export interface ListenerSettings extends ListenAddress {
   readonly isBehindTls?: boolean;
   /** number of our proxies in front of this server; 0 by default */
   readonly trustedHops?: number;
-  /** by default, the one that all listeners of the thread share */
+  /** by default the one of the thread */
   readonly unsent?: UnsentAnswers;
 }
 
@@ -45,13 +45,13 @@ export interface Listener {
   readonly port: number;
   /** Takes no new connections; answers from now on close theirs. May be called again. */
   readonly drain: () => void;
-  /** Resolves when no request is under way, or after a while; then closes every connection. */
+  /** Waits until no request is running, or for `DRAIN_MS_MAX`; then closes every connection. */
   readonly close: () => Promise<void>;
-  /** Closes every connection now, whatever is under way. */
+  /** Closes every connection now, also those with a running request. */
   readonly cut: () => void;
 }
 
-/** Browsers must not guess another type than Content-Type. */
+/** Browsers must not guess a type other than Content-Type. */
 const NO_SNIFFING = ['x-content-type-options', 'nosniff'] as const;
 /**
  * RFC 6797: a browser that has used https once uses nothing else for a year. Without
@@ -98,7 +98,7 @@ function dispatch(exchange: Exchange, resolve: Resolve, events: Pick<Events, 're
   }
 }
 
-/** `listen` as the binary has it; the package's types lack the form with host and options. */
+/** The form of `listen` with host and options, which the package's types lack. */
 type ListenWithOptions = (
   host: string,
   port: number,
@@ -108,7 +108,7 @@ type ListenWithOptions = (
 
 /**
  * uSockets' options; in the types they are an enum that does not exist at run time. By default a
- * port is shared with whoever else shares it: of one user's sockets, and on Linux evenly.
+ * port is shared (SO_REUSEPORT) with any other process of the same user.
  */
 const SHARED_PORT = 0;
 const EXCLUSIVE_PORT = 1;
@@ -134,11 +134,11 @@ function listen(
 }
 
 /**
- * Finds out that nobody has these ports, so that the threads of this process may share them a moment
- * later: a port that is shared could be shared with another server in silence, which would take half
- * the requests. What connects in between is reset.
+ * Checks that these ports are free, by opening and closing them, so that the threads of this process
+ * can share them afterwards: a shared port could silently be shared with another server, which would
+ * get half of the requests. Connections in between are reset.
  *
- * @returns the ports, in the same order: where any free one was asked for, the one that was given
+ * @returns the ports, in the same order; for port 0 the one that was assigned
  * @throws {OperatorError} when one is taken, naming the setting to change
  */
 export async function reservePorts(addresses: readonly ListenAddress[]): Promise<number[]> {
@@ -157,8 +157,8 @@ export async function reservePorts(addresses: readonly ListenAddress[]): Promise
 }
 
 /**
- * Opens one listener. The port is this listener's alone unless `isShared`: by default a second
- * process would share it in silence and take half the requests.
+ * Opens one listener. Its port is exclusive unless `isShared`: by default a second process would
+ * silently share it and get half of the requests.
  *
  * @throws {OperatorError} when the port is taken, naming the setting to change
  */

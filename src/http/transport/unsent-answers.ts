@@ -25,7 +25,7 @@ const SENDING_MS_MAX = 2 * 60_000;
 /** The body of a partly sent answer. */
 export interface UnsentBody {
   readonly body: string | Buffer;
-  /** the body is in memory anyway, like a cached file, and does not count as held */
+  /** the body stays in memory for other requests, like a cached file: it does not count as held */
   readonly isShared?: boolean;
 }
 
