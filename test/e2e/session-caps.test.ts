@@ -31,7 +31,7 @@ test('past it every request is 429 with Retry-After, another user’s is not', a
     expect(answer.status).toBe(429);
     expect(answer.headers.get('x-ratelimit-scope')).toBe('user');
     expect(answer.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
-    expect(answer.text).toContain(`requests of this minute are used up`);
+    expect(answer.text).toContain('has used up the requests of this minute');
   }
   const other = await addPerson(gateway.database, workspaceId, 'member');
   expect((await new Browser(baseUrl, other.token).get('/app/settings')).status).toBe(200);

@@ -1,6 +1,6 @@
 /**
- * A reading that knows who asks: the key is checked before the handler runs, and whatever goes
- * wrong becomes an answer. Knows no path.
+ * A handler behind a key: the key is checked before it runs, and every exception becomes an answer.
+ * Knows no path.
  */
 import type { Credential, KeyKind } from '../../model.ts';
 import type { Events } from '../../observe/events.ts';
@@ -22,10 +22,10 @@ export interface AuthorizedDependencies extends AdmissionDependencies {
 }
 
 /**
- * Asks for a key of `kind`, within its limit, and answers with what `handler` returns.
+ * Requires a key of `kind`, within its limit, and answers with the result of `handler`.
  *
- * Faults of the error table are answered as problem+json, a bad query with all its faults; anything
- * else is reported and answered 503. A stream is cut off when the key is revoked.
+ * Errors of the error table are answered as problem+json, a bad query with all its faults; any other
+ * exception is reported and answered 503. A stream is cut off when the key is revoked.
  */
 export function authorized(
   kind: KeyKind | 'any',

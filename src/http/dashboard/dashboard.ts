@@ -14,13 +14,13 @@ import { BadQuery } from '../transport/query.ts';
 import type { Parameters, Route } from '../transport/router.ts';
 import {
   ADMINS,
+  type BrowserRequest,
   type Needs,
   namedWorkspace,
   type RefusalForm,
   type SessionDependencies,
   type SignedInRequest,
   signedIn,
-  type Visit,
   withSession,
 } from './sign-in/signed-in.ts';
 
@@ -92,7 +92,7 @@ export function pageRoutes(deps: DashboardDependencies) {
 }
 
 /** A form that was sent; its fields are in the exchange's body. */
-export interface SentForm<Request extends Visit> {
+export interface SentForm<Request extends BrowserRequest> {
   readonly exchange: Exchange;
   readonly request: Request;
   readonly parameters: Parameters;
@@ -104,7 +104,7 @@ export type FormResult =
   | { readonly location: string; readonly headers: HeaderList }
   | Answer;
 
-type FormHandler<Request extends Visit> = (form: SentForm<Request>) => Promise<FormResult>;
+type FormHandler<Request extends BrowserRequest> = (form: SentForm<Request>) => Promise<FormResult>;
 
 function formAnswer(result: FormResult): Answer {
   if (typeof result === 'string') return redirect(result);
@@ -128,7 +128,10 @@ export function formRoutes(deps: DashboardDependencies) {
 
 /** Makes the routes of forms about the signed-in user, who need not belong to a workspace. */
 export function accountFormRoutes(deps: DashboardDependencies) {
-  return (path: string, handler: FormHandler<Visit & { readonly session: Session }>): Route => ({
+  return (
+    path: string,
+    handler: FormHandler<BrowserRequest & { readonly session: Session }>,
+  ): Route => ({
     method: 'POST',
     path,
     handler: withSession(

@@ -22,7 +22,7 @@ export interface FindingPageDependencies extends DashboardDependencies {
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
   readonly findRun: Store['findRun'];
-  /** where a pattern hits in an excerpt */
+  /** finds a pattern's hit in an excerpt */
   readonly locate: (pattern: string, excerpt: string) => MarkedRange | null;
   readonly ocsf: OcsfSource;
 }

@@ -17,7 +17,7 @@ export interface RunPageDependencies extends DashboardDependencies {
   readonly runs: RunReader;
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
-  /** where a pattern hits in an excerpt */
+  /** finds a pattern's hit in an excerpt */
   readonly locate: (pattern: string, excerpt: string) => MarkedRange | null;
   /** the first steps of a run with their texts; null when the workspace has no such run */
   readonly findSteps: (

@@ -1,6 +1,6 @@
 /**
- * Findings as comma-separated values (RFC 4180), oldest first, for people's spreadsheets. Like every
- * export it never has their excerpts.
+ * Findings as comma-separated values (RFC 4180), oldest first, for spreadsheets. Like every export it
+ * never contains excerpts.
  */
 import type { FindingFilter, PageCursor } from '../../../model.ts';
 import { findingCategory } from './finding-schema.ts';
@@ -28,7 +28,7 @@ const COLUMNS = [
 const FORMULA =
   /[=+\-@\u2212\u207a-\u207c\u208a-\u208c\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20]/;
 /** Invisible characters and quotes, which a spreadsheet may strip before it looks for a formula. */
-const UNSEEN = /[\s"\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
+const INVISIBLE = /[\s"\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]/u;
 /** Separators other than the comma: semicolons in many locales, or tabs. */
 const SEPARATOR = /[;\t\n\v\f\r\u0085\u2028\u2029]/;
 
@@ -37,14 +37,14 @@ const SEPARATOR = /[;\t\n\v\f\r\u0085\u2028\u2029]/;
  * makes it text (OWASP, CSV Injection): at the start, and after semicolons and tabs, which some
  * spreadsheets take as separators. Step names come from senders.
  */
-function withoutFormulas(value: string): string {
+function escapeFormulas(value: string): string {
   const characters = [...value];
   let text = '';
   let isFormula = false;
   for (let at = characters.length - 1; at >= 0; at -= 1) {
     const character = characters[at] ?? '';
     if (FORMULA.test(character)) isFormula = true;
-    else if (!UNSEEN.test(character)) isFormula = false;
+    else if (!INVISIBLE.test(character)) isFormula = false;
     text = character + text;
     if (isFormula && SEPARATOR.test(characters[at - 1] ?? '\t')) text = `'${text}`;
   }
@@ -53,7 +53,7 @@ function withoutFormulas(value: string): string {
 
 /** A cell of the file, quoted if necessary. */
 export function cell(value: string): string {
-  const text = withoutFormulas(value);
+  const text = escapeFormulas(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
@@ -61,14 +61,14 @@ const row = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\
 
 export interface CsvExport {
   readonly exporter: FindingExporter;
-  /** counts it among the exports under way */
+  /** counts the running exports */
   readonly slots: ExportSlots;
   readonly titleOf: (ruleId: string) => string;
 }
 
 /**
  * @yields the file, page by page
- * @throws {SluiceError} `overloaded` when too many exports are under way
+ * @throws {SluiceError} `overloaded` when too many exports are running
  */
 export async function* csvOf(
   { exporter, slots, titleOf }: CsvExport,
@@ -80,7 +80,7 @@ export async function* csvOf(
     yield Buffer.from(row(COLUMNS));
     yield* rowsOf(exporter, workspaceId, filter, titleOf);
   } finally {
-    slots.giveBack(workspaceId);
+    slots.release(workspaceId);
   }
 }
 

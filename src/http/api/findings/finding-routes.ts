@@ -1,4 +1,4 @@
-/** Reading findings: one page, newest first, and one by its id. */
+/** The findings in the read API: a page, newest first, and one by its id. */
 import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
@@ -30,7 +30,7 @@ export type FindingReader = Pick<Store['findings'], 'list' | 'find'>;
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 
-/** The parameters by which findings are chosen. */
+/** The filters of the list and the export. */
 export const filterQuery = z.object({
   severity: z.enum(SEVERITIES).optional().describe('Only findings of this severity.'),
   category: findingCategoryName
@@ -58,7 +58,7 @@ export const findingsQuery = filterQuery.extend({
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
 
-/** The filter in the reader's words. */
+/** The filter of a query. */
 export function filterOf(query: z.infer<typeof filterQuery>): FindingFilter {
   return {
     severity: query.severity,
@@ -70,7 +70,7 @@ export function filterOf(query: z.infer<typeof filterQuery>): FindingFilter {
   };
 }
 
-/** Which rule found it, and where: the structural metadata of a finding, never its excerpt. */
+/** The metadata of a finding: which rule matched, and where. Never its excerpt. */
 export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof ruleFactsBody> {
   return {
     detector: DETECTOR,
@@ -88,7 +88,7 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
   };
 }
 
-/** A finding as the list and its own address show it. */
+/** A finding as the API shows it. */
 export function toFinding(finding: Finding): BodyOf<typeof findingBody> {
   return {
     id: finding.id,

@@ -1,4 +1,4 @@
-/** What the findings routes answer. */
+/** The bodies of the finding routes. */
 import { z } from 'zod';
 
 import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES, SURFACES } from '../../../model.ts';
@@ -30,7 +30,7 @@ const ruleFactMembers = {
   condition: count('Index of the condition that matched.'),
   condition_description: z.string().describe("The rule author's."),
   field: z.string().describe('The rule field of the condition.'),
-  surface: z.enum(SURFACES).describe('Where the text stood.'),
+  surface: z.enum(SURFACES).describe('The surface that matched.'),
   step: z
     .object({
       span_id: hex8('Null when the step is a log record that names no span.'),

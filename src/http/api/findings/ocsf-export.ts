@@ -2,9 +2,9 @@
  * `GET /platform/v1/risk-findings/ocsf`: a workspace's findings as OCSF events, one line each, oldest
  * first, read page by page while they are sent.
  *
- * An answer holds what is settled when it begins: findings before a time before which none can
- * appear any more. So a consumer that asks for what comes `after` the last finding it has gets every
- * finding once, whatever is stored meanwhile and wherever a transfer broke.
+ * An answer contains the findings before a time before which no new one can appear. So a consumer that
+ * requests everything `after` the last finding it has gets every finding once, whatever is stored in
+ * the meantime and wherever a transfer broke.
  */
 import { z } from 'zod';
 
@@ -19,9 +19,9 @@ import { type OcsfSource, toOcsf } from './ocsf.ts';
 
 export type FindingExporter = Pick<Store['findings'], 'place' | 'settledBefore' | 'page'>;
 
-/** Findings read at a time, and so in memory for one export: about half a MiB of text. */
+/** Findings in memory for one export: about half a MiB of text. */
 const PAGE_FINDINGS = 200;
-/** Exports under way, of one workspace and in all. */
+/** Concurrent exports, of one workspace and in all. */
 const WORKSPACE_EXPORTS_MAX = 4;
 const EXPORTS_MAX = 32;
 export const NDJSON_TYPE = 'application/x-ndjson';
@@ -33,10 +33,10 @@ export const exportQuery = filterQuery.extend({
     .toLowerCase()
     .regex(HEX_16, 'must be 32 hexadecimal digits')
     .optional()
-    .describe('Id of the last finding you have: only those after it.'),
+    .describe('Id of the last finding you have: only later ones.'),
 });
 
-/** Counts the exports under way. */
+/** Counts the running exports. */
 export class ExportSlots {
   readonly #byWorkspace = new Map<number, number>();
   #all = 0;
@@ -45,13 +45,13 @@ export class ExportSlots {
   take(workspaceId: number): void {
     const own = this.#byWorkspace.get(workspaceId) ?? 0;
     if (own >= WORKSPACE_EXPORTS_MAX || this.#all >= EXPORTS_MAX) {
-      throw new SluiceError('overloaded', 'As many exports as the server allows are under way.');
+      throw new SluiceError('overloaded', 'Too many exports are running.');
     }
     this.#byWorkspace.set(workspaceId, own + 1);
     this.#all += 1;
   }
 
-  giveBack(workspaceId: number): void {
+  release(workspaceId: number): void {
     const own = this.#byWorkspace.get(workspaceId) ?? 0;
     if (own > 1) this.#byWorkspace.set(workspaceId, own - 1);
     else this.#byWorkspace.delete(workspaceId);
@@ -59,7 +59,7 @@ export class ExportSlots {
   }
 }
 
-/** What an export shares with others, and what more its query may choose by. */
+/** What the export of the dashboard has of its own. */
 export interface ExportTerms {
   readonly slots?: ExportSlots;
   readonly narrow?: (query: string) => FindingFilter;
@@ -88,7 +88,7 @@ export function exportFindings(
         after = next;
       } while (after !== null);
     } finally {
-      slots.giveBack(workspaceId);
+      slots.release(workspaceId);
     }
   }
 

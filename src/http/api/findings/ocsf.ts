@@ -1,9 +1,9 @@
 /**
  * A finding as an event of the Open Cybersecurity Schema Framework: Detection Finding, class 2004.
- * Pure. Never given an excerpt, and so never gives one away.
+ * Pure. Its input has no excerpt.
  *
- * Attributes and numbers: schema.ocsf.io/1.5.0/classes/detection_finding and its objects. What OCSF
- * has no attribute for stands under `unmapped`, in the words of the findings list.
+ * Attributes and numbers: schema.ocsf.io/1.5.0/classes/detection_finding and its objects. Values
+ * without an attribute in OCSF are under `unmapped`, named as in the findings list.
  */
 import type { FindingFacts } from '../../../db/findings/findings.ts';
 import type { Rule, Severity } from '../../../model.ts';
@@ -35,7 +35,7 @@ const SEVERITIES: Readonly<Record<Severity, readonly [id: number, caption: Capti
 export interface OcsfSource {
   /** of this program */
   readonly productVersion: string;
-  /** what the loaded corpus calls a rule; undefined when it no longer has it */
+  /** the title of a rule; undefined when the loaded corpus does not have it */
   readonly ruleTitle: (ruleId: string) => string | undefined;
 }
 

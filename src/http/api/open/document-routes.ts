@@ -1,6 +1,6 @@
 /**
- * The documentation surfaces: pages, their Markdown twins, `/llms.txt`. All of it is made once, at
- * start, and open to everybody.
+ * The documentation: pages, the same as Markdown, `/llms.txt`. Rendered once, at start, and open to
+ * everybody.
  */
 
 import { type Document, documentPath } from '../../../web/docs/document.ts';
@@ -19,14 +19,14 @@ import type { Route } from '../../transport/router.ts';
 export interface Documentation {
   readonly site: Site;
   readonly chapters: readonly Chapter[];
-  /** makes the document of a Markdown text that is not a file */
+  /** parses a Markdown text that is not a file */
   readonly read: (slug: string, markdown: string) => Document;
 }
 
 const MARKDOWN = 'text/markdown; charset=utf-8';
 const PLAIN = 'text/plain; charset=utf-8';
 const HTML = 'text/html; charset=utf-8';
-/** Content changes with a new version only; a browser asks again after a while. */
+/** Content changes with a new version only. */
 const CACHE = ['cache-control', 'public, max-age=300'] as const;
 
 function fixed(path: string, contentType: string, text: string): Route {
@@ -36,7 +36,7 @@ function fixed(path: string, contentType: string, text: string): Route {
   return { method: 'GET', path, handler: (exchange) => exchange.answer(answer) };
 }
 
-/** A page and its twin. */
+/** A page, and the same as Markdown. */
 export function documentRoutesOf(path: string, page: Html, markdown: string): Route[] {
   return [fixed(path, HTML, page.text), fixed(`${path}.md`, MARKDOWN, markdown)];
 }

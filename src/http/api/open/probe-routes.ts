@@ -1,10 +1,9 @@
 /**
- * The probes: alive, and able to work. Open to everybody, so they say which part fails and never
- * why in detail.
+ * `/health` and `/ready`. Open to everybody, so they name the part that fails and give no details.
  *
- * A part whose loss leaves the server able to work is an aid, no probe: while it fails, `/ready`
- * stays 200 and names it in `degraded`. Taking every server out of service because the Redis they
- * share is away would be the outage that counting without it avoids.
+ * A part that the server can work without is optional: while it fails, `/ready` stays 200 and names it
+ * in `degraded`. Taking every server out of service because their Redis is away would cause the
+ * outage that counting without Redis avoids.
  */
 import { JSON_TYPE, json } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
@@ -16,10 +15,10 @@ export type Probe = () => Promise<void>;
 
 /** A probe that takes longer has failed. */
 const PROBE_TIMEOUT_MS = 3000;
-/** The probes are open to everybody: however often they are asked, the parts are not asked more. */
-const REMEMBERED_MS = 1000;
+/** Results are reused for this long, since anybody can request them at any rate. */
+const CACHED_MS = 1000;
 
-async function ask(probe: Probe): Promise<'ok' | 'failing' | 'timeout'> {
+async function run(probe: Probe): Promise<'ok' | 'failing' | 'timeout'> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<'timeout'>((resolve) => {
     timer = setTimeout(() => resolve('timeout'), PROBE_TIMEOUT_MS);
@@ -27,7 +26,7 @@ async function ask(probe: Probe): Promise<'ok' | 'failing' | 'timeout'> {
   try {
     return await Promise.race([probe().then(() => 'ok' as const), timeout]);
   } catch {
-    // The part itself reports its faults; a probe is asked every few seconds and only tells that.
+    // The part reports its errors itself.
     return 'failing';
   } finally {
     clearTimeout(timer);
@@ -36,14 +35,14 @@ async function ask(probe: Probe): Promise<'ok' | 'failing' | 'timeout'> {
 
 type Results = readonly (readonly [name: string, result: 'ok' | 'failing' | 'timeout'])[];
 
-/** Asks all probes at once; answers within a moment share one asking. */
-function createInquiry(probes: ReadonlyMap<string, Probe>): () => Promise<Results> {
+/** Runs all probes at once, at most once in `CACHED_MS`. */
+function createProbing(probes: ReadonlyMap<string, Probe>): () => Promise<Results> {
   let last: { readonly startedAt: number; readonly results: Promise<Results> } | null = null;
   return () => {
     const now = performance.now();
-    if (last === null || now - last.startedAt > REMEMBERED_MS) {
+    if (last === null || now - last.startedAt > CACHED_MS) {
       const results = Promise.all(
-        [...probes].map(async ([name, probe]) => [name, await ask(probe)] as const),
+        [...probes].map(async ([name, probe]) => [name, await run(probe)] as const),
       );
       last = { startedAt: now, results };
     }
@@ -54,17 +53,13 @@ function createInquiry(probes: ReadonlyMap<string, Probe>): () => Promise<Result
 const namesOf = (results: Results): string[] =>
   results.filter(([, result]) => result !== 'ok').map(([name]) => name);
 
-/**
- * `/health` and `/ready`.
- *
- * @param aids parts whose loss only degrades, by name
- */
+/** @param optional probes of the parts that the server can work without, by name */
 export function probeRoutes(
   probes: ReadonlyMap<string, Probe>,
-  aids: ReadonlyMap<string, Probe> = new Map(),
+  optional: ReadonlyMap<string, Probe> = new Map(),
 ): Route[] {
-  const inquire = createInquiry(probes);
-  const inquireAids = createInquiry(aids);
+  const check = createProbing(probes);
+  const checkOptional = createProbing(optional);
   return [
     {
       method: 'GET',
@@ -78,9 +73,9 @@ export function probeRoutes(
       method: 'GET',
       path: '/ready',
       handler: async (exchange) => {
-        const [results, aidResults] = await Promise.all([inquire(), inquireAids()]);
+        const [results, optionalResults] = await Promise.all([check(), checkOptional()]);
         const failing = namesOf(results);
-        const missing = namesOf(aidResults);
+        const missing = namesOf(optionalResults);
         const degraded = missing.length === 0 ? {} : { degraded: missing };
         const probeResults = Object.fromEntries(results);
         if (failing.length === 0) {

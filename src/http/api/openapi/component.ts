@@ -1,7 +1,7 @@
 /**
- * Bodies that have a name: what an answer holds, said once, for the routes' types and for
- * `/openapi.json`. Answers are not checked against it while the server runs; the compiler checks the
- * functions that make them, and tests check what is really sent.
+ * Named schemas of bodies, used for the routes' types and for `/openapi.json`. Answers are not checked
+ * against them at run time: the compiler checks the functions that make them, and tests check what is
+ * sent.
  */
 import { z } from 'zod';
 

@@ -22,7 +22,7 @@ export const credentialProblem = component(
       ...members,
       reason: z.enum(['missing_credential', 'invalid_credential', 'wrong_key_kind']),
     })
-    .describe('Problem details of a request whose credential does not do.'),
+    .describe('Problem details of a request without a sufficient credential.'),
 );
 
 export const queryProblem = component(
@@ -40,7 +40,7 @@ export const queryProblem = component(
         .min(1)
         .describe('Every fault of the query.'),
     })
-    .describe('Problem details of a query that is not usable.'),
+    .describe('Problem details of an invalid query.'),
 );
 
 const rpcCode = z.int().min(1).max(16).describe('A google.rpc.Code.');
@@ -61,7 +61,7 @@ export const rpcStatus = component(
         .optional()
         .describe('Where the body is wrong, for a body that could not be decoded.'),
     })
-    .describe('google.rpc.Status, the form that OTLP asks of errors.'),
+    .describe('google.rpc.Status, the form of errors in OTLP.'),
 );
 
 export const gone = component(

@@ -1,6 +1,6 @@
 /**
- * zod objects as the JSON Schema of an OpenAPI 3.1 document (draft 2020-12). The input side: what a
- * client sends in a query; bodies of answers have but one side.
+ * zod objects as the JSON Schema of an OpenAPI 3.1 document (draft 2020-12). Zod's
+ * input side, which a client sends in a query; bodies of answers have one side only.
  */
 import { z } from 'zod';
 

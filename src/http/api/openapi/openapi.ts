@@ -1,6 +1,6 @@
 /**
- * `/openapi.json`: the public interface as an OpenAPI 3.1 document, made at start from the tables of
- * operations and the zod objects they name.
+ * `/openapi.json`: the public interface as an OpenAPI 3.1 document, made at start from the resources'
+ * operations and their zod objects.
  *
  * Tests lint it, send every example of it to a real server, and compare its paths with the routes
  * that are registered. The dashboard's own interface under `/app` is not in it.
@@ -47,8 +47,8 @@ served answers 404, a method that a path does not take 405 with \`Allow\`; ids o
 Errors are problem details (RFC 9457), on ingest google.rpc.Status. Answers may get more members; unknown ones are to
 be ignored.
 
-The interface under \`/app\` is the dashboard's own: it asks for a signed-in person, refuses every key, changes with
-the dashboard, and is left out here.`;
+The routes under \`/app\` are the dashboard's: they need a signed-in user, refuse every key, change with the dashboard,
+and are left out here.`;
 
 /** Every operation that the document describes. */
 export function operationsOf(settings: ApiSettings): readonly Operation[] {
@@ -150,7 +150,6 @@ function keyScheme(what: string, prefixes: string) {
   return { type: 'http', scheme: 'bearer', description: `${what}, ${prefixes}.` } as const;
 }
 
-/** Makes the document. */
 export function createApiDocument(settings: ApiSettings): ApiDocument {
   const { baseUrl, observeUrl, brand, version } = settings;
   const servers: Servers = {

@@ -8,7 +8,7 @@ import type { JsonValue, KeyKind } from '../../../model.ts';
 import type { RuleBook } from '../rules/rule-routes.ts';
 import { hex16 } from './component.ts';
 
-/** What the document depends on: where this server is, what it is called, what it holds. */
+/** The values of this deployment that the document contains. */
 export interface ApiSettings {
   readonly baseUrl: string;
   readonly observeUrl: string;
@@ -47,7 +47,7 @@ export interface ResponseEntry {
   readonly contents: readonly Content[];
 }
 
-/** A parameter in the path or a header; those of the query come from its zod object. */
+/** A parameter in the path or a header; the zod object of a query has its parameters. */
 export interface ParameterEntry {
   readonly name: string;
   readonly in: 'path' | 'header';
@@ -68,7 +68,7 @@ export interface Operation {
   readonly hosts: readonly ('base' | 'observe')[];
   readonly parameters?: readonly ParameterEntry[];
   readonly query?: z.ZodObject;
-  /** a value for each parameter of the query that can have a fixed one */
+  /** an example for each parameter of the query that can have a fixed one */
   readonly queryExamples?: Readonly<Record<string, string>>;
   readonly body?: Content & { readonly description: string };
   /** by status */

@@ -1,7 +1,7 @@
 /**
  * The answers that many operations share, as `/openapi.json` describes them: refusals in the form of
- * problem details (RFC 9457) or of google.rpc.Status. Examples are made by the functions that make
- * the answers.
+ * problem details (RFC 9457) or of google.rpc.Status. Examples are made by the functions that
+ * answer.
  */
 import { z } from 'zod';
 
@@ -34,7 +34,7 @@ export const example = (name: string, summary: string, value: unknown): Example 
   value: JSON.parse(JSON.stringify(value)) as JsonObject,
 });
 
-/** How an operation words its errors. */
+/** The form of an operation's errors. */
 export type ErrorForm = 'problem' | 'status';
 
 export const bodyOfAnswer = ({ body }: Answer) => JSON.parse(String(body)) as JsonObject;
@@ -64,7 +64,7 @@ function wrongKind(wanted: KeyKind): string {
   return `This takes ${kindOf(wanted)}; the key sent is ${kindOf(sent)}.`;
 }
 
-/** What any operation with a key may answer: 401, 403, 429, 503. */
+/** The answers that every operation with a key has: 401, 403, 429, 503. */
 export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<number, ResponseEntry> {
   const content = (schema: z.ZodType, ...examples: Example[]) => [
     errorContent(form, schema, examples),
@@ -107,16 +107,16 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
   };
 }
 
-/** What any operation of the read API may answer. */
+/** The answers that every operation of the read API has. */
 export const READ_REFUSALS = keyAnswers('problem', 'workspace');
 
-/** 400 of a query that is not usable. */
+/** 400: an invalid query. */
 export function badQuery(path: string, message: string): Record<400, ResponseEntry> {
   const members = { errors: [{ path, message }] };
   const text = 'One or more query parameters are not usable.';
   return {
     400: {
-      description: 'The query is not usable; every fault is named.',
+      description: 'The query is invalid; every fault is named.',
       contents: [
         errorContent('problem', queryProblem, [
           errorExample('problem', 'bad_query', text, members),
@@ -126,7 +126,7 @@ export function badQuery(path: string, message: string): Record<400, ResponseEnt
   };
 }
 
-/** 404 of what is read by its id. */
+/** 404: no resource of this id. */
 export function notFound(message: string): Record<404, ResponseEntry> {
   return {
     404: {

@@ -1,7 +1,7 @@
 /**
- * OTLP bodies (opentelemetry-proto): the requests as far as a sender needs them, the answers in full.
- * The decoder under `src/otlp/` is what checks a request; this describes records that it takes. What
- * is left out here is taken as well, and a field that is null means its default.
+ * OTLP bodies (opentelemetry-proto), for `/openapi.json` only: requests are checked by the decoder in
+ * `src/otlp/`, which accepts more fields than are described here. A field that is null means its
+ * default.
  */
 import { z } from 'zod';
 
@@ -210,7 +210,9 @@ const exportResponse = (signal: string, rejected: string, what: string) =>
         partialSuccess: z
           .object({
             [rejected]: z.string().regex(/^\d+$/).describe(`How many ${what} were set aside.`),
-            errorMessage: z.string().describe('Why, how many of each, and where the first stands.'),
+            errorMessage: z
+              .string()
+              .describe('Each reason with its count and the path of the first.'),
           })
           .optional(),
       })

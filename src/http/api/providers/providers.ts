@@ -19,8 +19,10 @@ const providerList = component(
 
 /** @param providers names of the configured providers */
 export function listProviders(providers: readonly string[]): AuthorizedHandler {
-  const body: BodyOf<typeof providerList> = { providers, total: providers.length };
-  return () => json(body);
+  return () => {
+    const body: BodyOf<typeof providerList> = { providers, total: providers.length };
+    return json(body);
+  };
 }
 
 export const PROVIDER_OPERATION: Operation = {

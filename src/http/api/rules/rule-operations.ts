@@ -18,12 +18,12 @@ import { rule, ruleId, rulePage, ruleSettings } from './rule-schema.ts';
 const TAG = 'Threat rules';
 /** Shown when no rule of the corpus runs. */
 const RULE_ID = 'ATR-2026-00001';
-/** Of a workspace that has decided nothing. */
+/** The settings of a new workspace. */
 const NO_DECISIONS: RuleSettings = { experimental: false, overrides: new Map() };
 
 const chars = (rule: Rule): number => JSON.stringify(rule).length;
 
-/** A rule that runs and is quickly read. */
+/** The shortest rule that runs. */
 function shortRule({ rules, decide }: RuleBook): Rule | undefined {
   return rules
     .filter((rule) => decide(rule, NO_DECISIONS).enabled)
@@ -47,7 +47,9 @@ function ruleExamples({ book }: ApiSettings) {
       rule === undefined
         ? []
         : [example('rule', 'A rule of the loaded corpus.', toRule(rule, NO_DECISIONS, book))],
-    settings: [example('settings', 'Nothing is decided yet.', toRuleSettings(NO_DECISIONS, book))],
+    settings: [
+      example('settings', 'The settings of a new workspace.', toRuleSettings(NO_DECISIONS, book)),
+    ],
   };
 }
 
@@ -85,7 +87,7 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       operationId: 'getRule',
       tag: TAG,
       summary: 'Read one rule in full',
-      description: 'With its conditions, and why those that cannot run here cannot.',
+      description: 'With its conditions; a condition that cannot run here has the reason.',
       parameters: [
         {
           name: 'ruleId',

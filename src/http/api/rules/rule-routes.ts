@@ -1,4 +1,4 @@
-/** Reading the rules: the list with the live counts, one rule in full, the settings. */
+/** The rules in the read API: the list with the live counts, one rule, and the settings. */
 import { z } from 'zod';
 
 import { SluiceError } from '../../../errors.ts';
@@ -18,7 +18,7 @@ import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-schema.ts';
 
-/** The loaded corpus, and what a workspace's settings make of a rule. */
+/** The loaded corpus, and whether a rule runs under a workspace's settings. */
 export interface RuleBook {
   readonly snapshot: Snapshot;
   readonly rules: readonly Rule[];
@@ -29,7 +29,7 @@ export interface RuleBook {
   ) => { readonly enabled: boolean; readonly decidedBy: DecidedBy };
 }
 
-/** What reading the rules asks of the rest. */
+/** The rules, and the workspaces' settings from the database. */
 export interface RuleReader extends RuleBook {
   readonly settings: (workspaceId: number) => Promise<RuleSettings>;
   /** why nobody may switch the rule on; null when it may be switched on */
@@ -75,7 +75,7 @@ function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyO
   };
 }
 
-/** Free text: every word must occur in id, title, category, subcategory or description. */
+/** Whether every word occurs in the rule's id, title, category, subcategory or description. */
 function matchesText(rule: Rule, words: readonly string[]): boolean {
   const text = [rule.id, rule.title, rule.category, rule.subcategory ?? '', rule.description]
     .join('\n')
@@ -83,7 +83,7 @@ function matchesText(rule: Rule, words: readonly string[]): boolean {
   return words.every((word) => text.includes(word));
 }
 
-/** One page of the rules that a query leaves. */
+/** A page of the rules that match a query. */
 export function toRulePage(
   query: RulesQuery,
   settings: RuleSettings,

@@ -1,4 +1,4 @@
-/** What the rule routes answer. */
+/** The bodies of the rule routes. */
 import { z } from 'zod';
 
 import { CATEGORIES, RULE_STATUSES, SEVERITIES, SUPPORTS, SURFACES } from '../../../model.ts';
@@ -48,7 +48,7 @@ const itemMembers = {
   enabled: z.boolean().describe('Does the rule run for this workspace?'),
   decided_by: z
     .enum(['support', 'own_examples', 'tier', 'override'])
-    .describe('What decided that; asked in this order.'),
+    .describe('What decided that, in order of precedence.'),
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));
@@ -123,7 +123,7 @@ export const rulePage = component(
       counts: supportCounts,
       page: z.int().min(1),
       per_page: z.int().min(1),
-      total: count('Rules that the filters leave.'),
+      total: count('Rules that match the filters.'),
       total_pages: count('Pages of `per_page` rules.'),
       rules: z.array(ruleItem),
     })

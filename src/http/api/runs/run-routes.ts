@@ -1,4 +1,4 @@
-/** Reading runs: one page, the newest first, and one by its id with an outline of its steps. */
+/** The runs in the read API: a page, newest first, and one by its id with an outline of its steps. */
 import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
@@ -27,7 +27,6 @@ import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import type { run as runBody, runItem, runPage, runStep } from './run-schema.ts';
 
-/** What reading the runs asks of the rest. */
 export interface RunReader {
   readonly list: Store['runs']['list'];
   /** with the first steps in time, and how many there are beside them */
@@ -43,7 +42,7 @@ export interface RunReader {
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
-/** What names are cut to when they are kept. */
+/** The length to which stored names are cut. */
 const NAME_CHARS_MAX = 256;
 
 const name = z.string().max(NAME_CHARS_MAX).optional();
@@ -54,16 +53,20 @@ export const runsQuery = z.object({
   evaluation: z
     .enum(EVALUATION_STATES)
     .optional()
-    .describe('Only runs whose evaluation stands so.'),
+    .describe('Only runs whose evaluation has this state.'),
   service: name.describe('Only runs of this service, by its whole name.'),
   agent: name.describe('Only runs of this agent, by its whole name.'),
   model: name.describe('Only runs with this model, by its whole name.'),
   session_id: name.describe('Only runs of this session.'),
   user_id: name.describe('Only runs of this user.'),
-  text_incomplete: flag.optional().describe('Only runs whose sender says that text is missing.'),
-  has_findings: flag.optional().describe('Only runs with findings, or only those without.'),
-  since: moment.optional().describe('Only runs whose first step came in then or later.'),
-  until: moment.optional().describe('Only runs whose first step came in before.'),
+  text_incomplete: flag
+    .optional()
+    .describe('`true`: only runs whose sender reports missing text; `false`: only others.'),
+  has_findings: flag
+    .optional()
+    .describe('`true`: only runs with findings; `false`: only runs without.'),
+  since: moment.optional().describe('Only runs whose first step arrived then or later.'),
+  until: moment.optional().describe('Only runs whose first step arrived before.'),
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Runs on a page.'),
 });
@@ -132,7 +135,7 @@ export function toRunStep(step: StepOutline): BodyOf<typeof runStep> {
   };
 }
 
-/** The filter in the reader's words. */
+/** The filter of a query. */
 export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
   return {
     state: query.state,

@@ -1,4 +1,4 @@
-/** What the runs routes answer. */
+/** The bodies of the run routes. */
 import { z } from 'zod';
 
 import { EVALUATION_STATES, RUN_STATES, SEVERITIES, SURFACES } from '../../../model.ts';
@@ -21,19 +21,19 @@ const members = {
   model: name,
   session_id: name,
   user_id: name,
-  started_at: timestampOrNull('To the nanosecond; null while no step has told it.'),
-  ended_at: timestampOrNull('To the nanosecond; null while no step has told it.'),
-  first_arrived_at: timestamp('When its first step came in.'),
-  last_arrived_at: timestamp('When its latest step came in.'),
-  spans: count('Spans that came in.'),
-  log_records: count('Log records that came in.'),
+  started_at: timestampOrNull('To the nanosecond; null while no step has arrived that has it.'),
+  ended_at: timestampOrNull('To the nanosecond; null while no step has arrived that has it.'),
+  first_arrived_at: timestamp('When its first step arrived.'),
+  last_arrived_at: timestamp('When its latest step arrived.'),
+  spans: count('Spans that arrived.'),
+  log_records: count('Log records that arrived.'),
   evaluated_at: timestampOrNull('Null until the run is evaluated.'),
   corpus_version: z.string().nullable().describe('Of the rules it was matched against.'),
-  late_steps: count('Steps that came after its evaluation, and were not matched.'),
+  late_steps: count('Steps that arrived after its evaluation, and were not matched.'),
   unread_steps: countOrNull(
     'Steps that were not matched, or not in full: past the steps, bytes or CPU time of one evaluation.',
   ),
-  texts: countOrNull('Texts that its steps told; 0 says that the sender sends none.'),
+  texts: countOrNull('Texts of its steps; 0 means that the sender sends none.'),
   truncated_texts: countOrNull('Texts of which only the beginning was matched.'),
   text_incomplete: z
     .boolean()
@@ -79,12 +79,12 @@ export const runStep = component(
             bytes: count('Their length in UTF-8.'),
           }),
         )
-        .describe('How much text the step told, and where; never the text itself.'),
+        .describe('How much text the step has, by surface; never the text itself.'),
       cut: z
         .boolean()
         .describe(
           'The step is larger than 48 KiB and was not read whole: its name and the sizes of its ' +
-            'texts are those of what was read.',
+            'texts are those of the part that was read.',
         ),
     })
     .describe('A span of a run, or a log record.'),
@@ -96,7 +96,7 @@ export const run = component(
     .object({
       ...members,
       steps: z.array(runStep).describe('The first steps in time.'),
-      steps_left_out: count('Steps beside those listed.'),
+      steps_left_out: count('Further steps.'),
     })
     .describe('One run with an outline of its steps.'),
 );

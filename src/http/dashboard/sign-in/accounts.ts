@@ -11,7 +11,7 @@ import type { SignInLimiter } from '../../limits/sign-in-limiter.ts';
 import { abridgeUserAgent, networkOf } from '../../transport/browser-head.ts';
 import type { HeaderList } from '../../transport/exchange.ts';
 import { HEX_16 } from '../../transport/query.ts';
-import type { SessionDependencies, Visit } from './signed-in.ts';
+import type { BrowserRequest, SessionDependencies } from './signed-in.ts';
 
 export interface AccountDependencies extends SessionDependencies {
   readonly accounts: Store['accounts'];
@@ -26,7 +26,7 @@ export interface AccountDependencies extends SessionDependencies {
  * @throws {SluiceError} `role_required` when the user does not belong to the named workspace
  */
 export async function beginSession(
-  { head, address }: Visit,
+  { head, address }: BrowserRequest,
   { id: userId, proof }: Pick<ProvenUser, 'id'> & Partial<Pick<ProvenUser, 'proof'>>,
   workspaceSlug: string | null,
   { accounts, cookies }: Pick<AccountDependencies, 'accounts' | 'cookies'>,
@@ -102,7 +102,7 @@ interface PasswordAttempt {
  * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
  */
 export async function checkSignIn(
-  { address }: Visit,
+  { address }: BrowserRequest,
   tried: PasswordAttempt,
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,
 ): Promise<ProvenUser> {
@@ -112,7 +112,7 @@ export async function checkSignIn(
 
 /** Ends the session of a browser's cookie, if there is one. */
 export async function signOut(
-  { head, address }: Visit,
+  { head, address }: BrowserRequest,
   { accounts, cookies, events }: Pick<AccountDependencies, 'accounts' | 'cookies' | 'events'>,
 ): Promise<void> {
   const token = cookies.readSession(head.cookie);
@@ -128,7 +128,7 @@ export async function signOut(
 export async function endSession(
   { userId }: Pick<Session, 'userId'>,
   sessionId: string,
-  { address }: Visit,
+  { address }: BrowserRequest,
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<void> {
   if (!HEX_16.test(sessionId) || !(await accounts.endSession(userId, sessionId))) {
@@ -140,7 +140,7 @@ export async function endSession(
 /** Ends all sessions of the signed-in user except the current one; returns how many. */
 export async function endOtherSessions(
   { userId, id }: Pick<Session, 'userId' | 'id'>,
-  { address }: Visit,
+  { address }: BrowserRequest,
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<number> {
   const ended = await accounts.endSessions(userId, id);
@@ -169,7 +169,7 @@ async function checkPassword(
  * @throws {SluiceError} `too_many_attempts`, `sign_in_failed`
  */
 export async function changePassword(
-  visit: Visit,
+  visit: BrowserRequest,
   { email, userId }: Pick<Session, 'email' | 'userId'>,
   given: { readonly current: string; readonly next: string },
   deps: Pick<AccountDependencies, 'accounts' | 'signInLimiter' | 'events'>,

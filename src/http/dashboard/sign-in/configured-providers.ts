@@ -1,15 +1,15 @@
-/** Which of the providers that are set people can sign in through. */
+/** Creates the providers that are configured. */
 import { createGithubProvider } from './github-provider.ts';
 import type { IdentityProvider, ProviderSettings } from './identity-provider.ts';
 import { createOidcProvider } from './oidc-provider.ts';
 
-/** Issuers of providers that people know by name. */
+/** Issuers of well-known providers. */
 const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
   google: 'https://accounts.google.com',
   gitlab: 'https://gitlab.com',
 };
 
-/** The providers that people can sign in through; those nobody knows the issuer of are left out. */
+/** Providers without a known issuer are left out. */
 export function createProviders(settings: readonly ProviderSettings[]): IdentityProvider[] {
   return settings.flatMap((one) => {
     const issuer = one.issuer ?? KNOWN_ISSUERS[one.provider];

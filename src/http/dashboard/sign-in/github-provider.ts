@@ -1,4 +1,4 @@
-/** GitHub, which signs people in by OAuth 2 and tells who they are in a way of its own. */
+/** Sign-in through GitHub: OAuth 2, and the account from GitHub's own API. */
 import * as client from 'openid-client';
 
 import {
@@ -12,7 +12,7 @@ import {
   TIMEOUT_SECONDS,
 } from './identity-provider.ts';
 
-/** Where GitHub is. */
+/** GitHub's addresses. */
 export interface GithubAddresses {
   /** pages: `/login/oauth/…` */
   readonly site: string;
@@ -33,7 +33,6 @@ function isGithubEmail(value: unknown): value is GithubEmail {
   return typeof email === 'string' && typeof primary === 'boolean' && typeof verified === 'boolean';
 }
 
-/** GitHub signs people in by OAuth 2 and tells who they are over its API. */
 export function createGithubProvider(
   { provider, clientId, clientSecret }: ProviderSettings,
   { site, api }: GithubAddresses = GITHUB,
@@ -50,7 +49,7 @@ export function createGithubProvider(
   );
   configuration.timeout = TIMEOUT_SECONDS;
   if (isPlainHttp(site)) client.allowInsecureRequests(configuration);
-  const ask = async (token: string, path: string): Promise<unknown> => {
+  const get = async (token: string, path: string): Promise<unknown> => {
     const headers = new Headers({ accept: 'application/json', 'user-agent': 'sluice' });
     const url = new URL(`${api}${path}`);
     const answer = await client.fetchProtectedResource(
@@ -68,15 +67,15 @@ export function createGithubProvider(
     name: provider,
     secret: clientSecret,
     begin: begins(provider, 'read:user user:email', async () => configuration),
-    finish: async (cameBack, flow) => {
+    finish: async (callback, flow) => {
       try {
-        const tokens = await client.authorizationCodeGrant(configuration, cameBack, {
+        const tokens = await client.authorizationCodeGrant(configuration, callback, {
           pkceCodeVerifier: flow.verifier,
           expectedState: flow.state,
         });
-        const user = (await ask(tokens.access_token, '/user')) as Record<string, unknown>;
-        if (typeof user.id !== 'number') throw new Error('GitHub told no user');
-        const emails = await ask(tokens.access_token, '/user/emails');
+        const user = (await get(tokens.access_token, '/user')) as Record<string, unknown>;
+        if (typeof user.id !== 'number') throw new Error('GitHub sent no user');
+        const emails = await get(tokens.access_token, '/user/emails');
         const primary = (Array.isArray(emails) ? emails : [])
           .filter(isGithubEmail)
           .find((one) => one.primary && one.verified);

@@ -1,11 +1,11 @@
 /**
- * A provider that people sign in through, what is the same for all of them, and what is taken from
- * what they say.
+ * A provider that people sign in through: what OAuth 2 and OpenID Connect providers share, and checks
+ * of the values they send.
  *
- *   begin ─► address at the provider, with PKCE, state and nonce ─► … ─► finish ─► who it is
+ *   begin ─► URL at the provider, with PKCE, state and nonce ─► … ─► finish ─► the account
  *
- * Everything a provider says reaches us from the provider itself over TLS, or signed by it; nothing
- * is taken from the address that the browser comes back with but the code and the state.
+ * A provider's statements come from itself over TLS, or are signed by it. Of the URL that the browser
+ * comes back with, only code and state are used.
  */
 
 import * as client from 'openid-client';
@@ -13,11 +13,11 @@ import { SluiceError } from '../../../errors.ts';
 import type { ProviderAccount } from '../../../model.ts';
 import { email, name } from './person-fields.ts';
 
-/** How long a provider may take over an answer. */
+/** Most time for an answer of a provider. */
 export const TIMEOUT_SECONDS = 10;
 const NAME_CHARS_MAX = 100;
 
-/** What is set for a provider. */
+/** The configuration of a provider. */
 export interface ProviderSettings {
   readonly provider: string;
   readonly clientId: string;
@@ -25,8 +25,8 @@ export interface ProviderSettings {
   readonly issuer: string | null;
 }
 
-/** What has to be the same when the browser comes back. */
-export interface Flow {
+/** The values that the callback is checked against. */
+export interface AuthorizationFlow {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;
@@ -35,28 +35,30 @@ export interface Flow {
 export interface IdentityProvider {
   /** its name in the settings and in paths */
   readonly name: string;
-  /** signs what the browser keeps meanwhile */
+  /** key of the signature on the cookie (sign-in-flow.ts) */
   readonly secret: string;
   /** @throws {SluiceError} `store_unavailable` when the provider cannot be reached */
-  readonly begin: (redirectUri: string) => Promise<{ readonly url: URL; readonly flow: Flow }>;
+  readonly begin: (
+    redirectUri: string,
+  ) => Promise<{ readonly url: URL; readonly flow: AuthorizationFlow }>;
   /**
-   * @param cameBack the redirect URI with the query the browser came back with
-   * @throws {SluiceError} `sign_in_failed` when anything does not fit
+   * @param callback the redirect URI with the query of the browser's request
+   * @throws {SluiceError} `sign_in_failed`
    */
-  readonly finish: (cameBack: URL, flow: Flow) => Promise<ProviderAccount>;
+  readonly finish: (callback: URL, flow: AuthorizationFlow) => Promise<ProviderAccount>;
 }
 
-/** Where a provider's addresses and our client's settings come from. */
+/** Gets a provider's endpoints and our client's settings. */
 export type Connect = () => Promise<client.Configuration>;
 
-/** Whatever went wrong there: people are told that it did not succeed, the log nothing of theirs. */
+/** Any failure at a provider: the user sees no detail, and the log no personal data. */
 export function failed(provider: string, cause: unknown): SluiceError {
   return new SluiceError('sign_in_failed', `Signing in with ${provider} did not succeed.`, {
     cause,
   });
 }
 
-/** Leaving for the provider. */
+/** Makes the URL at the provider. */
 export function begins(
   provider: string,
   scope: string,
@@ -86,13 +88,13 @@ export function begins(
 const textOf = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' ? value : null;
 
-/** An address of the form that is taken here. */
+/** The value, if it is an e-mail address as accounts have it. */
 export function emailOf(value: unknown): string | null {
   const parsed = email.safeParse(value);
   return parsed.success ? parsed.data : null;
 }
 
-/** What people chose at the provider, if it is fit to be shown here; cut where it is too long. */
+/** The value, cut if it is too long, if it can be a display name. */
 export function nameOf(value: unknown): string | null {
   const cut = textOf(value)
     ?.slice(0, NAME_CHARS_MAX)
@@ -101,7 +103,7 @@ export function nameOf(value: unknown): string | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** The settings allow it on this machine only. */
+/** Whether an address has no TLS, which the configuration allows for loopback only. */
 export function isPlainHttp(address: string): boolean {
   return new URL(address).protocol === 'http:';
 }

@@ -1,4 +1,4 @@
-/** Providers of OpenID Connect, found by their issuer. */
+/** Sign-in through OpenID Connect; the provider's endpoints are discovered by its issuer. */
 import * as client from 'openid-client';
 
 import {
@@ -16,17 +16,17 @@ import {
 /** OpenID Connect Core 1.0, 2: 255 characters of ASCII at most. */
 const SUBJECT = /^[!-~]{1,255}$/;
 
-/** Only what the provider says is verified, in so many words and together with the address. */
+/** The address, only if the same answer says that it is verified. */
 function verifiedEmailOf(claims: Readonly<Record<string, unknown>>): string | null {
   return claims.email_verified === true ? emailOf(claims.email) : null;
 }
 
 function subjectOf(value: string): string {
-  if (!SUBJECT.test(value)) throw new Error('the subject is not of the form that is taken here');
+  if (!SUBJECT.test(value)) throw new Error('the subject is not valid');
   return value;
 }
 
-/** Asked once; an answer that did not come is asked for again the next time. */
+/** Discovers the provider once; after a failure, again at the next call. */
 function once(make: Connect): Connect {
   let made: Promise<client.Configuration> | null = null;
   return () => {
@@ -38,13 +38,11 @@ function once(make: Connect): Connect {
   };
 }
 
-/** A provider of OpenID Connect, found by its issuer. */
 export function createOidcProvider(settings: ProviderSettings, issuer: string): IdentityProvider {
   const { provider, clientId, clientSecret } = settings;
   const connect = once(() =>
     client.discovery(new URL(issuer), clientId, clientSecret, undefined, {
       timeout: TIMEOUT_SECONDS,
-      // The settings allow it on this machine only.
       execute: isPlainHttp(issuer) ? [client.allowInsecureRequests] : [],
     }),
   );
@@ -52,10 +50,10 @@ export function createOidcProvider(settings: ProviderSettings, issuer: string): 
     name: provider,
     secret: clientSecret,
     begin: begins(provider, 'openid email profile', connect),
-    finish: async (cameBack, flow) => {
+    finish: async (callback, flow) => {
       try {
         const configuration = await connect();
-        const tokens = await client.authorizationCodeGrant(configuration, cameBack, {
+        const tokens = await client.authorizationCodeGrant(configuration, callback, {
           pkceCodeVerifier: flow.verifier,
           expectedState: flow.state,
           expectedNonce: flow.nonce,
@@ -64,17 +62,17 @@ export function createOidcProvider(settings: ProviderSettings, issuer: string): 
         const claims = tokens.claims();
         if (claims === undefined) throw new Error('no ID token');
         const subject = subjectOf(claims.sub);
-        const isAsked =
+        const needsUserInfo =
           verifiedEmailOf(claims) === null &&
           configuration.serverMetadata().userinfo_endpoint !== undefined;
-        const more = isAsked
+        const more = needsUserInfo
           ? await client.fetchUserInfo(configuration, tokens.access_token, subject)
           : claims;
         return {
           provider,
           issuer: claims.iss,
           subject,
-          // Each by itself: what one answer says is verified is not the address of the other.
+          // Each answer by itself: one may not confirm the address of the other.
           verifiedEmail: verifiedEmailOf(claims) ?? verifiedEmailOf(more),
           displayName: nameOf(more.name) ?? nameOf(claims.name),
         };

@@ -1,20 +1,20 @@
 /**
- * The cookies of the dashboard: written and read here only. Behind TLS their names begin with
- * `__Host-`, which browsers accept from this very host over TLS only, so that neither a neighbour
- * under the same domain nor plain HTTP can plant one.
+ * Reads and writes the dashboard's cookies. Behind TLS their names start with `__Host-`: browsers
+ * accept such a cookie from this host over TLS only, so that neither a sibling domain nor plain HTTP
+ * can set one.
  */
 
-/** `lax` only for what has to come back with a redirect from another site. */
-export type SameSite = 'Strict' | 'Lax';
+/** `Lax` only for the cookie that must be sent after a redirect from another site. */
+type SameSite = 'Strict' | 'Lax';
 
 export interface CookieJar {
-  /** the session's token as the browser sent it; null when there is none that could be one */
+  /** the session's token; null when the browser sent none of the right form */
   readonly readSession: (cookieHeader: string) => string | null;
   /** value of Set-Cookie */
   readonly writeSession: (token: string, expiresAt: Date) => string;
-  /** value of Set-Cookie that takes the session's cookie away */
+  /** value of Set-Cookie that deletes the session's cookie */
   readonly clearSession: () => string;
-  /** what a sign-in through a provider keeps in the browser; null when there is none */
+  /** the cookie of a sign-in through a provider (sign-in-flow.ts), or null */
   readonly readFlow: (cookieHeader: string) => string | null;
   /** value of Set-Cookie */
   readonly writeFlow: (value: string, seconds: number) => string;
@@ -25,7 +25,7 @@ export interface CookieJar {
 const TOKEN = /^[\w-]{43}$/;
 const FLOW = /^[\w.-]{1,2000}$/;
 
-/** The value under a name; null when it is absent, or there twice: then somebody planted one. */
+/** The value of a cookie; null when it is absent, or appears twice: then one may be forged. */
 function cookieOf(cookieHeader: string, name: string): string | null {
   const values = cookieHeader
     .split(';')

@@ -1,18 +1,17 @@
 /**
- * What a browser keeps while it is at a provider: a cookie, signed so that only a sign-in that this
- * server began can end here, and only soon after.
+ * The cookie of a sign-in through a provider. It is signed, so that only a sign-in which this server
+ * started can be finished, and only soon after.
  *
  *   <base64url of {provider, state, nonce, verifier, next, at}>.<HMAC-SHA256, base64url>
  *
- * The key comes out of the provider's client secret: every process has the same, and it is set
- * already.
+ * The HMAC key is derived from the provider's client secret, which all processes share.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 
-import type { Flow, IdentityProvider } from './identity-provider.ts';
+import type { AuthorizationFlow, IdentityProvider } from './identity-provider.ts';
 
-/** From leaving for the provider to coming back. */
+/** Most time between the redirect to the provider and the callback. */
 export const FLOW_SECONDS = 600;
 const MS_PER_SECOND = 1000;
 const KEY_PURPOSE = 'sluice sign-in flow 1';
@@ -26,8 +25,8 @@ const shape = z.object({
   at: z.number(),
 });
 
-export interface KeptFlow extends Flow {
-  /** where to go afterwards, a path of ours */
+export interface SignInFlow extends AuthorizationFlow {
+  /** the path to go on with */
   readonly next: string;
 }
 
@@ -37,9 +36,9 @@ function sign({ secret }: Pick<IdentityProvider, 'secret'>, payload: string): Bu
 }
 
 /** @param nowMs milliseconds since 1970 */
-export function sealFlow(
+export function signFlow(
   provider: Pick<IdentityProvider, 'name' | 'secret'>,
-  { state, nonce, verifier, next }: KeptFlow,
+  { state, nonce, verifier, next }: SignInFlow,
   nowMs: number = Date.now(),
 ): string {
   const kept = { provider: provider.name, state, nonce, verifier, next, at: nowMs };
@@ -48,15 +47,15 @@ export function sealFlow(
 }
 
 /**
- * @param sealed as the browser sent it
- * @returns null when this server did not seal it for this provider, or too long ago
+ * @param signed value of the cookie
+ * @returns null when this server did not sign it for this provider, or too long ago
  */
-export function openFlow(
+export function verifyFlow(
   provider: Pick<IdentityProvider, 'name' | 'secret'>,
-  sealed: string,
+  signed: string,
   nowMs: number = Date.now(),
-): KeptFlow | null {
-  const [payload = '', signature = ''] = sealed.split('.');
+): SignInFlow | null {
+  const [payload = '', signature = ''] = signed.split('.');
   const given = Buffer.from(signature, 'base64url');
   const expected = sign(provider, payload);
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return null;

@@ -37,8 +37,8 @@ import {
   token,
 } from './person-fields.ts';
 import { ownPath } from './same-origin.ts';
-import { FLOW_SECONDS, openFlow, sealFlow } from './sign-in-flow.ts';
-import { sessionOf, type Visit, type VisitHandler, visited } from './signed-in.ts';
+import { FLOW_SECONDS, signFlow, verifyFlow } from './sign-in-flow.ts';
+import { type BrowserHandler, type BrowserRequest, browserRoute, sessionOf } from './signed-in.ts';
 
 export interface SignInPageDependencies
   extends AccountDependencies,
@@ -58,21 +58,25 @@ const acceptForm = z.object({ display_name: name.optional(), password: newPasswo
 const nextOf = (exchange: Exchange): string =>
   ownPath(new URLSearchParams(exchange.query).get('next'));
 
-function whoIs(visit: Visit, deps: SignInPageDependencies): Promise<Session | null> {
+/** The session of a browser, or null. */
+function sessionOrNull(
+  visit: BrowserRequest,
+  deps: SignInPageDependencies,
+): Promise<Session | null> {
   return sessionOf(visit.head, deps).catch((error: unknown) => {
     if (error instanceof SluiceError && error.code === 'not_signed_in') return null;
     throw error;
   });
 }
 
-/** A refusal people see, as a page of the same status and headers. */
+/** A refusal as a page. */
 function refusalPage(error: SluiceError, { shell }: SignInPageDependencies): Answer {
   const { status, title } = ERRORS[error.code];
   return pageAnswer(noticePage(shell, title, error.message), status, errorHeaders(error));
 }
 
-function onPage(handler: VisitHandler, deps: SignInPageDependencies) {
-  return visited(handler, deps, (error) => refusalPage(error, deps));
+function onPage(handler: BrowserHandler, deps: SignInPageDependencies) {
+  return browserRoute(handler, deps, (error) => refusalPage(error, deps));
 }
 
 function signInAnswer(
@@ -95,7 +99,7 @@ function signInAnswer(
 function passwordRoutes(deps: SignInPageDependencies): Route[] {
   const show = onPage(async (exchange, visit) => {
     const next = nextOf(exchange);
-    if ((await whoIs(visit, deps)) !== null) return redirect(next);
+    if ((await sessionOrNull(visit, deps)) !== null) return redirect(next);
     return signInAnswer(next, '', null, deps);
   }, deps);
   const submit = onPage(async (exchange, visit) => {
@@ -110,14 +114,14 @@ function passwordRoutes(deps: SignInPageDependencies): Route[] {
       return signInAnswer(next, form.email, error, deps);
     }
   }, deps);
-  const leave = onPage(async (_exchange, visit) => {
+  const signOutForm = onPage(async (_exchange, visit) => {
     await signOut(visit, deps);
     return redirect('/app/sign-in', [['set-cookie', deps.cookies.clearSession()]]);
   }, deps);
   return [
     { method: 'GET', path: '/app/sign-in', handler: show },
     { method: 'POST', path: '/app/sign-in', handler: submit },
-    { method: 'POST', path: '/app/sign-out', handler: leave },
+    { method: 'POST', path: '/app/sign-out', handler: signOutForm },
   ];
 }
 
@@ -131,7 +135,10 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
   const path = '/app/invitation/{token}';
   const show = onPage(async (_exchange, visit, parameters) => {
     const secret = tokenOf(parameters.token);
-    const [invitation, session] = [await deps.findInvitation(secret), await whoIs(visit, deps)];
+    const [invitation, session] = [
+      await deps.findInvitation(secret),
+      await sessionOrNull(visit, deps),
+    ];
     const view = {
       ...invitation,
       token: secret,
@@ -145,12 +152,12 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
     const secret = tokenOf(parameters.token);
     const form = await readForm(exchange, acceptForm);
     await deps.signInLimiter.admit(null, visit.address);
-    const who =
+    const by =
       form.display_name !== undefined && form.password !== undefined
         ? { displayName: form.display_name, password: form.password }
         : { userId: (await sessionOf(visit.head, deps)).userId };
     const signIn = { way: 'invitation', address: visit.address };
-    const accept = () => deps.members.accept(secret, who, visit.address);
+    const accept = () => deps.members.accept(secret, by, visit.address);
     const joined = await logged(signIn, accept, deps);
     return redirect('/app', await beginSession(visit, joined, joined.workspaceSlug, deps));
   }, deps);
@@ -167,50 +174,53 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
   const providerOf = (text: string | undefined): IdentityProvider => {
     const found = deps.providers.find((one) => one.name === text);
     if (found !== undefined) return found;
-    throw new SluiceError('not_found', 'Nobody signs in through this provider here.');
+    throw new SluiceError('not_found', 'This provider is not set up here.');
   };
-  const leave = onPage(async (exchange, _visit, { provider }) => {
-    const there = providerOf(provider);
-    const { url, flow } = await there.begin(callbackOf(there));
-    const sealed = sealFlow(there, { ...flow, next: nextOf(exchange) });
-    return redirect(url.href, [['set-cookie', cookies.writeFlow(sealed, FLOW_SECONDS)]]);
+  const begin = onPage(async (exchange, _visit, { provider }) => {
+    const chosen = providerOf(provider);
+    const { url, flow } = await chosen.begin(callbackOf(chosen));
+    const signed = signFlow(chosen, { ...flow, next: nextOf(exchange) });
+    return redirect(url.href, [['set-cookie', cookies.writeFlow(signed, FLOW_SECONDS)]]);
   }, deps);
-  const whoCameBack = async (
-    there: IdentityProvider,
+  /** The user that the provider has authenticated. */
+  const finish = async (
+    chosen: IdentityProvider,
     query: string,
-    { head, address }: Visit,
+    { head, address }: BrowserRequest,
   ): Promise<{ readonly id: number; readonly next: string }> => {
     await deps.signInLimiter.admit(null, address);
-    const sealed = cookies.readFlow(head.cookie);
-    const flow = sealed === null ? null : openFlow(there, sealed);
+    const signed = cookies.readFlow(head.cookie);
+    const flow = signed === null ? null : verifyFlow(chosen, signed);
     if (flow === null) {
-      throw new SluiceError('sign_in_failed', 'This sign-in was not begun here, or too long ago.');
+      throw new SluiceError(
+        'sign_in_failed',
+        'This sign-in was not started here, or too long ago.',
+      );
     }
-    const account = await there.finish(new URL(`${callbackOf(there)}?${query}`), flow);
+    const account = await chosen.finish(new URL(`${callbackOf(chosen)}?${query}`), flow);
     const user = await deps.signInByProvider(account, address);
     if (user !== null) return { id: user.id, next: ownPath(flow.next) };
     throw new SluiceError(
       'no_account',
-      `There is neither an account nor an invitation for you here. ${there.name} must show an ` +
-        'e-mail address that is invited, and say that it is verified.',
+      `There is neither an account nor an invitation for you. ${chosen.name} must confirm an ` +
+        'e-mail address that is invited, as verified.',
     );
   };
-  const comeBack = onPage(async (exchange, visit, { provider }) => {
-    const there = providerOf(provider);
-    const attempt = () => whoCameBack(there, exchange.query, visit);
-    const signIn = { way: there.name, address: visit.address };
+  const callback = onPage(async (exchange, visit, { provider }) => {
+    const chosen = providerOf(provider);
+    const attempt = () => finish(chosen, exchange.query, visit);
+    const signIn = { way: chosen.name, address: visit.address };
     const { id, next } = await logged(signIn, attempt, deps);
     const begun = await beginSession(visit, { id }, null, deps);
     const headers = [...begun, ['set-cookie', cookies.clearFlow()] as const];
     return pageAnswer(onwardPage(shell, next), 200, headers);
   }, deps);
   return [
-    { method: 'GET', path: '/app/sign-in/{provider}', handler: leave },
-    { method: 'GET', path: '/app/sign-in/{provider}/callback', handler: comeBack },
+    { method: 'GET', path: '/app/sign-in/{provider}', handler: begin },
+    { method: 'GET', path: '/app/sign-in/{provider}/callback', handler: callback },
   ];
 }
 
-/** The pages for people without a session, and the forms on them. */
 export function signInPages(deps: SignInPageDependencies): Route[] {
   return [...passwordRoutes(deps), ...invitationRoutes(deps), ...providerRoutes(deps)];
 }

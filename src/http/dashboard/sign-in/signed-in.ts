@@ -1,10 +1,9 @@
 /**
- * A request of a signed-in person: who it is, from our own page, with a role and a plan that may.
- * The order in which that is asked:
+ * Checks requests of browsers: the sender, the session, the role and the plan. In this order:
  *
- *   API credential ─► 403      another site's write ─► 403      no open session ─► 401
- *   past a cap ─► 429          a write for no named workspace ─► 400, another ─► 409
- *   no workspace, other role ─► 403                             plan ─► 403     ─► handler
+ *   API credential ─► 403      another site's write ─► 403          no open session ─► 401
+ *   rate limit ─► 429          write without a workspace ─► 400, for another one ─► 409
+ *   no workspace, or role too low ─► 403       plan too low ─► 403            ─► handler
  */
 import { z } from 'zod';
 
@@ -29,7 +28,7 @@ export interface SessionDependencies {
   readonly cookies: CookieJar;
   readonly sessionLimiter: SessionLimiter;
   readonly baseUrl: string;
-  /** proxies of ours before this server */
+  /** number of our proxies in front of this server */
   readonly trustedHops: number;
   readonly events: Pick<
     Events,
@@ -37,20 +36,20 @@ export interface SessionDependencies {
   >;
 }
 
-/** A request of the dashboard whose sender may be anybody. */
-export interface Visit {
+/** A request of a browser, with a session or without. */
+export interface BrowserRequest {
   readonly head: BrowserHead;
   /** of the client */
   readonly address: string;
 }
 
-export type VisitHandler = (
+export type BrowserHandler = (
   exchange: Exchange,
-  visit: Visit,
+  visit: BrowserRequest,
   parameters: Parameters,
 ) => Promise<Answer | StreamedAnswer>;
 
-/** What a person is to be, and what the workspace is to have paid for. */
+/** One of these roles, and one of these plans. */
 export interface Needs {
   readonly roles?: readonly Role[];
   readonly plans?: readonly Plan[];
@@ -58,8 +57,8 @@ export interface Needs {
 
 const namedQuery = z.object({ workspace: slug });
 
-/** A request of somebody signed in to a workspace. */
-export interface SignedInRequest extends Visit {
+/** A request of a user who is signed in to a workspace. */
+export interface SignedInRequest extends BrowserRequest {
   readonly session: Session;
   readonly workspace: SessionWorkspace;
   readonly actor: SessionActor;
@@ -73,10 +72,10 @@ export type SignedInHandler = (
 
 export const ADMINS: readonly Role[] = ['owner', 'admin'];
 
-/** On every answer under /app: nothing of it is kept by anybody on the way. */
+/** On every answer under /app: neither browsers nor proxies store it. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
-/** How a refusal is told: as a problem, or as a page. */
+/** Makes the answer of a refusal: problem details, or a page. */
 export type RefusalForm = (error: SluiceError, exchange: Exchange) => Answer;
 
 function asProblem(error: SluiceError): Answer {
@@ -99,11 +98,11 @@ function checkSender(
 }
 
 /**
- * A request of anybody's browser, but of no API credential and, when it writes, of no other site.
- * Whatever goes wrong becomes an answer.
+ * A route for browsers, with a session or without. Refuses API credentials, and writes of other sites.
+ * Every exception becomes an answer.
  */
-export function visited(
-  handler: VisitHandler,
+export function browserRoute(
+  handler: BrowserHandler,
   deps: Pick<SessionDependencies, 'baseUrl' | 'trustedHops' | 'events'>,
   refuse: RefusalForm = asProblem,
 ): Handler {
@@ -111,7 +110,7 @@ export function visited(
     let answer: Answer;
     try {
       const head = exchange.browser;
-      if (head === null) throw new Error('a route for browsers stands outside their paths');
+      if (head === null) throw new Error('a route for browsers is outside of /app');
       checkSender(exchange, head, deps);
       checkControls(exchange.query, parameters);
       const address = clientAddress(head, deps.trustedHops);
@@ -125,7 +124,8 @@ export function visited(
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('app', thrown);
       answer = refuse(error, exchange);
-      if (error instanceof OverCap) answer = withHeader(answer, 'x-ratelimit-scope', error.scope);
+      if (error instanceof RateLimited)
+        answer = withHeader(answer, 'x-ratelimit-scope', error.scope);
     }
     const own = answer.headers ?? [];
     const missing = NO_STORE.filter(([name]) => !own.some(([given]) => given === name));
@@ -148,11 +148,11 @@ export async function sessionOf(
   return session;
 }
 
-/** A cap that was reached, told with whose it is. */
-class OverCap extends SluiceError {
+/** A rate limit was reached; the answer says whose. */
+class RateLimited extends SluiceError {
   readonly scope: string;
   constructor(scope: string, retryAfterSeconds: number) {
-    super('rate_limited', `The ${scope}'s requests of this minute are used up.`, {
+    super('rate_limited', `The ${scope} has used up the requests of this minute.`, {
       retryAfterSeconds,
     });
     this.scope = scope;
@@ -163,29 +163,29 @@ function withHeader(answer: Answer, name: string, value: string): Answer {
   return { ...answer, headers: [...(answer.headers ?? []), [name, value]] };
 }
 
-async function withinCaps(session: Session, limiter: SessionLimiter): Promise<void> {
+async function checkRateLimits(session: Session, limiter: SessionLimiter): Promise<void> {
   const decision = await limiter.consume({
     userId: session.userId,
-    // Without one, a count of its own.
+    // Without a workspace, a count of the user's own.
     workspaceId: session.workspace?.id ?? -session.userId,
   });
-  if (!decision.admitted) throw new OverCap(decision.scope, decision.retryAfterSeconds);
+  if (!decision.admitted) throw new RateLimited(decision.scope, decision.retryAfterSeconds);
 }
 
-/** A request with an open session, whatever its workspace; within the session's caps. */
+/** A route that needs an open session, but no workspace; within the session's rate limits. */
 export function withSession(
   handler: (
     exchange: Exchange,
-    visit: Visit & { readonly session: Session },
+    visit: BrowserRequest & { readonly session: Session },
     parameters: Parameters,
   ) => Promise<Answer | StreamedAnswer>,
   deps: SessionDependencies,
   refuse: RefusalForm = asProblem,
 ): Handler {
-  return visited(
+  return browserRoute(
     async (exchange, visit, parameters) => {
       const session = await sessionOf(visit.head, deps);
-      await withinCaps(session, deps.sessionLimiter);
+      await checkRateLimits(session, deps.sessionLimiter);
       return await handler(exchange, { ...visit, session }, parameters);
     },
     deps,
@@ -207,15 +207,15 @@ function workspaceWith({ workspace }: Session, { roles, plans }: Needs): Session
   return workspace;
 }
 
-/** The slug of the workspace that a request names; null if it names none. */
+/** The slug of the workspace that a request names, or null. */
 export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | null {
   const parsed = namedQuery.safeParse(Object.fromEntries(new URLSearchParams(query)));
   return parsed.success ? parsed.data.workspace : null;
 }
 
 /**
- * A write names the workspace it is for, as `?workspace=SLUG`. Without that, a page that is still
- * open after the session switched to another workspace would change the wrong one.
+ * A write names its workspace, as `?workspace=SLUG`. Otherwise a page that is still open after the
+ * session switched to another workspace would change the wrong one.
  *
  * @throws {BadQuery} when it names none
  * @throws {SluiceError} `other_workspace`
@@ -226,14 +226,14 @@ function checkNamed(exchange: Exchange, { workspace }: Session): void {
   if (named === workspace.slug) return;
   throw new SluiceError(
     'other_workspace',
-    `This was for another workspace than “${workspace.slug}”, which this session looks at by now. ` +
-      'Nothing was changed. Go to the workspace that you meant, or reload the page and try again.',
+    `This change was for another workspace: the session has switched to “${workspace.slug}”. ` +
+      'Nothing was changed. Switch back to the other workspace, or reload the page and try again.',
   );
 }
 
 /**
- * A request of a user who is signed in to a workspace and meets `needs`. A stream is cut off when
- * the session, the membership or another requirement is lost.
+ * A route that needs a session of a workspace, and a role and a plan of `needs`. A stream is cut off
+ * when any of that is lost.
  */
 export function signedIn(
   needs: Needs,

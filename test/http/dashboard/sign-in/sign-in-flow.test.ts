@@ -2,30 +2,30 @@
 import { expect, test } from 'vitest';
 import {
   FLOW_SECONDS,
-  openFlow,
-  sealFlow,
+  signFlow,
+  verifyFlow,
 } from '../../../../src/http/dashboard/sign-in/sign-in-flow.ts';
 
 const ACME = { name: 'acme', secret: 'a secret' };
 const FLOW = { state: 's', nonce: 'n', verifier: 'v', next: '/app' };
 const NOW = 1_763_640_000_000;
-const sealed = sealFlow(ACME, FLOW, NOW);
+const sealed = signFlow(ACME, FLOW, NOW);
 
 test('comes back as it left, for ten minutes', () => {
-  expect(openFlow(ACME, sealed, NOW)).toMatchObject(FLOW);
-  expect(openFlow(ACME, sealed, NOW + FLOW_SECONDS * 1000)).toMatchObject(FLOW);
-  expect(openFlow(ACME, sealed, NOW + FLOW_SECONDS * 1000 + 1)).toBeNull();
-  expect(openFlow(ACME, sealed, NOW - 1)).toBeNull();
+  expect(verifyFlow(ACME, sealed, NOW)).toMatchObject(FLOW);
+  expect(verifyFlow(ACME, sealed, NOW + FLOW_SECONDS * 1000)).toMatchObject(FLOW);
+  expect(verifyFlow(ACME, sealed, NOW + FLOW_SECONDS * 1000 + 1)).toBeNull();
+  expect(verifyFlow(ACME, sealed, NOW - 1)).toBeNull();
 });
 
 test('is another provider’s, or sealed with another secret: nothing', () => {
-  expect(openFlow({ ...ACME, name: 'other' }, sealed, NOW)).toBeNull();
-  expect(openFlow({ ...ACME, secret: 'another' }, sealed, NOW)).toBeNull();
+  expect(verifyFlow({ ...ACME, name: 'other' }, sealed, NOW)).toBeNull();
+  expect(verifyFlow({ ...ACME, secret: 'another' }, sealed, NOW)).toBeNull();
 });
 
 test.each(['', '.', 'x', 'x.y', `${sealed}x`, sealed.slice(0, -1), `x${sealed}`])(
   'made up: "%s"',
   (made) => {
-    expect(openFlow(ACME, made, NOW)).toBeNull();
+    expect(verifyFlow(ACME, made, NOW)).toBeNull();
   },
 );
