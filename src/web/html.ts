@@ -1,6 +1,6 @@
 /**
- * Owns the one way in which text becomes HTML: every value in a template is escaped unless it is HTML
- * already. Nothing else in the project writes a tag around a value.
+ * Templates for HTML. Every value in a template is escaped unless it is `Html` already. No other code
+ * puts a value into markup.
  */
 
 /** Markup that is safe to send as it is. */
@@ -12,10 +12,10 @@ export class Html {
   }
 }
 
-/** Nothing is written for null, undefined and false, so that `condition && html…` reads well. */
+/** null, undefined and false become nothing, so that `condition && html…` works. */
 export type HtmlValue = Html | string | number | null | undefined | false | readonly HtmlValue[];
 
-/** A template of markup; what stands in it is escaped for element content and quoted attributes. */
+/** Tag of a template; values are escaped for element content and quoted attributes. */
 export function html(strings: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   let text = strings[0] ?? '';
   values.forEach((value, index) => {
@@ -44,8 +44,8 @@ export function escapeHtml(text: string): string {
 }
 
 /**
- * A block of data in a page, as `type`. It is not run; what could end the element or begin a comment
- * is written as JSON escapes.
+ * A block of data in a page, not executed. Characters that could end the element or start a comment
+ * are JSON escapes.
  */
 export function dataBlock(type: string, value: unknown): Html {
   const json = JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (character) => {

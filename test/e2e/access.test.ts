@@ -101,7 +101,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /app/members/{userId}': adminForm({ role: 'admin' }),
   'POST /app/members/{userId}/remove': adminForm(),
   'POST /app/invitations': adminForm({ email: 'form@crew.test', role: 'member' }, { ok: 200 }),
-  'POST /app/invitations/{invitationId}/withdraw': adminForm(),
+  'POST /app/invitations/{invitationId}/revoke': adminForm(),
   'POST /app/settings': adminForm({ name: 'Crew' }),
   'POST /app/workspace': ofAccount({ form: { workspace: CREW }, except: { stranger: 404 } }),
   'POST /app/sessions/{sessionId}/end': ofAccount({ form: {}, except: { stranger: 404 } }),
@@ -134,7 +134,7 @@ const AMONG_OWNERS: readonly {
   { route: 'POST /app/members/{userId}', target: 'member', form: { role: 'owner' } },
   { route: 'POST /app/members/{userId}/remove', target: 'owner', form: {} },
   { route: 'POST /app/invitations', form: { email: 'high@crew.test', role: 'owner' } },
-  { route: 'POST /app/invitations/{invitationId}/withdraw', target: 'owner', form: {} },
+  { route: 'POST /app/invitations/{invitationId}/revoke', target: 'owner', form: {} },
 ];
 
 let gateway: Gateway;

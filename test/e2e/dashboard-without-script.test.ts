@@ -58,7 +58,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
   test('a key is made, shown once, and revoked after a word of warning', async () => {
     await open('/app/keys');
     await page.getByLabel('Name', { exact: true }).fill('a collector');
-    await page.getByRole('button', { name: 'Make key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     expect(await page.locator('.secret').innerText()).toMatch(/^sluice_live_/);
     await page.getByRole('link', { name: 'Done' }).click();
     const row = page.locator('tr', { hasText: 'a collector' });
@@ -70,14 +70,14 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     expect(await row.innerText()).toContain('revoked');
   });
 
-  test('somebody is invited, and the invitation withdrawn', async () => {
+  test('somebody is invited, and the invitation revoked', async () => {
     await open('/app/members');
     await page.getByLabel('E-mail', { exact: true }).fill('new@people.test');
     await page.getByRole('button', { name: 'Invite' }).click();
     expect(await page.locator('.secret').innerText()).toContain('/app/invitation/');
     await open('/app/members');
-    await page.getByRole('button', { name: /^Withdraw/ }).click();
-    expect(await page.getByRole('button', { name: /^Withdraw/ }).count()).toBe(0);
+    await page.getByRole('button', { name: /^Revoke the invitation/ }).click();
+    expect(await page.getByRole('button', { name: /^Revoke the invitation/ }).count()).toBe(0);
   });
 
   test('the workspace is renamed, and a name of nothing is refused in words', async () => {
@@ -128,7 +128,7 @@ describe('a form', () => {
     ['/app/members/1', 'role=member'],
     ['/app/members/1/remove', ''],
     ['/app/invitations', 'email=x@people.test&role=member'],
-    ['/app/invitations/1/withdraw', ''],
+    ['/app/invitations/1/revoke', ''],
     ['/app/settings', 'name=x'],
   ];
   const OWN = ['/app/workspace', '/app/password', '/app/sessions/end-others'];

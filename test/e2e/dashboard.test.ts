@@ -266,7 +266,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   test('makes a key that works at once, and takes it back within seconds', async () => {
     await open('/app/keys');
     await page.getByLabel('Name', { exact: true }).fill('a collector');
-    await page.getByRole('button', { name: 'Make key' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     const secret = await page.locator('.secret').innerText();
     expect(secret).toMatch(/^sluice_live_/);
     const ingest = () =>

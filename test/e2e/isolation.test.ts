@@ -77,7 +77,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   // Pages for people without a session; a form of somebody else's fits nobody.
   'GET /app/sign-in': read('nobody'),
   'POST /app/sign-in': {
-    form: { email: `${MARK}@nowhere.test`, password: PASSWORD, workspace: MARK },
+    form: { email: 'a@b.test', password: PASSWORD, workspace: MARK },
     own: 401,
     as: 'nobody',
   },
@@ -98,7 +98,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
     own: 200,
     as: 'session',
   },
-  'POST /app/invitations/{invitationId}/withdraw': { form: {}, own: 303, as: 'session' },
+  'POST /app/invitations/{invitationId}/revoke': { form: {}, own: 303, as: 'session' },
   'POST /app/settings': { form: { name: 'theirs' }, own: 303, as: 'session' },
   'POST /app/workspace': { form: { workspace: MARK }, own: 303, as: 'session' },
   'POST /app/sessions/{sessionId}/end': { form: {}, own: 303, as: 'session' },

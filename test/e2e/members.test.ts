@@ -157,7 +157,7 @@ test('an account of a link changes its own password, not that of the same addres
 
 test('an invitation taken back is none', async () => {
   const { token } = await invite('late@crew.test');
-  const path = `/app/invitations/${(await invitationOf('late@crew.test'))?.id}/withdraw`;
+  const path = `/app/invitations/${(await invitationOf('late@crew.test'))?.id}/revoke`;
   expect((await owner.submit(path)).status).toBe(303);
   expect((await owner.submit(path)).status).toBe(404);
   const fields = { display_name: 'Late', password: PASSWORD };

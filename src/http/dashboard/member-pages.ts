@@ -56,7 +56,7 @@ export function memberPages(deps: MemberPageDependencies): Route[] {
       };
       return pageAnswer(shownOncePage(look, viewerOf(request), shown).text);
     }),
-    form(`${INVITATIONS}/{invitationId}/withdraw`, ADMIN, async ({ request, parameters }) => {
+    form(`${INVITATIONS}/{invitationId}/revoke`, ADMIN, async ({ request, parameters }) => {
       const id = requireId(parameters.invitationId);
       await members.uninvite(request.workspace.id, id, request.actor);
       return PATH;

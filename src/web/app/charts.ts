@@ -1,22 +1,21 @@
 /**
- * Charts as SVG that needs no script: bars over time, small ones beside words, shares of a whole.
- * Each says in words what it shows and has its numbers in a table below. Positions are attributes,
- * never styles, which the pages' security policy would not let through; words stand in HTML beside
- * the drawing, which is stretched to the width it gets.
+ * Charts as SVG, without a script: bars over time, sparklines in a table, shares of a whole. Each has a
+ * text description, and its numbers in a table below. Positions are attributes, not styles, which the
+ * content security policy forbids; text is HTML beside the drawing, because the drawing is stretched.
  */
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count } from './format.ts';
 
 const HEIGHT = 120;
-/** Units of the drawing that a slot is wide, and the gap beside it. */
+/** Width of a slot and of the gap beside it, in units of the drawing. */
 const SLOT = 20;
 const GAP = 3;
-/** Words below the axis: more do not fit a telephone. */
+/** Labels below the axis: more do not fit on a phone. */
 const LABELS = 4;
-/** What is there is seen, however little it is. */
+/** Any value above zero is visible. */
 const HEIGHT_MIN = 2;
 
-/** One of the things a slot counts. */
+/** One of the values of each slot. */
 export interface Series {
   readonly name: string;
   /** class of its bars and of its mark in the legend */
@@ -49,8 +48,8 @@ function mostOf({ labels, series, isStacked }: BarChart): number {
   return Math.max(0, ...heights);
 }
 
-/** `12 high, 3 low`; what is nothing is left out. */
-function told({ series, format = count }: BarChart, index: number): string {
+/** As `12 high, 3 low`; zeros are left out. */
+function describe({ series, format = count }: BarChart, index: number): string {
   const parts = series.flatMap((one) => {
     const value = valueAt(one, index);
     return value === 0 ? [] : [series.length > 1 ? `${format(value)} ${one.name}` : format(value)];
@@ -71,7 +70,7 @@ function slotBars(chart: BarChart, index: number, most: number): Html {
       html`<rect class="${one.look}" x="${index * SLOT + GAP / 2}" y="${Math.max(0, y).toFixed(1)}" width="${SLOT - GAP}" height="${height.toFixed(1)}"/>`,
     ];
   });
-  return html`<g><title>${chart.labels[index]}: ${told(chart, index)}</title><rect class="reach" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"/>${rects}</g>`;
+  return html`<g><title>${chart.labels[index]}: ${describe(chart, index)}</title><rect class="reach" x="${index * SLOT}" width="${SLOT}" height="${HEIGHT}"/>${rects}</g>`;
 }
 
 function legend({ series }: BarChart): HtmlValue {

@@ -77,7 +77,7 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 <p>In the <strong>${words(finding.surface)}</strong> of the step
 <a href="${stepLink(finding)}">${stepName(finding)}</a>.
-<span class="soft">The rule asks about <code>${finding.field}</code>.</span></p></section>
+<span class="soft">The rule reads the field <code>${finding.field}</code>.</span></p></section>
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([
       ['Rule', html`<a href="/app/rules/${finding.ruleId}">${finding.ruleId}</a>`],

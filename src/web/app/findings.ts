@@ -1,4 +1,4 @@
-/** The list of findings with its filters; it stays fresh while it is open. */
+/** The list of findings with its filters; new findings appear while it is open. */
 import { CATEGORIES, type Finding, type FindingFilter, SEVERITIES } from '../../model.ts';
 import { type Html, html } from '../html.ts';
 import { time, words } from './format.ts';
@@ -17,7 +17,7 @@ import {
 export interface FindingsPage {
   readonly findings: readonly Finding[];
   readonly filter: FindingFilter;
-  /** the query the page was asked with, without its `?` */
+  /** the query of the request, without its `?` */
   readonly query: string;
   readonly next: string | null;
   readonly titleOf: (ruleId: string) => string;
@@ -54,7 +54,7 @@ ${runId !== null && runId !== '' && field('run_id', 'Run', runId)}
 </form>`;
 }
 
-/** Where a finding's step stands on its run's page. */
+/** The link to a finding's step on its run's page. */
 export function stepLink({ runId, stepSpanId }: Pick<Finding, 'runId' | 'stepSpanId'>): string {
   return `/app/runs/${runId}${stepSpanId === null ? '' : `#${stepSpanId}`}`;
 }
@@ -65,7 +65,7 @@ export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string 
   return name === '' ? 'a step without a name' : name;
 }
 
-/** The rows alone, as they are fetched again while the page is open. */
+/** The rows alone, which the script fetches while the page is open. */
 export function findingRows({ findings, titleOf, nowMs }: FindingsPage): Html {
   return html`<tbody>${findings.map(
     (finding) => html`<tr data-key="${finding.id}">
@@ -79,7 +79,7 @@ export function findingRows({ findings, titleOf, nowMs }: FindingsPage): Html {
   )}</tbody>`;
 }
 
-/** Only the first page grows; the others stand still. */
+/** Only the first page is refreshed. */
 function liveRows(query: string): Html | null {
   const own = new URLSearchParams(query);
   if (own.has('cursor')) return null;
@@ -101,16 +101,16 @@ function emptyState(query: string): Html {
     return empty('No older findings', html`<p><a href="${PATH}">Back to the newest</a></p>`);
   }
   return isNarrow(query)
-    ? empty('Nothing fits this filter', html`<p><a href="${PATH}">Show all findings</a></p>`)
+    ? empty('Nothing matches this filter', html`<p><a href="${PATH}">Show all findings</a></p>`)
     : empty(
         'No findings yet',
-        html`<p>A run is evaluated about a minute after its last step arrived. What is found then appears here by itself.</p>
+        html`<p>A run is evaluated about a minute after its last step arrived. Its findings then appear here.</p>
 <p><a href="/app/runs">See the runs</a>, which <a href="/app/rules">rules run</a>, or
 <a href="/docs/instrumentations">what makes an instrumentation send text</a>.</p>`,
       );
 }
 
-/** What an export takes of the list's query. */
+/** The query of an export: the filter of the list. */
 function exportQuery(query: string): string {
   const exported = new URLSearchParams(query);
   exported.delete('cursor');
@@ -124,9 +124,9 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
     title: 'Findings',
     current: PATH,
     main: html`<div class="head"><div><h1>Findings</h1>
-<p class="lead">What the rules matched, once per rule and run. New ones appear by themselves.</p></div>
+<p class="lead">What the rules matched, once per rule and run. New ones appear on their own.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${PATH}.csv${suffix}" download>CSV</a> ·
-<a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">what that is</a>)</p></div>
+<a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
 ${filters(data)}
 <p class="live soft" role="status" data-live-status></p>
 ${findings.length === 0 && html`<div data-live-empty>${emptyState(query)}</div>`}

@@ -8,7 +8,7 @@ const UNITS = [
   ['minute', 60],
 ] as const;
 
-/** A moment as it is told in data (RFC 3339). */
+/** A time as RFC 3339. */
 export interface Moment {
   readonly getTime: () => number;
   readonly toISOString: () => string;

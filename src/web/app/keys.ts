@@ -1,12 +1,12 @@
-/** The keys of a workspace: listed by their beginning, made and revoked by admins. */
+/** The keys of a workspace by their first characters, and the forms to create and revoke them. */
 import type { KeyKind } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, type Moment, time } from './format.ts';
 import {
   appPage,
+  confirmed,
   empty,
   type Look,
-  lastWord,
   scrolling,
   type Viewer,
   writeForm,
@@ -30,9 +30,9 @@ const NAME_CHARS_MAX = 100;
 function revocation({ id, name, revokedAt }: ShownKey, viewer: Viewer, nowMs: number): HtmlValue {
   if (revokedAt !== null) return html`<span class="soft">revoked ${time(revokedAt, nowMs)}</span>`;
   if (!viewer.isAdmin) return html`<span class="soft">in use</span>`;
-  return lastWord(
+  return confirmed(
     html`Revoke<span class="hidden"> ${name}</span>`,
-    'Whoever uses it is refused within seconds. It cannot be brought back.',
+    'Requests with it are refused within seconds. This cannot be undone.',
     writeForm(
       writeTo(`${PATH}/${id}/revoke`, viewer),
       html`<button class="danger">Revoke ${name}</button>`,
@@ -44,19 +44,19 @@ function row(key: ShownKey, viewer: Viewer, nowMs: number): Html {
   return html`<tr><td data-label="Name">${key.name}</td><td data-label="Kind">${key.kind}</td>
 <td data-label="Begins with"><code>${key.prefix}…</code></td>
 <td data-label="A minute" class="number">${count(key.rateLimitPerMinute)}</td>
-<td data-label="Made">${time(key.createdAt, nowMs)}</td>
+<td data-label="Created">${time(key.createdAt, nowMs)}</td>
 <td data-label="Last used">${time(key.lastUsedAt, nowMs)}</td>
 <td data-label="State">${revocation(key, viewer, nowMs)}</td></tr>
 `;
 }
 
-function makeForm(brand: string, viewer: Viewer): Html {
+function createForm(brand: string, viewer: Viewer): Html {
   const fields = html`<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
 <label>Kind<select name="kind"><option value="agent">agent: sends telemetry</option><option value="workspace">workspace: reads the API</option></select></label>
 <label>An agent key begins with<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
 <label>Requests a minute<input name="rate_limit_per_minute" type="number" min="1" max="100000" value="1000" required></label>
-<div class="buttons"><button>Make key</button></div><output></output>`;
-  return html`<section class="panel"><h2>Make a key</h2>${writeForm(writeTo(PATH, viewer), fields, 'filters')}</section>`;
+<div class="buttons"><button>Create key</button></div><output></output>`;
+  return html`<section class="panel"><h2>Create a key</h2>${writeForm(writeTo(PATH, viewer), fields, 'filters')}</section>`;
 }
 
 export function keysPage(
@@ -65,21 +65,21 @@ export function keysPage(
   { keys, nowMs }: { readonly keys: readonly ShownKey[]; readonly nowMs: number },
 ): Html {
   const table = html`<table class="stack" aria-label="Keys"><thead><tr><th scope="col">Name</th><th scope="col">Kind</th>
-<th scope="col">Begins with</th><th scope="col" class="number">A minute</th><th scope="col">Made</th><th scope="col">Last used</th>
+<th scope="col">Begins with</th><th scope="col" class="number">A minute</th><th scope="col">Created</th><th scope="col">Last used</th>
 <th scope="col">State</th></tr></thead><tbody>${keys.map((key) => row(key, viewer, nowMs))}</tbody></table>`;
   return appPage(look, viewer, {
     title: 'Keys',
     current: PATH,
     main: html`<h1>Keys</h1>
-<p class="lead">Agent keys send telemetry, workspace keys read over the API. No key can change anything.</p>
-${viewer.isAdmin && makeForm(look.brand, viewer)}
+<p class="lead">Agent keys send telemetry, workspace keys read the API. No key can change anything.</p>
+${viewer.isAdmin && createForm(look.brand, viewer)}
 ${
   keys.length === 0
     ? empty(
         'No keys',
         viewer.isAdmin
-          ? html`<p>Without an agent key nothing can send: make one above.</p>`
-          : html`<p>Without an agent key nothing can send: ask an admin of the workspace for one.</p>`,
+          ? html`<p>Nothing can be sent without an agent key: create one above.</p>`
+          : html`<p>Nothing can be sent without an agent key: ask an admin of the workspace for one.</p>`,
       )
     : scrolling('Keys', table)
 }`,

@@ -1,11 +1,11 @@
-/** Who belongs to a workspace, and who is invited. */
+/** The members of a workspace and its open invitations, with their forms. */
 import { ROLES, type Role } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
 import {
   appPage,
+  confirmed,
   type Look,
-  lastWord,
   option,
   scrolling,
   type Viewer,
@@ -36,7 +36,7 @@ export interface MembersPage {
 
 const PATH = '/app/members';
 
-/** Only owners deal with owners. */
+/** Only owners change owners. */
 const rolesFor = ({ role }: Viewer): readonly Role[] =>
   role === 'owner' ? ROLES : ROLES.filter((one) => one !== 'owner');
 const mayChange = ({ role }: { readonly role: Role }, viewer: Viewer): boolean =>
@@ -50,9 +50,9 @@ function roleOf(member: ShownMember, viewer: Viewer): HtmlValue {
 }
 
 function removal({ userId, email }: ShownMember, viewer: Viewer): Html {
-  return lastWord(
+  return confirmed(
     html`Remove<span class="hidden"> ${email}</span>`,
-    'They see nothing of this workspace from then on.',
+    'They lose access to this workspace at once.',
     writeForm(
       writeTo(`${PATH}/${userId}/remove`, viewer),
       html`<button class="danger">Remove ${email}</button>`,
@@ -77,16 +77,16 @@ function inviteForm(viewer: Viewer): Html {
 }
 
 function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValue {
-  const withdrawal = ({ id, email }: ShownInvitation) =>
+  const revocation = ({ id, email }: ShownInvitation) =>
     writeForm(
-      writeTo(`/app/invitations/${id}/withdraw`, viewer),
-      html`<button class="danger">Withdraw<span class="hidden"> the invitation of ${email}</span></button>`,
+      writeTo(`/app/invitations/${id}/revoke`, viewer),
+      html`<button class="danger">Revoke<span class="hidden"> the invitation of ${email}</span></button>`,
     );
   const row = (one: ShownInvitation) => {
     const ends = one.expiresAt.toISOString();
     return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>
 <td data-label="Ends"><time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time></td>
-<td data-label="Invitation">${mayChange(one, viewer) && withdrawal(one)}</td></tr>`;
+<td data-label="Invitation">${mayChange(one, viewer) && revocation(one)}</td></tr>`;
   };
   return (
     invitations.length > 0 &&
@@ -104,7 +104,7 @@ export function membersPage(look: Look, viewer: Viewer, data: MembersPage): Html
     title: 'Members',
     current: PATH,
     main: html`<h1>Members</h1>
-<p class="lead">Members read. Admins and owners also switch rules, make keys and invite.</p>
+<p class="lead">Members read. Admins and owners also switch rules, create keys and invite.</p>
 ${scrolling(
   'Members',
   html`<table class="stack" aria-label="Members"><thead><tr><th scope="col">Name</th><th scope="col">E-mail</th><th scope="col">Role</th>
@@ -113,7 +113,7 @@ ${scrolling(
 )}
 ${
   viewer.isAdmin &&
-  html`<section class="panel"><h2>Invite somebody</h2>${inviteForm(viewer)}${invitationTable(data, viewer)}</section>`
+  html`<section class="panel"><h2>Invite a member</h2>${inviteForm(viewer)}${invitationTable(data, viewer)}</section>`
 }`,
   });
 }

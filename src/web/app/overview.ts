@@ -1,4 +1,4 @@
-/** The first page: what arrives, what was found, how far the pass is behind, which rules run. */
+/** The first page: arrivals, findings, the lag of the pass, and the rules that run. */
 
 import type { SupportCounts } from '../../model.ts';
 import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model.ts';
@@ -32,13 +32,13 @@ export interface Overview {
       | null;
   }[];
   readonly runs: {
-    /** has anything arrived at all? */
+    /** whether anything has arrived */
     readonly any: boolean;
     /** finished and waiting for the pass */
     readonly waiting: number;
-    /** `waiting` is that many at least */
+    /** there may be more than `waiting` */
     readonly moreWait: boolean;
-    /** when the longest waiting one was last added to */
+    /** when the last step of the longest waiting run arrived */
     readonly oldestWaitingMs: number | null;
   };
 }
@@ -65,14 +65,14 @@ export function overviewPage(look: Look, viewer: Viewer, data: OverviewPage): Ht
     title: 'Overview',
     current: '/app',
     main: html`<h1>Overview</h1>
-<p class="lead">What arrives in ${viewer.workspaceName}, and what the rules found in it. Advisory: nothing is ever blocked.</p>
+<p class="lead">What arrives in ${viewer.workspaceName}, and what the rules found. Advisory: nothing is blocked.</p>
 ${main}`,
   });
 }
 
 function firstSteps(viewer: Viewer, observeUrl: string): Html {
   const key = viewer.isAdmin
-    ? html`Make an <a href="/app/keys">agent key</a>`
+    ? html`Create an <a href="/app/keys">agent key</a>`
     : html`Ask an admin for an agent key`;
   return empty(
     'Nothing has arrived yet',
@@ -80,7 +80,7 @@ function firstSteps(viewer: Viewer, observeUrl: string): Html {
 <pre tabindex="0"><code>OTEL_EXPORTER_OTLP_ENDPOINT=${observeUrl}
 OTEL_EXPORTER_OTLP_PROTOCOL=http/json
 OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20&lt;agent key&gt;</code></pre></li>
-<li><p>Most instrumentations leave prompts out until they are told otherwise:
+<li><p>Most instrumentations leave prompts out by default:
 <a href="/docs/instrumentations">what to switch on</a>.</p></li>
 <li><p>A run is evaluated about a minute after its last step arrived. What the rules find is listed under
 <a href="/app/findings">findings</a>.</p></li></ol>
@@ -88,7 +88,7 @@ OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20&lt;agent key&gt;</code></pre>
   );
 }
 
-/** Small rates keep a digit behind the point. */
+/** Small rates have one decimal. */
 const perMinute = (rate: number): string =>
   rate > 0 && rate < 0.1 ? 'less than 0.1' : rate < 10 ? rate.toFixed(1) : count(rate);
 
@@ -96,7 +96,7 @@ const MINUTES_PER_DAY = 1440;
 
 type Days = Overview['days'];
 
-/** Findings of a day that fit. */
+/** The findings of a day that match. */
 function foundOn(
   { counts }: Days[number],
   fits: (kind: { readonly severity: Severity; readonly category: Category }) => boolean,
@@ -117,7 +117,7 @@ function figures(data: OverviewPage): Html {
 <section class="panel">${lagChart(data)}</section>
 </div>
 <p class="soft">Counted at <time datetime="${data.iso(data.nowMs)}">${hourLabel(data.iso(data.nowMs))}</time>; times are UTC.
-${hasGaps(data.overview) && 'What is further back is still being counted.'}</p>`;
+${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>`;
 }
 
 const hasGaps = ({ hours, days }: Overview): boolean =>
@@ -159,7 +159,7 @@ function ruleCard({ counts, enabled, experimental, version }: RuleCounts): Html 
     return { label, href: `/app/rules?${query}`, value };
   };
   return html`<section class="panel rules"><h2>Rules</h2><p class="figure"><a href="/app/rules?enabled=true">${count(enabled)} run</a></p>
-${shares('What the engine makes of the rules', 'Support', whole, [
+${shares('Rules by support', 'Support', whole, [
   row('as written', 'support=as_written', counts.as_written),
   row('degraded', 'support=degraded', counts.degraded),
   row('cannot run', 'support=unsupported', counts.unsupported),
@@ -178,7 +178,7 @@ function notices({ hours }: Overview): HtmlValue {
 <a href="/app/runs?evaluation=evaluation_failed">look at them</a>.</p>`
   }${
     silent > 0 &&
-    html`<p class="notice">${runs(silent)} of the last day told no text a rule could look at:
+    html`<p class="notice">${runs(silent)} of the last day without text that a rule can read:
 <a href="/docs/instrumentations">what to switch on</a>.</p>`
   }`;
 }

@@ -1,4 +1,4 @@
-/** One rule: what it looks for, whether it runs here and why, and the switch. */
+/** One rule: its conditions, whether it runs here and why, and the switch. */
 import type { Rule } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { words } from './format.ts';
@@ -70,7 +70,7 @@ export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
 <p class="lead">${severityBadge(rule.severity)} ${rule.id} · ${words(rule.category)}</p>
 <div class="grid wide">
 <section class="panel"><h2>State</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
-<p class="soft">A change takes effect from the next pass; runs already evaluated are not looked at again.</p></section>
+<p class="soft">A change takes effect from the next pass; runs that are already evaluated are not evaluated again.</p></section>
 <section class="panel"><h2>About</h2>${about(rule)}</section></div>
 <h2>What it looks for</h2>
 <p class="description">${rule.description}</p>

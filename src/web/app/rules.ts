@@ -1,4 +1,4 @@
-/** The threat rules: which run, why the others do not, and the switches; else what the plan lacks. */
+/** The threat rules: which run, why the others do not, and their switches. */
 import {
   CATEGORIES,
   type DecidedBy,
@@ -25,7 +25,7 @@ import {
 
 const PATH = '/app/rules';
 
-/** A rule, and what this workspace makes of it. */
+/** A rule, and whether it runs for this workspace. */
 export interface DecidedRule {
   readonly rule: Rule;
   readonly enabled: boolean;
@@ -44,7 +44,7 @@ export interface RulesPage {
   readonly total: number;
 }
 
-/** What stands in the place of the rules on plans without them. */
+/** The page of plans without the rules tab. */
 export function upgradePage(look: Look, viewer: Viewer): Html {
   return appPage(look, viewer, {
     title: 'Rules',
@@ -55,7 +55,7 @@ export function upgradePage(look: Look, viewer: Viewer): Html {
 <a href="/app/findings">findings</a> are all here.</p>
 <p>With Team you see every rule here, switch the experimental tier on, and switch single rules on and off. Over the API
 the rules can be read on every plan: <a href="/docs/api">GET /platform/v1/atr/rules</a>.</p>
-<p class="soft">Whoever runs this server changes the plan, with <code>sluice workspace plan</code>.</p></section>`,
+<p class="soft">The operator of this server changes the plan with <code>sluice workspace plan</code>.</p></section>`,
   });
 }
 
@@ -66,7 +66,7 @@ const DECIDED: Readonly<Record<DecidedBy, string>> = {
   override: 'by this workspace',
 };
 
-/** Whether a rule runs, and what decided so. */
+/** Whether a rule runs, and what decides it. */
 export function state({ enabled, decidedBy }: DecidedRule): Html {
   const word = enabled
     ? html`<strong class="low">runs</strong>`
@@ -74,7 +74,7 @@ export function state({ enabled, decidedBy }: DecidedRule): Html {
   return html`${word} <span class="soft below">${DECIDED[decidedBy]}</span>`;
 }
 
-/** A rule that the corpus or the engine refuses has no switch. */
+/** Rules that the corpus or the engine excludes have no switch. */
 const canBeSwitched = ({ rule }: DecidedRule): boolean =>
   (rule.support === 'as_written' || rule.support === 'degraded') &&
   (rule.status === 'stable' || rule.status === 'experimental');
@@ -85,7 +85,7 @@ const CHOICES = [
   { value: 'false', label: 'off', override: false },
 ] as const;
 
-/** What an admin decides about a rule: three buttons, the one that counts pressed. */
+/** The switch of a rule: three buttons, the current choice pressed. */
 export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
   if (!canBeSwitched(one)) return html`<span class="soft">cannot be switched</span>`;
   if (!viewer.isAdmin) {
@@ -102,9 +102,9 @@ export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
 function tierSwitch(experimental: boolean, viewer: Viewer): Html {
   const text = experimental
     ? 'Experimental rules run, too.'
-    : 'Only stable rules run, and those switched on one by one.';
+    : 'Only stable rules run, and rules that are switched on one by one.';
   return html`<section class="panel"><h2>Experimental tier</h2><p>${text}
-<span class="soft">A change takes effect from the next pass; runs already evaluated are not looked at again.</span></p>
+<span class="soft">A change takes effect from the next pass; runs that are already evaluated are not evaluated again.</span></p>
 ${
   viewer.isAdmin &&
   writeForm(
@@ -118,7 +118,7 @@ ${
 function countCards(counts: SupportCounts): Html {
   const card = (support: keyof SupportCounts, label: string) =>
     html`<div class="panel"><p class="figure"><a href="${PATH}?support=${support}">${count(counts[support])}</a></p><p class="soft">${label}</p></div>`;
-  return html`<div class="grid cards">${card('as_written', 'run as written')}${card('degraded', 'run degraded: some conditions need what RE2 has not')}
+  return html`<div class="grid cards">${card('as_written', 'run as written')}${card('degraded', 'run degraded: some conditions need what RE2 lacks')}
 ${card('unsupported', 'cannot run here')}${card('fails_own_examples', 'fail their own examples, and never run')}</div>`;
 }
 
@@ -184,7 +184,7 @@ ${filters(data.query)}
 <p class="soft">${count(total)} ${total === 1 ? 'rule' : 'rules'}</p>
 ${
   rules.length === 0
-    ? empty('No rule fits this filter', html`<p><a href="${PATH}">Show all rules</a></p>`)
+    ? empty('No rule matches this filter', html`<p><a href="${PATH}">Show all rules</a></p>`)
     : html`${table(rules, viewer)}${pages(data)}`
 }`,
   });

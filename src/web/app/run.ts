@@ -10,11 +10,11 @@ import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './
 const PATH = '/app/runs';
 const NANOS_PER_MS = 1_000_000n;
 const DEPTH_MAX = 6;
-/** What an excerpt's ends that were cut look like. */
+/** Marks of a cut at an excerpt's ends. */
 const CUT_ENDS = /^…|…$/g;
 
-/** A text of a step, as far as it is shown. */
-export interface ShownText {
+/** A text of a step, cut to the part that is shown. */
+export interface RunText {
   readonly surface: Surface;
   readonly text: string;
   /** characters that are not shown */
@@ -23,7 +23,7 @@ export interface ShownText {
 
 export interface ShownStep {
   readonly outline: StepOutline;
-  readonly texts: readonly ShownText[];
+  readonly texts: readonly RunText[];
 }
 
 export interface RunPage {
@@ -32,14 +32,14 @@ export interface RunPage {
   readonly stepsLeftOut: number;
   readonly findings: readonly Finding[];
   readonly titleOf: (ruleId: string) => string;
-  /** where a finding's hit stands in its excerpt */
+  /** locates a finding's hit in its excerpt */
   readonly markOf: (finding: Finding) => MarkedRange | null;
   /** the workspace redacts: texts are not shown */
   readonly isRedacted: boolean;
   readonly nowMs: number;
 }
 
-/** How deep each step stands below the topmost that is shown. */
+/** The depth of each step below the topmost one shown. */
 function depths(steps: readonly ShownStep[]): number[] {
   const parents = new Map(
     steps.map(({ outline }) => [outline.source === 'span' ? outline.spanId : null, outline]),
@@ -58,7 +58,7 @@ function depths(steps: readonly ShownStep[]): number[] {
   });
 }
 
-/** The run's own time: when its first step began, and how long until its last one ended. */
+/** From the start of the run's first step to the end of its last. */
 interface Extent {
   readonly from: bigint;
   readonly length: bigint;
@@ -78,7 +78,7 @@ function extentOf(steps: readonly ShownStep[]): Extent {
 
 const msOf = (nanos: bigint): number => Number(nanos / NANOS_PER_MS);
 
-/** When a step was, within the run: a bar that needs no style. */
+/** The step's time within the run, as a bar. */
 function bar(outline: StepOutline, { from, length }: Extent): HtmlValue {
   if (length <= 0n) return null;
   const share = (nanos: bigint) => Number((nanos * 1000n) / length) / 10;
@@ -96,7 +96,7 @@ function when(outline: StepOutline, { from }: Extent): Html {
   return html`<span class="soft">${begins > 0 && `at ${duration(begins)}, `}${duration(took)}</span>`;
 }
 
-/** The hits of findings within a text of their step: each excerpt is sought in it. */
+/** Finds the excerpts of findings in a text of their step, and returns the ranges of their hits. */
 function marksIn(
   text: string,
   findings: readonly Finding[],
@@ -116,11 +116,7 @@ function marksIn(
   });
 }
 
-function textView(
-  { surface, text, more }: ShownText,
-  own: readonly Finding[],
-  data: RunPage,
-): Html {
+function textView({ surface, text, more }: RunText, own: readonly Finding[], data: RunPage): Html {
   const found = own.filter((one) => one.surface === surface);
   return html`<details${found.length > 0 && html` open`}><summary>${words(surface)}
 <span class="soft">${count(text.length + more)} characters</span></summary>
@@ -139,7 +135,7 @@ function leftOut({ outline, texts }: ShownStep, { isRedacted }: RunPage): HtmlVa
 }
 
 /**
- * By the span's id, and by the name as far as it is shown: log records have the id of their span.
+ * Compares the span's id, and the name unless it is redacted: log records have the id of their span.
  */
 function isOf({ stepSpanId, stepName: name }: Finding, { outline }: ShownStep): boolean {
   if (stepSpanId !== outline.spanId) return false;
@@ -165,7 +161,7 @@ ${texts.map((text) => textView(text, own, data))}${leftOut(step, data)}</li>
 `;
 }
 
-/** Where each finding stands, so that none is missed in a long run. */
+/** All findings with links to their steps, so that none is missed in a long run. */
 function findingList({ findings, steps, titleOf, run }: RunPage): HtmlValue {
   if (findings.length === 0) {
     return (
@@ -195,9 +191,9 @@ function late({ evaluatedSteps, spans, logRecords }: RunSummary): HtmlValue {
 function textFacts(run: RunSummary): HtmlValue {
   const { texts, truncatedTexts, textGaps, unreadSteps, evaluation } = run;
   if (evaluation === 'evaluation_failed') return 'not evaluated: every attempt failed';
-  if (texts === null) return 'not looked at yet';
+  if (texts === null) return 'not evaluated yet';
   if (texts === 0 && unreadSteps === 0) {
-    return html`none that a rule could look at: <a href="/docs/instrumentations">what to switch on</a>`;
+    return html`none that a rule can read: <a href="/docs/instrumentations">what to switch on</a>`;
   }
   const notes = [
     ...(textGaps ?? []).map(words),

@@ -21,7 +21,7 @@ export interface RunsPage {
   readonly runs: readonly RunSummary[];
   readonly query: string;
   readonly next: string | null;
-  /** the page ended before it was full: a page looks at so many runs and no more */
+  /** the page ended before it was full, because a page reads only so many runs */
   readonly endedEarly: boolean;
   readonly nowMs: number;
 }
@@ -64,12 +64,12 @@ export function lengthOf({ startUnixNano: start, endUnixNano: end }: RunSummary)
   return duration(Number((BigInt(end) - BigInt(start)) / NANOS_PER_MS));
 }
 
-/** What a run is called; its root may not have arrived. */
+/** The title of a run, also when its root has not arrived. */
 export function nameOf(run: RunSummary): string {
   return run.agentName ?? run.name ?? run.serviceName ?? run.runId.slice(0, 8);
 }
 
-function gravest({ severities, evaluation }: RunSummary): HtmlValue {
+function highestSeverity({ severities, evaluation }: RunSummary): HtmlValue {
   const severity = SEVERITIES.find((one) => severities.includes(one));
   if (severity === undefined) {
     return html`<span class="soft">${evaluation === 'evaluated' ? 'none' : '–'}</span>`;
@@ -91,7 +91,7 @@ function row(run: RunSummary, nowMs: number): Html {
   return html`<tr>
 <td data-label="Agent"><a href="${PATH}/${run.runId}">${nameOf(run)}</a> <span class="soft below">${run.serviceName}</span></td>
 <td data-label="State">${words(run.state)}</td>
-<td data-label="Findings">${gravest(run)}</td>
+<td data-label="Findings">${highestSeverity(run)}</td>
 <td data-label="Steps" class="number">${count(run.spans + run.logRecords)}</td>
 <td data-label="Texts">${textOf(run)}</td>
 <td data-label="Model">${run.model ?? html`<span class="soft">–</span>`}</td>
@@ -109,16 +109,16 @@ function table(rows: readonly Html[]): Html {
   );
 }
 
-/** Whether a query asks for anything but the newest. */
+/** Whether a query has a filter or a cursor. */
 const isNarrow = (query: string): boolean =>
   [...new URLSearchParams(query).values()].some((value) => value !== '');
 
 function emptyState({ query, endedEarly }: RunsPage): Html {
   if (endedEarly) {
-    return empty('None of these runs fits', html`<p>Older ones may: look further below.</p>`);
+    return empty('None of these runs matches', html`<p>Older ones may: use the button below.</p>`);
   }
   return isNarrow(query)
-    ? empty('Nothing fits this filter', html`<p><a href="${PATH}">Show all runs</a></p>`)
+    ? empty('Nothing matches this filter', html`<p><a href="${PATH}">Show all runs</a></p>`)
     : empty(
         'No runs yet',
         html`<p><a href="/app">How to send the first one</a>, or run <code>npm run demo</code> beside the server.</p>`,
@@ -131,12 +131,12 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     title: 'Runs',
     current: PATH,
     main: html`<h1>Runs</h1>
-<p class="lead">One run of an agent: a trace, or what came of one prompt. Newest first.</p>
+<p class="lead">One run of an agent: a trace, or everything that one prompt caused. Newest first.</p>
 ${filters(query)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${
   endedEarly &&
-  html`<p class="notice" role="status">A page looks at 10,000 runs at most, and few of them fit this filter. Look further for older ones.</p>`
+  html`<p class="notice" role="status">A page reads 10,000 runs at most, and few of them match this filter. Look further for older ones.</p>`
 }
 ${pager(PATH, query, next, endedEarly ? 'Look further' : 'Older')}`,
   });

@@ -1,11 +1,11 @@
-/** What people decide for a workspace and for themselves: its name, redaction; sessions, password. */
+/** The settings of the workspace (name, redaction) and of the user (workspace, sessions, password). */
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
 import {
   appPage,
+  confirmed,
   facts,
   type Look,
-  lastWord,
   option,
   scrolling,
   type Viewer,
@@ -26,7 +26,7 @@ export interface SettingsPage {
   readonly slug: string;
   readonly redactExcerpts: boolean;
   readonly sessions: readonly ShownSession[];
-  /** those that whoever looks belongs to */
+  /** of the signed-in user */
   readonly workspaces: readonly { readonly slug: string; readonly name: string }[];
   readonly passwordCharsMin: number;
   readonly nowMs: number;
@@ -43,8 +43,8 @@ function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
     'stacked',
   );
   const turn = html`<form class="inline" method="post" action="/app/workspace">
-<label>Look at another workspace<select name="workspace">${workspaces.map((one) => option(one.slug, one.name, slug))}</select></label>
-<button class="quiet">Go there</button></form>`;
+<label>Switch to another workspace<select name="workspace">${workspaces.map((one) => option(one.slug, one.name, slug))}</select></label>
+<button class="quiet">Switch</button></form>`;
   return html`<section class="panel"><h2>Workspace</h2>${facts([
     ['Name', viewer.workspaceName],
     ['Slug', html`<code>${slug}</code>`],
@@ -53,7 +53,7 @@ function workspace({ slug, workspaces }: SettingsPage, viewer: Viewer): Html {
   ])}${viewer.isAdmin && rename}${workspaces.length > 1 && turn}</section>`;
 }
 
-/** Switching it on removes what is stored: told before it is done. */
+/** Switching it on removes the stored excerpts, so there is a warning first. */
 function redaction({ redactExcerpts }: SettingsPage, viewer: Viewer): Html {
   const form = (label: string, look: string) =>
     writeForm(
@@ -63,9 +63,9 @@ function redaction({ redactExcerpts }: SettingsPage, viewer: Viewer): Html {
     );
   return redactExcerpts
     ? form('Stop redacting', 'quiet')
-    : lastWord(
+    : confirmed(
         'Redact excerpts',
-        'From then on none is stored, and those that are stored are removed. They cannot be brought back.',
+        'No more excerpts are stored, and the stored ones are removed. This cannot be undone.',
         form('Redact, and remove what is stored', 'danger'),
       );
 }
@@ -110,7 +110,7 @@ function password({ passwordCharsMin }: SettingsPage, viewer: Viewer): Html {
 <label>New password, ${passwordCharsMin} characters or more<input name="new_password" type="password" autocomplete="new-password" required minlength="${passwordCharsMin}" maxlength="200"></label>
 <div><button>Change password</button></div>`;
   return html`<section class="panel"><h2>Your password</h2>${writeForm('/app/password', fields, 'stacked')}
-<p class="soft">All your other sessions end. Whoever signs in through a provider has none here.</p></section>`;
+<p class="soft">Your other sessions end. Accounts that sign in through a provider have no password here.</p></section>`;
 }
 
 export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Html {
@@ -118,7 +118,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     title: 'Settings',
     current: PATH,
     main: html`<h1>Settings</h1>
-<p class="lead">Of the workspace, and your own: you are signed in as ${viewer.email}.</p>
+<p class="lead">The workspace's, and your own: you are signed in as ${viewer.email}.</p>
 <div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,

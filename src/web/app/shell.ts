@@ -1,9 +1,9 @@
-/** The shell of the dashboard's pages: where one is, who is signed in, and small parts many use. */
+/** The shell of the dashboard's pages, with navigation and user, and parts that many pages use. */
 import type { Severity } from '../../model.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type AssetPaths, page } from '../layout.ts';
 
-/** Who looks at a page, and at which workspace. */
+/** The signed-in user, and the workspace that the page shows. */
 export interface Viewer {
   readonly email: string;
   readonly role: string;
@@ -14,7 +14,7 @@ export interface Viewer {
   readonly isAdmin: boolean;
 }
 
-/** What all pages are made with. */
+/** What all pages need. */
 export interface Look {
   readonly brand: string;
   readonly assets: AssetPaths;
@@ -56,7 +56,7 @@ export function writeForm(action: string, content: HtmlValue, className = ''): H
   return html`<form${attribute} method="post" action="${action}" data-stay>${content}<p role="alert"></p></form>`;
 }
 
-/** A page for somebody signed in. */
+/** A page for a signed-in user. */
 export function appPage(look: Look, viewer: Viewer, { title, current, main }: AppPage): Html {
   return page({
     ...look,
@@ -72,7 +72,7 @@ export function appPage(look: Look, viewer: Viewer, { title, current, main }: Ap
   });
 }
 
-/** A page for whoever is not signed in, or not to this. */
+/** A page without the navigation, for errors. */
 export function plainPage(look: Look, title: string, main: HtmlValue): Html {
   return page({ ...look, title, navigation: [], main: html`<div class="narrow">${main}</div>` });
 }
@@ -80,13 +80,13 @@ export function plainPage(look: Look, title: string, main: HtmlValue): Html {
 export interface ErrorView {
   readonly title: string;
   readonly detail: string;
-  /** what exactly is wrong, one by one */
+  /** each fault of a form or query */
   readonly faults: readonly string[];
   /** slug of the workspace that a refused write was for; a button switches to it */
   readonly turnTo?: string;
 }
 
-/** What went wrong, in words, and where to go from here. */
+/** An error with its faults, and links to go on. */
 export function errorPage(look: Look, { title, detail, faults, turnTo }: ErrorView): Html {
   return plainPage(
     look,
@@ -126,29 +126,29 @@ export function severityBadge(severity: Severity): Html {
   return html`<span class="badge ${severity}">${severity}</span>`;
 }
 
-/** The way back to the list that a page belongs to. */
+/** The link to the list that a page belongs to. */
 export function crumb(href: string, label: string): Html {
   return html`<nav class="crumb" aria-label="Breadcrumb"><a href="${href}">${label}</a></nav>`;
 }
 
-/** Something that cannot be undone: told before it is done, without a script. */
-export function lastWord(label: HtmlValue, warning: HtmlValue, form: Html): Html {
-  return html`<details class="last-word"><summary>${label}</summary><div><p>${warning}</p>${form}</div></details>`;
+/** A button for something that cannot be undone: the form appears after a warning, without a script. */
+export function confirmed(label: HtmlValue, warning: HtmlValue, form: Html): Html {
+  return html`<details class="confirmed"><summary>${label}</summary><div><p>${warning}</p>${form}</div></details>`;
 }
 
-/** A table that scrolls by itself where the screen is too narrow, by the keyboard too. */
+/** A table that scrolls sideways on a narrow screen, also by the keyboard. */
 export function scrolling(label: string, table: Html): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}">${table}</div>`;
 }
 
-/** An empty state: what is not there, and what to do so that it is. */
+/** An empty state: what is missing, and how to get it. */
 export function empty(title: string, what: HtmlValue): Html {
   return html`<div class="empty"><h2>${title}</h2>${what}</div>`;
 }
 
 /**
- * Links to the pages of a list; the filter goes with them.
- * @param older what the link to the next page says
+ * Links to the pages of a list, which keep the filter.
+ * @param older text of the link to the next page
  */
 export function pager(path: string, query: string, next: string | null, older = 'Older'): Html {
   const isFirst = new URLSearchParams(query).get('cursor') === null;
@@ -165,14 +165,13 @@ ${next !== null && html`<a class="button quiet" href="${link(next)}" rel="next">
 </nav>`;
 }
 
-/** An option of a choice, chosen or not. */
 export function option(value: string, label: string, chosen: string | null): Html {
   return value === (chosen ?? '')
     ? html`<option value="${value}" selected>${label}</option>`
     : html`<option value="${value}">${label}</option>`;
 }
 
-/** A choice among words, with "any" first. */
+/** A select with "any" first. */
 export function choice(
   name: string,
   label: string,
@@ -187,7 +186,7 @@ export function choice(
   return html`<label>${label}<select name="${name}">${option('', 'any', chosen)}${options}</select></label>`;
 }
 
-/** A field of a filter. @param look.hint an example, shown while it is empty */
+/** A field of a filter. @param options.hint an example, shown while the field is empty */
 export function field(
   name: string,
   label: string,

@@ -69,7 +69,7 @@ export interface InvitationView {
   readonly fault: string | null;
 }
 
-/** Accepting an invitation: as whoever is signed in, or with a new account. */
+/** Accepting an invitation, as the signed-in user or with a new account. */
 export function invitationPage(shell: PeopleShell, view: InvitationView): string {
   const path = `/app/invitation/${view.token}`;
   const account = html`<p><label for="name">Your name</label>

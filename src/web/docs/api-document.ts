@@ -1,6 +1,6 @@
 /**
- * The part of OpenAPI 3.1 that `/openapi.json` uses. It stands here because the reference page reads
- * it; `src/http/api/openapi/openapi.ts` writes it.
+ * The part of OpenAPI 3.1 that `/openapi.json` uses: written by `src/http/api/openapi/openapi.ts`, read
+ * by the reference page.
  */
 import type { JsonValue } from '../../model.ts';
 
@@ -68,7 +68,7 @@ export interface ApiOperation {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description: string;
-  /** any one of them; empty when no key is asked for */
+  /** any one of them; empty when no key is needed */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   /** where it is served, when that is not the document's first server */
   readonly servers?: readonly ApiServer[];

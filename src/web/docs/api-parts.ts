@@ -1,4 +1,4 @@
-/** What the API reference says, before it is HTML or Markdown: operations by tag, rows of tables. */
+/** The content of the API reference, independent of HTML and Markdown: operations by tag, table rows. */
 import type { JsonObject, JsonValue } from '../../model.ts';
 import type {
   ApiContent,
@@ -15,7 +15,7 @@ export interface PlacedOperation extends ApiOperation {
   readonly path: string;
 }
 
-export interface Group {
+export interface OperationGroup {
   readonly name: string;
   readonly description: string;
   readonly operations: readonly PlacedOperation[];
@@ -39,7 +39,7 @@ export interface Row {
 }
 
 /** The operations of each tag, in the document's order. */
-export function groupsOf({ tags, paths }: ApiDocument): Group[] {
+export function groupsOf({ tags, paths }: ApiDocument): OperationGroup[] {
   const operations = Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]): PlacedOperation => {
       return { ...operation, path, method: method === 'get' ? 'get' : 'post' };
@@ -104,7 +104,7 @@ function innerOf(schema: JsonSchema): { readonly inner: JsonSchema; readonly mar
   return items?.properties === undefined ? null : { inner: items, mark: '[]' };
 }
 
-/** The members of a body, those of unnamed objects inside it too. */
+/** The members of a body, including those of unnamed objects in it. */
 export function rowsOf({ properties = {}, required = [] }: JsonSchema, prefix = ''): Row[] {
   return Object.entries(properties).flatMap(([member, schema]) => {
     const name = `${prefix}${member}`;
@@ -132,7 +132,7 @@ export function parameterRows({ parameters }: ApiOperation): (Row & { readonly i
   }));
 }
 
-/** Which key an operation asks for. */
+/** The key that an operation needs. */
 export function keyOf({ security }: ApiOperation): string {
   const names = security.flatMap((one) => Object.keys(one));
   const words = names.map((name) => (name === 'agentKey' ? 'an agent key' : 'a workspace key'));
@@ -168,7 +168,7 @@ function onOneLine(value: JsonValue): string {
 const membersOf = (value: JsonObject): [string, JsonValue][] =>
   Object.entries(value).map(([name, member]) => [JSON.stringify(name), member]);
 
-/** JSON for reading: what fits on a line stands on one. */
+/** Formats JSON; values that fit on one line are on one line. */
 export function prettyJson(value: JsonValue, indent = ''): string {
   const line = onOneLine(value);
   const fits = indent.length + line.length <= LINE_CHARS_MAX;

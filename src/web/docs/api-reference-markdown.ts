@@ -13,7 +13,7 @@ import {
   typeOf,
 } from './api-parts.ts';
 
-/** A cell: a bar would end it, a line break would end the row. */
+/** A table cell: a bar would end it, a line break would end the row. */
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 const typeText = (row: Pick<Row, 'type'>): string => row.type.map(({ text }) => text).join('');
 /** In code spans, so that no expression is taken for markup. */
@@ -72,7 +72,7 @@ function operationText(operation: PlacedOperation, document: ApiDocument): strin
   const rows = parameterRows(operation);
   return [
     `### ${summary}\n`,
-    `\`${method.toUpperCase()} ${path}\` · asks for ${keyOf(operation)}\n`,
+    `\`${method.toUpperCase()} ${path}\` · needs ${keyOf(operation)}\n`,
     `${description}\n`,
     fence(commandOf(operation, document), 'sh'),
     ...(rows.length === 0 ? [] : [table(rows, 'parameter')]),

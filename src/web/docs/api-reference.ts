@@ -7,9 +7,9 @@ import {
   answersOf,
   commandOf,
   examplesOf,
-  type Group,
   groupsOf,
   keyOf,
+  type OperationGroup,
   type PlacedOperation,
   parameterRows,
   type Row,
@@ -105,7 +105,7 @@ function operationHtml(operation: PlacedOperation, document: ApiDocument): Html 
   const rows = parameterRows(operation);
   return html`<section aria-labelledby="${operationId}">
 <h3 id="${operationId}">${summary}${anchor(operationId, summary)}</h3>
-<p><code>${method.toUpperCase()} ${path}</code> · asks for ${keyOf(operation)}</p>
+<p><code>${method.toUpperCase()} ${path}</code> · needs ${keyOf(operation)}</p>
 ${paragraphs(description)}${code(commandOf(operation, document))}
 ${rows.length > 0 && table(rows, 'Parameter')}
 ${
@@ -118,7 +118,7 @@ ${taken.map(responseHtml)}${refused.length > 0 && refusalsHtml(refused)}</sectio
 `;
 }
 
-function groupHtml({ name, description, operations }: Group, document: ApiDocument): Html {
+function groupHtml({ name, description, operations }: OperationGroup, document: ApiDocument): Html {
   const id = anchorOf(name);
   return html`<h2 id="${id}">${name}${anchor(id, name)}</h2>
 <p>${inline(description)}</p>

@@ -1,6 +1,6 @@
 /**
- * Owns how a Markdown file of `docs/` becomes a document that can be served: its title, its first
- * sentence, its headings, its links to other documents, as HTML and as Markdown.
+ * Parses a Markdown file of `docs/` into a document that can be served, as HTML and as Markdown: its
+ * title, first paragraph, headings, and links to other documents.
  */
 import { Marked, type RendererThis, type Tokens } from 'marked';
 import { escapeHtml, Html } from '../html.ts';
@@ -8,7 +8,7 @@ import { escapeHtml, Html } from '../html.ts';
 /** A file, and the name it is served under: `docs/decisions/0001-x.md` is `decisions/0001-x`. */
 export interface SourceFile {
   readonly slug: string;
-  /** where it lies, from the repository's root, with slashes */
+  /** path from the repository's root, with slashes */
   readonly path: string;
   readonly markdown: string;
 }
@@ -31,7 +31,7 @@ export interface Document {
   readonly markdown: string;
 }
 
-/** Where a document is served; with `.md` behind it, its Markdown. */
+/** The path of a document; with `.md` appended, of its Markdown. */
 export function documentPath(slug: string): string {
   return slug === '' ? '/docs' : `/docs/${slug}`;
 }

@@ -3,7 +3,7 @@ import { dataBlock, type Html, html } from '../html.ts';
 import { type AssetPaths, page } from '../layout.ts';
 import { type Document, documentPath } from './document.ts';
 
-/** What the pages say about where they are. */
+/** The values of this deployment that pages contain. */
 export interface Site {
   readonly brand: string;
   /** without a slash at its end */
@@ -27,7 +27,7 @@ const NAVIGATION = [
 const navigation = (current: string) =>
   NAVIGATION.map((entry) => ({ ...entry, isCurrent: entry.href === current }));
 
-/** Canonical address, Markdown twin, and what the page is about, as structured data (schema.org). */
+/** Canonical URL, link to the Markdown, and structured data (schema.org). */
 function head({ slug, title, description }: Document, site: Site): Html {
   const url = `${site.baseUrl}${documentPath(slug)}`;
   const article = {
@@ -81,7 +81,7 @@ ${
   });
 }
 
-/** What there is to read, as a document of its own. */
+/** The list of documents, as a document. */
 export function indexMarkdown(chapters: readonly Chapter[], site: Site): string {
   const parts = chapters.map(({ title, documents }) => {
     const lines = documents.map(
@@ -97,7 +97,7 @@ Everything there is to read about this server, version ${site.version}. Each pag
 ${parts.join('\n')}`;
 }
 
-/** The index for machines: every documentation surface, as absolute addresses. */
+/** The index for machines: every document by its absolute URL. */
 export function llmsTxt(chapters: readonly Chapter[], site: Site): string {
   const { brand, baseUrl, version } = site;
   const link = ({ slug, title, description }: Document) =>

@@ -73,7 +73,7 @@ describe('figures', () => {
     const bad = { ...hour, withoutText: 1, failedEvaluations: 2 };
     const text = flat(page({ hours: [{ atMs: NOW_MS, counts: bad }] }));
     expect(text).toContain('2 runs of the last day could not be evaluated');
-    expect(text).toContain('1 run of the last day told no text');
+    expect(text).toContain('1 run of the last day without text');
     expect(page()).not.toContain('class="notice');
   });
 });

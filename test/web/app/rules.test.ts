@@ -60,7 +60,7 @@ describe('the list', () => {
   });
 
   test('says so when no rule fits', () => {
-    expect(page({ rules: [], total: 0 })).toContain('No rule fits this filter');
+    expect(page({ rules: [], total: 0 })).toContain('No rule matches this filter');
   });
 });
 

@@ -67,7 +67,7 @@ describe('pages', () => {
 
   test('that end early say so, and lead further', () => {
     const text = page({ runs: [], query: 'agent=rare', next: 'older', endedEarly: true });
-    expect(text).toContain('None of these runs fits');
+    expect(text).toContain('None of these runs matches');
     expect(text).toContain('rel="next">Look further</a>');
     expect(page({ next: 'older' })).toContain('rel="next">Older</a>');
   });

@@ -49,14 +49,14 @@ describe('keys', () => {
   test('are revoked only after a word of warning; a revoked one not again', () => {
     const text = page([key()]);
     expect(text).toMatch(
-      /<summary>Revoke[\s\S]*cannot be brought back[\s\S]*keys\/7\/revoke\?workspace=crew"/,
+      /<summary>Revoke[\s\S]*This cannot be undone[\s\S]*keys\/7\/revoke\?workspace=crew"/,
     );
     expect(page([key({ revokedAt: at(60_000) })])).not.toContain('/revoke');
   });
 
   test('are made and revoked by admins alone', () => {
     const text = page([key()], MEMBER);
-    expect(text).not.toMatch(/data-api|Make a key|\/revoke/);
+    expect(text).not.toMatch(/data-stay|Create a key|\/revoke/);
     expect(page([], MEMBER)).toContain('ask an admin');
   });
 
@@ -92,7 +92,7 @@ describe('members', () => {
     const text = page(viewer());
     expect(text).toContain('action="/app/members/1?workspace=crew"');
     expect(text).toContain('action="/app/members/2/remove?workspace=crew"');
-    expect(text).toContain('action="/app/invitations/5/withdraw?workspace=crew"');
+    expect(text).toContain('action="/app/invitations/5/revoke?workspace=crew"');
     expectPlainForms(text);
   });
 
@@ -105,7 +105,7 @@ describe('members', () => {
 
   test('members change nobody, and are not shown invitations', () => {
     const text = page(MEMBER, { invitations: [] });
-    expect(text).not.toMatch(/data-api|Invite somebody/);
+    expect(text).not.toMatch(/data-stay|Invite a member/);
   });
 
   test('have names that stay text', () => {
@@ -172,7 +172,7 @@ describe('settings', () => {
   });
 
   test('redaction is told to be final before it is switched on', () => {
-    expect(page()).toMatch(/cannot be brought back[\s\S]*name="redact_excerpts"[^>]*value="true"/);
+    expect(page()).toMatch(/This cannot be undone[\s\S]*name="redact_excerpts"[^>]*value="true"/);
     expect(page({ redactExcerpts: true })).toMatch(/name="redact_excerpts"[^>]*value="false"/);
   });
 

@@ -133,9 +133,9 @@ describe('the page', () => {
 
   test('tells keys, parameters, requests and answers', () => {
     expect(text).toContain(
-      '<code>GET /things/{thingId}</code> · asks for an agent key or a workspace key',
+      '<code>GET /things/{thingId}</code> · needs an agent key or a workspace key',
     );
-    expect(text).toContain('asks for no key');
+    expect(text).toContain('needs no key');
     expect(text).toContain('curl https://acme.dev/things/t1 \\\n  -H &#39;Authorization: Bearer');
     expect(text).toContain('curl https://in.acme.dev/things \\\n  -H &#39;Content-Type');
     expect(text).toContain('<span class="soft">1 to 5</span> <span class="soft">default 2</span>');
@@ -161,7 +161,7 @@ describe('the Markdown', () => {
       '## Schemas',
       '### Thing',
     ]);
-    expect(text).toContain('`GET /things/{thingId}` · asks for an agent key or a workspace key');
+    expect(text).toContain('`GET /things/{thingId}` · needs an agent key or a workspace key');
     expect(text).toContain('| `thingId` | string, path | Its id. `matches ^a\\|b$` |');
     expect(text).toContain('| 429 | Too many. Header `Retry-After`. | `"a\\|b"` |');
     expect(text).toContain('| `parts[].kind` | string, optional | `one of "a", "b"` |');

@@ -152,7 +152,7 @@ describe('the reference that is made of it', () => {
   test('has every operation and schema in Markdown, too', () => {
     const text = apiReferenceMarkdown(document);
     for (const { method, path } of operationsOf(SETTINGS)) {
-      expect(text).toContain(`\`${method} ${path}\` · asks for`);
+      expect(text).toContain(`\`${method} ${path}\` · needs`);
     }
     for (const name of Object.keys(document.components.schemas)) {
       expect(text).toContain(`\n### ${name}\n`);
