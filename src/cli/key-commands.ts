@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { COMMAND_LINE } from '../db/people/audit.ts';
 import { type ApiKey, listKeys } from '../db/people/keys.ts';
-import { endAnyKey, makeKey } from '../db/people/workspace-writes.ts';
+import { createRecordedKey, revokeAnyKey } from '../db/people/workspace-writes.ts';
 import { findWorkspace } from '../db/people/workspaces.ts';
 import {
   AGENT_KEY_PREFIXES,
@@ -39,7 +39,7 @@ async function create(options: CreateOptions): Promise<void> {
     const workspace = await findWorkspace(database, options.workspace ?? null);
     const { kind, name, limit, prefix } = options;
     const wanted = { kind, name, rateLimitPerMinute: limit, brand, agentPrefix: prefix };
-    const { id, key } = await makeKey(
+    const { id, key } = await createRecordedKey(
       database,
       { ...wanted, workspaceId: workspace.id },
       COMMAND_LINE,
@@ -102,7 +102,7 @@ async function list(options: ListOptions): Promise<void> {
 
 async function revoke(id: number, options: OutputOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    await endAnyKey(database, id, COMMAND_LINE);
+    await revokeAnyKey(database, id, COMMAND_LINE);
     answer(
       options,
       { id, revoked: true },

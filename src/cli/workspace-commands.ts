@@ -2,7 +2,11 @@
 import { Argument, type Command } from 'commander';
 
 import { COMMAND_LINE } from '../db/people/audit.ts';
-import { makeWorkspace, setPlan, switchRedaction } from '../db/people/workspace-writes.ts';
+import {
+  createRecordedWorkspace,
+  setPlan,
+  setRecordedRedaction,
+} from '../db/people/workspace-writes.ts';
 import { findWorkspace, listWorkspaces } from '../db/people/workspaces.ts';
 import { PLANS, type Plan } from '../model.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
@@ -31,7 +35,7 @@ interface OneOptions extends OutputOptions {
 
 async function create(slug: string, options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    const made = await makeWorkspace(database, slug, options.name ?? slug, COMMAND_LINE);
+    const made = await createRecordedWorkspace(database, slug, options.name ?? slug, COMMAND_LINE);
     answer(options, made, () => `Workspace "${made.slug}" is there.`);
   });
 }
@@ -64,7 +68,7 @@ async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const { id, slug } = await findWorkspace(database, options.workspace ?? null);
     const redactExcerpts = state === 'on';
-    const removed = await switchRedaction(database, id, redactExcerpts, COMMAND_LINE);
+    const removed = await setRecordedRedaction(database, id, redactExcerpts, COMMAND_LINE);
     answer(options, { workspace: slug, redactExcerpts, removed }, () =>
       redactExcerpts
         ? `Workspace "${slug}" stores no excerpts; removed: ${removed}.`

@@ -21,10 +21,10 @@ import { findInvitationByToken, listInvitations } from './people/invitations.ts'
 import { listKeys, type NewKey } from './people/keys.ts';
 import {
   acceptInvitation,
-  changeRole,
-  dropMember,
-  invite,
-  uninvite,
+  createInvitation,
+  removeMember,
+  revokeInvitation,
+  setRole,
 } from './people/member-writes.ts';
 import { listMembers, listMemberships } from './people/memberships.ts';
 import {
@@ -35,12 +35,17 @@ import {
   revokeSession,
   revokeSessions,
   revokeToken,
-  turnSession,
+  switchSession,
 } from './people/sessions.ts';
 import { signInByPassword, signInByProvider } from './people/sign-in.ts';
 import { changePassword } from './people/user-writes.ts';
 import { findAccountId, hashPasswordOf } from './people/users.ts';
-import { endKey, makeKey, renameWorkspace, switchRedaction } from './people/workspace-writes.ts';
+import {
+  createRecordedKey,
+  renameWorkspace,
+  revokeRecordedKey,
+  setRecordedRedaction,
+} from './people/workspace-writes.ts';
 import { findWorkspaceById } from './people/workspaces.ts';
 import { findRun, listRuns } from './runs/runs.ts';
 
@@ -144,33 +149,33 @@ export function createStore(
       findId: findAccountId,
       changePassword,
       openSession,
-      endToken: revokeToken,
       workspacesOf: listMemberships,
       sessionsOf: listSessions,
-      turnSession,
-      endSession: revokeSession,
-      endSessions: revokeSessions,
+      switchSession,
+      revokeToken,
+      revokeSession,
+      revokeSessions,
     }),
     members: bind(database, {
       list: listMembers,
-      setRole: changeRole,
-      remove: dropMember,
+      setRole,
+      remove: removeMember,
       invitations: listInvitations,
-      invite,
-      uninvite,
+      createInvitation,
+      revokeInvitation,
       accept,
     }),
     keys: {
-      ...bind(database, { revoke: endKey }),
+      ...bind(database, { revoke: revokeRecordedKey }),
       list: (workspaceId: number) => listKeys(database, workspaceId, REVOKED_KEYS_LISTED),
-      make: (workspaceId: number, key: Omit<NewKey, 'workspaceId' | 'brand'>, actor: Actor) =>
-        makeKey(database, { ...key, workspaceId, brand }, actor),
+      create: (workspaceId: number, key: Omit<NewKey, 'workspaceId' | 'brand'>, actor: Actor) =>
+        createRecordedKey(database, { ...key, workspaceId, brand }, actor),
     },
     settings: bind(database, {
       setExperimental,
       setOverride,
       rename: renameWorkspace,
-      setRedaction: switchRedaction,
+      setRedaction: setRecordedRedaction,
     }),
   };
 }

@@ -7,9 +7,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 
 import { COMMAND_LINE } from '../../src/db/people/audit.ts';
 import { createKey, listKeys, revokeKey } from '../../src/db/people/keys.ts';
-import { invite, uninvite } from '../../src/db/people/member-writes.ts';
+import { createInvitation, revokeInvitation } from '../../src/db/people/member-writes.ts';
 import { createSession, findSession, listSessions } from '../../src/db/people/sessions.ts';
-import { makeKey } from '../../src/db/people/workspace-writes.ts';
+import { createRecordedKey } from '../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { claimRuns, releaseRun, renewLeases } from '../../src/db/runs/evaluation-queue.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
@@ -102,7 +102,7 @@ describe('a session', () => {
 
 describe('an invitation', () => {
   const inviting = (email: string) =>
-    invite(scratch.database, workspaceId, { email, role: 'member' }, COMMAND_LINE);
+    createInvitation(scratch.database, workspaceId, { email, role: 'member' }, COMMAND_LINE);
 
   test('ends after 7 days', async () => {
     await inviting('one@limits.test');
@@ -120,7 +120,7 @@ describe('an invitation', () => {
     );
     const { invitation } = await inviting('last@limits.test');
     await expect(inviting('more@limits.test')).rejects.toMatchObject(CONFLICT);
-    await uninvite(scratch.database, workspaceId, invitation.id, COMMAND_LINE);
+    await revokeInvitation(scratch.database, workspaceId, invitation.id, COMMAND_LINE);
     await expect(inviting('more@limits.test')).resolves.toBeDefined();
   });
 });
@@ -133,7 +133,8 @@ test('a workspace has 1,000 valid keys at most; revoked ones do not count', asyn
     [workspaceId],
   );
   const key = { workspaceId, kind: 'agent', name: 'one more', brand: 'sluice' } as const;
-  const making = () => makeKey(scratch.database, { ...key, rateLimitPerMinute: 10 }, COMMAND_LINE);
+  const making = () =>
+    createRecordedKey(scratch.database, { ...key, rateLimitPerMinute: 10 }, COMMAND_LINE);
   const last = await making();
   await expect(making()).rejects.toMatchObject(CONFLICT);
   await revokeKey(scratch.database, last.id);

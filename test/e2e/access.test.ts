@@ -8,9 +8,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createInvitation } from '../../src/db/people/invitations.ts';
+import { insertInvitation } from '../../src/db/people/invitations.ts';
 import { createKey } from '../../src/db/people/keys.ts';
-import { invite } from '../../src/db/people/member-writes.ts';
+import { createInvitation } from '../../src/db/people/member-writes.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
 import { PLANS, type Plan, type Role } from '../../src/model.ts';
 import { addPerson, type Person } from '../support/people.ts';
@@ -176,7 +176,7 @@ async function setPlan(plan: Plan): Promise<void> {
 /** Invites again, so that the newest page of the ledger holds the guest. */
 async function inviteGuest(): Promise<void> {
   const actor = { userId: null, name: 'a test', origin: 'command line' };
-  await invite(gateway.database, workspaceId, { email: GUEST, role: 'member' }, actor);
+  await createInvitation(gateway.database, workspaceId, { email: GUEST, role: 'member' }, actor);
 }
 
 /** A new session of the asker: a route may end the one that it is requested with. */
@@ -206,7 +206,7 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
     const connection = await database.connect();
     try {
       const guest = { email, role, invitedBy: null };
-      const { invitation } = await createInvitation(connection, workspaceId, guest);
+      const { invitation } = await insertInvitation(connection, workspaceId, guest);
       return String(invitation.id);
     } finally {
       connection.release();

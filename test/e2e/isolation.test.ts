@@ -7,7 +7,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createInvitation } from '../../src/db/people/invitations.ts';
+import { insertInvitation } from '../../src/db/people/invitations.ts';
 import { createKey } from '../../src/db/people/keys.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
@@ -155,7 +155,7 @@ async function makeInvitationOfVictim(): Promise<string> {
   } as const;
   const connection = await gateway.database.connect();
   try {
-    const { invitation } = await createInvitation(connection, victim.id, guest);
+    const { invitation } = await insertInvitation(connection, victim.id, guest);
     return String(invitation.id);
   } finally {
     connection.release();

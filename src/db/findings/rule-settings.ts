@@ -1,4 +1,4 @@
-/** What each workspace has decided about the rules: the experimental tier and single overrides. */
+/** Reads the workspaces' settings about rules: the experimental tier and single overrides. */
 import type { RuleSettings } from '../../model.ts';
 import type { Database } from '../database.ts';
 
@@ -9,8 +9,8 @@ interface SettingsRow {
   readonly overrides: Record<string, boolean>;
 }
 
-/** A workspace's decisions, and whether it redacts: then no excerpt of it may be stored. */
-export interface WorkspaceSettings extends RuleSettings {
+/** With whether the workspace redacts: then none of its excerpts may be stored. */
+interface WorkspaceSettings extends RuleSettings {
   readonly redactExcerpts: boolean;
 }
 

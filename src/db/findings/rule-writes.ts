@@ -1,7 +1,6 @@
 /**
- * The two decisions a workspace makes about the rules, each with its ledger entry. Effective from
- * the next pass: it reads the settings anew with the runs it claims. Whether a rule may run at all
- * is the engine's to say, before this is called.
+ * A workspace's two settings about rules, written with their ledger entries. Effective from the next
+ * claim of runs, which reads them. Callers check with the engine whether a rule may be switched on.
  */
 import type { Actor } from '../../model.ts';
 import type { Connection, Database } from '../database.ts';
@@ -15,27 +14,26 @@ async function experimentalOf(connection: Connection, workspaceId: number): Prom
   return rows[0]?.experimental ?? false;
 }
 
-/** Switches the experimental tier. One that stands so already changes and records nothing. */
+/** Switches the experimental tier; records nothing if it is switched so already. */
 export async function setExperimental(
   database: Database,
   workspaceId: number,
   experimental: boolean,
   actor: Actor,
 ): Promise<void> {
-  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     const before = await experimentalOf(connection, workspaceId);
-    if (before === experimental) return { result: undefined, change: null };
+    if (before === experimental) return;
     await connection.query('UPDATE workspaces SET experimental = $2 WHERE id = $1', [
       workspaceId,
       experimental,
     ]);
-    const change = {
+    await record({
       action: 'rules.experimental',
       subject: 'experimental tier',
       before: { experimental: before },
       after: { experimental },
-    };
-    return { result: undefined, change };
+    });
   });
 }
 
@@ -52,9 +50,9 @@ async function overrideOf(
 }
 
 /**
- * Overrides one rule. One that stands so already changes and records nothing.
+ * Overrides one rule; records nothing if it is overridden so already.
  *
- * @param enabled null drops the override
+ * @param enabled null removes the override
  */
 export async function setOverride(
   database: Database,
@@ -63,9 +61,9 @@ export async function setOverride(
   enabled: boolean | null,
   actor: Actor,
 ): Promise<void> {
-  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     const before = await overrideOf(connection, workspaceId, ruleId);
-    if (before === enabled) return { result: undefined, change: null };
+    if (before === enabled) return;
     if (enabled === null) {
       await connection.query(
         'DELETE FROM rule_overrides WHERE workspace_id = $1 AND rule_id = $2',
@@ -79,12 +77,7 @@ export async function setOverride(
         [workspaceId, ruleId, enabled],
       );
     }
-    const change = {
-      action: 'rules.override',
-      subject: ruleId,
-      before: { enabled: before },
-      after: { enabled },
-    };
-    return { result: undefined, change };
+    const [was, is] = [{ enabled: before }, { enabled }];
+    await record({ action: 'rules.override', subject: ruleId, before: was, after: is });
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The chain of the audit ledger: what an entry's hash is over, and what breaks the chain. Pure.
+ * The hash chain of the audit ledger: how an entry is hashed and verified. Pure.
  *
  *   hash = SHA-256 of the UTF-8 text of the JSON array
  *          [1, workspace, seq, at, actor user, actor, origin, action, subject, before, after, prev]
@@ -7,18 +7,18 @@
  * without white space, as JSON.stringify writes it: `workspace` and `actor user` are numbers (or
  * null), `seq` decimal text, `at` ISO 8601 in UTC with milliseconds, `before` and `after` the stored
  * JSON as one string (or null), `prev` the hash of the entry before in hexadecimal digits, 64 zeros
- * for the first. The leading 1 is the encoding's version. Anybody can compute it from a dump.
+ * for the first. The leading 1 is the encoding's version. It can be computed from a dump.
  */
 import { createHash } from 'node:crypto';
 
 import type { AuditEntry, Int64, JsonText } from '../../model.ts';
 
 const VERSION = 1;
-/** What the first entry of a workspace names as the hash before it. */
+/** The previous hash that a workspace's first entry contains. */
 export const FIRST_PREV_HASH: Buffer = Buffer.alloc(32);
 
-/** Everything of an entry that its hash is over. */
-export interface EntryContent extends Omit<AuditEntry, 'before' | 'after' | 'hash'> {
+/** The hashed part of an entry. */
+interface EntryContent extends Omit<AuditEntry, 'before' | 'after' | 'hash'> {
   readonly workspaceId: number;
   readonly before: JsonText | null;
   readonly after: JsonText | null;
@@ -28,7 +28,7 @@ export interface ChainedEntry extends EntryContent {
   readonly hash: Buffer;
 }
 
-/** The hash that an entry with this content must carry. */
+/** The hash that an entry with this content must have. */
 export function hashEntry(entry: EntryContent): Buffer {
   const encoded = JSON.stringify([
     VERSION,
@@ -47,20 +47,16 @@ export function hashEntry(entry: EntryContent): Buffer {
   return createHash('sha256').update(encoded).digest();
 }
 
-/** Where a walk along the chain is: the last entry that held. */
+/** The last entry that was verified. */
 export interface ChainHead {
   readonly seq: Int64;
   readonly hash: Buffer;
 }
 
-/** Where every walk begins. */
+/** Before a workspace's first entry. */
 export const CHAIN_START: ChainHead = { seq: '0', hash: FIRST_PREV_HASH };
 
-/**
- * What is wrong with the entry that comes after `head`.
- *
- * @returns null when it holds
- */
+/** Why an entry is not valid after `head`; null when it is. */
 export function faultOf(entry: ChainedEntry, head: ChainHead): string | null {
   const expected = String(BigInt(head.seq) + 1n);
   if (entry.seq !== expected) return `entry ${expected} is missing`;
@@ -69,7 +65,7 @@ export function faultOf(entry: ChainedEntry, head: ChainHead): string | null {
   return null;
 }
 
-/** What is wrong with an entry beside one that is known to have been there; null when nothing is. */
+/** Why an entry contradicts one that was there earlier; null when it does not. */
 export function faultBeside(entry: ChainHead, known: ChainHead): string | null {
   if (entry.seq !== known.seq || entry.hash.equals(known.hash)) return null;
   return 'it is another than the one that was there once';

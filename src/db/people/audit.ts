@@ -1,6 +1,6 @@
 /**
- * The audit ledger: who changed what, when, from where. Entries are only ever added, in the
- * transaction of the change they record, one writer per workspace at a time.
+ * The audit ledger: the changes of a workspace with their time, actor and origin. Entries are only
+ * ever added, in the transaction of the change they record, one writer per workspace at a time.
  */
 import type { Actor, AuditEntry, Int64, JsonObject } from '../../model.ts';
 import { type Connection, type Database, inTransaction, type Queryable } from '../database.ts';
@@ -16,24 +16,21 @@ import {
 
 /** First half of the advisory lock of a workspace's ledger; the second is the workspace's id. */
 const LOCK_CLASS = 0x61756474;
-/** Entries that a walk reads at a time. */
-const WALK_ROWS = 1000;
+/** Entries that a verification reads at a time. */
+const VERIFY_ROWS = 1000;
 
-/** Somebody who runs a command beside the database. */
-export const COMMAND_LINE: Actor = {
-  userId: null,
-  name: 'operator',
-  origin: 'command line',
-};
+/** The actor of commands. */
+export const COMMAND_LINE: Actor = { userId: null, name: 'operator', origin: 'command line' };
 
-/** Something that changed. */
+/** A change as the ledger records it. */
 export interface Change {
-  /** as `rule.override`; past tense is understood */
+  /** as `rule.override` */
   readonly action: string;
-  /** what it was done to: a rule's id, an e-mail address, a key's id */
+  /** the object of the action: a rule's id, an e-mail address, a key's id */
   readonly subject: string;
-  readonly before: JsonObject | null;
-  readonly after: JsonObject | null;
+  /** null by default, as `after` */
+  readonly before?: JsonObject | null;
+  readonly after?: JsonObject | null;
 }
 
 const COLUMNS = `
@@ -41,8 +38,8 @@ const COLUMNS = `
   subject, before::text AS before, after::text AS after, prev_hash AS "prevHash", hash`;
 
 /**
- * Makes the caller the only one who changes what this workspace's ledger tells of, until its
- * transaction ends. Taken before the state that `before` will tell is read.
+ * Locks a workspace's ledger, and with it everything the ledger records, until the transaction ends.
+ * Call it before reading the state that `before` records.
  *
  * An advisory lock, not the workspace's row: the pass locks that one (FOR SHARE) to store findings.
  */
@@ -50,11 +47,7 @@ export async function lockLedger(connection: Connection, workspaceId: number): P
   await connection.query('SELECT pg_advisory_xact_lock($1, $2)', [LOCK_CLASS, workspaceId]);
 }
 
-/**
- * Adds an entry. The caller is inside a transaction and holds `lockLedger`.
- *
- * @param actor its name is told as it is at this time
- */
+/** Adds an entry. The caller is inside a transaction and holds `lockLedger`. */
 export async function appendAudit(
   connection: Connection,
   workspaceId: number,
@@ -70,7 +63,7 @@ export async function appendAudit(
   );
   const [last] = rows;
   if (last === undefined) throw new Error('a SELECT without FROM rows gave none');
-  const text = (value: JsonObject | null) => (value === null ? null : JSON.stringify(value));
+  const text = (value: JsonObject | null = null) => (value === null ? null : JSON.stringify(value));
   const entry = {
     workspaceId,
     seq: String(BigInt(last.seq ?? '0') + 1n),
@@ -92,14 +85,11 @@ export async function appendAudit(
   );
 }
 
-/** What `recorded` runs: the result, and what changed (null: nothing did). */
-export interface Recorded<Result> {
-  readonly result: Result;
-  readonly change: Change | null;
-}
+/** Adds an entry to the ledger, in the transaction of the change. */
+export type Recorder = (change: Change) => Promise<void>;
 
 /**
- * Runs a change and its ledger entry in one transaction: both are there, or neither.
+ * Runs a change of a workspace and its ledger entries in one transaction, with the ledger locked.
  *
  * @throws what `work` throws, after everything was rolled back
  */
@@ -107,13 +97,11 @@ export async function recorded<Result>(
   database: Database,
   workspaceId: number,
   actor: Actor,
-  work: (connection: Connection) => Promise<Recorded<Result>>,
+  work: (connection: Connection, record: Recorder) => Promise<Result>,
 ): Promise<Result> {
   return await inTransaction(database, async (connection) => {
     await lockLedger(connection, workspaceId);
-    const { result, change } = await work(connection);
-    if (change !== null) await appendAudit(connection, workspaceId, actor, change);
-    return result;
+    return await work(connection, (change) => appendAudit(connection, workspaceId, actor, change));
   });
 }
 
@@ -143,9 +131,9 @@ export async function listAudit(
 }
 
 export interface LedgerCheck {
-  /** the last entry that holds; its hash, kept elsewhere, shows later whether the end was cut off */
+  /** the last valid entry; its hash, kept elsewhere, shows later whether the end was cut off */
   readonly head: ChainHead;
-  /** null when the whole chain holds */
+  /** null when the whole chain is valid */
   readonly broken: { readonly seq: Int64; readonly why: string } | null;
 }
 
@@ -155,10 +143,10 @@ function isCutOff(head: ChainHead, known: ChainHead): LedgerCheck['broken'] {
 }
 
 /**
- * Walks a workspace's whole ledger, oldest first, up to the first entry that does not hold.
+ * Verifies a workspace's whole ledger, oldest entry first, up to the first invalid entry.
  *
- * @param known an entry that was there once, as an earlier walk told it and somebody kept elsewhere:
- *   a ledger that ends before it was cut off, one that has another in its place was written anew
+ * @param known the `head` of an earlier verification, kept elsewhere: a ledger that ends before it
+ *   was cut off, one with another entry in its place was rewritten
  */
 export async function verifyAudit(
   database: Queryable,
@@ -169,7 +157,7 @@ export async function verifyAudit(
   for (;;) {
     const { rows } = await database.query<ChainedEntry>(
       `SELECT ${COLUMNS} FROM audit_ledger WHERE workspace_id = $1 AND seq > $2
-        ORDER BY seq LIMIT ${WALK_ROWS}`,
+        ORDER BY seq LIMIT ${VERIFY_ROWS}`,
       [workspaceId, head.seq],
     );
     for (const entry of rows) {
@@ -177,6 +165,6 @@ export async function verifyAudit(
       if (why !== null) return { head, broken: { seq: entry.seq, why } };
       head = { seq: entry.seq, hash: entry.hash };
     }
-    if (rows.length < WALK_ROWS) return { head, broken: isCutOff(head, known) };
+    if (rows.length < VERIFY_ROWS) return { head, broken: isCutOff(head, known) };
   }
 }

@@ -1,13 +1,13 @@
 /**
- * Whether somebody still may do what they asked for, at the moment it is done. A request is checked
- * when its head arrives; until its body is there, or others let go of the ledger, its sender may have
- * lost the role or the session. What is checked here stays true until the change is committed: roles
- * change under the same lock (`lockLedger`, audit.ts).
+ * Changes that take an admin or an owner. A request's session and role are checked when its head
+ * arrives; by the time its body is complete and the ledger is locked, either may have been revoked.
+ * So both are checked again under the lock, under which roles change too, and stay true until the
+ * commit.
  */
 import { SluiceError } from '../../errors.ts';
 import type { Actor, Role } from '../../model.ts';
 import type { Connection, Database } from '../database.ts';
-import { type Recorded, recorded } from './audit.ts';
+import { type Recorder, recorded } from './audit.ts';
 
 /** @throws {SluiceError} `not_signed_in`, `role_required` */
 async function roleOf(
@@ -15,7 +15,7 @@ async function roleOf(
   workspaceId: number,
   { userId, sessionId }: Actor,
 ): Promise<Role> {
-  // Whoever runs a command has the database in their hands.
+  // Commands have the database's password.
   if (userId === null) return 'owner';
   const { rows } = await connection.query<{ role: Role | null; isOpen: boolean }>(
     `SELECT (SELECT role FROM memberships WHERE workspace_id = $1 AND user_id = $2) AS role,
@@ -31,19 +31,19 @@ async function roleOf(
 }
 
 /**
- * Runs a change that takes an admin or an owner, and its ledger entry, in one transaction.
+ * Runs a change by an admin or an owner, and its ledger entries, in one transaction.
  *
- * @param work given the role of who acts
- * @throws {SluiceError} `not_signed_in` or `role_required` when the actor may no more; what `work`
- *   throws, after everything was rolled back
+ * @param work `role` is the actor's
+ * @throws {SluiceError} `not_signed_in` or `role_required` when the actor has lost session or role;
+ *   what `work` throws, after everything was rolled back
  */
 export async function recordedByAdmin<Result>(
   database: Database,
   workspaceId: number,
   actor: Actor,
-  work: (connection: Connection, role: Role) => Promise<Recorded<Result>>,
+  work: (connection: Connection, record: Recorder, role: Role) => Promise<Result>,
 ): Promise<Result> {
-  return await recorded(database, workspaceId, actor, async (connection) =>
-    work(connection, await roleOf(connection, workspaceId, actor)),
+  return await recorded(database, workspaceId, actor, async (connection, record) =>
+    work(connection, record, await roleOf(connection, workspaceId, actor)),
   );
 }

@@ -1,9 +1,9 @@
-/** What a fresh database gets: one workspace, its owner, and a key of each kind. */
+/** The first start on an empty database: creates a workspace, its owner, and a key of each kind. */
 import { RATE_LIMIT_DEFAULT } from '../../model.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, lockLedger } from './audit.ts';
 import { createKey, type NewKey } from './keys.ts';
-import { addMember } from './memberships.ts';
+import { addMember, memberJoined } from './memberships.ts';
 import { generatePassword, hashPassword } from './passwords.ts';
 import { createUser } from './users.ts';
 import { keyCreated, workspaceCreated } from './workspace-writes.ts';
@@ -13,7 +13,7 @@ const LOCK_KEY = '0x736c756963652b32';
 const FIRST_SLUG = 'default';
 const FIRST_START = { userId: null, name: 'first start', origin: 'server' };
 
-/** What the first start made, in clear: shown once, kept nowhere. */
+/** Keys and password in clear: shown once, stored as digests only. */
 export interface FirstKeys {
   readonly workspace: string;
   readonly agentKey: string;
@@ -21,15 +21,13 @@ export interface FirstKeys {
   readonly owner: { readonly email: string; readonly password: string };
 }
 
-/** Makes a key, and tells the ledger. */
-async function makeFirstKey(connection: Connection, key: NewKey): Promise<string> {
-  const made = await createKey(connection, key);
-  await appendAudit(connection, key.workspaceId, FIRST_START, keyCreated(made.id, key));
-  return made.key;
+async function createFirstKey(connection: Connection, key: NewKey): Promise<string> {
+  const created = await createKey(connection, key);
+  await appendAudit(connection, key.workspaceId, FIRST_START, keyCreated(created.id, key));
+  return created.key;
 }
 
-/** Makes the owner's account, and tells the ledger. */
-async function makeOwner(
+async function createOwner(
   connection: Connection,
   workspaceId: number,
   email: string,
@@ -38,19 +36,14 @@ async function makeOwner(
   const passwordHash = await hashPassword(password);
   const user = await createUser(connection, { email, displayName: 'Owner', passwordHash });
   await addMember(connection, workspaceId, user.id, 'owner');
-  await appendAudit(connection, workspaceId, FIRST_START, {
-    action: 'member.joined',
-    subject: email,
-    before: null,
-    after: { role: 'owner' },
-  });
+  await appendAudit(connection, workspaceId, FIRST_START, memberJoined(email, 'owner'));
   return { email, password };
 }
 
 /**
- * Makes the first workspace with its owner and its keys, all or nothing.
+ * Creates the first workspace with its owner and its keys, all or nothing.
  *
- * @returns keys and password in clear, or null when there is a workspace already
+ * @returns null when there is a workspace already
  */
 export async function ensureFirstWorkspace(
   database: Database,
@@ -66,9 +59,9 @@ export async function ensureFirstWorkspace(
     const shared = { workspaceId, brand, rateLimitPerMinute: RATE_LIMIT_DEFAULT };
     const agent = { ...shared, kind: 'agent', name: 'first agent key' } as const;
     const reader = { ...shared, kind: 'workspace', name: 'first workspace key' } as const;
-    const agentKey = await makeFirstKey(connection, agent);
-    const workspaceKey = await makeFirstKey(connection, reader);
-    const owner = await makeOwner(connection, workspaceId, ownerEmail);
+    const agentKey = await createFirstKey(connection, agent);
+    const workspaceKey = await createFirstKey(connection, reader);
+    const owner = await createOwner(connection, workspaceId, ownerEmail);
     return { workspace: slug, agentKey, workspaceKey, owner };
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Invitations: a link, good once and for a week, for one e-mail address. Its token is kept as a
- * digest. Making, revoking and accepting run inside `recorded` (audit.ts).
+ * Invitations as rows: a link for one e-mail address, valid once and for a week. Its token is stored
+ * as a digest. Creating, revoking and accepting run inside `recorded` (audit.ts).
  */
 import { randomBytes } from 'node:crypto';
 
@@ -20,16 +20,16 @@ const SELECT = `
          i.expires_at AS "expiresAt", u.address AS "invitedBy"
     FROM invitations i LEFT JOIN users u ON u.id = i.invited_by`;
 
-const gone = () =>
+const notOpen = () =>
   new SluiceError('not_found', 'The invitation is unknown, was used or revoked, or has expired.');
 
 /**
- * Invites; earlier open invitations of the same address to the workspace end.
+ * Stores an invitation, and revokes earlier open ones of the same address to the workspace.
  *
  * @returns the token for the link, which cannot be read again
  * @throws {SluiceError} `conflict` when the address is a member's, or too many are open
  */
-export async function createInvitation(
+export async function insertInvitation(
   connection: Connection,
   workspaceId: number,
   { email, role, invitedBy }: { email: string; role: Role; invitedBy: number | null },
@@ -84,7 +84,7 @@ export async function findInvitation(
     [workspaceId, id],
   );
   const [invitation] = rows;
-  if (invitation === undefined) throw gone();
+  if (invitation === undefined) throw notOpen();
   return invitation;
 }
 
@@ -98,11 +98,11 @@ export async function findInvitationByToken(
     [digestKey(token)],
   );
   const [invitation] = rows;
-  if (invitation === undefined) throw gone();
+  if (invitation === undefined) throw notOpen();
   return invitation;
 }
 
-/** The open invitations of an e-mail address, oldest first: for who proved to own it. */
+/** The open invitations of an e-mail address that the caller has verified, oldest first. */
 export async function findInvitationsByEmail(
   database: Queryable,
   email: string,
@@ -114,21 +114,17 @@ export async function findInvitationsByEmail(
   return rows;
 }
 
-/**
- * Uses an invitation up. Of many who try at once, one succeeds.
- *
- * @throws {SluiceError} `not_found` when it is open no more
- */
-export async function takeInvitation(connection: Connection, id: number): Promise<void> {
+/** Of concurrent calls one succeeds. @throws {SluiceError} `not_found` when it is no longer open */
+export async function markAccepted(connection: Connection, id: number): Promise<void> {
   const { rowCount } = await connection.query(
     `UPDATE invitations i SET accepted_at = now() WHERE id = $1 AND ${OPEN}`,
     [id],
   );
-  if (rowCount !== 1) throw gone();
+  if (rowCount !== 1) throw notOpen();
 }
 
 /** @throws {SluiceError} `not_found` when the workspace has no such open invitation */
-export async function revokeInvitation(
+export async function markRevoked(
   connection: Connection,
   workspaceId: number,
   id: number,
@@ -137,5 +133,5 @@ export async function revokeInvitation(
     `UPDATE invitations i SET revoked_at = now() WHERE workspace_id = $1 AND id = $2 AND ${OPEN}`,
     [workspaceId, id],
   );
-  if (rowCount !== 1) throw gone();
+  if (rowCount !== 1) throw notOpen();
 }

@@ -1,6 +1,6 @@
 /**
- * API keys: made once, shown once, kept as SHA-256. A key is 32 random bytes, so a plain digest is
- * enough: there is nothing to guess that a slow hash would protect.
+ * API keys: shown once when created, stored as SHA-256. A key is 32 random bytes, which cannot be
+ * guessed, so a slow hash would protect nothing more.
  */
 import { createHash, randomBytes } from 'node:crypto';
 
@@ -16,7 +16,7 @@ import type { Queryable } from '../database.ts';
 import { KEY_REVOKED_CHANNEL } from './revoked-keys.ts';
 
 const SECRET_BYTES = 32;
-/** Characters of the secret part that stay readable, so that people can tell keys apart. */
+/** Characters of the secret part that are stored, so that people can tell keys apart. */
 const PREFIX_CHARS = 6;
 
 export interface ApiKey extends ListedKey {
@@ -40,7 +40,7 @@ export function digestKey(secret: string): Buffer {
 }
 
 /**
- * Makes a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading.
+ * Creates a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading.
  *
  * @returns the key in clear; it cannot be read again
  * @throws {OperatorError} when the limit is out of range
@@ -102,8 +102,8 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key for good; one that is revoked already stays as it is. Servers are told when the
- * transaction commits (`listenForRevokedKeys`): one statement, so that neither is without the other.
+ * Revokes a key for good; a revoked one stays as it is. The same statement notifies the servers
+ * (`listenForRevokedKeys`) when its transaction commits.
  *
  * @throws {OperatorError} when there is no such key
  */
@@ -137,7 +137,7 @@ export async function findCredential(
   return rows[0] ?? null;
 }
 
-/** Notes that keys were used just now. */
+/** Sets the keys' last use to now. */
 export async function recordKeyUse(database: Queryable, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   await database.query('UPDATE api_keys SET last_used_at = now() WHERE id = ANY ($1::int[])', [

@@ -1,5 +1,5 @@
 /**
- * What is changed about who belongs to a workspace, each with its ledger entry. Only owners make,
+ * Changes of a workspace's members and invitations, each with its ledger entry. Only owners create,
  * change or remove owners.
  */
 import { SluiceError } from '../../errors.ts';
@@ -8,13 +8,19 @@ import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';
 import {
-  createInvitation,
   findInvitation,
   findInvitationByToken,
-  revokeInvitation,
-  takeInvitation,
+  insertInvitation,
+  markAccepted,
+  markRevoked,
 } from './invitations.ts';
-import { addMember, findMember, removeMember, setRole } from './memberships.ts';
+import {
+  addMember,
+  deleteMembership,
+  findMember,
+  memberJoined,
+  updateRole,
+} from './memberships.ts';
 import { findUser, type User } from './users.ts';
 import { confineLinkMade, createWorkspaceAccount } from './workspace-accounts.ts';
 
@@ -23,105 +29,80 @@ function ownersOnly(by: Role, ...concerned: Role[]): void {
   throw new SluiceError('role_required', 'Only an owner makes, changes or removes owners.');
 }
 
-/**
- * Gives a member another role.
- *
- * @throws {SluiceError} `not_found`, `role_required`, `conflict`
- */
-export async function changeRole(
+/** @throws {SluiceError} `not_found`, `role_required`, `conflict` */
+export async function setRole(
   database: Database,
   workspaceId: number,
   { userId, role }: { userId: number; role: Role },
   actor: Actor,
 ): Promise<void> {
-  await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record, by) => {
     const member = await findMember(connection, workspaceId, userId);
     ownersOnly(by, member.role, role);
-    if (member.role === role) return { result: undefined, change: null };
-    await setRole(connection, workspaceId, userId, role);
-    const change = {
-      action: 'member.role',
-      subject: member.email,
-      before: { role: member.role },
-      after: { role },
-    };
-    return { result: undefined, change };
+    if (member.role === role) return;
+    await updateRole(connection, workspaceId, userId, role);
+    const before = { role: member.role };
+    await record({ action: 'member.role', subject: member.email, before, after: { role } });
   });
 }
 
 /**
- * Takes a member out of the workspace.
+ * Removes a member; its sessions see nothing of the workspace from the commit on.
  *
  * @throws {SluiceError} `not_found`, `role_required`, `conflict`
  */
-export async function dropMember(
+export async function removeMember(
   database: Database,
   workspaceId: number,
   userId: number,
   actor: Actor,
 ): Promise<void> {
-  await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
-    const member = await findMember(connection, workspaceId, userId);
-    ownersOnly(by, member.role);
-    await removeMember(connection, workspaceId, userId);
-    const before = { role: member.role };
-    return {
-      result: undefined,
-      change: { action: 'member.removed', subject: member.email, before, after: null },
-    };
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record, by) => {
+    const { email, role } = await findMember(connection, workspaceId, userId);
+    ownersOnly(by, role);
+    await deleteMembership(connection, workspaceId, userId);
+    await record({ action: 'member.removed', subject: email, before: { role } });
   });
 }
 
 /**
- * Invites somebody.
+ * Creates an invitation, and revokes earlier open ones of the same address to the workspace.
  *
- * @returns the token for the link, shown this once
+ * @returns the token for the link, which cannot be read again
  * @throws {SluiceError} `role_required`, `conflict`
  */
-export async function invite(
+export async function createInvitation(
   database: Database,
   workspaceId: number,
   { email, role }: { email: string; role: Role },
   actor: Actor,
 ): Promise<{ invitation: Invitation; token: string }> {
-  return await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
+  return await recordedByAdmin(database, workspaceId, actor, async (connection, record, by) => {
     ownersOnly(by, role);
-    const made = await createInvitation(connection, workspaceId, {
-      email,
-      role,
-      invitedBy: actor.userId,
-    });
-    const after = { role, expires_at: made.invitation.expiresAt.toISOString() };
-    return {
-      result: made,
-      change: { action: 'invitation.created', subject: email, before: null, after },
-    };
+    const invited = { email, role, invitedBy: actor.userId };
+    const created = await insertInvitation(connection, workspaceId, invited);
+    const after = { role, expires_at: created.invitation.expiresAt.toISOString() };
+    await record({ action: 'invitation.created', subject: email, after });
+    return created;
   });
 }
 
-/**
- * Takes an open invitation back.
- *
- * @throws {SluiceError} `not_found`, `role_required`
- */
-export async function uninvite(
+/** @throws {SluiceError} `not_found`, `role_required` */
+export async function revokeInvitation(
   database: Database,
   workspaceId: number,
   id: number,
   actor: Actor,
 ): Promise<void> {
-  await recordedByAdmin(database, workspaceId, actor, async (connection, by) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record, by) => {
     const { email, role } = await findInvitation(connection, workspaceId, id);
     ownersOnly(by, role);
-    await revokeInvitation(connection, workspaceId, id);
-    return {
-      result: undefined,
-      change: { action: 'invitation.revoked', subject: email, before: { role }, after: null },
-    };
+    await markRevoked(connection, workspaceId, id);
+    await record({ action: 'invitation.revoked', subject: email, before: { role } });
   });
 }
 
-/** Uses an invitation up: the user joins, and the ledger says so. */
+/** Accepts an invitation: the user becomes a member, and the ledger records it. */
 export async function joinByInvitation(
   connection: Connection,
   { id, workspaceId, email, role }: Invitation,
@@ -129,11 +110,10 @@ export async function joinByInvitation(
   origin: string,
 ): Promise<void> {
   await lockLedger(connection, workspaceId);
-  await takeInvitation(connection, id);
+  await markAccepted(connection, id);
   await addMember(connection, workspaceId, user.id, role);
   const actor = { userId: user.id, name: user.email, origin };
-  const change = { action: 'member.joined', subject: email, before: null, after: { role } };
-  await appendAudit(connection, workspaceId, actor, change);
+  await appendAudit(connection, workspaceId, actor, memberJoined(email, role));
 }
 
 /** A signed-in user, or a new person with a name and a password. */
@@ -142,7 +122,7 @@ type Invitee =
   | { readonly displayName: string; readonly passwordHash: string };
 
 /** @throws {SluiceError} `conflict` when the signed-in account cannot accept */
-async function signedInGuest(
+async function signedInInvitee(
   connection: Connection,
   userId: number,
   { email, workspaceId }: Invitation,
@@ -171,7 +151,7 @@ async function signedInGuest(
 export async function acceptInvitation(
   database: Database,
   token: string,
-  who: Invitee,
+  invitee: Invitee,
   origin: string,
 ): Promise<User> {
   return await inTransaction(database, async (connection) => {
@@ -180,9 +160,9 @@ export async function acceptInvitation(
     await confineLinkMade(connection, email);
     await lockLedger(connection, workspaceId);
     const user =
-      'userId' in who
-        ? await signedInGuest(connection, who.userId, invitation)
-        : await createWorkspaceAccount(connection, workspaceId, { email, ...who });
+      'userId' in invitee
+        ? await signedInInvitee(connection, invitee.userId, invitation)
+        : await createWorkspaceAccount(connection, workspaceId, { email, ...invitee });
     await joinByInvitation(connection, invitation, user, origin);
     return user;
   });

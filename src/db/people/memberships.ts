@@ -1,10 +1,18 @@
 /**
- * Who belongs to a workspace, as what. A workspace never loses its last owner. Changes run inside
- * `recorded` (audit.ts), so one at a time per workspace: what is checked here stays true.
+ * Members of workspaces and their roles, as rows. A workspace keeps at least one owner. Changes run
+ * inside `recorded` (audit.ts), one at a time per workspace, so what is checked stays true.
  */
 import { SluiceError } from '../../errors.ts';
 import type { Member, Membership, Role } from '../../model.ts';
 import type { Connection, Queryable } from '../database.ts';
+import type { Change } from './audit.ts';
+
+/** A new member's ledger entry. */
+export const memberJoined = (email: string, role: Role): Change => ({
+  action: 'member.joined',
+  subject: email,
+  after: { role },
+});
 
 const MEMBER = `
   SELECT u.id AS "userId", u.address AS email, u.display_name AS "displayName", m.role,
@@ -81,12 +89,8 @@ async function keepAnOwner(connection: Connection, workspaceId: number): Promise
   }
 }
 
-/**
- * Gives a member another role.
- *
- * @throws {SluiceError} `conflict` when it is the last owner; the transaction must be rolled back
- */
-export async function setRole(
+/** @throws {SluiceError} `conflict` when it is the last owner; the transaction must be rolled back */
+export async function updateRole(
   connection: Connection,
   workspaceId: number,
   userId: number,
@@ -99,12 +103,8 @@ export async function setRole(
   await keepAnOwner(connection, workspaceId);
 }
 
-/**
- * Takes a member out; its sessions see nothing of the workspace from the commit on.
- *
- * @throws {SluiceError} `conflict` when it is the last owner; the transaction must be rolled back
- */
-export async function removeMember(
+/** @throws {SluiceError} `conflict` when it is the last owner; the transaction must be rolled back */
+export async function deleteMembership(
   connection: Connection,
   workspaceId: number,
   userId: number,

@@ -1,6 +1,6 @@
 /**
- * Passwords: kept as scrypt hashes that name their own parameters, checked in the same time whether
- * or not there is an account, a few at a time.
+ * Passwords: stored as scrypt hashes with their parameters, checked in the same time whether or not
+ * there is an account, a few at a time.
  *
  *   $scrypt$ln=15,r=8,p=3$<salt, base64>$<hash, base64>     (PHC string format)
  *
@@ -23,11 +23,11 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 /** Most salts that one attempt is checked against; the accounts of an address share one. */
 const SALTS_MAX = 4;
-/** What a stored hash may ask for at most: it comes from the database, not from us. */
+/** Bounds what the parameters of a stored hash can cost. */
 const MEMORY_BYTES_MAX = 256 * 1024 * 1024;
-/** At a time; Node's thread pool has four threads, and files and names need some too. */
+/** Hashed at a time; Node's thread pool has four threads, which files and DNS need as well. */
 const RUNNING_MAX = 2;
-/** One that would wait behind these would wait for many seconds. */
+/** Further ones would wait for many seconds. */
 const WAITING_MAX = 32;
 const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)$/;
 
@@ -58,7 +58,7 @@ function derive(password: string, salt: Buffer, { ln, r, p }: Parameters): Promi
   return inTurn(
     () =>
       new Promise((resolve, reject) => {
-        // The same characters typed on another system may come composed otherwise.
+        // Systems differ in how they compose typed characters (Unicode normalization).
         scrypt(password.normalize('NFKC'), salt, HASH_BYTES, options, (error, hash) => {
           if (error === null) resolve(hash);
           else reject(error);
@@ -71,7 +71,7 @@ const base64 = (bytes: Buffer): string => bytes.toString('base64').replaceAll('=
 const describe = ({ ln, r, p }: Parameters): string => `ln=${ln},r=${r},p=${p}`;
 
 /**
- * Hashes a password for keeping.
+ * Hashes a password to be stored.
  *
  * @param salt a new one by default
  * @throws {SluiceError} `overloaded` when too many are waiting
@@ -142,7 +142,7 @@ export async function findFitting(
   return fitting;
 }
 
-/** Whether a hash was made with other parameters than those of this version. */
+/** Whether a hash has other parameters than this version's. */
 export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);
 }
@@ -150,7 +150,7 @@ export function isOutdated(stored: string): boolean {
 /** 32 characters of which none looks like another. */
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 
-/** A password nobody has to think of: 25 random characters (125 bits) in groups of five. */
+/** A random password: 25 characters (125 bits) in groups of five. */
 export function generatePassword(): string {
   return [...randomBytes(25)]
     .map((byte) => ALPHABET[byte % ALPHABET.length])

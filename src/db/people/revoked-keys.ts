@@ -1,13 +1,13 @@
 /**
- * Hears of revoked keys as they are revoked, over a connection of its own: LISTEN is a property of a
- * session, and the pool's sessions come and go.
+ * Receives notifications of revoked keys (LISTEN) over a connection of its own, because LISTEN
+ * belongs to a session and a pool closes its sessions.
  *
  *   connecting ──LISTEN──► listening ──connection lost, no heartbeat──► waiting ──► connecting
  *        └──refused──► waiting (250 ms, doubled up to 5 s)                 close: from any state
  *
- * What is revoked while nothing listens is not told later. Nothing is forgotten because of such a
- * gap: whoever remembers keys must let go of them after a few seconds anyway (`KEY_TTL_MS`), and
- * asking for all of them at once is the last thing a database needs that has just come back.
+ * Notifications sent while nothing listens are lost. Caches of keys are not cleared because of such
+ * a gap: their entries expire after a few seconds anyway (`KEY_TTL_MS`), and looking all of them up
+ * at once would burden a database that has just come back.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -17,12 +17,12 @@ import { type Connection, createDatabase, type Database } from '../database.ts';
 /** Its notifications carry a key's id in decimal digits. */
 export const KEY_REVOKED_CHANNEL = 'sluice_key_revoked';
 
-/** Also the heartbeat: said again it changes nothing. */
+/** Also the heartbeat: repeating it changes nothing. */
 const LISTEN = `LISTEN ${KEY_REVOKED_CHANNEL}`;
 
 const BACKOFF_MIN_MS = 250;
 const BACKOFF_MAX_MS = 5000;
-/** Finds a connection that is dead without a word, as a network that drops packets leaves it. */
+/** Detects a connection that is dead without having been closed. */
 const HEARTBEAT_MS = 30_000;
 
 export interface KeyChanges {
@@ -32,13 +32,13 @@ export interface KeyChanges {
 
 interface Listening {
   readonly onRevoked: (keyId: number) => void;
-  /** told when LISTEN has gone through */
+  /** called when LISTEN has succeeded */
   readonly onListening: () => void;
   /** ends it */
   readonly signal: AbortSignal;
 }
 
-/** Listens until the connection is lost or the signal comes, and rejects with which it was. */
+/** Listens until the connection is lost or the signal aborts, and rejects with the reason. */
 async function listen(
   connection: Connection,
   { onRevoked, onListening, signal }: Listening,
@@ -62,13 +62,12 @@ async function listen(
   }
 }
 
-/** One connection's life, from its hand-over to its end. */
 async function listenOnce(database: Database, listening: Listening): Promise<void> {
   const connection = await database.connect();
   try {
     await listen(connection, listening);
   } finally {
-    // Never used again: it still listens.
+    // Closed, because it still listens.
     connection.release(true);
   }
 }
@@ -77,15 +76,15 @@ async function listenOnce(database: Database, listening: Listening): Promise<voi
  * Begins listening, in the background: the server may start while this does not work.
  *
  * @param url postgres://…
- * @param onRevoked told of the id of every key that was revoked while this listened
- * @param events told once when listening fails, and again after it had worked
+ * @param onRevoked called with the id of every key that is revoked while this listens
+ * @param events `keyChangesUnheard` once per gap
  */
 export function listenForRevokedKeys(
   url: string,
   onRevoked: (keyId: number) => void,
   events: Pick<Events, 'keyChangesUnheard'>,
 ): KeyChanges {
-  // What it loses is told as `keyChangesUnheard`.
+  // A lost connection is reported as `keyChangesUnheard`.
   const database = createDatabase(url, 1, { connectionLost: () => {} });
   const stop = new AbortController();
   const { signal } = stop;

@@ -1,6 +1,6 @@
 /**
- * Sessions of signed-in people: a random token in their browser, its digest here. Asked for at every
- * request and never remembered, so one that is revoked is refused at once, everywhere.
+ * Sessions of signed-in users: a random token in the browser, its digest here. Read from the database
+ * for every request and never cached, so a revoked session is refused at once by every process.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -10,15 +10,15 @@ import type { Queryable } from '../database.ts';
 import { digestKey } from './keys.ts';
 
 const TOKEN_BYTES = 32;
-/** Ends whatever is done with it. */
+/** A session ends after this time, used or not. */
 const LIFE_HOURS = 7 * 24;
-/** Ends when nothing is done with it. */
+/** A session ends after this time without use. */
 const IDLE_HOURS = 12;
-/** Last use is written down once in this time. */
+/** The last use is written once in this time. */
 const SEEN_SECONDS = 60;
-/** Open sessions of one user; the oldest ends when another begins. */
+/** Most open sessions of one user; a further one revokes the oldest. */
 const OPEN_MAX = 50;
-/** Sessions that are over are kept this long, so that people can see them. */
+/** Rows of ended sessions are kept this long. */
 const KEPT_DAYS = 30;
 
 const OPEN = `revoked_at IS NULL AND expires_at > now()
@@ -26,21 +26,21 @@ const OPEN = `revoked_at IS NULL AND expires_at > now()
 
 export interface NewSession {
   readonly userId: number;
-  /** which workspace it looks at; null: the first one the user joined */
+  /** the workspace it shows; null: the first one the user joined */
   readonly workspaceSlug: string | null;
   /** browser and system in short */
   readonly userAgent: string;
   /** network of the client */
   readonly address: string;
-  /** the hash that the password was checked against; left out when it was no password */
+  /** the hash that the password was checked against; absent for other ways to sign in */
   readonly proof?: string;
 }
 
 /**
- * Holds the password that was checked in its place until the transaction ends: whoever changes it
- * meanwhile waits, and then ends the session that began here.
+ * Locks the password that was checked until the transaction ends: a concurrent change of it waits,
+ * and then revokes the session that is created here.
  */
-async function holdPassword(connection: Queryable, userId: number, proof: string): Promise<void> {
+async function lockPassword(connection: Queryable, userId: number, proof: string): Promise<void> {
   const { rowCount } = await connection.query(
     'SELECT FROM users WHERE id = $1 AND password_hash = $2 FOR SHARE',
     [userId, proof],
@@ -50,16 +50,16 @@ async function holdPassword(connection: Queryable, userId: number, proof: string
 }
 
 /**
- * Begins a session, and ends the user's oldest where it has too many. In a transaction.
+ * Creates a session, and revokes the user's oldest beyond `OPEN_MAX`. In a transaction.
  *
- * @returns the token, which cannot be read again; null when the user is not in the workspace named
- * @throws {SluiceError} `sign_in_failed` when the password that was checked is no longer the one
+ * @returns the token, which cannot be read again; null when the user is not in the named workspace
+ * @throws {SluiceError} `sign_in_failed` when the password was changed after it was checked
  */
 export async function createSession(
   database: Queryable,
   { userId, workspaceSlug, userAgent, address, proof }: NewSession,
 ): Promise<{ token: string; expiresAt: Date } | null> {
-  if (proof !== undefined) await holdPassword(database, userId, proof);
+  if (proof !== undefined) await lockPassword(database, userId, proof);
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rows } = await database.query<{ expiresAt: Date }>(
     `WITH place AS (
@@ -73,8 +73,8 @@ export async function createSession(
      RETURNING expires_at AS "expiresAt"`,
     [digestKey(token), userId, workspaceSlug, userAgent, address],
   );
-  const [made] = rows;
-  if (made === undefined) return null;
+  const [created] = rows;
+  if (created === undefined) return null;
   await database.query(
     `DELETE FROM sessions
       WHERE user_id = $1 AND expires_at < now() - interval '${KEPT_DAYS} days'`,
@@ -86,7 +86,7 @@ export async function createSession(
                     ORDER BY created_at DESC, id OFFSET ${OPEN_MAX})`,
     [userId],
   );
-  return { token, expiresAt: made.expiresAt };
+  return { token, expiresAt: created.expiresAt };
 }
 
 interface SessionRow extends Session {
@@ -138,8 +138,8 @@ export async function listSessions(database: Queryable, userId: number): Promise
   return rows;
 }
 
-/** Turns an open session to another workspace of its user; false when it is in no such one. */
-export async function turnSession(
+/** Switches a session to another workspace of its user; false when the user is not in it. */
+export async function switchSession(
   database: Queryable,
   sessionId: Hex16,
   workspaceSlug: string,
@@ -153,7 +153,7 @@ export async function turnSession(
   return rowCount === 1;
 }
 
-/** Ends one open session of a user; false when there is none of that id. */
+/** Revokes one open session of a user; false when there is none of that id. */
 export async function revokeSession(
   database: Queryable,
   userId: number,
@@ -167,7 +167,7 @@ export async function revokeSession(
 }
 
 /**
- * Ends the session of a token.
+ * Revokes the session of a token.
  *
  * @returns the session's user; null if there is no open session
  */
@@ -181,10 +181,10 @@ export async function revokeToken(database: Queryable, token: string): Promise<n
 }
 
 /**
- * Ends a user's open sessions.
+ * Revokes a user's open sessions.
  *
- * @param keepId the one that stays; null ends all
- * @returns how many ended
+ * @param keepId a session that stays open; null for none
+ * @returns how many were revoked
  */
 export async function revokeSessions(
   database: Queryable,

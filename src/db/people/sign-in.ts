@@ -1,4 +1,4 @@
-/** Who somebody is, by a password or by what a provider says. */
+/** Signing in: finds the user of a password, or of an account at an OAuth provider. */
 import type { ProviderAccount } from '../../model.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { findInvitationsByEmail } from './invitations.ts';
@@ -10,16 +10,16 @@ import {
   addIdentity,
   createUser,
   findIdentity,
-  holdForLinking,
+  lockForLinking,
   type ProvenUser,
   replacePassword,
   USER_COLUMNS,
   type User,
 } from './users.ts';
-import { accountOfAddress, holdLinkMade, takeOverLinkMade } from './workspace-accounts.ts';
+import { accountOfAddress, lockLinkMade, mergeLinkMade } from './workspace-accounts.ts';
 
-/** Which of an address's accounts to sign in to, if known. */
-export interface Meant {
+/** Selects one of an address's accounts. */
+interface Selection {
   /** only this account */
   readonly userId?: number;
   /** preferably the account of this workspace */
@@ -33,7 +33,7 @@ export interface Meant {
 async function accountsOf(
   database: Database,
   email: string,
-  { userId, workspaceSlug }: Meant,
+  { userId, workspaceSlug }: Selection,
 ): Promise<Account[]> {
   const { rows } = await database.query<Account>(
     `SELECT ${USER_COLUMNS}, password_hash AS "passwordHash"
@@ -60,9 +60,9 @@ export async function signInByPassword(
   database: Database,
   email: string,
   password: string,
-  meant: Meant = {},
+  selection: Selection = {},
 ): Promise<ProvenUser | null> {
-  const accounts = await accountsOf(database, email, meant);
+  const accounts = await accountsOf(database, email, selection);
   const stored = accounts.flatMap(({ passwordHash }) => passwordHash ?? []);
   const fitting = await findFitting(password, stored);
   const account = accounts.find(({ passwordHash }) => passwordHash === fitting);
@@ -78,7 +78,7 @@ export async function signInByPassword(
  * Links an account to one at a provider that has verified its address. Accounts that invitation
  * links created for that address are merged into it, without their passwords.
  *
- * @returns null when another account of this issuer has it: the address has been given to somebody else
+ * @returns null when the user has another account at this provider: the address has a new owner
  */
 async function linkAccount(
   connection: Connection,
@@ -87,12 +87,12 @@ async function linkAccount(
   account: ProviderAccount,
   origin: string,
 ): Promise<User | null> {
-  const isTaken = await holdForLinking(connection, user.id, account.issuer);
+  const isTaken = await lockForLinking(connection, user.id, account.issuer);
   if (isTaken || !(await addIdentity(connection, user.id, account))) {
-    const now = await findIdentity(connection, account.issuer, account.subject);
-    return now?.id === user.id ? now : null;
+    const linked = await findIdentity(connection, account.issuer, account.subject);
+    return linked?.id === user.id ? linked : null;
   }
-  await takeOverLinkMade(connection, user, linkMade);
+  await mergeLinkMade(connection, user, linkMade);
   const { provider, issuer } = account;
   const actor = { userId: user.id, name: user.email, origin };
   const after = { provider, issuer, password_removed: linkMade.length > 0 };
@@ -118,7 +118,7 @@ export async function signInByProvider(
     if (known !== null) return known;
     const email = account.verifiedEmail;
     if (email === null) return null;
-    const linkMade = await holdLinkMade(connection, email);
+    const linkMade = await lockLinkMade(connection, email);
     const existing = await accountOfAddress(connection, email, linkMade);
     if (existing !== null)
       return await linkAccount(connection, existing, linkMade, account, origin);
@@ -127,7 +127,7 @@ export async function signInByProvider(
     const displayName = account.displayName ?? email;
     const user = await createUser(connection, { email, displayName, passwordHash: null });
     await addIdentity(connection, user.id, account);
-    // In the order of the workspaces, so that two who lock several ledgers do not wait for each other.
+    // Always in the same order, to avoid deadlocks between transactions that lock several ledgers.
     const ordered = [...invitations].sort((one, other) => one.workspaceId - other.workspaceId);
     for (const invitation of ordered) {
       await joinByInvitation(connection, invitation, user, origin);

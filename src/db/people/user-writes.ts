@@ -1,9 +1,9 @@
-/** What is done about a person's account, by an operator or its owner, each with its ledger entries. */
+/** Changes of a person's account, by an operator or its owner, each with its ledger entries. */
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Actor, Role } from '../../model.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, type Change, lockLedger } from './audit.ts';
-import { addMember } from './memberships.ts';
+import { addMember, memberJoined } from './memberships.ts';
 import { revokeSessions } from './sessions.ts';
 import {
   createUser,
@@ -21,7 +21,7 @@ export interface NewMember {
   readonly email: string;
   readonly displayName: string;
   readonly role: Role;
-  /** for a new account; one that is there keeps its own */
+  /** for a new account; an existing one keeps its own */
   readonly password: string;
 }
 
@@ -29,7 +29,7 @@ export interface NewMember {
  * Adds a person to a workspace, and creates an account if the e-mail address has no verified one.
  * An account that an invitation link created does not count as the address's account.
  *
- * @returns whether the account was made now
+ * @returns whether the account is new
  * @throws {SluiceError} `conflict` when the address is already a member's
  */
 export async function createMember(
@@ -44,13 +44,7 @@ export async function createMember(
     const known = await findAccount(connection, email);
     const user = known ?? (await createUser(connection, { email, displayName, passwordHash }));
     await addMember(connection, workspaceId, user.id, role);
-    const change = {
-      action: 'member.joined',
-      subject: user.email,
-      before: null,
-      after: { role },
-    };
-    await appendAudit(connection, workspaceId, actor, change);
+    await appendAudit(connection, workspaceId, actor, memberJoined(user.email, role));
     return { user, isNew: known === null };
   });
 }
@@ -62,14 +56,14 @@ export async function recordOfUser(
   actor: Actor,
   change: Pick<Change, 'action' | 'after'>,
 ): Promise<void> {
-  // In one order, so that two who lock several ledgers do not wait for each other.
+  // Always in the same order, to avoid deadlocks between transactions that lock several ledgers.
   const { rows } = await connection.query<{ id: number }>(
     'SELECT workspace_id AS id FROM memberships WHERE user_id = $1 ORDER BY workspace_id',
     [user.id],
   );
   for (const { id } of rows) {
     await lockLedger(connection, id);
-    await appendAudit(connection, id, actor, { ...change, subject: user.email, before: null });
+    await appendAudit(connection, id, actor, { ...change, subject: user.email });
   }
 }
 
@@ -87,13 +81,13 @@ async function chooseAccount(
        FROM users u WHERE lower(u.address) = lower($1) ORDER BY u.id`,
     [email],
   );
-  const meant = rows.filter(({ slugs }) => workspace === null || slugs.includes(workspace));
-  const [account, another] = meant;
+  const fitting = rows.filter(({ slugs }) => workspace === null || slugs.includes(workspace));
+  const [account, another] = fitting;
   if (account === undefined) {
     throw new OperatorError(`There is no account of ${email}: sluice user list`);
   }
   if (another === undefined) return account;
-  const slugs = meant.flatMap((one) => one.slugs).join(', ');
+  const slugs = fitting.flatMap((one) => one.slugs).join(', ');
   throw new OperatorError(
     `${email} has several accounts; name a workspace of the one you mean (${slugs}): --workspace`,
   );
@@ -118,17 +112,17 @@ export async function resetPassword(
   return await inTransaction(database, async (connection) => {
     const user = await chooseAccount(connection, email, workspace);
     await setPassword(connection, user.id, passwordHash);
-    await recordOfUser(connection, user, actor, { action: 'user.password_reset', after: null });
+    await recordOfUser(connection, user, actor, { action: 'user.password_reset' });
     return await revokeSessions(connection, user.id, null);
   });
 }
 
 /**
- * Changes the password of somebody who has just shown the present one, and ends all its sessions, all
+ * Changes the password of a user whose present one was just checked, and ends all its sessions, all
  * or nothing. Every workspace of the user records it.
  *
  * @param origin address of the client
- * @returns the proof of the new one
+ * @returns the new password's hash, the new proof
  * @throws {SluiceError} `sign_in_failed` when it was changed meanwhile; `overloaded`
  */
 export async function changePassword(
@@ -143,7 +137,7 @@ export async function changePassword(
       throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
     }
     const actor = { userId: user.id, name: user.email, origin };
-    await recordOfUser(connection, user, actor, { action: 'user.password_changed', after: null });
+    await recordOfUser(connection, user, actor, { action: 'user.password_changed' });
     await revokeSessions(connection, user.id, null);
     return passwordHash;
   });

@@ -21,13 +21,13 @@ export interface User {
 }
 
 export interface Account extends User {
-  /** null: signs in through a provider only */
+  /** null for accounts that sign in through a provider only */
   readonly passwordHash: string | null;
 }
 
-/** Somebody whose password fits. */
+/** A user whose password was checked. */
 export interface ProvenUser extends User {
-  /** the hash it was checked against: nothing is done on its word once another is stored */
+  /** the hash it was checked against; the check is void once another is stored */
   readonly proof: string;
 }
 
@@ -44,7 +44,7 @@ export const USER_COLUMNS = `id, address AS email, display_name AS "displayName"
   created_at AS "createdAt", workspace_id AS "onlyWorkspaceId"`;
 
 /**
- * Makes a user without any workspace.
+ * Creates a user without any workspace.
  *
  * @throws {SluiceError} `conflict` when the e-mail address has an account
  */
@@ -114,11 +114,10 @@ export async function hashPasswordOf(
 }
 
 /**
- * Gives a user another password in place of one that is known to have been there: of two who change
- * it at once, one does.
+ * Replaces a user's password if it is still the given one: of concurrent calls one succeeds.
  *
- * @param former the hash that is replaced
- * @returns false when it is not there any more; nothing changes
+ * @param former the hash to replace
+ * @returns false when another one is stored; nothing changes
  */
 export async function replacePassword(
   database: Queryable,
@@ -133,7 +132,7 @@ export async function replacePassword(
   return rowCount === 1;
 }
 
-/** Gives a user another password. Its sessions are another matter (`revokeSessions`). */
+/** Sets a user's password; its sessions stay open (`revokeSessions`). */
 export async function setPassword(
   database: Queryable,
   userId: number,
@@ -142,7 +141,7 @@ export async function setPassword(
   await database.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
 }
 
-/** The user who owns an account at a provider; null when nobody here does. */
+/** The user of an account at a provider; null if there is none. */
 export async function findIdentity(
   database: Queryable,
   issuer: string,
@@ -157,9 +156,9 @@ export async function findIdentity(
 }
 
 /**
- * From here on this account at a provider signs in as this user.
+ * Links an account at a provider to a user.
  *
- * @returns false when somebody has it already; nothing changes
+ * @returns false when it is linked already; nothing changes
  */
 export async function addIdentity(
   database: Queryable,
@@ -178,7 +177,7 @@ export async function addIdentity(
  * Whether an account is linked to an identity of an issuer. Locks the user against further links
  * until the transaction ends.
  */
-export async function holdForLinking(
+export async function lockForLinking(
   connection: Connection,
   userId: number,
   issuer: string,
@@ -191,7 +190,7 @@ export async function holdForLinking(
   return rowCount !== 0;
 }
 
-/** All users, or those of one workspace, oldest first. */
+/** All users, or the members of one workspace, oldest first. */
 export async function listUsers(
   database: Queryable,
   workspaceId: number | null,

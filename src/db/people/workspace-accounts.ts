@@ -72,7 +72,7 @@ export async function listLinkWorkspaces(database: Queryable, email: string): Pr
 }
 
 /** The accounts that links created for an address, oldest first, locked until the commit. */
-export async function holdLinkMade(connection: Connection, email: string): Promise<User[]> {
+export async function lockLinkMade(connection: Connection, email: string): Promise<User[]> {
   await confineLinkMade(connection, email);
   const { rows } = await connection.query<User>(
     `SELECT ${USER_COLUMNS} FROM users
@@ -86,7 +86,7 @@ export async function holdLinkMade(connection: Connection, email: string): Promi
  * The account of an address that a provider has just verified: the verified account, or else the
  * oldest that a link created, which becomes the verified one.
  *
- * @param linkMade the result of `holdLinkMade`
+ * @param linkMade the result of `lockLinkMade`
  * @returns null when there is neither
  */
 export async function accountOfAddress(
@@ -109,7 +109,7 @@ export async function accountOfAddress(
  * Moves the memberships of the accounts that links created for an address to its owner's account,
  * removes their passwords and ends their sessions.
  */
-export async function takeOverLinkMade(
+export async function mergeLinkMade(
   connection: Connection,
   owner: User,
   linkMade: readonly User[],

@@ -1,4 +1,4 @@
-/** What is changed about a workspace itself and its keys, each with its ledger entry. */
+/** Changes of a workspace and its keys, each with its ledger entry. */
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Actor, Plan } from '../../model.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
@@ -7,7 +7,7 @@ import { recordedByAdmin } from './authority.ts';
 import { createKey, type NewKey, revokeKey } from './keys.ts';
 import { createWorkspace, removeExcerpts, type Workspace } from './workspaces.ts';
 
-/** Keys of one workspace that are not revoked. */
+/** Most keys of a workspace that are not revoked. */
 const KEYS_MAX = 1000;
 
 interface Attributes {
@@ -18,22 +18,13 @@ interface Attributes {
 
 const COLUMNS = { name: 'name', plan: 'plan', redactExcerpts: 'redact_excerpts' } as const;
 
-/** A workspace as the ledger's first entry tells it. */
+/** The first entry of a workspace's ledger. */
 export function workspaceCreated({ slug, name, plan }: Workspace): Change {
-  return {
-    action: 'workspace.created',
-    subject: 'workspace',
-    before: null,
-    after: { slug, name, plan },
-  };
+  return { action: 'workspace.created', subject: 'workspace', after: { slug, name, plan } };
 }
 
-/**
- * Makes a workspace and records it.
- *
- * @throws as `createWorkspace`
- */
-export async function makeWorkspace(
+/** @throws as `createWorkspace` */
+export async function createRecordedWorkspace(
   database: Database,
   slug: string,
   name: string,
@@ -47,7 +38,7 @@ export async function makeWorkspace(
   });
 }
 
-/** Changes one attribute, and records it when it is another than before. */
+/** Changes one attribute; records nothing if it has that value already. */
 async function change<Name extends keyof Attributes>(
   database: Database,
   workspaceId: number,
@@ -56,25 +47,24 @@ async function change<Name extends keyof Attributes>(
   actor: Actor,
 ): Promise<void> {
   const column = COLUMNS[name];
-  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     const { rows } = await connection.query<{ before: Attributes[Name] }>(
       `SELECT ${column} AS before FROM workspaces WHERE id = $1`,
       [workspaceId],
     );
     const [row] = rows;
     if (row === undefined) throw new SluiceError('not_found', 'There is no such workspace.');
-    if (row.before === value) return { result: undefined, change: null };
+    if (row.before === value) return;
     await connection.query(`UPDATE workspaces SET ${column} = $2 WHERE id = $1`, [
       workspaceId,
       value,
     ]);
-    const entry = {
+    await record({
       action: `workspace.${column}`,
       subject: 'workspace',
       before: { [column]: row.before },
       after: { [column]: value },
-    };
-    return { result: undefined, change: entry };
+    });
   });
 }
 
@@ -97,14 +87,13 @@ export async function setPlan(
 }
 
 /**
- * Switches redaction and records it, in one transaction; then removes what is stored. The same as
- * `setRedaction` (workspaces.ts) with its ledger entry: the setting is written once, so the last
- * entry tells what holds, whoever else switches at the same time.
+ * As `setRedaction` (workspaces.ts), with its ledger entry: setting and entry are written in one
+ * transaction, so the last entry is true also when several actors switch at the same time.
  *
  * @returns how many excerpts were removed
- * @throws {OperatorError} when somebody switched it off again before all were removed
+ * @throws {OperatorError} when it was switched off again before all were removed
  */
-export async function switchRedaction(
+export async function setRecordedRedaction(
   database: Database,
   workspaceId: number,
   on: boolean,
@@ -114,7 +103,7 @@ export async function switchRedaction(
   return on ? await removeExcerpts(database, workspaceId) : 0;
 }
 
-async function openKeys(connection: Connection, workspaceId: number): Promise<number> {
+async function countValidKeys(connection: Connection, workspaceId: number): Promise<number> {
   const { rows } = await connection.query<{ keys: number }>(
     'SELECT count(*)::int AS keys FROM api_keys WHERE workspace_id = $1 AND revoked_at IS NULL',
     [workspaceId],
@@ -122,44 +111,43 @@ async function openKeys(connection: Connection, workspaceId: number): Promise<nu
   return rows[0]?.keys ?? 0;
 }
 
-/** A new key as the ledger tells it: never the key itself. */
+/** A new key's ledger entry, without the key itself. */
 export function keyCreated(id: number, { kind, name, rateLimitPerMinute }: NewKey): Change {
   const after = { kind, name, rate_limit_per_minute: rateLimitPerMinute };
-  return { action: 'key.created', subject: `key ${id}`, before: null, after };
+  return { action: 'key.created', subject: `key ${id}`, after };
 }
 
 /**
- * Makes a key and records it; the ledger never holds the key.
- *
  * @returns the key in clear; it cannot be read again
  * @throws {SluiceError} `conflict` when the workspace has too many
  */
-export async function makeKey(
+export async function createRecordedKey(
   database: Database,
   key: NewKey,
   actor: Actor,
 ): Promise<{ id: number; key: string }> {
-  return await recordedByAdmin(database, key.workspaceId, actor, async (connection) => {
-    if ((await openKeys(connection, key.workspaceId)) >= KEYS_MAX) {
+  return await recordedByAdmin(database, key.workspaceId, actor, async (connection, record) => {
+    if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX) {
       throw new SluiceError('conflict', `A workspace has ${KEYS_MAX} valid keys at most.`);
     }
-    const made = await createKey(connection, key);
-    return { result: made, change: keyCreated(made.id, key) };
+    const created = await createKey(connection, key);
+    await record(keyCreated(created.id, key));
+    return created;
   });
 }
 
 /**
- * Revokes a key of the workspace and records it; one that is revoked already stays as it is.
+ * Revokes a key of the workspace; records nothing if it is revoked already.
  *
  * @throws {SluiceError} `not_found` when the workspace has no such key
  */
-export async function endKey(
+export async function revokeRecordedKey(
   database: Database,
   workspaceId: number,
   id: number,
   actor: Actor,
 ): Promise<void> {
-  await recordedByAdmin(database, workspaceId, actor, async (connection) => {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
     const { rows } = await connection.query<{ name: string; kind: string; revoked: boolean }>(
       `SELECT name, kind, revoked_at IS NOT NULL AS revoked FROM api_keys
         WHERE id = $1 AND workspace_id = $2 FOR UPDATE`,
@@ -167,28 +155,25 @@ export async function endKey(
     );
     const [key] = rows;
     if (key === undefined) throw new SluiceError('not_found', 'The workspace has no such key.');
-    if (key.revoked) return { result: undefined, change: null };
+    if (key.revoked) return;
     await revokeKey(connection, id);
     const before = { name: key.name, kind: key.kind, revoked: false };
     const after = { ...before, revoked: true };
-    return {
-      result: undefined,
-      change: { action: 'key.revoked', subject: `key ${id}`, before, after },
-    };
+    await record({ action: 'key.revoked', subject: `key ${id}`, before, after });
   });
 }
 
 /**
- * Revokes a key of whichever workspace, as `endKey`: for an operator, who names keys by id alone.
+ * As `revokeRecordedKey`, in whichever workspace the key is: commands name keys by id alone.
  *
  * @throws {OperatorError} when there is no such key
  */
-export async function endAnyKey(database: Database, id: number, actor: Actor): Promise<void> {
+export async function revokeAnyKey(database: Database, id: number, actor: Actor): Promise<void> {
   const { rows } = await database.query<{ workspaceId: number }>(
     'SELECT workspace_id AS "workspaceId" FROM api_keys WHERE id = $1',
     [id],
   );
   const [key] = rows;
   if (key === undefined) throw new OperatorError(`There is no key ${id}: see sluice key list`);
-  await endKey(database, key.workspaceId, id, actor);
+  await revokeRecordedKey(database, key.workspaceId, id, actor);
 }

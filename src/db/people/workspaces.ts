@@ -1,4 +1,4 @@
-/** Workspaces: the tenants every other row belongs to, and whether their excerpts are stored. */
+/** Workspaces, the tenants that all rows belong to, and the redaction of their excerpts. */
 import { OperatorError } from '../../errors.ts';
 import type { Queryable } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
@@ -15,7 +15,7 @@ export interface Workspace {
 
 const COLUMNS =
   'id, slug, name, plan, redact_excerpts AS "redactExcerpts", created_at AS "createdAt"';
-/** Findings that one statement of a removal looks at: about 60 ms of work (two slow cores). */
+/** Findings that one statement of a removal reads: about 60 ms of work (two slow cores). */
 const REMOVAL_ROWS = 2000;
 const SLUG = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -38,7 +38,7 @@ export async function findWorkspaceById(
 }
 
 /**
- * Makes a workspace.
+ * Creates a workspace.
  *
  * @param slug 1 to 63 lower-case letters, digits and hyphens
  * @throws {OperatorError} when the slug is taken or malformed
@@ -64,7 +64,7 @@ export async function createWorkspace(
 }
 
 /**
- * The workspace a command means.
+ * The workspace that a command names.
  *
  * @param slug null for the only one there is
  * @throws {OperatorError} when there is none, or several and none is named
@@ -88,19 +88,18 @@ export async function findWorkspace(database: Queryable, slug: string | null): P
 }
 
 interface Removal {
-  /** false when the workspace does not redact any more: then nothing was removed */
+  /** false when the workspace no longer redacts: then nothing was removed */
   readonly redacting: boolean;
   readonly removed: number;
-  /** the oldest finding looked at, in microseconds since 1970 and by id; null when none was left */
+  /** the oldest finding read, in microseconds since 1970 and by id; null when none was left */
   readonly atMicros: string | null;
   readonly id: string | null;
 }
 
 /**
- * Removes the excerpts, and the names of steps that are matched text, of the newest findings older than
- * `$2`, `$3` (null: of all). The workspace's
- * row is locked, so that redaction cannot be switched off while its excerpts go; the findings are
- * locked in one order, so that two who remove at once do not lock each other out.
+ * Removes the excerpts, and the step names that are matched text, of the newest findings older than
+ * `$2`, `$3` (null: of all). The workspace's row is locked, so that redaction cannot be switched off
+ * meanwhile; the findings are locked in one order, to avoid deadlocks between two removals.
  */
 const REMOVE = `
   WITH redacting AS (
@@ -133,8 +132,8 @@ const REMOVE = `
 /**
  * Removes the matched text that a redacting workspace has stored; see `setRedaction`.
  *
- * @returns of how many findings
- * @throws {OperatorError} when it does not redact (any more)
+ * @returns the number of findings
+ * @throws {OperatorError} when it does not redact
  */
 export async function removeExcerpts(database: Queryable, workspaceId: number): Promise<number> {
   let removed = 0;
@@ -156,25 +155,22 @@ export async function removeExcerpts(database: Queryable, workspaceId: number): 
 }
 
 /**
- * Switches a workspace's redaction. On: from here on no excerpt of it is stored, and when this
- * returns none is left in the table, unless somebody has switched it off meanwhile; the same holds
- * for names of steps that are matched text (matched-name.ts). Off: the
- * excerpts of what is found later are stored; those removed do not come back.
+ * Switches a workspace's redaction. On: no more excerpts and no more step names that are matched
+ * text (matched-name.ts) are stored, and when this returns none is left in the table, unless it was
+ * switched off meanwhile. Off: excerpts of later findings are stored; removed ones do not come back.
  *
- * The switch is a statement and a transaction of its own. It waits for those that are storing
- * excerpts right now, and whoever stores later sees it (`completeRuns`, complete-runs.ts): after
- * it, excerpts only become fewer. Removing comes second, in statements that each look at
- * `REMOVAL_ROWS` findings, newest first, and go on where the one before ended: however many there
- * are, no statement nears its time limit and nobody who stores findings waits. Readers are shown
- * none from the switch on. What breaks this off leaves redaction on and some excerpts stored;
- * switching it on once more removes them.
+ * The switch is one statement in a transaction of its own. It waits for transactions that are
+ * storing excerpts, and later ones see it (`completeRuns`, complete-runs.ts), so after it excerpts
+ * only become fewer. Then statements of `REMOVAL_ROWS` findings each, newest first, remove what is
+ * stored: however many there are, no statement nears its time limit and storing findings does not
+ * wait. Readers get none from the switch on. After a failure redaction is on and some excerpts are
+ * still stored; switching it on once more removes them.
  *
- * Removed means that no query finds it. PostgreSQL keeps a changed row's old version on disk until
- * VACUUM has freed its place and something else was written there; the write-ahead log, replicas
- * and backups keep it as long as they are kept. The telemetry that an excerpt was cut from is no
- * concern of this setting and stays for its retention.
+ * A removed excerpt is in no query's result. PostgreSQL keeps the row's old version on disk until
+ * VACUUM, and in the write-ahead log, replicas and backups as long as these are kept. The telemetry
+ * that an excerpt was cut from is not affected.
  *
- * @param database not inside a transaction: the switch must be committed before removing begins
+ * @param database not inside a transaction: the switch must be committed before the removal
  * @returns how many findings lost their excerpt
  * @throws {OperatorError} when there is no such workspace, or redaction was switched off meanwhile
  */

@@ -46,7 +46,7 @@ export function keyPages(deps: KeyPageDependencies): Route[] {
         agentPrefix: sent.prefix,
         rateLimitPerMinute: sent.rate_limit_per_minute,
       };
-      const { key } = await keys.make(request.workspace.id, wanted, request.actor);
+      const { key } = await keys.create(request.workspace.id, wanted, request.actor);
       const shown = {
         title: `Key “${sent.name}”`,
         current: PATH,

@@ -47,7 +47,7 @@ export function memberPages(deps: MemberPageDependencies): Route[] {
     }),
     form(INVITATIONS, ADMIN, async ({ exchange, request }) => {
       const sent = await readForm(exchange, inviteForm);
-      const { token } = await members.invite(request.workspace.id, sent, request.actor);
+      const { token } = await members.createInvitation(request.workspace.id, sent, request.actor);
       const shown = {
         title: `Invitation of ${sent.email}`,
         current: PATH,
@@ -58,7 +58,7 @@ export function memberPages(deps: MemberPageDependencies): Route[] {
     }),
     form(`${INVITATIONS}/{invitationId}/revoke`, ADMIN, async ({ request, parameters }) => {
       const id = requireId(parameters.invitationId);
-      await members.uninvite(request.workspace.id, id, request.actor);
+      await members.revokeInvitation(request.workspace.id, id, request.actor);
       return PATH;
     }),
   ];

@@ -73,7 +73,7 @@ function accountRoutes(deps: SettingsPageDependencies): Route[] {
   return [
     form('/app/workspace', async ({ exchange, request: { session } }) => {
       const { workspace } = await readForm(exchange, switchForm);
-      if (await deps.accounts.turnSession(session.id, workspace)) return '/app';
+      if (await deps.accounts.switchSession(session.id, workspace)) return '/app';
       throw new SluiceError('not_found', 'This account belongs to no such workspace.');
     }),
     form('/app/sessions/{sessionId}/end', async ({ request, parameters }) => {

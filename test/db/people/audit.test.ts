@@ -39,8 +39,9 @@ function change(fields: Partial<Change> = {}): Change {
 }
 
 async function append(workspaceId: number, fields: Partial<Change> = {}): Promise<void> {
-  const work = async () => ({ result: undefined, change: change(fields) });
-  await recorded(scratch.database, workspaceId, ACTOR, work);
+  await recorded(scratch.database, workspaceId, ACTOR, (_connection, record) =>
+    record(change(fields)),
+  );
 }
 
 /** Gets past the refusal, as only the table's owner can. */
@@ -134,9 +135,9 @@ test('a change that fails leaves no entry, and an entry that fails leaves no cha
     throw new Error('half-way');
   });
   await expect(failing).rejects.toThrow('half-way');
-  const unstorable = recorded(scratch.database, workspaceId, ACTOR, async (connection) => {
+  const unstorable = recorded(scratch.database, workspaceId, ACTOR, async (connection, record) => {
     await connection.query(rename, [workspaceId, 'renamed']);
-    return { result: undefined, change: change({ subject: '\0' }) };
+    await record(change({ subject: '\0' }));
   });
   await expect(unstorable).rejects.toThrow();
   const rows = await scratch.rows('SELECT name FROM workspaces WHERE id = $1', [workspaceId]);

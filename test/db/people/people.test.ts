@@ -8,10 +8,10 @@ import { COMMAND_LINE, listAudit } from '../../../src/db/people/audit.ts';
 import { findInvitationByToken, listInvitations } from '../../../src/db/people/invitations.ts';
 import {
   acceptInvitation,
-  changeRole,
-  dropMember,
-  invite,
-  uninvite,
+  createInvitation,
+  removeMember,
+  revokeInvitation,
+  setRole,
 } from '../../../src/db/people/member-writes.ts';
 import { addMember, listMembers } from '../../../src/db/people/memberships.ts';
 import {
@@ -30,10 +30,10 @@ import {
   setPassword,
 } from '../../../src/db/people/users.ts';
 import {
-  endKey,
-  makeKey,
+  createRecordedKey,
   renameWorkspace,
-  switchRedaction,
+  revokeRecordedKey,
+  setRecordedRedaction,
 } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { Actor } from '../../../src/model.ts';
@@ -238,9 +238,9 @@ describe('sessions', () => {
     const role = async () => (await findSession(scratch.database, token))?.workspace?.role;
     expect(await role()).toBe('member');
     const change = { userId: id, role: 'admin' } as const;
-    await changeRole(scratch.database, workspaceId, change, COMMAND_LINE);
+    await setRole(scratch.database, workspaceId, change, COMMAND_LINE);
     expect(await role()).toBe('admin');
-    await dropMember(scratch.database, workspaceId, id, COMMAND_LINE);
+    await removeMember(scratch.database, workspaceId, id, COMMAND_LINE);
     expect(await findSession(scratch.database, token)).toMatchObject({ workspace: null });
   });
 
@@ -260,14 +260,14 @@ describe('members', () => {
     const admin = await addPerson(scratch.database, workspaceId, 'admin');
     const demotion = { userId: owner.id, role: 'admin' } as const;
     await expect(
-      changeRole(scratch.database, workspaceId, demotion, COMMAND_LINE),
+      setRole(scratch.database, workspaceId, demotion, COMMAND_LINE),
     ).rejects.toMatchObject({ code: 'conflict' });
     await expect(
-      dropMember(scratch.database, workspaceId, owner.id, COMMAND_LINE),
+      removeMember(scratch.database, workspaceId, owner.id, COMMAND_LINE),
     ).rejects.toMatchObject({ code: 'conflict' });
     const promotion = { userId: admin.id, role: 'owner' } as const;
-    await changeRole(scratch.database, workspaceId, promotion, COMMAND_LINE);
-    await changeRole(scratch.database, workspaceId, demotion, COMMAND_LINE);
+    await setRole(scratch.database, workspaceId, promotion, COMMAND_LINE);
+    await setRole(scratch.database, workspaceId, demotion, COMMAND_LINE);
     const roles = (await listMembers(scratch.database, workspaceId)).map(({ role }) => role);
     expect(roles).toEqual(['admin', 'owner']);
     expect(await actionsOf(workspaceId)).toEqual([
@@ -285,8 +285,8 @@ describe('members', () => {
     // A third owner: not keeping the last one is what lets the second removal fail.
     await addPerson(scratch.database, workspaceId, 'owner');
     const outcomes = await Promise.allSettled([
-      dropMember(scratch.database, workspaceId, other.id, actorOf(one)),
-      dropMember(scratch.database, workspaceId, one.id, actorOf(other)),
+      removeMember(scratch.database, workspaceId, other.id, actorOf(one)),
+      removeMember(scratch.database, workspaceId, one.id, actorOf(other)),
     ]);
     expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(outcomes).toContainEqual(
@@ -303,10 +303,10 @@ describe('members', () => {
     const actor = actorOf(admin);
     const { database } = scratch;
     const attempts = [
-      changeRole(database, workspaceId, { userId: admin.id, role: 'owner' }, actor),
-      changeRole(database, workspaceId, { userId: owner.id, role: 'member' }, actor),
-      dropMember(database, workspaceId, owner.id, actor),
-      invite(database, workspaceId, { email: 'a@b.test', role: 'owner' }, actor),
+      setRole(database, workspaceId, { userId: admin.id, role: 'owner' }, actor),
+      setRole(database, workspaceId, { userId: owner.id, role: 'member' }, actor),
+      removeMember(database, workspaceId, owner.id, actor),
+      createInvitation(database, workspaceId, { email: 'a@b.test', role: 'owner' }, actor),
     ];
     for (const outcome of await Promise.allSettled(attempts)) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'role_required' } });
@@ -322,15 +322,15 @@ describe('members', () => {
       setExperimental(database, workspaceId, true, actor),
       setOverride(database, workspaceId, 'ATR-2026-00001', false, actor),
       renameWorkspace(database, workspaceId, 'Taken over', actor),
-      switchRedaction(database, workspaceId, true, actor),
-      makeKey(
+      setRecordedRedaction(database, workspaceId, true, actor),
+      createRecordedKey(
         database,
         { workspaceId, kind: 'agent', name: 'x', rateLimitPerMinute: 1, brand: 'b' },
         actor,
       ),
-      endKey(database, workspaceId, 1, actor),
-      invite(database, workspaceId, { email: 'a@b.test', role: 'member' }, actor),
-      uninvite(database, workspaceId, 1, actor),
+      revokeRecordedKey(database, workspaceId, 1, actor),
+      createInvitation(database, workspaceId, { email: 'a@b.test', role: 'member' }, actor),
+      revokeInvitation(database, workspaceId, 1, actor),
     ];
     const refusals = async (person: Person): Promise<unknown[]> => {
       const session = await findSession(database, person.token);
@@ -354,7 +354,7 @@ test('redaction is what the ledger says last, however many switch it at once', a
   const { database } = scratch;
   for (let round = 0; round < 10; round += 1) {
     const switches = [true, false, true].map((on) =>
-      switchRedaction(database, workspaceId, on, COMMAND_LINE),
+      setRecordedRedaction(database, workspaceId, on, COMMAND_LINE),
     );
     await Promise.allSettled(switches);
     const { entries } = await listAudit(database, workspaceId, null, 1);
@@ -367,7 +367,7 @@ test('redaction is what the ledger says last, however many switch it at once', a
 
 describe('invitations', () => {
   const inviting = (workspaceId: number, email: string) =>
-    invite(scratch.database, workspaceId, { email, role: 'member' }, COMMAND_LINE);
+    createInvitation(scratch.database, workspaceId, { email, role: 'member' }, COMMAND_LINE);
   const newcomer = { displayName: 'New', passwordHash: QUICK_HASH };
   const accept = (token: string, who: Parameters<typeof acceptInvitation>[2] = newcomer) =>
     acceptInvitation(scratch.database, token, who, '203.0.113.1');
@@ -406,7 +406,7 @@ describe('invitations', () => {
     const revoked = await inviting(workspaceId, email);
     expect(await listInvitations(scratch.database, workspaceId)).toHaveLength(1);
     const { id } = revoked.invitation;
-    await uninvite(scratch.database, workspaceId, id, COMMAND_LINE);
+    await revokeInvitation(scratch.database, workspaceId, id, COMMAND_LINE);
     const expired = await inviting(workspaceId, email);
     await scratch.rows(
       `UPDATE invitations SET expires_at = now() - interval '1 second'
@@ -428,7 +428,7 @@ describe('invitations', () => {
     await expect(inviting(mine, member.email)).rejects.toMatchObject({ code: 'conflict' });
     const { invitation } = await inviting(theirs, 'x@people.test');
     await expect(
-      uninvite(scratch.database, mine, invitation.id, COMMAND_LINE),
+      revokeInvitation(scratch.database, mine, invitation.id, COMMAND_LINE),
     ).rejects.toMatchObject({ code: 'not_found' });
   });
 });
@@ -470,7 +470,7 @@ describe('an account at a provider', () => {
     const workspaceId = await addWorkspace();
     const email = 'victim@people.test';
     const whom = { email, role: 'member' } as const;
-    const { token } = await invite(scratch.database, workspaceId, whom, COMMAND_LINE);
+    const { token } = await createInvitation(scratch.database, workspaceId, whom, COMMAND_LINE);
     const who = { displayName: 'Eve', passwordHash: QUICK_HASH };
     const eve = await acceptInvitation(scratch.database, token, who, '203.0.113.66');
     const session = { userId: eve.id, workspaceSlug: null, userAgent: '', address: '' };
@@ -512,7 +512,7 @@ describe('an account at a provider', () => {
     const email = 'invited@people.test';
     for (const id of [second, first]) {
       const whom = { email, role: 'admin' } as const;
-      await invite(scratch.database, id, whom, COMMAND_LINE);
+      await createInvitation(scratch.database, id, whom, COMMAND_LINE);
     }
     const user = await arrive(email);
     expect(user).toMatchObject({ email, displayName: 'Pat' });

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
 import {
   acceptInvitation,
-  changeRole,
-  dropMember,
-  invite,
+  createInvitation,
+  removeMember,
+  setRole,
 } from '../../../src/db/people/member-writes.ts';
 import { addMember, listMembers } from '../../../src/db/people/memberships.ts';
 import { createSession, findSession } from '../../../src/db/people/sessions.ts';
@@ -40,7 +40,7 @@ const slugOf = (id: number): string => `w${id}`;
 
 async function invited(workspaceId: number, email: string): Promise<string> {
   const whom = { email, role: 'admin' } as const;
-  return (await invite(scratch.database, workspaceId, whom, COMMAND_LINE)).token;
+  return (await createInvitation(scratch.database, workspaceId, whom, COMMAND_LINE)).token;
 }
 
 async function acceptNew(token: string, email: string, password: string): Promise<User> {
@@ -160,7 +160,7 @@ test('no way of joining takes it into another workspace', async () => {
   const joining = addMember(scratch.database, theirs, user.id, 'admin');
   await expect(joining).rejects.toMatchObject({ code: 'conflict' });
   const change = { userId: user.id, role: 'owner' } as const;
-  const promoting = changeRole(scratch.database, theirs, change, COMMAND_LINE);
+  const promoting = setRole(scratch.database, theirs, change, COMMAND_LINE);
   await expect(promoting).rejects.toMatchObject({ code: 'not_found' });
   expect(await listMembers(scratch.database, theirs)).toEqual([]);
 });
@@ -182,7 +182,7 @@ test('who was removed and is invited again has the new password and none of the 
   await addPerson(scratch.database, workspaceId, 'owner');
   const session = { userId: user.id, workspaceSlug: null, userAgent: '', address: '' };
   const { token } = (await createSession(scratch.database, session)) ?? { token: '' };
-  await dropMember(scratch.database, workspaceId, user.id, COMMAND_LINE);
+  await removeMember(scratch.database, workspaceId, user.id, COMMAND_LINE);
   const link = await invited(workspaceId, email);
   expect(await acceptNew(link, email, 'chosen the second time')).toMatchObject({ id: user.id });
   expect(await findSession(scratch.database, token)).toBeNull();
@@ -196,7 +196,7 @@ test('one that earlier joined a second workspace is taken over by no link of the
   const second = await addWorkspace();
   await addMember(scratch.database, second, user.id, 'member');
   await addPerson(scratch.database, workspaceId, 'owner');
-  await dropMember(scratch.database, workspaceId, user.id, COMMAND_LINE);
+  await removeMember(scratch.database, workspaceId, user.id, COMMAND_LINE);
   const link = await invited(workspaceId, email);
   const made = await acceptNew(link, email, 'chosen by an admin');
   expect(made.id).not.toBe(user.id);

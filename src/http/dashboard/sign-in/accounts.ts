@@ -42,7 +42,7 @@ export async function beginSession(
     throw new SluiceError('role_required', 'This account does not belong to that workspace.');
   }
   const former = cookies.readSession(head.cookie);
-  if (former !== null) await accounts.endToken(former);
+  if (former !== null) await accounts.revokeToken(former);
   return [['set-cookie', cookies.writeSession(opened.token, opened.expiresAt)]];
 }
 
@@ -116,7 +116,7 @@ export async function signOut(
   { accounts, cookies, events }: Pick<AccountDependencies, 'accounts' | 'cookies' | 'events'>,
 ): Promise<void> {
   const token = cookies.readSession(head.cookie);
-  const user = token === null ? null : await accounts.endToken(token);
+  const user = token === null ? null : await accounts.revokeToken(token);
   if (user !== null) events.signedOut({ user, address });
 }
 
@@ -131,7 +131,7 @@ export async function endSession(
   { address }: BrowserRequest,
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<void> {
-  if (!HEX_16.test(sessionId) || !(await accounts.endSession(userId, sessionId))) {
+  if (!HEX_16.test(sessionId) || !(await accounts.revokeSession(userId, sessionId))) {
     throw new SluiceError('not_found', 'You have no such open session.');
   }
   events.sessionsRevoked(1, { user: userId, address });
@@ -143,7 +143,7 @@ export async function endOtherSessions(
   { address }: BrowserRequest,
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<number> {
-  const ended = await accounts.endSessions(userId, id);
+  const ended = await accounts.revokeSessions(userId, id);
   if (ended > 0) events.sessionsRevoked(ended, { user: userId, address });
   return ended;
 }
