@@ -1,20 +1,20 @@
 /**
- * A pool whose waits are bounded, and its end. pg waits for the server to hang up, and one that
- * hangs never does; so the pool makes its sockets itself, and closes them after a moment. When all
- * connections are in use, a limited number of callers wait for a limited time; then they are
- * refused as `overloaded`. Everything else is as in pg.
+ * A `pg.Pool` whose waits are bounded. `pg` waits for the server to close a connection, which a server
+ * that hangs never does; so the pool creates its sockets and destroys them after a timeout. When all
+ * connections are in use, a limited number of callers wait for a limited time; others are refused as
+ * `overloaded`.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
 
 import { SluiceError } from '../errors.ts';
 
-/** How long a server may take to hang up once we have said goodbye. */
-const GOODBYE_TIMEOUT_MS = 2000;
+/** For how long `end()` waits until the server has closed the connections. */
+const CLOSE_TIMEOUT_MS = 2000;
 /** pg-pool's message for a wait that took too long; it has no code. */
 const WAITED_TOO_LONG = 'timeout exceeded when trying to connect';
 
-export interface BoundedPoolConfig extends pg.PoolConfig {
+interface BoundedPoolConfig extends pg.PoolConfig {
   /** most callers that wait for a connection at a time; no limit by default */
   readonly waitingMax?: number;
 }
@@ -73,7 +73,7 @@ export class BoundedPool extends pg.Pool {
   override async end(callback?: () => void): Promise<void> {
     const timer = setTimeout(() => {
       for (const socket of this.#sockets) socket.destroy();
-    }, GOODBYE_TIMEOUT_MS);
+    }, CLOSE_TIMEOUT_MS);
     try {
       await super.end();
     } finally {

@@ -1,5 +1,5 @@
 /**
- * Connections to PostgreSQL: how they are made, how values come back, whether the server will do.
+ * Connections to PostgreSQL: pools, transactions with a time limit, and checks of the server.
  *
  * Values come back in the project's own forms: uuid as 32 hexadecimal digits without dashes, bytea
  * as Buffer, bigint as decimal text, json parsed, timestamptz as Date.
@@ -10,15 +10,15 @@ import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
 import { BoundedPool } from './bounded-pool.ts';
 import { clientOf } from './embedded/scram-client.ts';
-import { Loan } from './timed-connection.ts';
+import { TimedConnection } from './timed-connection.ts';
 
 const UUID_OID = 2950;
 /** `ALTER TABLE … DETACH PARTITION … CONCURRENTLY` came with 14. */
 const SERVER_VERSION_MIN = 140_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** No statement of ours runs longer in good health. Kept by the server. */
+/** Enforced by the server; on a healthy server no statement takes as long. */
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Kept by us, for a server that hangs; a little later, so that one that lives speaks first. */
+/** Enforced here, for a server that hangs; a little later, so that the server's error comes first. */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2000;
 /** A transaction is a few statements. */
 const TRANSACTION_TIMEOUT_MS = 60_000;
@@ -37,16 +37,16 @@ const types: pg.CustomTypesConfig = {
 
 export type Database = pg.Pool;
 export type Connection = pg.PoolClient;
-/** What can carry a single statement, inside a transaction or not. */
+/** Runs single statements, inside a transaction or not. */
 export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
 
 /**
- * A pool of connections; none is opened before it is needed. Whatever it is asked has an end: a
- * query fails after `QUERY_TIMEOUT_MS`, and `end()` cuts what is still open after a moment.
+ * A pool of connections; none is opened before it is needed. Every wait is bounded: a query fails
+ * after `QUERY_TIMEOUT_MS`, and `end()` destroys connections that do not close.
  *
  * @param url postgres://…; `require_auth=scram-sha-256` in it is kept (scram-client.ts)
  * @param max most connections at a time
- * @param events told of connections that the server ended while idle
+ * @param events receives `connectionLost` for idle connections that the server closed
  * @param waiting for how long, and how many callers, wait for a connection before they are refused
  *   as `overloaded`
  */
@@ -72,7 +72,7 @@ export function createDatabase(
   });
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => events.connectionLost(error));
-  // The same for one that is lost while it works: its query rejects, and that is where it is told.
+  // The same for a connection that is in use; its query rejects with the error.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
@@ -87,26 +87,26 @@ export function slowStatement(text: string, limitMs: number): pg.QueryConfig {
 }
 
 /**
- * Lends `work` one connection. When `work` fails, what it left open is rolled back, and the
- * connection is thrown away when even that fails.
+ * Runs `work` with one connection of the pool. When `work` fails, its transaction is rolled back, and
+ * the connection is destroyed if that fails too.
  *
- * @param limitMs past this the connection is cut, so that whatever `work` waits for rejects
- * @throws what `work` throws; when the time was up, an error that says so
+ * @param limitMs after this the connection is destroyed, so that what `work` awaits rejects
+ * @throws what `work` throws; after the time limit, an error that says so
  */
 export async function withConnection<T>(
   database: Database,
   limitMs: number,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const loan = new Loan(await database.connect(), limitMs);
+  const timed = new TimedConnection(await database.connect(), limitMs);
   try {
-    return await work(loan.connection);
+    return await work(timed.connection);
   } catch (error) {
-    const { expired } = loan;
-    if (expired === null) await loan.rollBack();
+    const { expired } = timed;
+    if (expired === null) await timed.rollBack();
     throw expired ?? error;
   } finally {
-    loan.end();
+    timed.release();
   }
 }
 

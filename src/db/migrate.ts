@@ -3,9 +3,8 @@
  * in one transaction. Files are never changed after they have shipped; their digests are kept and
  * compared.
  *
- * Several processes may start at once: they queue at an advisory lock, and all but the first find
- * nothing left to do. (The migration libraries that were looked at fail at once instead of
- * waiting.)
+ * Several processes may start at once: an advisory lock lets one migrate, and the others wait and
+ * find nothing to do. (The migration libraries that were compared fail instead of waiting.)
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -14,14 +13,14 @@ import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../errors.ts';
 import { type Connection, type Database, inTransaction, slowStatement } from './database.ts';
 
-/** Any number will do as long as nothing else in this database uses it: "sluice" in ASCII. */
+/** Advisory lock; "sluice" in ASCII. */
 const LOCK_KEY = '0x736c75696365';
-/** All of it, waiting for another process that migrates included: a large table is rewritten. */
+/** Includes waiting for another process that migrates; a large table may be rewritten. */
 const MIGRATION_TIMEOUT_MS = 3_600_000;
 const FILE_NAME = /^(\d{4})-[a-z0-9-]+\.sql$/;
 const FOLDER = fileURLToPath(new URL('migrations/', import.meta.url));
 
-export interface Migration {
+interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
@@ -74,7 +73,7 @@ function checkHistory(applied: ReadonlyMap<number, string>, known: readonly Migr
 /**
  * Applies what is missing.
  *
- * @param known what this version of the program knows; fewer only for tests, as an older one would
+ * @param known fewer only in tests, as an older version of the program
  * @returns the names of the migrations applied now
  * @throws {OperatorError} when the database is newer than the program or a shipped file was changed
  */
@@ -102,10 +101,8 @@ export async function migrate(
 }
 
 /**
- * The `migrations` probe: resolves while the database has every migration this program knows. One
- * that has more is a newer program's, in the middle of a rolling upgrade, and serves this one too.
- *
- * @param known read once, by whoever makes the probe
+ * The `migrations` probe: resolves while the database has every migration this program knows. It may
+ * have more, of a newer program during a rolling upgrade.
  */
 export function createMigrationsProbe(
   database: Database,

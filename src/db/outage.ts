@@ -1,6 +1,6 @@
 /**
- * Which errors of PostgreSQL speak of the server rather than of the statement or its rows: trying
- * the same again later can help, and nobody's data is to blame.
+ * Errors of PostgreSQL that are caused by the server's state, not by the statement or its rows: the
+ * same statement may succeed later.
  *
  * Not in the list on purpose: 57014 (our own statement timeout), 57P02 (a crash, which the statement
  * may have caused), 53200 (out of memory, the same).
@@ -19,8 +19,8 @@ const OUTAGE_STATES = [
 ] as const;
 
 /**
- * Is this the server's state speaking? Errors without a SQLSTATE (sockets, pg itself) are not
- * recognised: a connection that breaks in the middle of a statement may be the statement's doing.
+ * Whether the server's state caused an error. False for errors without a SQLSTATE (sockets, pg
+ * itself): a statement may itself break its connection.
  */
 export function isOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

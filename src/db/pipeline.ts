@@ -1,17 +1,17 @@
 /**
- * The statements of a transaction sent at once, and one answer waited for. A statement at a time costs a
- * round trip each, and on a busy event loop every one of them waits for its turn; meanwhile PostgreSQL,
- * and the transaction, do nothing.
+ * Sends all statements of a transaction at once and waits for one answer. Statement by statement would
+ * cost a round trip each, on a busy event loop with a wait each, while PostgreSQL is idle and the
+ * transaction holds its locks.
  *
  *   BEGIN, Parse, Bind, Execute … CopyData … Sync ──► one ReadyForQuery ──► COMMIT ──► one more
  *
  * After an error the server skips what follows up to the Sync (PostgreSQL's protocol, "Extended Query:
  * Pipelining"). CopyData needs no CopyInResponse before it: messages are read in order, and those of a
- * COPY that failed are skipped with the rest. COMMIT goes apart: a server that hangs, and is given up,
- * must not store later on what has been refused by then.
+ * COPY that failed are skipped with the rest. COMMIT is sent afterwards: a server that hangs must not
+ * commit later what was refused meanwhile.
  *
- * Parameters are turned into text a little at a time: steps may be made one by one as they are sent, and
- * past `TURN_CHARACTERS`, or where a step says so, the rest waits for the event loop's next round.
+ * Parameters are serialized a few at a time: steps are generated as they are sent, and past
+ * `TURN_CHARACTERS`, or at `NEXT_TURN`, the rest is sent in the event loop's next turn.
  */
 import { Buffer } from 'node:buffer';
 import type pg from 'pg';
@@ -34,11 +34,10 @@ export interface Copy {
   readonly pieces: readonly Buffer[];
 }
 
-/** What follows is made and sent in the event loop's next round. */
+/** The following steps are generated and sent in the event loop's next turn. */
 export const NEXT_TURN = { isNextTurn: true } as const;
 
-/** What a pipeline is made of. */
-export type Step = Statement | Copy | typeof NEXT_TURN;
+export type PipelineStep = Statement | Copy | typeof NEXT_TURN;
 
 /** PostgreSQL's frontend/backend protocol, message formats: CopyData and CopyDone. */
 const COPY_DATA = 0x64;
@@ -50,25 +49,25 @@ const LENGTH_BYTES = 4;
 /** Characters serialized in one turn of the event loop: a few milliseconds. */
 const TURN_CHARACTERS = 512 * 1024;
 
-/** Above what the caller gives the whole transaction, which cuts the connection then. */
+/** Above the caller's limit for the whole transaction, at which the connection is destroyed. */
 const TIMEOUT_MS = 60_000;
 
-/** The statements that a connection has surely prepared. */
+/** The names of the statements that a connection has prepared. */
 const prepared = new WeakMap<pg.Connection, Set<string>>();
 
-/** What `pg` asks of a query of one's own; it calls these by name. */
+/** A custom query for `pg`, which calls its methods by name. */
 class Pipeline implements pg.Submittable {
-  /** `pg` puts its timer's end here */
+  /** `pg` replaces it by one that stops its timer */
   callback: () => void = () => {};
-  /** `pg` reads it here; what a single statement may take is too little for all of them */
+  /** read by `pg`; the limit of a single statement is too short for all of them */
   readonly query_timeout = TIMEOUT_MS;
-  readonly #steps: Iterator<Step>;
+  readonly #steps: Iterator<PipelineStep>;
   readonly #settle: (error: Error | null) => void;
-  /** names of the statements that are prepared when this has succeeded */
+  /** names of the statements that are prepared once this has succeeded */
   readonly #names: Set<string> = new Set();
   #hasFailed = false;
 
-  constructor(steps: Iterable<Step>, settle: (error: Error | null) => void) {
+  constructor(steps: Iterable<PipelineStep>, settle: (error: Error | null) => void) {
     this.#steps = steps[Symbol.iterator]();
     this.#settle = settle;
   }
@@ -79,9 +78,9 @@ class Pipeline implements pg.Submittable {
   }
 
   /**
-   * Sends steps until a turn of the event loop is used up, and continues in the next one. Corked,
-   * so that the kernel gets as much as possible at a time. A connection to which only a part was
-   * written must not be reused: the next COMMIT would store that part.
+   * Sends the steps of one turn of the event loop, and continues in the next. Corked, so that one
+   * system call writes as much as possible. A connection to which only a part was written must not
+   * be reused: the next COMMIT would store that part.
    */
   #sendTurn(connection: pg.Connection, sendFirst: () => void): Error | null {
     const { stream } = connection;
@@ -99,7 +98,7 @@ class Pipeline implements pg.Submittable {
   }
 
   #continue(connection: pg.Connection): void {
-    // The connection was lost or abandoned meanwhile; the caller has the error.
+    // The connection was lost or destroyed meanwhile; the caller has the error.
     if (connection.stream.destroyed) return;
     const failed = this.#sendTurn(connection, () => {});
     if (failed !== null) this.handleError(failed);
@@ -128,7 +127,7 @@ class Pipeline implements pg.Submittable {
     this.#settle(null);
   }
 
-  /** What was written still goes: the server skips it, up to the Sync, and is then ready again. */
+  /** The server skips what was written, up to the Sync, and is then ready again. */
   handleError(error: Error): void {
     this.#hasFailed = true;
     this.callback();
@@ -146,7 +145,7 @@ function sendStatement(
   names: Set<string>,
 ): number {
   if (!names.has(name)) {
-    // It may be there after all, from a pipeline that failed later on. Closing what is not is no error.
+    // A pipeline that failed later may have prepared it. Closing a name that is free is no error.
     connection.close({ type: 'S', name }, true);
     connection.parse({ name, text, types: [] }, true);
     names.add(name);
@@ -192,10 +191,13 @@ function cellLiteral(cell: Cell): string {
  *
  * @param steps iterated as they are sent
  * @returns resolves once it is committed
- * @throws what PostgreSQL says of the first step that fails; the transaction is then still open and the
- *   caller rolls back or drops the connection
+ * @throws PostgreSQL's error of the first step that fails; the transaction is then still open, and the
+ *   caller rolls it back or destroys the connection
  */
-export async function runPipeline(connection: Connection, steps: Iterable<Step>): Promise<void> {
+export async function runPipeline(
+  connection: Connection,
+  steps: Iterable<PipelineStep>,
+): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const settle = (error: Error | null) => (error === null ? resolve() : reject(error));
     connection.query(new Pipeline(steps, settle));

@@ -1,57 +1,56 @@
 /**
- * A connection out of the pool, for a limited time: past that it is cut, whatever it is doing, so
- * that whoever waits for it gets an error instead of nothing.
+ * A connection of the pool with a time limit, after which it is destroyed whatever it is doing, so
+ * that its pending query rejects.
  *
- *   lent ──end──► back in the pool        lent ──time is up, ROLLBACK fails──► closed
+ *   in use ──release──► back in the pool      in use ──limit passed, ROLLBACK fails──► destroyed
  */
 import type pg from 'pg';
 
 const ROLLBACK_TIMEOUT_MS = 2000;
 
-/** Begins with the connection's hand-over; ends by `end`, once. */
-export class Loan {
+export class TimedConnection {
   readonly connection: pg.PoolClient;
   #timer: NodeJS.Timeout;
   #expired: Error | null = null;
-  #isOver = false;
+  #isReleased = false;
 
   constructor(connection: pg.PoolClient, limitMs: number) {
     this.connection = connection;
     this.#timer = this.#startTimer(limitMs);
   }
 
-  /** What ended it before its time; null while it has not. */
+  /** The error of the time limit; null before it has passed. */
   get expired(): Error | null {
     return this.#expired;
   }
 
-  /** Undoes an open transaction, if there is one, or throws the connection away. */
+  /** Rolls an open transaction back, or destroys the connection. */
   async rollBack(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = this.#startTimer(ROLLBACK_TIMEOUT_MS);
     try {
       await this.connection.query('ROLLBACK');
     } catch (error) {
-      this.end(error instanceof Error ? error : new Error('ROLLBACK failed'));
+      this.release(error instanceof Error ? error : new Error('ROLLBACK failed'));
     }
   }
 
   /**
-   * Gives the connection back; a second call does nothing.
+   * Returns the connection to the pool; a second call does nothing.
    *
-   * @param broken why it must not be used again: it is closed then, and its query rejects
+   * @param broken destroys the connection with this error instead; its pending query rejects
    */
-  end(broken?: Error): void {
+  release(broken?: Error): void {
     clearTimeout(this.#timer);
-    if (this.#isOver) return;
-    this.#isOver = true;
+    if (this.#isReleased) return;
+    this.#isReleased = true;
     this.connection.release(broken);
   }
 
   #startTimer(limitMs: number): NodeJS.Timeout {
     return setTimeout(() => {
       this.#expired = new Error(`The database took longer than ${limitMs} ms.`);
-      this.end(this.#expired);
+      this.release(this.#expired);
     }, limitMs);
   }
 }

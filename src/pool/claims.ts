@@ -18,9 +18,9 @@ import { ClaimTurns } from '../db/runs/claim-turns.ts';
 import {
   type ClaimedRun,
   claimRuns,
-  giveBackRuns,
   giveUpRuns,
   releaseRun,
+  requeueRuns,
 } from '../db/runs/evaluation-queue.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
 import { applySessionMarks } from '../db/runs/session-runs.ts';
@@ -244,7 +244,7 @@ export class Claims {
 
   /** Gives runs back to the database without having lost an attempt. */
   async giveBack(runs: readonly ClaimedRun[]): Promise<void> {
-    await this.#settle(() => giveBackRuns(this.#deps.database, runs));
+    await this.#settle(() => requeueRuns(this.#deps.database, runs));
   }
 
   /** Gives back everything that waits, and the runs of `begun`, in one statement. */

@@ -13,7 +13,7 @@
 
 import { type Database, ping } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
-import { completeRuns, type Evaluation } from '../db/runs/complete-runs.ts';
+import { completeRuns, type EvaluatedRun } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/runs/steps.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
@@ -41,7 +41,7 @@ const QUICK_TASK_CPU_MS = 500;
 type Evaluated = Extract<RunOutcome, { kind: 'evaluated' }>;
 type Decided = Pick<Evaluated, 'isOverBudget'> & {
   readonly kind: 'decided';
-  readonly evaluation: Evaluation;
+  readonly evaluation: EvaluatedRun;
 };
 /** A run's outcome before it is stored. */
 type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;

@@ -8,7 +8,7 @@ import { listFindings } from '../../src/db/findings/findings.ts';
 import { DAY, HOUR, readOverview, WAITING, WAITING_MAX } from '../../src/db/findings/overview.ts';
 import { listAudit } from '../../src/db/people/audit.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
-import { findRun, LOOKED_AT_MAX, listRuns } from '../../src/db/runs/runs.ts';
+import { findRun, listRuns, RUNS_READ_MAX } from '../../src/db/runs/runs.ts';
 import type { FindingFilter, RunFilter } from '../../src/model.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';
@@ -195,7 +195,7 @@ describe('runs', () => {
       const scans = await scansFor((database) => listRuns(database, mine, filter, null, PAGE));
       expect(fullScans(scans)).toEqual([]);
       // Once for the page, once for the place to go on from.
-      expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(2 * LOOKED_AT_MAX);
+      expect(rowsOf(scans, 'runs')).toBeLessThanOrEqual(2 * RUNS_READ_MAX);
       const places: (string | undefined)[] = [];
       let cursor = null;
       do {
@@ -204,7 +204,7 @@ describe('runs', () => {
         cursor = page.next;
         places.push(cursor?.id);
       } while (cursor !== null);
-      expect(places).toHaveLength(Math.ceil(STORED / LOOKED_AT_MAX));
+      expect(places).toHaveLength(Math.ceil(STORED / RUNS_READ_MAX));
     },
   );
 

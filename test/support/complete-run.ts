@@ -1,13 +1,13 @@
 /** Stores one evaluated run, as the pass stores many. */
 
 import type { Queryable } from '../../src/db/database.ts';
-import { completeRuns, type Evaluation } from '../../src/db/runs/complete-runs.ts';
+import { completeRuns, type EvaluatedRun } from '../../src/db/runs/complete-runs.ts';
 import type { Severity } from '../../src/model.ts';
 
 /** @returns the severities of its findings; null when the run went to somebody else */
 export async function completeRun(
   database: Queryable,
-  evaluation: Omit<Evaluation, 'ruleSetSha256'>,
+  evaluation: Omit<EvaluatedRun, 'ruleSetSha256'>,
   { corpusVersion, ruleSetSha256 }: { corpusVersion: string; ruleSetSha256: string },
 ): Promise<Severity[] | null> {
   const one = { ...evaluation, ruleSetSha256 };

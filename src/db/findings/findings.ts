@@ -1,26 +1,26 @@
 /**
- * Reading findings: the list, newest first; one by its id; and for the export, which never has their
- * excerpts, all from a place on, oldest first.
+ * Reads findings: the list, newest first; one by its id; and for the export, which never has excerpts,
+ * pages from a cursor on, oldest first.
  */
 import type { Finding, FindingFilter, Hex16, Int64, PageCursor } from '../../model.ts';
 import type { Database } from '../database.ts';
 
-/** A finding without the text of customers: what may leave through the export. */
+/** A finding without customers' text, as the export sends it. */
 export type FindingFacts = Omit<Finding, 'excerpt'>;
 
-/** Between these, both exclusive; null is from the first one on. */
-export interface ExportRange {
+/** Both ends exclusive; `after` null begins at the first finding. */
+interface ExportRange {
   readonly after: PageCursor | null;
   /** microseconds since 1970 */
   readonly before: Int64;
 }
 
 /**
- * Longer than a transaction takes from reading its clock to being seen in `pg_stat_activity`, with a
- * machine that has no time for it.
+ * Longer than a transaction takes from reading its clock to being visible in `pg_stat_activity`, even
+ * on an overloaded machine.
  */
 const UNSEEN_SECONDS = 5;
-/** Names of steps are their senders' and of any length; a page of the export must not be. */
+/** Most characters of a step's name in the export; senders may send any length. */
 const STEP_NAME_CHARS = 256;
 
 const AT_MICROS = '(extract(epoch FROM f.created_at) * 1000000)::bigint AS "atMicros"';
@@ -74,7 +74,7 @@ interface Place {
   readonly atMicros: string;
 }
 
-/** A page out of one row more than it holds. */
+/** A page out of one row more than its limit. */
 function toPage<Row extends Place>(
   rows: readonly Row[],
   limit: number,
@@ -88,10 +88,9 @@ function toPage<Row extends Place>(
 }
 
 /**
- * The newest places of each kind that fits, merged. A kind is a severity, category and rule; there
- * are about as many as rules ever found something. Each next kind, and each kind's newest, is one
- * look into `findings_by_kind`, so a filter that fits a few of very many findings costs what any
- * other does. `$1` to `$11` are as in `listFindings`.
+ * The newest findings of each matching kind, merged. A kind is a severity, category and rule; there
+ * are about as many as rules with findings. Each next kind, and the newest of a kind, is one look-up in
+ * the index `findings_by_kind`, so a filter that matches few of very many findings costs no more. `$1` to `$11` are as in `listFindings`.
  */
 const PLACES_BY_KIND = `
   WITH RECURSIVE kind AS (
@@ -171,7 +170,7 @@ export async function findFinding(
   return rows[0] ?? null;
 }
 
-/** Where a finding of a workspace stands among the others; null when there is none of that id. */
+/** The cursor of a finding of a workspace; null when there is none of that id. */
 export async function findPlace(
   database: Database,
   workspaceId: number,
@@ -185,13 +184,13 @@ export async function findPlace(
 }
 
 /**
- * The time before which no finding can appear any more. A finding is dated by the beginning of its
- * transaction and seen from its end on, so findings do not appear in the order of their times: who
- * reads past a transaction under way, and goes on from there, misses what it stores.
+ * The time before which no finding can appear any more. A finding has the time at which its transaction
+ * began and is visible after its commit, so findings do not become visible in the order of their times:
+ * a reader that continues from the newest visible one misses those of open transactions.
  *
- * Only connections that call themselves as this one does count, so that somebody else's long
- * transaction (a backup) holds nothing up. All processes must be the same role of PostgreSQL, which
- * hides from a role what others are doing.
+ * Only connections with this one's application_name count, so that another program's long transaction
+ * (a backup) delays nothing. All processes must use the same PostgreSQL role, because roles cannot see
+ * each other's transactions.
  *
  * @returns microseconds since 1970, by the database's clock
  */

@@ -1,10 +1,10 @@
 /**
- * What the dashboard's first page tells of a workspace: counts by the hour and by the day, and what
- * waits for the pass.
+ * The overview of a workspace: runs counted by hour, findings by day, and runs that wait for
+ * evaluation.
  *
- * Each hour and day is a question of its own, answered through an index. What is over no longer
- * changes and is remembered, so a view costs the hour and day under way whatever is kept. The first
- * view of a workspace with very many runs counts as far back as its time allows, later ones go on.
+ * Each hour and day is a query of its own, through an index. Past ones no longer change and are cached,
+ * so a view costs the current hour and day, whatever the retention. The first view of a workspace with
+ * very many runs counts as far back as `BUDGET_MS` allows, later views continue.
  */
 import type { Category, Severity } from '../../model.ts';
 import type { Database } from '../database.ts';
@@ -16,13 +16,13 @@ const HOURS = 24;
 const DAYS = 14;
 /** Most waiting runs of a workspace that are counted. */
 export const WAITING_MAX = 10_000;
-/** What is over can still change this long: steps that come late, transactions that end late. */
+/** A past hour or day can change for this long: late steps, late commits. */
 const CLOSING_MS = MS_PER_HOUR;
-/** After this long a view counts no further back; what it did not get to is null. */
+/** After this time a view counts no further back; the rest is null. */
 const BUDGET_MS = 1_000;
 
 /** Runs whose first step arrived in an hour. */
-export interface HourCounts {
+interface HourCounts {
   readonly runs: number;
   readonly steps: number;
   /** not evaluated yet: nothing below counts them */
@@ -34,14 +34,14 @@ export interface HourCounts {
 }
 
 /** Findings of one severity and category in a day. */
-export interface KindCount {
+interface KindCount {
   readonly severity: Severity;
   readonly category: Category;
   readonly findings: number;
 }
 
 /** `counts` is null where nothing was counted yet. */
-export interface Slot<Counts> {
+interface Slot<Counts> {
   readonly atMs: number;
   readonly counts: Counts | null;
 }
@@ -65,7 +65,7 @@ export interface WorkspaceOverview {
 
 const at = (parameter: string): string => `to_timestamp(${parameter}::float8 / 1000)`;
 const MS = (interval: string): string => `(extract(epoch FROM ${interval}) * 1000)::float8`;
-/** None of a run that was not evaluated; of one that was added to since, nothing. */
+/** NULL before the evaluation, 0 for a run that got further steps after it. */
 const LAG = `CASE WHEN evaluated_at IS NOT NULL
                   THEN greatest(evaluated_at - last_arrival_at, interval '0') END`;
 
@@ -84,7 +84,7 @@ export const HOUR = `
     FROM runs
    WHERE workspace_id = $1 AND first_arrival_at >= ${at('$2')} AND first_arrival_at < ${at('$3')}`;
 
-/** Index `findings_by_time`, which holds all of it. */
+/** Index-only scan of `findings_by_time`. */
 export const DAY = `
   SELECT severity, category, count(*)::int AS findings FROM findings
    WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
@@ -123,8 +123,8 @@ async function waitingOf(
   return row;
 }
 
-/** What is known of a workspace's past, by the beginning of the slot. */
-interface Known {
+/** Cached counts of a workspace's past slots, by their beginning. */
+interface PastCounts {
   readonly hours: Map<number, HourCounts>;
   readonly days: Map<number, readonly KindCount[]>;
 }
@@ -134,11 +134,11 @@ interface Slots<Counts> {
   readonly lengthMs: number;
   readonly count: number;
   readonly read: (fromMs: number, toMs: number) => Promise<Counts>;
-  /** whether counts of what is over stay as they are */
+  /** whether the counts of a past slot can no longer change */
   readonly isFinal: (counts: Counts) => boolean;
 }
 
-/** Newest first, so that what does not fit into the time is the oldest. */
+/** Newest first, so that the oldest slots are those left out. */
 async function fill<Counts>(slots: Slots<Counts>, nowMs: number): Promise<Slot<Counts>[]> {
   const { known, lengthMs, count, read, isFinal } = slots;
   const newest = Math.floor(nowMs / lengthMs) * lengthMs;
@@ -158,12 +158,12 @@ async function fill<Counts>(slots: Slots<Counts>, nowMs: number): Promise<Slot<C
   return filled.reverse();
 }
 
-/** Reads the overview of a workspace as of `nowMs`; `known` is added to. */
+/** Reads the overview of a workspace as of `nowMs`; adds to `known`. */
 export async function readOverview(
   database: Database,
   workspaceId: number,
   nowMs: number,
-  known: Known = { hours: new Map(), days: new Map() },
+  known: PastCounts = { hours: new Map(), days: new Map() },
 ): Promise<WorkspaceOverview> {
   const hours: Slots<HourCounts> = {
     known: known.hours,
@@ -187,21 +187,21 @@ export async function readOverview(
   return { hours: hourSlots, days: daySlots, runs };
 }
 
-/** Counts need not be newer than this, however often a page is asked for. */
+/** An overview is cached for this long … */
 const KEPT_MS = 5_000;
-/** … and reading them takes this part of the time at most, however much there is to count. */
+/** … and at least for this many times the duration of reading it. */
 const SHARE = 20;
 const WORKSPACES_MAX = 1_000;
 
 interface Kept {
-  readonly known: Known;
+  readonly known: PastCounts;
   readonly counts: Promise<WorkspaceOverview>;
   /** by `performance.now()` */
   staleAt: number;
 }
 
 /**
- * Reads overviews for pages: who asks while the counts are fresh, or being read, gets the same.
+ * Reads overviews through a cache: a call while the counts are fresh, or being read, gets the same.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @returns rejects as the database does; a failure is not remembered
@@ -219,7 +219,7 @@ export function createOverviewReader(
     const counts = readOverview(database, workspaceId, nowMs(), known);
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
     kept.delete(workspaceId);
-    // The one not looked at for longest goes.
+    // The least recently read one is removed.
     for (const oldest of kept.size >= WORKSPACES_MAX ? kept.keys() : []) {
       kept.delete(oldest);
       break;

@@ -3,7 +3,7 @@
  * Workspaces with due runs share the claim equally; what one does not need goes to the others:
  *
  *   last claim ended here ▼
- *             1 ─ 4 ─ 5 ─ 7 ─ 9 ─ 12 ─►  visited: those with runs waiting, and how many are due
+ *             1 ─ 4 ─ 5 ─ 7 ─ 9 ─ 12 ─►  visited: workspaces with waiting runs; their due runs counted
  *
  * So a workspace with one due run waits for at most one turn of the others, however large their
  * backlog is. A claim visits a bounded number of workspaces and counts a bounded number of runs, so

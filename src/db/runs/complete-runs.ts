@@ -1,19 +1,19 @@
 /**
- * Evaluated runs: their findings stored and the runs marked, many of them in one statement and so
- * in one transaction. Locks runs in key order, as ingest does.
+ * Stores the findings of evaluated runs and marks the runs as evaluated, several runs in one statement
+ * and so in one transaction. Locks runs in key order, as ingest does.
  */
 import type { FindingDraft, RunFacts, Severity } from '../../model.ts';
 import type { Queryable } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 
 /** One run's outcome, ready to be stored. */
-export interface Evaluation {
+export interface EvaluatedRun {
   readonly run: ClaimedRun;
   readonly facts: RunFacts;
   readonly findings: readonly FindingDraft[];
   /**
-   * whether the workspace redacted when the run was claimed: then no matched text leaves the
-   * process. False decides nothing, the statement that stores looks again.
+   * whether the workspace redacted when the run was claimed: then no matched text is sent to
+   * PostgreSQL. The statement that stores checks the setting again.
    */
   readonly redactExcerpts: boolean;
   readonly ruleSetSha256: string;
@@ -24,7 +24,7 @@ export interface Evaluation {
   readonly truncatedTexts: number;
 }
 
-/** A finding beside the place of its run among those stored. */
+/** A finding with the place of its run in the statement. */
 interface PlacedFinding {
   readonly place: number;
   readonly finding: FindingDraft;
@@ -81,9 +81,9 @@ const storing = (mark: string): string => `
         $28::text[], $29::text[], $30::text[], $31::boolean[], $32::text[], $33::json[]) WITH ORDINALITY
         AS t (place, rule, version, status, severity, category, subcategory, description,
               condition, condition_text, field, surface, span, step, step_matched, excerpt,
-              actions, said)
+              actions, ordinal)
         ON t.place = done.place
-     ORDER BY t.said
+     ORDER BY t.ordinal
     ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
     RETURNING workspace_id, run_id, severity
   )
@@ -97,27 +97,26 @@ const COMPLETE_RUNS = storing(MARK);
 const KEEP_FINDINGS = storing(DO_NOT_MARK);
 
 /**
- * Stores the findings of evaluated runs and marks the runs: all of them that are still the
- * caller's, or none.
+ * Stores the findings of evaluated runs and marks the runs, all or nothing; skips runs that the caller
+ * no longer has leased.
  *
- * An excerpt, and a step's name that is matched text, is stored only while its workspace is known
- * and does not redact. The workspace's row
- * is locked FOR SHARE to the end of the transaction, which gives its newest version, however long
- * the statement has waited, and keeps out the UPDATE of `setRedaction` (workspaces.ts; FOR KEY
- * SHARE would not). So either the switch waits, and what is stored here is there for it to remove,
- * or it is done, and no excerpt is stored. Locked are the workspaces that have an excerpt to store,
- * in the order of their ids, when the first excerpt asks: CASE stops at its first answer, and a
- * subquery runs when it is asked. By then the runs are locked, so nobody waits for a run while
- * holding a workspace.
+ * An excerpt, and a step's name that is matched text, is stored only if its workspace exists and does
+ * not redact. The workspace's row is locked FOR SHARE until the end of the transaction: that reads its
+ * newest version, however long the statement has waited, and blocks the UPDATE of `setRedaction`
+ * (workspaces.ts; FOR KEY SHARE would not). So either the switch waits, and removes what is stored
+ * here, or it is committed, and no excerpt is stored. Only workspaces with an excerpt to store are
+ * locked, in the order of their ids, and not before the first excerpt: PostgreSQL evaluates a subquery
+ * in CASE when it is needed. By then the runs are locked, so a transaction with a workspace's lock
+ * never waits for a run.
  *
- * @throws what PostgreSQL said. Its `detail` may quote a row, excerpt included: never logged
+ * @throws PostgreSQL's error. Its `detail` may quote a row, excerpt included: never logged
  *   (`errorFacts`), nor written to the embedded server's log (settings in cluster.ts)
- * @returns for each run the severities of the findings stored now; null when the run went to
- *   somebody else since and nothing of it was changed
+ * @returns for each run the severities of the new findings; null for a run that another process has
+ *   claimed meanwhile, of which nothing was changed
  */
 export async function completeRuns(
   database: Queryable,
-  evaluations: readonly Evaluation[],
+  evaluations: readonly EvaluatedRun[],
   corpusVersion: string,
 ): Promise<(Severity[] | null)[]> {
   return await store(database, 'complete-runs', COMPLETE_RUNS, evaluations, corpusVersion);
@@ -131,16 +130,16 @@ export async function completeRuns(
  */
 export async function keepFindings(
   database: Queryable,
-  { run, findings, redactExcerpts }: Pick<Evaluation, 'run' | 'findings' | 'redactExcerpts'>,
+  { run, findings, redactExcerpts }: Pick<EvaluatedRun, 'run' | 'findings' | 'redactExcerpts'>,
   corpusVersion: string,
 ): Promise<Severity[] | null> {
   // Columns of an evaluated run, which are not stored here.
-  const unsaid = { agentName: null, model: null, sessionId: null, userId: null, textGaps: [] };
-  const evaluation: Evaluation = {
+  const unset = { agentName: null, model: null, sessionId: null, userId: null, textGaps: [] };
+  const evaluation: EvaluatedRun = {
     run,
     findings,
     redactExcerpts,
-    facts: { state: run.state, ...unsaid },
+    facts: { state: run.state, ...unset },
     ruleSetSha256: '',
     steps: 0,
     unreadSteps: 0,
@@ -155,7 +154,7 @@ async function store(
   database: Queryable,
   name: string,
   text: string,
-  evaluations: readonly Evaluation[],
+  evaluations: readonly EvaluatedRun[],
   corpusVersion: string,
 ): Promise<(Severity[] | null)[]> {
   const findings = placedFindings(evaluations);
@@ -179,7 +178,7 @@ async function store(
   return evaluations.map((_, place) => stored.get(place) ?? null);
 }
 
-function placedFindings(evaluations: readonly Evaluation[]): PlacedFinding[] {
+function placedFindings(evaluations: readonly EvaluatedRun[]): PlacedFinding[] {
   return evaluations.flatMap(({ findings, redactExcerpts }, index) =>
     findings.map((finding) => ({
       place: index + 1,
@@ -191,8 +190,8 @@ function placedFindings(evaluations: readonly Evaluation[]): PlacedFinding[] {
 }
 
 /** `$2` to `$15` */
-function runColumns(evaluations: readonly Evaluation[]): unknown[] {
-  const column = <T>(value: (evaluation: Evaluation) => T): T[] => evaluations.map(value);
+function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
+  const column = <T>(value: (evaluation: EvaluatedRun) => T): T[] => evaluations.map(value);
   return [
     column(({ run }) => run.workspaceId),
     column(({ run }) => run.runId),

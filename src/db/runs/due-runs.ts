@@ -11,7 +11,7 @@
  */
 import { SETTLES_FROM } from './run-times.ts';
 
-/** Claims per run. The partial indexes on `runs` contain this number too. */
+/** Most claims of a run. The partial indexes on `runs` contain this number too. */
 export const ATTEMPTS_MAX = 5;
 
 /** The first two parameters of every statement that uses these conditions, in milliseconds. */
@@ -34,7 +34,7 @@ export type DueKind = 'timedOut' | 'again' | 'fresh';
 const hasTimedOut = `${SETTLES_FROM} <= now() - ${TIMEOUT}`;
 const hasSettled = `${SETTLES_FROM} <= now() - ${SETTLE}`;
 
-export const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
+const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
   timedOut: {
     waits: `evaluation = 'pending' AND state = 'running' AND attempts < ${ATTEMPTS_MAX}`,
     order: SETTLES_FROM,

@@ -1,25 +1,26 @@
 /**
- * Runs waiting to be evaluated: claimed under a lease, then completed (complete-runs.ts), released
- * or given back.
+ * The queue of runs to evaluate: claimed under a lease, then completed (complete-runs.ts), released
+ * or requeued.
  *
  *   pending ──claim──► leased ──complete──► evaluated
- *      ▲                 │ release, give back, or the lease runs out
- *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns says evaluation_failed
+ *      ▲                 │ release, requeue, or the lease expires
+ *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns sets evaluation_failed
  *
- * `attempts` counts claims and fences: who lost its lease names an attempt that is no longer the
- * newest, and changes nothing. Statements over several runs lock them in key order, as ingest does.
+ * `attempts` counts claims and is the fencing token: a process that has lost its lease names an older
+ * attempt, and changes nothing. Statements over several runs lock them in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../../model.ts';
 import type { Database } from '../database.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
 import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';
 
-/** Past this without a renewal a process is taken for dead and its runs go to others. */
+/** Without a renewal for this long a process counts as dead, and others claim its runs. */
 const LEASE_SECONDS = 300;
 /** A released run waits this long times its attempts before it is claimed again. */
 const RETRY_DELAY_SECONDS = 10;
-/** Bounds one statement; what is left is given up at the next claim. */
+/** Bounds one statement; the next claim gives up further ones. */
 const GIVE_UP_MAX = 1000;
+
 export interface ClaimedRun extends RunRef {
   readonly attempt: number;
   readonly state: RunState;
@@ -101,10 +102,9 @@ export async function claimRuns(
 }
 
 /**
- * Marks runs whose last attempt has failed or was lost: the only place that says
- * `evaluation_failed`.
+ * Sets runs whose last attempt has failed or was lost to `evaluation_failed`; nothing else does.
  *
- * @returns how many were given up now, at most GIVE_UP_MAX
+ * @returns how many, at most GIVE_UP_MAX
  */
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(
@@ -120,7 +120,7 @@ export async function giveUpRuns(database: Database): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The runs that are still the caller's, locked in key order; `$1` to `$3` are `keysOf`. */
+/** The runs that the caller still has leased, locked in key order; `$1` to `$3` are `keysOf`. */
 const OWN_RUNS = `
   SELECT r.workspace_id, r.run_id
     FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[]) AS t (w, run, attempt)
@@ -136,7 +136,7 @@ function keysOf(runs: readonly ClaimedRun[]): unknown[] {
   ];
 }
 
-/** Begins the leases of runs anew: whoever holds them is alive. */
+/** Renews the leases of runs. */
 export async function renewLeases(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   await database.query(
     `UPDATE runs AS r SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS})
@@ -147,10 +147,10 @@ export async function renewLeases(database: Database, runs: readonly ClaimedRun[
 }
 
 /**
- * Gives runs back as if they had not been claimed: their attempt is not counted. For runs that were
- * not begun, and for those whose evaluation ended through no fault of theirs.
+ * Requeues runs as if they had not been claimed: their attempt is not counted. For runs whose
+ * evaluation did not begin, or ended for a reason outside the run.
  */
-export async function giveBackRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
+export async function requeueRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   if (runs.length === 0) return;
   await database.query(
     `UPDATE runs AS r SET attempts = attempts - 1, lease_until = NULL
@@ -161,10 +161,10 @@ export async function giveBackRuns(database: Database, runs: readonly ClaimedRun
 }
 
 /**
- * Gives a run back undecided, which has cost it an attempt: it is claimed again later, or was its
- * last attempt and is due to be given up at once.
+ * Releases a run undecided; its attempt counts. It is claimed again later, or given up at once after
+ * its last attempt.
  *
- * @param why a reason of ours, never customers' text
+ * @param why one of the program's own reasons, never customers' text
  */
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(

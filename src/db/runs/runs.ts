@@ -1,15 +1,15 @@
 /**
- * Reading runs: the list, the newest arrival first, and one by its id with the days its steps
- * arrived on. What a run's steps say about it is there once it is evaluated.
+ * Reads runs: the list, newest arrival first, and one by its id with the days on which its steps
+ * arrived. Agent, model, session and user come from its steps and are set once it is evaluated.
  */
 import type { Hex8, Hex16, PageCursor, RunFilter, RunSummary, Severity } from '../../model.ts';
 import type { Database } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
 
-/** A run, and between which UTC days (`2026-11-20`) its steps arrived. */
-export interface FoundRun {
+/** A run and the UTC days (`2026-11-20`) of its first and last arrival. */
+interface FoundRun {
   readonly run: RunSummary;
-  /** spans whose names are redacted; null stands for log records without a span */
+  /** spans whose names are redacted; null means log records without a span */
   readonly redactedSteps: readonly (Hex8 | null)[];
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
@@ -43,8 +43,8 @@ const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
   ) AS found ON true`;
 const NEWEST_FIRST = 'ORDER BY r.first_arrival_at DESC, r.run_id DESC';
-/** Runs that one page looks at: about 50 ms of work (two slow cores). */
-export const LOOKED_AT_MAX = 10_000;
+/** Runs that one page reads: about 50 ms of work (two slow cores). */
+export const RUNS_READ_MAX = 10_000;
 
 interface RunRow extends Omit<RunSummary, 'severities'> {
   readonly severities: readonly Severity[] | null;
@@ -65,19 +65,19 @@ function toRun({
   return { ...row, severities: severities ?? [] };
 }
 
-/** Conditions, and the values that their parameters stand for. */
+/** Conditions of a WHERE clause and the values of their parameters. */
 class Conditions {
   readonly values: unknown[] = [];
   readonly #texts: string[] = [];
 
-  /** Only what was asked for, so that the planner sees an index that fits. */
+  /** Adds a condition unless its value is undefined, so that the planner sees a fitting index. */
   add(condition: (place: string) => string, value: unknown): void {
     if (value === undefined) return;
     this.values.push(value);
     this.#texts.push(condition(`$${this.values.length}`));
   }
 
-  /** what was added since `from` conditions were */
+  /** the conditions from index `from` on */
   text(from = 0): string {
     return this.#texts.slice(from).join(' AND ') || 'true';
   }
@@ -87,8 +87,8 @@ class Conditions {
   }
 }
 
-/** What an index tells: whose, of which session, and from when. */
-function indexed(all: Conditions, workspaceId: number, filter: RunFilter): void {
+/** Conditions that an index decides: workspace, session, arrival. */
+function addIndexed(all: Conditions, workspaceId: number, filter: RunFilter): void {
   all.add((value) => `r.workspace_id = ${value}`, workspaceId);
   all.add((value) => `r.session_id = ${value}`, filter.sessionId);
   all.add((value) => `r.first_arrival_at >= ${value}`, filter.since);
@@ -101,8 +101,8 @@ function afterCursor(all: Conditions, { atMicros, id }: PageCursor): void {
   all.add((value) => `(r.first_arrival_at, r.run_id) < ${place}, ${value}::uuid)`, id);
 }
 
-/** What only the run itself tells. */
-function looked(all: Conditions, filter: RunFilter): void {
+/** Conditions that take the run's row. */
+function addUnindexed(all: Conditions, filter: RunFilter): void {
   all.add((value) => `r.state = ${value}`, filter.state);
   all.add((value) => `r.evaluation = ${value}`, filter.evaluation);
   all.add((value) => `r.service_name = ${value}`, filter.serviceName);
@@ -113,8 +113,8 @@ function looked(all: Conditions, filter: RunFilter): void {
   all.add((value) => `(found.severities IS NOT NULL) = ${value}`, filter.hasFindings);
 }
 
-/** The last run that a page looked at; null when there are no more than it may look at. */
-async function lastLookedAt(
+/** The last run that a page read; null when there are no more than `RUNS_READ_MAX`. */
+async function lastRead(
   database: Database,
   where: string,
   values: readonly unknown[],
@@ -122,16 +122,16 @@ async function lastLookedAt(
   const { rows } = await database.query<PageCursor>(
     `SELECT (extract(epoch FROM r.first_arrival_at) * 1000000)::bigint AS "atMicros",
             r.run_id AS id
-       FROM runs r WHERE ${where} ${NEWEST_FIRST} OFFSET ${LOOKED_AT_MAX - 1} LIMIT 1`,
+       FROM runs r WHERE ${where} ${NEWEST_FIRST} OFFSET ${RUNS_READ_MAX - 1} LIMIT 1`,
     [...values],
   );
   return rows[0] ?? null;
 }
 
 /**
- * One page of a workspace's runs, by the arrival of their first step, newest first. It looks at
- * `LOOKED_AT_MAX` runs: with a filter that fits few of them the page may hold fewer than `limit`,
- * even none, and still not be the last.
+ * One page of a workspace's runs, by the arrival of their first step, newest first. It reads at most
+ * `RUNS_READ_MAX` runs: with a filter that few of them match, the page may have fewer than `limit`
+ * runs, even none, and not be the last.
  *
  * @param limit most runs of the page
  * @returns the page, and where the next begins (null at the end)
@@ -144,13 +144,13 @@ export async function listRuns(
   limit: number,
 ): Promise<{ runs: RunSummary[]; next: PageCursor | null }> {
   const all = new Conditions();
-  indexed(all, workspaceId, filter);
+  addIndexed(all, workspaceId, filter);
   if (cursor !== null) afterCursor(all, cursor);
   const inOrder = { where: all.text(), values: [...all.values], count: all.count };
-  looked(all, filter);
+  addUnindexed(all, filter);
   const { rows } = await database.query<RunRow>(
     `SELECT ${COLUMNS}
-       FROM (SELECT * FROM runs r WHERE ${inOrder.where} ${NEWEST_FIRST} LIMIT ${LOOKED_AT_MAX})
+       FROM (SELECT * FROM runs r WHERE ${inOrder.where} ${NEWEST_FIRST} LIMIT ${RUNS_READ_MAX})
               AS r ${FOUND}
       WHERE ${all.text(inOrder.count)} ${NEWEST_FIRST} LIMIT ${limit + 1}`,
     all.values,
@@ -159,7 +159,7 @@ export async function listRuns(
   const last = rows.length > limit ? rows[limit - 1] : undefined;
   if (last !== undefined) return { runs, next: { atMicros: last.atMicros, id: last.runId } };
   const isNarrow = all.count > inOrder.count;
-  const next = isNarrow ? await lastLookedAt(database, inOrder.where, inOrder.values) : null;
+  const next = isNarrow ? await lastRead(database, inOrder.where, inOrder.values) : null;
   return { runs, next };
 }
 

@@ -1,6 +1,6 @@
 /**
- * The end of runs that have no span to end them: the next prompt of their session, or the session's
- * end. Runs that neither completes time out like any run.
+ * Completes runs that have no root span, by the next prompt of their session or the session's end.
+ * Other such runs time out.
  *
  * Ingest only appends marks; here they are removed, once they have settled: a run whose records
  * arrive that much later than the mark that ends it stays open until it times out.
@@ -24,7 +24,7 @@ const STATEMENT_TIMEOUT_MS = 3000;
 const TRANSACTION_TIMEOUT_MS = 5000;
 
 /** The result of one statement. */
-export interface MarksApplied {
+interface MarksApplied {
   /** marks removed */
   readonly marks: number;
   /** runs completed */

@@ -1,5 +1,5 @@
 /**
- * The SQL that cuts a step which is too large to be shown whole. It is cut inside PostgreSQL, so
+ * The SQL that cuts a step too large to be shown whole. It is cut inside PostgreSQL, so
  * that neither `pg`, which parses JSON as it arrives, nor this process reads more than the shares
  * below. $11 is the limit of a step in bytes.
  *

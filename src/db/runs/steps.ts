@@ -1,11 +1,10 @@
 /**
- * Reads the steps of runs back, in time order, within the limits of one evaluation and of what is
- * read at a time.
+ * Reads the steps of runs, in time order, within limits for each run and for each statement.
  *
- * A run may have a million steps, so they are put in order by narrow rows, and documents are
+ * A run may have a million steps, so they are sorted without their documents, and documents are
  * fetched for the first ones only: reading a document costs more than everything else together.
- * Several runs are read at once because asking costs more than answering: planning opens every
- * partition and index, and takes longer than reading a short run.
+ * One statement reads several runs, because planning, which opens every partition and index, takes
+ * longer than reading a short run.
  */
 import type { JsonObject, JsonValue, SpanEvent, Step } from '../../model.ts';
 import type { Database } from '../database.ts';
@@ -22,8 +21,8 @@ export interface StepLimits {
 const MIB = 1024 * 1024;
 const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
 /**
- * Most such bytes of several runs read at a time: some seconds of matching at its slowest. A first
- * run above it is read all the same, without others.
+ * Most such bytes of several runs read at a time: some seconds of matching at its slowest. If the
+ * first run has more, it is read alone.
  */
 export const TOGETHER_BYTES_MAX = 8 * MIB;
 
@@ -46,21 +45,21 @@ interface StepRow {
   readonly bytes: number;
 }
 
-/** What names a run and the days it arrived on. */
+/** A run's key and the days of its arrival. */
 export type RunToRead = Pick<
   ClaimedRun,
   'workspaceId' | 'runId' | 'firstArrivalOn' | 'lastArrivalOn'
 >;
 
-/** What the run itself says, ahead of its steps. */
+/** The run's own row, before the rows of its steps. */
 interface RunRow {
   readonly source: null;
   readonly total: number;
-  /** whether it has any; some of a run that was read follow */
+  /** whether any step is stored; of a run that was read, rows of steps follow */
   readonly hasSteps: boolean;
 }
 
-/** `place` counts the runs asked for, from 0. */
+/** `place` is the index of the run in the request. */
 type AnswerRow = { readonly place: number } & (RunRow | StepRow);
 
 export interface StepsOfRun {
@@ -72,7 +71,7 @@ export interface StepsOfRun {
 }
 
 /** A run that retention has removed since it was claimed. */
-const NOT_THERE = { hasSteps: false, total: 0 };
+const REMOVED_RUN = { hasSteps: false, total: 0 };
 
 function toStep(row: StepRow): Step {
   return {
@@ -97,8 +96,8 @@ function toStep(row: StepRow): Step {
 }
 
 /**
- * The order of steps. What follows the span's id only keeps the order the same every time; a row is
- * never updated, so its place in its day's table is as good as an id.
+ * The order of steps. The columns after the span's id make it deterministic; a row is never updated,
+ * so its ctid in its day's table identifies it.
  */
 const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
 
@@ -118,8 +117,8 @@ const ofRun = (table: string, of = `${table}.trace_id`): string =>
    AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}`;
 
 /**
- * A narrow row again. By its place alone, which one snapshot never gives to two: whatever else was
- * asked, the planner might look up instead, and then find the whole run for every step.
+ * The row of a narrow row, by its ctid alone, which is unique in one snapshot. With a further condition
+ * the planner might use that one's index, and read the whole run for every step.
  */
 const atPlace = (table: string): string =>
   `${table}.ctid = kept.place_stored AND ${table}.arrived_on = kept.arrived_on
@@ -127,13 +126,13 @@ const atPlace = (table: string): string =>
 
 const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
 
-/** OTLP `SpanFlags`: it is known whether the parent is remote, and it is. */
+/** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
 const REMOTE_PARENT = 0x300;
 
-/** What a step brings along in any length a sender likes. */
+/** Columns whose length the sender decides. */
 const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
 const LOG_TEXTS = ['event_name', 'body', 'attributes'];
-/** Bytes in the table: never more than the texts have, and known without reading them. */
+/** Bytes in the table: at most as many as the texts have, and known without reading them. */
 const stored = (columns: readonly string[]): string =>
   columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
 const bytes = (columns: readonly string[]): string =>
@@ -141,7 +140,7 @@ const bytes = (columns: readonly string[]): string =>
 
 /**
  * Most characters of a service's or scope's name. They are stored once and read with every step: a
- * name of a megabyte would come twenty thousand times. Conventions are told by how names begin.
+ * name of a megabyte would be read twenty thousand times. Conventions are recognized by prefixes.
  */
 const ORIGIN_CHARS_MAX = 256;
 const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
@@ -151,15 +150,16 @@ const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message A
 const DOCUMENTS = 'attributes, events, body';
 
 /**
- * narrow: each run's first steps in time. begun: the runs that have any. kept: those that may fit
- * into the bytes, by what is stored, of the first runs that fit together; runs that are too large
- * by themselves are left out. document: those, in full.
+ * narrow: each run's first steps in time. begun: the runs that have any. kept: the steps that may fit
+ * by their stored bytes, of the first runs that fit together; runs that are too large by themselves
+ * are skipped. document: the rows of `kept` in full.
  *
- * LATERAL with LIMIT fixes how rows, documents and resources are fetched, one after the other, and
- * steps are not joined to their runs: left to itself the planner, which cannot know how many steps
- * come, has compared every step with every other, and read all documents again for every run.
+ * LATERAL with LIMIT makes the planner fetch rows, documents and resources one after the other, and
+ * steps are not joined to their runs: the planner, which does not know how many steps there are, has
+ * compared every step with every other, and read all documents again for every run.
+ *
+ * @param isOutline cut steps above $11 bytes; a cut step counts as $11 bytes against the limits
  */
-/** @param isOutline cut steps above $11 bytes; a cut step counts as $11 bytes against the limits */
 const readStepsText = (isOutline: boolean): string => `
   WITH run AS (
     SELECT t.*, r.spans + r.log_records AS total
@@ -246,7 +246,7 @@ const OUTLINE_STEPS = readStepsText(true);
  * it (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
  * because of its limits.
  *
- * Not a named statement: a plan made for any run opens every partition and knows no sizes.
+ * Not a prepared statement: a generic plan opens every partition and knows no sizes.
  *
  * @param runs at least one; each is looked for on the days of its arrival, with a day to spare on
  *   either side for clocks that differ
@@ -269,7 +269,7 @@ export async function readStepsOfRuns(
   const answers: AnswerRow[][] = runs.map(() => []);
   for (const row of rows) answers[row.place]?.push(row);
   const read = answers.map(([run, ...its]): StepsOfRun | null => {
-    const { hasSteps, total } = run?.source === null ? run : NOT_THERE;
+    const { hasSteps, total } = run?.source === null ? run : REMOVED_RUN;
     if (hasSteps && its.length === 0) return null;
     const own = its.flatMap((row) => (row.source === null ? [] : [row]));
     const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
@@ -279,9 +279,9 @@ export async function readStepsOfRuns(
 }
 
 /**
- * A run without rows was too large, or there was no room for it. Runs without room come last, and
- * the first run that is not too large is always read. So a run before one with rows was too large,
- * and so was the first run if none has rows.
+ * A run without rows was too large by itself, or did not fit beside the others. Those that did not fit
+ * come last, and the first run that is not too large is always read. So a run before one with rows was
+ * too large, and so was the first run if none has rows.
  */
 function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
   const last = read.findLastIndex((one) => one !== null && one.steps.length > 0);
@@ -317,19 +317,19 @@ export async function readSteps(
 }
 
 /** The limits of an outline. */
-export interface OutlineLimits extends StepLimits {
+interface OutlineLimits extends StepLimits {
   /** a step with more bytes is cut in PostgreSQL */
   readonly stepBytesMax: number;
 }
 
-/** The first steps of a run, and the indexes of those that were cut. */
-export interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
+/** The first steps of a run, and the indexes of the cut ones. */
+interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
   readonly cut: ReadonlySet<number>;
 }
 
 /**
  * The first steps of a run, for display: like `readSteps`, but a step above `stepBytesMax` is cut
- * in PostgreSQL, even the first one. So an answer never exceeds its limits, whatever was sent.
+ * in PostgreSQL, even the first one, so that the result never exceeds the limits.
  */
 export async function readOutlinedSteps(
   database: Database,

@@ -1,16 +1,22 @@
 /**
- * One batch, one transaction, sent at once: resources and metrics not yet known, COPY per table, marks of
- * sessions, then the runs.
+ * Stores a batch in one transaction, sent as one pipeline: new resources and metrics, COPY for each
+ * table, session marks, then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
- * its locks in one order (resources, metrics, runs; in each by key): one may wait for another, but
- * never in a circle. Nothing is remembered as known before the commit.
+ * its locks in one order (resources, metrics, runs; in each by key), so there are no deadlocks.
+ * Resources and metrics count as known after the commit, not before.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import type { MetricRow, ResourceRow } from '../../model.ts';
 import type { Connection } from '../database.ts';
-import { type Copy, NEXT_TURN, runPipeline, type Statement, type Step } from '../pipeline.ts';
+import {
+  type Copy,
+  NEXT_TURN,
+  type PipelineStep,
+  runPipeline,
+  type Statement,
+} from '../pipeline.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
 import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
 import type { EncodedRequest } from './encoded-request.ts';
@@ -20,12 +26,12 @@ import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
 import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
-/** Contents that are surely stored; past this many the set is emptied. */
+/** Past this many the set is cleared. */
 const KNOWN_MAX = 100_000;
-/** Rows looked up or remembered in one turn of the event loop: a few milliseconds' worth. */
+/** Rows looked up or remembered in one turn of the event loop: a few milliseconds. */
 const ROWS_PER_TURN = 2000;
 
-/** Remembers which resources and metrics are committed, so that they are sent once. */
+/** The resources and metrics that are committed, so that they are sent once. */
 export class KnownContents {
   readonly #ids = new Set<string>();
 
@@ -39,7 +45,7 @@ export class KnownContents {
     this.#ids.add(key);
   }
 
-  /** Call when tables may have lost rows, for one after the database came back. */
+  /** Call when tables may have lost rows, as after an outage of the database. */
   clear(): void {
     this.#ids.clear();
   }
@@ -137,7 +143,7 @@ function insertSessionMarks(marks: readonly OwnedMark[]): Statement {
   };
 }
 
-/** Joins what the deltas say to what is stored, by the same rules as `run-delta.ts` joins them. */
+/** Merges the deltas into the stored runs, by the rules by which `run-delta.ts` merges deltas. */
 function upsertRuns(deltas: readonly RunDelta[], allowance: SettleAllowance | null): Statement {
   const column = <T>(value: (delta: RunDelta) => T) => deltas.map(value);
   return {
@@ -214,7 +220,7 @@ interface BatchContents {
 function* stepsOf(
   requests: readonly EncodedRequest[],
   { resources, metrics, allowance }: BatchContents,
-): Generator<Step, void> {
+): Generator<PipelineStep, void> {
   if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
   for (const rows of rowGroups(resources, resourceCharacters)) yield insertResources(rows);
   for (const rows of rowGroups(metrics, metricCharacters)) yield insertMetrics(rows);
@@ -234,8 +240,8 @@ function* stepsOf(
  * Stores a batch in a transaction of its own.
  *
  * @param allowance for how long arrivals delay the evaluation of a run; null: without limit
- * @throws whatever PostgreSQL says; the transaction is then still open and the caller rolls back or
- *   drops the connection
+ * @throws PostgreSQL's error; the transaction is then still open, and the caller rolls it back or
+ *   destroys the connection
  */
 export async function storeBatch(
   connection: Connection,

@@ -1,5 +1,5 @@
 /**
- * Batching without timers: while one transaction runs, the next batch fills.
+ * Batches requests without timers: while one transaction runs, the next batch fills.
  *
  *   offer ──► waiting ──► a lane takes a batch, workspaces in turn ──► COPY, COMMIT ──► answer
  *
@@ -23,11 +23,11 @@ import { FairQueue, type Portion } from './fair-queue.ts';
 import { ensureDay, utcDay } from './partitions.ts';
 
 /**
- * Big enough that the cost of a transaction vanishes, small enough to answer within a second
+ * Large enough that a transaction's cost is negligible, small enough to answer within a second
  * (measured: docs/decisions/0010-storage.md).
  */
 const BATCH_BYTES_MAX = 8 * 1024 * 1024;
-/** One encodes and sends while the other commits; more fight for the same two cores. */
+/** One encodes and sends while the other commits; more compete for the same two cores. */
 const LANES = 2;
 /**
  * Size of a batch in the short lane, and in every lane while several workspaces are active.
@@ -37,7 +37,7 @@ const SHORT_BATCH_BYTES_MAX = 1024 * 1024;
 const RETRY_AFTER_SECONDS = 1;
 /** A workspace is active for this long after its last request. */
 const ACTIVE_MS = 1000;
-/** Above the limit of a single statement, which a server in good health keeps by itself. */
+/** Above the limit of a single statement, which a healthy server enforces itself. */
 const BATCH_TIMEOUT_MS = 40_000;
 
 interface Waiting {
@@ -68,7 +68,7 @@ export interface CopyWriterSettings {
   readonly lanes?: number;
   /** a batch takes one more request only up to here */
   readonly batchBytesMax?: number;
-  /** a transaction that takes longer is given up, and its connection with it */
+  /** a transaction that takes longer is aborted, and its connection destroyed */
   readonly batchTimeoutMs?: number;
 }
 
@@ -119,8 +119,8 @@ export class CopyWriter {
    * Stores a request.
    *
    * @returns resolves once every row is committed
-   * @throws {SluiceError} `overloaded` or `shutting_down` (nothing was taken), `unstorable_rows`
-   *   (PostgreSQL refuses these rows), `store_unavailable` (nothing is known to be stored)
+   * @throws {SluiceError} `overloaded` or `shutting_down` (not accepted), `unstorable_rows`
+   *   (PostgreSQL refuses these rows), `store_unavailable` (not known to be stored)
    */
   offer(request: EncodedRequest): Promise<void> {
     if (this.#closed) {
@@ -135,7 +135,7 @@ export class CopyWriter {
       );
     }
     this.#noteActive(request.workspaceId);
-    this.#note(request.bytes);
+    this.#changeInflight(request.bytes);
     return new Promise((resolve, reject) => {
       const waiting = { request, releaseRoom: account.release, resolve, reject };
       this.#waiting.add(request.workspaceId, request.bytes, waiting);
@@ -143,7 +143,7 @@ export class CopyWriter {
     });
   }
 
-  /** Refuses what comes from now on and resolves when all that was taken is answered. */
+  /** Refuses further requests and resolves when all accepted ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#isIdle) return;
@@ -178,23 +178,23 @@ export class CopyWriter {
     return this.#busyLanes === 0 && !this.#isShortLaneBusy && this.#waiting.size === 0;
   }
 
-  #giveBack(batch: readonly Waiting[]): void {
+  #releaseRoom(batch: readonly Waiting[]): void {
     for (const { releaseRoom } of batch) releaseRoom();
-    this.#note(-batch.reduce((sum, { request }) => sum + request.bytes, 0));
+    this.#changeInflight(-batch.reduce((sum, { request }) => sum + request.bytes, 0));
   }
 
-  #note(change: number): void {
+  #changeInflight(change: number): void {
     this.#inflightBytes += change;
     this.#events.inflightChanged(this.#inflightBytes);
   }
 
-  /** Starts a free lane that may take a workspace's rows, if there is one. */
+  /** Starts a free lane that may take a workspace's rows. */
   #wake(workspaceId: number): void {
     if (this.#busyLanes < this.#lanes) void this.#runLane();
     else if (!this.#isShortLaneBusy && !this.#running.has(workspaceId)) void this.#runShortLane();
   }
 
-  /** Takes batches until nothing waits. Never rejects: every failure is answered to its callers. */
+  /** Takes batches until nothing waits. Never rejects: callers of `offer` get every failure. */
   async #runLane(): Promise<void> {
     this.#busyLanes += 1;
     const portion = (): Portion =>
@@ -222,8 +222,8 @@ export class CopyWriter {
   }
 
   /**
-   * @param end called in the same turn in which nothing is left, so that a later offer starts a
-   * lane
+   * @param end called in the same turn of the event loop in which nothing waits any more, so that a
+   *   later offer starts a lane
    */
   async #storeAll(portion: () => Portion, end: () => void): Promise<void> {
     // What arrives in the same turn of the event loop goes into the same batch.
@@ -261,7 +261,7 @@ export class CopyWriter {
       bytes,
       elapsedMs: performance.now() - startedAt,
     });
-    this.#giveBack(batch);
+    this.#releaseRoom(batch);
     for (const { request, resolve } of batch) {
       request.release();
       resolve();
@@ -291,7 +291,7 @@ export class CopyWriter {
       await this.#store(batch.slice(middle));
       return;
     }
-    this.#giveBack(batch);
+    this.#releaseRoom(batch);
     if (isDataError(error)) {
       this.#events.requestUnstorable(error);
       first?.reject(
@@ -299,7 +299,7 @@ export class CopyWriter {
       );
       return;
     }
-    // What was known may be gone: the database may have been replaced under us.
+    // The database may have been replaced, so known rows may be gone.
     this.#known.clear();
     this.#ensuredDays.clear();
     this.#events.batchFailed(batch.length, error);

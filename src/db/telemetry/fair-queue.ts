@@ -58,7 +58,7 @@ export class FairQueue<Item> {
     this.#size += 1;
   }
 
-  /** Takes as many items as fit, in turns; none only when there is none that may be taken. */
+  /** Takes as many items as fit, in turns. */
   take({ bytesMax, hasLarge, isLeftOut = () => false }: Portion): Item[] {
     const batch: Item[] = [];
     const lines = [...this.#lines].filter(

@@ -1,5 +1,5 @@
 /**
- * Owns which run a log record without trace id belongs to, for products that send none
+ * Assigns runs to log records without trace id, for products that send none
  * (`src/otlp/log-session.ts`). In this order:
  *
  *   1. it names its prompt         → the run of service, session and prompt: the same everywhere
@@ -7,26 +7,26 @@
  *   3. it carries text             → a run of the session and the ten minutes of its time
  *   4. else                        → none; the record is stored and belongs to no run
  *
- * The second keeps prompts in memory, of this process and bounded: after a restart, or on another
- * process, such records come under the third. Nothing that a rule can be about is lost, but one
- * prompt's text may then stand in several runs.
+ * Prompts are remembered in this process, a bounded number: after a restart, or in another process,
+ * case 3 applies instead of 2. No text is lost to rules by that, but the text of one prompt may then
+ * be in several runs.
  */
 import { hash } from 'node:crypto';
 
 import type { Hex16, Int64, LogRow, LogSession } from '../../model.ts';
 import { isLess } from './int64.ts';
 
-/** About 12 MB at most; the session that was silent longest is forgotten. */
+/** About 12 MB at most; the least recently used session is forgotten. */
 const SESSIONS_MAX = 10_000;
-/** Late records of a prompt before the current one still find it. */
+/** More than one, for late records of earlier prompts. */
 const PROMPTS_PER_SESSION_MAX = 8;
 /**
- * Shorter than runs wait for more (RUN_TIMEOUT_MS, 15 minutes), so that a run of such a span is not
+ * Shorter than the timeout of runs (RUN_TIMEOUT_MS, 15 minutes), so that a run of such a span is not
  * evaluated before the span is over.
  */
 const UNPROMPTED_SPAN_NANOS = 10n * 60n * 1_000_000_000n;
 
-/** The run of one record, and its session where the session's course says when the run is over. */
+/** The run of one record, and its session if the session's marks complete the run. */
 export interface LogRun {
   readonly runId: Hex16;
   readonly sessionKey: Hex16 | null;
@@ -51,7 +51,7 @@ interface NewestMarks {
 }
 
 export interface LogRunsOfRequest {
-  /** records that are not in it belong to no run but that of their trace id, if they have one */
+  /** without records that have a trace id or no run */
   readonly runs: ReadonlyMap<LogRow, LogRun>;
   /** at most two per session, however many prompts there are */
   readonly marks: readonly SessionMark[];
@@ -95,7 +95,7 @@ export class LogRuns {
 
   /** The runs that a request's records without trace id belong to. */
   assign(logs: readonly LogRow[], workspaceId: number): LogRunsOfRequest {
-    // Most requests have no such record and pay for this look alone.
+    // Most requests have no such record.
     if (!logs.some(isSessionRecord)) return NONE;
     const records = logs.filter(isSessionRecord);
     const marks = neededMarks(this.marksOf(records, workspaceId));
@@ -117,7 +117,7 @@ export class LogRuns {
     return records.map((record) => this.#runOf(record, record.session, workspaceId));
   }
 
-  /** What a record says of its session's course; a prompt is remembered. */
+  /** The session mark that a record makes; a prompt is remembered. */
   #mark(log: Times, session: LogSession, workspaceId: number): SessionMark | null {
     const atUnixNano = timeOf(log);
     if (atUnixNano === null) return null;
@@ -174,7 +174,7 @@ function addMark(known: NewestMarks, mark: SessionMark): void {
   }
 }
 
-/** When the record was made, or seen at the latest; null when nobody knows. */
+/** The record's time, else the time it was observed; null without either. */
 function timeOf({ timeUnixNano, observedUnixNano }: Times): Int64 | null {
   if (timeUnixNano !== '0') return timeUnixNano;
   return observedUnixNano === '0' ? null : observedUnixNano;

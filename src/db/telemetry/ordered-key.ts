@@ -1,14 +1,13 @@
 /**
- * Rows of several workspaces in the order of their keys, which is the order in which every writer locks
- * them. Sorting texts that are made once costs half of comparing rows, and twenty thousand are sorted in
- * one turn of the event loop.
+ * Sorts rows of several workspaces by key, the order in which every writer locks them. Twenty thousand
+ * are sorted in one turn of the event loop; sorting prepared texts costs half of comparing rows.
  */
 import type { Hex16 } from '../../model.ts';
 
 /** Digits of the largest `integer` of PostgreSQL. */
 const WORKSPACE_DIGITS = 10;
 
-/** A text that sorts as the pair does. */
+/** A text that sorts like the pair. */
 export function orderedKey(workspaceId: number, id: Hex16): string {
   return `${String(workspaceId).padStart(WORKSPACE_DIGITS, '0')}/${id}`;
 }

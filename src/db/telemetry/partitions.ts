@@ -9,16 +9,16 @@ import { type Connection, type Database, inTransaction, withConnection } from '.
 import { TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
 const DAY_MS = 86_400_000;
-/** today, and days ahead, so that a process that cannot reach its timer still finds a place */
+/** Days ahead of today, in case upkeep fails for a while. */
 const DAYS_AHEAD = 2;
 /**
- * Rows above it are compressed or lose documents to the TOAST table until they are below it: here two
- * rows fill a page. PostgreSQL's own is a quarter of a page. A parent cannot have it.
+ * Values of larger rows are compressed or moved to the TOAST table until the row is below this: half a
+ * page; PostgreSQL's default is a quarter. A partitioned table cannot have this setting.
  */
 const TOAST_TARGET_BYTES = 4080;
 const LOCK_KEY = '0x736c756963652b31';
 /**
- * How long dropping may wait for a table that is being read; it is tried again at the next turn.
+ * How long dropping waits for a table that is being read; the next upkeep tries again.
  */
 const DROP_LOCK_TIMEOUT_MS = 2000;
 /** Two statements, each under the limit of any statement. */
@@ -53,7 +53,7 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
     for (const table of TELEMETRY_TABLES) {
       const name = partitionName(table, day);
       if (await exists(connection, name)) continue;
-      // How documents are kept stands at the parent (migration 0007), and is changed there.
+      // The parent's storage and compression (migration 0007) apply to its partitions.
       await connection.query(
         `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING STORAGE
            INCLUDING COMPRESSION) WITH (toast_tuple_target = ${TOAST_TARGET_BYTES})`,
@@ -75,8 +75,8 @@ interface Partition {
 }
 
 /**
- * Every day's table, also one that an interrupted turn left detached or half-way detached; the
- * latter first, because they stand in the way of the others.
+ * Every day's table, also those that an interrupted upkeep left detached or partly detached; the
+ * latter first, because they block detaching others.
  */
 async function listPartitions(database: Database): Promise<Partition[]> {
   const { rows } = await database.query<Partition>(
@@ -93,10 +93,10 @@ async function listPartitions(database: Database): Promise<Partition[]> {
 }
 
 /**
- * A reader would leave its partition half-way detached, and until that is finished no other
- * partition of the same parent can be detached: so readers are found out before.
+ * A reader would leave its partition partly detached, and until that is finished no other partition of
+ * the same parent can be detached: so readers are detected before.
  *
- * @throws SQLSTATE 55P03 when somebody reads it
+ * @throws SQLSTATE 55P03 when a transaction reads it
  */
 async function requireUnread(database: Database, name: string): Promise<void> {
   await inTransaction(database, async (connection) => {
@@ -139,8 +139,8 @@ export async function ensureDays(
 }
 
 /**
- * Drops the partitions past retention, each on its own: one that cannot be dropped now, because
- * somebody reads it, is told and tried again at the next turn, and stops no other.
+ * Drops the partitions past retention, one by one: one that cannot be dropped because it is being read
+ * is reported and tried again by the next upkeep.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything

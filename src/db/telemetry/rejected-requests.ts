@@ -1,18 +1,18 @@
-/** Requests whose rows PostgreSQL refused: the newest of each workspace are kept. */
+/** Requests whose rows PostgreSQL refused; the newest of each workspace are kept. */
 import type { Signal } from '../../model.ts';
 import { type Database, inTransaction } from '../database.ts';
 
 /** Per workspace; the oldest go first. */
 export const KEPT_REQUESTS_MAX = 100;
 
-export interface RejectedRequest {
+interface RejectedRequest {
   readonly workspaceId: number;
   readonly signal: Signal;
   /** decoded, before JSON was parsed; its beginning is enough */
   readonly body: Buffer;
   /** of the whole body */
   readonly bodyBytes: number;
-  /** what PostgreSQL said */
+  /** PostgreSQL's */
   readonly error: unknown;
 }
 
@@ -21,7 +21,7 @@ function textOf(error: unknown, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Keeps a refused request and lets go of the workspace's oldest past the limit. */
+/** Stores a refused request, and removes the workspace's oldest beyond the limit. */
 export async function keepRejectedRequest(
   database: Database,
   { workspaceId, signal, body, bodyBytes, error }: RejectedRequest,

@@ -1,5 +1,5 @@
 /**
- * What one request adds to each run: counts, the time it spans, and its root if that came along.
+ * What one request adds to each run: counts, the time it spans, and its root span if it has arrived.
  * Pure; `copy-transaction.ts` merges the deltas of a batch and upserts them once.
  *
  * Requests arrive in any order, so merging is commutative: where two differ, the lesser text
@@ -22,11 +22,11 @@ export interface RunDelta {
   finished: boolean;
   /** the root span's status is ERROR */
   failed: boolean;
-  /** the root span's; null as long as none has come */
+  /** the root span's; null before it has arrived */
   name: string | null;
-  /** the root span's service; as long as none has come, that of any step */
+  /** the root span's service; before it has arrived, that of any step */
   serviceName: string | null;
-  /** the session whose course ends the run; null for runs of a trace */
+  /** the session whose marks complete the run; null for runs of a trace */
   sessionKey: Hex16 | null;
 }
 

@@ -10,7 +10,7 @@ import {
   listWorkspaces,
   setRedaction,
 } from '../../../src/db/people/workspaces.ts';
-import type { Evaluation } from '../../../src/db/runs/complete-runs.ts';
+import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
 import { OperatorError } from '../../../src/errors.ts';
@@ -22,7 +22,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
-type OneRun = Omit<Evaluation, 'ruleSetSha256'>;
+type OneRun = Omit<EvaluatedRun, 'ruleSetSha256'>;
 const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
 const SAID = 'the words of a customer';
 /** More than one statement removes. */

@@ -1,8 +1,8 @@
 /** Many evaluated runs in one statement: each gets what is its own, and all or none are stored. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createWorkspace, setRedaction } from '../../../src/db/people/workspaces.ts';
-import { completeRuns, type Evaluation } from '../../../src/db/runs/complete-runs.ts';
-import { type ClaimedRun, claimRuns, giveBackRuns } from '../../../src/db/runs/evaluation-queue.ts';
+import { completeRuns, type EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
+import { type ClaimedRun, claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 
@@ -37,8 +37,8 @@ async function claimed(...workspaceIds: readonly number[]): Promise<ClaimedRun[]
 /** One per run; what is said of a run stands in its place. */
 function evaluations(
   runs: readonly ClaimedRun[],
-  fields: readonly Partial<Evaluation>[],
-): Evaluation[] {
+  fields: readonly Partial<EvaluatedRun>[],
+): EvaluatedRun[] {
   return runs.map((run, index) => ({
     run,
     facts: runFacts(),
@@ -102,7 +102,7 @@ test('a run that went to somebody else is left alone, its neighbours are stored'
 
 test('who gave a run back and stores it all the same: its findings are stored once', async () => {
   const before = await claimed(mine);
-  await giveBackRuns(scratch.database, before);
+  await requeueRuns(scratch.database, before);
   const again = await claimRuns(scratch.database, { settleMs: 0, timeoutMs: 0, limit: 100 });
   expect(again.map(({ attempt }) => attempt)).toEqual([1]);
   const found = { findings: [findingDraft({ ruleId: 'A' })] };

@@ -3,15 +3,15 @@
  * nothing here waits for a clock.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Evaluation } from '../../../src/db/runs/complete-runs.ts';
+import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { ATTEMPTS_MAX } from '../../../src/db/runs/due-runs.ts';
 import {
   type ClaimedRun,
   claimRuns,
-  giveBackRuns,
   giveUpRuns,
   releaseRun,
   renewLeases,
+  requeueRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
 import type { Hex16, RunState, Severity } from '../../../src/model.ts';
 import { completeRun } from '../../support/complete-run.ts';
@@ -27,7 +27,7 @@ const SETTINGS = {
   openMaxMs: 3_600_000,
   limit: 100,
 };
-type OneRun = Omit<Evaluation, 'ruleSetSha256'>;
+type OneRun = Omit<EvaluatedRun, 'ruleSetSha256'>;
 const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
 const RUN = hex16(1);
 
@@ -296,7 +296,7 @@ describe('leases', () => {
     const current = await claimOne();
     expect(await complete(lost)).toBe(null);
     await releaseRun(scratch.database, lost, 'late');
-    await giveBackRuns(scratch.database, [lost]);
+    await requeueRuns(scratch.database, [lost]);
     expect(await findings()).toEqual([]);
     expect(await stateOf()).toMatchObject({
       evaluation: 'pending',
@@ -497,10 +497,10 @@ describe('releasing and giving up', () => {
     for (let again = 0; again <= ATTEMPTS_MAX; again += 1) {
       const runs = await claim();
       expect(runs.map(({ attempt }) => attempt)).toEqual([1, 1]);
-      await giveBackRuns(scratch.database, runs);
+      await requeueRuns(scratch.database, runs);
       expect(await stateOf(hex16(1))).toMatchObject({ attempts: 0, leased: false });
     }
-    await giveBackRuns(scratch.database, []);
+    await requeueRuns(scratch.database, []);
   });
 
   test('giving up passes over a run that another holds, and waits for nobody', async () => {

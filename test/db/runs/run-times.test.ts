@@ -3,7 +3,7 @@
  * statements, and the run is claimed nevertheless. Time passes by UPDATE.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { claimRuns, giveBackRuns } from '../../../src/db/runs/evaluation-queue.ts';
+import { claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { settleAllowance } from '../../../src/db/runs/run-times.ts';
 import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
@@ -118,7 +118,7 @@ test('a run is still given its settle time: after the last arrival, and after a 
 test('a run that was timed out and given back is due again, whatever keeps arriving', async () => {
   await arrive({ spans: [CHILD] });
   await pass(900);
-  await giveBackRuns(scratch.database, await claim());
+  await requeueRuns(scratch.database, await claim());
   expect(await trickle(30, { spans: [CHILD] })).toBeLessThanOrEqual(60);
 });
 
