@@ -1,6 +1,7 @@
 /**
  * Who may do what in the dashboard: every route under `/app`, requested by an owner, an admin and a
- * member of a workspace, by the owner of another workspace and without a session, on every plan.
+ * member of a workspace, by the owner of another workspace and without a session, on every plan; and
+ * by an owner with an API key, or from a page of another site.
  *
  * The expectations are a table written from the contracts (docs/dashboard.md, "Plans and roles"). The
  * routes come from the server's own table: one without a row here fails the test, and so does a row
@@ -17,7 +18,7 @@ import { addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { sendAttack } from './attack.ts';
 import { Browser, type Fields } from './browser.ts';
-import { type Answer, type Gateway, openGateway, read } from './gateway.ts';
+import { type Answer, type Gateway, type Keys, openGateway, read } from './gateway.ts';
 
 const CREW = 'crew';
 const GUEST = 'guest@crew.test';
@@ -138,13 +139,14 @@ const AMONG_OWNERS: readonly {
 ];
 
 let gateway: Gateway;
+let crew: Keys & { readonly id: number };
 let workspaceId: number;
 let people: Readonly<Record<Exclude<Asker, 'nobody'>, Person>>;
 
 beforeAll(async () => {
   gateway = await openGateway();
   const { database, server } = gateway;
-  const crew = await gateway.addWorkspace(CREW);
+  crew = await gateway.addWorkspace(CREW);
   const elsewhere = await gateway.addWorkspace('elsewhere');
   workspaceId = crew.id;
   const add = (role: Role) =>
@@ -230,6 +232,7 @@ async function ask(
   asker: Asker,
   { form, json }: Pick<Row, 'form' | 'json'>,
   targetRole: Role = 'member',
+  more: Fields = {},
 ): Promise<Answer> {
   const [method = '', pattern = ''] = route.split(' ');
   let path = pattern;
@@ -241,14 +244,12 @@ async function ask(
     asker === 'nobody' ? null : await freshToken(asker),
   );
   const query = method === 'GET' ? '' : `?workspace=${CREW}`;
-  if (form !== undefined) {
-    return await browser.send(method, `${path}${query}`, {
-      body: new URLSearchParams(form).toString(),
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    });
-  }
-  const body = json === undefined ? {} : { body: JSON.stringify(json) };
-  return await browser.send(method, `${path}${query}`, body);
+  const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
+  const body = form === undefined ? JSON.stringify(json) : new URLSearchParams(form).toString();
+  return await browser.send(method, `${path}${query}`, {
+    headers: { ...(body === undefined ? {} : { 'content-type': type }), ...more },
+    ...(body === undefined ? {} : { body }),
+  });
 }
 
 const isJson = (route: string): boolean => route.includes(' /app/api/');
@@ -298,21 +299,41 @@ describe.each(PLANS)('on the plan %s', (plan) => {
   });
 
   test.each(Object.entries(ROWS))('%s', async (route, row) => {
+    const isWrite = !route.startsWith('GET ');
     for (const asker of ASKERS) {
-      const before = await ledgerEntries();
+      const before = isWrite ? await ledgerEntries() : 0;
       const { status, headers, text } = await ask(route, asker, row);
       const label = `${route} by ${asker} on ${plan}`;
       expect(status, `${label}: ${text}`).toBe(expectedStatus(route, row, asker, plan));
       if (asker === 'nobody' && row.for !== 'anyone' && status === 303) {
         expect(headers.get('location'), label).toMatch(/^\/app\/sign-in\?next=/);
       }
-      if (status >= 400) expect(await ledgerEntries(), label).toBe(before);
+      if (isWrite && status >= 400) expect(await ledgerEntries(), label).toBe(before);
       const shown = isShown(row, asker, plan, status);
       if (row.shows !== undefined) expect(text.includes(row.shows()), label).toBe(shown);
       for (const part of row.showsAdmins ?? []) {
         expect(text.includes(part), `${label}: ${part}`).toBe(shown && isAdmin(asker));
       }
     }
+  });
+});
+
+describe('an owner is refused', () => {
+  const writes = Object.entries(ROWS).filter(([route]) => !route.startsWith('GET '));
+
+  test.each(Object.entries(ROWS))('with an API key: %s', async (route, row) => {
+    for (const key of [crew.agent, crew.workspace]) {
+      const headers = { authorization: `Bearer ${key}` };
+      const { status, text } = await ask(route, 'owner', row, 'member', headers);
+      expect(status, text).toBe(403);
+    }
+  });
+
+  test.each(writes)('from another site: %s', async (route, row) => {
+    const { status, text } = await ask(route, 'owner', row, 'member', {
+      origin: 'https://other.test',
+    });
+    expect(status, text).toBe(403);
   });
 });
 
