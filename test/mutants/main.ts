@@ -17,6 +17,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -63,6 +64,15 @@ function faultsOf(mutants: readonly Mutant[]): string[] {
   return [...twice.map((name) => `${name}: there twice`), ...faults];
 }
 
+/** Every package but what is kept beside them: caches of this checkout are not those of the copy. */
+function linkPackages(copy: string): void {
+  const packages = join(ROOT, 'node_modules');
+  mkdirSync(join(copy, 'node_modules'));
+  for (const name of readdirSync(packages).filter((one) => /^(?!\.)|^\.bin$/.test(one))) {
+    symlinkSync(join(packages, name), join(copy, 'node_modules', name));
+  }
+}
+
 /** The files that git knows or would add, in a folder of their own beside linked packages. */
 function copyCheckout(): string {
   const copy = mkdtempSync(join(tmpdir(), 'sluice-mutants-'));
@@ -79,7 +89,7 @@ function copyCheckout(): string {
     mkdirSync(dirname(join(copy, path)), { recursive: true });
     cpSync(join(ROOT, path), join(copy, path));
   }
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  linkPackages(copy);
   return copy;
 }
 
