@@ -1,8 +1,8 @@
 /**
- * Owns the window that a finding shows around a hit: whole characters of the original text, with
- * nothing in it that could act on a screen (controls, direction overrides, invisibles).
+ * Owns the excerpt that a finding shows around a hit: whole characters of the original text, without
+ * controls, direction overrides or invisible characters.
  */
-import type { TextRange } from './normalised-text.ts';
+import type { CharacterRange } from './normalised-text.ts';
 
 const ELLIPSIS = '…';
 const LINE_OR_TAB = /[\t\n\r\u2028\u2029]/g;
@@ -12,12 +12,12 @@ const INVISIBLE = /[\p{Cc}\p{DI}\u200b-\u200f\u202a-\u202e\u2066-\u2069\p{Surrog
  * Cuts a window of a text around a hit.
  * @param text the text as it was written
  * @param hit offsets into `text`
- * @param excerptChars most code points of the text in the window. The hit stands in its middle;
- *   of a hit longer than the window its beginning is shown.
+ * @param excerptChars most code points of the text in the window. The hit is in its middle; of
+ *   a longer hit the beginning is shown.
  * @returns one line; "…" marks an end that was cut; an invisible character reads ⟨U+200B⟩
  */
-export function excerptOf(text: string, hit: TextRange, excerptChars: number): string {
-  // At most two UTF-16 units per code point: what lies farther cannot be in the window.
+export function excerptOf(text: string, hit: CharacterRange, excerptChars: number): string {
+  // A code point has at most two UTF-16 units.
   const near = text.slice(Math.max(0, hit.start - 2 * excerptChars), hit.start);
   const before = [...near];
   const inside = [...text.slice(hit.start, Math.min(hit.end, hit.start + 2 * excerptChars))];

@@ -1,6 +1,6 @@
-/** Owns where in an excerpt its rule's condition hits, so that people see what was found. */
+/** Owns the place of a condition's hit in an excerpt, which people see highlighted. */
 import { findIn } from './matcher.ts';
-import type { TextRange } from './normalised-text.ts';
+import type { CharacterRange } from './normalised-text.ts';
 import { createPatternCompiler } from './pattern.ts';
 import { prepareText, search } from './prepared-text.ts';
 
@@ -8,9 +8,9 @@ const compile = createPatternCompiler();
 
 /**
  * @param pattern of the condition that hit
- * @returns offsets into the excerpt; null when what is left of the text no longer matches by itself
+ * @returns offsets into the excerpt; null when the excerpt does not match by itself
  */
-export function locateHit(pattern: string, excerpt: string): TextRange | null {
+export function locateHit(pattern: string, excerpt: string): CharacterRange | null {
   const compiled = compile(pattern).pattern;
   if (compiled === null) return null;
   const text = prepareText(excerpt, Number.MAX_SAFE_INTEGER);

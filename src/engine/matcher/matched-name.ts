@@ -1,10 +1,10 @@
 /**
  * Decides whether a step's name contains matched text. Senders choose the names: some contain the
- * name of a tool, a whole query or the beginning of a prompt. If that is what a rule matched, the
- * name is customers' text like the excerpt, and is redacted and left out of exports with it.
+ * name of a tool, a whole query or the beginning of a prompt. If a rule matched that, the name is
+ * customers' text like the excerpt, and is redacted and left out of exports with it.
  */
 import type { Surface } from '../../model.ts';
-import type { TextRange } from './normalised-text.ts';
+import type { CharacterRange } from './normalised-text.ts';
 
 /** Fewer units in common with the text around the hit may be coincidence. */
 const SHARED_UNITS_MIN = 16;
@@ -26,7 +26,7 @@ export function isMatchedName(
   name: string,
   surface: Surface,
   text: string,
-  hit: TextRange,
+  hit: CharacterRange,
 ): boolean {
   if (surface === 'tool_name') return true;
   const own = folded(name);

@@ -1,8 +1,8 @@
 /**
- * Owns the question "which rules hit which texts of a run". The plain matcher puts every pattern of
- * every enabled rule to every distinct text its field reads; it is the measure for any other. One
- * that narrows (`fast/`) shares everything here but where it asks. Neither may report as clean what
- * it could not decide.
+ * Owns the matching of rules against the texts of a run. The plain matcher searches every text with
+ * every pattern of every enabled rule that reads its surface; it is the reference for the fast one
+ * (`prefilter/fast-matcher.ts`), which shares everything here but the choice of where to search.
+ * Neither may report as clean what it could not decide.
  */
 import type { Rule, RuleCondition, Surface, SurfaceText } from '../../model.ts';
 import {
@@ -16,20 +16,20 @@ import {
   type Placement,
   type PreparedRun,
   type PreparedText,
-  type Reading,
   RunTexts,
   search,
   type TextHit,
+  type TextReading,
 } from './prepared-text.ts';
 
 export interface MatchSettings {
-  /** is the rule at this index asked at all? */
+  /** whether the rule at this index is matched at all */
   readonly enabled: (ruleIndex: number) => boolean;
-  /** most UTF-8 bytes looked at per surface and step */
+  /** most UTF-8 bytes matched per surface and step */
   readonly capBytes: number;
 }
 
-/** A rule hit a text. For a rule that needs all its conditions: its first condition's hit. */
+/** A rule hit a text. For an `all` rule it is the hit of its first condition. */
 export interface Hit extends TextHit {
   readonly ruleIndex: number;
   readonly conditionIndex: number;
@@ -37,7 +37,7 @@ export interface Hit extends TextHit {
   readonly textIndex: number;
 }
 
-/** A rule that could be called neither hit nor clean. */
+/** A rule that is neither hit nor clean, because matching it failed. */
 export interface Undecided {
   readonly ruleIndex: number;
   readonly message: string;
@@ -48,13 +48,13 @@ export interface MatchResult {
   readonly hits: readonly Hit[];
   /** rules without a hit whose matching failed somewhere, by rule index */
   readonly undecided: readonly Undecided[];
-  /** distinct texts the rules were asked about */
+  /** number of distinct texts that were matched */
   readonly texts: number;
-  /** texts not looked at in full because of the cap */
+  /** number of texts not matched in full because of the cap */
   readonly truncated: number;
 }
 
-/** Returns true when the slice is over. Called between two pieces of work, never within one. */
+/** Returns true when the slice is over. Called between two units of work. */
 export type IsOver = () => boolean;
 
 export interface Matcher {
@@ -79,78 +79,17 @@ export interface RunMatch {
   readonly result: Omit<MatchResult, 'hits'>;
 }
 
-/** A hit, before it is known whose. */
-type Found = Omit<Hit, 'ruleIndex'>;
+/** A hit, before its rule is known. */
+type ConditionHit = Omit<Hit, 'ruleIndex'>;
 
-/**
- * Where it is worth asking, for one run. A scope must leave nothing out: a place that is not named
- * holds no match.
- */
-export interface Scope {
-  /** Scans the next portion of the run; yields between texts when `isOver` returns true. */
-  readonly enter: (portion: PreparedRun, isOver: IsOver) => Generator<void, void>;
-  /** questions that may hit in the portion, each once; null for all questions */
-  readonly open: Iterable<number> | null;
-  /** places in the portion where a question may hit, in time order, each text once per surface */
-  readonly placementsOf: (question: number) => readonly Placement[];
-  /** whether a question may hit anywhere in the portions so far */
-  readonly mayHit: (question: number) => boolean;
-  /** The leftmost match of the question's pattern in the reading. Throws what RE2 throws. */
-  readonly find: (question: number, pattern: Pattern, reading: Reading) => ByteRange | null;
-}
-
-/** @param isAsked whether a question is put at all, by the workspace's effective set */
-export type Narrow = (isAsked: (question: number) => boolean) => Scope;
-
-/** Nothing is left out: every text is asked about everything. */
-const askEverywhere: Narrow = () => {
-  let placements: readonly Placement[] = [];
-  let hasAny = false;
-  return {
-    // biome-ignore lint/correctness/useYield: there is nothing to look through
-    *enter({ distinct }) {
-      placements = distinct;
-      hasAny ||= distinct.length > 0;
-    },
-    open: null,
-    placementsOf: () => placements,
-    mayHit: () => hasAny,
-    find: (_question, pattern, { bytes }) => findIn(pattern, bytes),
-  };
-};
-
-/** The leftmost match in all of the bytes. To ask first whether there is any is much quicker. */
-export function findIn(pattern: Pattern, bytes: Buffer): ByteRange | null {
-  if (!pattern.test(bytes)) return null;
-  const found = pattern.find(bytes);
-  if (found === null) throw new Error('RE2 reports a match it cannot find');
-  return found;
-}
-
-/**
- * The plain matcher.
- *
- * An `any` rule is answered by the first step in time order that one of its conditions hits, and by
- * the first such condition. An `all` rule needs every condition to hit within one step, as the
- * corpus's reference engine needs them within one event.
- * @param rules plain data; only supported conditions are asked, unsupported rules never hit
- * @param compile shared compiler; programs are compiled when first needed and kept by it
- */
-export function createMatcher(
-  rules: readonly Rule[],
-  compile: PatternCompiler = createPatternCompiler(),
-): Matcher {
-  return createMatcherOver(rules, questionsOf(rules), compile, askEverywhere);
-}
-
-/** A condition that is asked, and where it stands. */
-export interface Question {
+/** A condition that is matched. Its number is its index in `matchableConditions`. */
+export interface MatchableCondition {
   readonly ruleIndex: number;
   readonly condition: RuleCondition;
 }
 
 /** Every supported condition of every rule that is not unsupported, rule by rule. */
-export function questionsOf(rules: readonly Rule[]): Question[] {
+export function matchableConditions(rules: readonly Rule[]): MatchableCondition[] {
   return rules.flatMap((rule, ruleIndex) =>
     rule.support === 'unsupported'
       ? []
@@ -161,59 +100,120 @@ export function questionsOf(rules: readonly Rule[]): Question[] {
 }
 
 /**
- * A matcher that asks where `narrow` says, with exactly the plain matcher's answers.
- * @param questions of the rules, as `questionsOf` tells them: `narrow` counts in this order
+ * Where it is worth searching, for one run. A scope must leave nothing out: a text that it does not
+ * name for a condition holds no match of it.
  */
-export function createMatcherOver(
+export interface MatchScope {
+  /** Scans the next portion of the run; yields between texts when `isOver` returns true. */
+  readonly enter: (portion: PreparedRun, isOver: IsOver) => Generator<void, void>;
+  /** conditions that may hit in the portion, each once; null for all */
+  readonly candidates: Iterable<number> | null;
+  /** texts of the portion that a condition may hit, in time order, each text once per surface */
+  readonly placementsOf: (condition: number) => readonly Placement[];
+  /** whether a condition may hit in any portion so far */
+  readonly mayHit: (condition: number) => boolean;
+  /** The leftmost match of the condition's pattern in the reading. Throws what RE2 throws. */
+  readonly find: (condition: number, pattern: Pattern, reading: TextReading) => ByteRange | null;
+}
+
+/** @param isEnabled whether a condition is matched, by the workspace's effective rule set */
+export type CreateScope = (isEnabled: (condition: number) => boolean) => MatchScope;
+
+/** Every text, for every condition. */
+const createFullScope: CreateScope = () => {
+  let placements: readonly Placement[] = [];
+  let hasAny = false;
+  return {
+    // biome-ignore lint/correctness/useYield: there is nothing to scan
+    *enter({ distinct }) {
+      placements = distinct;
+      hasAny ||= distinct.length > 0;
+    },
+    candidates: null,
+    placementsOf: () => placements,
+    mayHit: () => hasAny,
+    find: (_condition, pattern, { bytes }) => findIn(pattern, bytes),
+  };
+};
+
+/** The leftmost match in all of the bytes. `test` before `find` is much faster. */
+export function findIn(pattern: Pattern, bytes: Buffer): ByteRange | null {
+  if (!pattern.test(bytes)) return null;
+  const found = pattern.find(bytes);
+  if (found === null) throw new Error('RE2 reports a match it cannot find');
+  return found;
+}
+
+/**
+ * The plain matcher.
+ *
+ * An `any` rule hits at the first step in time order that one of its conditions hits, by the first
+ * such condition. An `all` rule hits at the first step that all its conditions hit, as the corpus's
+ * reference engine requires them in one event.
+ * @param rules plain data; only supported conditions are matched, unsupported rules never hit
+ * @param compile shared compiler; programs are compiled when first needed and kept by it
+ */
+export function createMatcher(
   rules: readonly Rule[],
-  questions: readonly Question[],
-  compile: PatternCompiler,
-  narrow: Narrow,
+  compile: PatternCompiler = createPatternCompiler(),
 ): Matcher {
-  const asked = questions.map((question, index) => new Asked(question, index, compile));
-  const byRule = rules.map((): Asked[] => []);
-  for (const one of asked) byRule[one.ruleIndex]?.push(one);
+  return createScopedMatcher(rules, matchableConditions(rules), compile, createFullScope);
+}
+
+/**
+ * A matcher that searches where its scopes say, with exactly the plain matcher's results.
+ * @param conditions `matchableConditions` of the rules
+ */
+export function createScopedMatcher(
+  rules: readonly Rule[],
+  conditions: readonly MatchableCondition[],
+  compile: PatternCompiler,
+  createScope: CreateScope,
+): Matcher {
+  const matchers = conditions.map((one, number) => new ConditionMatcher(one, number, compile));
+  const byRule = rules.map((): ConditionMatcher[] => []);
+  for (const one of matchers) byRule[one.ruleIndex]?.push(one);
   const needAll = [...rules.keys()].filter((index) => rules[index]?.condition !== 'any');
-  const table: AskedRules = { rules, questions, byRule, needAll };
+  const table: RuleTable = { rules, conditions, byRule, needAll };
   return {
     rules,
     match(texts, settings) {
-      const run = new PortionedMatch(table, narrow, settings);
+      const run = new PortionedMatch(table, createScope, settings);
       const hits: Hit[] = [];
       run.portion(texts, hits, () => false).next();
       return { hits, ...run.result };
     },
-    begin: (settings) => new PortionedMatch(table, narrow, settings),
+    begin: (settings) => new PortionedMatch(table, createScope, settings),
   };
 }
 
-/** The rules of a matcher, with the questions of each. */
-interface AskedRules {
+/** The rules of a matcher, with the conditions of each. */
+interface RuleTable {
   readonly rules: readonly Rule[];
-  readonly questions: readonly Question[];
+  readonly conditions: readonly MatchableCondition[];
   /** by rule index */
-  readonly byRule: readonly (readonly Asked[])[];
-  /** rules that need all their conditions */
+  readonly byRule: readonly (readonly ConditionMatcher[])[];
+  /** indexes of `all` rules */
   readonly needAll: readonly number[];
 }
 
 /**
  * A run that is matched portion by portion. The steps of a portion come after those of the previous
- * one, so a rule that has hit is not matched again. Rules that need all their conditions in one
- * step may need texts of an earlier portion, so their partial results are kept.
+ * one, so a rule that has hit is not matched again. An `all` rule may need texts of an earlier
+ * portion, so the results of its conditions are kept.
  */
 class PortionedMatch implements RunMatch {
-  readonly #table: AskedRules;
+  readonly #table: RuleTable;
   readonly #texts: RunTexts;
-  readonly #scope: Scope;
+  readonly #scope: MatchScope;
   readonly #isEnabled: (ruleIndex: number) => boolean;
   readonly #hit = new Set<number>();
   /** rule → its first error, for rules that have not hit */
   readonly #failures = new Map<number, string>();
-  /** for rules that need all their conditions: the result of each question per text */
-  readonly #answers = new Map<Asked, Map<PreparedText, Found | null>>();
+  /** for `all` rules: the result of each condition per text */
+  readonly #results = new Map<ConditionMatcher, Map<PreparedText, ConditionHit | null>>();
 
-  constructor(table: AskedRules, narrow: Narrow, { enabled, capBytes }: MatchSettings) {
+  constructor(table: RuleTable, createScope: CreateScope, { enabled, capBytes }: MatchSettings) {
     this.#table = table;
     this.#texts = new RunTexts(capBytes);
     // Closures without `this`: with it every run was promoted to V8's old space, a sixth of the CPU
@@ -221,8 +221,8 @@ class PortionedMatch implements RunMatch {
     const hit = this.#hit;
     const isEnabled = (ruleIndex: number): boolean => enabled(ruleIndex) && !hit.has(ruleIndex);
     this.#isEnabled = isEnabled;
-    this.#scope = narrow((index) => {
-      const ruleIndex = table.questions[index]?.ruleIndex;
+    this.#scope = createScope((number) => {
+      const ruleIndex = table.conditions[number]?.ruleIndex;
       return ruleIndex !== undefined && isEnabled(ruleIndex);
     });
   }
@@ -232,20 +232,20 @@ class PortionedMatch implements RunMatch {
     const scope = this.#scope;
     const portion = yield* this.#texts.prepare(texts, isOver);
     yield* scope.enter(portion, isOver);
-    for (const ruleIndex of rulesToAsk(scope, this.#table)) {
+    for (const ruleIndex of candidateRules(scope, this.#table)) {
       const rule = rules[ruleIndex];
-      const those = byRule[ruleIndex] ?? [];
-      if (rule === undefined || those.length === 0 || !this.#isEnabled(ruleIndex)) continue;
-      const answer =
+      const conditions = byRule[ruleIndex] ?? [];
+      if (rule === undefined || conditions.length === 0 || !this.#isEnabled(ruleIndex)) continue;
+      const outcome =
         rule.condition === 'any'
-          ? askAny(those, scope)
-          : askAll(those, portion, scope, this.#answers);
-      this.#note(ruleIndex, answer, hits);
+          ? matchAny(conditions, scope)
+          : matchAll(conditions, portion, scope, this.#results);
+      this.#note(ruleIndex, outcome, hits);
       if (isOver()) yield;
     }
   }
 
-  #note(ruleIndex: number, { found, failure }: Answer, hits: Hit[]): void {
+  #note(ruleIndex: number, { found, failure }: RuleOutcome, hits: Hit[]): void {
     if (found !== null) {
       hits.push({ ruleIndex, ...found });
       this.#hit.add(ruleIndex);
@@ -265,121 +265,135 @@ class PortionedMatch implements RunMatch {
 }
 
 /**
- * The rules with an open question, in order. A rule that needs all its conditions may be completed
- * by a text of an earlier portion.
+ * The rules with a condition that may hit, in order. An `all` rule may be completed by a text of an
+ * earlier portion.
  */
-function rulesToAsk(scope: Scope, table: AskedRules): Iterable<number> {
-  const { rules, questions, byRule, needAll } = table;
-  if (scope.open === null) return rules.keys();
-  const those = new Set<number>();
-  for (const index of scope.open) those.add(questions[index]?.ruleIndex ?? 0);
+function candidateRules(scope: MatchScope, table: RuleTable): Iterable<number> {
+  const { rules, conditions, byRule, needAll } = table;
+  if (scope.candidates === null) return rules.keys();
+  const candidates = new Set<number>();
+  for (const number of scope.candidates) candidates.add(conditions[number]?.ruleIndex ?? 0);
   for (const ruleIndex of needAll) {
-    if (byRule[ruleIndex]?.every(({ index }) => scope.mayHit(index))) those.add(ruleIndex);
+    if (byRule[ruleIndex]?.every(({ number }) => scope.mayHit(number))) candidates.add(ruleIndex);
   }
-  return [...those].sort((a, b) => a - b);
+  return [...candidates].sort((a, b) => a - b);
 }
 
-/** A question and its program, which is compiled when the question is first put. */
-class Asked {
-  readonly index: number;
+/** A condition and its program, which is compiled at the first search. */
+class ConditionMatcher {
+  readonly number: number;
   readonly ruleIndex: number;
   readonly condition: RuleCondition;
-  readonly reads: ReadonlySet<Surface>;
+  readonly surfaces: ReadonlySet<Surface>;
   readonly #compile: PatternCompiler;
   #compiled: Compiled | null = null;
 
-  constructor({ ruleIndex, condition }: Question, index: number, compile: PatternCompiler) {
-    this.index = index;
+  constructor(
+    { ruleIndex, condition }: MatchableCondition,
+    number: number,
+    compile: PatternCompiler,
+  ) {
+    this.number = number;
     this.ruleIndex = ruleIndex;
     this.condition = condition;
-    this.reads = new Set(condition.surfaces);
+    this.surfaces = new Set(condition.surfaces);
     this.#compile = compile;
   }
 
   /** @throws what RE2 throws, or why there is no program */
-  search(text: PreparedText, scope: Scope): TextHit | null {
+  search(text: PreparedText, scope: MatchScope): TextHit | null {
     this.#compiled ??= this.#compile(this.condition.pattern);
     const { pattern, reason } = this.#compiled;
     if (pattern === null) {
       throw new Error(`condition ${this.condition.index}: ${reason.message}`);
     }
-    return search(pattern, text, (reading) => scope.find(this.index, pattern, reading));
+    return search(pattern, text, (reading) => scope.find(this.number, pattern, reading));
   }
 }
 
-/** What came of asking one rule. With nothing found, a failure means undecided, not clean. */
-interface Answer {
-  found: Found | null;
+/** The outcome of matching one rule. Nothing found and a failure means undecided, not clean. */
+interface RuleOutcome {
+  found: ConditionHit | null;
   /** the first one */
   failure: string | null;
 }
 
-/** Puts a question about one text on one surface; a failure is noted in the answer. */
-function ask(question: Asked, placement: Placement, scope: Scope, answer: Answer): Found | null {
-  const { condition, reads } = question;
+/** Matches a condition against one text on one surface; notes a failure in the outcome. */
+function matchOne(
+  matcher: ConditionMatcher,
+  placement: Placement,
+  scope: MatchScope,
+  outcome: RuleOutcome,
+): ConditionHit | null {
+  const { condition, surfaces } = matcher;
   const { surface, text, textIndex } = placement;
-  if (!reads.has(surface)) return null;
+  if (!surfaces.has(surface)) return null;
   try {
-    const hit = question.search(text, scope);
+    const hit = matcher.search(text, scope);
     return hit === null ? null : { ...hit, conditionIndex: condition.index, textIndex };
   } catch (error) {
-    answer.failure ??= error instanceof Error ? error.message : String(error);
+    outcome.failure ??= error instanceof Error ? error.message : String(error);
     return null;
   }
 }
 
 /**
- * The hit of the earliest step, there of the first condition. Condition by condition over all
- * texts, not step by step: so that the automaton RE2 builds for a pattern stays in the cache.
+ * The hit at the earliest step, there of the first condition. Condition by condition over all
+ * texts, not step by step, so that the automaton that RE2 builds for a pattern stays in the CPU's
+ * cache.
  */
-function askAny(questions: readonly Asked[], scope: Scope): Answer {
-  const answer: Answer = { found: null, failure: null };
+function matchAny(conditions: readonly ConditionMatcher[], scope: MatchScope): RuleOutcome {
+  const outcome: RuleOutcome = { found: null, failure: null };
   let stepsBefore = Number.POSITIVE_INFINITY;
-  for (const question of questions) {
-    for (const placement of scope.placementsOf(question.index)) {
+  for (const matcher of conditions) {
+    for (const placement of scope.placementsOf(matcher.number)) {
       if (placement.step >= stepsBefore) break;
-      // The same text on another surface that the field reads: it was no hit there.
-      if (placement.earlier.some((surface) => question.reads.has(surface))) continue;
-      const found = ask(question, placement, scope, answer);
+      // The same text on another surface that the condition reads was no hit there.
+      if (placement.earlier.some((surface) => matcher.surfaces.has(surface))) continue;
+      const found = matchOne(matcher, placement, scope, outcome);
       if (found === null) continue;
-      answer.found = found;
+      outcome.found = found;
       stepsBefore = placement.step;
     }
   }
-  return answer;
+  return outcome;
 }
 
-/** The first step in which every condition hits, told by its first condition's hit. */
-function askAll(
-  questions: readonly Asked[],
+/** The first step in which every condition hits, with its first condition's hit. */
+function matchAll(
+  conditions: readonly ConditionMatcher[],
   run: PreparedRun,
-  scope: Scope,
-  answers: Map<Asked, Map<PreparedText, Found | null>>,
-): Answer {
-  const answer: Answer = { found: null, failure: null };
-  // Every text of a step stands among the distinct ones: a condition that can hit none, hits none.
-  if (questions.some(({ index }) => !scope.mayHit(index))) return answer;
-  const hitIn = (placements: readonly Placement[], question: Asked): Found | null => {
-    const known = answers.get(question) ?? new Map<PreparedText, Found | null>();
-    answers.set(question, known);
+  scope: MatchScope,
+  results: Map<ConditionMatcher, Map<PreparedText, ConditionHit | null>>,
+): RuleOutcome {
+  const outcome: RuleOutcome = { found: null, failure: null };
+  // Every text of a step is one of the distinct texts, so a condition that can hit none of them
+  // cannot hit.
+  if (conditions.some(({ number }) => !scope.mayHit(number))) return outcome;
+  const hitIn = (
+    placements: readonly Placement[],
+    matcher: ConditionMatcher,
+  ): ConditionHit | null => {
+    const known = results.get(matcher) ?? new Map<PreparedText, ConditionHit | null>();
+    results.set(matcher, known);
     for (const placement of placements) {
-      if (!question.reads.has(placement.surface)) continue;
+      if (!matcher.surfaces.has(placement.surface)) continue;
       const before = known.get(placement.text);
-      const found = before === undefined ? ask(question, placement, scope, answer) : before;
+      const found = before === undefined ? matchOne(matcher, placement, scope, outcome) : before;
       known.set(placement.text, found);
       if (found !== null) return { ...found, textIndex: placement.textIndex };
     }
     return null;
   };
-  // Repetitions count here: what completes a step may have been shown by an earlier one.
+  // Repeated texts count: the text that completes a step may have occurred in an earlier one.
   for (const placements of run.steps) {
-    let first: Found | null = null;
-    const isComplete = questions.every((question) => {
-      const found = hitIn(placements, question);
+    let first: ConditionHit | null = null;
+    const isComplete = conditions.every((matcher) => {
+      const found = hitIn(placements, matcher);
       first ??= found;
       return found !== null;
     });
     if (isComplete) return { found: first, failure: null };
   }
-  return answer;
+  return outcome;
 }

@@ -1,13 +1,13 @@
-/** Owns the memory of what was made of a pattern's source. */
+/** Owns the cache of a function of a pattern's source. */
 
-/** The same function, asked once per source for as long as the result lives. */
-export function remembered<T>(make: (source: string) => T): (source: string) => T {
-  const known = new Map<string, T>();
+/** The function with a cache of all its results. */
+export function memoize<T>(make: (source: string) => T): (source: string) => T {
+  const results = new Map<string, T>();
   return (source) => {
-    const before = known.get(source);
-    if (before !== undefined) return before;
+    const known = results.get(source);
+    if (known !== undefined) return known;
     const made = make(source);
-    known.set(source, made);
+    results.set(source, made);
     return made;
   };
 }

@@ -1,19 +1,19 @@
 /**
- * Owns the second reading of a text: invisible characters stripped, NFKC, look-alike Cyrillic and
- * Greek folded to Latin — and the way back from an offset in it to the text as it was written.
+ * Owns the normalised reading of a text: invisible characters removed, NFKC, look-alike Cyrillic and
+ * Greek letters replaced by Latin ones; and the mapping of its offsets to the text as it was written.
  *
  * Works cluster by cluster (a character and what attaches to it), so the reading of a prefix that
- * ends between clusters is a prefix of the whole reading. Pure; must never change the written text.
+ * ends between clusters is a prefix of the whole reading. Pure.
  */
 
-/** UTF-16 offsets, end exclusive. */
-export interface TextRange {
+/** UTF-16 offsets into a text, end exclusive. */
+export interface CharacterRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * What belongs to the character before it: marks, invisibles (which end up as nothing), Hangul
+ * Characters that attach to the one before them: marks, invisibles (which end up as nothing), Hangul
  * vowels and finals (they compose), half-width voicing marks (they compose after NFKC).
  */
 const ATTACHED = '[\\p{M}\\p{DI}\\u1160-\\u11ff\\uff9e\\uff9f]';
@@ -21,7 +21,7 @@ const ATTACHED = '[\\p{M}\\p{DI}\\u1160-\\u11ff\\uff9e\\uff9f]';
 /** No letter has more; and without a bound a million marks overflow V8's regexp stack. */
 const ATTACHED_MAX = 62;
 
-/** A cluster that can read differently from how it is written. Bare ASCII never does. */
+/** A cluster that may be normalised to something else. ASCII without attached characters never is. */
 const CLUSTER = new RegExp(
   `(?:[\\0-\\x7f](?=${ATTACHED})|[^\\0-\\x7f])${ATTACHED}{0,${ATTACHED_MAX}}`,
   'gu',
@@ -30,13 +30,13 @@ const CLUSTER = new RegExp(
 const IS_ATTACHED = new RegExp(ATTACHED, 'u');
 const NOT_ATTACHED = new RegExp(ATTACHED.replace('[', '[^'), 'gu');
 
-/** UTF-16 units in which the end of a text is searched for its last letter, at a time. */
+/** UTF-16 units searched at a time, from the end of a text, for its last letter. */
 const WINDOW = 1024;
 
 const INVISIBLE = /\p{DI}+/gu;
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/** A look-alike and the Latin letter it passes for, pair by pair. */
+/** Pairs of a look-alike and its Latin letter. */
 const LOOK_ALIKES =
   'аa вb сc ԁd еe һh нh іi јj кk ӏl мm оo рp ԛq ѕs тt уy ѵv ԝw хx ' +
   'АA ВB СC ЕE ԌG НH ІI ЈJ КK МM ОO РP ԚQ ЅS ТT УY ѴV ԜW ХX ' +
@@ -52,16 +52,16 @@ const LATIN_OF = new Map(
 );
 
 /**
- * Receives a cluster whose normalised form differs.
+ * Is called with a cluster whose normalised form differs.
  * @param start UTF-16 offset into the text
  * @param end exclusive
- * @returns false to end the walk
+ * @returns false to stop
  */
 type VisitRewrite = (start: number, end: number, read: string) => boolean;
 
 /**
- * Visits, in order, every cluster of a text whose normalised form differs. Keeps nothing per
- * cluster, because every letter may be one (an object for each took 1.3 GB for 8,000,000 letters).
+ * Visits, in order, every cluster of a text whose normalised form differs. Allocates nothing per
+ * cluster, because every letter may be one (objects took 1.3 GB for 8,000,000 letters).
  */
 function visitRewrites(text: string, visit: VisitRewrite): void {
   let at = text.search(NOT_ASCII);
@@ -69,15 +69,15 @@ function visitRewrites(text: string, visit: VisitRewrite): void {
   while (at < text.length) {
     const unit = text.charCodeAt(at);
     const kind = kindOf(unit);
-    if (kind === ATTACHING || (kind === ODD && kindOf(text.charCodeAt(at + 1)) === ATTACHING)) {
-      // A letter before it, and all that may attach to it or be more than one unit.
+    if (kind === ATTACHING || (kind === CHANGED && kindOf(text.charCodeAt(at + 1)) === ATTACHING)) {
+      // From the letter before it to the end of all attached characters and surrogate pairs.
       const from = kind === ATTACHING ? Math.max(0, at - 1) : at;
       at += 1;
       while (at < text.length && kindOf(text.charCodeAt(at)) === ATTACHING) at += 1;
       if (!visitClusters(text, from, at, visit)) return;
       continue;
     }
-    if (kind === ODD && !visit(at, at + 1, odd.get(unit) ?? '')) return;
+    if (kind === CHANGED && !visit(at, at + 1, changedUnits.get(unit) ?? '')) return;
     at += 1;
   }
 }
@@ -92,51 +92,54 @@ function visitClusters(text: string, from: number, to: number, visit: VisitRewri
 }
 
 /**
- * What a UTF-16 unit can do: read as itself, read otherwise, or attach to the letter before it or to
- * the unit beside it. Most letters stand alone: a look tells how they read.
+ * Classes of UTF-16 units: normalised to themselves, to something else, or attached to the letter
+ * before or the unit beside them. A table that caches a pure function, one per thread.
  */
 const UNKNOWN = 0;
 const PLAIN = 1;
-const ODD = 2;
+const CHANGED = 2;
 const ATTACHING = 3;
 const kinds = new Uint8Array(0x1_0000).fill(PLAIN, 0, 0x80);
-/** an odd unit → what it reads as */
-const odd = new Map<number, string>();
+/** changed unit → its normalised form */
+const changedUnits = new Map<number, string>();
 
 /** @param unit NaN past a text's end */
 function kindOf(unit: number): number {
   const known = kinds[unit];
-  return known === undefined || known === UNKNOWN ? learn(unit) : known;
+  return known === undefined || known === UNKNOWN ? classify(unit) : known;
 }
 
-function learn(unit: number): number {
+function classify(unit: number): number {
   if (Number.isNaN(unit)) return PLAIN;
   const letter = String.fromCharCode(unit);
   const isHalf = unit >= 0xd800 && unit <= 0xdfff;
   const read = normaliseCluster(letter);
-  const kind = isHalf || IS_ATTACHED.test(letter) ? ATTACHING : read === letter ? PLAIN : ODD;
+  const kind = isHalf || IS_ATTACHED.test(letter) ? ATTACHING : read === letter ? PLAIN : CHANGED;
   kinds[unit] = kind;
-  if (kind === ODD) odd.set(unit, read);
+  if (kind === CHANGED) changedUnits.set(unit, read);
   return kind;
 }
 
-/** Where two readings of a text differ: pairs of offsets, in order, end exclusive; pair by pair. */
+/**
+ * Where two readings of a text differ: pairs of offsets, in order, end exclusive. The n-th pair of one
+ * corresponds to the n-th pair of the other.
+ */
 export interface Changes<Offsets> {
   readonly written: Offsets;
-  readonly read: Offsets;
+  readonly normalised: Offsets;
 }
 
 export interface Normalised {
-  /** the text as a reader is deceived into seeing it; the very same string when nothing changes */
+  /** the text as it looks to a reader; the same string when nothing changes */
   readonly text: string;
   /**
-   * Where it differs from the written text: UTF-16 offsets, whole clusters, those that touch as
-   * one. Outside them both have the same characters. Null when there are more than were asked for.
+   * Where it differs from the written text: UTF-16 offsets of whole clusters, adjacent ones as one
+   * range. Outside them both have the same characters. Null when there are more than `changesMax`.
    */
   readonly changes: Changes<readonly number[]> | null;
 }
 
-/** Pieces joined at a time: building one string from millions of pieces takes 64 bytes for each. */
+/** Pieces joined at a time: one string built from millions of pieces takes 64 bytes for each. */
 const PIECES_MAX = 4096;
 
 /**
@@ -145,12 +148,12 @@ const PIECES_MAX = 4096;
  */
 export function normaliseWithChanges(text: string, changesMax: number): Normalised {
   const written: number[] = [];
-  const read: number[] = [];
+  const normalised: number[] = [];
   let isListed = true;
   let pieces: string[] = [];
   const joined: string[] = [];
   let from = 0;
-  let behind = 0;
+  let shift = 0;
   visitRewrites(text, (start, end, cluster) => {
     if (start > from) pieces.push(text.slice(from, start));
     pieces.push(cluster);
@@ -159,33 +162,33 @@ export function normaliseWithChanges(text: string, changesMax: number): Normalis
       pieces = [];
     }
     from = end;
-    const readEnd = start + behind + cluster.length;
+    const normalisedEnd = start + shift + cluster.length;
     if (written.length > 0 && written.at(-1) === start) {
       written[written.length - 1] = end;
-      read[read.length - 1] = readEnd;
+      normalised[normalised.length - 1] = normalisedEnd;
     } else if (written.length === 2 * changesMax) {
       isListed = false;
     } else {
       written.push(start, end);
-      read.push(start + behind, readEnd);
+      normalised.push(start + shift, normalisedEnd);
     }
-    behind = readEnd - end;
+    shift = normalisedEnd - end;
     return true;
   });
-  const changes = isListed ? { written, read } : null;
+  const changes = isListed ? { written, normalised } : null;
   if (from === 0) return { text, changes };
   joined.push(...pieces, text.slice(from));
   return { text: joined.join(''), changes };
 }
 
-/** The text as a reader is deceived into seeing it; the very same string when nothing changes. */
+/** The text as it looks to a reader; the same string when nothing changes. */
 export function normalise(text: string): string {
   return normaliseWithChanges(text, 0).text;
 }
 
 /**
- * How much of `normalise(text)` stays as it is whatever would follow the text: all but its last
- * cluster, to which the next character may attach.
+ * How much of `normalise(text)` does not depend on what follows the text: all but its last cluster,
+ * to which the next character may attach.
  * @returns a UTF-16 offset into `normalise(text)`
  */
 export function settledLength(text: string): number {
@@ -201,7 +204,7 @@ export function settledLength(text: string): number {
   return length;
 }
 
-/** Where the last character stands that attaches to none before it; 0 when there is none. */
+/** The offset of the last character that is not attached to another; 0 when there is none. */
 function lastLetter(text: string): number {
   let from = text.length;
   while (from > 0) {
@@ -216,17 +219,16 @@ function lastLetter(text: string): number {
 }
 
 /**
- * Maps a range of the normalised text back to the written one. A cluster that reads otherwise is taken
- * whole: nothing of what produced the range is missing.
- * Walks over the text up to the range's end.
+ * Maps a range of the normalised text to the written one. A changed cluster is included whole, so that
+ * nothing that produced the range is missing. Linear in the text up to the range's end.
  * @param text as it was written
  * @param range offsets into the normalised text
  * @returns offsets into the text
  */
-export function toWrittenRange(text: string, range: TextRange): TextRange {
+export function toWrittenRange(text: string, range: CharacterRange): CharacterRange {
   let start: number | null = null;
   let end: number | null = null;
-  // How much farther on the written text is, behind what was passed.
+  // The offset in the written text, less the one in the normalised text.
   let ahead = 0;
   visitRewrites(text, (from, to, read) => {
     const readStart = from - ahead;

@@ -1,16 +1,16 @@
 /**
- * Owns how a pattern that is written for RE2 is read with JavaScript's parser: where both read the same
- * it is handed over, without the escapes that only RE2 allows; where they do not, it is not read at all.
+ * Owns the parsing of RE2's pattern syntax with a parser for JavaScript's: escapes that only RE2 allows
+ * are removed first, and a pattern that the two would read differently is not parsed at all.
  */
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
 
 const parser = new RegExpParser({ ecmaVersion: 2025 });
 
-/** Punctuation that RE2 lets be escaped without need, and that means nothing when it is bare. */
+/** Punctuation without a meaning that RE2 allows to be escaped. */
 const NEEDLESS = new Set('"\'#%&;@!~` ');
-/** `[[:alpha:]]` is a class of letters to RE2, something else to JavaScript. */
+/** `[[:alpha:]]` is a class of letters in RE2, something else in JavaScript. */
 const POSIX_CLASS = /\[:\^?\w+:\]/;
-/** What loose syntax reads as RE2 does. Any other escaped letter is one of RE2's, or a plain letter. */
+/** Escapes that mean the same in RE2 and in JavaScript without the `u` flag. */
 const SAME_ESCAPE = /\\(?:[bBdDsSwWnrtf]|x[\da-fA-F]{2}|u[\da-fA-F]{4}|[^a-zA-Z\d])/g;
 
 const LEADING_FLAGS = /^\(\?[a-zA-Z]+\)/;
@@ -23,15 +23,15 @@ export function splitFlags(source: string): { readonly flags: string; readonly b
 
 /**
  * @param body a pattern without its leading flags
- * @returns null for what JavaScript cannot read, or would read otherwise than RE2
+ * @returns null for what JavaScript cannot parse, or would read differently from RE2
  */
 export function parsePattern(body: string): AST.Pattern | null {
   const strict = withoutNeedlessEscapes(body);
   if (strict === null) return null;
-  return parsed(strict, true) ?? (isReadAlike(body) ? parsed(body, false) : null);
+  return parsed(strict, true) ?? (isReadEqually(body) ? parsed(body, false) : null);
 }
 
-/** The same, of strict syntax only: its nodes tell where they stand in `body`. */
+/** The same for strict syntax only: offsets of its nodes are offsets into `body`. */
 export function parseAsWritten(body: string): AST.Pattern | null {
   return withoutNeedlessEscapes(body) === null ? null : parsed(body, true);
 }
@@ -44,15 +44,15 @@ function parsed(body: string, unicode: boolean): AST.Pattern | null {
   }
 }
 
-/** Without strict syntax, characters beyond the basic plane would count twice. */
-function isReadAlike(body: string): boolean {
+/** Without strict syntax, characters outside the basic plane would be two. */
+function isReadEqually(body: string): boolean {
   return !/[\ud800-\udfff]/.test(body) && !body.replace(SAME_ESCAPE, '').includes('\\');
 }
 
 /**
- * The pattern in JavaScript's strict syntax, letter by letter.
- * @returns null where a class means something else to RE2: one of POSIX's, or one that begins with `]`,
- *   a member to RE2, the end of the class to JavaScript
+ * The pattern in JavaScript's strict syntax.
+ * @returns null if a class means something else in RE2: a POSIX class, or a class that begins with
+ *   `]`, which is a member in RE2 and the end of the class in JavaScript
  */
 function withoutNeedlessEscapes(body: string): string | null {
   if (POSIX_CLASS.test(body)) return null;

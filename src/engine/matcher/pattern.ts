@@ -1,27 +1,21 @@
 /**
- * Owns the one way in which a corpus pattern becomes an RE2 program, and the reasons why one
- * cannot. Nothing else in the project imports `re2`. Compiling never throws: a bad pattern is a
- * value.
+ * Owns the compilation of corpus patterns to RE2 programs, and the reasons why a pattern is not
+ * supported. The only file that imports `re2`. Compiling never throws: a bad pattern is a value.
  *
- * The corpus is written for engines that ignore case; RE2 reads the leading inline groups ((?i),
- * (?is) …) itself, so the source is handed over unchanged.
+ * The corpus is written for engines that ignore case; RE2 reads the leading inline flags ((?i),
+ * (?is) …) itself, so the source is passed unchanged.
  */
 import { visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
 import type { UnsupportedReason } from '../../model.ts';
-import { remembered } from './memoize.ts';
+import { memoize } from './memoize.ts';
 import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
-  /**
-   * Does it match anywhere in `bytes`? Throws what RE2 throws; the caller decides what that
-   * means.
-   */
+  /** Whether it matches anywhere in `bytes`. Throws what RE2 throws. */
   test(bytes: Buffer): boolean;
-  /**
-   * Byte range of the leftmost match in `bytes`, or null. Slower than `test`: ask it after a hit.
-   */
+  /** Byte range of the leftmost match in `bytes`, or null. Slower than `test`. */
   find(bytes: Buffer): ByteRange | null;
   /**
    * As `find`, with greedy and lazy repetitions swapped (`(?U)`): the match starts at the same
@@ -39,18 +33,15 @@ export type Compiled =
   | { readonly pattern: Pattern; readonly reason: null }
   | { readonly pattern: null; readonly reason: UnsupportedReason };
 
-/** Compiles a source; the same source gives the same program for the compiler's lifetime. */
+/** Compiles a source; the same source gives the same program. */
 export type PatternCompiler = (source: string) => Compiled;
 
-/**
- * Case-insensitive, Unicode. No `g` or `y`: a pattern with a moving `lastIndex` would have
- * memory.
- */
+/** Case-insensitive, Unicode. Not `g` or `y`: a `lastIndex` would be state. */
 const FLAGS = 'iu';
 /** RE2's flag that swaps greedy and lazy repetitions. */
 const UNGREEDY = '(?U)';
 
-/** Look-around by the way it is written. */
+/** Look-around by its syntax. */
 const LOOK_AROUNDS: Readonly<Record<string, string>> = {
   '(?=': 'a look-ahead',
   '(?!': 'a negative look-ahead',
@@ -59,9 +50,8 @@ const LOOK_AROUNDS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What RE2 says (re2/re2.cc, `RE2::ErrorCode` texts) to what a rule's reader needs to know; `found`
- * is what stands in the brackets of the first expression. First fit wins, so the narrow ones stand
- * first.
+ * RE2's messages (re2/re2.cc, texts of `RE2::ErrorCode`) → reasons for the reader of a rule; `found` is
+ * the first group of the expression. The first that fits counts, so narrow ones come first.
  */
 const REASONS: readonly {
   readonly says: RegExp;
@@ -96,11 +86,9 @@ const REASONS: readonly {
   },
 ];
 
-/**
- * A compiler with its own memory: one program per distinct source, kept as long as the compiler is.
- */
+/** A compiler with a cache of its own: one program per distinct source. */
 export function createPatternCompiler(): PatternCompiler {
-  return remembered(compile);
+  return memoize(compile);
 }
 
 function compile(source: string): Compiled {
@@ -112,7 +100,7 @@ function compile(source: string): Compiled {
 }
 
 function toPattern(source: string, program: RE2): Pattern {
-  /** made at the first hit: most patterns never have one, and most have no groups that capture */
+  /** compiled at the first hit: most patterns never have one */
   let finder: RE2 | null = null;
   let ungreedy: RE2 | null = null;
   return {
@@ -138,14 +126,13 @@ function finderOf(source: string, program: RE2): RE2 {
 }
 
 /**
- * The pattern with groups that capture nothing: where it matches is the same, and RE2 need not follow
- * every group through the text to say so. A source that cannot be read stays as it is.
+ * The pattern without capturing groups: it matches at the same places, and faster, because RE2 need
+ * not follow every group through the text. A source that cannot be parsed is returned unchanged.
  */
 export function withoutCaptures(source: string): string {
   const { flags, body } = splitFlags(source);
   const starts: number[] = [];
   const groups = parseAsWritten(body);
-  // Not read as RE2 does; such a source is rare and only found more slowly.
   if (groups === null) return source;
   visitRegExpAST(groups, {
     onCapturingGroupEnter: ({ name, start }) => {

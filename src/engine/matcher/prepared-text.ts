@@ -1,55 +1,52 @@
 /**
- * Owns what a matcher looks at: the texts of a run, each distinct one once, cut to the cap, as
- * UTF-8 bytes in both readings (as written, normalised). Hits are settled here too: one that
- * touches the cut must hold on the uncut text, so that the cap can lose a match but never invent
- * one.
+ * Owns the texts that are matched: those of a run, each distinct one once, cut to the cap, as UTF-8
+ * bytes in both readings (as written, normalised). Confirms hits, too: one that touches the cut must
+ * also match the uncut text, so that the cap can lose a match but never invent one.
  */
 import type { Surface, SurfaceText } from '../../model.ts';
 import {
   type Changes,
+  type CharacterRange,
   normaliseWithChanges,
   settledLength,
-  type TextRange,
   toWrittenRange,
 } from './normalised-text.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
 import { textKey } from './text-key.ts';
 import { boundaryBefore } from './utf8.ts';
 
-/** Where a pattern hit: offsets into the text as it was written, before any cut. */
-export interface TextHit extends TextRange {
+/** The place of a hit: offsets into the text as it was written, before any cut. */
+export interface TextHit extends CharacterRange {
   readonly form: 'written' | 'normalised';
 }
 
 /** A distinct text, ready to be scanned. */
 export interface PreparedText {
-  /** UTF-8 bytes looked at, not more than the cap left */
+  /** UTF-8 bytes that are matched, as many as the cap allows */
   readonly bytes: number;
   readonly cut: boolean;
-  readonly readings: readonly Reading[];
+  readonly readings: readonly TextReading[];
 }
 
 /** One reading of a text. */
-export interface Reading {
+export interface TextReading {
   readonly form: TextHit['form'];
-  /** what is scanned */
   readonly bytes: Buffer;
-  /** a match ending here or later may owe itself to the cut; Infinity when nothing was cut */
+  /** a match that ends here or later may be due to the cut; Infinity when nothing was cut */
   readonly firmBytes: number;
-  readonly toWritten: (range: TextRange) => TextRange;
+  readonly toWritten: (range: CharacterRange) => CharacterRange;
   /** byte offset between characters → UTF-16 offset in this reading */
   readonly toUnits: (offset: number) => number;
   /**
-   * Of a second reading: the stretches in which it differs from the first, in byte offsets. A match
-   * that touches none of them, not even with the character on either side, is a match of the first
-   * reading as well. Null where that is not known or does not hold.
+   * Where the normalised reading differs from the written one, in byte offsets. A match that touches
+   * none of these ranges, not even with the character on either side, is also a match of the written
+   * reading. Null if that is not known or not true.
    */
   readonly changes: () => Changes<Int32Array> | null;
   /**
-   * The same reading of more of the text; null if there is no more, or `PAST_CUT_BYTES_MAX` is
-   * reached.
+   * The same reading of more of the text; null at its end, or past `PAST_CUT_BYTES_MAX`.
    */
-  readonly wider: () => Reading | null;
+  readonly wider: () => TextReading | null;
 }
 
 /** A text on a surface of a step. */
@@ -59,36 +56,36 @@ export interface Placement {
   readonly step: number;
   readonly surface: Surface;
   readonly text: PreparedText;
-  /** surfaces on which the same prepared text stands earlier in the run */
+  /** surfaces on which the same prepared text occurs earlier in the run */
   readonly earlier: readonly Surface[];
 }
 
 /** The texts of a run, or of a portion of it. */
 export interface PreparedRun {
-  /** every text of every step; steps in time order, one without any left out */
+  /** every text of every step, in time order, without steps that have none */
   readonly steps: readonly (readonly Placement[])[];
-  /** the same without the repetitions: a text on a surface at its earliest step; in time order */
+  /** the same without repetitions: a text on a surface at its earliest step; in time order */
   readonly distinct: readonly Placement[];
 }
 
-/** What is known of a distinct text. */
-interface Known {
-  /** prepared whole, to be shared by its surfaces */
+/** The prepared forms of a distinct text. */
+interface DistinctText {
+  /** prepared whole, shared by its surfaces */
   whole: PreparedText | null;
-  /** as it was last looked at, by surface */
-  readonly shown: Map<Surface, PreparedText>;
+  /** as last matched, by surface */
+  readonly bySurface: Map<Surface, PreparedText>;
 }
 
 /** The texts of one run, prepared portion by portion, each distinct text once. */
 export class RunTexts {
   readonly #capBytes: number;
-  readonly #asked = new Set<Known>();
-  readonly #known = new Map<string, Known>();
+  readonly #matched = new Set<DistinctText>();
+  readonly #distinct = new Map<string, DistinctText>();
   #truncated = 0;
 
   /**
    * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had
-   *   before does not count: a history that is sent again and again must not crowd out new text.
+   *   before does not count: a history that is sent in every step must not crowd out new text.
    */
   constructor(capBytes: number) {
     this.#capBytes = capBytes;
@@ -96,7 +93,7 @@ export class RunTexts {
 
   /** number of distinct texts so far, each counted once over all surfaces */
   get texts(): number {
-    return this.#asked.size;
+    return this.#matched.size;
   }
 
   /**
@@ -131,34 +128,35 @@ export class RunTexts {
     const account = `${step} ${surface}`;
     const spent = used.get(account) ?? 0;
     const left = this.#capBytes - spent;
-    const about = knownOf(this.#known, text);
-    const before = about.shown.get(surface);
+    const distinctText = this.#distinctText(text);
+    const { bySurface } = distinctText;
+    const before = bySurface.get(surface);
     if (before !== undefined && (!before.cut || before.bytes >= left)) {
       all.push({ textIndex, step, surface, text: before, earlier: [surface] });
       return;
     }
-    const fits = about.whole !== null && about.whole.bytes <= left;
-    const prepared = about.whole !== null && fits ? about.whole : prepareText(text, left);
+    const { whole } = distinctText;
+    const prepared = whole !== null && whole.bytes <= left ? whole : prepareText(text, left);
     if (prepared.cut) this.#truncated += 1;
-    else about.whole = prepared;
+    else distinctText.whole = prepared;
     if (prepared.cut && prepared.bytes === 0) return;
     used.set(account, spent + prepared.bytes);
-    const earlier = [...about.shown].filter(([, shown]) => shown === prepared).map(([on]) => on);
-    about.shown.set(surface, prepared);
-    this.#asked.add(about);
+    const earlier = [...bySurface].filter(([, known]) => known === prepared).map(([on]) => on);
+    bySurface.set(surface, prepared);
+    this.#matched.add(distinctText);
     const placement = { textIndex, step, surface, text: prepared, earlier };
     all.push(placement);
     distinct.push(placement);
   }
-}
 
-function knownOf(known: Map<string, Known>, text: string): Known {
-  const key = textKey(text);
-  const before = known.get(key);
-  if (before !== undefined) return before;
-  const about: Known = { whole: null, shown: new Map() };
-  known.set(key, about);
-  return about;
+  #distinctText(text: string): DistinctText {
+    const key = textKey(text);
+    const known = this.#distinct.get(key);
+    if (known !== undefined) return known;
+    const fresh: DistinctText = { whole: null, bySurface: new Map() };
+    this.#distinct.set(key, fresh);
+    return fresh;
+  }
 }
 
 function byStep(placements: readonly Placement[]): Placement[][] {
@@ -177,13 +175,13 @@ const PAST_CUT_BYTES_MAX = 256 * 1024;
 /** The first extension past a cut has at least this size. */
 const WIDER_BYTES_MIN = 1024;
 
-/** A text with more changes is another text altogether. */
+/** Changes that are listed. With more, both readings are scanned. */
 const CHANGES_MAX = 200;
 
 /** A text, up to the most that is ever matched of it. */
 interface Source {
   readonly text: string;
-  /** most UTF-8 bytes that are ever matched */
+  /** most UTF-8 bytes that are ever matched, hits at the cut included */
   readonly bytesMax: number;
 }
 
@@ -191,7 +189,7 @@ interface Source {
 interface Beginning {
   readonly text: string;
   readonly bytes: Buffer;
-  /** most bytes there could have been */
+  /** most bytes that it may have */
   readonly capBytes: number;
   readonly cut: boolean;
 }
@@ -199,7 +197,7 @@ interface Beginning {
 /**
  * Prepares one text.
  * @param text offsets of hits are into it
- * @param capBytes most UTF-8 bytes to look at; the cut falls between characters
+ * @param capBytes most UTF-8 bytes to match; the cut is between characters
  */
 export function prepareText(text: string, capBytes: number): PreparedText {
   const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
@@ -213,8 +211,8 @@ export function prepareText(text: string, capBytes: number): PreparedText {
 }
 
 function beginningOf(text: string, capBytes: number): Beginning {
-  // A character is at least a byte: what lies farther than the cap need not be encoded. Half a
-  // character has no bytes of its own: as it is encoded, so it is read, unit for unit.
+  // A character has at least one byte, so text farther than the cap need not be encoded. A lone
+  // surrogate has no UTF-8; it is replaced by U+FFFD, which is one UTF-16 unit, too.
   const near = text.slice(0, Math.max(0, capBytes) + 1).toWellFormed();
   const encoded = Buffer.from(near);
   if (encoded.byteLength <= capBytes) return { text: near, bytes: encoded, capBytes, cut: false };
@@ -222,7 +220,7 @@ function beginningOf(text: string, capBytes: number): Beginning {
   return { text: bytes.toString(), bytes, capBytes, cut: true };
 }
 
-function readWritten(source: Source, beginning: Beginning): Reading {
+function readWritten(source: Source, beginning: Beginning): TextReading {
   const { bytes, cut } = beginning;
   return {
     form: 'written',
@@ -236,7 +234,7 @@ function readWritten(source: Source, beginning: Beginning): Reading {
 }
 
 /** @returns null when there is nothing to normalise */
-function readNormalised(source: Source, beginning: Beginning): Reading | null {
+function readNormalised(source: Source, beginning: Beginning): TextReading | null {
   const { text, bytes, cut } = beginning;
   const { text: normalised, changes } = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
   if (normalised === text) return null;
@@ -244,7 +242,7 @@ function readNormalised(source: Source, beginning: Beginning): Reading | null {
   const firm = cut
     ? Buffer.byteLength(normalised.slice(0, settledLength(text)))
     : Number.POSITIVE_INFINITY;
-  // A match of the first reading that touches the cut may turn out not to count.
+  // A match of the written reading that touches the cut may not be confirmed.
   const inBytes = cut || changes === null ? null : changesInBytes(changes, text, normalised);
   return {
     form: 'normalised',
@@ -258,19 +256,19 @@ function readNormalised(source: Source, beginning: Beginning): Reading | null {
 }
 
 /**
- * Extends twice as far each time, on demand, and keeps the result: many patterns may touch one cut.
+ * Extends twice as far each time, on demand, and caches the result: many patterns may touch one cut.
  */
 function widerOf(
   source: Source,
   { capBytes, cut }: Beginning,
-  read: (source: Source, beginning: Beginning) => Reading | null,
-): () => Reading | null {
-  let wider: Reading | null | undefined;
+  read: (source: Source, beginning: Beginning) => TextReading | null,
+): () => TextReading | null {
+  let wider: TextReading | null | undefined;
   return () => {
     if (wider !== undefined) return wider;
-    const reach = Math.min(Math.max(2 * capBytes, WIDER_BYTES_MIN), source.bytesMax);
-    const isMore = cut && reach > capBytes;
-    wider = isMore ? read(source, beginningOf(source.text, reach)) : null;
+    const cap = Math.min(Math.max(2 * capBytes, WIDER_BYTES_MIN), source.bytesMax);
+    const isMore = cut && cap > capBytes;
+    wider = isMore ? read(source, beginningOf(source.text, cap)) : null;
     return wider;
   };
 }
@@ -278,11 +276,11 @@ function widerOf(
 function changesInBytes(
   changes: Changes<readonly number[]>,
   written: string,
-  read: string,
+  normalised: string,
 ): Changes<Int32Array> {
   return {
     written: byteOffsets(written, changes.written),
-    read: byteOffsets(read, changes.read),
+    normalised: byteOffsets(normalised, changes.normalised),
   };
 }
 
@@ -298,32 +296,32 @@ function byteOffsets(text: string, offsets: readonly number[]): Int32Array {
 }
 
 /**
- * The leftmost hit of a pattern in a text, as written if it hits there, else normalised.
- * @param find the leftmost match in a reading's bytes, by whichever way is quickest
+ * The leftmost hit of a pattern in a text: in the written reading, else in the normalised one.
+ * @param find finds the leftmost match in a reading's bytes
  * @returns null when the text is clean
- * @throws what RE2 throws: the question is then undecided, never clean
+ * @throws what RE2 throws: the result is then undecided, never clean
  */
 export function search(
   pattern: Pattern,
   text: PreparedText,
-  find: (reading: Reading) => ByteRange | null,
+  find: (reading: TextReading) => ByteRange | null,
 ): TextHit | null {
   for (const reading of text.readings) {
     const found = find(reading);
-    const hit = found === null ? null : settle(pattern, reading, found);
+    const hit = found === null ? null : confirm(pattern, reading, found);
     if (hit !== null) return hit;
   }
   return null;
 }
 
 /**
- * Confirms a hit and finds its place. A match that ends before the cut stands on the uncut text
- * too: RE2 has no look-ahead, so that nothing behind a match bears on it but, to `$` and `\b`, the
- * next character. Of any other match a wider look decides, twice as wide each time: what the cut
- * made disappears, what is real comes to its own end. A match that goes on past
- * `PAST_CUT_BYTES_MAX` holds when a shorter one does (`x{10,}` needs ten); else it is missed.
+ * Confirms a hit and finds its place. A match that ends before the cut also matches the uncut text:
+ * RE2 has no look-ahead, so only the next character matters, to `$` and `\b`. Any other match is
+ * tried on more text, twice as much each time: a match due to the cut disappears, a real one ends.
+ * A match past `PAST_CUT_BYTES_MAX` counts if a shorter one does (`x{10,}` needs ten); else it is
+ * missed.
  */
-function settle(pattern: Pattern, cut: Reading, cutFound: ByteRange): TextHit | null {
+function confirm(pattern: Pattern, cut: TextReading, cutFound: ByteRange): TextHit | null {
   if (cutFound.end < cut.firmBytes) return toHit(cutFound, cut);
   let widest = cut;
   for (let reading = cut.wider(); reading !== null; reading = reading.wider()) {
@@ -336,15 +334,15 @@ function settle(pattern: Pattern, cut: Reading, cutFound: ByteRange): TextHit | 
   return short !== null && short.end < widest.firmBytes ? toHit(short, widest) : null;
 }
 
-function toHit(range: ByteRange, { form, toWritten, toUnits }: Reading): TextHit {
+function toHit(range: ByteRange, { form, toWritten, toUnits }: TextReading): TextHit {
   return { form, ...toWritten({ start: toUnits(range.start), end: toUnits(range.end) }) };
 }
 
 const MARK_BYTES = 1024;
 
 /**
- * Counts UTF-16 units up to byte offsets. The count up to every kilobyte is kept: a text full of hits
- * is walked over once.
+ * Counts UTF-16 units up to byte offsets. The count at every kilobyte is cached, so that a text with
+ * many hits is counted once.
  * @param bytes valid UTF-8; offsets into it are between characters
  */
 function unitCounter(bytes: Buffer): (offset: number) => number {

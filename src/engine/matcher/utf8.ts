@@ -1,4 +1,4 @@
-/** Where characters begin in UTF-8. */
+/** Owns the boundaries of characters in UTF-8. */
 
 /** The last offset, not past `at`, where a character begins. */
 export function boundaryBefore(bytes: Buffer, at: number): number {

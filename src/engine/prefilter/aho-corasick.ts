@@ -1,24 +1,23 @@
 /**
- * Owns the automaton that finds every literal in one walk over a text: Aho–Corasick over bytes, as
- * flat tables (Aho, Corasick: Efficient string matching, CACM 18(6), 1975).
+ * Owns the automaton that finds every literal in one pass over a text: Aho–Corasick over bytes, in
+ * typed arrays (Aho, Corasick: Efficient string matching, CACM 18(6), 1975).
  *
- * States are numbered level by level, so that those a text is mostly in lie together. The first
- * levels have every transition resolved: a byte costs one look-up. The many states below them know
- * their own children only and fall back where none fits: resolved, they would take six times the
- * memory, and hardly a text would be in them.
+ * States are numbered level by level, so that the most frequent ones are adjacent. The first levels
+ * have every transition resolved: a byte costs one look-up. The many states below them have only
+ * their children and fall back if none fits: resolved, they would take six times the memory, and few
+ * texts would reach them.
  *
- * What the walk waits for is memory, so a step reads as few tables as can be: whether literals end in
- * a state is told by what leads to it, and a deep state's first child, which byte leads there and
- * where to fall back to stand side by side.
+ * The search waits for memory, so a step reads as few tables as possible: a transition says whether
+ * literals end in its target, and a deep state's first child, its byte and the fallback are adjacent.
  */
 import { BLANK, FOLDED } from './folding.ts';
 
-/** Tables only: may be shared between threads. */
+/** Typed arrays, so that threads can share them. */
 export interface Automaton {
-  /** byte of a text as it was written → column of what it is read as, 0 for what is in no literal */
+  /** byte of an unfolded text → column of the folded byte, 0 if it is in no literal */
   readonly columnOf: Uint8Array;
   readonly columns: number;
-  /** the column of blanks; a second one in a row changes nothing */
+  /** the column of blanks; repeated blanks do not change the state */
   readonly blank: number;
   /** states below this one are resolved; 0 is the start */
   readonly resolved: number;
@@ -26,23 +25,23 @@ export interface Automaton {
   readonly next: Uint16Array;
   /**
    * 2 * state → `column << CHILD_COLUMN | CHILD_HIT | child` of its first child; the children end
-   * where those of the next state begin. 2 * state + 1 → where it falls back to: the longest suffix
-   * that is resolved or has children.
+   * where those of the next state begin. 2 * state + 1 → its fallback: the longest suffix that is
+   * resolved or has children.
    */
   readonly nodes: Int32Array;
   /** state → `HIT | column` that leads to it from its parent */
   readonly labels: Uint16Array;
-  /** state → where to go on when literals end in it: itself, or what it falls back to */
+  /** state → the state to continue from after a hit: itself, or its fallback */
   readonly onward: Int32Array;
-  /** state → where its literals begin in `ends`; they end where those of the next state begin */
+  /** state → index in `ends` of its first literal; they end at the next state's */
   readonly endsAt: Int32Array;
   /** literal ids */
   readonly ends: Int32Array;
-  /** bytes of the longest literal that this automaton finds; 0 when it finds none */
+  /** bytes of its longest literal; 0 if it has none */
   readonly longest: number;
 }
 
-/** Set when literals end in the state that is told. */
+/** Set when literals end in the state of the same entry. */
 export const HIT = 0x8000;
 export const CHILD_COLUMN = 24;
 export const CHILD_HIT = 0x80_0000;
@@ -54,8 +53,8 @@ const RESOLVED_DEPTH = 4;
 /**
  * Builds the automaton of folded literals.
  * @param literals by id, each at most 255 bytes, none empty, no two blanks in a row
- * @param takes which of them this automaton is to find
- * @throws RangeError when they have more states than are numbered, 8 million
+ * @param takes selects the literals of this automaton
+ * @throws RangeError for more than 8 million states
  */
 export function createAutomaton(
   literals: readonly Buffer[],
@@ -77,7 +76,7 @@ export function createAutomaton(
     blank,
     resolved: trie.resolved,
     next: markHits(trie, next, isEnd, columns, blank),
-    ...packed(trie, fallback, isEnd),
+    ...packNodes(trie, fallback, isEnd),
     endsAt,
     ends,
     longest: taken.reduce((longest, { bytes }) => Math.max(longest, bytes.length), 0),
@@ -113,7 +112,7 @@ interface Trie {
 }
 
 /**
- * The states level by level. A state is a stretch of the sorted literals: those that begin alike.
+ * The states level by level. A state is a range of the sorted literals: those with the same prefix.
  * @param taken in byte order
  */
 function createTrie(taken: readonly Taken[], columnOf: Uint8Array): Trie {
@@ -158,7 +157,7 @@ function createTrie(taken: readonly Taken[], columnOf: Uint8Array): Trie {
   return { resolved, firstChild, label, own };
 }
 
-/** A state per byte that a literal does not share with the one before it, and the start. */
+/** The start, and a state for every byte that a literal does not share with the one before it. */
 function statesOf(taken: readonly Taken[]): number {
   let states = 1;
   let before: Buffer = Buffer.alloc(0);
@@ -172,7 +171,7 @@ function statesOf(taken: readonly Taken[]): number {
   return states;
 }
 
-/** Where every state falls back to, and the whole rows of the first levels. */
+/** The fallback of every state, and the resolved transitions of the first levels. */
 function resolve(
   { resolved, firstChild, label }: Trie,
   columns: number,
@@ -191,7 +190,7 @@ function resolve(
     }
     return next[state * columns + column] as number;
   };
-  // Level by level: what a state falls back to is shorter and known.
+  // Level by level: a fallback is shorter, and so already known.
   for (let state = 0; state < states; state += 1) {
     const suffix = fallback[state] as number;
     if (state > 0 && state < resolved) {
@@ -207,7 +206,7 @@ function resolve(
   return { next, fallback };
 }
 
-/** The literals that end in a state: its own, and those of what it falls back to. */
+/** The literals that end in a state: its own, and those of its fallback. */
 function endsOf(
   { own, label }: Trie,
   fallback: Int32Array,
@@ -235,8 +234,8 @@ function hitOf(isEnd: Uint8Array, state: number): number {
 }
 
 /**
- * Marks where literals end. What a blank leads to stays there at the next one: its literals were told
- * at the first.
+ * Marks the transitions to states in which literals end. A state reached by a blank stays at the next
+ * blank, without a mark: its literals were found at the first.
  */
 function markHits(
   { resolved, label }: Trie,
@@ -255,8 +254,8 @@ function markHits(
   return next;
 }
 
-/** Deep states without children are left at once, so that whoever looks at one has a first child. */
-function packed(
+/** Packs the deep states. One without children is replaced by its fallback, so all have a first child. */
+function packNodes(
   { resolved, firstChild, label }: Trie,
   fallback: Int32Array,
   isEnd: Uint8Array,
@@ -265,7 +264,7 @@ function packed(
   const onward = new Int32Array(states);
   const nodes = new Int32Array(2 * states + 1);
   const labels = new Uint16Array(states);
-  // What a state falls back to is on a level before its own.
+  // A fallback is on an earlier level.
   for (let state = 0; state < states; state += 1) {
     const child = firstChild[state] as number;
     const suffix = onward[fallback[state] as number] as number;

@@ -1,75 +1,74 @@
 /**
- * Owns the branches of all patterns and what each needs, as flat tables: a text that many literals
- * stand in asks about a thousand branches, and what is spread over memory costs more to look up than
- * to compare.
+ * Owns the branches of all patterns and their requirements, in typed arrays: for a text with many
+ * literals about a thousand branches are checked, and memory access costs more than the comparison.
  */
 
 import { startsOf } from './int-arrays.ts';
 import {
-  type Reach,
-  ReachesInText,
-  ReachList,
-  type ReachTables,
+  type Extent,
+  ExtentList,
+  type ExtentTables,
   type TextBounds,
+  TextExtents,
 } from './match-extent.ts';
 import type { PageRange, Pages } from './unicode-pages.ts';
 
-/** A set of literals that every match has: so far at most before or behind its anchor. */
+/** A set of literals that every match has, at most so far before or after the anchor. */
 export interface Companion {
   readonly set: number;
-  readonly back: Reach;
-  readonly ahead: Reach;
-  /** how far a match reaches before and behind the beginning of the companion's literal */
-  readonly before: Reach;
-  readonly after: Reach;
+  readonly back: Extent;
+  readonly ahead: Extent;
+  /** from the match's start to the companion's literal, and from there to the match's end */
+  readonly before: Extent;
+  readonly after: Extent;
 }
 
-/** A top-level alternative of a pattern: its rarest set of literals, and what stands near it. */
-export interface SoughtBranch {
+/** A branch of a pattern: its rarest set of literals, the anchor, and others near it. */
+export interface AnchoredBranch {
   readonly pattern: number;
   readonly pages: Pages;
   /** the anchor */
   readonly set: number;
-  /** how far a match reaches before and behind the beginning of the anchor's literal */
-  readonly before: Reach;
-  readonly after: Reach;
+  /** from the match's start to the anchor's literal, and from there to the match's end */
+  readonly before: Extent;
+  readonly after: Extent;
   readonly companions: readonly Companion[];
 }
 
-/** Sets looked for beside the anchor; more cost more than they keep away. */
+/** Most sets beside the anchor; more cost more than they exclude. */
 export const COMPANIONS_MAX = 2;
 const NO_SET = -1;
 
-/** Branches by number. Plain data: may be shared between threads. */
+/** Branches by number. Plain data, so that threads can share it. */
 export interface BranchTables {
   /** branch → pattern */
   readonly pattern: Int32Array;
   /** branch → the set that anchors it */
   readonly set: Int32Array;
-  /** branch → how far a match reaches, as `reach` tells it */
+  /** branch → id of the extent of a match before and after the anchor */
   readonly before: Int32Array;
   readonly after: Int32Array;
-  /** set → where the branches it anchors begin in `anchored`; they end where those of the next begin */
+  /** set → index in `anchored` of the first branch that it anchors; they end at the next set's */
   readonly anchoredAt: Int32Array;
   readonly anchored: Int32Array;
-  /** branch → pages of Unicode one of which every match touches, by those that need any */
+  /** branch → pages of Unicode of index every match has a character, if there are any */
   readonly pages: ReadonlyMap<number, readonly PageRange[]>;
   readonly needsPage: Uint8Array;
-  /** branch * COMPANIONS_MAX + which → set, or NO_SET; how far before and behind the anchor */
+  /** branch * COMPANIONS_MAX + index → set, or NO_SET; extents before and after the anchor */
   readonly companion: Int32Array;
   readonly back: Int32Array;
   readonly ahead: Int32Array;
-  /** the same: how far a match reaches before and behind the companion */
+  /** the same: extents of a match before and after the companion */
   readonly companionBefore: Int32Array;
   readonly companionAfter: Int32Array;
-  readonly reaches: ReachTables;
+  readonly extents: ExtentTables;
 }
 
-/** @param sets how many there are */
-export function branchTables(branches: readonly SoughtBranch[], sets: number): BranchTables {
-  const reaches = new ReachList();
-  const before = Int32Array.from(branches, (branch) => reaches.idOf(branch.before));
-  const after = Int32Array.from(branches, (branch) => reaches.idOf(branch.after));
+/** @param sets number of sets */
+export function branchTables(branches: readonly AnchoredBranch[], sets: number): BranchTables {
+  const extents = new ExtentList();
+  const before = Int32Array.from(branches, (branch) => extents.idOf(branch.before));
+  const after = Int32Array.from(branches, (branch) => extents.idOf(branch.after));
   const pages = new Map<number, readonly PageRange[]>();
   const needsPage = new Uint8Array(branches.length);
   const companion = new Int32Array(branches.length * COMPANIONS_MAX).fill(NO_SET);
@@ -84,13 +83,13 @@ export function branchTables(branches: readonly SoughtBranch[], sets: number): B
       pages.set(branch, one.pages);
       needsPage[branch] = 1;
     }
-    one.companions.forEach((other, which) => {
-      const at = branch * COMPANIONS_MAX + which;
+    one.companions.forEach((other, index) => {
+      const at = branch * COMPANIONS_MAX + index;
       companion[at] = other.set;
-      back[at] = reaches.idOf(other.back);
-      ahead[at] = reaches.idOf(other.ahead);
-      companionBefore[at] = reaches.idOf(other.before);
-      companionAfter[at] = reaches.idOf(other.after);
+      back[at] = extents.idOf(other.back);
+      ahead[at] = extents.idOf(other.ahead);
+      companionBefore[at] = extents.idOf(other.before);
+      companionAfter[at] = extents.idOf(other.after);
     });
   });
   return {
@@ -107,58 +106,58 @@ export function branchTables(branches: readonly SoughtBranch[], sets: number): B
     ahead,
     companionBefore,
     companionAfter,
-    reaches: reaches.tables,
+    extents: extents.tables,
   };
 }
 
-/** Branches, and what they come to in a text; used again and again. */
+/** Branches, with extents in bytes of the current text; reused for the next text. */
 export class Branches {
   readonly tables: BranchTables;
-  readonly #reaches: ReachesInText;
+  readonly #extents: TextExtents;
 
   constructor(tables: BranchTables) {
     this.tables = tables;
-    this.#reaches = new ReachesInText(tables.reaches);
+    this.#extents = new TextExtents(tables.extents);
   }
 
-  /** The pages of Unicode one of which every match touches; null when ASCII may do. */
+  /** The pages of Unicode of index every match has a character; null if it may be all ASCII. */
   pagesOf(branch: number): Pages {
     const { needsPage, pages } = this.tables;
     return needsPage[branch] === 1 ? (pages.get(branch) ?? null) : null;
   }
 
-  /** The set of a companion, -1 for none. @param which below `COMPANIONS_MAX` */
-  companion(branch: number, which: number): number {
-    return this.tables.companion[branch * COMPANIONS_MAX + which] as number;
+  /** The set of a companion, -1 for none. @param index below `COMPANIONS_MAX` */
+  companion(branch: number, index: number): number {
+    return this.tables.companion[branch * COMPANIONS_MAX + index] as number;
   }
 
-  /** How far before its anchor a companion stands at most, in bytes of the text at hand. */
-  back(branch: number, which: number): number {
-    return this.reach(this.tables.back[branch * COMPANIONS_MAX + which] as number);
+  /** How far before the anchor a companion begins at most, in bytes. */
+  back(branch: number, index: number): number {
+    return this.extentOf(this.tables.back[branch * COMPANIONS_MAX + index] as number);
   }
 
-  /** How far behind. */
-  ahead(branch: number, which: number): number {
-    return this.reach(this.tables.ahead[branch * COMPANIONS_MAX + which] as number);
+  /** How far after it. */
+  ahead(branch: number, index: number): number {
+    return this.extentOf(this.tables.ahead[branch * COMPANIONS_MAX + index] as number);
   }
 
-  /** How far a match reaches before a companion at most. */
-  companionBefore(branch: number, which: number): number {
-    return this.reach(this.tables.companionBefore[branch * COMPANIONS_MAX + which] as number);
+  /** How far a match extends before a companion at most. */
+  companionBefore(branch: number, index: number): number {
+    return this.extentOf(this.tables.companionBefore[branch * COMPANIONS_MAX + index] as number);
   }
 
-  /** How far behind. */
-  companionAfter(branch: number, which: number): number {
-    return this.reach(this.tables.companionAfter[branch * COMPANIONS_MAX + which] as number);
+  /** How far a match extends from a companion at most. */
+  companionAfter(branch: number, index: number): number {
+    return this.extentOf(this.tables.companionAfter[branch * COMPANIONS_MAX + index] as number);
   }
 
-  /** Goes on to the next text. */
+  /** Sets the next text. */
   enter(bounds: TextBounds): void {
-    this.#reaches.enter(bounds);
+    this.#extents.enter(bounds);
   }
 
-  /** A reach in the text at hand, in bytes; Infinity when nothing holds it. */
-  reach(id: number): number {
-    return this.#reaches.bytesOf(id);
+  /** An extent in bytes of the current text; Infinity if it is unbounded. */
+  extentOf(id: number): number {
+    return this.#extents.bytesOf(id);
   }
 }

@@ -1,26 +1,26 @@
 /**
- * Owns what is known of the characters one place of a pattern takes: which they are when they are
- * few, and what kind of run they make when they repeat. Always at least what RE2 takes, case folded.
+ * Owns the characters that one element of a pattern matches: all of them if they are few, and the kind
+ * of run that they form when repeated. Never fewer than RE2 matches, with case folding.
  */
 import type { AST } from '@eslint-community/regexpp';
-import { equalsOf } from './literals.ts';
+import { caseEquivalentsIn } from './case-equivalents.ts';
 import type { Run } from './match-extent.ts';
 import { type PageRange, type Pages, pageOf } from './unicode-pages.ts';
 
-export interface CharClass {
-  /** every character, when they are few; before case folding */
+export interface CharacterClass {
+  /** every character, if they are few; before case folding */
   readonly few: readonly number[] | null;
-  /** what kinds of characters it takes, as `KINDS` */
+  /** kinds of characters, as `KINDS` */
   readonly kinds: number;
-  /** where all it takes stands, when none of it is in an ASCII text */
+  /** pages of all characters, if none of them can match an ASCII text */
   readonly pages: Pages;
 }
 
-/** Kinds of characters, as bits; all that is beyond ASCII counts with words, as in a text's bounds. */
+/** Kinds of characters, as bits. Non-ASCII counts as `word`, as in `text-bounds.ts`. */
 export const KINDS = { none: 0, word: 1, blank: 2, newline: 4, mark: 8, all: 15 } as const;
 
 const FEW_MAX = 16;
-const ANY: CharClass = { few: null, kinds: KINDS.all, pages: null };
+const ANY: CharacterClass = { few: null, kinds: KINDS.all, pages: null };
 const EQUAL_TO_ASCII = [0x17f, 0x212a];
 
 /** Characters as inclusive ranges, or everything but them. */
@@ -45,12 +45,12 @@ const SPACE: Ranges['ranges'] = [
 const LAST = 0x10ffff;
 
 /** One literal character. */
-export function ofCharacter(codePoint: number): CharClass {
+export function ofCharacter(codePoint: number): CharacterClass {
   return describe({ ranges: [[codePoint, codePoint]], negated: false });
 }
 
 /** `.`, `\d`, `\s`, `\w`, `\p{…}` and their negations. */
-export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharClass {
+export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharacterClass {
   if (set.kind === 'any') {
     return { few: null, kinds: dotAll ? KINDS.all : KINDS.all & ~KINDS.newline, pages: null };
   }
@@ -58,8 +58,8 @@ export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): CharClas
   return describe(escapeRanges(set));
 }
 
-/** `[…]`; null for what is not understood. */
-export function ofCharacterClass(node: AST.CharacterClass): CharClass | null {
+/** `[…]`; null for unknown elements. */
+export function ofCharacterClass(node: AST.CharacterClass): CharacterClass | null {
   const ranges: [number, number][] = [];
   for (const element of node.elements) {
     switch (element.type) {
@@ -71,7 +71,7 @@ export function ofCharacterClass(node: AST.CharacterClass): CharClass | null {
         break;
       case 'CharacterSet': {
         if (element.kind === 'property') {
-          // Unknown members: without them a negated class would claim too little.
+          // Unknown members: a negated class without them would be too small.
           if (node.negate) return ANY;
           ranges.push([0, LAST]);
           break;
@@ -106,7 +106,7 @@ function complement(ranges: Ranges['ranges']): [number, number][] {
   return rest;
 }
 
-function describe({ ranges: written, negated }: Ranges): CharClass {
+function describe({ ranges: written, negated }: Ranges): CharacterClass {
   const ranges = negated ? complement(written) : written;
   const size = ranges.reduce((sum, [from, to]) => sum + to - from + 1, 0);
   const few: number[] = [];
@@ -120,16 +120,16 @@ function describe({ ranges: written, negated }: Ranges): CharClass {
   };
 }
 
-/** The pages of all characters, in every case RE2 takes for the same; null where ASCII is among them. */
+/** The pages of all characters in every case that RE2 takes for the same; null if ASCII is included. */
 function pagesOfRanges(ranges: Ranges['ranges']): Pages {
-  // U+017F and U+212A equal `s` and `k`: what takes them may match an ASCII text.
-  const isBeyond = ranges.every(
+  // U+017F and U+212A equal `s` and `k`, and so match in an ASCII text.
+  const isNonAscii = ranges.every(
     ([from, to]) => from >= 128 && !EQUAL_TO_ASCII.some((odd) => from <= odd && odd <= to),
   );
-  if (ranges.length === 0 || !isBeyond) return null;
+  if (ranges.length === 0 || !isNonAscii) return null;
   return ranges.flatMap(([from, to]): PageRange[] => [
     [pageOf(from), pageOf(to)],
-    ...equalsOf(from, to).map((point): PageRange => [pageOf(point), pageOf(point)]),
+    ...caseEquivalentsIn(from, to).map((point): PageRange => [pageOf(point), pageOf(point)]),
   ]);
 }
 
@@ -149,9 +149,9 @@ const KIND_OF = Uint8Array.from({ length: 128 }, (_, point) => {
   return point === 10 ? KINDS.newline : KINDS.blank;
 });
 
-/** What a repetition of such characters cannot leave; null when it can go anywhere. */
+/** The run that a repetition of such characters cannot leave; null for none. */
 export function runOfKinds(kinds: number): Run | null {
-  const isWithin = (those: number) => (kinds & ~those) === 0;
+  const isWithin = (mask: number) => (kinds & ~mask) === 0;
   if (isWithin(KINDS.word)) return 'word';
   if (isWithin(KINDS.blank | KINDS.newline)) return 'space';
   if (isWithin(KINDS.mark | KINDS.blank | KINDS.newline)) return 'gap';

@@ -1,17 +1,17 @@
 /**
- * The matcher of the pass: the plain matcher's answers, asked only where the prefilter leaves a
- * doubt. `docs/matching.md` tells the design and why nothing is lost.
+ * Owns the matcher of the pass: the plain matcher's results, with RE2 run only where the prefilter
+ * cannot exclude a match. `docs/matching.md` explains the design and why no hit is lost.
  */
 import { type Rule, SURFACES, type Surface } from '../../model.ts';
 import {
-  createMatcherOver,
+  type CreateScope,
+  createScopedMatcher,
   findIn,
   type IsOver,
+  type MatchableCondition,
   type Matcher,
-  type Narrow,
-  type Question,
-  questionsOf,
-  type Scope,
+  type MatchScope,
+  matchableConditions,
 } from '../matcher/matcher.ts';
 import {
   type ByteRange,
@@ -19,29 +19,34 @@ import {
   type Pattern,
   type PatternCompiler,
 } from '../matcher/pattern.ts';
-import type { Placement, PreparedRun, PreparedText, Reading } from '../matcher/prepared-text.ts';
-import type { Windows } from './match-windows.ts';
+import type {
+  Placement,
+  PreparedRun,
+  PreparedText,
+  TextReading,
+} from '../matcher/prepared-text.ts';
+import type { MatchWindows } from './match-windows.ts';
 import { type Candidates, Prefilter } from './prefilter.ts';
 import { createPrefilterTables, type PrefilterTables, sha256Of } from './prefilter-tables.ts';
 import type { RequirementsReader } from './requirements.ts';
 
-const NOWHERE: readonly Placement[] = [];
+const NO_PLACEMENTS: readonly Placement[] = [];
 
 /**
- * What the matcher of these rules knows beforehand: the patterns' needs are read, and their literals'
- * automata are built. Takes a second for the whole corpus. Plain data, for as many threads as match.
+ * The prefilter's tables for the patterns of these rules. Takes a second for the whole corpus. Plain
+ * data that threads can share.
  */
 export function tablesOf(rules: readonly Rule[], read?: RequirementsReader): PrefilterTables {
-  return createPrefilterTables(sourcesOf(questionsOf(rules)), read);
+  return createPrefilterTables(sourcesOf(matchableConditions(rules)), read);
 }
 
-function sourcesOf(questions: readonly Question[]): string[] {
-  return questions.map(({ condition }) => condition.pattern);
+function sourcesOf(conditions: readonly MatchableCondition[]): string[] {
+  return conditions.map(({ condition }) => condition.pattern);
 }
 
 /**
- * Creates the matcher; RE2 programs are compiled when a text first asks for them.
- * @param rules plain data; only supported conditions are asked, unsupported rules never hit
+ * Creates the matcher; RE2 programs are compiled when a text first needs them.
+ * @param rules plain data; only supported conditions are matched, unsupported rules never hit
  * @param tables `tablesOf` the same rules
  * @throws RangeError when they are of others
  */
@@ -50,90 +55,94 @@ export function createFastMatcher(
   compile: PatternCompiler = createPatternCompiler(),
   tables: PrefilterTables = tablesOf(rules),
 ): Matcher {
-  const questions = questionsOf(rules);
-  if (tables.patternsSha256 !== sha256Of(sourcesOf(questions))) {
+  const conditions = matchableConditions(rules);
+  if (tables.patternsSha256 !== sha256Of(sourcesOf(conditions))) {
     throw new RangeError('the tables are those of other rules');
   }
   const prefilter = new Prefilter(tables);
-  const reads = Uint32Array.from(questions, ({ condition }) => bitsOf(condition.surfaces));
-  const narrow: Narrow = (isAsked) => new NarrowedRun(prefilter, reads, isAsked);
-  return createMatcherOver(rules, questions, compile, narrow);
+  const surfaces = Uint32Array.from(conditions, ({ condition }) => bitsOf(condition.surfaces));
+  const createScope: CreateScope = (isEnabled) => new FilteredScope(prefilter, surfaces, isEnabled);
+  return createScopedMatcher(rules, conditions, compile, createScope);
 }
 
-/** What the prefilter says about the texts of one run. */
-class NarrowedRun implements Scope {
+/** The prefilter's results for the texts of one run. A condition's number is its pattern's. */
+class FilteredScope implements MatchScope {
   readonly #prefilter: Prefilter;
-  /** question → the surfaces it reads, as bits */
-  readonly #reads: Uint32Array;
-  readonly #isAsked: (question: number) => boolean;
+  /** condition → the surfaces that it reads, as bits */
+  readonly #surfaces: Uint32Array;
+  readonly #isEnabled: (condition: number) => boolean;
   /** of all readings of the run so far */
   readonly #candidates = new Map<Buffer, Candidates>();
-  /** question → the places in the portion where it may hit */
+  /** condition → the texts of the portion that it may hit */
   #placements = new Map<number, Placement[]>();
-  /** questions that may hit in an earlier portion */
-  readonly #wereOpen = new Set<number>();
+  /** conditions that may hit in an earlier portion */
+  readonly #earlier = new Set<number>();
 
-  constructor(prefilter: Prefilter, reads: Uint32Array, isAsked: (question: number) => boolean) {
+  constructor(
+    prefilter: Prefilter,
+    surfaces: Uint32Array,
+    isEnabled: (condition: number) => boolean,
+  ) {
     this.#prefilter = prefilter;
-    this.#reads = reads;
-    this.#isAsked = isAsked;
+    this.#surfaces = surfaces;
+    this.#isEnabled = isEnabled;
   }
 
   *enter(portion: PreparedRun, isOver: IsOver): Generator<void, void> {
     if (this.#placements.size > 0) {
-      for (const question of this.#placements.keys()) this.#wereOpen.add(question);
+      for (const condition of this.#placements.keys()) this.#earlier.add(condition);
       this.#placements = new Map();
     }
     for (const [text, placements] of byText(portion.distinct)) {
-      const standsOn = bitsOf(placements.map(({ surface }) => surface));
-      const asked = (question: number) =>
-        ((this.#reads[question] as number) & standsOn) !== 0 && this.#isAsked(question);
-      for (const question of this.#scan(text, asked)) {
-        const known = this.#placements.get(question);
-        if (known === undefined) this.#placements.set(question, [...placements]);
+      const bits = bitsOf(placements.map(({ surface }) => surface));
+      const isSearched = (condition: number) =>
+        ((this.#surfaces[condition] as number) & bits) !== 0 && this.#isEnabled(condition);
+      for (const condition of this.#scan(text, isSearched)) {
+        const known = this.#placements.get(condition);
+        if (known === undefined) this.#placements.set(condition, [...placements]);
         else known.push(...placements);
       }
       if (isOver()) yield;
     }
-    // Text by text they came; in time order they are asked.
+    // They were added text by text, and are matched in time order.
     for (const placements of this.#placements.values()) {
       placements.sort((a, b) => a.textIndex - b.textIndex);
     }
   }
 
-  /** The questions that a text leaves open, in any of its readings. */
-  #scan(text: PreparedText, asked: (question: number) => boolean): Set<number> {
-    const open = new Set<number>();
-    const readings = this.#prefilter.candidates(text.readings, asked);
-    readings.forEach((windows, which) => {
-      const reading = text.readings[which];
-      if (reading !== undefined) this.#remember(reading, windows);
-      for (const question of windows.keys()) open.add(question);
+  /** The conditions that may hit a text, in any of its readings. */
+  #scan(text: PreparedText, isSearched: (condition: number) => boolean): Set<number> {
+    const found = new Set<number>();
+    const readings = this.#prefilter.candidates(text.readings, isSearched);
+    readings.forEach((candidates, index) => {
+      const reading = text.readings[index];
+      if (reading !== undefined) this.#addCandidates(reading, candidates);
+      for (const condition of candidates.keys()) found.add(condition);
     });
-    return open;
+    return found;
   }
 
-  /** The same text may appear on another surface, with other questions. */
-  #remember({ bytes }: Reading, windows: Candidates): void {
+  /** The same text may occur on another surface, with other conditions. */
+  #addCandidates({ bytes }: TextReading, candidates: Candidates): void {
     const before = this.#candidates.get(bytes);
-    const all = before === undefined ? windows : new Map([...before, ...windows]);
+    const all = before === undefined ? candidates : new Map([...before, ...candidates]);
     this.#candidates.set(bytes, all);
   }
 
-  get open(): Iterable<number> {
+  get candidates(): Iterable<number> {
     return this.#placements.keys();
   }
 
-  placementsOf(question: number): readonly Placement[] {
-    return this.#placements.get(question) ?? NOWHERE;
+  placementsOf(condition: number): readonly Placement[] {
+    return this.#placements.get(condition) ?? NO_PLACEMENTS;
   }
 
-  mayHit(question: number): boolean {
-    return this.#placements.has(question) || this.#wereOpen.has(question);
+  mayHit(condition: number): boolean {
+    return this.#placements.has(condition) || this.#earlier.has(condition);
   }
 
-  find(question: number, pattern: Pattern, { bytes }: Reading): ByteRange | null {
-    const windows = this.#candidates.get(bytes)?.get(question);
+  find(condition: number, pattern: Pattern, { bytes }: TextReading): ByteRange | null {
+    const windows = this.#candidates.get(bytes)?.get(condition);
     return windows === undefined ? null : findWithin(pattern, bytes, windows);
   }
 }
@@ -153,13 +162,13 @@ function byText(placements: readonly Placement[]): Map<PreparedText, Placement[]
 }
 
 /**
- * The leftmost match, asked for within the windows, in order: every match of the text lies in one.
+ * The leftmost match, searched in the windows, in order: every match of the text is inside one.
  *
- * What matches inside a window, away from its edges, matches in the text: RE2 looks at no more than
- * one character on either side. At an edge that is not the text's own it may be the edge that made
- * the match (`^`, `$`, `\b`), so there the whole text is asked.
+ * A match inside a window, away from its edges, is a match of the text: RE2 looks at no more than one
+ * character on either side. At an edge that is not the text's own the match may be due to the edge
+ * (`^`, `$`, `\b`), so the whole text is searched.
  */
-function findWithin(pattern: Pattern, bytes: Buffer, windows: Windows): ByteRange | null {
+function findWithin(pattern: Pattern, bytes: Buffer, windows: MatchWindows): ByteRange | null {
   if (windows === null) return findIn(pattern, bytes);
   for (let at = 0; at < windows.length; at += 2) {
     const from = windows[at] ?? 0;

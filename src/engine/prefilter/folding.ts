@@ -1,18 +1,17 @@
 /**
- * Owns the reading of a text in which literals are looked for: ASCII letters in lower case, every
- * digit a `0`, every run of white space (RE2's, without the vertical tab) one blank, and the two
- * letters beyond ASCII that equal `s` and `k` where case does not matter as those. So a pattern's
- * `\s+` and `\d` are literals too.
+ * Owns the folding of texts and literals before literals are searched: ASCII letters to lower case,
+ * every digit to `0`, every run of white space (RE2's, without the vertical tab) to one blank, and the
+ * two non-ASCII letters that equal `s` and `k` without case to these. So a pattern's `\s+` and `\d`
+ * are literals too.
  *
- * Patterns' literals are folded by the same rules (`foldLiteral`). Folding makes more texts equal,
- * never fewer: what RE2 matches stands in the folded text as well. The folded text is never written:
- * whoever walks over bytes reads them through `FOLDED` and takes a run of blanks for one.
+ * Folding makes more texts equal, never fewer: what RE2 matches is also in the folded text. Folded
+ * texts are never written to memory: the search maps bytes by `FOLDED` and skips repeated blanks.
  */
 
 export const BLANK = 32;
 const ZERO = 48;
 
-/** byte → as it is read */
+/** byte → folded byte */
 export const FOLDED = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte += 1) {
   const letter = String.fromCharCode(byte);
@@ -25,7 +24,7 @@ export function isBlank(byte: number | undefined): boolean {
   return byte !== undefined && FOLDED[byte] === BLANK;
 }
 
-/** A literal as it stands in a folded text. */
+/** The literal that occurs in a folded text. */
 export function foldLiteral(literal: string): string {
   if (!CHANGES.test(literal)) return literal;
   return literal
@@ -38,20 +37,20 @@ export function foldLiteral(literal: string): string {
 
 const LONG_S = '\u017f';
 const KELVIN = '\u212a';
-/** What folding may change; most literals are short and have none of it. */
+/** Characters that folding changes; most literals have none. */
 const CHANGES = /[A-Z1-9\t\n\f\r\u017f\u212a]| {2}/;
 const LONG_S_BYTES = Buffer.from(LONG_S);
 const KELVIN_BYTES = Buffer.from(KELVIN);
 
-/** A text as it is walked over. */
-export interface Walked {
+/** The bytes in which literals are searched. */
+export interface SearchedText {
   readonly bytes: Buffer;
-  /** offset in `bytes` → offset in the text, one more for its end; null where they are the same */
+  /** offset in `bytes`, its end included → offset in the text; null if they are the same */
   readonly origin: Int32Array | null;
 }
 
-/** A text without letters that equal one of ASCII. They are so rare that only then it is copied. */
-export function withPlainLetters(text: Buffer): Walked {
+/** Replaces the non-ASCII letters that equal an ASCII one. Copies only texts that have them: few. */
+export function replaceAsciiEquals(text: Buffer): SearchedText {
   if (!text.includes(LONG_S_BYTES) && !text.includes(KELVIN_BYTES)) {
     return { bytes: text, origin: null };
   }
@@ -60,10 +59,10 @@ export function withPlainLetters(text: Buffer): Walked {
   let length = 0;
   for (let at = 0; at < text.length; length += 1) {
     origin[length] = at;
-    if (standsAt(text, at, LONG_S_BYTES)) {
+    if (hasAt(text, at, LONG_S_BYTES)) {
       bytes[length] = 's'.charCodeAt(0);
       at += LONG_S_BYTES.length;
-    } else if (standsAt(text, at, KELVIN_BYTES)) {
+    } else if (hasAt(text, at, KELVIN_BYTES)) {
       bytes[length] = 'k'.charCodeAt(0);
       at += KELVIN_BYTES.length;
     } else {
@@ -75,14 +74,14 @@ export function withPlainLetters(text: Buffer): Walked {
   return { bytes: bytes.subarray(0, length), origin: origin.subarray(0, length + 1) };
 }
 
-function standsAt(text: Buffer, offset: number, letter: Buffer): boolean {
+function hasAt(text: Buffer, offset: number, letter: Buffer): boolean {
   for (let at = 0; at < letter.length; at += 1) {
     if (text[offset + at] !== letter[at]) return false;
   }
   return true;
 }
 
-/** Where so many folded bytes begin that end before an offset. A part of a run of blanks is one. */
+/** The start of the last `count` folded bytes before an offset. A part of a run of blanks is one. */
 export function foldedBefore(bytes: Uint8Array, offset: number, count: number): number {
   let at = offset;
   for (let left = count; left > 0 && at > 0; left -= 1) {
@@ -92,7 +91,7 @@ export function foldedBefore(bytes: Uint8Array, offset: number, count: number): 
   return at;
 }
 
-/** Where so many folded bytes end that begin at an offset. A part of a run of blanks is one. */
+/** The end of the first `count` folded bytes at an offset. A part of a run of blanks is one. */
 export function foldedBehind(bytes: Uint8Array, offset: number, count: number): number {
   let at = offset;
   for (let left = count; left > 0 && at < bytes.length; left -= 1) {
@@ -101,7 +100,7 @@ export function foldedBehind(bytes: Uint8Array, offset: number, count: number): 
   return at;
 }
 
-/** Past the blanks that go on from an offset, if there is one before it. */
+/** The end of the blanks at an offset, if there is also one before it. */
 export function pastBlanks(bytes: Uint8Array, offset: number): number {
   let at = offset;
   if (isBlank(bytes[at - 1])) while (isBlank(bytes[at])) at += 1;

@@ -1,92 +1,92 @@
 /**
- * Owns the literals of a second reading. It differs from the first in a few places only: what was
- * found elsewhere stands there too, so many bytes farther on, and only around the changes is anything
- * looked for.
+ * Owns the literals of the normalised reading. It differs from the written one in a few places only:
+ * hits elsewhere are copied, with their offsets shifted, and only the ranges around the changes are
+ * searched.
  */
 import type { Changes } from '../matcher/normalised-text.ts';
 import type { Automaton } from './aho-corasick.ts';
 import { foldedBefore, foldedBehind } from './folding.ts';
-import type { Hits } from './literal-hits.ts';
-import { walk } from './literal-search.ts';
+import type { LiteralHits } from './literal-hits.ts';
+import { findLiterals } from './literal-search.ts';
 
 /**
- * Where anything is looked for: around each change, as far as a literal reaches.
+ * The ranges to search: each change, and as much around it as the longest literal has.
  * @param longest folded bytes of the longest literal
- * @returns pairs of offsets into the reading, one for each change; null when together they are more
- *   than all of it, as a few changes in a long run of blanks are: then nothing is gained
+ * @returns pairs of offsets into the reading, one for each change; null when together they are longer
+ *   than the reading (a few changes in a long run of blanks), so that nothing is saved
  */
-export function stretchesAround(
+export function rangesAround(
   bytes: Uint8Array,
-  { read }: Changes<Int32Array>,
+  { normalised }: Changes<Int32Array>,
   longest: number,
 ): Int32Array | null {
-  const stretches = new Int32Array(read.length);
+  const ranges = new Int32Array(normalised.length);
   let covered = 0;
-  for (let change = 0; change < read.length; change += 2) {
-    const from = foldedBefore(bytes, read[change] as number, longest + 1);
-    const until = foldedBehind(bytes, read[change + 1] as number, longest + 1);
+  for (let change = 0; change < normalised.length; change += 2) {
+    const from = foldedBefore(bytes, normalised[change] as number, longest + 1);
+    const until = foldedBehind(bytes, normalised[change + 1] as number, longest + 1);
     covered += until - from;
     if (covered > bytes.length) return null;
-    stretches[change] = from;
-    stretches[change + 1] = until;
+    ranges[change] = from;
+    ranges[change + 1] = until;
   }
-  return stretches;
+  return ranges;
 }
 
-export interface SecondReading {
+export interface NormalisedSearch {
   readonly automaton: Automaton;
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;
-  /** as `stretchesAround` tells them */
-  readonly stretches: Int32Array;
+  /** from `rangesAround` */
+  readonly ranges: Int32Array;
 }
 
 /**
- * Carries hits over to the second reading, those around its changes found anew. Both are walked over
- * as they are: neither has letters that equal one of ASCII.
+ * Adds the hits of the normalised reading: copied from the written one, or found around its changes.
+ * Neither reading has letters that equal an ASCII one.
  *
- * A hit that does not reach into a change is in both readings; one that does, or begins or ends at
- * one, is looked for. So a hit may come twice, never too seldom; and per literal in order: whatever
- * reaches into a change begins behind what ends before it.
- * @param first the first reading's, from one walk
- * @param from which of them: from this one
- * @param until to before this one
- * @param around used here, to be read by nobody
+ * A hit outside all changes is in both readings; one that overlaps a change, or begins or ends at one,
+ * is searched. So a hit may be added twice, but none is missed; and the hits of a literal are in
+ * order, because a hit that overlaps a change begins after one that ends before it.
+ * @param written hits of the written reading, from one search
+ * @param from first of these hits to copy
+ * @param until end of the hits to copy
+ * @param around buffer
+ * @param normalised receives the hits
  */
-export function carryOver(
-  { automaton, bytes, changes, stretches }: SecondReading,
-  first: Hits,
+export function updateHits(
+  { automaton, bytes, changes, ranges }: NormalisedSearch,
+  written: LiteralHits,
   from: number,
   until: number,
-  around: Hits,
-  second: Hits,
+  around: LiteralHits,
+  normalised: LiteralHits,
 ): void {
-  const { written, read } = changes;
   let hit = from;
-  // Where the stretch begins that both readings share, in each of them.
+  // The start of the part between two changes, in each reading.
   let writtenFrom = 0;
-  let readFrom = 0;
-  for (let change = 0; change <= read.length; change += 2) {
-    const isLast = change === read.length;
-    const writtenUntil = isLast ? Number.POSITIVE_INFINITY : (written[change] as number);
-    const farther = readFrom - writtenFrom;
-    for (; hit < until && first.endOf(hit) <= writtenUntil; hit += 1) {
-      if (first.startOf(hit) < writtenFrom) continue;
-      second.add(first.literalOf[hit] as number, (first.lastByte[hit] as number) + farther);
+  let normalisedFrom = 0;
+  const { length } = changes.normalised;
+  for (let change = 0; change <= length; change += 2) {
+    const isLast = change === length;
+    const writtenUntil = isLast ? Number.POSITIVE_INFINITY : (changes.written[change] as number);
+    const shift = normalisedFrom - writtenFrom;
+    for (; hit < until && written.endOf(hit) <= writtenUntil; hit += 1) {
+      if (written.startOf(hit) < writtenFrom) continue;
+      normalised.add(written.literalOf[hit] as number, (written.lastByte[hit] as number) + shift);
     }
     if (isLast) return;
-    const start = read[change] as number;
-    const end = read[change + 1] as number;
+    const start = changes.normalised[change] as number;
+    const end = changes.normalised[change + 1] as number;
     around.enter({ bytes, origin: null });
-    const near = stretches[change] as number;
-    walk(automaton, bytes, around, near, stretches[change + 1] as number);
+    findLiterals(automaton, bytes, around, ranges[change] as number, ranges[change + 1] as number);
     for (let found = 0; found < around.count; found += 1) {
-      const place = around.startOf(found);
-      // What begins before the stretch came with the change before it.
-      if (place < readFrom || place > end || around.endOf(found) < start) continue;
-      second.add(around.literalOf[found] as number, around.lastByte[found] as number);
+      const position = around.startOf(found);
+      // Hits that begin before this part were found around the change before it.
+      if (position < normalisedFrom || position > end || around.endOf(found) < start) continue;
+      normalised.add(around.literalOf[found] as number, around.lastByte[found] as number);
     }
-    writtenFrom = written[change + 1] as number;
-    readFrom = end;
+    writtenFrom = changes.written[change + 1] as number;
+    normalisedFrom = end;
   }
 }

@@ -1,7 +1,7 @@
-/** Owns small things that flat tables need: looking up, growing, lists of lists. */
+/** Owns operations on sorted, growing and nested lists of integers in typed arrays. */
 
-/** The index of the first number that is not below `least`; how many there are when there is none. */
-export function firstFrom(sorted: Int32Array, least: number): number {
+/** The index of the first number that is not below `least` (lower bound); the length if there is none. */
+export function lowerBound(sorted: Int32Array, least: number): number {
   let low = 0;
   let high = sorted.length;
   while (low < high) {
@@ -12,20 +12,20 @@ export function firstFrom(sorted: Int32Array, least: number): number {
   return low;
 }
 
-/** Is one of the numbers in the range, ends included? */
+/** Whether one of the numbers is in the range, ends included. */
 export function hasWithin(sorted: Int32Array, from: number, to: number): boolean {
-  const first = firstFrom(sorted, from);
+  const first = lowerBound(sorted, from);
   return first < sorted.length && (sorted[first] as number) <= to;
 }
 
-/** Twice the room, with the same beginning. */
+/** A copy of twice the length. */
 export function doubled(table: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(table.length * 2);
   larger.set(table);
   return larger;
 }
 
-/** Where each list begins when they are put one behind the other; one more, for the end of the last. */
+/** The index at which each list begins when they are concatenated, and the end of the last. */
 export function startsOf(lists: readonly (readonly number[])[]): Int32Array {
   const starts = new Int32Array(lists.length + 1);
   lists.forEach((list, at) => {

@@ -1,21 +1,21 @@
-/** Owns where literals stand in a text, as they are found. */
-import { foldedBefore, pastBlanks, type Walked } from './folding.ts';
+/** Owns the list of the literals that were found in a text, and their positions. */
+import { foldedBefore, pastBlanks, type SearchedText } from './folding.ts';
 import { doubled } from './int-arrays.ts';
 
-/** Room for hits; it doubles when it is used up. */
-const HITS_AT_FIRST = 256;
-const NOTHING: Walked = { bytes: Buffer.alloc(0), origin: null };
+/** Initial capacity; it doubles when it is full. */
+const INITIAL_CAPACITY = 256;
+const NO_TEXT: SearchedText = { bytes: Buffer.alloc(0), origin: null };
 
-/** What is known of literals, by id. Tables only: may be shared between threads. */
-export interface Shapes {
+/** Facts about literals, by id. Typed arrays, so that threads can share them. */
+export interface LiteralShapes {
   /** folded bytes */
   readonly lengths: Uint8Array;
-  /** 1 when one of them is a blank: it may stand for many */
+  /** 1 if it has a blank, which may be several bytes of the text */
   readonly hasBlank: Uint8Array;
 }
 
 /** @param literals folded, by id, each at most 255 bytes */
-export function shapesOf(literals: readonly Buffer[]): Shapes {
+export function shapesOf(literals: readonly Buffer[]): LiteralShapes {
   return {
     lengths: Uint8Array.from(literals, (literal) => literal.length),
     hasBlank: Uint8Array.from(literals, (literal) => (literal.includes(' ') ? 1 : 0)),
@@ -23,51 +23,50 @@ export function shapesOf(literals: readonly Buffer[]): Shapes {
 }
 
 /**
- * The hits of one text, in the order they came, and when they are `link`ed per literal as chains. To
- * note one must cost little: a text has one every dozen bytes, and of most nothing else is asked.
- * Used again and again.
+ * The hits of one text in the order of the search and, after `link`, as a linked list per literal.
+ * Adding one must be cheap: a text has a hit every dozen bytes, and most are never read. Reused for
+ * the next text.
  */
-export class Hits {
+export class LiteralHits {
   /** hit → literal id */
-  literalOf = new Int32Array(HITS_AT_FIRST);
-  /** hit → offset of the literal's last byte in the text as it is walked over; of the first blank of a run */
-  lastByte = new Int32Array(HITS_AT_FIRST);
-  /** literal id → first hit, -1 for none */
+  literalOf = new Int32Array(INITIAL_CAPACITY);
+  /** hit → offset of the literal's last byte in the searched bytes; of the first blank of a run */
+  lastByte = new Int32Array(INITIAL_CAPACITY);
+  /** literal id → first hit, -1 for none; set by `link` */
   readonly first: Int32Array;
   /** hit → the literal's next hit, -1 at the end */
-  following = new Int32Array(HITS_AT_FIRST);
-  readonly #shapes: Shapes;
+  following = new Int32Array(INITIAL_CAPACITY);
+  readonly #shapes: LiteralShapes;
   /** the literals that were hit, each once */
   readonly #literals: Int32Array;
   #literalCount = 0;
   #count = 0;
-  #text = NOTHING;
+  #text = NO_TEXT;
 
-  constructor(shapes: Shapes) {
+  constructor(shapes: LiteralShapes) {
     this.#shapes = shapes;
     this.first = new Int32Array(shapes.lengths.length).fill(-1);
     this.#literals = new Int32Array(shapes.lengths.length);
   }
 
-  /** How many there are. */
   get count(): number {
     return this.#count;
   }
 
-  /** The literals that were hit, each once, when they are linked. */
+  /** The literals that were hit, each once; set by `link`. */
   get literals(): Int32Array {
     return this.#literals.subarray(0, this.#literalCount);
   }
 
-  /** Goes on to the next text. */
-  enter(text: Walked): void {
+  /** Sets the next text. */
+  enter(text: SearchedText): void {
     for (const literal of this.literals) this.first[literal] = -1;
     this.#literalCount = 0;
     this.#count = 0;
     this.#text = text;
   }
 
-  /** @param lastByte not before that of the same literal's last hit */
+  /** @param lastByte not before that of the same literal's previous hit */
   add(literal: number, lastByte: number): void {
     const hit = this.#count;
     if (hit === this.literalOf.length) this.#grow();
@@ -76,7 +75,7 @@ export class Hits {
     this.lastByte[hit] = lastByte;
   }
 
-  /** Makes the chains; to be called once, when all hits are there. */
+  /** Makes the linked lists. Call once, after all hits were added. */
   link(): void {
     const { first, following, literalOf } = this;
     for (let hit = this.#count - 1; hit >= 0; hit -= 1) {
@@ -91,7 +90,7 @@ export class Hits {
     }
   }
 
-  /** Where in the text the literal begins. */
+  /** The offset in the text at which the hit begins. */
   startOf(hit: number): number {
     const { bytes, origin } = this.#text;
     const literal = this.literalOf[hit] as number;
@@ -102,7 +101,7 @@ export class Hits {
     return origin === null ? start : (origin[start] as number);
   }
 
-  /** Where what stands there ends in the text, past all blanks of a run that it ends with. */
+  /** The offset in the text at which the hit ends, past all blanks of a run at its end. */
   endOf(hit: number): number {
     const { bytes, origin } = this.#text;
     const end = pastBlanks(bytes, (this.lastByte[hit] as number) + 1);

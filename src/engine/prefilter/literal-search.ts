@@ -1,21 +1,20 @@
-/** Owns the walk over a text: which literals end where. */
+/** Owns the search for all literals in a text, by the automaton of `aho-corasick.ts`. */
 import { type Automaton, CHILD_COLUMN, CHILD_HIT, HIT } from './aho-corasick.ts';
 import { foldedBefore, foldedBehind } from './folding.ts';
-import type { Hits } from './literal-hits.ts';
+import type { LiteralHits } from './literal-hits.ts';
 
 const CHILD = CHILD_HIT - 1;
 const STATE = HIT - 1;
 const COLUMN = HIT - 1;
 
 /**
- * Walks over a text and notes where every literal ends.
- * @param bytes without letters that equal one of ASCII (`withPlainLetters`)
- * @param from where to begin, and with `until` where to end
+ * Finds every literal in the bytes from `from` to `until`.
+ * @param bytes without letters that equal an ASCII one (`replaceAsciiEquals`)
  */
-export function walk(
+export function findLiterals(
   automaton: Automaton,
   bytes: Uint8Array,
-  hits: Hits,
+  hits: LiteralHits,
   from = 0,
   until = bytes.length,
 ): void {
@@ -27,14 +26,14 @@ export function walk(
       const node = nodes[2 * state] as number;
       let child = node & CHILD;
       if (node >>> CHILD_COLUMN === column) {
-        state = (node & CHILD_HIT) === 0 ? child : noteEnds(automaton, child, at, hits);
+        state = (node & CHILD_HIT) === 0 ? child : addHits(automaton, child, at, hits);
         continue byByte;
       }
       const behind = (nodes[2 * state + 2] as number) & CHILD;
       for (child += 1; child < behind; child += 1) {
         const label = labels[child] as number;
         if ((label & COLUMN) !== column) continue;
-        state = (label & HIT) === 0 ? child : noteEnds(automaton, child, at, hits);
+        state = (label & HIT) === 0 ? child : addHits(automaton, child, at, hits);
         continue byByte;
       }
       if (column === blank && ((labels[state] as number) & COLUMN) === blank) continue byByte;
@@ -42,16 +41,16 @@ export function walk(
     }
     const entry = next[state * columns + column] as number;
     state = entry & STATE;
-    if (entry >= HIT) state = noteEnds(automaton, state, at, hits);
+    if (entry >= HIT) state = addHits(automaton, state, at, hits);
   }
 }
 
-/** @returns where to go on */
-function noteEnds(
+/** @returns the state to continue from */
+function addHits(
   { endsAt, ends, onward }: Automaton,
   state: number,
   lastByte: number,
-  hits: Hits,
+  hits: LiteralHits,
 ): number {
   const until = endsAt[state + 1] as number;
   for (let end = endsAt[state] as number; end < until; end += 1) {
@@ -61,33 +60,32 @@ function noteEnds(
 }
 
 /**
- * `walk` with an automaton of which every literal has a byte beyond ASCII: only where such bytes are
- * near.
- * @param beyond the runs of such bytes
+ * `findLiterals` with an automaton whose literals all have a non-ASCII byte: only near such bytes.
+ * @param nonAscii the runs of non-ASCII bytes
  */
-export function walkBeyondAscii(
+export function findNonAsciiLiterals(
   automaton: Automaton,
   bytes: Uint8Array,
-  hits: Hits,
-  beyond: readonly number[],
+  hits: LiteralHits,
+  nonAscii: readonly number[],
 ): void {
   const { longest } = automaton;
-  if (longest === 0 || beyond.length === 0) return;
-  const reach = longest - 1;
-  let from = foldedBefore(bytes, beyond[0] as number, reach);
-  let end = beyond[1] as number;
-  for (let run = 2; run < beyond.length; run += 2) {
-    const start = beyond[run] as number;
-    // What lies between two words need not be measured.
-    if (start - end > 2 * reach) {
-      const until = foldedBehind(bytes, end, reach);
-      const next = foldedBefore(bytes, start, reach);
+  if (longest === 0 || nonAscii.length === 0) return;
+  const distance = longest - 1;
+  let from = foldedBefore(bytes, nonAscii[0] as number, distance);
+  let end = nonAscii[1] as number;
+  for (let run = 2; run < nonAscii.length; run += 2) {
+    const start = nonAscii[run] as number;
+    // Runs that are near are searched as one, without measuring folded bytes.
+    if (start - end > 2 * distance) {
+      const until = foldedBehind(bytes, end, distance);
+      const next = foldedBefore(bytes, start, distance);
       if (next > until) {
-        walk(automaton, bytes, hits, from, until);
+        findLiterals(automaton, bytes, hits, from, until);
         from = next;
       }
     }
-    end = beyond[run + 1] as number;
+    end = nonAscii[run + 1] as number;
   }
-  walk(automaton, bytes, hits, from, foldedBehind(bytes, end, reach));
+  findLiterals(automaton, bytes, hits, from, foldedBehind(bytes, end, distance));
 }

@@ -1,16 +1,16 @@
 /**
- * Owns the sets of literals that patterns look for, and where each set stands in a text. Many branches
- * look for the same set: it is kept, and its places are put in order, once.
+ * Owns the sets of literals that branches require, and the positions of each set in a text. Many
+ * branches share a set, so its positions are collected and sorted once.
  */
 
 import { doubled, startsOf } from './int-arrays.ts';
-import type { Hits } from './literal-hits.ts';
+import type { LiteralHits } from './literal-hits.ts';
 
 const NONE = new Int32Array(0);
-/** Room for what sets are there by; it doubles when it is used up. */
-const SOURCES_AT_FIRST = 256;
+/** Initial capacity; it doubles when it is full. */
+const INITIAL_CAPACITY = 256;
 
-/** Collects sets; the same literals make the same set. */
+/** Collects sets, each once. */
 export class SetTable {
   /** set → its literals' ids */
   readonly sets: Int32Array[] = [];
@@ -27,17 +27,17 @@ export class SetTable {
   }
 }
 
-/** Which sets a literal is in. Tables only: may be shared between threads. */
+/** The sets that a literal is in. Typed arrays, so that threads can share them. */
 export interface SetsOfLiterals {
   readonly count: number;
-  /** literal → where the sets that have it begin in `sets`; they end where those of the next begin */
+  /** literal → index in `sets` of its first set; they end at the next literal's */
   readonly setsAt: Int32Array;
   readonly sets: Int32Array;
 }
 
 /**
  * @param sets literal ids of each set, each once
- * @param literals how many there are
+ * @param literals number of literals
  */
 export function setsOfLiterals(sets: readonly Int32Array[], literals: number): SetsOfLiterals {
   const setsOf: number[][] = Array.from({ length: literals }, () => []);
@@ -47,91 +47,91 @@ export function setsOfLiterals(sets: readonly Int32Array[], literals: number): S
   return { count: sets.length, setsAt: startsOf(setsOf), sets: Int32Array.from(setsOf.flat()) };
 }
 
-/** Which sets a text has, and where. Used again and again. */
-export class Places {
+/** The sets of a text and their positions; reused for the next text. */
+export class SetPositions {
   readonly #setsAt: Int32Array;
   readonly #sets: Int32Array;
-  /** set → its last source, -1 when it is not there */
-  readonly #source: Int32Array;
-  /** source → the literal that was hit; the set's source before it, -1 at the end */
-  #literalOf = new Int32Array(SOURCES_AT_FIRST);
-  #before = new Int32Array(SOURCES_AT_FIRST);
+  /** set → the last link of its list of literals that were hit, -1 if none was */
+  readonly #lastLink: Int32Array;
+  /** link → the literal; the link before it, -1 at the end */
+  #literalOf = new Int32Array(INITIAL_CAPACITY);
+  #before = new Int32Array(INITIAL_CAPACITY);
   readonly #present: Int32Array;
   #presentCount = 0;
-  /** set → where it stands, when that was asked for in the text at hand */
-  readonly #places: (Int32Array | null)[];
-  #hits: Hits | null = null;
-  /** places of the set at hand, not yet in order */
-  #found = new Int32Array(SOURCES_AT_FIRST);
+  /** set → its positions in the current text, if they were collected */
+  readonly #positions: (Int32Array | null)[];
+  #hits: LiteralHits | null = null;
+  /** buffer for the positions of one set */
+  #buffer = new Int32Array(INITIAL_CAPACITY);
 
   constructor({ count, setsAt, sets }: SetsOfLiterals) {
     this.#setsAt = setsAt;
     this.#sets = sets;
-    this.#source = new Int32Array(count).fill(-1);
+    this.#lastLink = new Int32Array(count).fill(-1);
     this.#present = new Int32Array(count);
-    this.#places = Array.from({ length: count }, () => null);
+    this.#positions = Array.from({ length: count }, () => null);
   }
 
-  /** The sets of which a literal stands somewhere in the text at hand, each once. */
+  /** The sets of which the current text has a literal, each once. */
   get present(): Int32Array {
     return this.#present.subarray(0, this.#presentCount);
   }
 
-  /** Goes on to the text whose hits these are, all noted by now. */
-  enter(hits: Hits): void {
+  /** Sets the next text. @param hits all of its hits */
+  enter(hits: LiteralHits): void {
     for (const set of this.present) {
-      this.#source[set] = -1;
-      this.#places[set] = null;
+      this.#lastLink[set] = -1;
+      this.#positions[set] = null;
     }
     this.#presentCount = 0;
     this.#hits = hits;
     hits.link();
-    let sources = 0;
+    let links = 0;
     for (const literal of hits.literals) {
       const end = this.#setsAt[literal + 1] as number;
       for (let at = this.#setsAt[literal] as number; at < end; at += 1) {
         const set = this.#sets[at] as number;
-        const before = this.#source[set] as number;
+        const before = this.#lastLink[set] as number;
         if (before === -1) {
           this.#present[this.#presentCount] = set;
           this.#presentCount += 1;
         }
-        if (sources === this.#literalOf.length) this.#grow();
-        this.#literalOf[sources] = literal;
-        this.#before[sources] = before;
-        this.#source[set] = sources;
-        sources += 1;
+        if (links === this.#literalOf.length) this.#grow();
+        this.#literalOf[links] = literal;
+        this.#before[links] = before;
+        this.#lastLink[set] = links;
+        links += 1;
       }
     }
   }
 
-  /** Does a literal of the set stand anywhere? */
+  /** Whether the text has a literal of the set. */
   has(set: number): boolean {
-    return this.#source[set] !== -1;
+    return this.#lastLink[set] !== -1;
   }
 
-  /** Where the literals of a set begin, in order. */
+  /** The positions at which literals of a set begin, in order. */
   of(set: number): Int32Array {
-    const known = this.#places[set] ?? null;
+    const known = this.#positions[set] ?? null;
     if (known !== null) return known;
-    const last = this.#source[set] as number;
-    // Kept of sets only that are there: those are forgotten with the text.
+    const last = this.#lastLink[set] as number;
+    // Only sets that are present are cached, because `enter` clears only these.
     if (last === -1 || this.#hits === null) return NONE;
-    const places = this.#collect(last, this.#hits);
-    this.#places[set] = places;
-    return places;
+    const positions = this.#collect(last, this.#hits);
+    this.#positions[set] = positions;
+    return positions;
   }
 
-  #collect(last: number, hits: Hits): Int32Array {
+  #collect(last: number, hits: LiteralHits): Int32Array {
     const { first, following } = hits;
-    let found = this.#found;
+    let found = this.#buffer;
     let count = 0;
-    for (let source = last; source !== -1; source = this.#before[source] as number) {
-      let hit = first[this.#literalOf[source] as number] as number;
+    for (let link = last; link !== -1; link = this.#before[link] as number) {
+      let hit = first[this.#literalOf[link] as number] as number;
       for (; hit !== -1; hit = following[hit] as number) {
         if (count === found.length) {
           found = doubled(found);
-          this.#found = found;
+          this.#buffer = found;
         }
         found[count] = hits.startOf(hit);
         count += 1;

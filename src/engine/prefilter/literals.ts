@@ -1,19 +1,15 @@
 /**
- * Owns the choice among literals: which are worth looking for, how often they are likely to be hit,
- * and as which bytes they stand in a folded text whatever their case.
+ * Owns the choice of the literals that are searched in texts: the rarest parts of the strings that a
+ * pattern needs, by an estimate of how often they occur.
  */
-import { firstFrom } from './int-arrays.ts';
 
-/** A literal's useful length: a longer one is hardly rarer, and costs states. */
+/** Useful length of a literal: a longer one is hardly rarer, and costs states of the automaton. */
 const USEFUL_CHARS = 12;
 const LITERALS_MAX = 200;
-/** Spellings of one literal that are looked for, and characters that they must have. */
-const SPELLINGS_MAX = 16;
-const SPELLED_CHARS_MIN = 2;
-/** A single character is looked for when it is as rare as this. */
+/** A single character is searched only if it is this rare. */
 const SINGLE_MAX = 3.5 / 1000;
 
-/** How often a character stands in text and code, in thousandths of a folded text. */
+/** Frequency of characters in folded text and code, per thousand. */
 const FREQUENT = new Map<string, number>(
   Object.entries({
     ' ': 150,
@@ -79,8 +75,8 @@ const FREQUENT = new Map<string, number>(
 const RARE = 0.1;
 
 /**
- * Words and endings that stand in text and code far more often than their letters let expect, in
- * folded form; one in a thousand characters is near enough for all.
+ * Folded words and endings that occur in text and code far more often than their letters suggest; one
+ * in a thousand characters is close enough for all.
  */
 const COMMON: ReadonlySet<string> = new Set([
   ...['the ', 'tion', 'ction', 'ions', 'that', 'that ', 'this', 'this ', 'with', 'with ', 'for '],
@@ -98,7 +94,7 @@ const COMMON: ReadonlySet<string> = new Set([
 ]);
 const COMMON_LIKELIHOOD = 1 / 1000;
 
-/** Letters follow each other less freely than chance has it: a word is likelier than its letters. */
+/** Letters are not independent: a word is more likely than the product of its letters. */
 const COHESION = 0.75;
 
 function likelihood(literal: string): number {
@@ -108,47 +104,66 @@ function likelihood(literal: string): number {
   return literal.length < 2 ? likely : likely ** COHESION;
 }
 
-/** Estimated hits per character of text: lower is better. */
+/** Estimated hits per character of text. */
 export function costOf(literals: readonly string[]): number {
   return literals.reduce((sum, literal) => sum + likelihood(literal), 0);
 }
 
-export interface Trimmed {
-  /** each once, none the beginning of another, none beginning with a blank */
+export interface ChosenLiterals {
+  /** each once, none a prefix of another, none beginning with a blank */
   readonly literals: readonly string[];
-  /** characters of the strings that stand before their literals, at most, and blanks among them */
+  /** most characters of a string before its literal, and most blanks among them */
   readonly skippedChars: number;
   readonly skippedBlanks: number;
 }
 
-/**
- * The literals worth looking for in a set of folded strings, one of which every match contains.
- * @returns null when one of them is too common to be looked for
- */
-export function trimmed(strings: readonly string[]): Trimmed | null {
-  if (strings.length === 0 || strings.length > LITERALS_MAX) return null;
-  const cut = new Set<string>();
-  let skippedChars = 0;
-  let skippedBlanks = 0;
-  // Shortest first: what another string holds need not be looked for twice.
-  for (const string of strings.toSorted((a, b) => a.length - b.length)) {
-    const { literal, skipped } = partIn(string, cut) ?? usefulPart(string);
-    if (literal.length === 0) return null;
-    if ([...literal].length === 1 && likelihood(literal) > SINGLE_MAX) return null;
-    cut.add(literal);
-    skippedChars = Math.max(skippedChars, [...skipped].length);
-    skippedBlanks = Math.max(skippedBlanks, skipped.split(' ').length - 1);
+/** Chooses literals. Caches its results, because many patterns have the same strings. */
+export class LiteralChooser {
+  readonly #rarestParts = new Map<string, Part>();
+
+  /**
+   * The literals to search for in place of a set of folded strings, one of which every match has.
+   * @returns null when one of them is too common to be searched
+   */
+  choose(strings: readonly string[]): ChosenLiterals | null {
+    if (strings.length === 0 || strings.length > LITERALS_MAX) return null;
+    const chosen = new Set<string>();
+    let skippedChars = 0;
+    let skippedBlanks = 0;
+    // Shortest first: a string that contains a chosen literal needs no other.
+    for (const string of strings.toSorted((a, b) => a.length - b.length)) {
+      const { literal, skipped } = chosenIn(string, chosen) ?? this.#rarestPart(string);
+      if (literal.length === 0) return null;
+      if ([...literal].length === 1 && likelihood(literal) > SINGLE_MAX) return null;
+      chosen.add(literal);
+      skippedChars = Math.max(skippedChars, [...skipped].length);
+      skippedBlanks = Math.max(skippedBlanks, skipped.split(' ').length - 1);
+    }
+    // A literal with another one as prefix is hit only where that one is. Sorted, the prefix comes
+    // first and the longer ones follow it.
+    const literals: string[] = [];
+    for (const literal of [...chosen].sort()) {
+      if (!literal.startsWith(literals.at(-1) ?? '\0')) literals.push(literal);
+    }
+    return { literals, skippedChars, skippedBlanks };
   }
-  // What begins with another literal of the set is hit only where that one is. Sorted, the shorter
-  // one comes first and those that begin with it follow.
-  const literals: string[] = [];
-  for (const literal of [...cut].sort()) {
-    if (!literal.startsWith(literals.at(-1) ?? '\0')) literals.push(literal);
+
+  #rarestPart(string: string): Part {
+    const known = this.#rarestParts.get(string);
+    if (known !== undefined) return known;
+    const found = rarestPart(string);
+    this.#rarestParts.set(string, found);
+    return found;
   }
-  return { literals, skippedChars, skippedBlanks };
 }
 
-function partIn(string: string, literals: ReadonlySet<string>): UsefulPart | null {
+interface Part {
+  readonly literal: string;
+  /** what comes before it in the string */
+  readonly skipped: string;
+}
+
+function chosenIn(string: string, literals: ReadonlySet<string>): Part | null {
   for (const literal of literals) {
     const at = string.indexOf(literal);
     if (at !== -1) return { literal, skipped: string.slice(0, at) };
@@ -156,31 +171,10 @@ function partIn(string: string, literals: ReadonlySet<string>): UsefulPart | nul
   return null;
 }
 
-interface UsefulPart {
-  readonly literal: string;
-  readonly skipped: string;
-}
-
-const usefulParts = new Map<string, UsefulPart>();
-
-/** Lets go of what was kept while patterns were read, many of which hold the same strings. */
-export function forgetParts(): void {
-  usefulParts.clear();
-}
-
-/** The stretch of a string that is rarest. */
-function usefulPart(string: string): UsefulPart {
-  const known = usefulParts.get(string);
-  if (known !== undefined) return known;
-  const found = findUsefulPart(string);
-  usefulParts.set(string, found);
-  return found;
-}
-
-function findUsefulPart(string: string): UsefulPart {
+function rarestPart(string: string): Part {
   const characters = [...string];
   let best = { literal: '', skipped: '', cost: Number.POSITIVE_INFINITY };
-  // A blank to begin with is left out: a run of white space has no one place where it begins.
+  // A leading blank is left out, because the start of a run of white space is not known.
   const first = characters[0] === ' ' ? 1 : 0;
   const last = Math.max(first, characters.length - USEFUL_CHARS);
   for (let from = first; from <= last; from += 1) {
@@ -190,97 +184,4 @@ function findUsefulPart(string: string): UsefulPart {
     if (cost < best.cost) best = { literal, skipped: characters.slice(0, from).join(''), cost };
   }
   return best;
-}
-
-/**
- * The spellings of a literal in a folded text: a letter beyond ASCII in every case that RE2 takes
- * for the same. Of a literal with too many, those of its beginning.
- * @returns null when even its beginning has too many
- */
-export function spellingsOf(literal: string): string[] | null {
-  if (ASCII.test(literal)) return [literal];
-  let spellings = [''];
-  let letters = 0;
-  for (const letter of literal) {
-    const cases = casesOf(letter);
-    if (spellings.length * cases.length > SPELLINGS_MAX) break;
-    spellings = spellings.flatMap((head) => cases.map((tail) => head + tail));
-    letters += 1;
-  }
-  const isAll = letters === [...literal].length;
-  return isAll || letters >= SPELLED_CHARS_MIN ? spellings : null;
-}
-
-const ASCII = /^[\0-\x7f]*$/;
-
-/** Letters that are equal when case does not matter. */
-function casesOf(letter: string): readonly string[] {
-  return letter <= '\x7f' ? [letter] : (orbits().get(letter) ?? [letter]);
-}
-
-/** The characters that equal one of a range when case does not matter. */
-export function equalsOf(from: number, to: number): number[] {
-  casedPoints ??= Int32Array.from(orbits().keys(), (letter) => letter.codePointAt(0) ?? 0).sort();
-  const equals: number[] = [];
-  let at = firstFrom(casedPoints, from);
-  for (; at < casedPoints.length && (casedPoints[at] as number) <= to; at += 1) {
-    for (const one of casesOf(String.fromCodePoint(casedPoints[at] as number))) {
-      equals.push(one.codePointAt(0) ?? 0);
-    }
-  }
-  return equals;
-}
-
-/** Those that `orbits` tells of, in order. */
-let casedPoints: Int32Array | null = null;
-let orbitTable: ReadonlyMap<string, readonly string[]> | null = null;
-
-/** Equal to RE2 though Unicode's mappings tell it of their upper case only, which is several letters. */
-const EQUAL_TO_RE2 = [
-  ['\u0390', '\u1fd3'],
-  ['\u03b0', '\u1fe3'],
-  ['\ufb05', '\ufb06'],
-] as const;
-
-/**
- * Every cased letter beyond ASCII and its equals, joined over both directions of Unicode's simple
- * mappings and RE2's own: never less than its orbits (re2/unicode_casefold.h).
- */
-function orbits(): ReadonlyMap<string, readonly string[]> {
-  if (orbitTable !== null) return orbitTable;
-  const orbit = new Map<string, Set<string>>();
-  const unite = (a: string, b: string) => {
-    const both = new Set([...(orbit.get(a) ?? [a]), ...(orbit.get(b) ?? [b])]);
-    for (const letter of both) orbit.set(letter, both);
-  };
-  for (const point of casedCandidates()) {
-    const letter = String.fromCodePoint(point);
-    const lower = letter.toLowerCase();
-    const upper = letter.toUpperCase();
-    if (lower !== letter && [...lower].length === 1) unite(letter, lower);
-    if (upper !== letter && [...upper].length === 1) unite(letter, upper);
-  }
-  for (const [a, b] of EQUAL_TO_RE2) unite(a, b);
-  orbitTable = new Map(
-    [...orbit].map(([letter, equal]) => [
-      letter,
-      // ASCII letters stand in lower case in what is scanned.
-      [...new Set([...equal].map((one) => (/^[A-Z]$/.test(one) ? one.toLowerCase() : one)))],
-    ]),
-  );
-  return orbitTable;
-}
-
-const CASED_BLOCK = 64;
-
-/** The characters beyond ASCII of all blocks that have cased ones; most have none. */
-function casedCandidates(): number[] {
-  const candidates: number[] = [];
-  for (let from = 0x80; from < 0x1_f000; from += CASED_BLOCK) {
-    if (from >= 0xd800 && from <= 0xdfff) continue;
-    const points = Array.from({ length: CASED_BLOCK }, (_, at) => from + at);
-    const block = String.fromCodePoint(...points);
-    if (block.toLowerCase() !== block || block.toUpperCase() !== block) candidates.push(...points);
-  }
-  return candidates;
 }

@@ -1,18 +1,18 @@
 /**
- * Owns how far a match can reach, told before the text is known: so many characters, plus runs that
- * only the text bounds (a `.*` ends with its line, a `\w+` with its word).
+ * Owns the maximum extent of a match, as it is known before the text is: a number of characters, plus
+ * runs that the text bounds (`.*` ends with the line, `\w+` with the word).
  *
- * Every figure is an upper bound: too far costs time, too near would lose a match.
+ * Every extent is an upper bound: a larger one costs time, a smaller one would lose a match.
  */
 
 /**
- * Kinds of runs, what repeated characters cannot cross: a word, white space, what stands between two
- * words, what stands between white space, a line.
+ * Runs that repeated characters cannot leave: a word, white space, anything between two words,
+ * anything between white space, a line.
  */
 export type Run = 'word' | 'space' | 'gap' | 'solid' | 'line';
 
-/** So many characters and runs of each kind; `unbounded` counts what nothing holds. */
-export interface Reach {
+/** A number of characters and of runs of each kind; `unbounded` counts runs of anything. */
+export interface Extent {
   readonly chars: number;
   readonly word: number;
   readonly space: number;
@@ -22,7 +22,7 @@ export interface Reach {
   readonly unbounded: number;
 }
 
-export const NOWHERE: Reach = {
+export const NO_EXTENT: Extent = {
   chars: 0,
   word: 0,
   space: 0,
@@ -33,12 +33,12 @@ export const NOWHERE: Reach = {
 };
 
 /** One run of a kind, or a run of anything. */
-export function runOf(run: Run | null): Reach {
-  return run === null ? { ...NOWHERE, unbounded: 1 } : { ...NOWHERE, [run]: 1 };
+export function runOf(run: Run | null): Extent {
+  return run === null ? { ...NO_EXTENT, unbounded: 1 } : { ...NO_EXTENT, [run]: 1 };
 }
 
-/** One after the other. */
-export function plus(a: Reach, b: Reach): Reach {
+/** The extent of one after the other. */
+export function plus(a: Extent, b: Extent): Extent {
   return {
     chars: a.chars + b.chars,
     word: a.word + b.word,
@@ -50,8 +50,8 @@ export function plus(a: Reach, b: Reach): Reach {
   };
 }
 
-/** What is left of `a` when `b`, the beginning of it, is taken off. */
-export function minus(a: Reach, b: Reach): Reach {
+/** The rest of `a` without its beginning `b`. */
+export function minus(a: Extent, b: Extent): Extent {
   return {
     chars: a.chars - b.chars,
     word: a.word - b.word,
@@ -63,8 +63,8 @@ export function minus(a: Reach, b: Reach): Reach {
   };
 }
 
-/** The farther of two, in every respect. */
-export function farther(a: Reach, b: Reach): Reach {
+/** The maximum of two, member by member. */
+export function maximum(a: Extent, b: Extent): Extent {
   return {
     chars: Math.max(a.chars, b.chars),
     word: Math.max(a.word, b.word),
@@ -76,26 +76,26 @@ export function farther(a: Reach, b: Reach): Reach {
   };
 }
 
-/** The same `times` over. */
-export function repeated(reach: Reach, times: number): Reach {
-  const { chars, word, space, gap, solid, line, unbounded } = reach;
-  const isNowhere = chars + word + space + gap + solid + line + unbounded === 0;
-  if (isNowhere || times === 0) return NOWHERE;
-  if (times === Number.POSITIVE_INFINITY) return { ...NOWHERE, unbounded: 1 };
+/** The extent of a repetition. */
+export function repeated(extent: Extent, times: number): Extent {
+  const { chars, word, space, gap, solid, line, unbounded } = extent;
+  const isEmpty = chars + word + space + gap + solid + line + unbounded === 0;
+  if (isEmpty || times === 0) return NO_EXTENT;
+  if (times === Number.POSITIVE_INFINITY) return { ...NO_EXTENT, unbounded: 1 };
   return {
-    chars: reach.chars * times,
-    word: reach.word * times,
-    space: reach.space * times,
-    gap: reach.gap * times,
-    solid: reach.solid * times,
-    line: reach.line * times,
-    unbounded: reach.unbounded * times,
+    chars: extent.chars * times,
+    word: extent.word * times,
+    space: extent.space * times,
+    gap: extent.gap * times,
+    solid: extent.solid * times,
+    line: extent.line * times,
+    unbounded: extent.unbounded * times,
   };
 }
 
-/** What bounds the runs of one text. */
+/** The lengths that bound the runs of a text. */
 export interface TextBounds {
-  /** bytes that go on with a character: so many bytes more than characters there are, 0 in ASCII */
+  /** continuation bytes of UTF-8: how many bytes more than characters there are */
   readonly continuations: number;
   /** The longest run of a kind, in bytes. */
   longest(run: Run): number;
@@ -103,80 +103,80 @@ export interface TextBounds {
 
 const RUNS = ['word', 'space', 'gap', 'solid', 'line'] as const satisfies readonly Run[];
 const CHAR_BYTES_MAX = 4;
-/** Figures of a reach in the table: its characters, then its runs. */
-const FIGURES = 1 + RUNS.length;
+/** Numbers of an extent in the table: its characters, then its runs. */
+const FIELDS = 1 + RUNS.length;
 
-/** What is known of reaches, by id. Tables only: may be shared between threads. */
-export interface ReachTables {
-  /** reach * FIGURES → its characters, then its runs */
-  readonly figures: Float64Array;
+/** Extents by id. Typed arrays, so that threads can share them. */
+export interface ExtentTables {
+  /** id * FIELDS → characters, then runs */
+  readonly fields: Float64Array;
   readonly isUnbounded: Uint8Array;
 }
 
-/** Collects reaches, each once. */
-export class ReachList {
-  readonly #reaches: Reach[] = [];
+/** Collects extents, each once. */
+export class ExtentList {
+  readonly #extents: Extent[] = [];
   readonly #ids = new Map<string, number>();
 
-  idOf(reach: Reach): number {
-    const key = JSON.stringify(reach);
+  idOf(extent: Extent): number {
+    const key = JSON.stringify(extent);
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
-    const id = this.#reaches.length;
-    this.#reaches.push(reach);
+    const id = this.#extents.length;
+    this.#extents.push(extent);
     this.#ids.set(key, id);
     return id;
   }
 
-  get tables(): ReachTables {
+  get tables(): ExtentTables {
     return {
-      figures: Float64Array.from(
-        this.#reaches.flatMap((reach) => [reach.chars, ...RUNS.map((run) => reach[run])]),
+      fields: Float64Array.from(
+        this.#extents.flatMap((extent) => [extent.chars, ...RUNS.map((run) => extent[run])]),
       ),
-      isUnbounded: Uint8Array.from(this.#reaches, ({ unbounded }) => (unbounded > 0 ? 1 : 0)),
+      isUnbounded: Uint8Array.from(this.#extents, ({ unbounded }) => (unbounded > 0 ? 1 : 0)),
     };
   }
 }
 
-/** What reaches come to in a text; used again and again. */
-export class ReachesInText {
-  readonly #figures: Float64Array;
+/** The extents in bytes of a text; reused for the next text. */
+export class TextExtents {
+  readonly #fields: Float64Array;
   readonly #isUnbounded: Uint8Array;
-  /** reach → the last text it was told in, and as how many bytes */
-  readonly #told: Int32Array;
+  /** id → number of the text in which it was computed last, and the result */
+  readonly #computedIn: Int32Array;
   readonly #bytes: Float64Array;
   #text = 0;
   #bounds: TextBounds = { continuations: 0, longest: () => 0 };
 
-  constructor({ figures, isUnbounded }: ReachTables) {
-    this.#figures = figures;
+  constructor({ fields, isUnbounded }: ExtentTables) {
+    this.#fields = fields;
     this.#isUnbounded = isUnbounded;
-    this.#told = new Int32Array(isUnbounded.length);
+    this.#computedIn = new Int32Array(isUnbounded.length);
     this.#bytes = new Float64Array(isUnbounded.length);
   }
 
-  /** Goes on to the next text. */
+  /** Sets the next text. */
   enter(bounds: TextBounds): void {
     this.#text += 1;
     this.#bounds = bounds;
   }
 
-  /** A reach in the text at hand, in bytes; Infinity when nothing holds it. */
+  /** An extent in the current text; Infinity if it is unbounded. */
   bytesOf(id: number): number {
-    if (this.#told[id] !== this.#text) {
-      this.#told[id] = this.#text;
-      this.#bytes[id] = this.#isUnbounded[id] === 1 ? Number.POSITIVE_INFINITY : this.#reach(id);
+    if (this.#computedIn[id] !== this.#text) {
+      this.#computedIn[id] = this.#text;
+      this.#bytes[id] = this.#isUnbounded[id] === 1 ? Number.POSITIVE_INFINITY : this.#compute(id);
     }
     return this.#bytes[id] as number;
   }
 
-  #reach(id: number): number {
+  #compute(id: number): number {
     const bounds = this.#bounds;
-    const first = id * FIGURES;
-    const chars = this.#figures[first] as number;
+    const first = id * FIELDS;
+    const chars = this.#fields[first] as number;
     let bytes = Math.min(chars * CHAR_BYTES_MAX, chars + bounds.continuations);
-    for (let run = 1; run < FIGURES; run += 1) {
-      const runs = this.#figures[first + run] as number;
+    for (let run = 1; run < FIELDS; run += 1) {
+      const runs = this.#fields[first + run] as number;
       if (runs > 0) bytes += runs * bounds.longest(RUNS[run - 1] as Run);
     }
     return bytes;

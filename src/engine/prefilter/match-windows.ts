@@ -1,99 +1,101 @@
 /**
- * Owns where in a text a pattern may match: windows around its literals' places, as wide as a match can
- * reach. Pairs of byte offsets, start and end.
+ * Owns the windows of a text in which a pattern may match: around the positions of its literals, as
+ * far as a match can extend. Pairs of byte offsets, start and end.
  */
 
 import { boundaryAfter, boundaryBefore } from '../matcher/utf8.ts';
 import { type Branches, COMPANIONS_MAX } from './branches.ts';
-import { firstFrom } from './int-arrays.ts';
-import type { Places } from './literal-sets.ts';
+import { lowerBound } from './int-arrays.ts';
+import type { SetPositions } from './literal-sets.ts';
 
-/** Where a pattern may match: byte ranges in order, apart from each other; null for anywhere. */
-export type Windows = readonly number[] | null;
+/** Where a pattern may match: disjoint byte ranges in order; null for the whole text. */
+export type MatchWindows = readonly number[] | null;
 
-/** A character on either side, so that `\b` and `^` see what is there. */
+/** A character on either side, which `\b` and `^` look at. */
 const EDGE_BYTES = 4;
-/** An edge that falls into a character goes on to its end. */
+/** An edge inside a character is moved to the character's end. */
 const CHARACTER_REST_BYTES = 3;
-/** How far a window's end can move outwards yet. */
+/** The most by which `mergeWindows` moves a window's end outwards. */
 const MARGIN_BYTES = EDGE_BYTES + CHARACTER_REST_BYTES;
 
-/**
- * Adds the windows of one branch: in order, those that overlap as one, edges not yet added.
- * @param stretches only windows that touch one of these are of interest, edges included; null for all
- * @returns false when the branch can match anywhere; then nothing is added
- */
-export function addWindows(
-  windows: number[],
-  branch: number,
-  branches: Branches,
-  places: Places,
-  length: number,
-  stretches: Int32Array | null,
-): boolean {
-  const before = branches.reach(branches.tables.before[branch] as number);
-  const after = branches.reach(branches.tables.after[branch] as number);
-  const isAnywhere = before >= length && after >= length;
-  if (isAnywhere && branches.companion(branch, 0) < 0) return false;
-  let last = -1;
-  let stretch = 0;
-  for (const place of places.of(branches.tables.set[branch] as number)) {
-    match.from = Math.max(0, place - before);
-    match.to = Math.min(length, place + after);
-    if (stretches !== null) {
-      while (
-        stretch < stretches.length &&
-        (stretches[stretch + 1] as number) < match.from - MARGIN_BYTES
-      ) {
-        stretch += 2;
+/** Finds the windows of branches in the current text of `branches` and `positions`. */
+export class WindowFinder {
+  readonly #branches: Branches;
+  readonly #positions: SetPositions;
+  /** the range of a match around the current anchor */
+  #from = 0;
+  #to = 0;
+
+  constructor(branches: Branches, positions: SetPositions) {
+    this.#branches = branches;
+    this.#positions = positions;
+  }
+
+  /**
+   * Adds the windows of one branch: in order, overlapping ones merged, without edges.
+   * @param length of the text
+   * @param ranges only windows that touch one of these, edges included, are added; null for all
+   * @returns false, and adds nothing, if the branch can match anywhere
+   */
+  add(windows: number[], branch: number, length: number, ranges: Int32Array | null): boolean {
+    const branches = this.#branches;
+    const { tables } = branches;
+    const before = branches.extentOf(tables.before[branch] as number);
+    const after = branches.extentOf(tables.after[branch] as number);
+    const isAnywhere = before >= length && after >= length;
+    if (isAnywhere && branches.companion(branch, 0) < 0) return false;
+    let last = -1;
+    let range = 0;
+    for (const anchor of this.#positions.of(tables.set[branch] as number)) {
+      const from = Math.max(0, anchor - before);
+      const to = Math.min(length, anchor + after);
+      if (ranges !== null) {
+        while (range < ranges.length && (ranges[range + 1] as number) < from - MARGIN_BYTES) {
+          range += 2;
+        }
+        if (range === ranges.length) break;
+        if ((ranges[range] as number) > to + MARGIN_BYTES) continue;
       }
-      if (stretch === stretches.length) break;
-      if ((stretches[stretch] as number) > match.to + MARGIN_BYTES) continue;
+      this.#from = from;
+      this.#to = to;
+      if (!this.#hasCompanions(branch, anchor)) continue;
+      // Anchors ascend, and so do both ends.
+      if (this.#from <= last) windows[windows.length - 1] = this.#to;
+      else windows.push(this.#from, this.#to);
+      last = this.#to;
     }
-    if (!hasCompanions(branch, branches, places, place)) continue;
-    // Places ascend, and so do both ends.
-    if (match.from <= last) windows[windows.length - 1] = match.to;
-    else windows.push(match.from, match.to);
-    last = match.to;
+    return true;
   }
-  return true;
-}
 
-/** Where a match around the place at hand lies; one for all, since they are looked at in turn. */
-const match = { from: 0, to: 0 };
-
-/**
- * Do all companions stand near an anchor? Then a match reaches no farther than they let it: not before
- * what the first of their places within reach allows, not behind what the last does.
- */
-function hasCompanions(
-  branch: number,
-  branches: Branches,
-  places: Places,
-  anchor: number,
-): boolean {
-  for (let which = 0; which < COMPANIONS_MAX; which += 1) {
-    const set = branches.companion(branch, which);
-    if (set < 0) break;
-    const those = places.of(set);
-    const least = anchor - branches.back(branch, which);
-    const most = anchor + branches.ahead(branch, which);
-    const first = firstFrom(those, least);
-    if (first === those.length || (those[first] as number) > most) return false;
-    const end = firstFrom(those, most + 1);
-    const from = (those[first] as number) - branches.companionBefore(branch, which);
-    const to = (those[end - 1] as number) + branches.companionAfter(branch, which);
-    if (from > match.from) match.from = from;
-    if (to < match.to) match.to = to;
+  /**
+   * Whether all companions are near the anchor. If so, narrows the match to what they allow: from the
+   * extent before the first of their positions to the extent after the last.
+   */
+  #hasCompanions(branch: number, anchor: number): boolean {
+    const branches = this.#branches;
+    for (let index = 0; index < COMPANIONS_MAX; index += 1) {
+      const set = branches.companion(branch, index);
+      if (set < 0) break;
+      const positions = this.#positions.of(set);
+      const least = anchor - branches.back(branch, index);
+      const most = anchor + branches.ahead(branch, index);
+      const first = lowerBound(positions, least);
+      if (first === positions.length || (positions[first] as number) > most) return false;
+      const end = lowerBound(positions, most + 1);
+      const from = (positions[first] as number) - branches.companionBefore(branch, index);
+      const to = (positions[end - 1] as number) + branches.companionAfter(branch, index);
+      if (from > this.#from) this.#from = from;
+      if (to < this.#to) this.#to = to;
+    }
+    return this.#from <= this.#to;
   }
-  return match.from <= match.to;
 }
 
 /**
- * Windows of a pattern's branches, one after the other: in order, with an edge, on character
- * boundaries, those that touch as one.
+ * Merges the windows of a pattern's branches, which come branch by branch: in order, extended by an
+ * edge to character boundaries, touching ones merged.
  */
-export function merge(found: readonly number[], text: Buffer): Windows {
+export function mergeWindows(found: readonly number[], text: Buffer): MatchWindows {
   const inOrder = isInOrder(found) ? found : sorted(found);
   const merged: number[] = [];
   let covered = 0;

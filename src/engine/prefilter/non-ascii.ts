@@ -1,26 +1,26 @@
 /**
- * Owns where a text is not ASCII. Most texts have a dash or two in twenty kilobytes: whoever is
- * interested in those need not look at every byte.
+ * Owns the search for non-ASCII bytes in a text. Most texts have a dash or two in twenty kilobytes, so
+ * later passes over those bytes need not read all others.
  */
 import { isAscii } from 'node:buffer';
 
-/** Set in a word when one of its bytes is beyond ASCII. */
+/** Bits of a word of which one is set when a byte is not ASCII. */
 const HIGH_BITS = 0x8080_8080;
 const WORD_BYTES = 4;
 const NONE: readonly number[] = [];
 
-/** The runs of bytes beyond ASCII, in order: pairs of offsets, start and end. */
-export function runsBeyondAscii(bytes: Uint8Array): readonly number[] {
+/** The runs of non-ASCII bytes, in order: pairs of offsets, start and end. */
+export function nonAsciiRuns(bytes: Uint8Array): readonly number[] {
   if (isAscii(bytes)) return NONE;
   const runs: number[] = [];
-  // A view of words begins at a word.
+  // A view of words must begin at a multiple of four.
   const skew = -bytes.byteOffset & (WORD_BYTES - 1);
   const count = Math.max(0, Math.floor((bytes.length - skew) / WORD_BYTES));
   const words = new Int32Array(bytes.buffer, count === 0 ? 0 : bytes.byteOffset + skew, count);
-  const isIn = (at: number) => (bytes[at] as number) >= 0x80;
+  const isNonAscii = (at: number) => (bytes[at] as number) >= 0x80;
   let at = 0;
   while (at < bytes.length) {
-    if (!isIn(at)) {
+    if (!isNonAscii(at)) {
       let word = (at - skew) / WORD_BYTES;
       if (!Number.isInteger(word) || word < 0) {
         at += 1;
@@ -28,10 +28,10 @@ export function runsBeyondAscii(bytes: Uint8Array): readonly number[] {
       }
       while (word < count && ((words[word] as number) & HIGH_BITS) === 0) word += 1;
       at = skew + word * WORD_BYTES;
-      while (at < bytes.length && !isIn(at)) at += 1;
+      while (at < bytes.length && !isNonAscii(at)) at += 1;
     }
     const start = at;
-    while (at < bytes.length && isIn(at)) at += 1;
+    while (at < bytes.length && isNonAscii(at)) at += 1;
     if (at > start) runs.push(start, at);
   }
   return runs;

@@ -1,93 +1,92 @@
 /**
- * Owns what the prefilter knows of the patterns: their literals' automata, and what each pattern needs
- * of them. Plain data and flat tables: made once, and shared by as many threads as match.
+ * Owns the prefilter's tables of the patterns: the automata of their literals, and the requirements of
+ * each pattern. Plain data and typed arrays: built once, shared by all match threads.
  */
 import { isAscii } from 'node:buffer';
 import { createHash } from 'node:crypto';
 
 import { type Automaton, createAutomaton } from './aho-corasick.ts';
 import {
+  type AnchoredBranch,
   type BranchTables,
   branchTables,
   COMPANIONS_MAX,
   type Companion,
-  type SoughtBranch,
 } from './branches.ts';
-import { type Shapes, shapesOf } from './literal-hits.ts';
+import { spellingsOf } from './case-equivalents.ts';
+import { type LiteralShapes, shapesOf } from './literal-hits.ts';
 import { type SetsOfLiterals, SetTable, setsOfLiterals } from './literal-sets.ts';
-import { forgetParts, spellingsOf } from './literals.ts';
-import { NOWHERE } from './match-extent.ts';
+import { NO_EXTENT } from './match-extent.ts';
 import {
   type Branch,
-  type Group,
+  createRequirementsReader,
+  type RequiredLiterals,
   type RequirementsReader,
-  requirementsOf,
 } from './requirements.ts';
 import { either, type PageRange } from './unicode-pages.ts';
 
-/** A companion that is hit more often than this says too little. */
+/** More frequent companions exclude too little. */
 const COMPANION_COST_MAX = 0.0005;
 
-/** Patterns are numbered as they were given. */
+/** A pattern's number is its index in the list of sources. */
 export interface PrefilterTables {
-  /** tells the patterns, in their order, from any others */
+  /** digest of the patterns, in order */
   readonly patternsSha256: string;
-  /** those that need nothing which could be looked for */
+  /** patterns without literals: they may match any text */
   readonly always: Int32Array;
-  /** the same for texts that touch certain pages of Unicode: in others they cannot match */
+  /** patterns without literals that match only texts with a character of these pages */
   readonly alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
   /** of the literals that are all ASCII */
   readonly ascii: Automaton;
-  /** of the others, for texts that are not all ASCII */
-  readonly beyond: Automaton;
-  readonly shapes: Shapes;
+  /** of the others */
+  readonly nonAscii: Automaton;
+  readonly shapes: LiteralShapes;
   readonly sets: SetsOfLiterals;
   readonly branches: BranchTables;
 }
 
 /**
- * Takes a second for the whole corpus.
- * @param sources patterns, as RE2 takes them
+ * Builds the tables; takes a second for the whole corpus.
+ * @param sources patterns in RE2's syntax
  */
 export function createPrefilterTables(
   sources: readonly string[],
-  read: RequirementsReader = requirementsOf,
+  read: RequirementsReader = createRequirementsReader(),
 ): PrefilterTables {
   const literals = new LiteralTable();
   const sets = new SetTable();
   const always: number[] = [];
   const alwaysOnPages = new Map<number, readonly PageRange[]>();
-  const branches: SoughtBranch[] = [];
+  const branches: AnchoredBranch[] = [];
   sources.forEach((source, pattern) => {
     const required = read(source);
-    const sought = soughtOf(required, pattern, literals, sets);
-    if (sought !== null) {
-      branches.push(...sought);
+    const anchored = required === null ? null : anchor(required, pattern, literals, sets);
+    if (anchored !== null) {
+      branches.push(...anchored);
       return;
     }
     const pages = required?.map((branch) => branch.pages).reduce(either) ?? null;
     if (pages === null) always.push(pattern);
     else alwaysOnPages.set(pattern, pages);
   });
-  forgetParts();
   return {
     patternsSha256: sha256Of(sources),
     always: Int32Array.from(always),
     alwaysOnPages,
     ascii: createAutomaton(literals.bytes, (literal) => isAscii(literal)),
-    beyond: createAutomaton(literals.bytes, (literal) => !isAscii(literal)),
+    nonAscii: createAutomaton(literals.bytes, (literal) => !isAscii(literal)),
     shapes: shapesOf(literals.bytes),
     sets: setsOfLiterals(sets.sets, literals.bytes.length),
     branches: branchTables(branches, sets.sets.length),
   };
 }
 
-/** What tells patterns, in their order, from any others. */
+/** The digest of patterns, in order. */
 export function sha256Of(sources: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(sources)).digest('hex');
 }
 
-/** Literals by their bytes, each once. */
+/** Collects literals, each once. */
 class LiteralTable {
   readonly bytes: Buffer[] = [];
   readonly #ids = new Map<string, number>();
@@ -113,38 +112,38 @@ class LiteralTable {
   }
 }
 
-function soughtOf(
-  branches: readonly Branch[] | null,
+/** Chooses the anchor and the companions of each branch; null if a branch has no literals. */
+function anchor(
+  branches: readonly Branch[],
   pattern: number,
   literals: LiteralTable,
   sets: SetTable,
-): SoughtBranch[] | null {
-  if (branches === null) return null;
-  const sought: SoughtBranch[] = [];
-  for (const { groups, pages } of branches) {
-    const byCost = groups.toSorted((a, b) => a.cost - b.cost);
-    const found: { readonly group: Group; readonly set: number }[] = [];
-    for (const group of byCost) {
-      if (found.length > 0 && group.cost > COMPANION_COST_MAX) break;
+): AnchoredBranch[] | null {
+  const anchored: AnchoredBranch[] = [];
+  for (const { required, pages } of branches) {
+    const byCost = required.toSorted((a, b) => a.cost - b.cost);
+    const found: { readonly one: RequiredLiterals; readonly set: number }[] = [];
+    for (const one of byCost) {
+      if (found.length > 0 && one.cost > COMPANION_COST_MAX) break;
       if (found.length > COMPANIONS_MAX) break;
-      const ids = literals.idsOf(group.literals);
-      if (ids !== null) found.push({ group, set: sets.idOf(ids) });
+      const ids = literals.idsOf(one.literals);
+      if (ids !== null) found.push({ one, set: sets.idOf(ids) });
     }
     const [first, ...rest] = found;
     if (first === undefined) return null;
-    const { before, after } = first.group;
-    const companions = rest.map(({ group, set }) => companionOf(first.group, group, set));
-    sought.push({ pattern, pages, set: first.set, before, after, companions });
+    const { before, after } = first.one;
+    const companions = rest.map(({ one, set }) => companionOf(first.one, one, set));
+    anchored.push({ pattern, pages, set: first.set, before, after, companions });
   }
-  return sought;
+  return anchored;
 }
 
-/** Where a companion stands, as narrowly as it is known. */
-function companionOf(anchor: Group, group: Group, set: number): Companion {
-  const { before, after } = group;
-  const ahead = anchor.gaps.get(group.key);
-  if (ahead !== undefined) return { set, back: NOWHERE, ahead, before, after };
-  const back = group.gaps.get(anchor.key);
-  if (back !== undefined) return { set, back, ahead: NOWHERE, before, after };
-  return { set, back: anchor.before, ahead: anchor.after, before, after };
+/** The place of a companion, as narrowly as it is known. */
+function companionOf(anchored: RequiredLiterals, one: RequiredLiterals, set: number): Companion {
+  const { before, after } = one;
+  const ahead = anchored.gaps.get(one.key);
+  if (ahead !== undefined) return { set, back: NO_EXTENT, ahead, before, after };
+  const back = one.gaps.get(anchored.key);
+  if (back !== undefined) return { set, back, ahead: NO_EXTENT, before, after };
+  return { set, back: anchored.before, ahead: anchored.after, before, after };
 }

@@ -1,160 +1,162 @@
 /**
- * Owns the question which patterns can match a text at all, and where.
+ * Owns the decision which patterns can match a text, and where.
  *
- * The promise: a pattern that is not named, or a place outside the windows named for it, holds no
- * match. The reverse is not promised: passing proves nothing, RE2 must be asked.
+ * The guarantee: a pattern that is not among the candidates, and a place outside a candidate's windows,
+ * has no match. The reverse is not guaranteed: RE2 must search the windows.
  *
- *   text ──► every literal's places (one walk) ──► branches whose rarest literal was hit
- *        ──► their other literals near it? ──► windows as wide as a match can reach ──► RE2
+ *   text ──► hits of all literals (one search) ──► branches whose anchor was hit
+ *        ──► their other literals near it? ──► windows as wide as a match can be ──► RE2
  */
 import type { Changes } from '../matcher/normalised-text.ts';
 import type { Automaton } from './aho-corasick.ts';
 import { Branches, COMPANIONS_MAX } from './branches.ts';
-import { type Walked, withPlainLetters } from './folding.ts';
-import { carryOver, stretchesAround } from './incremental-search.ts';
-import { Hits } from './literal-hits.ts';
-import { walk, walkBeyondAscii } from './literal-search.ts';
-import { Places } from './literal-sets.ts';
-import { addWindows, merge, type Windows } from './match-windows.ts';
-import { runsBeyondAscii } from './non-ascii.ts';
+import { replaceAsciiEquals, type SearchedText } from './folding.ts';
+import { rangesAround, updateHits } from './incremental-search.ts';
+import { LiteralHits } from './literal-hits.ts';
+import { findLiterals, findNonAsciiLiterals } from './literal-search.ts';
+import { SetPositions } from './literal-sets.ts';
+import { type MatchWindows, mergeWindows, WindowFinder } from './match-windows.ts';
+import { nonAsciiRuns } from './non-ascii.ts';
 import type { PrefilterTables } from './prefilter-tables.ts';
-import { BoundsOfText } from './text-bounds.ts';
-import { type PageRange, PagesOfText } from './unicode-pages.ts';
+import { MeasuredBounds } from './text-bounds.ts';
+import { type PageRange, TextPages } from './unicode-pages.ts';
 
-/** Pattern index → where to look; patterns that are not in it cannot match. */
-export type Candidates = ReadonlyMap<number, Windows>;
+/** Pattern → windows in which it may match; other patterns cannot match. */
+export type Candidates = ReadonlyMap<number, MatchWindows>;
 
-/** A reading of a text, to be asked about. */
-export interface SoughtReading {
+/** A reading of a text. */
+export interface SearchedReading {
   /** UTF-8 */
   readonly bytes: Buffer;
   /**
-   * Of a second reading, where it differs from the first: only matches are of interest that touch one
-   * of these stretches, with the character on either side of them. Null for all. Asked for once, if
-   * at all.
+   * Of the normalised reading, where it differs from the written one: only matches that touch these
+   * ranges, or the character on either side, are needed. Null for all. Called once, if at all.
    */
   readonly changes: () => Changes<Int32Array> | null;
 }
 
+/** One per thread: its buffers are reused for every text. */
 export class Prefilter {
-  /** patterns that need nothing which could be looked for */
   readonly #always: Int32Array;
-  /** the same for texts that touch certain pages of Unicode: in others they cannot match */
   readonly #alwaysOnPages: ReadonlyMap<number, readonly PageRange[]>;
-  readonly #pages = new PagesOfText();
   readonly #ascii: Automaton;
-  readonly #beyond: Automaton;
-  readonly #hits: Hits;
-  /** of a second reading, and where they are found around its changes */
-  readonly #second: Hits;
-  readonly #around: Hits;
-  readonly #places: Places;
+  readonly #nonAscii: Automaton;
   readonly #branches: Branches;
+  readonly #pages = new TextPages();
+  readonly #written: LiteralHits;
+  readonly #normalised: LiteralHits;
+  /** of the normalised reading, around its changes */
+  readonly #around: LiteralHits;
+  readonly #positions: SetPositions;
+  readonly #windows: WindowFinder;
 
   constructor(tables: PrefilterTables) {
     const { shapes } = tables;
     this.#always = tables.always;
     this.#alwaysOnPages = tables.alwaysOnPages;
     this.#ascii = tables.ascii;
-    this.#beyond = tables.beyond;
-    this.#hits = new Hits(shapes);
-    this.#second = new Hits(shapes);
-    this.#around = new Hits(shapes);
-    this.#places = new Places(tables.sets);
+    this.#nonAscii = tables.nonAscii;
     this.#branches = new Branches(tables.branches);
+    this.#written = new LiteralHits(shapes);
+    this.#normalised = new LiteralHits(shapes);
+    this.#around = new LiteralHits(shapes);
+    this.#positions = new SetPositions(tables.sets);
+    this.#windows = new WindowFinder(this.#branches, this.#positions);
   }
 
   /**
-   * Which patterns can match, and where, in each reading of a text.
-   * @param readings as it was written, and the second, if there is one
-   * @param asked is the pattern of any interest?
+   * The candidates of each reading of a text.
+   * @param readings as written, and normalised if that differs
+   * @param isSearched whether a pattern is matched at all
    */
   candidates(
-    readings: readonly SoughtReading[],
-    asked: (pattern: number) => boolean,
+    readings: readonly SearchedReading[],
+    isSearched: (pattern: number) => boolean,
   ): Candidates[] {
-    const longest = Math.max(this.#ascii.longest, this.#beyond.longest);
-    // Of the first reading, hits of literals that are all ASCII; null when it was copied to be walked over.
-    let ascii: number | null = null;
-    return readings.map(({ bytes, changes: changesOf }, which) => {
-      const beyond = runsBeyondAscii(bytes);
-      const text = beyond.length === 0 ? { bytes, origin: null } : withPlainLetters(bytes);
-      const changes = which === 0 ? null : changesOf();
-      const isPlain = text.origin === null;
-      if (changes !== null && isPlain && ascii !== null) {
-        const stretches = stretchesAround(bytes, changes, longest);
-        if (stretches !== null) {
-          this.#carryOver(text, changes, stretches, ascii);
-          return this.#candidatesIn(bytes, beyond, this.#second, asked, changes.read);
+    const longest = Math.max(this.#ascii.longest, this.#nonAscii.longest);
+    // Number of ASCII hits of the written reading; null if letters were replaced in it.
+    let asciiCount: number | null = null;
+    return readings.map(({ bytes, changes: changesOf }, index) => {
+      const nonAscii = nonAsciiRuns(bytes);
+      const text = nonAscii.length === 0 ? { bytes, origin: null } : replaceAsciiEquals(bytes);
+      const changes = index === 0 ? null : changesOf();
+      const isUnchanged = text.origin === null;
+      if (changes !== null && isUnchanged && asciiCount !== null) {
+        const ranges = rangesAround(bytes, changes, longest);
+        if (ranges !== null) {
+          this.#updateHits(text, changes, ranges, asciiCount);
+          const { normalised } = changes;
+          return this.#candidatesIn(bytes, nonAscii, this.#normalised, isSearched, normalised);
         }
       }
-      this.#hits.enter(text);
-      walk(this.#ascii, text.bytes, this.#hits);
-      ascii = isPlain ? this.#hits.count : null;
-      const walked = isPlain ? beyond : runsBeyondAscii(text.bytes);
-      walkBeyondAscii(this.#beyond, text.bytes, this.#hits, walked);
-      return this.#candidatesIn(bytes, beyond, this.#hits, asked, changes?.read ?? null);
+      const hits = this.#written;
+      hits.enter(text);
+      findLiterals(this.#ascii, text.bytes, hits);
+      asciiCount = isUnchanged ? hits.count : null;
+      const runs = isUnchanged ? nonAscii : nonAsciiRuns(text.bytes);
+      findNonAsciiLiterals(this.#nonAscii, text.bytes, hits, runs);
+      return this.#candidatesIn(bytes, nonAscii, hits, isSearched, changes?.normalised ?? null);
     });
   }
 
-  /** The hits of the second reading from those of the first. */
-  #carryOver(
-    text: Walked,
+  /** The hits of the normalised reading, from those of the written one. */
+  #updateHits(
+    text: SearchedText,
     changes: Changes<Int32Array>,
-    stretches: Int32Array,
-    ascii: number,
+    ranges: Int32Array,
+    asciiCount: number,
   ): void {
     const { bytes } = text;
-    const first = this.#hits;
-    const second = this.#second;
-    second.enter(text);
+    const written = this.#written;
+    this.#normalised.enter(text);
     for (const [automaton, from, until] of [
-      [this.#ascii, 0, ascii],
-      [this.#beyond, ascii, first.count],
+      [this.#ascii, 0, asciiCount],
+      [this.#nonAscii, asciiCount, written.count],
     ] as const) {
-      const reading = { automaton, bytes, changes, stretches };
-      carryOver(reading, first, from, until, this.#around, second);
+      const search = { automaton, bytes, changes, ranges };
+      updateHits(search, written, from, until, this.#around, this.#normalised);
     }
   }
 
+  /** @param ranges only matches that touch one of these are needed; null for all */
   #candidatesIn(
     text: Buffer,
-    beyond: readonly number[],
-    hits: Hits,
-    asked: (pattern: number) => boolean,
-    stretches: Int32Array | null,
+    nonAscii: readonly number[],
+    hits: LiteralHits,
+    isSearched: (pattern: number) => boolean,
+    ranges: Int32Array | null,
   ): Candidates {
     const found = new Map<number, number[] | null>();
-    for (const pattern of this.#always) if (asked(pattern)) found.set(pattern, null);
-    this.#pages.note(text, beyond);
+    for (const pattern of this.#always) if (isSearched(pattern)) found.set(pattern, null);
+    this.#pages.enter(text, nonAscii);
     for (const [pattern, pages] of this.#alwaysOnPages) {
-      if (this.#pages.touches(pages) && asked(pattern)) found.set(pattern, null);
+      if (this.#pages.hasAny(pages) && isSearched(pattern)) found.set(pattern, null);
     }
     const branches = this.#branches;
-    branches.enter(new BoundsOfText(text, beyond));
-    for (const branch of this.#possible(hits)) {
+    branches.enter(new MeasuredBounds(text, nonAscii));
+    for (const branch of this.#possibleBranches(hits)) {
       const pattern = branches.tables.pattern[branch] as number;
       const known = found.get(pattern);
-      if (known === null || !asked(pattern)) continue;
-      const those = known ?? [];
-      const isBounded = addWindows(those, branch, branches, this.#places, text.length, stretches);
+      if (known === null || !isSearched(pattern)) continue;
+      const windows = known ?? [];
+      const isBounded = this.#windows.add(windows, branch, text.length, ranges);
       if (!isBounded) found.set(pattern, null);
-      else if (known === undefined && those.length > 0) found.set(pattern, those);
+      else if (known === undefined && windows.length > 0) found.set(pattern, windows);
     }
-    const windows = new Map<number, Windows>();
-    for (const [pattern, those] of found) {
-      windows.set(pattern, those === null ? null : merge(those, text));
+    const candidates = new Map<number, MatchWindows>();
+    for (const [pattern, windows] of found) {
+      candidates.set(pattern, windows === null ? null : mergeWindows(windows, text));
     }
-    return windows;
+    return candidates;
   }
 
-  /** The branches all of whose sets are present, on pages that the text touches. */
-  #possible(hits: Hits): number[] {
-    const places = this.#places;
-    places.enter(hits);
+  /** The branches whose sets and pages the text has. */
+  #possibleBranches(hits: LiteralHits): number[] {
+    const positions = this.#positions;
+    positions.enter(hits);
     const { anchored, anchoredAt } = this.#branches.tables;
     const possible: number[] = [];
-    for (const set of places.present) {
+    for (const set of positions.present) {
       const end = anchoredAt[set + 1] as number;
       for (let at = anchoredAt[set] as number; at < end; at += 1) {
         const branch = anchored[at] as number;
@@ -165,12 +167,12 @@ export class Prefilter {
   }
 
   #isPossible(branch: number): boolean {
-    for (let which = 0; which < COMPANIONS_MAX; which += 1) {
-      const set = this.#branches.companion(branch, which);
+    for (let index = 0; index < COMPANIONS_MAX; index += 1) {
+      const set = this.#branches.companion(branch, index);
       if (set < 0) break;
-      if (!this.#places.has(set)) return false;
+      if (!this.#positions.has(set)) return false;
     }
     const pages = this.#branches.pagesOf(branch);
-    return pages === null || this.#pages.touches(pages);
+    return pages === null || this.#pages.hasAny(pages);
   }
 }

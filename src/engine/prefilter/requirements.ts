@@ -1,17 +1,17 @@
 /**
- * Owns what a pattern needs of a text: literals that every match contains, where they stand in the
- * match, and how far the match reaches around them.
+ * Owns the requirements of a pattern: literals that every match contains, their places in the match,
+ * and the extent of the match around them.
  *
- * The promise everything rests on: a text in which a branch's literals do not stand so holds no
- * match of the branch. The reverse is not promised: what passes must be asked of RE2.
+ * The guarantee that the prefilter rests on: a text without a branch's literals at such places has no
+ * match of the branch. The reverse is not guaranteed: RE2 must search the texts that pass.
  *
- * Strings here are folded (`folding.ts`), reaches are those of the text as it is.
+ * Strings are folded (`folding.ts`); extents are those of the unfolded text.
  */
 import type { AST } from '@eslint-community/regexpp';
-import { remembered } from '../matcher/memoize.ts';
+import { memoize } from '../matcher/memoize.ts';
 import { parsePattern, splitFlags } from '../matcher/pattern-syntax.ts';
 import {
-  type CharClass,
+  type CharacterClass,
   KINDS,
   ofCharacter,
   ofCharacterClass,
@@ -19,108 +19,116 @@ import {
   runOfKinds,
 } from './character-class.ts';
 import { foldLiteral } from './folding.ts';
-import { costOf, trimmed } from './literals.ts';
-import { farther, minus, NOWHERE, plus, type Reach, repeated, runOf } from './match-extent.ts';
-import { either, narrower, type Pages } from './unicode-pages.ts';
+import { costOf, LiteralChooser } from './literals.ts';
+import { type Extent, maximum, minus, NO_EXTENT, plus, repeated, runOf } from './match-extent.ts';
+import { either as eitherPages, narrower, type Pages } from './unicode-pages.ts';
 
-/** Literals one of which every match contains, and where. */
-export interface Group {
+/** Literals one of which every match contains, and their place in the match. */
+export interface RequiredLiterals {
   readonly literals: readonly string[];
-  /** from the match's start to the literal's start, at most */
-  readonly before: Reach;
-  /** from the literal's start to the match's end, at most */
-  readonly after: Reach;
+  /** from the match's start to the literal's start */
+  readonly before: Extent;
+  /** from the literal's start to the match's end */
+  readonly after: Extent;
   /** estimated hits per character of text */
   readonly cost: number;
-  /**
-   * Groups that stand behind this one in every match, and how far at most: from the start of this
-   * group's literal to the start of theirs.
-   */
-  readonly gaps: Map<symbol, Reach>;
-  /** the same for a group and its copies that are told farther out */
+  /** by key, literals that follow in every match: from the start of this literal to theirs */
+  readonly gaps: Map<symbol, Extent>;
+  /** identity of these literals and of their copies in enclosing parts */
   readonly key: symbol;
 }
 
-/** One alternative of a pattern: everything it needs is needed together. */
+/** A top-level alternative of a pattern, which requires all of this. */
 export interface Branch {
-  readonly groups: readonly Group[];
+  readonly required: readonly RequiredLiterals[];
   readonly pages: Pages;
 }
 
-/** What a pattern needs, by its source; null when nothing is known of it. */
+/** The requirements of a pattern, by its source; null when it cannot be parsed. */
 export type RequirementsReader = (source: string) => readonly Branch[] | null;
 
-/** A reader with its own memory: every pattern is read once. */
+/** A reader with a cache: every pattern is parsed once. */
 export function createRequirementsReader(): RequirementsReader {
-  return remembered(requirementsOf);
+  const chooser = new LiteralChooser();
+  const letters = new Map<number, Part>();
+  return memoize((source) => readRequirements(source, chooser, letters));
 }
 
-/** Strings kept per set, and characters per string: enough to be rare, few enough to be cheap. */
+/** Most strings per set, and characters per string: enough to be rare, few enough to be cheap. */
 const STRINGS_MAX = 40;
 const CHARS_MAX = 28;
 const BRANCHES_MAX = 64;
 const DEPTH_MAX = 200;
 
+/** What is known of a part of a pattern. */
 interface Part {
-  /** every string the part matches, when they are few */
+  /** every string that the part matches, if they are few */
   readonly exact: readonly string[] | null;
-  /** strings one of which every match of the part begins with; ends with */
+  /** strings one of which every match of the part begins with, and ends with */
   readonly head: readonly string[] | null;
   readonly tail: readonly string[] | null;
-  readonly groups: readonly Group[];
-  readonly reach: Reach;
-  /** of the characters that it takes, as `KINDS` */
+  readonly required: readonly RequiredLiterals[];
+  readonly extent: Extent;
+  /** of its characters, as `KINDS` */
   readonly kinds: number;
   readonly pages: Pages;
 }
 
-const NOTHING = exactly([''], { reach: NOWHERE, kinds: KINDS.none, pages: null });
+const NOTHING = exactly([''], { extent: NO_EXTENT, kinds: KINDS.none, pages: null });
 const ANYTHING: Part = {
   exact: null,
   head: null,
   tail: null,
-  groups: [],
-  reach: { ...NOWHERE, unbounded: 1 },
+  required: [],
+  extent: { ...NO_EXTENT, unbounded: 1 },
   kinds: KINDS.all,
   pages: null,
 };
 
-/** What is known of a part whatever its strings are. */
-type Extent = Pick<Part, 'reach' | 'kinds' | 'pages'>;
+/** What is known of a part without its strings. */
+type PartBounds = Pick<Part, 'extent' | 'kinds' | 'pages'>;
 
-function exactly(exact: readonly string[], { reach, kinds, pages }: Extent): Part {
-  return { exact, head: exact, tail: exact, groups: [], reach, kinds, pages };
+function exactly(exact: readonly string[], { extent, kinds, pages }: PartBounds): Part {
+  return { exact, head: exact, tail: exact, required: [], extent, kinds, pages };
 }
 
 interface Context {
   readonly dotAll: boolean;
+  readonly chooser: LiteralChooser;
+  /** cache of `ofLetter`: patterns consist mostly of letters */
+  readonly letters: Map<number, Part>;
 }
 
 /**
- * What a pattern needs.
- * @returns one branch per alternative; null when the pattern cannot be read: it must always be asked
+ * The requirements of a pattern.
+ * @returns one branch per alternative; null when the pattern cannot be parsed and so may always match
  */
-export function requirementsOf(source: string): readonly Branch[] | null {
+function readRequirements(
+  source: string,
+  chooser: LiteralChooser,
+  letters: Map<number, Part>,
+): readonly Branch[] | null {
   const { flags, body } = splitFlags(source);
-  const context = { dotAll: flags.includes('s') };
+  const context = { dotAll: flags.includes('s'), chooser, letters };
   const pattern = parsePattern(body);
   return pattern === null ? null : branchesOf(pattern.alternatives, context);
 }
 
-/** A group that is all there is to an alternative is no reason to look at its parts together. */
+/** The alternatives of a group that is a whole alternative are branches of their own. */
 function branchesOf(alternatives: readonly AST.Alternative[], context: Context): Branch[] {
   const branches = alternatives.flatMap((alternative): Branch[] => {
     const [only] = alternative.elements;
     if (alternative.elements.length === 1 && isGroup(only)) {
       return branchesOf(only.alternatives, inside(only, context));
     }
-    return [toBranch(sequence(alternative.elements, context, 0))];
+    return [toBranch(sequence(alternative.elements, context, 0), context)];
   });
-  return branches.length <= BRANCHES_MAX ? branches : [toBranch(anyOf(alternatives, context, 0))];
+  if (branches.length <= BRANCHES_MAX) return branches;
+  return [toBranch(anyOf(alternatives, context, 0), context)];
 }
 
-function toBranch(part: Part): Branch {
-  return { groups: withExact(part), pages: part.pages };
+function toBranch(part: Part, context: Context): Branch {
+  return { required: allRequired(part, context), pages: part.pages };
 }
 
 function isGroup(node: AST.Element | undefined): node is AST.Group | AST.CapturingGroup {
@@ -129,23 +137,34 @@ function isGroup(node: AST.Element | undefined): node is AST.Group | AST.Capturi
 
 function inside(node: AST.Group | AST.CapturingGroup, context: Context): Context {
   const modifiers = node.type === 'Group' ? node.modifiers : null;
-  return modifiers?.add.dotAll === true ? { dotAll: true } : context;
+  return modifiers?.add.dotAll === true ? { ...context, dotAll: true } : context;
 }
 
-/** The groups of a part, its own strings among them. */
-function withExact({ exact, groups, reach }: Part): readonly Group[] {
-  const own = exact === null ? null : toGroup(exact, NOWHERE, reach);
-  return own === null ? groups : [...groups, own];
+/** The required literals of a part, with those of its own strings. */
+function allRequired(
+  { exact, required, extent }: Part,
+  context: Context,
+): readonly RequiredLiterals[] {
+  const own = exact === null ? null : toRequired(exact, NO_EXTENT, extent, context);
+  return own === null ? required : [...required, own];
 }
 
-/** @param before where the strings start; @param after where the match ends, from there */
-function toGroup(strings: readonly string[], before: Reach, after: Reach): Group | null {
-  const found = trimmed(strings);
-  if (found === null) return null;
-  const { literals, skippedChars, skippedBlanks } = found;
+/**
+ * @param before from the match's start to the strings' start
+ * @param after from there to the match's end
+ */
+function toRequired(
+  strings: readonly string[],
+  before: Extent,
+  after: Extent,
+  { chooser }: Context,
+): RequiredLiterals | null {
+  const chosen = chooser.choose(strings);
+  if (chosen === null) return null;
+  const { literals, skippedChars, skippedBlanks } = chosen;
   return {
     literals,
-    before: plus(before, { ...NOWHERE, chars: skippedChars, space: skippedBlanks }),
+    before: plus(before, { ...NO_EXTENT, chars: skippedChars, space: skippedBlanks }),
     after,
     cost: costOf(literals),
     gaps: new Map(),
@@ -164,7 +183,7 @@ function partOf(node: AST.Element, context: Context, depth: number): Part {
     case 'Quantifier':
       return quantified(node, context, depth + 1);
     case 'Character':
-      return ofLetter(node.value);
+      return ofLetter(node.value, context);
     default: {
       const characters = classOf(node, context);
       return characters === null ? ANYTHING : oneOf(characters);
@@ -172,7 +191,7 @@ function partOf(node: AST.Element, context: Context, depth: number): Part {
   }
 }
 
-function classOf(node: AST.Element, context: Context): CharClass | null {
+function classOf(node: AST.Element, context: Context): CharacterClass | null {
   switch (node.type) {
     case 'Character':
       return ofCharacter(node.value);
@@ -185,10 +204,7 @@ function classOf(node: AST.Element, context: Context): CharClass | null {
   }
 }
 
-/** Patterns are letters for the most part: each is described once. */
-const letters = new Map<number, Part>();
-
-function ofLetter(codePoint: number): Part {
+function ofLetter(codePoint: number, { letters }: Context): Part {
   const known = letters.get(codePoint);
   if (known !== undefined) return known;
   const part = oneOf(ofCharacter(codePoint));
@@ -196,10 +212,10 @@ function ofLetter(codePoint: number): Part {
   return part;
 }
 
-function oneOf({ few, kinds, pages }: CharClass): Part {
-  const extent = { reach: { ...NOWHERE, chars: 1 }, kinds, pages };
-  if (few === null) return { ...ANYTHING, ...extent };
-  return exactly(folded(few.map((point) => String.fromCodePoint(point))), extent);
+function oneOf({ few, kinds, pages }: CharacterClass): Part {
+  const bounds = { extent: { ...NO_EXTENT, chars: 1 }, kinds, pages };
+  if (few === null) return { ...ANYTHING, ...bounds };
+  return exactly(folded(few.map((point) => String.fromCodePoint(point))), bounds);
 }
 
 const allKinds = (parts: readonly Part[]): number =>
@@ -209,41 +225,42 @@ function folded(strings: readonly string[]): string[] {
   return [...new Set(strings.map(foldLiteral))];
 }
 
-/** A group in a sequence, with the elements it belongs to. */
+/** Required literals in a sequence, with the elements that they belong to. */
 interface Block {
-  /** before and after it inside those elements only */
-  readonly group: Group;
+  /** `before` and `after` count from the first to the last of these elements */
+  readonly required: RequiredLiterals;
   readonly first: number;
   readonly last: number;
 }
 
-/** What a sequence holds, while its parts are gone through. */
-interface Open {
+/** The state of reading a sequence. */
+interface OpenSequence {
+  readonly context: Context;
   readonly blocks: Block[];
-  readonly starts: readonly Reach[];
-  /** what the elements since `first` match, all in a row; `lead` reaches to its start from there */
+  readonly starts: readonly Extent[];
+  /** all that the elements from `first` on match; they begin at most `lead` after its start */
   strings: readonly string[];
   first: number;
-  lead: Reach;
-  /** are those all elements so far? */
+  lead: Extent;
+  /** whether they match all elements so far */
   isWhole: boolean;
   head: readonly string[] | null;
 }
 
-/** @param starts element → reach of what stands before it */
-function between(starts: readonly Reach[], from: number, to: number): Reach {
-  return minus(starts[to] ?? NOWHERE, starts[from] ?? NOWHERE);
+/** @param starts element → extent of the elements before it */
+function between(starts: readonly Extent[], from: number, to: number): Extent {
+  return minus(starts[to] ?? NO_EXTENT, starts[from] ?? NO_EXTENT);
 }
 
-/** Makes a group of the strings up to an element. */
-function flush(open: Open, last: number): void {
-  const { blocks, starts, strings, first, lead } = open;
-  const group = toGroup(strings, lead, between(starts, first, last + 1));
-  if (group !== null) blocks.push({ group, first, last });
+/** Ends the strings at an element: they become required literals. */
+function flush(open: OpenSequence, last: number): void {
+  const { context, blocks, starts, strings, first, lead } = open;
+  const required = toRequired(strings, lead, between(starts, first, last + 1), context);
+  if (required !== null) blocks.push({ required, first, last });
   if (open.isWhole) open.head = strings;
 }
 
-function goOn(open: Open, part: Part, index: number): void {
+function append(open: OpenSequence, part: Part, index: number): void {
   const joined = part.exact === null ? null : join(open.strings, part.exact);
   if (joined !== null) {
     open.strings = joined;
@@ -256,60 +273,61 @@ function goOn(open: Open, part: Part, index: number): void {
     flush(open, index);
   }
   open.isWhole = false;
-  for (const group of part.groups) open.blocks.push({ group, first: index, last: index });
+  for (const required of part.required) open.blocks.push({ required, first: index, last: index });
   open.strings = part.tail ?? [''];
   open.first = part.tail === null ? index + 1 : index;
-  // Where the tail begins is not told: anywhere in the part, for an exact one at its start.
-  open.lead = part.tail === null || part.exact !== null ? NOWHERE : part.reach;
+  // The tail begins anywhere in the part; that of an exact part at its start.
+  open.lead = part.tail === null || part.exact !== null ? NO_EXTENT : part.extent;
 }
 
 function sequence(elements: readonly AST.Element[], context: Context, depth: number): Part {
   const parts = elements.map((element) => partOf(element, context, depth));
-  const starts = [NOWHERE];
-  for (const { reach } of parts) starts.push(plus(starts.at(-1) ?? NOWHERE, reach));
+  const starts = [NO_EXTENT];
+  for (const { extent } of parts) starts.push(plus(starts.at(-1) ?? NO_EXTENT, extent));
   const pages = parts.map((part) => part.pages).reduce(narrower, null);
-  const extent = { reach: starts.at(-1) ?? NOWHERE, kinds: allKinds(parts), pages };
-  const open: Open = {
+  const bounds = { extent: starts.at(-1) ?? NO_EXTENT, kinds: allKinds(parts), pages };
+  const open: OpenSequence = {
+    context,
     blocks: [],
     starts,
     strings: [''],
     first: 0,
-    lead: NOWHERE,
+    lead: NO_EXTENT,
     isWhole: true,
     head: null,
   };
   parts.forEach((part, index) => {
-    goOn(open, part, index);
+    append(open, part, index);
   });
-  if (open.isWhole) return exactly(open.strings, extent);
+  if (open.isWhole) return exactly(open.strings, bounds);
   flush(open, parts.length - 1);
-  const groups = placed(open.blocks, starts);
-  return { exact: null, head: open.head, tail: open.strings, groups, ...extent };
+  const required = placed(open.blocks, starts);
+  return { exact: null, head: open.head, tail: open.strings, required, ...bounds };
 }
 
-/** The groups of a sequence as it sees them: where they stand in it, and how far apart. */
-function placed(blocks: readonly Block[], starts: readonly Reach[]): Group[] {
-  for (const { group, last } of blocks) {
+/** The required literals of a sequence, with their places in it and the gaps between them. */
+function placed(blocks: readonly Block[], starts: readonly Extent[]): RequiredLiterals[] {
+  for (const { required, last } of blocks) {
     for (const later of blocks) {
       if (later.first <= last) continue;
-      const gap = plus(between(starts, last + 1, later.first), later.group.before);
-      group.gaps.set(later.group.key, plus(group.after, gap));
+      const gap = plus(between(starts, last + 1, later.first), later.required.before);
+      required.gaps.set(later.required.key, plus(required.after, gap));
     }
   }
-  return blocks.map(({ group, first, last }) => ({
-    ...group,
-    before: plus(between(starts, 0, first), group.before),
-    after: plus(group.after, between(starts, last + 1, starts.length - 1)),
+  return blocks.map(({ required, first, last }) => ({
+    ...required,
+    before: plus(between(starts, 0, first), required.before),
+    after: plus(required.after, between(starts, last + 1, starts.length - 1)),
   }));
 }
 
-/** Each string before each string after; null when they become too many or too long. */
+/** All concatenations; null when they are too many or too long. */
 function join(before: readonly string[], after: readonly string[]): string[] | null {
   if (before.length * after.length > STRINGS_MAX) return null;
   const joined: string[] = [];
   for (const head of before) {
     for (const tail of after) {
-      // White space next to white space is one blank.
+      // Adjacent white space is one blank.
       const isOneBlank = head.endsWith(' ') && tail.startsWith(' ');
       const string = isOneBlank ? head + tail.slice(1) : head + tail;
       if (string.length > CHARS_MAX) return null;
@@ -323,18 +341,21 @@ function anyOf(alternatives: readonly AST.Alternative[], context: Context, depth
   const parts = alternatives.map(({ elements }) => sequence(elements, context, depth));
   const [only] = parts;
   if (only !== undefined && parts.length === 1) return only;
-  const reach = parts.map((part) => part.reach).reduce(farther, NOWHERE);
-  const pages = parts.map((part) => part.pages).reduce(either);
-  const extent = { reach, kinds: allKinds(parts), pages };
+  const extent = parts.map((part) => part.extent).reduce(maximum, NO_EXTENT);
+  const pages = parts.map((part) => part.pages).reduce(eitherPages);
+  const bounds = { extent, kinds: allKinds(parts), pages };
   const exact = united(parts.map((part) => part.exact));
-  if (exact !== null) return exactly(exact, extent);
+  if (exact !== null) return exactly(exact, bounds);
   const head = united(parts.map((part) => part.head));
   const tail = united(parts.map((part) => part.tail));
-  const group = eitherOf(parts.map((part) => cheapest(withExact(part))));
-  return { exact: null, head, tail, groups: group === null ? [] : [group], ...extent };
+  const either = anyRequired(
+    parts.map((part) => rarest(allRequired(part, context))),
+    context,
+  );
+  return { exact: null, head, tail, required: either === null ? [] : [either], ...bounds };
 }
 
-/** All strings of all sets; null when a set is missing or they become too many. */
+/** The union of the sets; null when one is missing or the strings are too many. */
 function united(sets: readonly (readonly string[] | null)[]): string[] | null {
   const strings = new Set<string>();
   for (const set of sets) {
@@ -344,24 +365,26 @@ function united(sets: readonly (readonly string[] | null)[]): string[] | null {
   return strings.size > STRINGS_MAX ? null : [...strings];
 }
 
-/** A group that is hit when one of several is. */
-function eitherOf(groups: readonly (Group | null)[]): Group | null {
+/** Literals one of which occurs if any of several required sets does. */
+function anyRequired(
+  sets: readonly (RequiredLiterals | null)[],
+  context: Context,
+): RequiredLiterals | null {
   const literals: string[] = [];
-  let before = NOWHERE;
-  let after = NOWHERE;
-  for (const group of groups) {
-    if (group === null) return null;
-    literals.push(...group.literals);
-    before = farther(before, group.before);
-    after = farther(after, group.after);
+  let before = NO_EXTENT;
+  let after = NO_EXTENT;
+  for (const set of sets) {
+    if (set === null) return null;
+    literals.push(...set.literals);
+    before = maximum(before, set.before);
+    after = maximum(after, set.after);
   }
-  return toGroup(literals, before, after);
+  return toRequired(literals, before, after, context);
 }
 
-/** The group that is hit least often. */
-function cheapest(groups: readonly Group[]): Group | null {
-  return groups.reduce<Group | null>(
-    (best, group) => (best === null || group.cost < best.cost ? group : best),
+function rarest(sets: readonly RequiredLiterals[]): RequiredLiterals | null {
+  return sets.reduce<RequiredLiterals | null>(
+    (best, set) => (best === null || set.cost < best.cost ? set : best),
     null,
   );
 }
@@ -369,18 +392,18 @@ function cheapest(groups: readonly Group[]): Group | null {
 function quantified({ min, max, element }: AST.Quantifier, context: Context, depth: number): Part {
   const part = partOf(element, context, depth);
   const { exact, kinds } = part;
-  const extent = {
-    reach: repeatedReach(part, max),
+  const bounds = {
+    extent: repeatedExtent(part, max),
     kinds,
     pages: min > 0 ? part.pages : null,
   };
   const isBlank = exact?.length === 1 && exact[0] === ' ' && classOf(element, context) !== null;
-  // However many: a run of white space is one blank.
-  if (isBlank) return exactly(min === 0 ? ['', ' '] : [' '], extent);
+  // Any number of white space characters is one blank.
+  if (isBlank) return exactly(min === 0 ? ['', ' '] : [' '], bounds);
   if (max === 1 && exact !== null && exact.length < STRINGS_MAX) {
-    return exactly([...new Set(['', ...exact])], extent);
+    return exactly([...new Set(['', ...exact])], bounds);
   }
-  if (min === 0) return { ...ANYTHING, ...extent };
+  if (min === 0) return { ...ANYTHING, ...bounds };
   let strings: readonly string[] | null = exact === null ? null : [''];
   let count = 0;
   for (; count < min && strings !== null && exact !== null; count += 1) {
@@ -388,16 +411,19 @@ function quantified({ min, max, element }: AST.Quantifier, context: Context, dep
     if (more === null) break;
     strings = more;
   }
-  if (strings !== null && count === min && min === max) return exactly(strings, extent);
-  // The first time round stands at the start; what follows it is not told.
-  const rest = repeatedReach(part, max - 1);
-  const groups = withExact(part).map((group) => ({ ...group, after: plus(group.after, rest) }));
+  if (strings !== null && count === min && min === max) return exactly(strings, bounds);
+  // The literals of the first repetition; the others come after it.
+  const rest = repeatedExtent(part, max - 1);
+  const required = allRequired(part, context).map((one) => ({
+    ...one,
+    after: plus(one.after, rest),
+  }));
   const head = strings ?? part.head;
   const tail = strings ?? part.tail;
-  return { exact: null, head, tail, groups, ...extent };
+  return { exact: null, head, tail, required, ...bounds };
 }
 
-/** Repeated without end, characters stay inside their run. */
-function repeatedReach({ reach, kinds }: Part, times: number): Reach {
-  return times === Number.POSITIVE_INFINITY ? runOf(runOfKinds(kinds)) : repeated(reach, times);
+/** A repetition without a maximum is as long as a run of its characters. */
+function repeatedExtent({ extent, kinds }: Part, times: number): Extent {
+  return times === Number.POSITIVE_INFINITY ? runOf(runOfKinds(kinds)) : repeated(extent, times);
 }

@@ -1,13 +1,13 @@
 /**
- * Owns what bounds the runs of one text. Each is measured when a reach first asks for it: of most
- * texts, most are never asked for.
+ * Owns the lengths of the longest runs of a text. Each is measured when it is first needed: for most
+ * texts, most are not.
  */
 import { isBlank } from './folding.ts';
 import type { Run, TextBounds } from './match-extent.ts';
 
 const NEWLINE = 10;
 
-/** byte → 1 when a run of the kind goes on with it. What is beyond ASCII counts as part of a word. */
+/** byte → 1 if it can be part of a run of the kind. Non-ASCII counts as part of a word. */
 const IN: Readonly<Record<Run, Uint8Array>> = {
   word: bytesThat(isOfWord),
   space: bytesThat(isBlank),
@@ -24,25 +24,25 @@ function bytesThat(isIn: (byte: number) => boolean): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, byte) => (isIn(byte) ? 1 : 0));
 }
 
-/** Never too small; a run may count as a little longer than the longest is. */
-export class BoundsOfText implements TextBounds {
+/** Upper bounds: a length may be a little more than the longest run. */
+export class MeasuredBounds implements TextBounds {
   readonly #text: Uint8Array;
-  readonly #beyond: readonly number[];
+  readonly #nonAscii: readonly number[];
   readonly #longest = new Map<Run, number>();
   #continuations = -1;
 
   /**
    * @param text UTF-8
-   * @param beyond its runs beyond ASCII
+   * @param nonAscii its runs of non-ASCII bytes
    */
-  constructor(text: Uint8Array, beyond: readonly number[]) {
+  constructor(text: Uint8Array, nonAscii: readonly number[]) {
     this.#text = text;
-    this.#beyond = beyond;
+    this.#nonAscii = nonAscii;
   }
 
   get continuations(): number {
     if (this.#continuations < 0) {
-      this.#continuations = continuationsIn(this.#text, this.#beyond);
+      this.#continuations = continuationsIn(this.#text, this.#nonAscii);
     }
     return this.#continuations;
   }
@@ -56,23 +56,23 @@ export class BoundsOfText implements TextBounds {
   }
 }
 
-function continuationsIn(text: Uint8Array, beyond: readonly number[]): number {
+function continuationsIn(text: Uint8Array, nonAscii: readonly number[]): number {
   let count = 0;
-  for (let run = 0; run < beyond.length; run += 2) {
-    const end = beyond[run + 1] as number;
-    for (let at = beyond[run] as number; at < end; at += 1) {
+  for (let run = 0; run < nonAscii.length; run += 2) {
+    const end = nonAscii[run + 1] as number;
+    for (let at = nonAscii[run] as number; at < end; at += 1) {
       count += (text[at] as number) < 0xc0 ? 1 : 0;
     }
   }
   return count;
 }
 
-/** Runs are not told apart below this. */
+/** Shorter runs count as this long. */
 const SHORT_RUN = 4;
 
 /**
- * The length of the longest run, or `SHORT_RUN`. A longer one than is known holds the byte so far
- * behind its beginning: most bytes are never looked at.
+ * The length of the longest run, or `SHORT_RUN`. A run longer than the longest so far includes the
+ * byte at that distance from its start, so most bytes are never read.
  * @param isIn byte → 1 when it is part of a run
  */
 function longestRun(text: Uint8Array, isIn: Uint8Array): number {

@@ -10,11 +10,12 @@ import { parseRuleFile } from '../../../src/engine/corpus/rule-file.ts';
 import { createMatcher, type Matcher } from '../../../src/engine/matcher/matcher.ts';
 import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
-import { requirementsOf } from '../../../src/engine/prefilter/requirements.ts';
+import { createRequirementsReader } from '../../../src/engine/prefilter/requirements.ts';
 import { runnableRules } from '../../../src/engine/rules/effective-set.ts';
 import { type JsonValue, SURFACES, type SurfaceText } from '../../../src/model.ts';
 import { keptMatching } from '../../support/kept-catalogue.ts';
 
+const readRequirements = createRequirementsReader();
 const ROOT = join(import.meta.dirname, '../../..');
 /** Every so manyeth text of the corpus: the plain matcher takes a millisecond or more for each. */
 const TEXTS_STEP = 9;
@@ -26,7 +27,7 @@ let texts: string[];
 /** rule index → the texts of its own examples */
 let ownTexts: string[][];
 /** rule index → literals its filter looks for, group by group */
-let soughtLiterals: string[][][];
+let requiredLiterals: string[][][];
 
 function stringsIn(value: JsonValue): string[] {
   if (typeof value === 'string') return [value];
@@ -52,11 +53,11 @@ beforeAll(() => {
   );
   texts = [...textsOf.values()].flat();
   ownTexts = rules.map((rule) => textsOf.get(rule.file) ?? []);
-  soughtLiterals = rules.map(({ conditions }) =>
+  requiredLiterals = rules.map(({ conditions }) =>
     conditions
       .filter(({ supported }) => supported)
-      .flatMap(({ pattern }) => requirementsOf(pattern) ?? [])
-      .flatMap(({ groups }) => groups.map(({ literals }) => [...literals])),
+      .flatMap(({ pattern }) => readRequirements(pattern) ?? [])
+      .flatMap(({ required }) => required.map(({ literals }) => [...literals])),
   );
 }, 120_000);
 
@@ -152,12 +153,12 @@ describe('fast and plain matcher agree', () => {
       'x'.repeat(40),
       '\n\n y',
     );
-    const ruleIndex = fc.nat({ max: soughtLiterals.length - 1 });
+    const ruleIndex = fc.nat({ max: requiredLiterals.length - 1 });
     const picks = fc.array(fc.tuple(fc.nat(), fc.nat(), gap), { minLength: 1, maxLength: 12 });
     let hits = 0;
     fc.assert(
       fc.property(ruleIndex, picks, surface, (rule, picked, on) => {
-        const groups = soughtLiterals[rule] ?? [];
+        const groups = requiredLiterals[rule] ?? [];
         const text = picked
           .map(([group, literal, between], index) => {
             // In the pattern's own order as often as not.

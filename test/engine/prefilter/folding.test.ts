@@ -5,12 +5,12 @@ import {
   foldedBefore,
   foldedBehind,
   foldLiteral,
-  withPlainLetters,
+  replaceAsciiEquals,
 } from '../../../src/engine/prefilter/folding.ts';
 
-/** A text as the walk reads it. */
+/** A text as the search reads it. */
 function fold(text: string): string {
-  const { bytes } = withPlainLetters(Buffer.from(text));
+  const { bytes } = replaceAsciiEquals(Buffer.from(text));
   return Buffer.from(bytes.map((byte) => FOLDED[byte] as number))
     .toString()
     .replace(/ +/g, ' ');
@@ -36,8 +36,8 @@ describe('folding', () => {
 
   it('copies a text only for the long s and the Kelvin sign, and knows where each byte came from', () => {
     const plain = Buffer.from('Äsk');
-    expect(withPlainLetters(plain)).toEqual({ bytes: plain, origin: null });
-    const { bytes, origin } = withPlainLetters(Buffer.from('aſ\u212ab'));
+    expect(replaceAsciiEquals(plain)).toEqual({ bytes: plain, origin: null });
+    const { bytes, origin } = replaceAsciiEquals(Buffer.from('aſ\u212ab'));
     expect(bytes.toString()).toBe('askb');
     expect([...(origin ?? [])]).toEqual([0, 1, 3, 6, 7]);
   });

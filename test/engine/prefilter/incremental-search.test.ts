@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { prepareText } from '../../../src/engine/matcher/prepared-text.ts';
 import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
-import { carryOver, stretchesAround } from '../../../src/engine/prefilter/incremental-search.ts';
-import { Hits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { walk } from '../../../src/engine/prefilter/literal-search.ts';
+import { rangesAround, updateHits } from '../../../src/engine/prefilter/incremental-search.ts';
+import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
+import { findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
 
 /** Where each literal stands, in the order of its chain. */
-function placesOf(hits: Hits, literals: number): number[][] {
+function placesOf(hits: LiteralHits, literals: number): number[][] {
   hits.link();
   return Array.from({ length: literals }, (_, literal) => {
     const places: number[] = [];
@@ -18,38 +18,38 @@ function placesOf(hits: Hits, literals: number): number[][] {
   });
 }
 
-/** The literals of the second reading: carried over, and by walking over all of it. */
+/** The literals of the normalised reading: updated, and by a search of all of it. */
 function bothWays(literals: readonly string[], text: string) {
   const [written, read] = prepareText(text, 65_536).readings;
   const changes = read?.changes() ?? null;
   if (written === undefined || read === undefined || changes === null) return null;
   const bytes = literals.map((literal) => Buffer.from(literal));
   const automaton = createAutomaton(bytes, () => true);
-  const [first, around, second, walked] = [0, 1, 2, 3].map(() => new Hits(shapesOf(bytes))) as [
-    Hits,
-    Hits,
-    Hits,
-    Hits,
-  ];
+  const [first, around, second, searched] = [0, 1, 2, 3].map(
+    () => new LiteralHits(shapesOf(bytes)),
+  ) as [LiteralHits, LiteralHits, LiteralHits, LiteralHits];
   first.enter({ bytes: written.bytes, origin: null });
-  walk(automaton, written.bytes, first);
+  findLiterals(automaton, written.bytes, first);
   const again = { bytes: read.bytes, origin: null };
   // Whether it pays is another question: in a longer text it always does.
   const long = Buffer.concat([read.bytes, Buffer.alloc(100_000, 'x')]);
   const { length } = read.bytes;
-  const stretches = stretchesAround(long, changes, automaton.longest)?.map((offset) =>
+  const ranges = rangesAround(long, changes, automaton.longest)?.map((offset) =>
     Math.min(offset, length),
   );
-  if (stretches === undefined) throw new Error('there is room for all of them');
-  const reading = { automaton, bytes: read.bytes, changes, stretches };
+  if (ranges === undefined) throw new Error('there is room for all of them');
+  const reading = { automaton, bytes: read.bytes, changes, ranges };
   second.enter(again);
-  carryOver(reading, first, 0, first.count, around, second);
-  walked.enter(again);
-  walk(automaton, read.bytes, walked);
-  return { carried: placesOf(second, literals.length), walked: placesOf(walked, literals.length) };
+  updateHits(reading, first, 0, first.count, around, second);
+  searched.enter(again);
+  findLiterals(automaton, read.bytes, searched);
+  return {
+    updated: placesOf(second, literals.length),
+    searched: placesOf(searched, literals.length),
+  };
 }
 
-describe('the hits of a second reading', () => {
+describe('the hits of a normalised reading', () => {
   it('are those of the first, farther on, and those around its changes', () => {
     // Three letters are the same in both readings, `a` and a blank also come of what is not ASCII.
     const unit = fc.constantFrom('a', 'b', 'c', ' ', '\n', '0', 'а', '\u00a0', '\u200b', '…', 'é');
@@ -64,8 +64,8 @@ describe('the hits of a second reading', () => {
           const both = bothWays(literals, text);
           fc.pre(both !== null);
           // A hit may come twice; none is missing, none too many, and they are in order.
-          expect(both.carried.map((places) => [...new Set(places)])).toEqual(both.walked);
-          for (const places of both.carried) {
+          expect(both.updated.map((places) => [...new Set(places)])).toEqual(both.searched);
+          for (const places of both.updated) {
             expect(places).toEqual(places.toSorted((a, b) => a - b));
           }
         },
@@ -80,7 +80,7 @@ describe('the hits of a second reading', () => {
       const changes = read?.changes() ?? null;
       return read === undefined || changes === null
         ? undefined
-        : stretchesAround(read.bytes, changes, 28);
+        : rangesAround(read.bytes, changes, 28);
     };
     const words = 'word '.repeat(200);
     expect(around(`${words}\u200b${words}`)).toEqual(Int32Array.of(970, 1029));

@@ -1,25 +1,28 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Automaton, createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
-import { foldLiteral, withPlainLetters } from '../../../src/engine/prefilter/folding.ts';
-import { Hits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { walk, walkBeyondAscii } from '../../../src/engine/prefilter/literal-search.ts';
-import { runsBeyondAscii } from '../../../src/engine/prefilter/non-ascii.ts';
+import { foldLiteral, replaceAsciiEquals } from '../../../src/engine/prefilter/folding.ts';
+import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
+import {
+  findLiterals,
+  findNonAsciiLiterals,
+} from '../../../src/engine/prefilter/literal-search.ts';
+import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
 
-type Walk = (automaton: Automaton, bytes: Buffer, hits: Hits) => void;
+type Search = (automaton: Automaton, bytes: Buffer, hits: LiteralHits) => void;
 
-const nearBeyond: Walk = (automaton, bytes, hits) =>
-  walkBeyondAscii(automaton, bytes, hits, runsBeyondAscii(bytes));
+const nearNonAscii: Search = (automaton, bytes, hits) =>
+  findNonAsciiLiterals(automaton, bytes, hits, nonAsciiRuns(bytes));
 
 const all = () => true;
 const bytesOf = (literals: readonly string[]) => literals.map((literal) => Buffer.from(literal));
 
 /** Where each literal begins and ends in a text, by the automaton. */
-function hitsIn(literals: readonly string[], text: string, how: Walk = walk) {
-  const walked = withPlainLetters(Buffer.from(text));
-  const hits = new Hits(shapesOf(bytesOf(literals)));
-  hits.enter(walked);
-  how(createAutomaton(bytesOf(literals), all), walked.bytes, hits);
+function hitsIn(literals: readonly string[], text: string, how: Search = findLiterals) {
+  const searched = replaceAsciiEquals(Buffer.from(text));
+  const hits = new LiteralHits(shapesOf(bytesOf(literals)));
+  hits.enter(searched);
+  how(createAutomaton(bytesOf(literals), all), searched.bytes, hits);
   hits.link();
   return literals.map((_, literal) => {
     const found: [number, number][] = [];
@@ -56,7 +59,7 @@ const text = fc.string({
   maxLength: 60,
 });
 
-describe('the walk', () => {
+describe('the search', () => {
   it('finds literals inside and across each other', () => {
     expect(hitsIn(['he', 'she', 'his', 'hers'], 'ushers and his')).toEqual([
       [[2, 4]],
@@ -114,10 +117,10 @@ describe('the walk', () => {
 
   it('takes only the literals the automaton is to find', () => {
     const literals = bytesOf(['a', 'b']);
-    const hits = new Hits(shapesOf(literals));
+    const hits = new LiteralHits(shapesOf(literals));
     const bytes = Buffer.from('ab');
     hits.enter({ bytes, origin: null });
-    walk(
+    findLiterals(
       createAutomaton(literals, (one) => one[0] === 98),
       bytes,
       hits,
@@ -134,7 +137,7 @@ describe('the walk', () => {
     });
     fc.assert(
       fc.property(fc.uniqueArray(beyond, { maxLength: 6 }), given, (literals, one) => {
-        expect(hitsIn(literals, one, nearBeyond)).toEqual(hitsIn(literals, one));
+        expect(hitsIn(literals, one, nearNonAscii)).toEqual(hitsIn(literals, one));
       }),
       { numRuns: 2000 },
     );
@@ -145,10 +148,10 @@ describe('hits', () => {
   it('grow, and are forgotten', () => {
     const literals = bytesOf(['a']);
     const automaton = createAutomaton(literals, all);
-    const hits = new Hits(shapesOf(literals));
+    const hits = new LiteralHits(shapesOf(literals));
     const bytes = Buffer.from('a'.repeat(5000));
     hits.enter({ bytes, origin: null });
-    walk(automaton, bytes, hits);
+    findLiterals(automaton, bytes, hits);
     hits.link();
     expect([hits.count, hits.startOf(4999)]).toEqual([5000, 4999]);
     hits.enter({ bytes: Buffer.from('b'), origin: null });

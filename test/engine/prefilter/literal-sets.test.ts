@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { createAutomaton } from '../../../src/engine/prefilter/aho-corasick.ts';
-import { Hits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
-import { walk } from '../../../src/engine/prefilter/literal-search.ts';
-import { Places, setsOfLiterals } from '../../../src/engine/prefilter/literal-sets.ts';
+import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
+import { findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
+import { SetPositions, setsOfLiterals } from '../../../src/engine/prefilter/literal-sets.ts';
 
 describe('the places of sets', () => {
   const literals = ['a', 'b', 'c'].map((literal) => Buffer.from(literal));
   const automaton = createAutomaton(literals, () => true);
-  const hits = new Hits(shapesOf(literals));
-  const places = new Places(
+  const hits = new LiteralHits(shapesOf(literals));
+  const places = new SetPositions(
     setsOfLiterals([Int32Array.of(0), Int32Array.of(1, 2)], literals.length),
   );
   const enter = (text: string) => {
     const bytes = Buffer.from(text);
     hits.enter({ bytes, origin: null });
-    walk(automaton, bytes, hits);
+    findLiterals(automaton, bytes, hits);
     places.enter(hits);
   };
 

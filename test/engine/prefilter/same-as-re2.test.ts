@@ -3,8 +3,8 @@ import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
 import { createMatcher, type Hit } from '../../../src/engine/matcher/matcher.ts';
 import { withoutCaptures } from '../../../src/engine/matcher/pattern.ts';
+import { caseEquivalentsIn } from '../../../src/engine/prefilter/case-equivalents.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
-import { equalsOf } from '../../../src/engine/prefilter/literals.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const SETTINGS = { enabled: () => true, capBytes: 1 << 20 };
@@ -75,7 +75,7 @@ it('knows every letter that RE2 takes for the same', () => {
   const missing: string[] = [];
   for (const letter of cased) {
     const point = letter.codePointAt(0) ?? 0;
-    const known = equalsOf(point, point);
+    const known = caseEquivalentsIn(point, point);
     for (const equal of inText.match(new RE2(letter, 'giu')) ?? []) {
       if (equal !== letter && !known.includes(equal.codePointAt(0) ?? 0)) {
         missing.push(`${letter} ${equal}`);

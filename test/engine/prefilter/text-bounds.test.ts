@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { runsBeyondAscii } from '../../../src/engine/prefilter/non-ascii.ts';
-import { BoundsOfText } from '../../../src/engine/prefilter/text-bounds.ts';
+import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
+import { MeasuredBounds } from '../../../src/engine/prefilter/text-bounds.ts';
 
 function boundsOf(text: string) {
   const bytes = Buffer.from(text);
-  const bounds = new BoundsOfText(bytes, runsBeyondAscii(bytes));
+  const bounds = new MeasuredBounds(bytes, nonAsciiRuns(bytes));
   return {
     continuations: bounds.continuations,
     word: bounds.longest('word'),
@@ -70,7 +70,7 @@ describe('runs beyond ASCII', () => {
           if (runs.at(-1) === at) runs[runs.length - 1] = at + 1;
           else runs.push(at, at + 1);
         });
-        expect(runsBeyondAscii(bytes)).toEqual(runs);
+        expect(nonAsciiRuns(bytes)).toEqual(runs);
       }),
       { numRuns: 1000 },
     );

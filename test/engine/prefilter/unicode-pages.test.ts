@@ -1,17 +1,13 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { runsBeyondAscii } from '../../../src/engine/prefilter/non-ascii.ts';
-import {
-  type PageRange,
-  PagesOfText,
-  pageOf,
-} from '../../../src/engine/prefilter/unicode-pages.ts';
+import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
+import { type PageRange, pageOf, TextPages } from '../../../src/engine/prefilter/unicode-pages.ts';
 
-const pages = new PagesOfText();
+const pages = new TextPages();
 const touched = (text: string, ...asked: number[]): boolean => {
   const bytes = Buffer.from(text);
-  pages.note(bytes, runsBeyondAscii(bytes));
-  return pages.touches(asked.map((page): PageRange => [page, page]));
+  pages.enter(bytes, nonAsciiRuns(bytes));
+  return pages.hasAny(asked.map((page): PageRange => [page, page]));
 };
 
 it.each([
@@ -36,21 +32,21 @@ it('ASCII touches none, and a text is forgotten with the next', () => {
 
 it('ranges of pages are touched when one within them is', () => {
   const bytes = Buffer.from('a — b 漢');
-  pages.note(bytes, runsBeyondAscii(bytes));
-  expect(pages.touches([[0x400, 0x403]])).toBe(true);
+  pages.enter(bytes, nonAsciiRuns(bytes));
+  expect(pages.hasAny([[0x400, 0x403]])).toBe(true);
   expect(
-    pages.touches([
+    pages.hasAny([
       [0x400, 0x401],
       [0x403, 0xde3],
     ]),
   ).toBe(false);
   expect(
-    pages.touches([
+    pages.hasAny([
       [0x500, 0x600],
       [0xde4, 0x7000],
     ]),
   ).toBe(true);
-  expect(pages.touches([[0x7000, 0x8000]])).toBe(false);
+  expect(pages.hasAny([[0x7000, 0x8000]])).toBe(false);
 });
 
 it('every character beyond ASCII touches its page', () => {
