@@ -1,13 +1,13 @@
 /**
- * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices so that other
- * work can run in between. Pure: no clock (the caller decides when a slice is over), no database,
- * no ids (the store assigns them).
+ * Owns the evaluation of one run: steps → surface texts → hits → findings, in slices, so that other
+ * work can run in between. Pure: no clock (the caller decides when a slice is over), no database, no
+ * ids (the store assigns them).
  *
  *   steps ──► portion: steps of 256 Ki characters of text ──► hits ──► findings
  *     ▲                                                         │
  *     └──────────────── the next portion ◄──────────────────────┘   stopped: the rest is unread
  *
- * A description is built from the rule's identity only, never from customer text.
+ * A finding's description never contains customer text.
  */
 import type { FindingDraft, Rule, Step, Surface, SurfaceText } from '../model.ts';
 import { excerptOf } from './matcher/excerpt.ts';
@@ -16,18 +16,18 @@ import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
 import type { StepKind } from './surfaces/reader/convention.ts';
 import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
 
-/** Longer names are none. Every finding holds its step's: hundreds of megabytes could not be stored. */
+/** A step's name is cut to this length in each of its findings, which may be thousands. */
 const NAME_UNITS_MAX = 256;
 /**
- * A portion ends with the step that reaches this size. The size decides how precisely a stopped
- * evaluation knows its unread steps; findings do not depend on it.
+ * A portion ends with the step that reaches this size. It is the precision with which a stopped
+ * evaluation counts unread steps; findings do not depend on it.
  */
 const PORTION_CHARS = 256 * 1024;
-/** What cutting between two surrogates leaves. */
-const HALF_CHARACTER = /[\ud800-\udbff]$/;
+/** A lone surrogate, left by a cut. */
+const LONE_SURROGATE = /[\ud800-\udbff]$/;
 
 export interface EvaluationSettings {
-  /** most UTF-8 bytes looked at per surface and step */
+  /** most UTF-8 bytes matched per surface and step */
   readonly surfaceCapBytes: number;
   /** most characters of customer text in an excerpt */
   readonly excerptChars: number;
@@ -36,13 +36,13 @@ export interface EvaluationSettings {
 export interface Evaluation {
   /** one per rule that hit, by rule index */
   readonly findings: readonly FindingDraft[];
-  /** rules that could be called neither hit nor clean: the run must not count as evaluated */
+  /** rules that are neither hit nor clean: the run must not count as evaluated */
   readonly undecided: readonly { readonly ruleId: string; readonly message: string }[];
-  /** distinct texts the rules were asked about */
+  /** number of distinct texts that were matched */
   readonly surfaces: number;
-  /** texts not looked at in full because of the cap, and values too large to be taken apart */
+  /** number of texts not matched in full because of the cap, and of values not parsed in full */
   readonly truncated: number;
-  /** what kind each step is, by its index */
+  /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
   /** number of last steps that were not matched in full, because the evaluation was stopped */
   readonly unreadSteps: number;
@@ -52,7 +52,7 @@ export interface Evaluation {
  * Evaluates a run without pauses.
  * @param steps of one run, by start time
  * @param matcher over the union of all runnable rules
- * @param enabled the workspace's effective set as a mask over `matcher.rules`
+ * @param enabled whether the rule at an index of `matcher.rules` runs for the workspace
  */
 export function evaluateRun(
   steps: readonly Step[],
@@ -66,7 +66,7 @@ export function evaluateRun(
 }
 
 /**
- * An evaluation that is done in slices (issue 9.4):
+ * An evaluation in slices:
  *
  *   work ──► over ──► work ──► over ──► … ──► done ──► result
  *                       └──────► stop ──────────────► result, with steps unread
@@ -164,21 +164,24 @@ export class RunEvaluation {
     const rule = at(this.#matcher.rules, ruleIndex);
     const found = at(this.#steps, step);
     const stepName = nameOf(found);
-    const place = {
+    const location = {
       surface,
       stepSpanId: found.spanId,
       stepName,
       stepNameMatched: isMatchedName(stepName, surface, text, hit),
       excerpt: excerptOf(text, hit, this.#settings.excerptChars),
     };
-    return { ruleIndex, finding: toFinding(rule, hit, place) };
+    return { ruleIndex, finding: toFinding(rule, hit, location) };
   }
 }
 
 function toFinding(
   rule: Rule,
   { conditionIndex }: Hit,
-  place: Pick<FindingDraft, 'surface' | 'stepSpanId' | 'stepName' | 'stepNameMatched' | 'excerpt'>,
+  location: Pick<
+    FindingDraft,
+    'surface' | 'stepSpanId' | 'stepName' | 'stepNameMatched' | 'excerpt'
+  >,
 ): FindingDraft {
   const condition = at(rule.conditions, conditionIndex);
   return {
@@ -188,20 +191,20 @@ function toFinding(
     severity: rule.severity,
     category: rule.category,
     subcategory: rule.subcategory,
-    description: `${rule.id} "${rule.title}" matched ${SURFACE_WORDS[place.surface]}`,
+    description: `${rule.id} "${rule.title}" matched ${SURFACE_WORDS[location.surface]}`,
     conditionIndex,
     conditionDescription: condition.description,
     field: condition.field,
-    ...place,
+    ...location,
     recommendedActions: rule.recommendedActions,
   };
 }
 
-/** A log record's event may be named by an attribute only, or beside a name that says less. */
+/** The name of a log record's event may be in an attribute, with or without a field for it. */
 function nameOf({ source, name, attributes }: Step): string {
   const event = source === 'log' ? attributes['event.name'] : undefined;
   const whole = typeof event === 'string' && event !== '' ? event : name;
-  return whole.slice(0, NAME_UNITS_MAX).replace(HALF_CHARACTER, '');
+  return whole.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
 }
 
 const SURFACE_WORDS: Readonly<Record<Surface, string>> = {
@@ -214,7 +217,7 @@ const SURFACE_WORDS: Readonly<Record<Surface, string>> = {
   tool_name: 'the name of a tool',
 };
 
-/** The element a matcher points at. An index outside the list is a broken matcher: it asserts. */
+/** Asserts that an index from a matcher is in the list. */
 function at<Element>(list: readonly Element[], index: number): Element {
   const element = list[index];
   if (element === undefined) throw new RangeError(`no element ${index} of ${list.length}`);

@@ -1,13 +1,12 @@
 /**
- * Owns the outline of a run's steps that people see: each step's kind, how it ended, how much text
- * it has on which surface, and the beginnings of the texts. Reads steps as the pass does, so a step
- * without sizes is one that no rule reads. Works step by step, because reading 48 KiB of hostile
- * text takes about 30 ms.
+ * Owns the outline of a run's steps for the dashboard: each step's kind, status, size of text per
+ * surface, and the beginnings of the texts. Extracts texts as the pass does, so no rule can hit a step
+ * without sizes. Works step by step, because extracting 48 KiB of hostile text takes about 30 ms.
  */
 import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
 import { extractSteps, type StepExtraction } from './surfaces/reader/extract.ts';
 
-/** A text of a step, as far as it is shown. */
+/** The shown beginning of a text of a step. */
 export interface ShownText {
   readonly surface: Surface;
   readonly text: string;
@@ -17,19 +16,19 @@ export interface ShownText {
 
 export interface OutlinedStep {
   readonly outline: StepOutline;
-  /** the beginnings of the first texts */
+  /** the first texts */
   readonly texts: readonly ShownText[];
 }
 
-/** Longer texts are shown by their beginning. */
+/** Of a longer text the beginning is shown. */
 const SHOWN_UNITS_MAX = 4000;
 /** Most texts shown of one step, and of a run. */
 const STEP_TEXTS_MAX = 50;
 const RUN_TEXTS_MAX = 500;
-/** A cut that leaves half a character is one character shorter. */
-const HALF = /[\ud800-\udbff]$/;
+/** A lone surrogate, left by a cut. */
+const LONE_SURROGATE = /[\ud800-\udbff]$/;
 
-/** Spans whose names are not shown; null stands for log records without a span. */
+/** Span ids of steps whose names are not shown; null for log records without a span. */
 type Redacted = readonly (Hex8 | null)[];
 
 /**
@@ -37,8 +36,7 @@ type Redacted = readonly (Hex8 | null)[];
  *
  * @param steps of one run, in time order
  * @param cut indexes of the steps that were cut
- * @param redacted steps whose names a rule matched; neither these nor equal names elsewhere are
- *   shown
+ * @param redacted steps whose names a rule matched; these names are not shown on any step
  */
 export function* outlineInPieces(
   steps: readonly Step[],
@@ -65,7 +63,7 @@ export function* outlineInPieces(
 }
 
 function shownText({ surface, text }: StepExtraction['texts'][number]): ShownText {
-  const beginning = text.slice(0, SHOWN_UNITS_MAX).replace(HALF, '');
+  const beginning = text.slice(0, SHOWN_UNITS_MAX).replace(LONE_SURROGATE, '');
   return { surface, text: beginning, more: text.length - beginning.length };
 }
 

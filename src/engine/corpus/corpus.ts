@@ -1,9 +1,9 @@
 /**
  * Owns the pinned corpus on disk: the manifest, and the check that every rule file is the one that
- * was reviewed. The one file of the engine that reads disk.
+ * was reviewed. The only file of the engine that reads files.
  *
- * What is verified is what is handed on: each file is read once, hashed, and its bytes are
- * returned. Must never parse a rule, fetch anything, or accept a file the manifest does not name.
+ * Each file is read once, and the bytes that were hashed are returned. Must never parse a rule, use
+ * the network, or accept a file that is not in the manifest.
  */
 import { createHash } from 'node:crypto';
 import { type Dirent, promises, readdirSync, readFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const ManifestSchema = z.strictObject({
   package: z.string().min(1),
   version: z.string().min(1),
-  /** newest date a rule file carries, YYYY-MM-DD */
+  /** newest date in a rule file, YYYY-MM-DD */
   date: z.iso.date(),
   /** Subresource Integrity of the package archive, as package-lock.json has it */
   integrity: z.string().regex(/^sha512-[A-Za-z0-9+/]+={0,2}$/),
@@ -45,10 +45,10 @@ export interface CorpusProblem {
   readonly subject: string;
 }
 
-/** Most problems that the message of a `CorpusError` lists. */
+/** Most problems listed in the message of a `CorpusError`. */
 const NAMED_MAX = 20;
 
-/** The corpus is not the reviewed one. Holds every problem found, not the first. */
+/** The corpus is not the reviewed one. Has all problems, not only the first. */
 export class CorpusError extends Error {
   readonly problems: readonly CorpusProblem[];
 
@@ -223,19 +223,18 @@ function entriesOf(packageDir: string, folder: string): Dirent[] {
   try {
     return readdirSync(join(packageDir, folder), { withFileTypes: true });
   } catch (error) {
-    // Its files are missing.
+    // All its files are then reported as missing.
     if (isAbsent(error)) return [];
     throw error;
   }
 }
 
-/** As above, without blocking. */
+/** The same without blocking. */
 async function listRuleFilesAsync(packageDir: string): Promise<RuleFiles> {
   const found: RuleFiles = { paths: [], problems: [] };
   const visit = async (folder: string): Promise<void> => {
     const reading = promises.readdir(join(packageDir, folder), { withFileTypes: true });
     const entries = await reading.catch((error: unknown) => {
-      // Its files are missing.
       if (isAbsent(error)) return [];
       throw error;
     });
@@ -272,7 +271,7 @@ function toPackage(json: unknown, path: string): Package {
   throw new CorpusError([{ kind: 'package_mismatch', subject: path }]);
 }
 
-/** Parsed JSON, or undefined when the file is absent or not JSON: no schema accepts that. */
+/** Parsed JSON, or undefined, which no schema accepts, when the file is absent or not JSON. */
 function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
@@ -291,7 +290,7 @@ async function readJsonAsync(path: string): Promise<unknown> {
   }
 }
 
-/** Whether the error is about the file itself, not about a failing disk or too many open files. */
+/** Whether the file is absent or not JSON. Other errors (disk, open files) are no fault of the corpus. */
 function isNoJson(error: unknown): boolean {
   return error instanceof SyntaxError || isAbsent(error);
 }
@@ -303,7 +302,7 @@ function isAbsent(error: unknown): boolean {
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR']);
 
 /**
- * The date line of a rule file, by line and not by YAML: it must not depend on the file parsing.
+ * The date of a rule file, by a regular expression: the file need not be valid YAML.
  */
 function dateOf(bytes: Buffer): string {
   const found = /^date:\s*['"]?(\d{4})[-/](\d{2})[-/](\d{2})/m.exec(bytes.toString());

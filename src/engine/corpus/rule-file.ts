@@ -1,9 +1,9 @@
 /**
- * Owns the shape of a rule file: bytes of untrusted YAML in, a typed document out.
+ * Owns the parsing of a rule file: untrusted YAML to a typed document.
  *
- * Bad input is a value: a file that is not YAML, or not shaped like a rule, comes back with the
- * parser's complaint and as much identity as its lines show, so that it is listed and never lost.
- * Must never judge whether this engine can run the rule (that is `classify.ts`).
+ * Never throws: a file that is not YAML, or no rule, is returned with the parser's error and the id,
+ * title and so on that its lines show, so that it is listed. Does not decide whether this engine
+ * supports the rule (`classify.ts`).
  */
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { z } from 'zod';
@@ -30,7 +30,7 @@ const ConditionSchema = z.object({
 const CaseSchema = z.record(z.string(), z.json());
 const CasesSchema = z.array(z.union([CaseSchema, Text.transform((input) => ({ input }))]));
 
-/** Loose on purpose: members this service does not use may change without a rule being lost. */
+/** Not strict: members that are not used here may change. */
 const RuleSchema = z.object({
   id: z.string().regex(/^ATR-\d{4}-\d{5}$/),
   title: Text,
@@ -54,9 +54,7 @@ const RuleSchema = z.object({
     .nullish(),
 });
 
-/**
- * One of a rule's own test cases: member name → text or structure, as the rule's author wrote it.
- */
+/** One of a rule's own test cases: member → text or structure. */
 export type OwnCase = Readonly<Record<string, JsonValue>>;
 
 export interface RuleDocument {
@@ -69,10 +67,10 @@ export interface RuleDocument {
   readonly subcategory: string | null;
   readonly description: string;
   readonly author: string;
-  /** YYYY-MM-DD, or as written when it is no such date */
+  /** YYYY-MM-DD, or as written if it is another format */
   readonly date: string;
   readonly references: JsonValue;
-  /** what the corpus says the rule needs: pattern, semantic, trace, behavioral … */
+  /** detection methods that the rule needs: pattern, semantic, trace, behavioral … */
   readonly methods: readonly string[];
   /** how the conditions combine, as written */
   readonly combination: string;
@@ -81,19 +79,19 @@ export interface RuleDocument {
   readonly trueNegatives: readonly OwnCase[];
   readonly recommendedActions: readonly string[];
   readonly file: string;
-  /** why the file could not be read as a rule; null when it could */
+  /** why the file is no rule; null if it is one */
   readonly fault: UnsupportedReason | null;
 }
 
 /**
- * Reads one rule file. Never throws for what the file holds.
+ * Parses one rule file. Never throws.
  * @param file path and verified bytes
  */
 export function parseRuleFile(file: CorpusFile): RuleDocument {
   const text = file.bytes.toString();
   let yaml: unknown;
   try {
-    // The core schema knows JSON's types only: no timestamps, no binary, no merge keys, no code.
+    // The core schema has JSON's types only: no timestamps, binary, merge keys or code.
     yaml = load(text, { schema: CORE_SCHEMA, filename: file.path });
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
@@ -133,8 +131,8 @@ function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocumen
 }
 
 /**
- * The listing of a file that is no rule. Identity comes from its file name and from top-level lines
- * that still read plainly; what cannot be known takes the value that runs and claims least.
+ * The document of a file that is no rule: from its file name and its top-level lines. Unknown members
+ * get the value that claims least.
  */
 function unreadable(path: string, text: string, fault: UnsupportedReason): RuleDocument {
   const line = (key: string) =>

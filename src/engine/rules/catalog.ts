@@ -1,6 +1,6 @@
 /**
- * Owns the way from verified rule files to the rules everyone works with: parse, classify, try the
- * rule's own examples. Plain data comes out, so that it can cross threads by structured clone.
+ * Owns the catalogue of rules: parses verified rule files, classifies the rules and tries their own
+ * examples. The result is plain data, so that it can be cloned to other threads.
  */
 import type { Rule, Snapshot } from '../../model.ts';
 import { CorpusError, type VerifiedCorpus } from '../corpus/corpus.ts';
@@ -17,10 +17,10 @@ export interface Catalog {
 }
 
 /**
- * Builds the catalogue. Takes seconds of one core (thousands of patterns are compiled and tried);
- * build it once per process and hand it on.
- * @param read keeps what it read: give it the same when tables are made of the rules
- * @throws CorpusError when two files claim one rule id: which of them counts is a person's decision
+ * Builds the catalogue. Takes seconds of CPU time (thousands of patterns are compiled and tried), so
+ * it is built once.
+ * @param read has a cache: pass the same reader to `tablesOf` the rules
+ * @throws CorpusError when two files have the same rule id
  */
 export function createCatalog(
   corpus: VerifiedCorpus,

@@ -1,16 +1,15 @@
 /**
- * Owns the verdict "can this engine run the rule": per condition (field, operator, pattern), per
- * rule (as written, degraded, unsupported). A rule that needs all its conditions is never run
- * partially.
+ * Owns the classification of a rule by what this engine supports: of each condition (field, operator,
+ * pattern) and of the rule (as written, degraded, unsupported). An `all` rule is never run partially.
  *
- * Must not look at the rule's own examples: they are asked afterwards, of what survives here.
+ * Must not use the rule's own examples: they are tried afterwards (`own-examples.ts`).
  */
 import type { Rule, RuleCondition, UnsupportedReason } from '../../model.ts';
 import type { RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
 import { surfacesOf } from './fields.ts';
 
-/** Detection methods other than patterns, by the corpus's word for them. */
+/** Detection methods other than patterns, as named in the corpus. */
 const METHOD_REASONS = new Map<string, UnsupportedReason>([
   ['semantic', { code: 'semantic', message: 'needs a language model as judge; only patterns run' }],
   ['trace', { code: 'trace', message: 'reasons over a span graph; only patterns run' }],
@@ -24,7 +23,7 @@ const COMBINATIONS = new Map<string, Rule['condition']>([
   ['and', 'all'],
 ]);
 
-/** A rule before its own examples were tried. */
+/** A rule without the outcome of its own examples. */
 export type ClassifiedRule = Omit<Rule, 'ownExamples'>;
 
 /**

@@ -2,7 +2,7 @@
  * Owns the decision whether a rule runs for a workspace, in the specification's order: engine
  * support, own examples, tier, override. Pure functions of a rule and the workspace's settings.
  *
- * Must never let an override reach a rule that the engine or the corpus refuses.
+ * Must never let an override enable a rule that the engine or the corpus excludes.
  */
 import { createHash } from 'node:crypto';
 import type { DecidedBy, Rule, RuleSettings, Snapshot, SupportCounts } from '../../model.ts';
@@ -12,13 +12,13 @@ export interface Decision {
   readonly decidedBy: DecidedBy;
 }
 
-/** Why switching a rule on is refused (409), in words for the person who tried. */
-export interface Refusal {
+/** Why a rule cannot be enabled (409), in words for the user. */
+export interface OverrideRefusal {
   readonly reason: 'status_refused' | 'engine_unsupported' | 'fails_own_examples';
   readonly detail: string;
 }
 
-/** Does the rule run for a workspace with these settings, and what decided it? */
+/** Whether the rule runs for a workspace with these settings, and what decided it. */
 export function decide(rule: Rule, settings: RuleSettings): Decision {
   if (rule.support === 'unsupported') return { enabled: false, decidedBy: 'support' };
   if (rule.support === 'fails_own_examples') return { enabled: false, decidedBy: 'own_examples' };
@@ -28,8 +28,8 @@ export function decide(rule: Rule, settings: RuleSettings): Decision {
   return { enabled: rule.status === 'stable' || settings.experimental, decidedBy: 'tier' };
 }
 
-/** Why this rule may not be switched on by anyone; null when it may. */
-export function refusal(rule: Rule): Refusal | null {
+/** Why this rule cannot be enabled in any workspace; null if it can. */
+export function refusal(rule: Rule): OverrideRefusal | null {
   if (neverRuns(rule)) {
     return {
       reason: 'status_refused',
@@ -52,12 +52,12 @@ export function refusal(rule: Rule): Refusal | null {
   return null;
 }
 
-/** The rules that can run for some workspace: those that matchers are made of. */
+/** The rules that can be enabled. Matchers are created for these. */
 export function runnableRules(rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => refusal(rule) === null);
 }
 
-/** How many rules of the corpus fall under each support class. */
+/** The number of rules per support class. */
 export function supportCounts(rules: readonly Rule[]): SupportCounts {
   const counts = { as_written: 0, degraded: 0, unsupported: 0, fails_own_examples: 0 };
   for (const { support } of rules) counts[support] += 1;
@@ -65,7 +65,7 @@ export function supportCounts(rules: readonly Rule[]): SupportCounts {
 }
 
 /**
- * Names a set of rules of a snapshot, so that a run can tell which rules it was evaluated with.
+ * The digest of a set of rules of a snapshot, stored with the runs that were evaluated with it.
  * @param ruleIds in any order, without repetition
  * @returns 64 lower-case hexadecimal digits
  */

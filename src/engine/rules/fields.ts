@@ -1,6 +1,6 @@
 /**
- * Owns the table from a corpus field to the surfaces whose text it reads (specification §1).
- * A field that is not in the table has no equivalent text here; it must never be guessed.
+ * Owns the mapping from a corpus field to the surfaces that it reads (specification §1). Other fields
+ * have no equivalent surface; none must be guessed.
  */
 import { SURFACES, type Surface } from '../../model.ts';
 

@@ -1,8 +1,8 @@
 /**
- * Owns the second gate: a rule must catch its own true positives and pass its own true negatives,
- * with the matcher of the pass and on the conditions that survived classification.
+ * Owns the test of a rule by its own examples: it must hit its true positives and not its true
+ * negatives, with the matcher of the pass and the conditions that are supported.
  *
- * The table of placements below says on which surface a case's text would stand in a run.
+ * The tables below map the members of an example to the surfaces that their text would have in a run.
  */
 import type { FailedExample, JsonValue, Rule, Surface, SurfaceText } from '../../model.ts';
 import type { OwnCase, RuleDocument } from '../corpus/rule-file.ts';
@@ -13,7 +13,7 @@ import { isObject } from '../surfaces/reader/value-text.ts';
 import type { ClassifiedRule } from './classify.ts';
 import { surfacesOf } from './fields.ts';
 
-/** Members that name their text's place. */
+/** Members that name a surface. */
 const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
   tool_args: 'tool_args',
   tool_response: 'tool_result',
@@ -24,8 +24,8 @@ const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
 
 /**
  * Tries a rule's own examples.
- * @returns the rule with the outcome; its support is `fails_own_examples` when a case failed.
- *   An unsupported rule is not tried.
+ * @returns the rule with the outcome; its support is `fails_own_examples` if a case failed. An
+ *   unsupported rule is not tried.
  */
 export function tryOwnExamples(
   rule: ClassifiedRule,
@@ -39,11 +39,11 @@ export function tryOwnExamples(
   if (rule.support === 'unsupported') return untried;
 
   const rules = [untried];
-  const matcher = createFastMatcher(rules, withoutPlaces(compile), tablesOf(rules, read));
+  const matcher = createFastMatcher(rules, withoutLocating(compile), tablesOf(rules, read));
   const settings = { enabled: () => true, capBytes: Number.POSITIVE_INFINITY };
   const tryCases = (kind: FailedExample['kind'], cases: readonly OwnCase[]) => {
     cases.forEach((one, index) => {
-      const { hits, undecided } = matcher.match(placeCase(one, rule), settings);
+      const { hits, undecided } = matcher.match(caseTexts(one, rule), settings);
       const why = verdict(kind, hits[0]?.conditionIndex, undecided[0]?.message);
       if (why !== null) failed.push({ kind, index, why });
     });
@@ -54,11 +54,11 @@ export function tryOwnExamples(
 }
 
 /**
- * A compiler whose patterns say whether they match, not where: nobody reads the place, and to find
- * it RE2 compiles each pattern a second time, backwards (6 of the 8 s that the corpus's examples
- * took; 2 cores, Node 20).
+ * A compiler of patterns that do not locate their match. The place is not needed here, and to find it
+ * RE2 compiles each pattern a second time, backwards (6 of the 8 s that the corpus's examples took;
+ * 2 cores, Node 20).
  */
-function withoutPlaces(compile: PatternCompiler): PatternCompiler {
+function withoutLocating(compile: PatternCompiler): PatternCompiler {
   const find = (bytes: Buffer) => ({ start: 0, end: bytes.byteLength });
   return (source) => {
     const compiled = compile(source);
@@ -79,40 +79,40 @@ function verdict(
 }
 
 /**
- * Members that do not: the corpus's authors use them for "the text this rule looks at". Its
- * reference runner too takes `user_input` for `input`, and offers `input` to whatever field a
- * condition names.
+ * Members that name none: the corpus's authors use them for any text that the rule matches. Its
+ * reference runner, too, takes `user_input` for `input`, and matches `input` with a condition of any
+ * field.
  */
-const UNPLACED_MEMBERS = ['input', 'user_input', 'content', 'tool_description'] as const;
+const OTHER_MEMBERS = ['input', 'user_input', 'content', 'tool_description'] as const;
 
-/** The texts of a case, as the one step they would be. */
-export function placeCase(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>): SurfaceText[] {
+/** The texts of a case, as one step. */
+export function caseTexts(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>): SurfaceText[] {
   const texts: SurfaceText[] = [];
-  const place = (surfaces: Iterable<Surface>, value: JsonValue | undefined) => {
+  const add = (surfaces: Iterable<Surface>, value: JsonValue | undefined) => {
     if (value === undefined || value === null || value === '') return;
     const text = typeof value === 'string' ? value : JSON.stringify(value);
     for (const surface of surfaces) texts.push({ step: 0, surface, text });
   };
-  const anywhere = readSurfaces(one, rule);
-  const placeMembers = (members: OwnCase) => {
+  const ruleSurfaces = readSurfaces(one, rule);
+  const addMembers = (members: OwnCase) => {
     for (const [member, surface] of Object.entries(MEMBER_SURFACES)) {
-      place([surface], members[member]);
+      add([surface], members[member]);
     }
   };
-  placeMembers(one);
-  for (const member of UNPLACED_MEMBERS) {
+  addMembers(one);
+  for (const member of OTHER_MEMBERS) {
     const value = one[member];
-    if (isObject(value)) placeMembers(value);
-    else place(anywhere, value);
+    if (isObject(value)) addMembers(value);
+    else add(ruleSurfaces, value);
   }
   const call = one.tool_call;
-  if (isObject(call)) placeMembers({ tool_name: call.name ?? '', tool_args: call.args ?? '' });
+  if (isObject(call)) addMembers({ tool_name: call.name ?? '', tool_args: call.args ?? '' });
   return texts;
 }
 
 /**
- * Where a text stands whose case does not say: on each field the rule reads, but never as a tool's
- * name, which is an identifier and not a document.
+ * The surfaces of a text without one: of each field that the rule reads, except a tool's name, which
+ * is an identifier and no document.
  */
 function readSurfaces(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>): Set<Surface> {
   const named = one.detection_field;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { placeCase } from '../../../src/engine/rules/own-examples.ts';
+import { caseTexts } from '../../../src/engine/rules/own-examples.ts';
 import { type TinyRule, tinyRule } from '../tiny-rules.ts';
 
 describe('tryOwnExamples', () => {
@@ -43,7 +43,7 @@ describe('tryOwnExamples', () => {
   });
 });
 
-describe('placeCase', () => {
+describe('caseTexts', () => {
   const content: TinyRule['conditions'] = [['content', 'a']];
   const args: TinyRule['conditions'] = [
     ['tool_args', 'a'],
@@ -104,7 +104,7 @@ describe('placeCase', () => {
     ],
     ['nothing to place', { expected: 'triggered', input: null }, content, []],
   ])('%s', (_name, one, conditions, expected) => {
-    const placed = placeCase(one, tinyRule({ conditions }));
+    const placed = caseTexts(one, tinyRule({ conditions }));
     expect(placed.map(({ surface, text }) => [surface, text])).toEqual(expected);
     expect(placed.every(({ step }) => step === 0)).toBe(true);
   });
