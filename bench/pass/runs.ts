@@ -9,7 +9,7 @@ import { evaluateRun } from '../../src/engine/evaluate.ts';
 import { createFastMatcher } from '../../src/engine/prefilter/fast-matcher.ts';
 import { createCatalog } from '../../src/engine/rules/catalog.ts';
 import { decide, runnableRules } from '../../src/engine/rules/effective-set.ts';
-import { extractSurfaces } from '../../src/engine/surfaces/reader/extract.ts';
+import { extractSteps } from '../../src/engine/surfaces/reader/extract.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import type { Step } from '../../src/model.ts';
 import { type TextKind, textKinds } from '../match/texts.ts';
@@ -142,7 +142,7 @@ function createJudge(rules: ReturnType<typeof createCatalog>['rules']) {
   const matcher = createFastMatcher(runnableRules(rules));
   const enabled = matcher.rules.map((rule) => decide(rule, NEW_WORKSPACE).enabled);
   return (steps: readonly Step[]) => {
-    const { texts } = extractSurfaces(steps);
+    const texts = [...extractSteps(steps)].flatMap((step) => step.texts);
     const distinct = new Set(texts.map(({ text }) => text));
     const { findings } = evaluateRun(steps, matcher, (index) => enabled[index] === true, SETTINGS);
     return {

@@ -26,7 +26,7 @@ const PORTION_CHARS = 256 * 1024;
 /** A lone surrogate, left by a cut. */
 const LONE_SURROGATE = /[\ud800-\udbff]$/;
 
-export interface EvaluationSettings {
+interface EvaluationSettings {
   /** most UTF-8 bytes matched per surface and step */
   readonly surfaceCapBytes: number;
   /** most characters of customer text in an excerpt */

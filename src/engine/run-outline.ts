@@ -14,7 +14,7 @@ export interface ShownText {
   readonly more: number;
 }
 
-export interface OutlinedStep {
+interface OutlinedStep {
   readonly outline: StepOutline;
   /** the first texts */
   readonly texts: readonly ShownText[];

@@ -29,7 +29,7 @@ const ManifestSchema = z.strictObject({
 /** `corpus/manifest.json`. */
 export type Manifest = z.infer<typeof ManifestSchema>;
 
-export type CorpusProblemKind =
+type CorpusProblemKind =
   | 'manifest_invalid'
   | 'manifest_digest'
   | 'package_mismatch'

@@ -22,7 +22,7 @@ import {
   type TextReading,
 } from './prepared-text.ts';
 
-export interface MatchSettings {
+interface MatchSettings {
   /** whether the rule at this index is matched at all */
   readonly enabled: (ruleIndex: number) => boolean;
   /** most UTF-8 bytes matched per surface and step */
@@ -38,7 +38,7 @@ export interface Hit extends TextHit {
 }
 
 /** A rule that is neither hit nor clean, because matching it failed. */
-export interface Undecided {
+interface Undecided {
   readonly ruleIndex: number;
   readonly message: string;
 }

@@ -129,7 +129,7 @@ export interface Changes<Offsets> {
   readonly normalised: Offsets;
 }
 
-export interface Normalised {
+interface Normalised {
   /** the text as it looks to a reader; the same string when nothing changes */
   readonly text: string;
   /**

@@ -33,7 +33,7 @@ export function rangesAround(
   return ranges;
 }
 
-export interface NormalisedSearch {
+interface NormalisedSearch {
   readonly automaton: Automaton;
   readonly bytes: Buffer;
   readonly changes: Changes<Int32Array>;

@@ -109,7 +109,7 @@ export function costOf(literals: readonly string[]): number {
   return literals.reduce((sum, literal) => sum + likelihood(literal), 0);
 }
 
-export interface ChosenLiterals {
+interface ChosenLiterals {
   /** each once, none a prefix of another, none beginning with a blank */
   readonly literals: readonly string[];
   /** most characters of a string before its literal, and most blanks among them */

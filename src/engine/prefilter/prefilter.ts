@@ -25,7 +25,7 @@ import { type PageRange, TextPages } from './unicode-pages.ts';
 export type Candidates = ReadonlyMap<number, MatchWindows>;
 
 /** A reading of a text. */
-export interface SearchedReading {
+interface SearchedReading {
   /** UTF-8 */
   readonly bytes: Buffer;
   /**

@@ -7,13 +7,13 @@
 import { createHash } from 'node:crypto';
 import type { DecidedBy, Rule, RuleSettings, Snapshot, SupportCounts } from '../../model.ts';
 
-export interface Decision {
+interface Decision {
   readonly enabled: boolean;
   readonly decidedBy: DecidedBy;
 }
 
 /** Why a rule cannot be enabled (409), in words for the user. */
-export interface OverrideRefusal {
+interface OverrideRefusal {
   readonly reason: 'status_refused' | 'engine_unsupported' | 'fails_own_examples';
   readonly detail: string;
 }

@@ -13,7 +13,7 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import { expect } from 'vitest';
 
 import { readSteps } from '../../../src/db/runs/steps.ts';
-import { extractSurfaces } from '../../../src/engine/surfaces/reader/extract.ts';
+import { extractSurfaces } from '../../engine/surfaces/extract-surfaces.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type Gateway, openGateway, read } from '../gateway.ts';
 

@@ -1,8 +1,9 @@
-/** What the tests of conventions say of a step: its texts as `surface: text`, and events on it. */
-import { extractSurfaces } from '../../../src/engine/surfaces/reader/extract.ts';
-import type { JsonObject, Step } from '../../../src/model.ts';
+/** What the tests of conventions compare of a step: its texts as `surface: text`, and events on it. */
 
-/** The texts of steps, in telling order. */
+import type { JsonObject, Step } from '../../../src/model.ts';
+import { extractSurfaces } from './extract-surfaces.ts';
+
+/** The texts of steps, in reading order. */
 export function read(...steps: Step[]): string[] {
   return extractSurfaces(steps).texts.map(({ surface, text }) => `${surface}: ${text}`);
 }

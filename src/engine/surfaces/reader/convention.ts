@@ -27,7 +27,7 @@ export interface Convention {
 }
 
 /** Selects the steps that show any of these. */
-export interface StepSelector {
+interface StepSelector {
   /** prefixes of the instrumentation scope's name */
   readonly scopes?: readonly string[];
   /** prefixes of the service's name */
@@ -222,7 +222,7 @@ export type FailureRow = { readonly key: string } & (
   | { readonly anyText: true }
 );
 
-export interface CutMark {
+interface CutMark {
   readonly pattern: RegExp;
   /** the last character of every match: most texts end with another */
   readonly last: string;

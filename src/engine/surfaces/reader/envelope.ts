@@ -7,7 +7,7 @@ import type { Budget } from './budget.ts';
 import type { MemberPath, ValueEnvelope } from './convention.ts';
 import { isObject, open } from './value-text.ts';
 
-export interface Unwrapped {
+interface Unwrapped {
   readonly names: readonly JsonValue[];
   readonly values: readonly JsonValue[];
 }

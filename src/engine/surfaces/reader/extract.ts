@@ -9,7 +9,7 @@ import type { Step, SurfaceText } from '../../../model.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
-import type { Convention, StepKind } from './convention.ts';
+import type { StepKind } from './convention.ts';
 import { ConventionIndex } from './convention-index.ts';
 import { logEvent } from './convention-tables.ts';
 import { onSurface, type Piece } from './message-parts.ts';
@@ -23,60 +23,26 @@ const STATUS_ERROR = 2;
 /** One per thread: the conventions are constants, only its caches change. */
 const INDEX = new ConventionIndex(CONVENTIONS);
 
-export interface Extraction {
-  /** by step, then in reading order */
-  readonly texts: readonly SurfaceText[];
-  /** values that exceed their budget, so that strings in them were not parsed */
-  readonly exceeded: number;
-  /** the kind of each step, by its index */
-  readonly kinds: readonly StepKind[];
-}
-
-/**
- * The texts of a run, by surface. Takes time and memory linear in the steps' size.
- * @param steps in time order
- * @param conventions in reading order
- */
-export function extractSurfaces(
-  steps: readonly Step[],
-  conventions: readonly Convention[] = CONVENTIONS,
-): Extraction {
-  let exceeded = 0;
-  const kinds: StepKind[] = [];
-  const texts: SurfaceText[] = [];
-  let index = 0;
-  for (const step of extractSteps(steps, conventions)) {
-    kinds.push(step.kind);
-    exceeded += step.exceeded;
-    for (const { surface, text } of step.texts) texts.push({ step: index, surface, text });
-    index += 1;
-  }
-  return { texts, exceeded, kinds };
-}
-
 /** The texts of one step. */
 export interface StepExtraction {
   readonly kind: StepKind;
   /** in reading order */
   readonly texts: readonly Pick<SurfaceText, 'surface' | 'text'>[];
+  /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;
 }
 
-/** As `extractSurfaces`, step by step, for callers that do other work in between. */
-export function* extractSteps(
-  steps: readonly Step[],
-  conventions: readonly Convention[] = CONVENTIONS,
-): Generator<StepExtraction, void, void> {
-  const index = conventions === CONVENTIONS ? INDEX : new ConventionIndex(conventions);
-  const kinds = kindsOf(steps, index);
-  for (const [at, step] of steps.entries()) {
-    yield extractStep(step, kinds[at] ?? 'other', index);
+/** Extracts the texts of a run's steps, in time order. Linear in the steps' size. */
+export function* extractSteps(steps: readonly Step[]): Generator<StepExtraction, void, void> {
+  const kinds = stepKindsOf(steps);
+  for (const [index, step] of steps.entries()) {
+    yield extractStep(step, kinds[index] ?? 'other');
   }
 }
 
-function extractStep(step: Step, kind: StepKind, index: ConventionIndex): StepExtraction {
+function extractStep(step: Step, kind: StepKind): StepExtraction {
   if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
-  const own = readStep(step, kind, index.conventionsOf(step).tables);
+  const own = readStep(step, kind, INDEX.conventionsOf(step).tables);
   const status = readStatus(step, kind);
   const seen = new Set<string>();
   const texts = [...own.pieces, ...status.pieces].filter(({ surface, text }) => {
@@ -88,15 +54,13 @@ function extractStep(step: Step, kind: StepKind, index: ConventionIndex): StepEx
   return { kind, texts, exceeded: own.exceeded + status.exceeded };
 }
 
-/** The kind of each step of a run, by its index. */
+/**
+ * The kind of each step of a run, by its index. A log record that does not show its own kind has that
+ * of its span.
+ */
 export function stepKindsOf(steps: readonly Step[]): StepKind[] {
-  return kindsOf(steps, INDEX);
-}
-
-/** The kind of every step. A log record that does not show its own kind has that of its span. */
-function kindsOf(steps: readonly Step[], index: ConventionIndex): StepKind[] {
   const own = steps.map((step): StepKind => {
-    const { tables, kinds } = index.conventionsOf(step);
+    const { tables, kinds } = INDEX.conventionsOf(step);
     const event = step.source === 'log' ? logEvent(step, tables) : undefined;
     return event?.kind ?? stepKindOf(step, kinds);
   });

@@ -24,7 +24,7 @@ import { EVENT_NAME_KEYS } from './run-rows.ts';
 import { unflatten } from './unflatten.ts';
 import { isObject, open, textsOf, toPlain, toPlainMap } from './value-text.ts';
 
-export interface StepTexts {
+interface StepTexts {
   readonly pieces: readonly Piece[];
   /** values that exceed their budget, so that strings in them were not parsed */
   readonly exceeded: number;

@@ -12,7 +12,7 @@ import { joinChunks, joinSaid } from './streamed-messages.ts';
 import { open, stringsOf, textsOf } from './value-text.ts';
 
 /** A reading that needs no tables of events. */
-export type ValueReading = Exclude<RowReading, { as: 'events' }>;
+type ValueReading = Exclude<RowReading, { as: 'events' }>;
 
 /** The surface of text without an author, by side. */
 export const FALLBACK_SURFACE = {

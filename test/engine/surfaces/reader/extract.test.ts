@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, JsonValue, Step } from '../../../../src/model.ts';
 import { log, operation, span } from '../../steps.ts';
+import { extractSurfaces } from '../extract-surfaces.ts';
 
 function read(...steps: Step[]) {
   return extractSurfaces(steps).texts.map(({ surface, text }) => `${surface}: ${text}`);

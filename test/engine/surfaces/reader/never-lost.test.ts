@@ -1,9 +1,9 @@
 /** What somebody said is matched, whatever it looks like: structure in a string only adds text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonValue, Step } from '../../../../src/model.ts';
 import { log, operation } from '../../steps.ts';
+import { extractSurfaces } from '../extract-surfaces.ts';
 
 const said: Readonly<Record<string, (text: string) => Step>> = {
   'user content': (text) =>

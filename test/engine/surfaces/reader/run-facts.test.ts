@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../src/engine/surfaces/reader/extract.ts';
 import { runFactsOf } from '../../../../src/engine/surfaces/reader/run-facts.ts';
 import type { RunState, Step } from '../../../../src/model.ts';
 import { log, operation, span } from '../../steps.ts';
+import { extractSurfaces } from '../extract-surfaces.ts';
 
 function factsOf(steps: readonly Step[], state: RunState = 'completed') {
   return runFactsOf(steps, extractSurfaces(steps).kinds, state);

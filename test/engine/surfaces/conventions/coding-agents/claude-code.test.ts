@@ -3,9 +3,9 @@
  * "Span attributes"). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { log, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read, withEvent } from '../../read.ts';
 
 /** An event as Claude Code sends it: its name bare in `event.name`, with the prefix in the body. */

@@ -3,9 +3,9 @@
  * `docs/copilot/guides/monitoring-agents.md`, "Traces", "Events"). Contents are invented.
  */
 import { expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { log, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function operation(name: string, attributes: JsonObject): Step {

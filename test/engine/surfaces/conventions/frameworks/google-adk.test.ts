@@ -5,9 +5,9 @@
  * are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject } from '../../../../../src/model.ts';
 import { log, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 const adk = (name: string, attributes: JsonObject) =>

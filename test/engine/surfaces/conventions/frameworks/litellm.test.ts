@@ -2,9 +2,9 @@
  * LiteLLM (BerriAI/litellm `litellm/integrations/opentelemetry.py`). Contents are invented.
  */
 import { expect, it, test } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { log, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function call(attributes: JsonObject, name = 'litellm_request'): Step {

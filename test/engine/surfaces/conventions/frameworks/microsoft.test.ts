@@ -6,9 +6,9 @@
  * (microsoft/autogen `autogen_core/_telemetry/_genai.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, JsonValue } from '../../../../../src/model.ts';
 import { log, operation, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read, withEvent } from '../../read.ts';
 
 const call = { id: '1', type: 'function', function: { name: 'search', arguments: '{"q":"rain"}' } };

@@ -3,8 +3,8 @@
  * `opentelemetry-instrumentation-openai-agents-v2`, `span_processor.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import { operation } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 const said = (role: string, content: string) => ({ role, parts: [{ type: 'text', content }] });

@@ -4,9 +4,9 @@
  * `models/instrumented.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 const ai = (name: string, attributes: JsonObject) =>

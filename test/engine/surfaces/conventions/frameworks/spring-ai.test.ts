@@ -3,8 +3,8 @@
  * mlflow `mlflow/tracing/otel/translation/spring_ai.py`). Contents are invented.
  */
 import { expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import { log, operation, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 it('prompt and completion, as content events of the span', () => {

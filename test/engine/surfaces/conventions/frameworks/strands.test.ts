@@ -3,9 +3,9 @@
  * and with `OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`. Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 const SCOPE = 'strands.telemetry.tracer';

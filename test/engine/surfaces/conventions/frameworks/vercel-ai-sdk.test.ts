@@ -4,9 +4,9 @@
  * `test/e2e/instrumentations`.
  */
 import { expect, it, test } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function operation(id: string, attributes: JsonObject = {}): Step {

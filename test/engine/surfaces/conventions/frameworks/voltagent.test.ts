@@ -4,9 +4,9 @@
  * `mlflow/tracing/otel/translation/voltagent.py`). Contents are invented.
  */
 import { expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function traced(attributes: JsonObject): Step {

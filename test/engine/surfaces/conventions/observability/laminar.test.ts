@@ -3,9 +3,9 @@
  * `mlflow/tracing/otel/translation/laminar.py`). Contents are invented.
  */
 import { expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function observed(type: string, attributes: JsonObject, name = 'a span'): Step {

@@ -3,9 +3,9 @@
  * langfuse/langfuse `ObservationTypeMapper.ts`, `OtelIngestionProcessor.ts`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function observation(type: string, attributes: JsonObject, name = 'a span'): Step {

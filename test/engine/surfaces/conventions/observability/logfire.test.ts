@@ -3,9 +3,9 @@
  * `integrations/openai_agents.py`, `constants.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 const client = (attributes: JsonObject) =>

@@ -4,9 +4,9 @@
  * invented.
  */
 import { describe, expect, it, test } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function step(kind: string, attributes: JsonObject): Step {

@@ -3,8 +3,8 @@
  * OpenTelemetry GenAI, and MCP. Contents are invented.
  */
 import { expect, it, test } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import { operation, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 test.each([

@@ -4,9 +4,9 @@
  * callback_handler.py`): its envelopes. Contents are invented.
  */
 import { expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 function entity(kind: string, attributes: JsonObject): Step {

@@ -3,8 +3,8 @@
  * `packages/opentelemetry-instrumentation-{chromadb,marqo,milvus,pinecone}`). Contents are invented.
  */
 import { expect, it, test } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import { span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read, withEvent } from '../../read.ts';
 
 test.each(['chroma', 'pinecone', 'milvus', 'qdrant', 'weaviate', 'marqo'])(

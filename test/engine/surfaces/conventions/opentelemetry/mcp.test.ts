@@ -3,9 +3,9 @@
  * sends it (pydantic/logfire `logfire/_internal/integrations/mcp.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, Step } from '../../../../../src/model.ts';
 import { operation, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
 
 const mcp = (method: string, attributes: JsonObject = {}) =>

@@ -4,9 +4,9 @@
  * invented.
  */
 import { describe, expect, it } from 'vitest';
-import { extractSurfaces } from '../../../../../src/engine/surfaces/reader/extract.ts';
 import type { JsonObject, JsonValue, Step } from '../../../../../src/model.ts';
 import { log, operation, span } from '../../../steps.ts';
+import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read, withEvent } from '../../read.ts';
 
 describe('attributes', () => {
