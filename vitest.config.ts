@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 const BUILD = 'test/support/global-build.ts';
 const CATALOGUE = 'test/support/global-catalogue.ts';
 const DATABASE = 'test/support/global-database.ts';
+const SUMMARY = './test/support/run-summary.ts';
 
 /** Both cores of a small machine; Vitest would leave one idle. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
@@ -27,6 +28,7 @@ const ALONE = [
 export default defineConfig({
   test: {
     maxWorkers: WORKERS,
+    reporters: ['default', SUMMARY],
     projects: [
       {
         test: {

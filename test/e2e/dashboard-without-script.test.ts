@@ -5,8 +5,9 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { chromiumPath, openBrowser, type TestBrowser } from '../support/chromium.ts';
+import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { addPerson } from '../support/people.ts';
+import { chromiumPath } from '../support/programs.ts';
 import { Browser } from './browser.ts';
 import { type Gateway, openGateway, read } from './gateway.ts';
 

@@ -7,7 +7,8 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
-import { chromiumPath, openBrowser, type TestBrowser } from '../support/chromium.ts';
+import { openBrowser, type TestBrowser } from '../support/chromium.ts';
+import { chromiumPath } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, post, rawSpan, read, traceBody } from './gateway.ts';
 

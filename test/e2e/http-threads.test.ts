@@ -13,8 +13,9 @@ import { createKey, revokeKey } from '../../src/db/people/keys.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { KEY_TTL_MS } from '../../src/http/limits/authentication.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { canStartRedis } from '../support/programs.ts';
 import { openSocket } from '../support/raw-socket.ts';
-import { canStartRedis, startRedis } from '../support/redis.ts';
+import { startRedis } from '../support/redis.ts';
 import { launchServer, ROOT, startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {

@@ -12,7 +12,8 @@ import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { KEY_TTL_MS } from '../../src/http/limits/authentication.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { addPerson } from '../support/people.ts';
-import { canStartRedis, demandRedis, startRedis, type TestRedis } from '../support/redis.ts';
+import { canStartRedis } from '../support/programs.ts';
+import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser } from './browser.ts';
@@ -139,8 +140,6 @@ async function metric(server: TestServer, name: string): Promise<number> {
 }
 
 // ── A shared Redis ───────────────────────────────────────────────────────────────────────────
-
-demandRedis('limits over two servers and Redis');
 
 describe.runIf(canStartRedis)('two servers and a Redis', () => {
   let redis: TestRedis;

@@ -1,29 +1,9 @@
 /** A real redis-server of a test's own, on a free port, that keeps nothing on disk. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 
 import { findFreePort } from './server.ts';
-
-function hasRedisServer(): boolean {
-  try {
-    execFileSync('redis-server', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Is there a redis-server on the PATH? */
-export const canStartRedis = hasRedisServer();
-
-/** In CI the tests against a real Redis must run; elsewhere it is told that they did not. */
-export function demandRedis(what: string): void {
-  if (canStartRedis) return;
-  if (process.env.REQUIRE_REDIS !== undefined) throw new Error('redis-server is not on the PATH');
-  // biome-ignore lint/suspicious/noConsole: a part of the suite that did not run must not go unseen
-  console.warn(`NOT TESTED: ${what}. Put redis-server on the PATH.`);
-}
 
 export interface TestRedis {
   readonly url: string;

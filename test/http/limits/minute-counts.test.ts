@@ -7,7 +7,8 @@ import { connect, createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createMinuteCounts, type MinuteCounts } from '../../../src/http/limits/minute-counts.ts';
-import { canStartRedis, demandRedis, startRedis, type TestRedis } from '../../support/redis.ts';
+import { canStartRedis } from '../../support/programs.ts';
+import { startRedis, type TestRedis } from '../../support/redis.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 let open: MinuteCounts[];
@@ -122,8 +123,6 @@ describe('a Redis that was never there', () => {
 });
 
 // ── A real Redis ─────────────────────────────────────────────────────────────────────────────
-
-demandRedis('limits in Redis');
 
 /** Until its connection stands, a process counts on its own. */
 async function connected(...all: MinuteCounts[]): Promise<void> {

@@ -7,7 +7,8 @@ import {
   type SessionDecision,
   type SessionLimiter,
 } from '../../../src/http/limits/session-limiter.ts';
-import { canStartRedis, demandRedis, startRedis } from '../../support/redis.ts';
+import { canStartRedis } from '../../support/programs.ts';
+import { startRedis } from '../../support/redis.ts';
 
 const UNHEARD = { limiterUnavailable: () => {}, limiterAnswered: () => {}, countedHere: () => {} };
 const LIMITS = { user: 3, workspace: 5 };
@@ -77,8 +78,6 @@ test('users, workspaces and keys of the same number are counted apart', async ()
 test('the ceilings of the product let a workspace have ten busy users', () => {
   expect(SESSION_LIMITS).toEqual({ user: 600, workspace: 6000 });
 });
-
-demandRedis('session limits in Redis');
 
 test.runIf(canStartRedis)('processes that share a Redis share both ceilings', async () => {
   const redis = await startRedis();

@@ -1,0 +1,41 @@
+/**
+ * Programs of the machine that some tests need: a redis-server and a Chromium. Where one is missing,
+ * those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
+ * as in CI, they fail.
+ */
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+
+const CHROMIUM = [
+  process.env.CHROMIUM_PATH ?? '',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+function isOnPath(program: string): boolean {
+  return (process.env.PATH ?? '').split(delimiter).some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+export const canStartRedis: boolean = isOnPath('redis-server');
+
+/** Where the browser is; null when there is none. */
+export const chromiumPath: string | null =
+  CHROMIUM.find((path) => path !== '' && existsSync(path)) ?? null;
+
+/** What is missing here, and what then is not tested. */
+export const missingPrograms: readonly string[] = [
+  ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
+  ...(chromiumPath === null ? ['no Chromium, nor CHROMIUM_PATH: the pages in a real browser'] : []),
+];
+
+/** Must every test run? */
+export const mustRunAll: boolean = process.env.REQUIRE_ALL === '1';
