@@ -5,6 +5,7 @@
  * Requests go over real sockets; nothing here reaches into the server's process.
  */
 import { randomBytes } from 'node:crypto';
+import { inject } from 'vitest';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createKey } from '../../src/db/people/keys.ts';
@@ -57,7 +58,7 @@ async function makeKey(
 
 /** Starts a server over a new database. */
 export async function openGateway(settings: Record<string, string> = {}): Promise<Gateway> {
-  const home = await createTestDatabase();
+  const home = await createTestDatabase({ template: inject('migratedTemplate') });
   const server = await startServer({ DATABASE_URL: home.url, ...settings });
   const database = openEyes(home.url);
   if (server.firstKeys === null) throw new Error('a new database, and no keys were printed');

@@ -97,7 +97,7 @@ describe('a database that hangs', () => {
   });
 
   test('does not keep the server from stopping, and what was not stored is no 200', async () => {
-    const postgres = await lab.start(await lab.folder());
+    const postgres = await lab.start(await lab.madeFolder());
     const server = await startServer({ DATABASE_URL: postgres.url });
     const send = () =>
       post(

@@ -11,9 +11,12 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { inject } from 'vitest';
+
 import { type EmbeddedDatabase, startEmbedded } from '../../src/db/embedded/connect.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
+import { copyCluster } from './copy-cluster.ts';
 
 const CHILD = fileURLToPath(new URL('./embedded-child.js', import.meta.url));
 
@@ -31,6 +34,8 @@ export interface Lab {
   readonly lines: string[];
   /** a new empty folder that every user can enter */
   folder(): Promise<string>;
+  /** the same, with a cluster as a first start makes it */
+  madeFolder(): Promise<string>;
   start(dataDir: string, connectionsMax?: number): Promise<EmbeddedDatabase>;
   /** a child process with the database of `dataDir`; rejects with what it said when that failed */
   child(dataDir: string, user?: { uid: number; gid: number }): Promise<Child>;
@@ -46,12 +51,19 @@ export function openLab(): Lab {
   const homes = new Set<string>();
   const children: ChildProcess[] = [];
 
+  const folder = async (): Promise<string> => {
+    const path = await realpath(await mkdtemp(join(tmpdir(), 'sluice-lab-')));
+    await chmod(path, 0o755);
+    folders.push(path);
+    return path;
+  };
+
   return {
     lines,
-    async folder() {
-      const path = await realpath(await mkdtemp(join(tmpdir(), 'sluice-lab-')));
-      await chmod(path, 0o755);
-      folders.push(path);
+    folder,
+    async madeFolder() {
+      const path = await folder();
+      await copyCluster(inject('clusterFolder'), path);
       return path;
     },
     async start(dataDir, connectionsMax) {

@@ -1,7 +1,8 @@
 /**
  * Global set-up of the projects that need PostgreSQL: one embedded server for the whole run, in a
- * folder of its own, its url provided to the tests as `databaseUrl`. They log in as a superuser,
- * which the product does not have, because they create databases and roles.
+ * folder of its own. initdb runs once: the cluster is kept, and copied for this server and for tests
+ * that start one (embedded-lab.ts). Tests log in as a superuser, which the product does not have,
+ * because they create databases and roles.
  *
  * Never shared between runs: the first to end would stop the other's server. A run that was killed
  * leaves its server behind; the next run clears it away.
@@ -9,49 +10,109 @@
 import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { ProvidedContext } from 'vitest';
 import type { TestProject } from 'vitest/node';
+import { createDatabase } from '../../src/db/database.ts';
 import { ensureCluster, readPassword } from '../../src/db/embedded/cluster.ts';
 import { startEmbedded } from '../../src/db/embedded/connect.ts';
 import { clusterOf, preparePlace } from '../../src/db/embedded/place.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { runAlone } from '../../src/db/embedded/roles.ts';
 import { stopServer } from '../../src/db/embedded/server.ts';
+import { migrate } from '../../src/db/migrate.ts';
+import { copyCluster } from './copy-cluster.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
     /** of the run's `sluice` database; tests take databases of their own beside it */
     databaseUrl: string;
+    /** name of a database with the whole schema, for `createTestDatabase` */
+    migratedTemplate: string;
+    /** a DATA_DIR whose cluster is as the first start made it, and never started */
+    clusterFolder: string;
   }
 }
 
+interface Run {
+  readonly provided: ProvidedContext;
+  readonly close: () => Promise<void>;
+}
+
 const TESTER = 'tester';
+const MIGRATED = 'migrated';
+/** Two servers with their threads, and the tests' own pools. */
+const CONNECTIONS_MAX = 200;
 const silent = { info: () => undefined, warn: () => undefined };
 
-/** @returns the tear-down: stops the server and removes its folder */
+/** Each project loads this module for itself; they share one server. */
+const shared = globalThis as typeof globalThis & {
+  sluiceTestRun?: { readonly run: Promise<Run>; projects: number };
+};
+
+/** @returns the tear-down: the last project stops the server and removes its folder */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  shared.sluiceTestRun ??= { run: openRun(), projects: 0 };
+  const entry = shared.sluiceTestRun;
+  entry.projects += 1;
+  const { provided, close } = await entry.run;
+  for (const [name, value] of Object.entries(provided)) {
+    project.provide(name as keyof ProvidedContext, value);
+  }
+  return async () => {
+    entry.projects -= 1;
+    if (entry.projects > 0) return;
+    delete shared.sluiceTestRun;
+    await close();
+  };
+}
+
+async function openRun(): Promise<Run> {
   await clearAwayDeadRuns();
-  const dataDir = await mkdtemp(join(tmpdir(), `sluice-test-${process.pid}-`));
+  const folder = await mkdtemp(join(tmpdir(), `sluice-test-${process.pid}-`));
   // When root runs the tests, the server runs as another user and must be able to pass.
-  await chmod(dataDir, 0o755);
-  await makeTester(dataDir);
-  const server = await startEmbedded({ dataDir, log: silent });
+  await chmod(folder, 0o755);
+  const clusterFolder = join(folder, 'kept');
+  await ensureCluster(await preparePlace(clusterFolder));
+  await copyCluster(clusterFolder, folder);
+  await makeTester(folder);
+  const server = await startEmbedded({
+    dataDir: folder,
+    log: silent,
+    connectionsMax: CONNECTIONS_MAX,
+  });
   const url = new URL(server.url);
   url.username = TESTER;
-  project.provide('databaseUrl', url.href);
-  return async () => {
-    await server.stop();
-    await rm(dataDir, { recursive: true, force: true });
+  await makeTemplate(url);
+  return {
+    provided: { databaseUrl: url.href, migratedTemplate: MIGRATED, clusterFolder },
+    close: async () => {
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
   };
 }
 
 /** A superuser with the password of the ordinary role. */
 async function makeTester(dataDir: string): Promise<void> {
   const place = await preparePlace(dataDir);
-  await ensureCluster(place);
   const password = await readPassword(place.home);
   await runAlone(place, clusterOf(place.home), 'postgres', [
     `CREATE ROLE ${TESTER} LOGIN SUPERUSER PASSWORD '${password}';`,
   ]);
+}
+
+/** A database can be copied while nobody is connected to it. */
+async function makeTemplate(url: URL): Promise<void> {
+  const open = (name: string) => {
+    const { href } = new URL(`/${name}${url.search}`, url);
+    return createDatabase(href, 1, { connectionLost: () => undefined });
+  };
+  const maintenance = open('sluice');
+  await maintenance.query(`CREATE DATABASE ${MIGRATED} TEMPLATE template0`);
+  await maintenance.end();
+  const template = open(MIGRATED);
+  await migrate(template);
+  await template.end();
 }
 
 /** Folders are named for the process of their run. */

@@ -3,8 +3,9 @@
  *
  * Never shared between test files: each opens its own and closes it.
  */
+import { inject } from 'vitest';
+
 import { createDatabase, type Database } from '../../src/db/database.ts';
-import { migrate } from '../../src/db/migrate.ts';
 import { createTestDatabase } from './database.ts';
 
 export interface MigratedDatabase {
@@ -18,12 +19,11 @@ export interface MigratedDatabase {
   close(): Promise<void>;
 }
 
-/** Opens a fresh, migrated database. */
+/** Opens a new database with the whole schema, copied from the run's template. */
 export async function openMigratedDatabase(): Promise<MigratedDatabase> {
-  const { url, drop } = await createTestDatabase();
+  const { url, drop } = await createTestDatabase({ template: inject('migratedTemplate') });
   const lost: unknown[] = [];
   const database = createDatabase(url, 10, { connectionLost: (error) => lost.push(error) });
-  await migrate(database);
   return {
     database,
     url,

@@ -54,7 +54,7 @@ async function codeOf(url: string, sql: string): Promise<unknown> {
 
 describe('the role that everything is done by', () => {
   it('owns its database, runs every migration, and has no other rights', async () => {
-    const { url } = await lab.start(await lab.folder());
+    const { url } = await lab.start(await lab.madeFolder());
     const database = createDatabase(url, 1, { connectionLost: () => {} });
     expect((await migrate(database)).length).toBeGreaterThan(0);
     await database.end();
@@ -73,7 +73,7 @@ describe('the role that everything is done by', () => {
 
 describe('an ordinary folder', () => {
   it('has a port on 127.0.0.1 for COPY and keys, a socket for everything else', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const urls = await lab.start(dataDir);
     expect(await connectEmbedded(dataDir)).toBe(urls.url);
     const pools = openForRequests(urls, { connectionLost: () => {} });
@@ -116,7 +116,7 @@ describe('a folder whose path is too long for a socket', () => {
 
 describe('the port', () => {
   it('gives nothing to a program that takes the port when the server is down', async () => {
-    const { copyUrl: url, home } = await lab.start(await lab.folder());
+    const { copyUrl: url, home } = await lab.start(await lab.madeFolder());
     const password = (await readFile(join(home, 'password'), 'utf8')).trim();
     const pool = createDatabase(url, 1, { connectionLost: () => {} });
     await pool.query('SELECT 1');

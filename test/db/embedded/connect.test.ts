@@ -96,7 +96,7 @@ describe('a first start', () => {
   });
 
   it('takes as many connections as its users need', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const { url, stop } = await lab.start(dataDir, 300);
     expect(await ask(url, 'SHOW max_connections')).toEqual(['300']);
     await stop();
@@ -105,7 +105,7 @@ describe('a first start', () => {
   });
 
   it('keeps statements and rows out of the log, even of statements that fail', async () => {
-    const { url, home } = await lab.start(await lab.folder());
+    const { url, home } = await lab.start(await lab.madeFolder());
     await ask(url, 'CREATE TABLE t (id int PRIMARY KEY, body json)');
     const statements = [
       `SELECT 'secret-1'::int`,
@@ -129,7 +129,7 @@ describe('a first start', () => {
 
 describe('a later start', () => {
   it('finds the data at the same address, and stop leaves nothing running', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     await ask(first.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     const pid = await serverPid(first.home);
@@ -145,7 +145,7 @@ describe('a later start', () => {
   });
 
   it('recovers what was committed when the server itself was killed', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     await ask(first.url, 'CREATE TABLE kept AS SELECT generate_series(1, 1000) AS n');
     const pid = await serverPid(first.home);
@@ -160,7 +160,7 @@ describe('a later start', () => {
   });
 
   it('waits for the children of a killed server to let go', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     const client = new pg.Client({ connectionString: first.url });
     client.on('error', () => undefined);
@@ -181,7 +181,7 @@ describe('a later start', () => {
   });
 
   it('is not stopped by a postmaster.pid that names a dead or another program', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     await first.stop();
     const account = await databaseAccount();
@@ -207,7 +207,7 @@ describe('a later start', () => {
   });
 
   it('survives a truncated postmaster.pid', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     await first.stop();
     const pidFile = join(first.home, 'cluster', 'postmaster.pid');
@@ -220,7 +220,7 @@ describe('a later start', () => {
 
 describe('more than one process', () => {
   it('adopts, with ownership, the server of an owner that was killed', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const child = await lab.child(dataDir);
     const pid = await serverPid(child.told.home);
     await ask(child.told.url, 'CREATE TABLE kept AS SELECT 7 AS n');
@@ -238,7 +238,7 @@ describe('more than one process', () => {
   });
 
   it('uses the server of a living owner and leaves it running', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     expect(await connectEmbedded(dataDir)).toBeNull();
     const owner = await lab.child(dataDir);
     const guest = await lab.start(dataDir);
@@ -254,7 +254,7 @@ describe('more than one process', () => {
   });
 
   it('leaves the server to its guests; the last one out stops it', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const owner = await lab.child(dataDir);
     const guest = await lab.start(dataDir);
     const killed = await lab.child(dataDir);
@@ -296,7 +296,7 @@ describe('more than one process', () => {
   });
 
   it('keeps Ctrl-C in our terminal from the server', async () => {
-    const child = await lab.child(await lab.folder());
+    const child = await lab.child(await lab.madeFolder());
     const { pid } = child.process;
     if (pid === undefined) throw new Error('the child has no pid');
     process.kill(-pid, 'SIGINT');
@@ -308,7 +308,7 @@ describe('more than one process', () => {
 
 describe('a start that cannot be', () => {
   it('says what to do about data of another major version', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const { home, stop } = await lab.start(dataDir);
     await stop();
     await writeFile(join(home, 'cluster', 'PG_VERSION'), '15\n');
@@ -326,7 +326,7 @@ describe('a start that cannot be', () => {
   });
 
   it('takes nothing for a database that is none', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const { home, url, stop } = await lab.start(dataDir);
     await stop();
     const version = join(home, 'cluster', 'PG_VERSION');
@@ -337,7 +337,7 @@ describe('a start that cannot be', () => {
   });
 
   it("shows the server's last words, and can be repaired", async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const { home, stop } = await lab.start(dataDir);
     await stop();
     const conf = join(home, 'cluster', 'postgresql.conf');
@@ -352,7 +352,7 @@ describe('a start that cannot be', () => {
   });
 
   it('refuses a server whose password is not ours', async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const { home, url } = await lab.start(dataDir);
     await ask(url, `ALTER ROLE sluice PASSWORD 'other'`);
     expect(await operatorLine(connectEmbedded(dataDir))).toMatch(
@@ -375,7 +375,7 @@ describe.runIf(isRoot)('as root', () => {
   });
 
   it("keeps everybody else from the socket, and will not live in another user's folder", async () => {
-    const dataDir = await lab.folder();
+    const dataDir = await lab.madeFolder();
     const { home } = await lab.start(dataDir);
     const list = await runProgram('/bin/ls', [join(home, 'socket')], {
       account: NOBODY,
