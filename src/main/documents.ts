@@ -34,7 +34,10 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
     title: 'Use',
     slugs: ['dashboard', 'api', 'errors', 'limits', 'ocsf-export', 'rules-coverage', 'security'],
   },
-  { title: 'Inside', slugs: ['architecture', 'matching', 'performance', 'otlp-conformance'] },
+  {
+    title: 'Inside',
+    slugs: ['architecture', 'bounds', 'matching', 'performance', 'otlp-conformance'],
+  },
 ];
 
 function markdownIn(folder: string): string[] {
