@@ -14,21 +14,24 @@ const PAGE = 'docs/bounds.md';
 const MAP = 'ARCHITECTURE.md';
 
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
-const SOURCES = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .map((path) => `src/${path.replaceAll('\\', '/')}`);
+const SOURCES = new Map(
+  readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => `src/${path.replaceAll('\\', '/')}`)
+    .map((path) => [path, read(path)] as const),
+);
 
 // ── Constants, from source text ──────────────────────────────────────────────────────────────
 
 /** The expression that a constant of a file is initialised with; null without such a constant. */
 function initializerOf(path: string, name: string): string | null {
   const pattern = new RegExp(`^(?:export )?const ${name}(?:: [^=]+)? =\\s*([^;]*);`, 'm');
-  return pattern.exec(read(path))?.[1] ?? null;
+  return pattern.exec(SOURCES.get(path) ?? '')?.[1] ?? null;
 }
 
 /** The file from which a file imports a name. */
 function importedFrom(path: string, name: string): string | null {
-  for (const [, names = '', specifier = ''] of read(path).matchAll(
+  for (const [, names = '', specifier = ''] of (SOURCES.get(path) ?? '').matchAll(
     /^import \{([^}]*)\} from '(\.[^']*)';/gm,
   )) {
     if (names.split(',').some((one) => one.trim() === name)) {
@@ -128,15 +131,14 @@ const QUANTITY =
   /`[^`]*`|(?<![\w/-])\d+(?:,\d{3})*(?:\.\d+)?(?: (?:ms|s|min|h|days|GiB|MiB|KiB|bytes|Mi|Ki|%)(?!\w))?/g;
 const CONSTANT = /\[`([\w.]+)`\]\(\.\.\/(src\/[^)]+)\)/g;
 
-/** Where a constant is now: in the file that the page names, or in the one file of that name. */
+/** The file of a constant: the one that the page names, else one of its name, else any. */
 function findFile(path: string, name: string): string {
   const own = name.split('.')[0] ?? '';
-  const candidates = SOURCES.includes(path)
-    ? [path]
-    : SOURCES.filter((one) => basename(one) === basename(path));
-  const found = candidates.filter((one) => initializerOf(one, own) !== null);
-  const [file] = found;
-  if (file === undefined || found.length > 1) throw new Error(`${PAGE}: where is ${name}? ${path}`);
+  const defining = [...SOURCES.keys()].filter((one) => initializerOf(one, own) !== null);
+  const named = defining.filter((one) => basename(one) === basename(path));
+  const [file, ...others] = defining.includes(path) ? [path] : named.length > 0 ? named : defining;
+  if (file === undefined || others.length > 0)
+    throw new Error(`${PAGE}: where is ${name}? ${path}`);
   return file;
 }
 
@@ -161,8 +163,19 @@ function fillRow(row: string): string {
   return [what, filled, full, links].join(' | ');
 }
 
+/** @throws with the faults of all rows */
 function fill(page: string): string {
-  return page.replace(/^\| (?!what \|).*$/gm, fillRow);
+  const faults: string[] = [];
+  const filled = page.replace(/^\| (?!what \|).*$/gm, (row) => {
+    try {
+      return fillRow(row);
+    } catch (error) {
+      faults.push(error instanceof Error ? error.message : String(error));
+      return row;
+    }
+  });
+  if (faults.length > 0) throw new Error(faults.join('\n'));
+  return filled;
 }
 
 test('docs/bounds.md has the values of the constants', async () => {

@@ -1,5 +1,5 @@
 /** Documents that list what code defines must list the same. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
 import { ERRORS } from '../../src/errors.ts';
@@ -52,8 +52,38 @@ test('every dependency is pinned exactly', () => {
 });
 
 test('ARCHITECTURE.md links every decision page that there is, and no other', () => {
-  const linked = [...read('ARCHITECTURE.md').matchAll(/\]\((docs\/decisions\/[\w-]+\.md)\)/g)].map(
-    ([, path = '']) => path,
-  );
-  for (const path of linked) expect(() => read(path), path).not.toThrow();
+  const linked = [...read('ARCHITECTURE.md').matchAll(/\]\(docs\/decisions\/([\w-]+\.md)\)/g)];
+  const pages = readdirSync(new URL('../../docs/decisions/', import.meta.url));
+  expect([...new Set(linked.map(([, name]) => name))].sort()).toEqual(pages.sort());
 });
+
+const FOLDERS = ['src', 'test', 'bench', 'bin', 'demo'];
+const FILES = FOLDERS.flatMap((folder) =>
+  readdirSync(new URL(`../../${folder}/`, import.meta.url), { recursive: true, encoding: 'utf8' })
+    .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
+    .concat(folder),
+);
+
+/** Whether there is a file or folder of a name, in which `*` stands for any part of one name. */
+function exists(name: string): boolean {
+  const source = name.replace(/\/$/, '').replaceAll('.', '\\.').replaceAll('*', '[^/]*');
+  const pattern = new RegExp(`^${source}$`);
+  return FILES.some((path) => pattern.test(path));
+}
+
+const DOCUMENTS = ['docs', 'docs/decisions'].flatMap((folder) =>
+  readdirSync(new URL(`../../${folder}/`, import.meta.url))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`),
+);
+
+test.each(['ARCHITECTURE.md', 'README.md', 'CONTRIBUTING.md', ...DOCUMENTS])(
+  '%s names no file that does not exist',
+  (path) => {
+    const named = [
+      ...read(path).matchAll(/`((?:src|test|bench|bin|demo)\/[\w./*-]*)[` ]/g),
+      ...read(path).matchAll(/\]\((?:\.\.\/)*((?:src|test|bench|bin|demo)\/[^)#]*)\)/g),
+    ].map(([, name = '']) => name);
+    expect(named.filter((name) => !name.includes('NNNN') && !exists(name))).toEqual([]);
+  },
+);

@@ -7,7 +7,7 @@
 import type { Mutant } from './mutant.ts';
 
 const ACCESS = ['test/e2e/access.test.ts'];
-const LIMITS = ['test/arch/limits.test.ts'];
+const LIMITS = ['test/arch/bounds.test.ts'];
 const DEFAULTS = ['test/db/default-limits.test.ts'];
 const DOCUMENTS = ['test/main/documents.test.ts'];
 const DAY_MS = 86_400_000;
