@@ -16,7 +16,7 @@ import {
   type ReadyResult,
   scanOrNull,
 } from '../src/ingest/request-decoder.ts';
-import type { Signal } from '../src/model.ts';
+import type { Signal } from '../src/model/telemetry.ts';
 import { traceBody } from './bodies.ts';
 import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';

@@ -10,7 +10,7 @@ import { z } from 'zod';
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/db/database.ts';
 import { OperatorError } from '../src/errors.ts';
-import type { Hex16 } from '../src/model.ts';
+import type { Hex16 } from '../src/model/json.ts';
 import type { Session } from './session.ts';
 
 const ASK_EVERY_MS = 500;

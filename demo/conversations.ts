@@ -3,7 +3,7 @@
  * page it reads. Data only; the texts are made up, the access key is the one of Amazon's own
  * manuals.
  */
-import type { JsonObject } from '../src/model.ts';
+import type { JsonObject } from '../src/model/json.ts';
 
 /** What a model answers: a tool to call, with what the tool gave back, or its last word. */
 export type Turn =

@@ -3,7 +3,7 @@
  */
 
 import { type Column, renderTable, terminalWidth } from '../src/cli/table.ts';
-import type { Hex16 } from '../src/model.ts';
+import type { Hex16 } from '../src/model/json.ts';
 import { paint } from '../src/terminal/paint.ts';
 import type { FoundItem } from './await-findings.ts';
 import type { Conversation } from './conversations.ts';

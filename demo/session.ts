@@ -9,7 +9,7 @@ import { createKey, revokeKey } from '../src/db/people/keys.ts';
 import { findWorkspace } from '../src/db/people/workspaces.ts';
 import { OperatorError } from '../src/errors.ts';
 import { openForCommand } from '../src/main/open-database.ts';
-import type { KeyKind } from '../src/model.ts';
+import type { KeyKind } from '../src/model/people.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
 /** Enough for three exports and for asking twice a second. */

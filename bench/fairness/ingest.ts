@@ -10,7 +10,7 @@ import pg from 'pg';
 
 import { createKey } from '../../src/db/people/keys.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
-import { RATE_LIMIT_MAX } from '../../src/model.ts';
+import { RATE_LIMIT_MAX } from '../../src/model/people.ts';
 import { log, pause, VoidRun } from '../harness.ts';
 import type { BodyKind } from '../ingest/requests.ts';
 import { LoadProcess } from '../load-process.ts';

@@ -13,7 +13,7 @@ import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 
 import { COPY_COLUMNS, copyStatement } from '../../src/db/telemetry/table-layouts.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { VoidRun } from '../harness.ts';
 import type { Measured } from './measured.ts';
 import { type Contents, clear, contentsOf, measureWork, type Stage, TABLES } from './stage.ts';

@@ -7,7 +7,7 @@
  */
 import { gzipSync } from 'node:zlib';
 
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { traceBody } from '../bodies.ts';
 import { logBody, metricBody } from '../signal-bodies.ts';
 

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
 import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/telemetry/table-layouts.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { VoidRun } from '../harness.ts';
 import { LoadProcess } from '../load-process.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';

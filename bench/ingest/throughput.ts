@@ -2,7 +2,7 @@
  * The closed loops: how many rows per second are stored, what that costs, how long an acknowledgement
  * takes while everything is sent to the server at once.
  */
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { inTurn, log, type Variant, VoidRun } from '../harness.ts';
 import { lineOf, type Measured, type Series } from './measured.ts';
 import { captureRows, measureRaw, type RawRows } from './raw.ts';

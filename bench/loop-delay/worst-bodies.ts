@@ -3,7 +3,7 @@
  * request grows with its size. A new slow case of a decoder gets a line here. Every body has one
  * run, because the number of runs affects storing, not decoding.
  */
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 
 export interface WorstBody {
   readonly name: string;

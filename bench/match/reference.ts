@@ -10,7 +10,8 @@ import { type AgentEvent, ATREngine, type ATRRule } from 'agent-threat-rules';
 import { CORE_SCHEMA, load } from 'js-yaml';
 import type { VerifiedCorpus } from '../../src/engine/corpus/corpus.ts';
 import { createFastMatcher } from '../../src/engine/prefilter/fast-matcher.ts';
-import { type Rule, SURFACES } from '../../src/model.ts';
+import type { Rule } from '../../src/model/rules.ts';
+import { SURFACES } from '../../src/model/steps.ts';
 import type { TextKind } from './texts.ts';
 
 export interface AgainstReference {

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { VerifiedCorpus } from '../../src/engine/corpus/corpus.ts';
 import { parseRuleFile } from '../../src/engine/corpus/rule-file.ts';
-import type { JsonValue } from '../../src/model.ts';
+import type { JsonValue } from '../../src/model/json.ts';
 
 export interface TextKind {
   readonly name: string;

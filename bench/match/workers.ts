@@ -5,7 +5,7 @@
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { PrefilterTables } from '../../src/engine/prefilter/prefilter-tables.ts';
 import type { RequirementsReader } from '../../src/engine/prefilter/requirements.ts';
-import type { Rule } from '../../src/model.ts';
+import type { Rule } from '../../src/model/rules.ts';
 import { Child } from '../child.ts';
 import { median } from '../harness.ts';
 

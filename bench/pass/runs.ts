@@ -11,7 +11,7 @@ import { createCatalog } from '../../src/engine/rules/catalog.ts';
 import { decide, runnableRules } from '../../src/engine/rules/effective-set.ts';
 import { extractSteps } from '../../src/engine/surfaces/reader/extract.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
-import type { Step } from '../../src/model.ts';
+import type { Step } from '../../src/model/steps.ts';
 import { type TextKind, textKinds } from '../match/texts.ts';
 
 const RUNS_PER_BODY = 25;

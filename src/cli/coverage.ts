@@ -6,7 +6,7 @@
  */
 import type { Catalog } from '../engine/rules/catalog.ts';
 import { supportCounts } from '../engine/rules/effective-set.ts';
-import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS, type Support } from '../model.ts';
+import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS, type Support } from '../model/rules.ts';
 import { reasonsOf } from './verdict.ts';
 
 const WORDS: Readonly<Record<Support, string>> = {

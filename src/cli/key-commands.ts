@@ -11,7 +11,7 @@ import {
   type KeyKind,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
-} from '../model.ts';
+} from '../model/people.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { renderTable } from './table.ts';

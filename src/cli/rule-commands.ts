@@ -5,7 +5,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { supportCounts } from '../engine/rules/effective-set.ts';
 import { OperatorError } from '../errors.ts';
-import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS } from '../model.ts';
+import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS } from '../model/rules.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';

@@ -1,16 +1,9 @@
 /** What `sluice scan` is given: an OTLP export of traces or logs, or plain text. */
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
-import type {
-  DecodedRequest,
-  JsonObject,
-  JsonValue,
-  LogRow,
-  Rejection,
-  SpanEvent,
-  SpanRow,
-  Step,
-} from '../model.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
+import type { SpanEvent, Step } from '../model/steps.ts';
+import type { DecodedRequest, LogRow, Rejection, SpanRow } from '../model/telemetry.ts';
 import { decodeLogs } from '../otlp/logs.ts';
 import { decodeTraces } from '../otlp/traces.ts';
 

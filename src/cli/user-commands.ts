@@ -9,7 +9,7 @@ import { listLinkWorkspaces } from '../db/people/workspace-accounts.ts';
 import { findWorkspace } from '../db/people/workspaces.ts';
 import { OperatorError, SluiceError } from '../errors.ts';
 import { email as address } from '../http/dashboard/sign-in/person-fields.ts';
-import { ROLES, type Role } from '../model.ts';
+import { ROLES, type Role } from '../model/people.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { renderTable } from './table.ts';

@@ -1,5 +1,5 @@
 /** Why a rule does or does not run here, in a sentence for people. */
-import type { Rule } from '../model.ts';
+import type { Rule } from '../model/rules.ts';
 
 /** How a rule stands, whatever a workspace has switched. */
 export type Standing = 'by default' | 'on demand' | 'never';

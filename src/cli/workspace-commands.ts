@@ -8,7 +8,7 @@ import {
   setRecordedRedaction,
 } from '../db/people/workspace-writes.ts';
 import { findWorkspace, listWorkspaces } from '../db/people/workspaces.ts';
-import { PLANS, type Plan } from '../model.ts';
+import { PLANS, type Plan } from '../model/people.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';

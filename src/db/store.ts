@@ -4,7 +4,8 @@
  * `main` creates the store and hands it to `http`, which imports its type and nothing else of `db`.
  * Reads and writes are defined in `findings/`, `runs/` and `people/`; here they are only named.
  */
-import type { Actor, Hex16 } from '../model.ts';
+import type { Hex16 } from '../model/json.ts';
+import type { Actor } from '../model/people.ts';
 import { type Database, inTransaction } from './database.ts';
 import {
   findFinding,

@@ -9,7 +9,9 @@
  *
  * A finding's description never contains customer text.
  */
-import type { FindingDraft, Rule, Step, Surface, SurfaceText } from '../model.ts';
+import type { FindingDraft } from '../model/findings.ts';
+import type { Rule } from '../model/rules.ts';
+import type { Step, Surface, SurfaceText } from '../model/steps.ts';
 import { excerptOf } from './matcher/excerpt.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';

@@ -3,7 +3,8 @@
  * surface, and the beginnings of the texts. Extracts texts as the pass does, so no rule can hit a step
  * without sizes. Works step by step, because extracting 48 KiB of hostile text takes about 30 ms.
  */
-import type { Hex8, Step, StepOutline, Surface } from '../model.ts';
+import type { Hex8 } from '../model/json.ts';
+import type { Step, StepOutline, Surface } from '../model/steps.ts';
 import { extractSteps, type StepExtraction } from './surfaces/reader/extract.ts';
 
 /** The shown beginning of a text of a step. */

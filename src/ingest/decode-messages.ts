@@ -12,7 +12,7 @@ import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-runs.ts';
 import type { TelemetryTable } from '../db/telemetry/table-layouts.ts';
 import type { ErrorCode } from '../errors.ts';
-import type { Rejection, Signal } from '../model.ts';
+import type { Rejection, Signal } from '../model/telemetry.ts';
 
 /** Most items in one message. */
 export const PART_ITEMS_MAX = 500;

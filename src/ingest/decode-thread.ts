@@ -21,7 +21,7 @@ import {
   type SessionRecord,
 } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
-import type { LogRow } from '../model.ts';
+import type { LogRow } from '../model/telemetry.ts';
 import {
   type FromDecodeThread,
   PART_ITEMS_MAX,

@@ -14,7 +14,7 @@ import { Worker } from 'node:worker_threads';
 
 import type { TelemetryTable } from '../db/telemetry/table-layouts.ts';
 import { SluiceError } from '../errors.ts';
-import type { Signal } from '../model.ts';
+import type { Signal } from '../model/telemetry.ts';
 import { withinLimit } from '../time-limit.ts';
 import type { FromDecodeThread, StoredLists, ToDecodeThread } from './decode-messages.ts';
 import type { ReadyResult, RequestContext } from './request-decoder.ts';

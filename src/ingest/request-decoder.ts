@@ -12,7 +12,7 @@ import { type EncodedRequest, encodeRequest } from '../db/telemetry/encoded-requ
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
 import type { IngestDependencies, IngestResult } from '../http/ingest/ingest-routes.ts';
-import type { DecodedRequest, Rejection, Signal } from '../model.ts';
+import type { DecodedRequest, Rejection, Signal } from '../model/telemetry.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
 import { scanInPieces } from '../otlp/fast/request-scanner.ts';
 import { decodeLogs } from '../otlp/logs.ts';

@@ -17,7 +17,8 @@ import type {
 import type { RunDeltas } from '../db/telemetry/run-delta.ts';
 import { RunTally } from '../db/telemetry/run-tally.ts';
 import type { TelemetryTable } from '../db/telemetry/table-layouts.ts';
-import type { Hex16, MetricRow, ResourceRow } from '../model.ts';
+import type { Hex16 } from '../model/json.ts';
+import type { MetricRow, ResourceRow } from '../model/telemetry.ts';
 
 interface Scope {
   readonly rowsEnd: number;

@@ -15,7 +15,7 @@ import { dropOutdated, ensureDays } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import type { Catalog } from '../engine/rules/catalog.ts';
 import { supportCounts } from '../engine/rules/effective-set.ts';
-import type { SupportCounts } from '../model.ts';
+import type { SupportCounts } from '../model/rules.ts';
 import type { Events, Observer } from '../observe/events.ts';
 import { prepareMatching } from '../pool/workers.ts';
 import { probesOf } from './acceptors/acceptor.ts';

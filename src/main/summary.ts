@@ -4,7 +4,7 @@
 
 import type { Config } from '../config.ts';
 import type { FirstKeys } from '../db/people/first-start.ts';
-import type { Snapshot, SupportCounts } from '../model.ts';
+import type { Snapshot, SupportCounts } from '../model/rules.ts';
 import { paint } from '../terminal/paint.ts';
 
 export interface SummaryFacts {

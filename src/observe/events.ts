@@ -5,7 +5,8 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-import type { Rejection, Severity, Signal } from '../model.ts';
+import type { Severity } from '../model/rules.ts';
+import type { Rejection, Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 

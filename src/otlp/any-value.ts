@@ -8,7 +8,7 @@
  * Must never build intermediate objects: it writes most of the bytes the decoder produces.
  */
 
-import type { JsonText, JsonValue } from '../model.ts';
+import type { JsonText, JsonValue } from '../model/json.ts';
 import type { Fault } from './fault.ts';
 import { isObject, isUnset, type Raw, toDouble, toInt64 } from './fields.ts';
 import { INT64_LIMIT } from './json.ts';

@@ -7,10 +7,9 @@
  * undecodable.
  */
 
+import type { Hex16, JsonValue } from '../model/json.ts';
 import type {
   DecodedRequest,
-  Hex16,
-  JsonValue,
   LogRow,
   MetricRow,
   PointRow,
@@ -18,7 +17,7 @@ import type {
   ResourceRow,
   Signal,
   SpanRow,
-} from '../model.ts';
+} from '../model/telemetry.ts';
 import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
 import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';

@@ -3,7 +3,7 @@
  * "filteredAttributes"}`, with what is not set left out. Ids that are no ids mean "not linked".
  */
 
-import type { JsonText } from '../model.ts';
+import type { JsonText } from '../model/json.ts';
 import { parseAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import {

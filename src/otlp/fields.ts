@@ -5,7 +5,7 @@
  * default. Must never throw, whatever was sent.
  */
 
-import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model.ts';
+import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model/json.ts';
 import type { Fault, Reason } from './fault.ts';
 
 /** A field as sent; undefined when it was not. */

@@ -3,7 +3,7 @@
  * Builds text directly; must never make an intermediate object (this is the ingest hot path).
  */
 
-import type { JsonText } from '../model.ts';
+import type { JsonText } from '../model/json.ts';
 
 /** What RFC 8259 §7 has escaped, and surrogates, of which `JSON.stringify` escapes lone ones. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON escapes exactly these

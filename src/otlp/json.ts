@@ -6,7 +6,7 @@
  */
 
 import { isAscii } from 'node:buffer';
-import type { JsonValue } from '../model.ts';
+import type { JsonValue } from '../model/json.ts';
 
 /** A parsed body, and the text it was parsed from, for `parseLongIntegers`. */
 export type ParsedJson =

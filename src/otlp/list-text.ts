@@ -3,7 +3,7 @@
  * arrays. Takes one function per message type, never a closure per record.
  */
 
-import type { JsonText } from '../model.ts';
+import type { JsonText } from '../model/json.ts';
 import type { Fault } from './fault.ts';
 import { parseList, type Raw } from './fields.ts';
 

@@ -4,7 +4,8 @@
  * A new product is a row. Which run a record that names no prompt belongs to is not decided here
  * (`src/db/telemetry/log-runs.ts`).
  */
-import type { JsonObject, JsonValue, LogSession, ResourceRow } from '../model.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
+import type { LogSession, ResourceRow } from '../model/telemetry.ts';
 import { isObject, type Raw } from './fields.ts';
 import { contentId } from './origin.ts';
 

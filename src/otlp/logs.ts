@@ -3,7 +3,8 @@
  * Ids that are no ids mean that the record is not linked to a span; they never cost the record.
  */
 
-import type { JsonValue, LogRow } from '../model.ts';
+import type { JsonValue } from '../model/json.ts';
+import type { LogRow } from '../model/telemetry.ts';
 import { parseAnyValue, parseAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import type { Fault } from './fault.ts';

@@ -4,7 +4,8 @@
  * itself. What a point of each kind holds is `point-values.ts`.
  */
 
-import type { JsonObject, JsonValue, MetricKind, MetricRow, PointRow } from '../model.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
+import type { MetricKind, MetricRow, PointRow } from '../model/telemetry.ts';
 import { parseAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import { parseExemplar } from './exemplar.ts';

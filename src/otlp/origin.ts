@@ -4,7 +4,8 @@
  */
 
 import { hash } from 'node:crypto';
-import type { Hex16, JsonObject, ResourceRow } from '../model.ts';
+import type { Hex16, JsonObject } from '../model/json.ts';
+import type { ResourceRow } from '../model/telemetry.ts';
 import { parseAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, parseDropped, parseObject, parseText, type Raw } from './fields.ts';

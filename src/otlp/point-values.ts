@@ -4,7 +4,8 @@
  * A point that says it recorded nothing may lack its values, and its counts need not agree.
  */
 
-import type { Int64, JsonObject, JsonText, PointRow } from '../model.ts';
+import type { Int64, JsonObject, JsonText } from '../model/json.ts';
+import type { PointRow } from '../model/telemetry.ts';
 import type { Fault } from './fault.ts';
 import {
   isObject,

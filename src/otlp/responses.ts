@@ -4,7 +4,7 @@
  */
 
 import { ERRORS, type ErrorCode } from '../errors.ts';
-import type { DecodedRequest, Signal } from '../model.ts';
+import type { DecodedRequest, Signal } from '../model/telemetry.ts';
 import { REASONS } from './fault.ts';
 
 /** How long a partial success's message may be; clients may stop reading an answer at some size. */

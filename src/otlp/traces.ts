@@ -3,7 +3,8 @@
  * Validity as the OTLP specification and trace.proto have it; see `REASONS` for what is refused.
  */
 
-import type { JsonText, JsonValue, SpanRow } from '../model.ts';
+import type { JsonText, JsonValue } from '../model/json.ts';
+import type { SpanRow } from '../model/telemetry.ts';
 import { parseAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import type { Fault } from './fault.ts';

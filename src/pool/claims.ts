@@ -24,7 +24,7 @@ import {
 } from '../db/runs/evaluation-queue.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
 import { applySessionMarks } from '../db/runs/session-runs.ts';
-import type { Rule, Snapshot } from '../model.ts';
+import type { Rule, Snapshot } from '../model/rules.ts';
 import type { Events } from '../observe/events.ts';
 import { ruleSetOf } from './rule-set.ts';
 import { RunQueue } from './run-queue.ts';

@@ -13,7 +13,7 @@
 import type { Database } from '../db/database.ts';
 import { renewLeases } from '../db/runs/evaluation-queue.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
-import { type Rule, SEVERITIES, type Snapshot } from '../model.ts';
+import { type Rule, SEVERITIES, type Snapshot } from '../model/rules.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
 import { Claims } from './claims.ts';
 import { Lane, type LaneTiming, type Settled } from './lane.ts';

@@ -15,7 +15,7 @@ import { keepFindings } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import { type Evaluation, RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
-import type { Step } from '../model.ts';
+import type { Step } from '../model/steps.ts';
 import { createFlow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
 import type { Trail, WorkerSettings, WorkspaceRules } from './tasks.ts';

@@ -1,6 +1,6 @@
 /** A workspace's effective rule set in the form that crosses to a worker: a mask and its digest. */
 import { decide, ruleSetDigest } from '../engine/rules/effective-set.ts';
-import type { Rule, RuleSettings, Snapshot } from '../model.ts';
+import type { Rule, RuleSettings, Snapshot } from '../model/rules.ts';
 import type { RuleSet } from './tasks.ts';
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
-import type { Rule, Severity, Snapshot } from '../model.ts';
+import type { Rule, Severity, Snapshot } from '../model/rules.ts';
 
 /**
  * Quick tasks per thread: while the runs of one are matched, those of the other are read or stored.

@@ -197,7 +197,9 @@ describe('a row', () => {
   });
 
   test('fails without its constant, and when quantities and constants differ in number', () => {
-    expect(() => fillRow(row('7', link('NO_SUCH_CONSTANT', 'src/otlp/pieces.ts')))).toThrow('NO_SUCH_CONSTANT');
+    expect(() => fillRow(row('7', link('NO_SUCH_CONSTANT', 'src/otlp/pieces.ts')))).toThrow(
+      'NO_SUCH_CONSTANT',
+    );
     expect(() => fillRow(row('7 and 8', PIECE))).toThrow('1 values');
     expect(() => fillRow(row('one', PIECE))).toThrow('1 values');
     expect(fillRow(row('`A_2` and 1', PIECE))).toBe(row('`A_2` and 128 KiB', PIECE));

@@ -275,7 +275,7 @@ describe('the checker', () => {
     ['src/engine/surfaces/x.ts', '../../otlp/a.ts', 'src/otlp/a.ts'],
     ['src/otlp/x.ts', '../config.ts', 'src/config.ts'],
     ['src/observe/x.ts', '../errors.ts', 'src/errors.ts'],
-    ['src/model.ts', './errors.ts', 'src/errors.ts'],
+    ['src/model/x.ts', '../errors.ts', 'src/errors.ts'],
     ['src/pool/x.ts', '../http/a.ts', 'src/http/a.ts'],
     ['src/http/x.ts', '../main/a.ts', 'src/main/a.ts'],
     ['src/http/x.ts', '../main.ts', 'src/main.ts'],
@@ -294,7 +294,7 @@ describe('the checker', () => {
     ['src/cli/x.ts', '../main/open-database.ts'],
     ['src/http/x.ts', '../otlp/a.ts'],
     ['src/pool/x.ts', '../db/a.ts'],
-    ['src/engine/surfaces/x.ts', '../../model.ts'],
+    ['src/engine/surfaces/x.ts', '../../model/rules.ts'],
     ['src/engine/surfaces/x.ts', '../text.ts'],
   ])('%s may import %s', (path, specifier) => {
     expect(faultsOfOne(path, `import '${specifier}';`)).toEqual([]);
@@ -370,7 +370,7 @@ describe('the checker', () => {
     expect(faultsOfOne('src/db/x.ts', '\n'.repeat(501))).toEqual(['src/db/x.ts has 501 lines']);
     expect(faultsOfOne('src/db/x.ts', '\n'.repeat(500))).toEqual([]);
     expect(faultsOfOne('src/db/index.ts', '')).toEqual(['src/db/index.ts is a barrel']);
-    expect(faultsOfOne('src/utils/x.ts', `import '../model.ts';`)).toEqual([
+    expect(faultsOfOne('src/utils/x.ts', `import '../model/rules.ts';`)).toEqual([
       'src/utils/x.ts is in no room',
     ]);
     expect(faultsOfOne('src/db/x.ts', `import '../../test/x.ts';`)).toEqual([

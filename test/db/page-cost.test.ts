@@ -9,7 +9,8 @@ import { DAY, HOUR, readOverview, WAITING, WAITING_MAX } from '../../src/db/find
 import { listAudit } from '../../src/db/people/audit.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { findRun, listRuns, RUNS_READ_MAX } from '../../src/db/runs/runs.ts';
-import type { FindingFilter, RunFilter } from '../../src/model.ts';
+import type { FindingFilter } from '../../src/model/findings.ts';
+import type { RunFilter } from '../../src/model/runs.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';
 

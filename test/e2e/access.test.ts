@@ -13,7 +13,7 @@ import { insertInvitation } from '../../src/db/people/invitations.ts';
 import { createKey } from '../../src/db/people/keys.ts';
 import { createInvitation } from '../../src/db/people/member-writes.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
-import { PLANS, type Plan, type Role } from '../../src/model.ts';
+import { PLANS, type Plan, type Role } from '../../src/model/people.ts';
 import { addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { sendAttack } from './attack.ts';

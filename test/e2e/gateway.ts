@@ -10,7 +10,7 @@ import { inject } from 'vitest';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createKey } from '../../src/db/people/keys.ts';
 import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
-import { type KeyKind, RATE_LIMIT_DEFAULT } from '../../src/model.ts';
+import { type KeyKind, RATE_LIMIT_DEFAULT } from '../../src/model/people.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 

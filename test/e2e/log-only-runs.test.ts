@@ -10,7 +10,7 @@ import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { Surface } from '../../src/model.ts';
+import type { Surface } from '../../src/model/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, randomId, read } from './gateway.ts';
 

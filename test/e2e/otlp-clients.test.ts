@@ -23,7 +23,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { openRelay, type Relay, type Relayed } from '../support/otlp-relay.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 

@@ -6,7 +6,8 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { JsonObject, Signal } from '../../src/model.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { canonicalRecords } from '../support/otlp-canonical.ts';
 import { exportRequest } from '../support/otlp-requests.ts';
 import { otlpHeaderLines, peakMemoryBytes, postBytes, throwAt } from '../support/otlp-wire.ts';

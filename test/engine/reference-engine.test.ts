@@ -14,7 +14,8 @@ import { CORE_SCHEMA, load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadManifest, type VerifiedCorpus, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
 import { type OwnCase, parseRuleFile } from '../../src/engine/corpus/rule-file.ts';
-import type { JsonValue, Rule } from '../../src/model.ts';
+import type { JsonValue } from '../../src/model/json.ts';
+import type { Rule } from '../../src/model/rules.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
 
 const ROOT = join(import.meta.dirname, '../..');

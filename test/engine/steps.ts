@@ -1,5 +1,5 @@
 /** Builds steps for tests: a span or log record of which only what matters is told. */
-import type { Step } from '../../src/model.ts';
+import type { Step } from '../../src/model/steps.ts';
 
 /** An OK span without text. */
 export function span(parts: Partial<Step> = {}): Step {

@@ -7,7 +7,7 @@ import { parseRuleFile } from '../../src/engine/corpus/rule-file.ts';
 import { createPatternCompiler } from '../../src/engine/matcher/pattern.ts';
 import { classify } from '../../src/engine/rules/classify.ts';
 import { tryOwnExamples } from '../../src/engine/rules/own-examples.ts';
-import type { Rule } from '../../src/model.ts';
+import type { Rule } from '../../src/model/rules.ts';
 
 export interface TinyRule {
   readonly id?: string;

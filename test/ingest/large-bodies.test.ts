@@ -10,7 +10,7 @@ import {
   type ReadyResult,
   type RequestContext,
 } from '../../src/ingest/request-decoder.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
 import { NOON_MS } from '../support/rows.ts';

@@ -1,7 +1,7 @@
 /** The stored form of every kind of attribute value, and what is refused. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/model.ts';
+import type { JsonValue } from '../../src/model/json.ts';
 import { parseAnyValue, parseAttributes, VALUE_DEPTH_MAX } from '../../src/otlp/any-value.ts';
 import { Fault, REASONS } from '../../src/otlp/fault.ts';
 

@@ -3,7 +3,8 @@
  * valid in every field, to be changed one field at a time.
  */
 
-import type { DecodedRequest, JsonObject, JsonValue } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import type { DecodeResult } from '../../src/otlp/envelope.ts';
 
 export const TRACE_ID = '5b8efff798038103d269b633813fc60c';

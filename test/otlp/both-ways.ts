@@ -10,7 +10,7 @@ import {
   type RequestContext,
   scanOrNull,
 } from '../../src/ingest/request-decoder.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { NOON_MS } from '../support/rows.ts';
 
 export const WORKSPACE = 7;

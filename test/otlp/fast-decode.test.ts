@@ -8,7 +8,7 @@ import { traceBody } from '../../bench/bodies.ts';
 import { logBody, metricBody } from '../../bench/signal-bodies.ts';
 import { scanOrNull } from '../../src/ingest/request-decoder.ts';
 import { ScannedRows } from '../../src/ingest/scanned-request.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
 import { scanInPieces } from '../../src/otlp/fast/request-scanner.ts';
 import { PIECE_BYTES, toEnd } from '../../src/otlp/pieces.ts';

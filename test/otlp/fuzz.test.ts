@@ -5,7 +5,8 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { DecodedRequest, JsonObject, JsonValue } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import type { DecodeResult } from '../../src/otlp/envelope.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../src/otlp/metrics.ts';

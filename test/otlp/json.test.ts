@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/model.ts';
+import type { JsonValue } from '../../src/model/json.ts';
 import { parseJson, parseLongIntegers } from '../../src/otlp/json.ts';
 
 function parsed(text: string | Buffer): { value: JsonValue; replacedCharacters: number } {

@@ -1,6 +1,7 @@
 /** Which session and run a log record names, by product, and what it tells of the session's course. */
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, LogSession } from '../../src/model.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import type { LogSession } from '../../src/model/telemetry.ts';
 import { sessionOf } from '../../src/otlp/log-session.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
 import { contentId } from '../../src/otlp/origin.ts';

@@ -1,7 +1,7 @@
 /** Exact rows for log records, and every reason for which one is refused. */
 
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
 import { accepted, attributes, logsBody, SPAN_ID, TRACE_ID, toBody } from './bodies.ts';
 

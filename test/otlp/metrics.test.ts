@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import { decodeMetrics } from '../../src/otlp/metrics.ts';
 import { accepted, attributes, metric, metricsBody, SPAN_ID, TRACE_ID, toBody } from './bodies.ts';
 

@@ -7,7 +7,7 @@ import {
   PLAIN_BYTES_MAX,
   type ReadyResult,
 } from '../../src/ingest/request-decoder.ts';
-import type { Signal } from '../../src/model.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 import { holdsTooManyStructures } from '../../src/otlp/structure-count.ts';
 

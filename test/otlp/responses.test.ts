@@ -1,7 +1,7 @@
 /** The exact bytes of every answer. */
 
 import { describe, expect, test } from 'vitest';
-import type { Rejection } from '../../src/model.ts';
+import type { Rejection } from '../../src/model/telemetry.ts';
 import { encodeExportResponse, encodeStatus, MESSAGE_BYTES_MAX } from '../../src/otlp/responses.ts';
 
 const REJECTIONS: readonly Rejection[] = [

@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { JsonValue } from '../../src/model.ts';
+import type { JsonValue } from '../../src/model/json.ts';
 import { parseAnyValue } from '../../src/otlp/any-value.ts';
 import { Fault } from '../../src/otlp/fault.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';

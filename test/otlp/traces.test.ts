@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { JsonObject, JsonValue } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
 import { decodeTraces } from '../../src/otlp/traces.ts';
 import { accepted, attributes, SPAN_ID, span, TRACE_ID, toBody, tracesBody } from './bodies.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { completeRuns } from '../../src/db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
-import type { Severity } from '../../src/model.ts';
+import type { Severity } from '../../src/model/rules.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
 import { BATCH_RUNS_MAX } from '../../src/pool/claims.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';

@@ -9,7 +9,8 @@ import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transacti
 import { encodeRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
-import type { DecodedRequest, Rule } from '../../src/model.ts';
+import type { Rule } from '../../src/model/rules.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';

@@ -2,7 +2,7 @@
 
 import type { Queryable } from '../../src/db/database.ts';
 import { completeRuns, type EvaluatedRun } from '../../src/db/runs/complete-runs.ts';
-import type { Severity } from '../../src/model.ts';
+import type { Severity } from '../../src/model/rules.ts';
 
 /** @returns the severities of its findings; null when the run went to somebody else */
 export async function completeRun(

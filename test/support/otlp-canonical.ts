@@ -5,7 +5,8 @@
  *
  * Written from the .proto files alone; must never use the decoder, which it is there to judge.
  */
-import type { JsonObject, JsonValue, Signal } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { LISTS } from './otlp-requests.ts';
 
 /** One field's canonical value; undefined when it is the default, which is left out. */

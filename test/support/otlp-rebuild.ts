@@ -7,7 +7,8 @@
  */
 import type pg from 'pg';
 
-import type { JsonObject, JsonValue, Signal } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 import { LISTS } from './otlp-requests.ts';
 
 /** A row as PostgreSQL writes it. */

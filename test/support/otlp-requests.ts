@@ -6,7 +6,8 @@
  */
 import fc from 'fast-check';
 
-import type { JsonObject, JsonValue, Signal } from '../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../src/model/json.ts';
+import type { Signal } from '../../src/model/telemetry.ts';
 
 type Fields = Record<string, fc.Arbitrary<JsonValue>>;
 

@@ -4,7 +4,7 @@ import { addMember } from '../../src/db/people/memberships.ts';
 import { hashPassword } from '../../src/db/people/passwords.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
 import { createUser, findAccount } from '../../src/db/people/users.ts';
-import type { Role } from '../../src/model.ts';
+import type { Role } from '../../src/model/people.ts';
 
 export interface Person {
   readonly id: number;

@@ -3,18 +3,17 @@
  *
  * Knows no database and no bytes; what a row looks like once stored is said by the tests.
  */
+import type { FindingDraft } from '../../src/model/findings.ts';
+import type { Hex8, Hex16 } from '../../src/model/json.ts';
+import type { RunFacts } from '../../src/model/runs.ts';
 import type {
   DecodedRequest,
-  FindingDraft,
-  Hex8,
-  Hex16,
   LogRow,
   MetricRow,
   PointRow,
   ResourceRow,
-  RunFacts,
   SpanRow,
-} from '../../src/model.ts';
+} from '../../src/model/telemetry.ts';
 
 /** 2026-11-20T12:00:00Z in milliseconds since 1970: the day on which tests' rows arrive. */
 export const NOON_MS = Date.UTC(2026, 10, 20, 12);

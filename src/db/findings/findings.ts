@@ -2,7 +2,9 @@
  * Reads findings: the list, newest first; one by its id; and for the export, which never has excerpts,
  * pages from a cursor on, oldest first.
  */
-import type { Finding, FindingFilter, Hex16, Int64, PageCursor } from '../../model.ts';
+import type { Finding, FindingFilter } from '../../model/findings.ts';
+import type { Hex16, Int64 } from '../../model/json.ts';
+import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 
 /** A finding without customers' text, as the export sends it. */

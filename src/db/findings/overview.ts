@@ -6,7 +6,7 @@
  * so a view costs the current hour and day, whatever the retention. The first view of a workspace with
  * very many runs counts as far back as `BUDGET_MS` allows, later views continue.
  */
-import type { Category, Severity } from '../../model.ts';
+import type { Category, Severity } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 import { waitingRuns } from '../runs/due-runs.ts';
 

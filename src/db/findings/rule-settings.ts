@@ -1,5 +1,5 @@
 /** Reads the workspaces' settings about rules: the experimental tier and single overrides. */
-import type { RuleSettings } from '../../model.ts';
+import type { RuleSettings } from '../../model/rules.ts';
 import type { Database } from '../database.ts';
 
 interface SettingsRow {

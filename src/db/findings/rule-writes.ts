@@ -2,7 +2,7 @@
  * A workspace's two settings about rules, written with their ledger entries. Effective from the next
  * claim of runs, which reads them. Callers check with the engine whether a rule may be switched on.
  */
-import type { Actor } from '../../model.ts';
+import type { Actor } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { recordedByAdmin } from '../people/authority.ts';
 

@@ -11,7 +11,8 @@
  */
 import { createHash } from 'node:crypto';
 
-import type { AuditEntry, Int64, JsonText } from '../../model.ts';
+import type { Int64, JsonText } from '../../model/json.ts';
+import type { AuditEntry } from '../../model/people.ts';
 
 const VERSION = 1;
 /** The previous hash that a workspace's first entry contains. */

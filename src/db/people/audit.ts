@@ -2,7 +2,8 @@
  * The audit ledger: the changes of a workspace with their time, actor and origin. Entries are only
  * ever added, in the transaction of the change they record, one writer per workspace at a time.
  */
-import type { Actor, AuditEntry, Int64, JsonObject } from '../../model.ts';
+import type { Int64, JsonObject } from '../../model/json.ts';
+import type { Actor, AuditEntry } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction, type Queryable } from '../database.ts';
 import {
   CHAIN_START,

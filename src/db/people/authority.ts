@@ -5,7 +5,7 @@
  * commit.
  */
 import { SluiceError } from '../../errors.ts';
-import type { Actor, Role } from '../../model.ts';
+import type { Actor, Role } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { type Recorder, recorded } from './audit.ts';
 

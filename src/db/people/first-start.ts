@@ -1,5 +1,5 @@
 /** The first start on an empty database: creates a workspace, its owner, and a key of each kind. */
-import { RATE_LIMIT_DEFAULT } from '../../model.ts';
+import { RATE_LIMIT_DEFAULT } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, lockLedger } from './audit.ts';
 import { createKey, type NewKey } from './keys.ts';

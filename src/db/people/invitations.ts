@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 
 import { SluiceError } from '../../errors.ts';
-import type { Invitation, Role } from '../../model.ts';
+import type { Invitation, Role } from '../../model/people.ts';
 import type { Connection, Queryable } from '../database.ts';
 import { digestKey } from './keys.ts';
 

@@ -11,7 +11,7 @@ import {
   type KeyKind,
   type ListedKey,
   RATE_LIMIT_MAX,
-} from '../../model.ts';
+} from '../../model/people.ts';
 import type { Queryable } from '../database.ts';
 import { KEY_REVOKED_CHANNEL } from './revoked-keys.ts';
 

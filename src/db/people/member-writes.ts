@@ -3,7 +3,7 @@
  * change or remove owners.
  */
 import { SluiceError } from '../../errors.ts';
-import type { Actor, Invitation, Role } from '../../model.ts';
+import type { Actor, Invitation, Role } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';

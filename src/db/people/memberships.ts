@@ -3,7 +3,7 @@
  * inside `recorded` (audit.ts), one at a time per workspace, so what is checked stays true.
  */
 import { SluiceError } from '../../errors.ts';
-import type { Member, Membership, Role } from '../../model.ts';
+import type { Member, Membership, Role } from '../../model/people.ts';
 import type { Connection, Queryable } from '../database.ts';
 import type { Change } from './audit.ts';
 

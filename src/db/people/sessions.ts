@@ -5,7 +5,8 @@
 import { randomBytes } from 'node:crypto';
 
 import { SluiceError } from '../../errors.ts';
-import type { Hex16, ListedSession, Session } from '../../model.ts';
+import type { Hex16 } from '../../model/json.ts';
+import type { ListedSession, Session } from '../../model/people.ts';
 import type { Queryable } from '../database.ts';
 import { digestKey } from './keys.ts';
 

@@ -1,5 +1,5 @@
 /** Signing in: finds the user of a password, or of an account at an OAuth provider. */
-import type { ProviderAccount } from '../../model.ts';
+import type { ProviderAccount } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { findInvitationsByEmail } from './invitations.ts';
 import { joinByInvitation } from './member-writes.ts';

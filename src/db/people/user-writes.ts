@@ -1,6 +1,6 @@
 /** Changes of a person's account, by an operator or its owner, each with its ledger entries. */
 import { OperatorError, SluiceError } from '../../errors.ts';
-import type { Actor, Role } from '../../model.ts';
+import type { Actor, Role } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { addMember, memberJoined } from './memberships.ts';

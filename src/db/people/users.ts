@@ -5,7 +5,7 @@
  */
 
 import { SluiceError } from '../../errors.ts';
-import type { Identity } from '../../model.ts';
+import type { Identity } from '../../model/people.ts';
 import type { Connection, Queryable } from '../database.ts';
 import { hashPassword, saltBeside } from './passwords.ts';
 

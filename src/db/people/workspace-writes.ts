@@ -1,6 +1,6 @@
 /** Changes of a workspace and its keys, each with its ledger entry. */
 import { OperatorError, SluiceError } from '../../errors.ts';
-import type { Actor, Plan } from '../../model.ts';
+import type { Actor, Plan } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';

@@ -2,7 +2,9 @@
  * Stores the findings of evaluated runs and marks the runs as evaluated, several runs in one statement
  * and so in one transaction. Locks runs in key order, as ingest does.
  */
-import type { FindingDraft, RunFacts, Severity } from '../../model.ts';
+import type { FindingDraft } from '../../model/findings.ts';
+import type { Severity } from '../../model/rules.ts';
+import type { RunFacts } from '../../model/runs.ts';
 import type { Queryable } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 

@@ -9,7 +9,7 @@
  * `attempts` counts claims and is the fencing token: a process that has lost its lease names an older
  * attempt, and changes nothing. Statements over several runs lock them in key order, as ingest does.
  */
-import type { RunRef, RunState } from '../../model.ts';
+import type { RunRef, RunState } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
 import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';

@@ -2,7 +2,9 @@
  * Reads runs: the list, newest arrival first, and one by its id with the days on which its steps
  * arrived. Agent, model, session and user come from its steps and are set once it is evaluated.
  */
-import type { Hex8, Hex16, PageCursor, RunFilter, RunSummary, Severity } from '../../model.ts';
+import type { Hex8, Hex16 } from '../../model/json.ts';
+import type { Severity } from '../../model/rules.ts';
+import type { PageCursor, RunFilter, RunSummary } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
 

@@ -6,7 +6,8 @@
  * One statement reads several runs, because planning, which opens every partition and index, takes
  * longer than reading a short run.
  */
-import type { JsonObject, JsonValue, SpanEvent, Step } from '../../model.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { SpanEvent, Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';

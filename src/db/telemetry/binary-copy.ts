@@ -11,7 +11,7 @@
  *
  * Source: PostgreSQL manual, COPY, "Binary Format".
  */
-import type { Hex8, Hex16, Int64, JsonText } from '../../model.ts';
+import type { Hex8, Hex16, Int64, JsonText } from '../../model/json.ts';
 
 export const COPY_HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
 export const COPY_TRAILER = Buffer.from('ffff', 'hex');

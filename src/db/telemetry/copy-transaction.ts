@@ -8,7 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import type { MetricRow, ResourceRow } from '../../model.ts';
+import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
 import type { Connection } from '../database.ts';
 import {
   type Copy,

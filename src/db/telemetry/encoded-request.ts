@@ -6,7 +6,7 @@
  * encoding anew.
  */
 import { SluiceError } from '../../errors.ts';
-import type { DecodedRequest, MetricRow, ResourceRow } from '../../model.ts';
+import type { DecodedRequest, MetricRow, ResourceRow } from '../../model/telemetry.ts';
 import { BinaryCopyBuffer } from './binary-copy.ts';
 import { LogRuns, type LogRunsOfRequest, type SessionMark } from './log-runs.ts';
 import { checkRuns, type RunDelta, runDeltas } from './run-delta.ts';

@@ -13,7 +13,8 @@
  */
 import { hash } from 'node:crypto';
 
-import type { Hex16, Int64, LogRow, LogSession } from '../../model.ts';
+import type { Hex16, Int64 } from '../../model/json.ts';
+import type { LogRow, LogSession } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
 
 /** About 12 MB at most; the least recently used session is forgotten. */

@@ -2,7 +2,7 @@
  * Sorts rows of several workspaces by key, the order in which every writer locks them. Twenty thousand
  * are sorted in one turn of the event loop; sorting prepared texts costs half of comparing rows.
  */
-import type { Hex16 } from '../../model.ts';
+import type { Hex16 } from '../../model/json.ts';
 
 /** Digits of the largest `integer` of PostgreSQL. */
 const WORKSPACE_DIGITS = 10;

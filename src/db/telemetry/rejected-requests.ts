@@ -1,5 +1,5 @@
 /** Requests whose rows PostgreSQL refused; the newest of each workspace are kept. */
-import type { Signal } from '../../model.ts';
+import type { Signal } from '../../model/telemetry.ts';
 import { type Database, inTransaction } from '../database.ts';
 
 /** Per workspace; the oldest go first. */

@@ -6,7 +6,8 @@
  * counts.
  */
 import { SluiceError } from '../../errors.ts';
-import type { DecodedRequest, Hex16, Int64, LogRow, SpanRow } from '../../model.ts';
+import type { Hex16, Int64 } from '../../model/json.ts';
+import type { DecodedRequest, LogRow, SpanRow } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
 import type { LogRun } from './log-runs.ts';
 import { inKeyOrder, orderedKey } from './ordered-key.ts';

@@ -2,7 +2,7 @@
  * What the scanned rows of one scope add to each run, counted on numbers and bytes: the fast
  * counterpart of `runDeltas` in `run-delta.ts`. Where the rows came from is told afterwards.
  */
-import type { Hex16 } from '../../model.ts';
+import type { Hex16 } from '../../model/json.ts';
 import type { LogSource, SpanSource } from './row-sources.ts';
 import {
   checkRuns,

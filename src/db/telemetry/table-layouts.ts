@@ -4,7 +4,7 @@
  * Column lists and field calls stand side by side because they must agree: the count is checked by
  * `test/db/telemetry/table-layouts.test.ts`, the types by PostgreSQL.
  */
-import type { LogRow, PointRow, SpanRow } from '../../model.ts';
+import type { LogRow, PointRow, SpanRow } from '../../model/telemetry.ts';
 import type { BinaryCopyBuffer } from './binary-copy.ts';
 import type { LogRun } from './log-runs.ts';
 

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import { type Dirent, promises, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Snapshot } from '../../model.ts';
+import type { Snapshot } from '../../model/rules.ts';
 
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 

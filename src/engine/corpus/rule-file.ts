@@ -7,14 +7,14 @@
  */
 import { CORE_SCHEMA, load } from 'js-yaml';
 import { z } from 'zod';
+import type { JsonValue } from '../../model/json.ts';
 import {
   CATEGORIES,
   type Category,
-  type JsonValue,
   RULE_STATUSES,
   SEVERITIES,
   type UnsupportedReason,
-} from '../../model.ts';
+} from '../../model/rules.ts';
 import type { CorpusFile } from './corpus.ts';
 
 const Text = z.union([z.string(), z.number(), z.boolean()]).transform(String);

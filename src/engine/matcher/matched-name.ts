@@ -3,7 +3,7 @@
  * name of a tool, a whole query or the beginning of a prompt. If a rule matched that, the name is
  * customers' text like the excerpt, and is redacted and left out of exports with it.
  */
-import type { Surface } from '../../model.ts';
+import type { Surface } from '../../model/steps.ts';
 import type { CharacterRange } from './normalised-text.ts';
 
 /** Fewer units in common with the text around the hit may be coincidence. */

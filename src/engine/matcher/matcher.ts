@@ -4,7 +4,8 @@
  * (`prefilter/fast-matcher.ts`), which shares everything here but the choice of where to search.
  * Neither may report as clean what it could not decide.
  */
-import type { Rule, RuleCondition, Surface, SurfaceText } from '../../model.ts';
+import type { Rule, RuleCondition } from '../../model/rules.ts';
+import type { Surface, SurfaceText } from '../../model/steps.ts';
 import {
   type ByteRange,
   type Compiled,

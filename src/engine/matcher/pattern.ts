@@ -7,7 +7,7 @@
  */
 import { visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
-import type { UnsupportedReason } from '../../model.ts';
+import type { UnsupportedReason } from '../../model/rules.ts';
 import { memoize } from './memoize.ts';
 import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
 

@@ -3,7 +3,7 @@
  * bytes in both readings (as written, normalised). Confirms hits, too: one that touches the cut must
  * also match the uncut text, so that the cap can lose a match but never invent one.
  */
-import type { Surface, SurfaceText } from '../../model.ts';
+import type { Surface, SurfaceText } from '../../model/steps.ts';
 import {
   type Changes,
   type CharacterRange,

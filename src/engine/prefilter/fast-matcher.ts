@@ -2,7 +2,8 @@
  * Owns the matcher of the pass: the plain matcher's results, with RE2 run only where the prefilter
  * cannot exclude a match. `docs/matching.md` explains the design and why no hit is lost.
  */
-import { type Rule, SURFACES, type Surface } from '../../model.ts';
+import type { Rule } from '../../model/rules.ts';
+import { SURFACES, type Surface } from '../../model/steps.ts';
 import {
   type CreateScope,
   createScopedMatcher,

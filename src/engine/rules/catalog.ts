@@ -2,7 +2,7 @@
  * Owns the catalogue of rules: parses verified rule files, classifies the rules and tries their own
  * examples. The result is plain data, so that it can be cloned to other threads.
  */
-import type { Rule, Snapshot } from '../../model.ts';
+import type { Rule, Snapshot } from '../../model/rules.ts';
 import { CorpusError, type VerifiedCorpus } from '../corpus/corpus.ts';
 import { parseRuleFile } from '../corpus/rule-file.ts';
 import { createPatternCompiler } from '../matcher/pattern.ts';

@@ -4,7 +4,7 @@
  *
  * Must not use the rule's own examples: they are tried afterwards (`own-examples.ts`).
  */
-import type { Rule, RuleCondition, UnsupportedReason } from '../../model.ts';
+import type { Rule, RuleCondition, UnsupportedReason } from '../../model/rules.ts';
 import type { RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
 import { surfacesOf } from './fields.ts';

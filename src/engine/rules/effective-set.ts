@@ -5,7 +5,7 @@
  * Must never let an override enable a rule that the engine or the corpus excludes.
  */
 import { createHash } from 'node:crypto';
-import type { DecidedBy, Rule, RuleSettings, Snapshot, SupportCounts } from '../../model.ts';
+import type { DecidedBy, Rule, RuleSettings, Snapshot, SupportCounts } from '../../model/rules.ts';
 
 interface Decision {
   readonly enabled: boolean;

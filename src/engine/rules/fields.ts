@@ -2,7 +2,7 @@
  * Owns the mapping from a corpus field to the surfaces that it reads (specification §1). Other fields
  * have no equivalent surface; none must be guessed.
  */
-import { SURFACES, type Surface } from '../../model.ts';
+import { SURFACES, type Surface } from '../../model/steps.ts';
 
 const FIELD_SURFACES: Readonly<Record<string, readonly Surface[]>> = {
   user_input: ['step_input', 'tool_args'],

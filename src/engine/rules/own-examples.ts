@@ -4,7 +4,9 @@
  *
  * The tables below map the members of an example to the surfaces that their text would have in a run.
  */
-import type { FailedExample, JsonValue, Rule, Surface, SurfaceText } from '../../model.ts';
+import type { JsonValue } from '../../model/json.ts';
+import type { FailedExample, Rule } from '../../model/rules.ts';
+import type { Surface, SurfaceText } from '../../model/steps.ts';
 import type { OwnCase, RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
 import { createFastMatcher, tablesOf } from '../prefilter/fast-matcher.ts';

@@ -2,7 +2,7 @@
  * A handler behind a key: the key is checked before it runs, and every exception becomes an answer.
  * Knows no path.
  */
-import type { Credential, KeyKind } from '../../model.ts';
+import type { Credential, KeyKind } from '../../model/people.ts';
 import type { Events } from '../../observe/events.ts';
 import { type AdmissionDependencies, admit } from '../limits/admission.ts';
 import type { Answer, Exchange, StreamedAnswer } from '../transport/exchange.ts';

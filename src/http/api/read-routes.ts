@@ -1,5 +1,5 @@
 /** The routes of the read API, and the kind of key that each takes. */
-import type { KeyKind } from '../../model.ts';
+import type { KeyKind } from '../../model/people.ts';
 import type { Answer, StreamedAnswer } from '../transport/exchange.ts';
 import type { Route } from '../transport/router.ts';
 import { type AuthorizedDependencies, type AuthorizedHandler, authorized } from './authorized.ts';

@@ -3,7 +3,7 @@
  * credential, and answer an error with a page.
  */
 import { ERRORS, type SluiceError } from '../../errors.ts';
-import type { Session } from '../../model.ts';
+import type { Session } from '../../model/people.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';

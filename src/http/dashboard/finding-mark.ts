@@ -1,5 +1,6 @@
 /** Locates a finding's hit in its excerpt, by the condition of the rule that found it. */
-import type { Finding, Rule } from '../../model.ts';
+import type { Finding } from '../../model/findings.ts';
+import type { Rule } from '../../model/rules.ts';
 import type { MarkedRange } from '../../web/app/finding.ts';
 
 /**

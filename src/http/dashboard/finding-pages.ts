@@ -3,7 +3,9 @@
 import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type { FindingFilter, PageCursor, Rule } from '../../model.ts';
+import type { FindingFilter } from '../../model/findings.ts';
+import type { Rule } from '../../model/rules.ts';
+import type { PageCursor } from '../../model/runs.ts';
 import { findingPage, type MarkedRange } from '../../web/app/finding.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';

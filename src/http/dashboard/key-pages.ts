@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
-import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model.ts';
+import { AGENT_KEY_PREFIXES, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model/people.ts';
 import { keysPage } from '../../web/app/keys.ts';
 import { shownOncePage } from '../../web/app/shell.ts';
 import { readForm } from '../transport/json-body.ts';

@@ -6,7 +6,8 @@ import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type { Plan, Rule, RuleSettings, SessionWorkspace } from '../../model.ts';
+import type { Plan, SessionWorkspace } from '../../model/people.ts';
+import type { Rule, RuleSettings } from '../../model/rules.ts';
 import { rulePage } from '../../web/app/rule.ts';
 import { type DecidedRule, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import {

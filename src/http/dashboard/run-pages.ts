@@ -1,6 +1,7 @@
 /** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
 import { SluiceError } from '../../errors.ts';
-import type { Hex16, RunSummary } from '../../model.ts';
+import type { Hex16 } from '../../model/json.ts';
+import type { RunSummary } from '../../model/runs.ts';
 import type { MarkedRange } from '../../web/app/finding.ts';
 import { runPage, type ShownStep } from '../../web/app/run.ts';
 import { runsPage } from '../../web/app/runs.ts';

@@ -5,7 +5,7 @@
  * declared length has its room before more of it is read than came with the head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../../errors.ts';
-import type { DecodedRequest, Signal } from '../../model.ts';
+import type { DecodedRequest, Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
 import type { Pieces } from '../../otlp/pieces.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../otlp/responses.ts';

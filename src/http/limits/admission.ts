@@ -1,6 +1,6 @@
 /** Admits a request: it needs a valid key of the right kind, within its rate limit. */
 import { SluiceError } from '../../errors.ts';
-import type { Credential, KeyKind } from '../../model.ts';
+import type { Credential, KeyKind } from '../../model/people.ts';
 import type { Authenticator, Sender } from './authentication.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 

@@ -11,7 +11,7 @@
  * keys does not delay known senders.
  */
 import { SluiceError } from '../../errors.ts';
-import type { Credential, KeyKind } from '../../model.ts';
+import type { Credential, KeyKind } from '../../model/people.ts';
 import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */

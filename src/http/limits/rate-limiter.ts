@@ -1,5 +1,5 @@
 /** Limits the requests per key and minute, by the limit that the key was created with. */
-import type { Credential } from '../../model.ts';
+import type { Credential } from '../../model/people.ts';
 import type { CountDecision, MinuteCounts } from './minute-counts.ts';
 
 export interface RateLimiter {

@@ -1,6 +1,6 @@
 /** Answers outside ingest: JSON, and errors as `application/problem+json` (RFC 9457). */
 import { ERRORS, SluiceError } from '../../errors.ts';
-import type { JsonObject } from '../../model.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { problemBody, queryProblem } from '../api/openapi/error-schema.ts';
 import type { Answer, HeaderList } from './exchange.ts';

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
-import type { PageCursor } from '../../model.ts';
+import type { PageCursor } from '../../model/runs.ts';
 import type { Answer } from './exchange.ts';
 import { problem, type QueryFault } from './problem.ts';
 

@@ -3,7 +3,7 @@
  * the same order every time, so the one that followed the last time is looked at first.
  */
 
-import type { MetricRow } from '../../model.ts';
+import type { MetricRow } from '../../model/telemetry.ts';
 import { isSame } from './byte-words.ts';
 
 /** Where the members of a metric stand in a body; those that were not sent begin and end at 0. */

@@ -4,7 +4,8 @@
  * sends the same metrics over and over.
  */
 
-import type { JsonObject, JsonValue, MetricRow } from '../../model.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { MetricRow } from '../../model/telemetry.ts';
 import { Fault } from '../fault.ts';
 import { parseMetricRow } from '../metrics.ts';
 import { FieldTable } from './field-table.ts';

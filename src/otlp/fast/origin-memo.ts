@@ -4,7 +4,8 @@
  * What is remembered is a function of the text alone, the same for whoever sends it.
  */
 
-import type { JsonObject, JsonValue, ResourceRow } from '../../model.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { ResourceRow } from '../../model/telemetry.ts';
 import { Fault } from '../fault.ts';
 import { parseResource, parseScope, toResourceRow } from '../origin.ts';
 import { LEFT_TO_PLAIN } from './scanner.ts';

@@ -8,7 +8,7 @@
  * body may be scanned piece by piece; the next one begins when it is done.
  */
 
-import type { MetricRow, ResourceRow, Signal } from '../../model.ts';
+import type { MetricRow, ResourceRow, Signal } from '../../model/telemetry.ts';
 import { isSessionProduct } from '../log-session.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../pieces.ts';
 import { FieldTable } from './field-table.ts';

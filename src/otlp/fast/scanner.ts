@@ -9,7 +9,7 @@
  */
 
 import { isAscii, isUtf8 } from 'node:buffer';
-import type { JsonValue } from '../../model.ts';
+import type { JsonValue } from '../../model/json.ts';
 import { STRUCTURES_MAX } from '../structure-count.ts';
 import { Arena } from './arena.ts';
 import { bytesBefore, HEX_VALUES, isDigit, specials, ZERO } from './byte-tests.ts';

@@ -1,5 +1,6 @@
 /** The audit ledger: who changed what, from where. */
-import type { AuditEntry, JsonValue } from '../../model.ts';
+import type { JsonValue } from '../../model/json.ts';
+import type { AuditEntry } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
 import { appPage, empty, type Look, pager, scrolling, type Viewer } from './shell.ts';

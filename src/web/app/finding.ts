@@ -1,5 +1,6 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
-import type { Finding, RunSummary } from '../../model.ts';
+import type { Finding } from '../../model/findings.ts';
+import type { RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { stepLink, stepName } from './findings.ts';
 import { time, words } from './format.ts';

@@ -1,5 +1,6 @@
 /** The list of findings with its filters; new findings appear while it is open. */
-import { CATEGORIES, type Finding, type FindingFilter, SEVERITIES } from '../../model.ts';
+import type { Finding, FindingFilter } from '../../model/findings.ts';
+import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
 import { type Html, html } from '../html.ts';
 import { time, words } from './format.ts';
 import {

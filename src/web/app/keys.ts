@@ -1,5 +1,5 @@
 /** The keys of a workspace by their first characters, and the forms to create and revoke them. */
-import type { KeyKind } from '../../model.ts';
+import type { KeyKind } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, type Moment, time } from './format.ts';
 import {

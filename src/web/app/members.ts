@@ -1,5 +1,5 @@
 /** The members of a workspace and its open invitations, with their forms. */
-import { ROLES, type Role } from '../../model.ts';
+import { ROLES, type Role } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type Moment, time } from './format.ts';
 import {

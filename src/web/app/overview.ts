@@ -1,7 +1,7 @@
 /** The first page: arrivals, findings, the lag of the pass, and the rules that run. */
 
-import type { SupportCounts } from '../../model.ts';
-import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model.ts';
+import type { SupportCounts } from '../../model/rules.ts';
+import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses, shares } from './charts.ts';
 import { count, dayLabel, duration, hourLabel, words } from './format.ts';

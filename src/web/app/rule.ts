@@ -1,5 +1,5 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
-import type { Rule } from '../../model.ts';
+import type { Rule } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { words } from './format.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';

@@ -7,7 +7,7 @@ import {
   type Snapshot,
   SUPPORTS,
   type SupportCounts,
-} from '../../model.ts';
+} from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, words } from './format.ts';
 import {

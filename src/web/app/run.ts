@@ -1,5 +1,7 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
-import type { Finding, RunSummary, StepOutline, Surface } from '../../model.ts';
+import type { Finding } from '../../model/findings.ts';
+import type { RunSummary } from '../../model/runs.ts';
+import type { StepOutline, Surface } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type MarkedRange, marked } from './finding.ts';
 import { stepLink, stepName } from './findings.ts';

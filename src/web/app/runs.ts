@@ -1,5 +1,6 @@
 /** The list of runs, with its filters. */
-import { EVALUATION_STATES, RUN_STATES, type RunSummary, SEVERITIES } from '../../model.ts';
+import { SEVERITIES } from '../../model/rules.ts';
+import { EVALUATION_STATES, RUN_STATES, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, duration, time, words } from './format.ts';
 import {

@@ -1,5 +1,5 @@
 /** The shell of the dashboard's pages, with navigation and user, and parts that many pages use. */
-import type { Severity } from '../../model.ts';
+import type { Severity } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { type AssetPaths, page } from '../layout.ts';
 

@@ -2,7 +2,7 @@
  * The part of OpenAPI 3.1 that `/openapi.json` uses: written by `src/http/api/openapi/openapi.ts`, read
  * by the reference page.
  */
-import type { JsonValue } from '../../model.ts';
+import type { JsonValue } from '../../model/json.ts';
 
 /** JSON Schema, draft 2020-12, as far as it is used. */
 export interface JsonSchema {

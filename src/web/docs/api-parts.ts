@@ -1,5 +1,5 @@
 /** The content of the API reference, independent of HTML and Markdown: operations by tag, table rows. */
-import type { JsonObject, JsonValue } from '../../model.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type {
   ApiContent,
   ApiDocument,

@@ -12,7 +12,8 @@ import {
   settledBefore,
 } from '../../../src/db/findings/findings.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import type { FindingFilter, PageCursor } from '../../../src/model.ts';
+import type { FindingFilter } from '../../../src/model/findings.ts';
+import type { PageCursor } from '../../../src/model/runs.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex8, hex16 } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';

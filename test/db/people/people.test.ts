@@ -36,7 +36,7 @@ import {
   setRecordedRedaction,
 } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
-import type { Actor } from '../../../src/model.ts';
+import type { Actor } from '../../../src/model/people.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -13,7 +13,9 @@ import {
   renewLeases,
   requeueRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
-import type { Hex16, RunState, Severity } from '../../../src/model.ts';
+import type { Hex16 } from '../../../src/model/json.ts';
+import type { Severity } from '../../../src/model/rules.ts';
+import type { RunState } from '../../../src/model/runs.ts';
 import { completeRun } from '../../support/complete-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { findingDraft, hex8, hex16, runFacts } from '../../support/rows.ts';

@@ -1,7 +1,7 @@
 /** What a claim tells of a run, and what an evaluation leaves on it for people to filter by. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
-import type { RunFacts } from '../../../src/model.ts';
+import type { RunFacts } from '../../../src/model/runs.ts';
 import { completeRun } from '../../support/complete-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16, runFacts } from '../../support/rows.ts';

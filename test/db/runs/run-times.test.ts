@@ -9,7 +9,8 @@ import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import type { DecodedRequest, LogRow, RunState } from '../../../src/model.ts';
+import type { RunState } from '../../../src/model/runs.ts';
+import type { DecodedRequest, LogRow } from '../../../src/model/telemetry.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
 

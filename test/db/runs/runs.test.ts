@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
-import type { PageCursor, RunFilter } from '../../../src/model.ts';
+import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 

@@ -11,7 +11,8 @@ import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transa
 import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import type { Hex16, LogRow, LogSession, SpanRow } from '../../../src/model.ts';
+import type { Hex16 } from '../../../src/model/json.ts';
+import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, hex16, logRow, NOON_MS, spanRow, TRACE_ID } from '../../support/rows.ts';
 

@@ -4,7 +4,7 @@ import { readOutlinedSteps, readSteps, readStepsOfRuns } from '../../../src/db/r
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import type { DecodedRequest } from '../../../src/model.ts';
+import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   DAY_MS,

@@ -9,7 +9,7 @@ import { CopyWriter, type CopyWriterSettings } from '../../../src/db/telemetry/c
 import { type EncodedRequest, encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import type { TelemetryTable } from '../../../src/db/telemetry/table-layouts.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
-import type { DecodedRequest } from '../../../src/model.ts';
+import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import type { BatchFacts } from '../../../src/observe/events.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {

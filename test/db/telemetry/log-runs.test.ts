@@ -4,7 +4,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
-import type { Hex16, LogRow, LogSession } from '../../../src/model.ts';
+import type { Hex16 } from '../../../src/model/json.ts';
+import type { LogRow, LogSession } from '../../../src/model/telemetry.ts';
 import { hex16, logRow } from '../../support/rows.ts';
 
 const WORKSPACE = 7;

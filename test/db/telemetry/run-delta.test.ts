@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { mergeDeltas, type RunDelta, runDeltas } from '../../../src/db/telemetry/run-delta.ts';
-import type { DecodedRequest } from '../../../src/model.ts';
+import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import {
   decodedRequest,
   hex8,

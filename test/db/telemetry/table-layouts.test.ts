@@ -7,7 +7,7 @@ import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transa
 import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { COPY_COLUMNS, TELEMETRY_TABLES } from '../../../src/db/telemetry/table-layouts.ts';
-import type { DecodedRequest } from '../../../src/model.ts';
+import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,

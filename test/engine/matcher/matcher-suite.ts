@@ -6,7 +6,8 @@ import fc from 'fast-check';
 import RE2 from 're2';
 import { describe, expect, it } from 'vitest';
 import type { Hit, Matcher, MatchResult } from '../../../src/engine/matcher/matcher.ts';
-import type { Rule, Surface, SurfaceText } from '../../../src/model.ts';
+import type { Rule } from '../../../src/model/rules.ts';
+import type { Surface, SurfaceText } from '../../../src/model/steps.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const EVERYTHING = { enabled: () => true, capBytes: 65_536 };

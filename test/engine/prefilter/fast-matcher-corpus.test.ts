@@ -12,7 +12,8 @@ import { createPatternCompiler } from '../../../src/engine/matcher/pattern.ts';
 import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
 import { createRequirementsReader } from '../../../src/engine/prefilter/requirements.ts';
 import { runnableRules } from '../../../src/engine/rules/effective-set.ts';
-import { type JsonValue, SURFACES, type SurfaceText } from '../../../src/model.ts';
+import type { JsonValue } from '../../../src/model/json.ts';
+import { SURFACES, type SurfaceText } from '../../../src/model/steps.ts';
 import { keptMatching } from '../../support/kept-catalogue.ts';
 
 const readRequirements = createRequirementsReader();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SURFACES } from '../../../src/model.ts';
+import { SURFACES } from '../../../src/model/steps.ts';
 import { ruleOfYaml, tinyRule, tinyYaml } from '../tiny-rules.ts';
 
 describe('classify', () => {

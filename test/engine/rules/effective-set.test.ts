@@ -6,7 +6,7 @@ import {
   runnableRules,
   supportCounts,
 } from '../../../src/engine/rules/effective-set.ts';
-import type { Rule } from '../../../src/model.ts';
+import type { Rule } from '../../../src/model/rules.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const base = tinyRule({ conditions: [['content', 'a']] });

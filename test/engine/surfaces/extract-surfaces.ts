@@ -1,6 +1,6 @@
 /** The texts of all steps of a run in one list, as the tests of conventions compare them. */
 import { extractSteps, type StepExtraction } from '../../../src/engine/surfaces/reader/extract.ts';
-import type { Step, SurfaceText } from '../../../src/model.ts';
+import type { Step, SurfaceText } from '../../../src/model/steps.ts';
 
 interface Extraction extends Pick<StepExtraction, 'exceeded'> {
   /** by step, then in reading order */

@@ -1,6 +1,7 @@
 /** What the tests of conventions compare of a step: its texts as `surface: text`, and events on it. */
 
-import type { JsonObject, Step } from '../../../src/model.ts';
+import type { JsonObject } from '../../../src/model/json.ts';
+import type { Step } from '../../../src/model/steps.ts';
 import { extractSurfaces } from './extract-surfaces.ts';
 
 /** The texts of steps, in reading order. */

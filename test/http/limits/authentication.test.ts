@@ -6,7 +6,7 @@ import {
   KEY_TTL_MS,
   REFRESH_AFTER_MS,
 } from '../../../src/http/limits/authentication.ts';
-import type { Credential, KeyKind } from '../../../src/model.ts';
+import type { Credential, KeyKind } from '../../../src/model/people.ts';
 
 const AGENT: Credential = { keyId: 1, workspaceId: 7, kind: 'agent', rateLimitPerMinute: 10 };
 const READER: Credential = { keyId: 2, workspaceId: 7, kind: 'workspace', rateLimitPerMinute: 10 };

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createMinuteCounts } from '../../../src/http/limits/minute-counts.ts';
 import { createRateLimiter } from '../../../src/http/limits/rate-limiter.ts';
-import type { Credential } from '../../../src/model.ts';
+import type { Credential } from '../../../src/model/people.ts';
 
 const UNHEARD = { limiterUnavailable: () => {}, limiterAnswered: () => {}, countedHere: () => {} };
 

@@ -1,5 +1,8 @@
 /** Plain things for pages to show: every field set, the interesting ones overridden. */
-import type { Finding, Rule, RunSummary, StepOutline } from '../../../src/model.ts';
+import type { Finding } from '../../../src/model/findings.ts';
+import type { Rule } from '../../../src/model/rules.ts';
+import type { RunSummary } from '../../../src/model/runs.ts';
+import type { StepOutline } from '../../../src/model/steps.ts';
 import type { Look, Viewer } from '../../../src/web/app/shell.ts';
 import { findingDraft, hex8, hex16 } from '../../support/rows.ts';
 

@@ -3,7 +3,7 @@
  * selector it fits. Looks the step's attributes up, instead of trying every selector; the merged
  * tables of every combination of conventions are cached.
  */
-import type { Step } from '../../../model.ts';
+import type { Step } from '../../../model/steps.ts';
 import type { Convention, KindRow } from './convention.ts';
 import { type ConventionTables, mergeTables } from './convention-tables.ts';
 

@@ -2,7 +2,7 @@
  * Owns the tables of several conventions as one, and the choice of the row for an event. Knows no
  * convention itself.
  */
-import type { Step } from '../../../model.ts';
+import type { Step } from '../../../model/steps.ts';
 import type { AttributeRow, Convention, EventRow } from './convention.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';

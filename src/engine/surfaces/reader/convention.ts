@@ -4,9 +4,10 @@
  * what its attributes say about the run. One file per product under `conventions/`;
  * `conventions/conventions.ts` lists them. Types only, no behaviour.
  */
-import type { JsonValue, StepKind, Surface } from '../../../model.ts';
+import type { JsonValue } from '../../../model/json.ts';
+import type { StepKind, Surface } from '../../../model/steps.ts';
 
-export type { StepKind } from '../../../model.ts';
+export type { StepKind } from '../../../model/steps.ts';
 
 export interface Convention {
   readonly name: string;

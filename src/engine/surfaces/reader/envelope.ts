@@ -2,7 +2,7 @@
  * Owns the removal of envelopes that instrumentations put around a text, and the recognition of
  * descriptions of arguments (JSON Schema) in place of arguments.
  */
-import type { JsonValue } from '../../../model.ts';
+import type { JsonValue } from '../../../model/json.ts';
 import type { Budget } from './budget.ts';
 import type { MemberPath, ValueEnvelope } from './convention.ts';
 import { isObject, open } from './value-text.ts';

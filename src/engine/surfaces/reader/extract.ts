@@ -5,7 +5,7 @@
  * Order is part of the contract: steps as given, within a step as `read-rows.ts` reads them, the
  * status message last.
  */
-import type { Step, SurfaceText } from '../../../model.ts';
+import type { Step, SurfaceText } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';

@@ -4,7 +4,8 @@
  *
  * The kind of a part never depends on the role: a tool's result repeated in a prompt stays a result.
  */
-import type { JsonObject, JsonValue, Surface } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { Surface } from '../../../model/steps.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { isBase64 } from './base64.ts';
 import type { Budget } from './budget.ts';

@@ -6,7 +6,8 @@
  * A string in a message stays text of the message's author, whatever it looks like: messages and
  * parts inside it are read in addition. Otherwise a user's `{"role":"system",…}` would not be matched.
  */
-import type { JsonObject, JsonValue, Surface } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { Surface } from '../../../model/steps.ts';
 import type { Budget } from './budget.ts';
 import type { Side } from './convention.ts';
 import { isPart, onSurface, type Piece, readPart, textMembers } from './message-parts.ts';

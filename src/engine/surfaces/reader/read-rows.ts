@@ -2,7 +2,8 @@
  * Owns the reading of one step by the rows of the conventions that apply to it: attributes, then
  * events, then `raw` attributes that repeat them. Knows no convention itself.
  */
-import type { JsonObject, JsonValue, Step, Surface } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { Step, Surface } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { type Budget, createBudget } from './budget.ts';
 import type {

@@ -2,7 +2,8 @@
  * Owns the reading of one value as a convention's row says: as plain text, a structure, or messages.
  * Pure; knows neither steps nor conventions.
  */
-import type { JsonValue, Surface } from '../../../model.ts';
+import type { JsonValue } from '../../../model/json.ts';
+import type { Surface } from '../../../model/steps.ts';
 import type { Budget } from './budget.ts';
 import type { RowReading, Side, StepKind, SurfaceByKind } from './convention.ts';
 import { unwrapEnvelope } from './envelope.ts';

@@ -2,7 +2,7 @@
  * Owns the choice of the rows that can read any of a step's attributes. There are hundreds of rows
  * and a dozen attributes, so the attributes are looked up in the rows.
  */
-import type { JsonObject } from '../../../model.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import type { AttributeRow } from './convention.ts';
 
 /** Rows in reading order. */

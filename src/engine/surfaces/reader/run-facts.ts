@@ -4,7 +4,9 @@
  *
  * Must never return a run's text: only names, ids and the words of this file.
  */
-import type { JsonObject, JsonValue, RunFacts, RunState, Step, TextGap } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { RunFacts, RunState } from '../../../model/runs.ts';
+import type { Step, TextGap } from '../../../model/steps.ts';
 import type { StepKind } from './convention.ts';
 import {
   AGENT_SPAN_NAMES,

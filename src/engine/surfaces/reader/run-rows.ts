@@ -2,7 +2,7 @@
  * Owns the run rows of all conventions as one: they hold on every step, whichever conventions apply
  * to it. Knows no convention itself.
  */
-import type { JsonObject, JsonValue } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import type { FailureRow, RunName, RunRows } from './convention.ts';
 

@@ -2,7 +2,8 @@
  * Owns the kind of a span or log record, by the conventions' rows. The first row that fits counts,
  * over the conventions in their order.
  */
-import type { JsonValue, Step } from '../../../model.ts';
+import type { JsonValue } from '../../../model/json.ts';
+import type { Step } from '../../../model/steps.ts';
 import { createBudget } from './budget.ts';
 import type { KindRow, StepKind } from './convention.ts';
 import { isObject, open } from './value-text.ts';

@@ -4,7 +4,7 @@
  *
  * Indexes are the sender's: only their order counts. Must be linear in the number of attributes.
  */
-import type { JsonObject, JsonValue } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 
 const INDEX = /^\d{1,9}$/;
 

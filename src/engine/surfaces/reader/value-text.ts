@@ -5,7 +5,7 @@
  * Must never throw for any value, and never lose a string: what is parsed inside a string is matched
  * in addition. What cannot be parsed is matched as it is.
  */
-import type { JsonObject, JsonValue } from '../../../model.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { isPicture, shortenBase64 } from './base64.ts';
 import { type Budget, DEPTH_MAX, take } from './budget.ts';
 import { resolveEscapes } from './json-escapes.ts';

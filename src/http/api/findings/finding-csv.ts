@@ -2,7 +2,8 @@
  * Findings as comma-separated values (RFC 4180), oldest first, for spreadsheets. Like every export it
  * never contains excerpts.
  */
-import type { FindingFilter, PageCursor } from '../../../model.ts';
+import type { FindingFilter } from '../../../model/findings.ts';
+import type { PageCursor } from '../../../model/runs.ts';
 import { findingCategory } from './finding-schema.ts';
 import type { ExportSlots, FindingExporter } from './ocsf-export.ts';
 

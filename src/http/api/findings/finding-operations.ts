@@ -2,7 +2,7 @@
  * The findings in `/openapi.json`. The examples are made by the functions that answer: the finding of
  * the attack in the ingest example. A corpus without its rule gives no example.
  */
-import type { Finding } from '../../../model.ts';
+import type { Finding } from '../../../model/findings.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
   badQuery,

@@ -3,7 +3,8 @@ import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import { type Finding, type FindingFilter, SEVERITIES } from '../../../model.ts';
+import type { Finding, FindingFilter } from '../../../model/findings.ts';
+import { SEVERITIES } from '../../../model/rules.ts';
 import { json } from '../../transport/problem.ts';
 import {
   HEX_16,

@@ -1,7 +1,8 @@
 /** The bodies of the finding routes. */
 import { z } from 'zod';
 
-import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES, SURFACES } from '../../../model.ts';
+import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
+import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
 import { ruleId } from '../rules/rule-schema.ts';
 

@@ -10,7 +10,8 @@ import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import type { FindingFilter, PageCursor } from '../../../model.ts';
+import type { FindingFilter } from '../../../model/findings.ts';
+import type { PageCursor } from '../../../model/runs.ts';
 import type { StreamedAnswer } from '../../transport/exchange.ts';
 import { BadQuery, HEX_16, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';

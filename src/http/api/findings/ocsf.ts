@@ -6,7 +6,7 @@
  * without an attribute in OCSF are under `unmapped`, named as in the findings list.
  */
 import type { FindingFacts } from '../../../db/findings/findings.ts';
-import type { Rule, Severity } from '../../../model.ts';
+import type { Rule, Severity } from '../../../model/rules.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { ruleFacts } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';

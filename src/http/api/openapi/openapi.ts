@@ -5,7 +5,7 @@
  * Tests lint it, send every example of it to a real server, and compare its paths with the routes
  * that are registered. The dashboard's own interface under `/app` is not in it.
  */
-import type { KeyKind } from '../../../model.ts';
+import type { KeyKind } from '../../../model/people.ts';
 import type {
   ApiContent,
   ApiDocument,

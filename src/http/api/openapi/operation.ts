@@ -4,7 +4,8 @@
  */
 import type { z } from 'zod';
 
-import type { JsonValue, KeyKind } from '../../../model.ts';
+import type { JsonValue } from '../../../model/json.ts';
+import type { KeyKind } from '../../../model/people.ts';
 import type { RuleBook } from '../rules/rule-routes.ts';
 import { hex16 } from './component.ts';
 

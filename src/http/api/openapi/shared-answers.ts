@@ -6,7 +6,8 @@
 import { z } from 'zod';
 
 import { type ErrorCode, SluiceError } from '../../../errors.ts';
-import type { JsonObject, KeyKind } from '../../../model.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import type { KeyKind } from '../../../model/people.ts';
 import { statusAnswer } from '../../ingest/ingest-routes.ts';
 import type { Answer } from '../../transport/exchange.ts';
 import { JSON_TYPE, PROBLEM_TYPE, problem } from '../../transport/problem.ts';

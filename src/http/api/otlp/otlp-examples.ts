@@ -1,5 +1,5 @@
 /** Small bodies for the ingest endpoints, and what the first of them becomes: the document's examples. */
-import type { JsonObject } from '../../../model.ts';
+import type { JsonObject } from '../../../model/json.ts';
 
 /** When the example run was evaluated. */
 export const STORED_AT = new Date('2025-11-20T12:01:04.512Z');

@@ -2,7 +2,8 @@
 import { z } from 'zod';
 
 import type { SluiceError } from '../../../errors.ts';
-import type { JsonValue, Signal } from '../../../model.ts';
+import type { JsonValue } from '../../../model/json.ts';
+import type { Signal } from '../../../model/telemetry.ts';
 import { encodeExportResponse, encodeStatus } from '../../../otlp/responses.ts';
 import { ENCODINGS } from '../../ingest/content-encoding.ts';
 import {

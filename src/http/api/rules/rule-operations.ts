@@ -2,7 +2,7 @@
  * The rules in `/openapi.json`. The examples are made by the functions that answer, from the loaded
  * corpus.
  */
-import type { Rule, RuleSettings } from '../../../model.ts';
+import type { Rule, RuleSettings } from '../../../model/rules.ts';
 import type { ApiSettings, Operation } from '../openapi/operation.ts';
 import {
   badQuery,

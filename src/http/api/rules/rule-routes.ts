@@ -11,7 +11,7 @@ import {
   type Snapshot,
   SUPPORTS,
   type SupportCounts,
-} from '../../../model.ts';
+} from '../../../model/rules.ts';
 import { json } from '../../transport/problem.ts';
 import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';

@@ -1,7 +1,8 @@
 /** The bodies of the rule routes. */
 import { z } from 'zod';
 
-import { CATEGORIES, RULE_STATUSES, SEVERITIES, SUPPORTS, SURFACES } from '../../../model.ts';
+import { CATEGORIES, RULE_STATUSES, SEVERITIES, SUPPORTS } from '../../../model/rules.ts';
+import { SURFACES } from '../../../model/steps.ts';
 import { component, count } from '../openapi/component.ts';
 
 export const ruleId = z

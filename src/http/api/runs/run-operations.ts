@@ -1,5 +1,6 @@
 /** The runs in `/openapi.json`. The example is the run of the ingest example. */
-import type { RunSummary, StepOutline } from '../../../model.ts';
+import type { RunSummary } from '../../../model/runs.ts';
+import type { StepOutline } from '../../../model/steps.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
   badQuery,

@@ -3,16 +3,15 @@ import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
+import type { Hex16, Int64 } from '../../../model/json.ts';
+import { SEVERITIES } from '../../../model/rules.ts';
 import {
   EVALUATION_STATES,
-  type Hex16,
-  type Int64,
   RUN_STATES,
   type RunFilter,
   type RunSummary,
-  SEVERITIES,
-  type StepOutline,
-} from '../../../model.ts';
+} from '../../../model/runs.ts';
+import type { StepOutline } from '../../../model/steps.ts';
 import { json } from '../../transport/problem.ts';
 import {
   flag,

@@ -1,7 +1,9 @@
 /** The bodies of the run routes. */
 import { z } from 'zod';
 
-import { EVALUATION_STATES, RUN_STATES, SEVERITIES, SURFACES } from '../../../model.ts';
+import { SEVERITIES } from '../../../model/rules.ts';
+import { EVALUATION_STATES, RUN_STATES } from '../../../model/runs.ts';
+import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
 
 const name = z.string().nullable();

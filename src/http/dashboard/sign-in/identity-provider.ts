@@ -10,7 +10,7 @@
 
 import * as client from 'openid-client';
 import { SluiceError } from '../../../errors.ts';
-import type { ProviderAccount } from '../../../model.ts';
+import type { ProviderAccount } from '../../../model/people.ts';
 import { email, name } from './person-fields.ts';
 
 /** Most time for an answer of a provider. */

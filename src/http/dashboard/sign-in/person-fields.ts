@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../../../errors.ts';
-import { ROLES } from '../../../model.ts';
+import { ROLES } from '../../../model/people.ts';
 
 export const PASSWORD_CHARS_MIN = 12;
 const PASSWORD_CHARS_MAX = 200;

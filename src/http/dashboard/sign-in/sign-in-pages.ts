@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { ERRORS, SluiceError } from '../../../errors.ts';
-import type { Session } from '../../../model.ts';
+import type { Session } from '../../../model/people.ts';
 import {
   invitationPage,
   noticePage,

@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import type { Plan, Role, Session, SessionActor, SessionWorkspace } from '../../../model.ts';
+import type { Plan, Role, Session, SessionActor, SessionWorkspace } from '../../../model/people.ts';
 import type { Events } from '../../../observe/events.ts';
 import type { SessionLimiter } from '../../limits/session-limiter.ts';
 import { type BrowserHead, clientAddress } from '../../transport/browser-head.ts';

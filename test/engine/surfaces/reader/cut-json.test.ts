@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { closeCut } from '../../../../src/engine/surfaces/reader/cut-json.ts';
-import type { JsonValue } from '../../../../src/model.ts';
+import type { JsonValue } from '../../../../src/model/json.ts';
 
 describe('what was cut', () => {
   it.each([

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue, Step } from '../../../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../../../src/model/json.ts';
+import type { Step } from '../../../../src/model/steps.ts';
 import { log, operation, span } from '../../steps.ts';
 import { extractSurfaces } from '../extract-surfaces.ts';
 

@@ -1,7 +1,8 @@
 /** What somebody said is matched, whatever it looks like: structure in a string only adds text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { JsonValue, Step } from '../../../../src/model.ts';
+import type { JsonValue } from '../../../../src/model/json.ts';
+import type { Step } from '../../../../src/model/steps.ts';
 import { log, operation } from '../../steps.ts';
 import { extractSurfaces } from '../extract-surfaces.ts';
 

@@ -7,7 +7,8 @@ import type {
 } from '../../../../src/engine/surfaces/reader/convention.ts';
 import { ConventionIndex } from '../../../../src/engine/surfaces/reader/convention-index.ts';
 import { RowTable } from '../../../../src/engine/surfaces/reader/row-table.ts';
-import type { JsonObject, Step } from '../../../../src/model.ts';
+import type { JsonObject } from '../../../../src/model/json.ts';
+import type { Step } from '../../../../src/model/steps.ts';
 
 const read = { as: 'text', surface: 'step_output' } as const;
 const part = fc.constantFrom('a', 'b', 'a.b', 'a.b.c', 'b.', '', 'toString');

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runFactsOf } from '../../../../src/engine/surfaces/reader/run-facts.ts';
-import type { RunState, Step } from '../../../../src/model.ts';
+import type { RunState } from '../../../../src/model/runs.ts';
+import type { Step } from '../../../../src/model/steps.ts';
 import { log, operation, span } from '../../steps.ts';
 import { extractSurfaces } from '../extract-surfaces.ts';
 

@@ -6,7 +6,7 @@ import {
   ExportSlots,
   type FindingExporter,
 } from '../../../../src/http/api/findings/ocsf-export.ts';
-import type { FindingFilter } from '../../../../src/model.ts';
+import type { FindingFilter } from '../../../../src/model/findings.ts';
 import { findingDraft, hex16 } from '../../../support/rows.ts';
 
 describe('a cell', () => {

@@ -3,7 +3,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { listFindings, showFinding } from '../../../../src/http/api/findings/finding-routes.ts';
 import type { Exchange } from '../../../../src/http/transport/exchange.ts';
 import { BadQuery } from '../../../../src/http/transport/query.ts';
-import type { Credential, Finding, FindingFilter, PageCursor } from '../../../../src/model.ts';
+import type { Finding, FindingFilter } from '../../../../src/model/findings.ts';
+import type { Credential } from '../../../../src/model/people.ts';
+import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16 } from '../../../support/rows.ts';
 
 const CREDENTIAL: Credential = {

@@ -10,7 +10,8 @@ import {
 } from '../../../../src/http/api/findings/ocsf-export.ts';
 import type { Exchange, StreamedAnswer } from '../../../../src/http/transport/exchange.ts';
 import { BadQuery } from '../../../../src/http/transport/query.ts';
-import type { Credential, PageCursor } from '../../../../src/model.ts';
+import type { Credential } from '../../../../src/model/people.ts';
+import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16 } from '../../../support/rows.ts';
 
 const SETTLED = '1795176000000000';

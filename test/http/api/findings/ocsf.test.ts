@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
 import { toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
-import { CATEGORIES, SEVERITIES } from '../../../../src/model.ts';
+import { CATEGORIES, SEVERITIES } from '../../../../src/model/rules.ts';
 import { findingDraft, hex16 } from '../../../support/rows.ts';
 
 const SOURCE = {

@@ -5,7 +5,7 @@
  * are invented.
  */
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../../src/model.ts';
+import type { JsonObject } from '../../../../../src/model/json.ts';
 import { log, span } from '../../../steps.ts';
 import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';

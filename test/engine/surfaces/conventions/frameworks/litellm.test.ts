@@ -2,7 +2,8 @@
  * LiteLLM (BerriAI/litellm `litellm/integrations/opentelemetry.py`). Contents are invented.
  */
 import { expect, it, test } from 'vitest';
-import type { JsonObject, Step } from '../../../../../src/model.ts';
+import type { JsonObject } from '../../../../../src/model/json.ts';
+import type { Step } from '../../../../../src/model/steps.ts';
 import { log, span } from '../../../steps.ts';
 import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';

@@ -6,7 +6,7 @@
  * (microsoft/autogen `autogen_core/_telemetry/_genai.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue } from '../../../../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../../../../src/model/json.ts';
 import { log, operation, span } from '../../../steps.ts';
 import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read, withEvent } from '../../read.ts';

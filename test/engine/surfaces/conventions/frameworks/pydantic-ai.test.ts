@@ -4,7 +4,7 @@
  * `models/instrumented.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../../../src/model.ts';
+import type { JsonObject } from '../../../../../src/model/json.ts';
 import { span } from '../../../steps.ts';
 import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';

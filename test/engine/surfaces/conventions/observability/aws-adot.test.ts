@@ -3,7 +3,8 @@
  * its one record per span and its older message events. Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, JsonValue, Step } from '../../../../../src/model.ts';
+import type { JsonObject, JsonValue } from '../../../../../src/model/json.ts';
+import type { Step } from '../../../../../src/model/steps.ts';
 import { log, operation } from '../../../steps.ts';
 import { read } from '../../read.ts';
 

@@ -3,7 +3,8 @@
  * `mlflow/entities/span.py`). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
-import type { JsonObject, Step } from '../../../../../src/model.ts';
+import type { JsonObject } from '../../../../../src/model/json.ts';
+import type { Step } from '../../../../../src/model/steps.ts';
 import { span } from '../../../steps.ts';
 import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';

@@ -1,0 +1,83 @@
+/** Runs: their states, what is known of them, and which of them a list holds. Plain data. */
+import type { Hex16, Int64 } from './json.ts';
+import type { Severity } from './rules.ts';
+import type { TextGap } from './steps.ts';
+
+export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
+export type RunState = (typeof RUN_STATES)[number];
+
+/** Whether a run's text was matched against the rules; `evaluation_failed` after the last attempt. */
+export const EVALUATION_STATES = ['pending', 'evaluated', 'evaluation_failed'] as const;
+export type EvaluationState = (typeof EVALUATION_STATES)[number];
+
+/** Names one run of one workspace. */
+export interface RunRef {
+  readonly workspaceId: number;
+  readonly runId: Hex16;
+}
+
+/** What a run's steps say about the run itself. Names are as sent, cut to 256 characters. */
+export interface RunFacts {
+  readonly state: RunState;
+  readonly agentName: string | null;
+  readonly model: string | null;
+  readonly sessionId: string | null;
+  readonly userId: string | null;
+  readonly textGaps: readonly TextGap[];
+}
+
+/** Where the next page of a list begins: after the finding or run with this time and id. */
+export interface PageCursor {
+  /** microseconds since 1970, so that no two times of the database are mixed up */
+  readonly atMicros: string;
+  readonly id: Hex16;
+}
+
+/** A run as people see it. What its steps say about it is null until it is evaluated. */
+export interface RunSummary {
+  readonly runId: Hex16;
+  readonly state: RunState;
+  readonly evaluation: EvaluationState;
+  /** of its root span */
+  readonly name: string | null;
+  readonly serviceName: string | null;
+  readonly agentName: string | null;
+  readonly model: string | null;
+  readonly sessionId: string | null;
+  readonly userId: string | null;
+  readonly startUnixNano: Int64 | null;
+  readonly endUnixNano: Int64 | null;
+  readonly firstArrivalAt: Date;
+  readonly lastArrivalAt: Date;
+  readonly spans: number;
+  readonly logRecords: number;
+  readonly evaluatedAt: Date | null;
+  /** steps that were there when it was evaluated; what came after is late and was not matched */
+  readonly evaluatedSteps: number | null;
+  /** steps beyond the limits of one evaluation (steps, bytes, CPU time) */
+  readonly unreadSteps: number | null;
+  /** surface texts that its steps held; 0: none of them told any */
+  readonly texts: number | null;
+  /** texts of which only the beginning was matched (`SURFACE_CAP_BYTES`) */
+  readonly truncatedTexts: number | null;
+  readonly textGaps: readonly TextGap[] | null;
+  readonly corpusVersion: string | null;
+  /** of its findings, one per finding */
+  readonly severities: readonly Severity[];
+}
+
+/** Which runs a list holds; what is undefined does not narrow it. Names and ids fit as a whole. */
+export interface RunFilter {
+  readonly state?: RunState | undefined;
+  readonly evaluation?: EvaluationState | undefined;
+  readonly serviceName?: string | undefined;
+  readonly agentName?: string | undefined;
+  readonly model?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly userId?: string | undefined;
+  readonly textIncomplete?: boolean | undefined;
+  readonly hasFindings?: boolean | undefined;
+  /** by the arrival of the first step */
+  readonly since?: Date | undefined;
+  readonly until?: Date | undefined;
+}

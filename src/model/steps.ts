@@ -1,0 +1,110 @@
+/**
+ * Steps of a run as the evaluation reads them, and the surfaces that their text is on. Plain data, no
+ * behaviour.
+ */
+import type { Hex8, Int64, JsonObject, JsonValue } from './json.ts';
+
+export interface SpanEvent {
+  readonly name: string;
+  readonly attributes: JsonObject;
+}
+
+/**
+ * One step as it is read back for evaluation: a span, or a log record carrying the run's trace id.
+ * Attribute values are in the stored form of `src/otlp/any-value.ts`.
+ */
+export interface Step {
+  readonly source: 'span' | 'log';
+  /** the span's id, or for a log record the id of the span it belongs to, if it names one */
+  readonly spanId: Hex8 | null;
+  readonly parentSpanId: Hex8 | null;
+  /** span name, or the log record's event name */
+  readonly name: string;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  readonly statusCode: number;
+  readonly statusMessage: string;
+  readonly scopeName: string;
+  readonly serviceName: string | null;
+  readonly attributes: JsonObject;
+  readonly events: readonly SpanEvent[];
+  /** log body; null for spans */
+  readonly body: JsonValue;
+  /** attributes and events that the sender says it left out */
+  readonly dropped: number;
+  /** the span above belongs to another process (OTLP `Span.flags`, bits 8 and 9) */
+  readonly hasRemoteParent: boolean;
+}
+
+/** Why not all of a run's text is here, as far as its sender says. */
+export type TextGap =
+  /** past the sender's limits on attributes or events */
+  | 'dropped_by_sender'
+  /** past the sender's limit on a value's length */
+  | 'cut_by_sender'
+  /** replaced by a mark: the instrumentation is not set to send text */
+  | 'withheld_by_sender'
+  /** kept in a store of the sender's */
+  | 'stored_elsewhere';
+
+export const SURFACES = [
+  'step_input',
+  'tool_args',
+  'tool_result',
+  'step_output',
+  'query_text',
+  'agent_output',
+  'tool_name',
+] as const;
+export type Surface = (typeof SURFACES)[number];
+
+/** One piece of a step's text, where it stands. */
+export interface SurfaceText {
+  /** index into the run's steps */
+  readonly step: number;
+  readonly surface: Surface;
+  readonly text: string;
+}
+
+/**
+ * What a step is, where that decides on which surface its text stands. `duplicate` is a step that
+ * another one repeats in full: it is not read at all.
+ */
+export type StepKind =
+  | 'tool'
+  | 'llm'
+  | 'agent'
+  | 'chain'
+  | 'retriever'
+  | 'embedding'
+  | 'duplicate'
+  | 'other';
+
+/** How much text a step told on one surface. */
+export interface SurfaceSize {
+  readonly surface: Surface;
+  readonly texts: number;
+  /** in UTF-8 */
+  readonly bytes: number;
+}
+
+export interface StepOutline {
+  readonly source: Step['source'];
+  /** null where the workspace redacts and a rule matched it */
+  readonly name: string | null;
+  readonly kind: StepKind;
+  readonly spanId: Hex8 | null;
+  readonly parentSpanId: Hex8 | null;
+  readonly serviceName: string | null;
+  readonly startUnixNano: Int64;
+  readonly endUnixNano: Int64;
+  /** OTLP `Status.code`: 0 unset, 1 ok, 2 error */
+  readonly statusCode: number;
+  /** in telling order; empty when the step told nothing */
+  readonly surfaces: readonly SurfaceSize[];
+  /**
+   * the step was too large to be read whole: name, texts and sizes are those of the part that was
+   * read
+   */
+  readonly isCut: boolean;
+}
