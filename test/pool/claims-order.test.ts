@@ -1,8 +1,9 @@
 /** The order in which claimed runs are handed out, and when they are given back. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 
-import { BATCH_RUNS_MAX, Claims } from '../../src/pool/claims.ts';
+import { Claims } from '../../src/pool/claims.ts';
 import type { EvaluateTask, TaskPace } from '../../src/pool/tasks.ts';
+import { BATCH_RUNS_MAX } from '../../src/pool/waiting-runs.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
 let scratch: MigratedDatabase;

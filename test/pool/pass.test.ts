@@ -8,7 +8,6 @@ import { completeRuns } from '../../src/db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
 import type { Severity } from '../../src/model/rules.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
-import { BATCH_RUNS_MAX } from '../../src/pool/claims.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
 import {
   type EvaluateTask,
@@ -16,6 +15,7 @@ import {
   TASKS_PER_THREAD,
   type TaskOutcome,
 } from '../../src/pool/tasks.ts';
+import { BATCH_RUNS_MAX } from '../../src/pool/waiting-runs.ts';
 import type { MatchThread } from '../../src/pool/workers.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';

@@ -1,0 +1,182 @@
+/**
+ * The claimed runs that wait in this process, in one queue per pace, and the rules of their
+ * workspaces. Puts tasks together: workspaces take turns (run-queue.ts), a workspace whose runs take
+ * long has quick tasks of its own, and none while many of its long runs wait.
+ *
+ * Knows neither the database nor the worker threads; `claims.ts` fills and empties it.
+ */
+import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
+import { RunQueue } from './run-queue.ts';
+import {
+  type EvaluateTask,
+  LONG_RUNS_PER_THREAD,
+  TASKS_PER_THREAD,
+  type TaskPace,
+  type WorkspaceRules,
+} from './tasks.ts';
+
+/** Most runs of a quick task. Beyond a few dozen, one more query costs next to nothing. */
+export const BATCH_RUNS_MAX = 64;
+/**
+ * Most steps of a quick task. Bytes limit what is read at a time (`steps.ts`); this limits the rows
+ * scanned.
+ */
+const BATCH_STEPS_MAX = 2000;
+/** A workspace whose first run has waited here this long makes the queue stale. */
+const KEPT_MS = 1000;
+/**
+ * No quick task takes runs of a workspace with this many long runs waiting: it would find further
+ * long runs faster than they are done.
+ */
+const LONG_WAITING_MAX = 16;
+/** Most long runs of one workspace on a thread; the last place is for another workspace. */
+const LONG_OF_WORKSPACE_MAX = LONG_RUNS_PER_THREAD - 1;
+/**
+ * For this long after a workspace's last long run, its runs have quick tasks of their own, so that
+ * runs of other workspaces do not wait for them.
+ */
+const SLOW_FOR_MS = 10_000;
+
+interface WaitingRun extends ClaimedRun {
+  /** `performance.now()` */
+  readonly claimedAtMs: number;
+  /** too large to be read together with others */
+  readonly isLarge: boolean;
+}
+
+export class WaitingRuns {
+  readonly #threads: number;
+  readonly #queues: Readonly<Record<TaskPace, RunQueue<WaitingRun>>> = {
+    quick: new RunQueue(),
+    long: new RunQueue(),
+    apart: new RunQueue(),
+  };
+  /** workspace → when its last long run was found; `performance.now()` */
+  readonly #slow = new Map<number, number>();
+  /** quick tasks of slow workspaces and of the others alternate */
+  #isTurnOfSlow = false;
+  /** the rules of every workspace with a run here */
+  #workspaces = new Map<number, WorkspaceRules>();
+  #batchRunsMax = BATCH_RUNS_MAX;
+
+  /** @param threads that share the quick runs */
+  constructor(threads: number) {
+    this.#threads = threads;
+  }
+
+  get all(): ClaimedRun[] {
+    return Object.values(this.#queues).flatMap((queue) => queue.all);
+  }
+
+  /** How many runs a task of this pace may take now. */
+  sizeOf(pace: TaskPace): number {
+    if (pace !== 'quick') return this.#queues[pace].size;
+    const { quick, long } = this.#queues;
+    if (long.size < LONG_WAITING_MAX) return quick.size;
+    const blocked = quick.firsts.filter(({ workspaceId }) => !this.#mayTake(workspaceId));
+    return blocked.reduce((sum, { workspaceId }) => sum - quick.countOf(workspaceId), quick.size);
+  }
+
+  /** Whether a workspace's first quick run has waited too long. */
+  get isStale(): boolean {
+    const claimedBefore = performance.now() - KEPT_MS;
+    return this.#queues.quick.firsts.some(({ claimedAtMs }) => claimedAtMs < claimedBefore);
+  }
+
+  /**
+   * Adds runs just claimed. One that was claimed before may be one that crashes every thread, so it
+   * goes alone.
+   *
+   * @param rules of the runs' workspaces, as they are now
+   */
+  add(runs: readonly ClaimedRun[], rules: ReadonlyMap<number, WorkspaceRules>): void {
+    const kept = new Set(this.all.map(({ workspaceId }) => workspaceId));
+    this.#workspaces = new Map([...this.#workspaces].filter(([id]) => kept.has(id)));
+    for (const [id, own] of rules) this.#workspaces.set(id, own);
+    const claimedAtMs = performance.now();
+    const { quick, apart } = this.#queues;
+    for (const run of runs) {
+      (run.attempt === 1 ? quick : apart).push({ ...run, claimedAtMs, isLarge: false });
+    }
+    const share = Math.ceil(quick.size / (this.#threads * TASKS_PER_THREAD));
+    this.#batchRunsMax = Math.min(BATCH_RUNS_MAX, Math.max(1, share));
+  }
+
+  /** Puts back runs of a task that were not begun; they are next. */
+  putBack(task: EvaluateTask): void {
+    this.#queues[task.pace].putFirst(this.#runsOf(task));
+  }
+
+  /** Puts back runs that take long: each is evaluated in slices beside others. */
+  putBackLong(task: EvaluateTask): void {
+    for (const run of this.#runsOf(task)) {
+      this.#queues.long.push(run);
+      this.#slow.set(run.workspaceId, performance.now());
+    }
+  }
+
+  /** Puts back runs that failed together: each is tried alone. */
+  putBackApart(task: EvaluateTask): void {
+    for (const run of this.#runsOf(task)) this.#queues.apart.push(run);
+  }
+
+  /** The next quick task; null when there is none. */
+  takeQuick(): EvaluateTask | null {
+    const slowSince = performance.now() - SLOW_FOR_MS;
+    for (const [id, seenAtMs] of this.#slow) if (seenAtMs < slowSince) this.#slow.delete(id);
+    const isTurnOfSlow = this.#isTurnOfSlow;
+    this.#isTurnOfSlow = !isTurnOfSlow;
+    const runs = this.#takeBatch(isTurnOfSlow);
+    return this.#taskOf(runs.length > 0 ? runs : this.#takeBatch(!isTurnOfSlow), 'quick');
+  }
+
+  /**
+   * The next long run for a thread; null when there is none.
+   * @param underWay the thread's current long tasks
+   */
+  takeLong(underWay: readonly EvaluateTask[]): EvaluateTask | null {
+    const ofOne = (workspaceId: number): number =>
+      underWay.filter(({ runs }) => runs[0]?.workspaceId === workspaceId).length;
+    const hasLarge = underWay.some(({ isLarge }) => isLarge);
+    const run = this.#queues.long.takeOne(
+      ({ workspaceId, isLarge }) =>
+        ofOne(workspaceId) < LONG_OF_WORKSPACE_MAX && !(hasLarge && isLarge),
+    );
+    return this.#taskOf(run === null ? [] : [run], 'long');
+  }
+
+  /** The next run that is evaluated alone; null when there is none. */
+  takeApart(): EvaluateTask | null {
+    const run = this.#queues.apart.takeOne(() => true);
+    return this.#taskOf(run === null ? [] : [run], 'apart');
+  }
+
+  /** Takes all runs of one pace, or of all. */
+  drain(pace?: TaskPace): ClaimedRun[] {
+    const queues = pace === undefined ? Object.values(this.#queues) : [this.#queues[pace]];
+    return queues.flatMap((queue) => queue.drain());
+  }
+
+  readonly #mayTake = (workspaceId: number): boolean =>
+    this.#queues.long.countOf(workspaceId) < LONG_WAITING_MAX;
+
+  #takeBatch(isSlow: boolean): WaitingRun[] {
+    const mayTake = (workspaceId: number): boolean =>
+      this.#slow.has(workspaceId) === isSlow && this.#mayTake(workspaceId);
+    return this.#queues.quick.take(this.#batchRunsMax, BATCH_STEPS_MAX, mayTake);
+  }
+
+  #taskOf(runs: readonly WaitingRun[], pace: TaskPace): EvaluateTask | null {
+    const [first] = runs;
+    if (first === undefined) return null;
+    const own = new Set(runs.map(({ workspaceId }) => workspaceId));
+    const workspaces = new Map([...this.#workspaces].filter(([id]) => own.has(id)));
+    return { pace, runs, workspaces, isLarge: first.isLarge };
+  }
+
+  /** A task's runs; restores the rules of their workspaces, unless newer ones are known. */
+  #runsOf({ runs, workspaces, isLarge }: EvaluateTask): WaitingRun[] {
+    this.#workspaces = new Map([...workspaces, ...this.#workspaces]);
+    return runs.map((run) => ({ claimedAtMs: performance.now(), ...run, isLarge }));
+  }
+}
