@@ -1,10 +1,10 @@
 /**
- * A process of its own that builds the catalogue and, when asked, the tables that matching needs, tells
- * them, and ends: trying every rule on its own examples takes some 200 MB, which a thread would leave
- * behind in this process's heap for good (470 MB resident after the start, 246 without; 2026-11). The
- * patterns are read once, for both.
+ * A child process that builds the catalogue and, on request, the tables for matching, sends them to
+ * its parent and ends. A process and not a thread: trying every rule on its own examples takes some
+ * 200 MB, which a thread would leave in this process's heap (470 MB resident after the start, 246
+ * without; 2026-11). The patterns are parsed once, for both.
  *
- * Started by `workers.ts`. It lives no longer than who started it, and leaves signals to it.
+ * Started by `workers.ts`. It ends with its parent and ignores signals, which are the parent's.
  */
 
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
@@ -16,22 +16,22 @@ import { runnableRules } from '../engine/rules/effective-set.ts';
 import { keepMatching, matchingKey } from './matching-cache.ts';
 import type { CatalogTask } from './tasks.ts';
 
-export interface CatalogQuestion extends CatalogTask {
+export interface CatalogRequest extends CatalogTask {
   /** the folder where the catalogue and its tables are kept; null: no tables are made */
   readonly keepIn: string | null;
 }
 
-/** What is told, once: the catalogue, or why there is none. */
+/** The one answer: the catalogue, or the error that prevented it. */
 export type CatalogAnswer =
   | {
       readonly ok: true;
       readonly catalog: Catalog;
-      /** of the runnable rules; null when not asked for */
+      /** of the runnable rules; null without `keepIn` */
       readonly tables: PrefilterTables | null;
     }
   | { readonly ok: false; readonly error: unknown };
 
-function answerTo({ packageDir, manifestPath, keepIn }: CatalogQuestion): CatalogAnswer {
+function answerTo({ packageDir, manifestPath, keepIn }: CatalogRequest): CatalogAnswer {
   try {
     const key = keepIn === null ? null : matchingKey(manifestPath);
     const corpus = verifyCorpus(packageDir, loadManifest(manifestPath));
@@ -47,9 +47,9 @@ function answerTo({ packageDir, manifestPath, keepIn }: CatalogQuestion): Catalo
   }
 }
 
-// These may reach every process of a terminal or service; who started this decides what they mean.
+// A terminal or service manager signals every process of the group; the parent handles it.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
 process.on('disconnect', () => process.exit());
-process.once('message', (question: CatalogQuestion) => {
-  process.send?.(answerTo(question), () => process.disconnect());
+process.once('message', (request: CatalogRequest) => {
+  process.send?.(answerTo(request), () => process.disconnect());
 });

@@ -47,7 +47,7 @@ type Decided = Pick<Evaluated, 'isOverBudget'> & {
 type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 
 /** What the tasks of a thread share. */
-export interface Workshop extends SliceDependencies {
+export interface TaskContext extends SliceDependencies {
   readonly database: Database;
   readonly matcher: Matcher;
   /** the flow of all quick tasks, of which one matches at a time */
@@ -56,10 +56,10 @@ export interface Workshop extends SliceDependencies {
   readonly settings: WorkerSettings;
 }
 
-/** The database did not even take a question; `cause` says why. */
+/** The database did not answer a ping; `cause` says why. */
 class Unreachable extends Error {}
 
-/** Asked first, so that a database that is away is told from runs that cannot be read or stored. */
+/** Pings first, so that an outage is distinguished from runs that cannot be read or stored. */
 async function reach(database: Database): Promise<void> {
   await ping(database).catch((cause: unknown) => {
     throw new Unreachable(reasonOf(cause), { cause });
@@ -67,19 +67,19 @@ async function reach(database: Database): Promise<void> {
 }
 
 /** Evaluates a task; the caller handles runs that were not decided. */
-export async function evaluateTask(task: EvaluateTask, workshop: Workshop): Promise<TaskOutcome> {
-  const { database, quickTasks } = workshop;
+export async function evaluateTask(task: EvaluateTask, context: TaskContext): Promise<TaskOutcome> {
+  const { database, quickTasks } = context;
   try {
     await reach(database);
     const isAnySize = task.isLarge || task.pace === 'apart';
     const runBytesMax = isAnySize ? Number.MAX_SAFE_INTEGER : TOGETHER_BYTES_MAX;
     const read = await readStepsOfRuns(database, task.runs, undefined, undefined, runBytesMax);
-    await rescue(read, task, workshop);
+    await rescue(read, task, context);
     const judged =
       task.pace === 'quick'
-        ? await quickTasks.run(() => judgeQuick(read, task, workshop))
-        : await judgeAll(read, task, workshop);
-    return { kind: 'done', runs: await store(judged, workshop) };
+        ? await quickTasks.run(() => judgeQuick(read, task, context))
+        : await judgeAll(read, task, context);
+    return { kind: 'done', runs: await store(judged, context) };
   } catch (error) {
     if (error instanceof Unreachable) return { kind: 'unreachable', why: error.message };
     return { kind: isOutage(error) ? 'unreachable' : 'failed', why: reasonOf(error) };
@@ -92,22 +92,22 @@ type ReadRuns = readonly (StepsOfRun | null)[];
 async function rescue(
   [read]: ReadRuns,
   { runs: [run], workspaces, trail }: EvaluateTask,
-  workshop: Workshop,
+  context: TaskContext,
 ): Promise<void> {
   const rules = run === undefined ? undefined : workspaces.get(run.workspaceId);
   if (trail === undefined || run === undefined || rules === undefined) return;
-  await rescueFindings(run, read?.steps ?? [], rules, trail, workshop);
+  await rescueFindings(run, read?.steps ?? [], rules, trail, context);
 }
 
 const bytesOf = (steps: StepsOfRun | null | undefined): number => steps?.bytes ?? 0;
 
-/** The smallest runs first: those that may be slow come last. */
+/** The smallest runs first, because large ones may be slow. */
 async function judgeQuick(
   read: ReadRuns,
   task: EvaluateTask,
-  workshop: Workshop,
+  context: TaskContext,
 ): Promise<Judged[]> {
-  const { cpuMs, quick } = workshop;
+  const { cpuMs, quick } = context;
   const judged = read.map((): Judged => ({ kind: 'not begun' }));
   const order = [...read.keys()].sort((a, b) => bytesOf(read[a]) - bytesOf(read[b]));
   const [cpuFrom, from] = [cpuMs(), performance.now()];
@@ -115,39 +115,43 @@ async function judgeQuick(
   const isOver = (): boolean =>
     performance.now() - from > QUICK_TASK_CPU_MS && cpuMs() - cpuFrom > QUICK_TASK_CPU_MS;
   for (const index of order) {
-    judged[index] = await judge(read[index] ?? null, index, task, workshop, quick);
+    judged[index] = await judge(read[index] ?? null, index, task, context, quick);
     if (isOver()) break;
   }
   return judged;
 }
 
-async function judgeAll(read: ReadRuns, task: EvaluateTask, workshop: Workshop): Promise<Judged[]> {
+async function judgeAll(
+  read: ReadRuns,
+  task: EvaluateTask,
+  context: TaskContext,
+): Promise<Judged[]> {
   const judged: Judged[] = [];
   const flow = createFlow(1);
   for (const [index, steps] of read.entries()) {
-    judged.push(await judge(steps, index, task, workshop, flow));
+    judged.push(await judge(steps, index, task, context, flow));
   }
   return judged;
 }
 
-/** What the rules say of one run; that they fail over it is its own affair. */
+/** Evaluates one run; an error of the rules concerns this run only. */
 async function judge(
   read: StepsOfRun | null,
   index: number,
   { runs, workspaces, pace }: EvaluateTask,
-  workshop: Workshop,
+  context: TaskContext,
   flow: Flow,
 ): Promise<Judged> {
   if (read === null) return { kind: 'long', isLarge: true };
   const run = runs[index];
   const rules = run === undefined ? undefined : workspaces.get(run.workspaceId);
   if (run === undefined || rules === undefined) throw new RangeError('a run without rules');
-  const { matcher, settings } = workshop;
+  const { matcher, settings } = context;
   const enabled = (ruleIndex: number): boolean => rules.mask[ruleIndex] === 1;
   const cpuMaxMs = pace === 'quick' ? QUICK_RUN_CPU_MS : settings.runCpuBudgetMs;
   try {
     const evaluation = new RunEvaluation(read.steps, matcher, enabled, settings);
-    const isDone = await workInSlices(evaluation, flow, cpuMaxMs, workshop);
+    const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
     if (!isDone) evaluation.stop();
     return conclude(run, read, rules, evaluation);
@@ -184,7 +188,7 @@ function conclude(
 
 async function store(
   judged: readonly Judged[],
-  { database, settings }: Workshop,
+  { database, settings }: TaskContext,
 ): Promise<RunOutcome[]> {
   const decided = judged.flatMap((one) => (one.kind === 'decided' ? [one.evaluation] : []));
   if (decided.length === 0) return judged.filter((one) => one.kind !== 'decided');

@@ -3,7 +3,7 @@
  * handles its outcome.
  *
  *   quick   several runs; beside another quick task and the long ones
- *   long    one run, in slices beside those
+ *   long    one run, in slices beside the quick tasks
  *   apart   one run, alone on the spare thread; if the thread crashes, the run is to blame
  *
  * Runs that fail beside others are retried apart, so a run never loses an attempt because of
@@ -171,8 +171,8 @@ export class Lane {
         await this.#settleFailure(task, outcome.why);
         return;
       case 'unreachable':
-        // The next runs would fare no better; the next turn may. None waits for it under a lease
-        // that nobody can renew.
+        // The next runs would fail too. They are given back instead of waiting under leases that
+        // cannot be renewed.
         claims.close();
         claims.fail(new Error(outcome.why));
         await claims.giveBackWaiting(task.runs);

@@ -28,7 +28,7 @@ const TIMING: PassTiming = {
 };
 
 export interface PassTiming extends LaneTiming {
-  /** how often leases begin anew; a fifth of what they last (`evaluation-queue.ts`) */
+  /** how often leases are renewed; a fifth of their duration (`evaluation-queue.ts`) */
   readonly renewMs: number;
   /** how long a stopping process waits for the runs under way before it gives them back */
   readonly stopWithinMs: number;
@@ -127,7 +127,7 @@ export class Pass {
 
   /**
    * The `pass` probe: rejects while the database refuses the pass, to claim or to store. Long runs
-   * do not fail it; a worker that dies is replaced, told and counted, and costs its run an attempt.
+   * do not fail it; a worker that dies is replaced, logged and counted, and costs its run an attempt.
    */
   async check(): Promise<void> {
     if (this.#claims.failure !== null) throw this.#claims.failure;
@@ -136,7 +136,7 @@ export class Pass {
   /**
    * Evaluates until nothing is due; not beside `start`.
    *
-   * @throws what the database said when it went away meanwhile
+   * @throws the database's error when it became unreachable meanwhile
    */
   async runOnce(): Promise<PassFacts> {
     this.#tally = freshTally();

@@ -1,9 +1,9 @@
 /**
- * Why a run was not evaluated, in words that may be stored and logged: never customers' text.
+ * Why a run was not evaluated, as text that may be stored and logged: never customers' text.
  */
 import { errorFacts } from '../observe/error-facts.ts';
 
-/** Fits what PostgreSQL, RE2 and Node say; what is longer says nothing more. */
+/** Enough for the messages of PostgreSQL, RE2 and Node. */
 const REASON_LENGTH_MAX = 300;
 
 /** An error's name, code and message, the last only where it cannot quote what was read. */
@@ -14,7 +14,7 @@ export function reasonOf(error: unknown): string {
   return shortReason([name, code, words].filter((part) => part !== undefined).join(' '));
 }
 
-/** @param reason words of ours, of RE2 or of PostgreSQL */
+/** @param reason a message of this program, RE2 or PostgreSQL */
 export function shortReason(reason: string): string {
   return reason.slice(0, REASON_LENGTH_MAX);
 }

@@ -1,10 +1,10 @@
 /**
- * Owns the order in which claimed runs are handed out: by turns of workspaces, within a workspace in
- * the order they came. So a workspace with one run waits for one run of each other, however many those
- * have (issue 9.4).
+ * A queue of claimed runs that serves workspaces in turn (round robin), each in order of arrival. So a
+ * workspace with one run waits for one run of each other workspace, however many they have (issue
+ * 9.4).
  */
 
-/** What is waiting: a run, with whatever else is known of it. */
+/** The least that a waiting run has. */
 export interface QueuedRun {
   readonly workspaceId: number;
   /** how many had arrived when it was claimed */
@@ -35,21 +35,21 @@ export class RunQueue<Run extends QueuedRun> {
 
   push(run: Run): void {
     this.#size += 1;
-    const those = this.#runs.get(run.workspaceId);
-    if (those === undefined) this.#runs.set(run.workspaceId, [run]);
-    else those.push(run);
+    const line = this.#runs.get(run.workspaceId);
+    if (line === undefined) this.#runs.set(run.workspaceId, [run]);
+    else line.push(run);
   }
 
   /** Puts runs back: they are next. */
   putFirst(runs: readonly Run[]): void {
     const all = new Map<number, Run[]>();
     for (const run of runs) {
-      const those = all.get(run.workspaceId);
-      if (those === undefined) all.set(run.workspaceId, [run]);
-      else those.push(run);
+      const line = all.get(run.workspaceId);
+      if (line === undefined) all.set(run.workspaceId, [run]);
+      else line.push(run);
     }
-    for (const [workspaceId, those] of this.#runs) {
-      all.set(workspaceId, [...(all.get(workspaceId) ?? []), ...those]);
+    for (const [workspaceId, line] of this.#runs) {
+      all.set(workspaceId, [...(all.get(workspaceId) ?? []), ...line]);
     }
     this.#runs = all;
     this.#size += runs.length;
@@ -65,14 +65,14 @@ export class RunQueue<Run extends QueuedRun> {
 
   /**
    * Takes the next run that may be taken.
-   * @param mayTake asked about the runs of a workspace until one may
+   * @param mayTake called for the runs of a workspace until it returns true
    */
   takeOne(mayTake: (run: Run) => boolean): Run | null {
-    for (const [workspaceId, those] of this.#runs) {
-      const index = those.findIndex(mayTake);
-      const run = those[index];
+    for (const [workspaceId, line] of this.#runs) {
+      const index = line.findIndex(mayTake);
+      const run = line[index];
       if (run === undefined) continue;
-      this.#remove(workspaceId, those, index);
+      this.#remove(workspaceId, line, index);
       return run;
     }
     return null;
@@ -89,24 +89,24 @@ export class RunQueue<Run extends QueuedRun> {
     for (let isOpen = true; isOpen; ) {
       isOpen = false;
       // Workspaces that were served move behind the others: this is one turn of each.
-      for (const [workspaceId, those] of [...this.#runs]) {
-        const [run] = those;
+      for (const [workspaceId, line] of [...this.#runs]) {
+        const [run] = line;
         if (taken.length >= runsMax) return taken;
         if (run === undefined || !mayTake(workspaceId)) continue;
         if (taken.length > 0 && run.steps > room) continue;
         room -= run.steps;
         taken.push(run);
-        this.#remove(workspaceId, those, 0);
+        this.#remove(workspaceId, line, 0);
         isOpen = true;
       }
     }
     return taken;
   }
 
-  #remove(workspaceId: number, those: Run[], index: number): void {
-    those.splice(index, 1);
+  #remove(workspaceId: number, line: Run[], index: number): void {
+    line.splice(index, 1);
     this.#size -= 1;
     this.#runs.delete(workspaceId);
-    if (those.length > 0) this.#runs.set(workspaceId, those);
+    if (line.length > 0) this.#runs.set(workspaceId, line);
   }
 }

@@ -1,8 +1,8 @@
-/** Owns how plain data is put where all threads read it, instead of a copy each. */
+/** Copies plain data into memory that all threads share, instead of a copy for each. */
 
 /**
- * A copy whose typed arrays lie in shared memory: what crosses to a thread then are references.
- * Nobody may write to it any more.
+ * A copy whose typed arrays are in shared memory, so that threads receive references. It must not be
+ * written to.
  * @param data objects, arrays, maps, typed arrays, primitives
  */
 export function inSharedMemory<T>(data: T): T {

@@ -1,15 +1,15 @@
 /**
- * Owns who computes next on a worker thread. Work is done in slices, and each belongs to a flow: all
- * short tasks are one, every long run is its own. The next slice is that of the flow which has had the
- * least time for its weight (start-time fair queueing), so a long run takes its share and no more, and
- * everything when it is alone.
+ * Decides which task computes next on a worker thread. Work is done in slices, and each belongs to a
+ * flow: all quick tasks are one flow, every long run is its own. The next slice is that of the flow
+ * with the least time for its weight (start-time fair queueing), so a long run gets its share and no
+ * more, and everything when it is alone.
  */
 
-/** What slices are counted for. */
+/** A sequence of slices that share one weight. */
 export interface Flow {
-  /** of two flows that always want to compute, the one of twice the weight gets twice the time */
+  /** of two busy flows, the one of twice the weight gets twice the time */
   readonly weight: number;
-  /** time it has had, for its weight; `SliceScheduler` counts */
+  /** time used, divided by the weight; kept by `SliceScheduler` */
   reachedMs: number;
 }
 
@@ -25,7 +25,7 @@ interface Waiting {
 export class SliceScheduler {
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
-  /** where the flow of the last slice was when it began: one that comes back begins here */
+  /** `reachedMs` of the flow of the last slice when it began; an idle flow resumes from here */
   #reachedMs = 0;
 
   /**

@@ -7,7 +7,7 @@ import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
 
 /**
- * Quick tasks per thread: while the runs of one are matched, those of the other are read or stored.
+ * Quick tasks per thread: while the runs of one are matched, the runs of the other are read or stored.
  */
 export const TASKS_PER_THREAD = 2;
 /** Long runs per thread, beside its quick tasks. */
@@ -89,7 +89,7 @@ export type RunOutcome =
   | { readonly kind: 'not begun' }
   /** it takes longer than a quick task may, or is too large to be read together with others */
   | { readonly kind: 'long'; readonly isLarge: boolean }
-  /** the run had gone to somebody else; nothing was stored */
+  /** another process has claimed the run; nothing was stored */
   | { readonly kind: 'lost' }
   | { readonly kind: 'undecided'; readonly why: string };
 
@@ -97,7 +97,7 @@ export type RunOutcome =
 export type TaskOutcome =
   /** outcomes of its first runs, at least one; there was no room to read the others */
   | { readonly kind: 'done'; readonly runs: readonly RunOutcome[] }
-  /** nothing was stored; nobody knows because of which run */
+  /** nothing was stored; it is unknown which run caused it */
   | { readonly kind: 'failed'; readonly why: string }
   /** the database was away; the runs are not to blame, and nothing was stored */
   | { readonly kind: 'unreachable'; readonly why: string };

@@ -8,7 +8,7 @@ import { workerData } from 'piscina';
 import { createDatabase } from '../db/database.ts';
 import { createPatternCompiler } from '../engine/matcher/pattern.ts';
 import { createFastMatcher } from '../engine/prefilter/fast-matcher.ts';
-import { evaluateTask, type Workshop } from './evaluate-task.ts';
+import { evaluateTask, type TaskContext } from './evaluate-task.ts';
 import { createFlow, Mutex, SliceScheduler } from './slice-scheduler.ts';
 import {
   CONNECTIONS_PER_THREAD,
@@ -18,33 +18,32 @@ import {
 } from './tasks.ts';
 import { createThreadClock, ThreadPulse } from './thread-cpu.ts';
 
-/** `nice`: where cores are short, taking requests in goes first. */
+/** `nice` value: on a busy machine, ingest goes first. */
 const PRIORITY = 10;
 /** Quick tasks together get three times the CPU time of a long run. */
 const QUICK_WEIGHT = 3;
 
 /**
- * A task waits this long for a connection: longer than the statement of another task may take (32 s),
- * which is no reason to take the database for away.
+ * A task waits this long for a connection: longer than the statement of another task may take
+ * (32 s), which must not look like an outage.
  */
 const CONNECTION_WAIT_MS = 35_000;
 
-/** What a thread is given when it starts. */
+/** Sent to a thread when it starts. */
 export interface WorkerData {
   readonly settings: WorkerSettings;
   /** memory of the `ThreadPulse` */
   readonly pulse: SharedArrayBuffer;
 }
 
-let workshop: Workshop | null = null;
+let context: TaskContext | null = null;
 
-/** Made at the first run and kept: compiled patterns are what makes the next run fast. */
-function workshopOf({ settings, pulse }: WorkerData): Workshop {
-  if (workshop !== null) return workshop;
-  stepBack();
-  workshop = {
-    // A lost idle connection needs no words here: the next query makes a new one or fails and says
-    // so.
+/** Created at the first task and kept, because compiling patterns is slow. */
+function contextOf({ settings, pulse }: WorkerData): TaskContext {
+  if (context !== null) return context;
+  lowerPriority();
+  context = {
+    // A lost idle connection is not logged: the next query opens a new one, or fails and is logged.
     database: createDatabase(
       settings.databaseUrl,
       CONNECTIONS_PER_THREAD,
@@ -59,20 +58,20 @@ function workshopOf({ settings, pulse }: WorkerData): Workshop {
     pulse: new ThreadPulse(pulse),
     settings,
   };
-  return workshop;
+  return context;
 }
 
-/** On Linux 0 is the calling thread; elsewhere it is the process, which must not step back. */
-function stepBack(): void {
+/** On Linux 0 means the calling thread; elsewhere the whole process, which keeps its priority. */
+function lowerPriority(): void {
   if (process.platform !== 'linux') return;
   try {
     setPriority(0, PRIORITY);
   } catch {
-    // Not allowed here: the threads share the cores as equals.
+    // Not permitted here: all threads have the same priority.
   }
 }
 
-/** Evaluates runs and stores what was found; whoever asked settles what was not decided. */
+/** Evaluates runs and stores their findings; the caller handles undecided runs. */
 export async function evaluate(task: EvaluateTask): Promise<TaskOutcome> {
-  return await evaluateTask(task, workshopOf(workerData as WorkerData));
+  return await evaluateTask(task, contextOf(workerData as WorkerData));
 }

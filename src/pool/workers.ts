@@ -1,7 +1,7 @@
 /**
- * The worker threads: how they are started and bounded. The only file that knows Piscina's options.
+ * The worker threads: how they are started and bounded. The only file that uses Piscina's pool.
  *
- * Each thread is a pool of one, so that it is known which one has what. Piscina's abort signals are
+ * Each thread is a pool of one, so that it is known which thread has which task. Piscina's abort signals are
  * not used: a thread with an abortable task gets no second one.
  */
 import { fork } from 'node:child_process';
@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { Catalog } from '../engine/rules/catalog.ts';
-import type { CatalogAnswer, CatalogQuestion } from './catalog-process.ts';
+import type { CatalogAnswer, CatalogRequest } from './catalog-process.ts';
 import { type MatchingData, matchingKey, readMatching } from './matching-cache.ts';
 import { inSharedMemory } from './shared-memory.ts';
 import {
@@ -31,8 +31,7 @@ const FILENAME = fileURLToPath(new URL('worker.js', BUILT));
 /** The parent's arguments apply to its own thread only. */
 const EXEC_ARGV: string[] = [];
 /**
- * Runs that need more than this end their worker, and at last cost the one run an attempt, not the
- * process.
+ * A run that needs more ends its worker thread and loses an attempt; the process goes on.
  */
 const WORKER_HEAP_MB = 2048;
 
@@ -90,7 +89,7 @@ export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
 }
 
 async function askCatalogProcess(
-  question: CatalogQuestion,
+  request: CatalogRequest,
 ): Promise<Extract<CatalogAnswer, { ok: true }>> {
   const child = fork(CATALOG_PROCESS, { execArgv: EXEC_ARGV, serialization: 'advanced' });
   const ended = new Promise<never>((_, reject) => {
@@ -100,7 +99,7 @@ async function askCatalogProcess(
     );
   });
   const answered = once(child, 'message') as Promise<[CatalogAnswer]>;
-  child.send(question);
+  child.send(request);
   const [answer] = await Promise.race([answered, ended]);
   if (answer.ok) return answer;
   throw answer.error;
@@ -146,7 +145,7 @@ class Thread implements MatchThread {
 
 /**
  * @param count how many threads; each keeps its own compiled rules and database connections
- * @param onFault told of threads that died while they did nothing
+ * @param onFault called when a thread dies while idle
  * @param heapMb for tests
  */
 export function startWorkers(
@@ -164,9 +163,9 @@ export function startWorkers(
       maxThreads: 1,
       idleTimeout: SPARE_IDLE_MS,
       concurrentTasksPerWorker: TASKS_MAX,
-      // The pass asks for no more at a time. More is a mistake of ours and rejects.
+      // The pass never submits more at a time; a further task is a bug and is rejected.
       maxQueue: TASKS_MAX,
-      // Asynchronous work (the database) must go on while a worker waits for its next task.
+      // With `Atomics.wait` a worker that waits for a task would block its database connections.
       atomics: 'disabled',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
