@@ -9,12 +9,12 @@ import { answer, type OutputOptions } from './answer.ts';
 import { withDatabase } from './with-database.ts';
 
 const VERIFY_HELP = `
-Every entry carries a hash of its content and of the entry before it. The command computes them all
-anew; at the first one that does not hold it names the entry and ends with exit code 1.
+Every entry carries a hash of its content and of the entry before it. The command computes all of
+them again; at the first one that differs it names the entry and ends with exit code 1.
 
-What is cut off at the end of a ledger leaves no trace in it. Keep the line that the command prints,
-entry and hash, somewhere else, and give it back with --known: a ledger that does not have that entry
-with that hash any more was cut off, or written anew.
+Entries cut off at the end of a ledger leave no trace in it. Keep the line that the command prints,
+entry and hash, somewhere else, and pass it to --known later: a ledger without that entry and hash
+was cut off or rewritten.
 
 Examples:
   sluice audit verify

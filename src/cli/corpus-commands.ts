@@ -1,4 +1,4 @@
-/** `sluice corpus …`: is the pinned corpus untouched, and how it is replaced under review. */
+/** `sluice corpus …`: verifies the pinned corpus, and rewrites its manifest for review. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 
@@ -110,7 +110,7 @@ export function addCorpusCommands(program: Command): void {
     .action(verify);
   corpus
     .command('refresh')
-    .description('write corpus/manifest.json anew from the installed package, for review')
+    .description('rewrite corpus/manifest.json from the installed package, for review')
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',

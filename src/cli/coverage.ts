@@ -1,6 +1,6 @@
 /**
  * The page `docs/rules-coverage.md`: how much of the pinned corpus runs on this engine, and why the
- * rest does not. Generated; a test compares it with what is printed today.
+ * rest does not. Generated; a test compares the file with the current output.
  *
  * Holds ids, titles and our own reasons, never a rule's patterns or description.
  */
@@ -84,10 +84,12 @@ function countTable<Value extends string>(
   bucketOf: (rule: Rule) => Value,
 ): string[] {
   const rows = values.flatMap((value) => {
-    const those = rules.filter((rule) => bucketOf(rule) === value);
-    if (those.length === 0) return [];
-    const counts = supportCounts(those);
-    return [[value, String(those.length), ...SUPPORTS.map((support) => String(counts[support]))]];
+    const matching = rules.filter((rule) => bucketOf(rule) === value);
+    if (matching.length === 0) return [];
+    const counts = supportCounts(matching);
+    return [
+      [value, String(matching.length), ...SUPPORTS.map((support) => String(counts[support]))],
+    ];
   });
   return table([title, 'rules', ...SUPPORTS.map((support) => WORDS[support])], rows);
 }
@@ -124,10 +126,10 @@ function ruleTable(
   support: Support,
   why: (rule: Rule) => string,
 ): string[] {
-  const those = rules.filter((rule) => rule.support === support);
+  const supported = rules.filter((rule) => rule.support === support);
   return table(
     ['rule', 'status', 'title', 'why'],
-    those.map((rule) => [rule.id, rule.status, cell(rule.title), cell(why(rule))]),
+    supported.map((rule) => [rule.id, rule.status, cell(rule.title), cell(why(rule))]),
   );
 }
 
@@ -142,7 +144,7 @@ function failedExamples(rule: Rule): string {
   return `fails ${failed.length} of ${cases} examples; ${lostConditions(rule)}`;
 }
 
-/** Text inside a table cell: what Markdown or HTML would take for its own stands as code or escaped. */
+/** Text for a table cell, escaped for Markdown and HTML. */
 function cell(text: string): string {
   return text.replaceAll('|', '\\|').replaceAll('<', '&lt;').replaceAll('\n', ' ');
 }

@@ -21,7 +21,7 @@ export async function loadCatalog(): Promise<Catalog> {
   return await load(prepareCatalog);
 }
 
-/** The same, with what the pass matches by. */
+/** The same, with the tables that a pass needs. */
 export async function loadMatching(): Promise<MatchingData> {
   return await load(prepareMatching);
 }

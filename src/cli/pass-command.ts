@@ -1,5 +1,5 @@
 /**
- * `sluice pass run` and `sluice migrate`: work that the server does by itself, done once by hand.
+ * `sluice pass run` and `sluice migrate`: background work of the server, done once on demand.
  */
 import type { Command } from 'commander';
 

@@ -1,5 +1,6 @@
 /**
- * `sluice rules …`: what the snapshot holds and what of it can run, without a server or a database.
+ * `sluice rules …`: the rules of the snapshot and how each of them runs here. Needs neither server nor
+ * database.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
@@ -10,7 +11,7 @@ import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
 import { renderTable } from './table.ts';
-import { type Standing, standingOf, verdictOf } from './verdict.ts';
+import { type Activation, activationOf, verdictOf } from './verdict.ts';
 
 interface ListOptions extends OutputOptions {
   readonly status?: string;
@@ -61,7 +62,7 @@ async function list(options: ListOptions): Promise<void> {
   );
 }
 
-const VERDICT_PAINT: Readonly<Record<Standing, (text: string) => string>> = {
+const VERDICT_PAINT: Readonly<Record<Activation, (text: string) => string>> = {
   'by default': paint.green,
   'on demand': paint.green,
   never: paint.yellow,
@@ -73,7 +74,7 @@ function describe(rule: Rule): string {
   return [
     `${paint.bold(rule.id)}  ${rule.title}`,
     `${rule.severity} · ${rule.status} · ${rule.category} · version ${rule.version} · ${rule.support}`,
-    VERDICT_PAINT[standingOf(rule)](verdictOf(rule)),
+    VERDICT_PAINT[activationOf(rule)](verdictOf(rule)),
     heading('What it is about'),
     rule.description.trim(),
     heading(`Conditions (${rule.condition} of them)`),
@@ -102,7 +103,7 @@ async function show(id: string, options: OutputOptions): Promise<void> {
       `Snapshot ${snapshot.version} has no rule ${id}: see sluice rules list`,
     );
   }
-  answer(options, { ...rule, runs: standingOf(rule), verdict: verdictOf(rule) }, () =>
+  answer(options, { ...rule, runs: activationOf(rule), verdict: verdictOf(rule) }, () =>
     describe(rule),
   );
 }

@@ -1,4 +1,4 @@
-/** `sluice scan`: rules over a file or standard input, at once, for people who try rules. */
+/** `sluice scan`: matches the rules against a file or standard input, without a server. */
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
@@ -46,12 +46,12 @@ function readInput(file: string): Buffer {
   }
 }
 
-/** What a scan found, and what it could not or did not look at. */
+/** The hits of a scan, and everything that it could not examine. */
 interface ScanResult {
   readonly hits: readonly ScanHit[];
   /** rules that could be called neither hit nor clean */
   readonly undecided: readonly string[];
-  /** texts past SURFACE_CAP_BYTES, not looked at in full */
+  /** texts longer than SURFACE_CAP_BYTES, examined in part */
   readonly truncated: number;
   readonly rejected: readonly Rejection[];
 }
@@ -104,7 +104,7 @@ function scanRuns(
   };
 }
 
-/** What keeps a result without hits from being a clean one. */
+/** Why a result without hits does not mean that the input is clean. */
 function reservations({ undecided, truncated, rejected }: ScanResult): string[] {
   const count = rejected.reduce((sum, one) => sum + one.count, 0);
   return [
@@ -146,13 +146,13 @@ function render(result: ScanResult, rulesTried: number): string {
   ].join('\n');
 }
 
-/** Would this rule alone hit the text on this surface? Asked of the rules that hit only. */
+/** Whether this rule alone matches the text on this surface. */
 function hitsOn(rule: Rule, surface: Surface, text: string, capBytes: number): boolean {
   const texts = [{ step: 0, surface, text }];
   return createMatcher([rule]).match(texts, { enabled: () => true, capBytes }).hits.length > 0;
 }
 
-/** Which rules are tried: those named, whatever their tier, or those that would run. */
+/** Which rules are tried: the named ones, whatever their tier, or all that would run. */
 function enabledBy(
   { rule: named, experimental }: ScanOptions,
   rules: readonly Rule[],
@@ -187,7 +187,7 @@ async function scan(file: string, options: ScanOptions): Promise<void> {
       : scanRuns(input, matcher, isEnabled);
   const rulesTried = enabled.filter(Boolean).length;
   answer(options, { rules_tried: rulesTried, ...result }, () => render(result, rulesTried));
-  // What was not looked at must not pass for clean in a script either.
+  // A script must not take an incomplete scan for a clean one.
   if (reservations(result).length > 0) process.exitCode = 1;
 }
 
@@ -207,7 +207,7 @@ export function addScanCommand(program: Command): void {
     .addOption(
       new Option(
         '--surface <surface>',
-        'where a plain text stands; all of them when left out',
+        'the surface of a plain text; all of them when left out',
       ).choices(SURFACES),
     )
     .option('--experimental', 'the experimental tier too')

@@ -1,4 +1,4 @@
-/** What `sluice scan` is given: an OTLP export of traces or logs, or plain text. */
+/** The input of `sluice scan`: an OTLP export of traces or logs, or plain text. */
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
@@ -12,7 +12,7 @@ export type ScanInput =
   | {
       readonly kind: 'runs';
       readonly runs: ReadonlyMap<string, readonly Step[]>;
-      /** records that were set aside, by reason */
+      /** rejected records, by reason */
       readonly rejections: readonly Rejection[];
     };
 
@@ -92,7 +92,7 @@ function toRuns(request: DecodedRequest): Map<string, Step[]> {
 }
 
 /**
- * Reads what is to be scanned.
+ * Parses the input.
  *
  * @throws {OperatorError} when it starts like an OTLP export and is not one
  */

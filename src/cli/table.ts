@@ -1,5 +1,5 @@
 /**
- * Plain tables for terminals: columns as wide as their longest cell, one of them shrinks to fit.
+ * Tables for terminals: columns are as wide as their longest cell; one of them shrinks to fit.
  */
 import { stripVTControlCharacters } from 'node:util';
 

@@ -1,17 +1,15 @@
-/** Why a rule does or does not run here, in a sentence for people. */
+/** Why a rule does or does not run here, as a sentence. */
 import type { Rule } from '../model/rules.ts';
 
-/** How a rule stands, whatever a workspace has switched. */
-export type Standing = 'by default' | 'on demand' | 'never';
+/** When a rule runs, before any override of a workspace. */
+export type Activation = 'by default' | 'on demand' | 'never';
 
-/** Does it run by default, when it is switched on, or never? */
-export function standingOf({ support, status }: Rule): Standing {
+export function activationOf({ support, status }: Rule): Activation {
   if (support === 'unsupported' || support === 'fails_own_examples') return 'never';
   if (status === 'stable') return 'by default';
   return status === 'experimental' ? 'on demand' : 'never';
 }
 
-/** The sentence. */
 export function verdictOf(rule: Rule): string {
   const { support, status, ownExamples } = rule;
   const lost = rule.conditions.filter((condition) => !condition.supported).length;
@@ -35,7 +33,7 @@ export function verdictOf(rule: Rule): string {
     : `Runs, ${how}, where the experimental tier is on or an override switches it on.`;
 }
 
-/** What keeps a rule, or some of its conditions, from running; each reason once. */
+/** The reasons why a rule, or some of its conditions, cannot run; each once. */
 export function reasonsOf(rule: Rule): string {
   return rule.unsupportedReasons.map(({ message }) => message).join('; ');
 }

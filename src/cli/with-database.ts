@@ -1,8 +1,8 @@
 /**
- * Runs a command against the database of the settings: a running server's, or one started for it.
+ * Runs a command against the configured database, which is started for it if necessary.
  *
- * A signal ends the command, never before the database is closed: one that was started for it would
- * run on for good. The process then ends by 130 or 143.
+ * A signal ends the command after the database is closed; an embedded server started for the command
+ * would otherwise keep running. The exit code is then 130 or 143.
  */
 import { type Config, readConfig } from '../config.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
@@ -33,7 +33,7 @@ async function workInterruptibly(
   config: Config,
   interruption: AbortSignal,
 ): Promise<void> {
-  // What a signal breaks off is nobody's fault; initdb, for one, gets a Ctrl-C as well.
+  // Errors after a signal are its effect; initdb, for one, receives a Ctrl-C as well.
   const unlessInterrupted = (error: unknown): void => {
     if (!interruption.aborted) throw error;
   };

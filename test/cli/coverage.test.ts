@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { coveragePage } from '../../src/cli/coverage.ts';
-import { standingOf, verdictOf } from '../../src/cli/verdict.ts';
+import { activationOf, verdictOf } from '../../src/cli/verdict.ts';
 import type { Catalog } from '../../src/engine/rules/catalog.ts';
 import { refusal } from '../../src/engine/rules/effective-set.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
@@ -30,7 +30,7 @@ test('the page names every rule that does not run as written, and no pattern', (
 
 test('a rule never runs exactly when switching it on is refused', () => {
   for (const rule of catalog.rules) {
-    expect(standingOf(rule) === 'never', rule.id).toBe(refusal(rule) !== null);
+    expect(activationOf(rule) === 'never', rule.id).toBe(refusal(rule) !== null);
     expect(verdictOf(rule).startsWith('Never'), rule.id).toBe(refusal(rule) !== null);
   }
 });
