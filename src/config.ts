@@ -1,8 +1,8 @@
 /**
  * The only reader of the environment. Returns one frozen, typed object, or every problem at once.
  *
- * Each setting stands in one table with its default, its limits and why; `docs/configuration.md`
- * lists the same names (a test compares them). Secrets never appear in a problem's text.
+ * One table has every setting with its default and limits; `docs/configuration.md` lists the same
+ * names (a test compares them). Secrets never appear in a problem's text.
  */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
@@ -16,7 +16,7 @@ export interface OauthClient {
   readonly provider: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** of OpenID Connect; null where the provider's name says it, or nothing does */
+  /** of OpenID Connect; null for a well-known provider, and for OAuth 2 without OpenID Connect */
   readonly issuer: string | null;
 }
 
@@ -53,9 +53,9 @@ export interface Config {
   readonly bareOtlpOnBase: 'gone' | 'serve';
   /** keys of the providers with both a client id and a client secret, sorted */
   readonly oauthProviders: readonly string[];
-  /** the same, with what signing in takes */
+  /** the same, with their credentials */
   readonly oauthClients: readonly OauthClient[];
-  /** e-mail address of the account that the first start makes */
+  /** e-mail address of the account that the first start creates */
   readonly ownerEmail: string;
   /** proxies of ours before this server, each of which adds to X-Forwarded-For */
   readonly trustedProxyHops: number;
@@ -81,7 +81,7 @@ export const INTEGER_SETTINGS = {
   /** 4318 is OTLP/HTTP's own port, so that an exporter keeps its default */
   OBSERVE_PORT: { fallback: 4318, min: 0, max: 65_535 },
   ADMIN_PORT: { fallback: 9464, min: 0, max: 65_535 },
-  /** more cost memory, connections and counts per thread, so nobody gets them unasked (docs/decisions) */
+  /** further threads cost memory, connections and counts per thread (docs/decisions) */
   HTTP_THREADS: { fallback: 1, min: 1, max: 64 },
   /** one core stays free for the thread that takes requests in */
   MATCH_THREADS: {
@@ -108,7 +108,7 @@ export const INTEGER_SETTINGS = {
   /** longer than nearly every agent's trace; later spans are not evaluated */
   RUN_OPEN_MAX_MS: { fallback: 4 * HOUR_MS, min: 1000, max: 7 * 24 * HOUR_MS },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
-  /** none: anybody can write X-Forwarded-For */
+  /** none, because any client can send X-Forwarded-For */
   TRUSTED_PROXY_HOPS: { fallback: 0, min: 0, max: 10 },
 } as const satisfies Record<string, IntegerSetting>;
 
@@ -189,7 +189,7 @@ function oneOf<T extends string>(
   return value as T;
 }
 
-/** An issuer is asked for keys that decide who somebody is: over TLS, or on this machine. */
+/** The issuer's keys prove identities, so they are fetched over TLS, or from this machine. */
 function checkIssuer(name: string, value: string, problems: Problems): void {
   const parsed = URL.canParse(value) ? new URL(value) : null;
   if (parsed?.protocol === 'https:') return;
@@ -258,7 +258,7 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
     problems.push('MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES');
   }
   // A compressed body is held in both forms while it is decoded: one that never fits would be
-  // answered 503 for ever, and sent again for ever.
+  // answered 503 and retried for ever.
   if (config.maxBodyBytes + config.maxDecodedBodyBytes > config.maxInflightBytes) {
     problems.push(
       'MAX_BODY_BYTES and MAX_DECODED_BODY_BYTES together must not exceed MAX_INFLIGHT_BYTES',
@@ -299,7 +299,7 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   }
 }
 
-/** The address people reach a listener under when no URL is configured. */
+/** The URL of a listener when none is configured. */
 function defaultUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;

@@ -81,7 +81,7 @@ export class SluiceError extends Error {
   }
 }
 
-/** A mistake of the person who started a command: shown as one line, without a stack. */
+/** A mistake of the operator: shown as one line, without a stack. */
 export class OperatorError extends Error {
   constructor(message: string, options: { cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });

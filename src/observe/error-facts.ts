@@ -1,8 +1,8 @@
 /**
- * What of an error may stand in a log: never customers' text.
+ * The part of an error that may be logged: never customers' text.
  *
- * PostgreSQL puts values into messages of data errors and into `detail`, so those messages are left
- * out and the code speaks alone.
+ * PostgreSQL puts values into the messages of data errors and into `detail`, so of these errors only
+ * the code is logged.
  */
 
 export interface ErrorFacts {
@@ -13,7 +13,7 @@ export interface ErrorFacts {
 }
 
 /**
- * SQLSTATE classes that speak of the rows themselves: data exception, integrity constraint, program
+ * SQLSTATE classes of errors in the rows themselves: data exception, integrity constraint, program
  * limit exceeded (JSON nested too deeply, a value too long for an index).
  */
 const DATA_ERROR_CLASSES = new Set(['22', '23', '54']);

@@ -1,7 +1,7 @@
 /**
- * Everything worth telling an operator, named in the past tense: one call writes the log line and
- * moves the counter. Called once per request or batch, never per row; never given text, keys or
- * payloads.
+ * Everything that an operator may want to know, named in the past tense: one call writes the log line
+ * and increments the counter. Called once per request or batch, never per row; never with step text,
+ * keys or payloads.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
@@ -10,7 +10,7 @@ import type { Rejection, Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 
-/** Reasons come from code, but a bound on label values must not depend on that. */
+/** Bounds the label values, whatever the reasons are. */
 const REASON_LENGTH_MAX = 64;
 const MS_PER_SECOND = 1000;
 
@@ -106,19 +106,19 @@ function passEvents(log: Logger, metrics: Metrics) {
     },
     passFailed(error: unknown): void {
       metrics.passes.inc({ outcome: 'failed' });
-      log.error(errorFacts(error), 'the pass failed; it goes on at its next turn');
+      log.error(errorFacts(error), 'the pass failed; it is tried again at the next interval');
     },
-    /** @param why a reason of ours, never customers' text; `passFinished` counts the run */
+    /** @param why a message of this program, never customers' text; `passFinished` counts the run */
     runUndecided(why: string): void {
       log.warn({ why }, 'run undecided; it is tried again');
     },
-    /** @param why a reason of ours, never customers' text */
+    /** @param why a message of this program, never customers' text */
     runsTriedApart(count: number, why: string): void {
       log.warn({ runs: count, why }, 'runs failed together; they are tried one by one');
     },
     runLost(): void {
       metrics.runs.inc({ outcome: 'lost' });
-      log.warn('a run had gone to another process before it was evaluated');
+      log.warn('another process claimed a run before it was evaluated');
     },
     runWithoutText(): void {
       metrics.runsWithoutText.inc();
@@ -190,11 +190,11 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'thread' });
       log.fatal({ failed: thread, ...errorFacts(error) }, 'a thread failed; the server stops');
     },
-    /** @param threads numbers of those whose last known counts are shown in place of their own */
+    /** @param threads numbers of the threads whose last known counts are shown */
     metricsIncomplete(threads: readonly number[]): void {
       log.warn(
         { threads },
-        'threads did not tell their metrics in time; their last ones are shown',
+        'threads did not report their metrics in time; their last ones are shown',
       );
     },
     corpusDiffers(error: unknown): void {
@@ -233,7 +233,10 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     },
     keyChangesUnheard(error: unknown): void {
       metrics.faults.inc({ place: 'key_changes' });
-      log.warn(errorFacts(error), 'revoked keys are not told at once; they end within 5 s');
+      log.warn(
+        errorFacts(error),
+        'revoked keys are not announced at once; they are refused within 5 s',
+      );
     },
   };
 }
@@ -255,7 +258,7 @@ export function openLog(): LogDestination {
 export interface Observer {
   readonly events: Events;
   readonly metrics: Metrics;
-  /** Writes lines that were made elsewhere to where this one's go. */
+  /** Writes log lines of other threads to the same destination. */
   readonly write: (lines: string) => void;
 }
 
@@ -264,7 +267,7 @@ export interface Observer {
  *
  * @param level pino's level names
  * @param destination where lines go
- * @param facts what every line says beside its own, as which thread wrote it
+ * @param facts part of every line, as the number of the thread
  */
 export function createObserver(
   level: string,

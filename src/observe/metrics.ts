@@ -75,18 +75,18 @@ export function createMetrics(): Metrics {
   return { ...declareMetrics(registry), registry };
 }
 
-/** What a registry holds, as plain data that crosses threads. */
+/** The content of a registry as plain data, to be sent between threads. */
 export type MetricValues = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** What `/metrics` answers. */
+/** The answer of `/metrics`. */
 export interface MetricsText {
   readonly contentType: string;
   readonly text: () => Promise<string>;
 }
 
 /**
- * The metrics of several threads as one text: counters, histograms and gauges added up, but for the
- * gauges that say otherwise where they are declared.
+ * The metrics of several threads as one text. Values are added up, except gauges that declare another
+ * `aggregator`.
  */
 export async function sumMetrics(parts: readonly MetricValues[]): Promise<string> {
   return await AggregatorRegistry.aggregate([...parts]).metrics();
