@@ -1,7 +1,7 @@
-/** Waiting with an end: for work that has no time limit of its own. Stops nothing by itself. */
+/** A time limit for work that has none of its own. Does not cancel the work. */
 
 /**
- * What `work` comes to, unless that takes too long; `work` then goes on, and nobody hears of it.
+ * The result of `work`, unless it takes too long; `work` then continues, and its result is ignored.
  *
  * @throws what `work` throws, or an error that names the limit
  */

@@ -1,4 +1,4 @@
-/** The pass with its workers, made from the settings; for the server and for `sluice pass run`. */
+/** Creates the pass and its workers, for the server and for `sluice pass run`. */
 import type { Config } from '../config.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';

@@ -1,4 +1,4 @@
-/** The documentation, from the files this program came with. */
+/** Loads the documentation and page assets from the files of this installation. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Documentation } from '../http/api/open/document-routes.ts';
@@ -27,7 +27,7 @@ const BESIDE = new Map([
   ['CHANGELOG.md', 'changelog'],
 ]);
 
-/** What a reader wants first; a page that is not named stands in the last chapter. */
+/** The chapters in order; pages not listed here are in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
   { title: 'Start', slugs: ['overview', 'instrumentations', 'configuration', 'reverse-proxy'] },
   {
@@ -47,7 +47,7 @@ function markdownIn(folder: string): string[] {
     .map((name) => `${folder}/${name}`);
 }
 
-/** Every file that is served, in the order of their names. */
+/** Every file that is served, sorted by name. */
 export function documentFiles(): SourceFile[] {
   const inDocs = [...markdownIn('docs'), ...markdownIn('docs/decisions')];
   const slugs = new Map([
@@ -57,7 +57,7 @@ export function documentFiles(): SourceFile[] {
   return [...slugs].map(([path, slug]) => ({ path, slug, markdown: read(path) }));
 }
 
-/** Sent as one: later ones count more. */
+/** Sent as one style sheet, in the order of the cascade. */
 const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'narrow.css'];
 
 /** The files that pages refer to: style, script, icon, and the documents' images. */
@@ -95,7 +95,7 @@ function apiPage(api: ApiDocument): Document {
 }
 
 /**
- * @param site where this server is, and what it is called
+ * @param site this server's URL and name
  * @param assets the files that pages refer to (`pageAssets`)
  */
 export function loadDocumentation(

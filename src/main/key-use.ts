@@ -1,6 +1,6 @@
 /**
- * When keys were last used: noted as requests come, written down now and then and at the stop. Knows
- * ids only; a failed write keeps them for the next turn.
+ * Records when keys were last used: collected per request, written every 30 seconds and at the stop.
+ * Has ids only; ids of a failed write are kept for the next one.
  */
 import { errorFacts } from '../observe/error-facts.ts';
 import type { Events } from '../observe/events.ts';
@@ -9,16 +9,16 @@ import type { StopOrder } from './stop-order.ts';
 import { repeat } from './upkeep.ts';
 
 const INTERVAL_MS = 30_000;
-/** Nobody is to wait long for a nicety. */
+/** The stop does not wait longer for a time of last use. */
 const LAST_WRITE_LIMIT_MS = 5000;
 
 /**
- * Begins keeping the use of keys; at the stop what is left is written. A last write that fails is
- * told and costs a time of day, so it does not make the stop a failed one.
+ * Starts recording; the stop writes the rest. If this last write fails it is logged, and does not make
+ * the stop fail.
  *
- * @param record writes the ids down as used now
+ * @param record stores that the keys were used now
  * @param intervalMs between two writes
- * @returns notes that a key was used
+ * @returns to be called when a key is used
  */
 export function keepKeyUse(
   record: (ids: readonly number[]) => Promise<void>,

@@ -1,4 +1,4 @@
-/** The database every command works with: the one of DATABASE_URL, or the embedded one. */
+/** Opens the database of DATABASE_URL, or the embedded one, and brings its schema up to date. */
 import type { Config } from '../config.ts';
 import { checkConnections, checkServer, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
@@ -15,7 +15,7 @@ const FULL_PROCESSES = 2;
 /** Small commands and the odd psql. */
 const SPARE_CONNECTIONS = 30;
 
-/** A command's answer is its own; what the database says goes to the database's log. */
+/** For commands, whose output must not contain messages of the embedded server. */
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
 
 export interface OpenDatabase {
@@ -35,12 +35,12 @@ interface Source {
   readonly stop: () => Promise<void>;
 }
 
-/** The one that listens for revoked keys. */
+/** Of the listener for revoked keys. */
 const LISTENING_CONNECTIONS = 1;
 
 /**
- * Most connections of one process: those of the main thread, of the threads that take requests, of
- * the listener, and of the match threads' tasks (docs/configuration.md).
+ * Most connections of one process: of the main thread, the threads that take requests, the listener
+ * for revoked keys, and the match threads' tasks (docs/configuration.md).
  */
 function connectionsOf({ httpThreads, matchThreads }: Config): number {
   const matching = matchThreads * CONNECTIONS_PER_THREAD + SPARE_THREAD_CONNECTIONS;
@@ -107,8 +107,8 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
 }
 
 /**
- * For a command: beside a running server it is a guest on that server's embedded database, which
- * then outlives the server for as long as the command runs; else it starts one for itself.
+ * For a command. If a server runs, the command shares its embedded database, which then stays up
+ * until both have ended; otherwise the command starts it.
  */
 export async function openForCommand(config: Config): Promise<OpenDatabase> {
   const source =

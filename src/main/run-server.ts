@@ -1,7 +1,7 @@
 /**
  * The server's process: configuration, start, summary, signals, stop, exit code.
  *
- * A first SIGINT or SIGTERM stops cleanly, a start under way included; a second one ends at once.
+ * A first SIGINT or SIGTERM stops cleanly, also during the start; a second one ends at once.
  * Requests that were answered 200 are committed either way.
  */
 
@@ -14,7 +14,7 @@ import { StopOrder } from './stop-order.ts';
 import { onStopSignal } from './stop-signals.ts';
 import { summarize } from './summary.ts';
 
-/** The configured URL, with the port that was really taken when any free one was asked for. */
+/** The configured URL, with the actual port where 0 (any free port) was configured. */
 function reachable(url: string, configuredPort: number, port: number): string {
   return configuredPort === 0 ? url.replace(/:0$/, `:${port}`) : url;
 }

@@ -1,5 +1,5 @@
 /**
- * The server, wired: starts every part in order, and hands back how to stop it.
+ * Wires the server: starts every part in order, and registers how to stop it.
  *
  * Start: corpus (in a process of its own) and database side by side → schema, partitions → first workspace →
  * workers, pass → what takes requests, on this thread or on several → listeners. Nothing listens
@@ -31,7 +31,7 @@ import type { StopOrder } from './stop-order.ts';
 import { CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
 const PARTITION_UPKEEP_MS = 60 * 60_000;
-/** A task under way reads and matches a few runs; their leases bring them back if it is cut off. */
+/** Tasks under way evaluate a few runs each; if one is cut off, its runs' leases expire. */
 const PASS_STOP_LIMIT_MS = 30_000;
 /** The embedded server's own stop is bounded by 75 seconds. */
 const DATABASE_STOP_LIMIT_MS = 90_000;
@@ -45,8 +45,8 @@ export interface Started {
 }
 
 /**
- * Opens the database, with a partition for every row that may come, and keeps it so. Nobody waits
- * for old partitions to go: somebody may be reading them.
+ * Opens the database, creates the partitions for the coming days, and keeps doing so. Does not wait
+ * for outdated partitions to be dropped, because a reader may hold a lock on one.
  */
 async function openTables(
   config: Config,
@@ -75,10 +75,9 @@ async function openTables(
 /**
  * Starts the server.
  *
- * @param stops takes note of every part as it starts, so that a start that fails half-way can be
- *   undone
+ * @param stops receives every part as it starts, so that a failed start can be undone
  * @param onFailure called once, when a thread that takes requests has failed: stop the server
- * @throws {OperatorError} with one line for the person who started it
+ * @throws {OperatorError} with one line for the operator
  */
 export async function serve(
   config: Config,
@@ -111,7 +110,7 @@ export async function serve(
       : await acceptInThreads(parts, stops, onFailure);
   const keyChanges = listenForRevokedKeys(open.urls.url, acceptors.forget, events);
   stops.add('key changes', keyChanges.close);
-  const probes = { probes: probesOf(open.probes, main), aids: acceptors.aids };
+  const probes = { probes: probesOf(open.probes, main), optionalProbes: acceptors.optionalProbes };
   const admin = await openListeners(
     [adminListener(config, acceptors.metrics, probes)],
     events,

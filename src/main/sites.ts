@@ -1,4 +1,4 @@
-/** Which host serves which routes (contracts §2), put together from the parts that answer them. */
+/** Which host serves which routes (contracts §2), assembled from the route modules of `http`. */
 import type { Config } from '../config.ts';
 import { type Documentation, documentationRoutes } from '../http/api/open/document-routes.ts';
 import { type Probe, probeRoutes } from '../http/api/open/probe-routes.ts';
@@ -18,7 +18,7 @@ import type { ListenAddress, ListenerSettings } from '../http/transport/server.t
 import type { MetricsText } from '../observe/metrics.ts';
 import type { ApiDocument } from '../web/docs/api-document.ts';
 
-/** `/metrics` is for the operator's own scraper; it stays on this machine. */
+/** `/metrics` is for the operator's scraper on this machine. */
 const ADMIN_HOST = '127.0.0.1';
 
 export interface PublicDependencies {
@@ -30,8 +30,8 @@ export interface PublicDependencies {
 
 export interface ProbeDependencies {
   readonly probes: ReadonlyMap<string, Probe>;
-  /** parts whose loss degrades and does not stop the server */
-  readonly aids: ReadonlyMap<string, Probe>;
+  /** of parts that the server can do without */
+  readonly optionalProbes: ReadonlyMap<string, Probe>;
 }
 
 export interface SiteDependencies extends PublicDependencies, ProbeDependencies {
@@ -51,8 +51,8 @@ function metricsRoute({ contentType, text }: MetricsText): Route {
 }
 
 /**
- * What the base host serves to everybody who has a key, or needs none. `/openapi.json` describes
- * each of these, the probes, and nothing else.
+ * The routes of the base host that take an API key or no credential. `/openapi.json` describes these
+ * and the probes, and nothing else.
  */
 export function publicRoutes(
   {
@@ -73,7 +73,7 @@ export function publicRoutes(
   ];
 }
 
-/** Where people and programs reach base and observe: one address when they share a port. */
+/** The addresses of the base and observe hosts: one if they share a port. */
 export function publicAddresses({
   host,
   port,
@@ -86,11 +86,11 @@ export function publicAddresses({
 
 const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
 
-/** What is served at the `publicAddresses`, in their order; one port tells its hosts apart. */
+/** The listeners of the `publicAddresses`, in their order; on a shared port the Host header decides. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
   const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
   const { ingest, app, assets } = site;
-  const probe = probeRoutes(site.probes, site.aids);
+  const probe = probeRoutes(site.probes, site.optionalProbes);
   const base = [...publicRoutes(config, site), ...appRoutes(app), ...assetRoutes(assets), ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest), ...probe];
   const [first, second] = publicAddresses(config);
@@ -105,21 +105,21 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
     ['', base],
     [authority, observe],
   ]);
-  // Proxies pass the Host header on without the port; that will do where the names differ.
+  // Proxies forward the Host header without the port; where the names differ, the name is enough.
   if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
   return [{ ...first, trustedHops, isBehindTls: isHttps(baseUrl), sites }];
 }
 
-/** What only the operator reaches. */
+/** The listener on the loopback interface, for the operator. */
 export function adminListener(
   { adminPort }: Pick<Config, 'adminPort'>,
   metrics: MetricsText,
-  { probes, aids }: ProbeDependencies,
+  { probes, optionalProbes }: ProbeDependencies,
 ): ListenerSettings {
   return {
     setting: 'ADMIN_PORT',
     host: ADMIN_HOST,
     port: adminPort,
-    sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes, aids)]]]),
+    sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes, optionalProbes)]]]),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Stopping, in the reverse order of starting: each step is named, has a time limit, and is tried
- * even when one before it failed, because every step that is skipped leaves something behind.
+ * Stops in the reverse order of starting. Each step has a name and a time limit, and runs even if an
+ * earlier one failed, because a skipped step leaves something open.
  *
  *   start ──add, add, add──► running ──run──► last step … first step
  *     └──run──► the next add ends the start ──► the same
@@ -11,19 +11,19 @@ import { withinLimit } from '../time-limit.ts';
 /** Enough for work that touches nothing slower than a healthy database. */
 const STEP_LIMIT_MS = 15_000;
 /**
- * How long a start that is to be undone may take to come to its next step: making a cluster,
- * starting PostgreSQL and the schema are one. Past that its server is left running, and is found
- * again by the next start.
+ * How long the stop waits for a start under way to reach its next step; creating a cluster, starting
+ * PostgreSQL and migrating the schema are one step. After that its server is left running, and the
+ * next start adopts it.
  */
 const START_LIMIT_MS = 180_000;
 
-interface Step {
+interface StopStep {
   readonly name: string;
   readonly run: () => void | Promise<void>;
   readonly limitMs: number;
 }
 
-/** What a start ends with that was stopped half-way; no fault, and nothing to tell anybody. */
+/** Thrown by a start that was stopped half-way; not a failure, and not reported. */
 export class StartInterrupted extends Error {
   constructor() {
     super('stopped while starting');
@@ -32,7 +32,7 @@ export class StartInterrupted extends Error {
 }
 
 export class StopOrder {
-  readonly #steps: Step[] = [];
+  readonly #steps: StopStep[] = [];
   #starting: Promise<unknown> = Promise.resolve();
   #stopped: Promise<boolean> | null = null;
 
@@ -49,18 +49,18 @@ export class StopOrder {
   async during<T>(start: () => Promise<T>): Promise<T> {
     const starting = start();
     this.#starting = starting.catch(() => {
-      // Told by whoever called; stopping only waits for its end.
+      // The caller reports it; stopping only waits for the end.
     });
     return await starting;
   }
 
   /**
-   * Notes how to undo what was just started.
+   * Registers how to undo what was just started.
    *
    * @param limitMs past this the step counts as failed and the next one begins
-   * @throws {StartInterrupted} when stopping has begun; the step is noted all the same
+   * @throws {StartInterrupted} when stopping has begun; the step is registered all the same
    */
-  add(name: string, run: Step['run'], limitMs: number = STEP_LIMIT_MS): void {
+  add(name: string, run: StopStep['run'], limitMs: number = STEP_LIMIT_MS): void {
     this.#steps.push({ name, run, limitMs });
     if (this.isStopping) throw new StartInterrupted();
   }
@@ -77,7 +77,7 @@ export class StopOrder {
   }
 
   async #runAll(events: Pick<Events, 'stopFailed'>): Promise<boolean> {
-    const attempt = async ({ name, run, limitMs }: Step): Promise<boolean> => {
+    const attempt = async ({ name, run, limitMs }: StopStep): Promise<boolean> => {
       try {
         await withinLimit(Promise.resolve(run()), limitMs);
         return true;

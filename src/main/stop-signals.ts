@@ -1,23 +1,23 @@
 /**
- * SIGINT and SIGTERM: the first one asks for a clean stop, a second one ends the process at once.
+ * SIGINT and SIGTERM: the first one starts a clean stop, a second one ends the process at once.
  */
 
 export type StopSignal = 'SIGINT' | 'SIGTERM';
 
-/** What a shell calls the end by a signal: 128 and the signal's number. */
+/** The exit codes of shells for a signal: 128 plus its number. */
 export const SIGNAL_EXIT_CODES: Readonly<Record<StopSignal, number>> = {
   SIGINT: 130,
   SIGTERM: 143,
 };
 
 /**
- * One Ctrl-C under `npm start` or `npx` arrives twice: from the terminal, and again from npm, which
- * forwards it. Only a signal that comes later than this after the first is a person's second.
+ * Under `npm start` or `npx` one Ctrl-C arrives twice: from the terminal, and forwarded by npm. Only a
+ * signal later than this counts as a second one.
  */
 const SAME_SIGNAL_MS = 1000;
 
 /**
- * Listens from now on.
+ * Starts listening.
  *
  * @param onFirst begins the clean stop; called once
  * @returns stops listening, so that signals end the process again

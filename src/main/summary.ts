@@ -1,5 +1,5 @@
 /**
- * What people see when the server has started: addresses, what is embedded, keys, what to paste.
+ * The text printed when the server has started: addresses, database, keys, exporter settings.
  */
 
 import type { Config } from '../config.ts';

@@ -1,19 +1,19 @@
 /**
- * Work at intervals that nobody waits for; a failed turn is reported and tried again at the next.
+ * Repeats background work at intervals; a failed turn is reported, and the next one tries again.
  */
 
-/** Clocks that drift by 100 ppm differ by 6 ms after a minute. */
+/** A clock that drifts by 100 ppm is 6 ms off after a minute. */
 export const CLOCK_READ_EVERY_MS = 60_000;
 
 export interface Upkeep {
-  /** Ends after the turn under way. */
+  /** Resolves after the turn under way. */
   readonly stop: () => Promise<void>;
 }
 
 /**
  * Repeats `turn` until stopped; turns never overlap and do not keep the process alive.
  *
- * @param onFailure told of every turn that failed
+ * @param onFailure called for every failed turn
  * @param options.atOnce the first turn begins now instead of after the first interval
  */
 export function repeat(

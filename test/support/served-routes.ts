@@ -11,7 +11,7 @@ import { adminListener, publicListeners, type SiteDependencies } from '../../src
 export function listenersOf(settings: Readonly<Record<string, string>> = {}): ListenerSettings[] {
   const nothing = { rules: { rules: [] }, paths: {}, oauthProviders: [] } as unknown;
   const parts = ['ingest', 'read', 'app', 'apiDocument'].map((part) => [part, nothing]);
-  const probes = { probes: new Map(), aids: new Map() };
+  const probes = { probes: new Map(), optionalProbes: new Map() };
   const paths = { style: '', script: '', icon: '' };
   const shell = { brand: 'sluice', baseUrl: '', version: '', assets: paths };
   const snapshot = { version: '', date: '', files: 0, sha256: '' };

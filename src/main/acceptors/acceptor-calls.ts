@@ -1,12 +1,12 @@
-/** What the main thread and a thread that takes requests can ask each other (`thread-line.ts`). */
+/** The calls between the main thread and the acceptor threads (`thread-line.ts`). */
 import type { Config } from '../../config.ts';
 import type { DatabaseUrls } from '../../db/embedded/address.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { MetricValues } from '../../observe/metrics.ts';
-import type { Fault } from './thread-line.ts';
+import type { SerializedError } from './thread-line.ts';
 
 export interface AcceptorThreadSettings {
-  /** its number, from 1; stands in its log lines */
+  /** its number, from 1; part of its log lines */
   readonly thread: number;
   readonly config: Config;
   readonly urls: DatabaseUrls;
@@ -23,17 +23,17 @@ interface Call<Argument, Answer = undefined> {
   readonly answer: Answer;
 }
 
-/** Asked of a thread that takes requests. */
+/** Handled by an acceptor thread. */
 export type AcceptorCalls = {
-  /** Makes everything but the sockets; first, and once. */
+  /** Creates everything except the sockets; first, and once. */
   readonly open: Call<AcceptorThreadSettings>;
-  /** Listens, beside the other threads, on these ports, in the order of `publicAddresses`. */
+  /** Listens on these ports, shared with the other threads, in the order of `publicAddresses`. */
   readonly listen: Call<readonly number[]>;
-  /** Takes no new connections. */
+  /** Accepts no new connections. */
   readonly drain: Call<undefined>;
-  /** Ends what is under way, then the thread; false when a step of that failed. */
+  /** Stops in order, then ends the thread; false when a step failed. */
   readonly stop: Call<undefined, boolean>;
-  /** Closes every socket now and adds one to `cuts`: the process ends, whatever is under way. */
+  /** Closes every socket at once and adds one to `cuts`, because the process ends. */
   readonly cut: Call<undefined>;
   readonly forget: Call<number>;
   readonly metrics: Call<undefined, MetricValues>;
@@ -41,21 +41,21 @@ export type AcceptorCalls = {
   readonly pingRedis: Call<undefined>;
 };
 
-/** A count in the memory of the main thread. */
-export interface CountedThere {
+/** A count kept by the main thread. */
+export interface MainThreadCount {
   readonly count: number;
-  /** to the end of the window; threads' clocks differ, so no time of day */
+  /** to the end of the window; not a time of day, because `performance.now()` differs by thread */
   readonly msLeft: number;
 }
 
-/** Asked of the main thread. */
+/** Handled by the main thread. */
 export type MainCalls = {
-  /** Counts one request of a name. */
-  readonly count: Call<string, CountedThere>;
-  /** Rejects when that part fails. */
+  /** Counts one request under a name. */
+  readonly count: Call<string, MainThreadCount>;
+  /** Rejects when the probe fails. */
   readonly probe: Call<'corpus' | 'pass'>;
-  /** Writes log lines, so that those of several threads never mix. */
+  /** Writes log lines, so that lines of several threads never mix. */
   readonly log: Call<string>;
-  /** An exception that nobody caught: the thread goes on for as long as the stop takes. */
-  readonly failed: Call<Fault>;
+  /** An uncaught exception; the thread keeps running until the server has stopped. */
+  readonly failed: Call<SerializedError>;
 };

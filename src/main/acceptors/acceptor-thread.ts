@@ -1,12 +1,12 @@
 /**
- * What runs inside a thread that takes requests beside others: the same as on the main thread
- * (`acceptor.ts`), with a line to it for what it alone has.
+ * The entry point of an acceptor thread: serves the same as the main thread would (`acceptor.ts`), and
+ * calls the main thread for counts, probes and log lines.
  *
  *   open ──► listen ──► serving ──drain──► stop ──► the thread ends
  *
- * A thread with sockets open must never just end: uWebSockets.js leaves its handles behind, and Node
- * (20.20) aborts the process over that. So an exception that nobody caught is told, and the main
- * thread stops the server in order; and `cut` closes the sockets when the process ends at once.
+ * A thread must not end with open sockets: uWebSockets.js leaves its handles behind, and Node (20.20)
+ * then aborts the process. So an uncaught exception is reported to the main thread, which stops the
+ * server in order, and `cut` closes the sockets when the process ends at once.
  */
 import { parentPort } from 'node:worker_threads';
 
@@ -25,22 +25,22 @@ import { type Acceptor, createAcceptor } from './acceptor.ts';
 import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
 import { type OpenListeners, openListeners } from './listeners.ts';
 import { SharedByteCount } from './shared-byte-count.ts';
-import { type Handlers, ThreadLine, toFault } from './thread-line.ts';
+import { type Handlers, serializeError, ThreadLine } from './thread-line.ts';
 
 /** The main thread answers in a fraction of a millisecond; past this a request is counted here. */
 const COUNT_LIMIT_MS = 1000;
-/** A probe is given up by whoever asks for it before that. */
+/** Above the time limit of the probe routes. */
 const PROBE_LIMIT_MS = 10_000;
 
 type MainLine = ThreadLine<MainCalls, AcceptorCalls>;
 
-/** The counts in the main thread's memory. */
+/** The counts kept by the main thread. */
 function countsOf(line: MainLine): CountStore {
   return {
     add: async (name) => {
       const sentAtMs = performance.now();
       try {
-        const { count, msLeft } = await line.ask('count', name, COUNT_LIMIT_MS);
+        const { count, msLeft } = await line.request('count', name, COUNT_LIMIT_MS);
         return {
           count,
           sentAtMs,
@@ -70,7 +70,7 @@ class AcceptorThread {
   constructor(line: MainLine, settings: AcceptorThreadSettings) {
     const { thread, config, urls, catalog, bodies, rows } = settings;
     this.#settings = settings;
-    const destination = { write: (text: string) => line.tell('log', text) };
+    const destination = { write: (text: string) => line.notify('log', text) };
     this.#observer = createObserver(config.logLevel, destination, { thread });
     const { events } = this.#observer;
     const databases = openForRequests(urls, events);
@@ -80,7 +80,7 @@ class AcceptorThread {
     const minuteCounts = minuteCountsOf(config.redisUrl, line, events);
     this.#stops.add('limit counts', minuteCounts.close);
     const shared = { bodies: new SharedByteCount(bodies), rows: new SharedByteCount(rows) };
-    const probe = (name: 'corpus' | 'pass') => () => line.ask('probe', name, PROBE_LIMIT_MS);
+    const probe = (name: 'corpus' | 'pass') => () => line.request('probe', name, PROBE_LIMIT_MS);
     const main = { corpus: probe('corpus'), pass: probe('pass') };
     this.#acceptor = createAcceptor(
       { config, databases, clock, catalog, minuteCounts, main, shared, events },
@@ -125,11 +125,11 @@ class AcceptorThread {
   }
 
   async pingRedis(): Promise<undefined> {
-    await this.#acceptor.aids.get('redis')?.();
+    await this.#acceptor.optionalProbes.get('redis')?.();
   }
 }
 
-/** After the answer is on its way. Nothing is open any more that could make it an abort. */
+/** Ends the thread after the answer is sent; its sockets are closed by then. */
 function endSoon(): void {
   setImmediate(() => process.exit(0));
 }
@@ -158,7 +158,7 @@ function serveMain(port: NonNullable<typeof parentPort>): void {
     pingRedis: () => opened().pingRedis(),
   };
   const line: MainLine = new ThreadLine<MainCalls, AcceptorCalls>(port, handlers);
-  process.on('uncaughtException', (error) => line.tell('failed', toFault(error)));
+  process.on('uncaughtException', (error) => line.notify('failed', serializeError(error)));
 }
 
 if (parentPort === null) throw new Error('acceptor-thread.ts runs in a worker thread only');

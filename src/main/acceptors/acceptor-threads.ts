@@ -1,12 +1,12 @@
 /**
- * Several threads that take requests, seen from the main thread, which then takes none itself: a
- * large body that is decoded holds up one of them, and neither the counts of the others nor the pass.
- * Each has its own sockets on the same ports, and Linux spreads connections over them.
+ * The acceptor threads, seen from the main thread, which then takes no requests itself: decoding a
+ * large body delays one thread, and neither the others nor the pass. Each has its own sockets on the
+ * same ports (SO_REUSEPORT), and Linux distributes connections over them.
  *
  *   start ──► open, each ──► ports tried ──► listen, each ──► serving ──► drain ──► stop, each
  *
- * A thread that fails is not replaced: the server stops in order, and whoever watches it starts it
- * again. Its neighbours and its own other requests are answered until then.
+ * A thread that fails is not replaced: the server stops in order, to be restarted by its supervisor.
+ * Requests on all threads are answered until then.
  */
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
@@ -22,7 +22,7 @@ import type { MainProbes } from './acceptor.ts';
 import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
 import type { Acceptors, AcceptorsSettings } from './acceptors.ts';
 import { createCountMemory } from './shared-byte-count.ts';
-import { type Handlers, ofFault, ThreadLine } from './thread-line.ts';
+import { deserializeError, type Handlers, ThreadLine } from './thread-line.ts';
 
 /** The built file, even when a test runs this file from source (decision 0014). */
 const ENTRY = fileURLToPath(
@@ -36,17 +36,17 @@ const DRAIN_LIMIT_MS = 10_000;
 /** A thread's own steps of stopping: requests 30 s, and seven of 15 s. */
 const STOP_LIMIT_MS = 135_000;
 const END_LIMIT_MS = 5000;
-/** What asks for metrics gives up after some ten seconds. */
+/** Prometheus gives up on a scrape after ten seconds. */
 const METRICS_LIMIT_MS = 3000;
 const REDIS_LIMIT_MS = 3000;
 /** How long the end of the process waits for threads to close their sockets. */
 const CUT_LIMIT_MS = 500;
 
-/** What the threads share, and ask the main thread for. */
+/** What all threads share, and the calls that the main thread handles for them. */
 interface Shared {
   readonly settings: Omit<AcceptorThreadSettings, 'thread'>;
   readonly handlers: Omit<Handlers<MainCalls>, 'failed'>;
-  /** told of a thread that failed, or ended by itself */
+  /** called for a thread that failed or ended by itself */
   readonly onFailure: (thread: number, error: unknown) => void;
 }
 
@@ -54,7 +54,7 @@ interface Shared {
 class AcceptorThreadHandle {
   readonly thread: number;
   readonly line: ThreadLine<AcceptorCalls, MainCalls>;
-  /** rejects with what kept it from opening */
+  /** rejects when the thread could not open */
   readonly opened: Promise<undefined>;
   readonly #ended: Promise<void>;
   hasEnded = false;
@@ -68,8 +68,8 @@ class AcceptorThreadHandle {
     const fail = (error: unknown): void => onFailure(thread, error);
     this.line = new ThreadLine<AcceptorCalls, MainCalls>(worker, {
       ...handlers,
-      failed: (fault) => {
-        fail(ofFault(fault));
+      failed: (error) => {
+        fail(deserializeError(error));
         return undefined;
       },
     });
@@ -86,25 +86,25 @@ class AcceptorThreadHandle {
         resolve();
       });
     });
-    this.opened = this.line.ask('open', { ...settings, thread }, OPEN_LIMIT_MS);
+    this.opened = this.line.request('open', { ...settings, thread }, OPEN_LIMIT_MS);
     // Awaited with the others'; until then its failure must not count as unhandled.
     this.opened.catch(() => {});
   }
 
-  /** What it counts; what it counted when it was last asked, if it does not say in time. */
+  /** Its metrics; the last known ones if it does not answer in time. */
   async metrics(): Promise<{ readonly values: MetricValues; readonly isLate: boolean }> {
     try {
-      this.#metrics = await this.line.ask('metrics', undefined, METRICS_LIMIT_MS);
+      this.#metrics = await this.line.request('metrics', undefined, METRICS_LIMIT_MS);
       return { values: this.#metrics, isLate: false };
     } catch {
       return { values: this.#metrics, isLate: true };
     }
   }
 
-  /** @throws {Error} when a step of its stop failed, which it has told, or the thread did not end */
+  /** @throws {Error} when a step of its stop failed (it is logged), or the thread did not end */
   async stop(): Promise<void> {
     this.#mayEnd = true;
-    const clean = this.hasEnded || (await this.line.ask('stop', undefined, STOP_LIMIT_MS));
+    const clean = this.hasEnded || (await this.line.request('stop', undefined, STOP_LIMIT_MS));
     await withinLimit(this.#ended, END_LIMIT_MS);
     if (!clean) throw new Error(`thread ${this.thread} did not stop cleanly`);
   }
@@ -131,12 +131,12 @@ function handlersOf(
   };
 }
 
-/** Without this, uWebSockets.js's open sockets turn every end of the process into an abort. */
+/** Without this, open sockets of uWebSockets.js make the process abort when it exits. */
 function cutAtExit(threads: readonly AcceptorThreadHandle[], memory: SharedArrayBuffer): void {
   const cuts = new Int32Array(memory);
   process.once('exit', () => {
     const alive = threads.filter(({ hasEnded }) => !hasEnded);
-    for (const { line } of alive) line.tell('cut', undefined);
+    for (const { line } of alive) line.notify('cut', undefined);
     const endAtMs = performance.now() + CUT_LIMIT_MS;
     for (;;) {
       const done = Atomics.load(cuts, 0);
@@ -152,17 +152,19 @@ function metricsOf(
   { metrics, events }: Observer,
 ): MetricsText {
   const { registry } = metrics;
-  // The threads say it; nothing is counted here.
+  // The threads report it; nothing is counted here.
   metrics.limitsShared.remove();
   return {
     contentType: registry.contentType,
     text: async () => {
-      const told = await Promise.all(threads.map((thread) => thread.metrics()));
-      const late = threads.filter((_thread, index) => told[index]?.isLate).map((one) => one.thread);
+      const parts = await Promise.all(threads.map((thread) => thread.metrics()));
+      const late = threads
+        .filter((_thread, index) => parts[index]?.isLate)
+        .map((one) => one.thread);
       if (late.length > 0) events.metricsIncomplete(late);
       return await sumMetrics([
         await registry.getMetricsAsJSON(),
-        ...told.map(({ values }) => values),
+        ...parts.map(({ values }) => values),
       ]);
     },
   };
@@ -184,7 +186,7 @@ function createShared(
   return { settings, handlers: handlersOf(main, write), onFailure };
 }
 
-/** Tells of the first failure only: the server stops over it, and more would be its echoes. */
+/** Reports the first failure only: the server stops because of it, and others are its consequence. */
 function failOnce(events: Pick<Events, 'threadFailed'>, stop: () => void): Shared['onFailure'] {
   let hasFailed = false;
   return (thread, error) => {
@@ -199,7 +201,7 @@ function failOnce(events: Pick<Events, 'threadFailed'>, stop: () => void): Share
  * Starts `HTTP_THREADS` threads; resolves when they are ready to listen.
  *
  * @param onFailure called once, when a thread has failed: stop the server
- * @throws what a thread could not be opened for
+ * @throws the error of a thread that could not open
  */
 export async function acceptInThreads(
   all: AcceptorsSettings,
@@ -219,19 +221,19 @@ export async function acceptInThreads(
   const stopAll = () => each((thread) => thread.stop());
   stops.add('threads that take requests', stopAll, STOP_LIMIT_MS + END_LIMIT_MS);
   await each(({ opened }) => opened);
-  const pingRedis = () => each(({ line }) => line.ask('pingRedis', undefined, REDIS_LIMIT_MS));
+  const pingRedis = () => each(({ line }) => line.request('pingRedis', undefined, REDIS_LIMIT_MS));
   return {
     forget: (keyId) => {
-      for (const { line } of threads) line.tell('forget', keyId);
+      for (const { line } of threads) line.notify('forget', keyId);
     },
-    aids: new Map(config.redisUrl === null ? [] : [['redis', pingRedis] as const]),
+    optionalProbes: new Map(config.redisUrl === null ? [] : [['redis', pingRedis] as const]),
     metrics: metricsOf(threads, observer),
     listen: async () => {
       const ports = await reservePorts(publicAddresses(config));
       stops.add('new connections', () =>
-        each(({ line }) => line.ask('drain', undefined, DRAIN_LIMIT_MS)),
+        each(({ line }) => line.request('drain', undefined, DRAIN_LIMIT_MS)),
       );
-      await each(({ line }) => line.ask('listen', ports, LISTEN_LIMIT_MS));
+      await each(({ line }) => line.request('listen', ports, LISTEN_LIMIT_MS));
       return ports;
     },
   };

@@ -1,10 +1,10 @@
 /**
- * What one thread that takes requests has for itself, and everything it serves: writer, keys,
- * limits, the routes of base and observe. The same on the main thread and on any other.
+ * Everything that one thread needs to take requests: writer, authentication, limits, and the routes
+ * of base and observe. The same on the main thread and on acceptor threads.
  *
- * Counted and bounded per thread, not per process: remembered keys and sessions' prompts, exports
- * and passwords under way, what a workspace holds of the bytes in flight. All bytes in flight and
- * requests per minute are the process's.
+ * Limits per thread: cached keys, prompts of sessions, exports and password checks under way, and a
+ * workspace's share of the bytes in flight. Limits per process: all bytes in flight, and requests per
+ * minute.
  */
 import type { Config } from '../../config.ts';
 import { type Database, ping } from '../../db/database.ts';
@@ -44,7 +44,7 @@ import { runTimesOf } from '../run-times.ts';
 import { type ProbeDependencies, publicListeners } from '../sites.ts';
 import type { StopOrder } from '../stop-order.ts';
 
-/** What only the main thread knows, asked of it. */
+/** The probes that run on the main thread. */
 export interface MainProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
@@ -56,17 +56,17 @@ export interface AcceptorDependencies {
   /** read before any port is opened */
   readonly clock: Pick<DatabaseClock, 'nowMs'>;
   readonly catalog: Catalog;
-  /** requests per minute, of all threads together; whoever made them closes them */
+  /** requests per minute, of all threads together; closed by the caller */
   readonly minuteCounts: Pick<MinuteCounts, 'consume' | 'ping'>;
   readonly main: MainProbes;
-  /** where threads count their bytes together; without it this thread counts alone */
+  /** byte counts shared by the threads; without them this thread counts alone */
   readonly shared?: { readonly bodies: ByteCount; readonly rows: ByteCount };
   readonly events: Events;
 }
 
 export interface Acceptor extends ProbeDependencies {
   readonly listeners: readonly ListenerSettings[];
-  /** Looks a key up anew at its next request. */
+  /** Removes a key from the cache: its next request looks it up again. */
   readonly forget: Authenticator['forget'];
 }
 
@@ -111,7 +111,7 @@ function dashboardOf(
   };
 }
 
-/** What `/ready` asks, on whichever thread. */
+/** The probes of `/ready`, the same on every thread. */
 export function probesOf(database: Database, { corpus, pass }: MainProbes): Map<string, Probe> {
   return new Map<string, Probe>([
     ['db', () => ping(database)],
@@ -121,7 +121,7 @@ export function probesOf(database: Database, { corpus, pass }: MainProbes): Map<
   ]);
 }
 
-/** The documentation and the files that pages refer to, in this server's words. */
+/** The documentation, with this server's URL and brand, and the files that pages refer to. */
 function pagesOf(config: Config, book: RuleReader) {
   const assets = pageAssets();
   const version = programVersion();
@@ -132,9 +132,9 @@ function pagesOf(config: Config, book: RuleReader) {
 }
 
 /**
- * Makes everything but the sockets.
+ * Creates everything except the sockets.
  *
- * @param stops takes note of the writer and of the keys' use; what listens is to be added after
+ * @param stops receives the writer and other parts; listeners are to be added after
  */
 export function createAcceptor(
   { config, databases, clock, catalog, minuteCounts, main, shared, events }: AcceptorDependencies,
@@ -163,7 +163,9 @@ export function createAcceptor(
   const runs = { ...store.runs, find };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
-  const aids = new Map(minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const]);
+  const optionalProbes = new Map(
+    minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const],
+  );
   const listeners = publicListeners(config, {
     ingest: {
       authenticator,
@@ -198,8 +200,8 @@ export function createAcceptor(
       events,
     }),
     probes,
-    aids,
+    optionalProbes,
     ...pages,
   });
-  return { listeners, probes, aids, forget: authenticator.forget };
+  return { listeners, probes, optionalProbes, forget: authenticator.forget };
 }

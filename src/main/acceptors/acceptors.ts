@@ -1,4 +1,4 @@
-/** The threads that take requests, as the main thread sees them; here, the one that is itself. */
+/** The interface to the threads that take requests, and its form without further threads. */
 import type { Config } from '../../config.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
@@ -12,21 +12,21 @@ import type { StopOrder } from '../stop-order.ts';
 import { createAcceptor, type MainProbes } from './acceptor.ts';
 import { openListeners } from './listeners.ts';
 
-/** What every thread that takes requests works with. */
+/** What every thread that takes requests needs. */
 export interface AcceptorsSettings {
   readonly config: Config;
   readonly open: Pick<OpenDatabase, 'urls'>;
-  /** for requests taken on this thread; other threads have their own */
+  /** for requests on this thread; other threads have their own */
   readonly clock: DatabaseClock;
   readonly catalog: Catalog;
   readonly main: MainProbes;
   readonly observer: Observer;
 }
 
-export interface Acceptors extends Pick<ProbeDependencies, 'aids'> {
-  /** Has every thread look a key up anew at its next request. */
+export interface Acceptors extends Pick<ProbeDependencies, 'optionalProbes'> {
+  /** Removes a key from every thread's cache. */
   readonly forget: (keyId: number) => void;
-  /** the counts of all threads, this one's among them */
+  /** the metrics of all threads, including this one */
   readonly metrics: MetricsText;
   /**
    * Opens the ports of base and observe.
@@ -37,7 +37,7 @@ export interface Acceptors extends Pick<ProbeDependencies, 'aids'> {
   readonly listen: () => Promise<readonly number[]>;
 }
 
-/** Requests are taken on this very thread. */
+/** Takes requests on this thread. */
 export function acceptHere(
   { config, open, clock, catalog, main, observer }: AcceptorsSettings,
   stops: Pick<StopOrder, 'add'>,
@@ -54,7 +54,7 @@ export function acceptHere(
   const { registry } = metrics;
   return {
     forget: acceptor.forget,
-    aids: acceptor.aids,
+    optionalProbes: acceptor.optionalProbes,
     metrics: { contentType: registry.contentType, text: () => registry.metrics() },
     listen: async () => (await openListeners(acceptor.listeners, events, stops)).ports,
   };

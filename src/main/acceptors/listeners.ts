@@ -3,20 +3,20 @@ import { type Listener, type ListenerSettings, openListener } from '../../http/t
 import type { Events } from '../../observe/events.ts';
 import type { StopOrder } from '../stop-order.ts';
 
-/** Listeners close what is still open by themselves before that. */
-export const REQUESTS_STOP_LIMIT_MS = 30_000;
+/** Above the time after which listeners close their remaining connections. */
+const REQUESTS_STOP_LIMIT_MS = 30_000;
 
 export interface OpenListeners {
-  /** in the order they were asked for */
+  /** in the order of the settings */
   readonly ports: readonly number[];
-  /** Takes no new connections; answers from now on close theirs. */
+  /** Accepts no new connections; answers from now on close theirs. */
   readonly drain: () => void;
-  /** Closes every connection now, whatever is under way. */
+  /** Closes every connection at once, also with requests under way. */
   readonly cut: () => void;
 }
 
 /**
- * Opens listeners, and has the stop drain them, then wait for their requests.
+ * Opens listeners, and registers their stop: drain, then wait for requests under way.
  *
  * @throws {OperatorError} when a port is taken
  */

@@ -1,6 +1,6 @@
 /**
- * A sum of bytes that several threads add to: MAX_INFLIGHT_BYTES is for the process, however many
- * threads take requests. Exact: two threads never take the last room twice.
+ * A count of bytes in memory that threads share, because MAX_INFLIGHT_BYTES is for the whole process.
+ * Exact: compare-and-exchange keeps two threads from taking the same room.
  */
 import type { ByteCount } from '../../http/ingest/byte-budget.ts';
 
@@ -14,7 +14,7 @@ export function createCountMemory(): SharedArrayBuffer {
 export class SharedByteCount implements ByteCount {
   readonly #cell: BigInt64Array;
 
-  /** @param memory of `createCountMemory`; whoever has it shares the count */
+  /** @param memory of `createCountMemory`; every thread that has it shares the count */
   constructor(memory: SharedArrayBuffer) {
     this.#cell = new BigInt64Array(memory);
   }
@@ -29,7 +29,7 @@ export class SharedByteCount implements ByteCount {
     for (;;) {
       const before = Atomics.load(this.#cell, 0);
       if (before + added > most) return false;
-      // Another thread may have been here since; then once more, from what it left.
+      // Another thread has changed the count meanwhile: try again.
       if (Atomics.compareExchange(this.#cell, 0, before, before + added) === before) return true;
     }
   }

@@ -1,16 +1,16 @@
 /**
- * Questions and words between the main thread and one of its threads, over a message port.
+ * Remote procedure calls between the main thread and one of its threads, over a message port.
  *
- *   ask ──{id, name, argument}──► handler ──{id, answer} or {id, fault}──► ask resolves, rejects
- *   tell ─{name, argument}──────► handler
+ *   request ──{id, name, argument}──► handler ──{id, answer} or {id, error}──► resolves, rejects
+ *   notify ───{name, argument}──────► handler
  *
- * Every question has a time limit, so nobody waits for a thread that hangs or is gone. What crosses
- * is copied (structured clone), but for shared memory.
+ * Every request has a time limit, in case the other thread hangs or has ended. Arguments and answers
+ * are copied (structured clone), except shared memory.
  */
 import { OperatorError } from '../../errors.ts';
 import { withinLimit } from '../../time-limit.ts';
 
-/** What one side can be asked: for each name, what goes there and what comes back. */
+/** The calls that one side handles: for each name the argument and the answer. */
 export type Calls<Names extends string = string> = {
   readonly [Name in Names]: { readonly argument: unknown; readonly answer: unknown };
 };
@@ -21,14 +21,14 @@ export type Handlers<Own extends Calls> = {
   ) => Own[Name]['answer'] | Promise<Own[Name]['answer']>;
 };
 
-/** A `Worker`, or the port to whoever made it. */
+/** A `Worker`, or a worker's `parentPort`. */
 interface Port {
   postMessage(message: unknown): void;
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** An error as it crosses: the class of one that people are shown must survive. */
-export interface Fault {
+/** An error in a form that can be sent; it keeps whether it is an `OperatorError`. */
+export interface SerializedError {
   readonly isForOperator: boolean;
   readonly name: string;
   readonly message: string;
@@ -36,13 +36,18 @@ export interface Fault {
 }
 
 type Message =
-  | { readonly kind: 'ask'; readonly id: number; readonly name: string; readonly argument: unknown }
-  | { readonly kind: 'tell'; readonly name: string; readonly argument: unknown }
+  | {
+      readonly kind: 'request';
+      readonly id: number;
+      readonly name: string;
+      readonly argument: unknown;
+    }
+  | { readonly kind: 'notify'; readonly name: string; readonly argument: unknown }
   | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
-  | { readonly kind: 'fault'; readonly id: number; readonly fault: Fault };
+  | { readonly kind: 'error'; readonly id: number; readonly error: SerializedError };
 
-/** @param thrown whatever was thrown; its stack stays behind */
-export function toFault(thrown: unknown): Fault {
+/** @param thrown any thrown value; the stack is not sent */
+export function serializeError(thrown: unknown): SerializedError {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   const code: unknown = Reflect.get(error, 'code');
   return {
@@ -53,8 +58,8 @@ export function toFault(thrown: unknown): Fault {
   };
 }
 
-/** The error a fault was made of, near enough to be told and logged. */
-export function ofFault({ isForOperator, name, message, code }: Fault): Error {
+/** The error, good enough to be reported and logged. */
+export function deserializeError({ isForOperator, name, message, code }: SerializedError): Error {
   if (isForOperator) return new OperatorError(message);
   return Object.assign(new Error(message), code === null ? { name } : { name, code });
 }
@@ -64,7 +69,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One end of a line; `Remote` is what the other end can be asked, `Own` what this one can. */
+/** One end of a line; `Remote` are the calls of the other end, `Own` the calls that this end handles. */
 export class ThreadLine<Remote extends Calls, Own extends Calls> {
   readonly #port: Port;
   readonly #handlers: Handlers<Own>;
@@ -79,12 +84,12 @@ export class ThreadLine<Remote extends Calls, Own extends Calls> {
   }
 
   /**
-   * Asks the other end.
+   * Calls the other end.
    *
-   * @throws what its handler threw, as `ofFault` has it; an error when nothing came within the
-   *   limit, or when the line was cut
+   * @throws the handler's error, after `deserializeError`; an error when the time limit is exceeded or
+   *   the line was cut
    */
-  async ask<Name extends keyof Remote & string>(
+  async request<Name extends keyof Remote & string>(
     name: Name,
     argument: Remote[Name]['argument'],
     limitMs: number,
@@ -95,7 +100,7 @@ export class ThreadLine<Remote extends Calls, Own extends Calls> {
     const answer = new Promise<unknown>((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
     });
-    this.#post({ kind: 'ask', id, name, argument });
+    this.#post({ kind: 'request', id, name, argument });
     try {
       return await withinLimit(answer, limitMs);
     } finally {
@@ -103,12 +108,12 @@ export class ThreadLine<Remote extends Calls, Own extends Calls> {
     }
   }
 
-  /** Says something that needs no answer. */
-  tell<Name extends keyof Remote & string>(name: Name, argument: Remote[Name]['argument']): void {
-    this.#post({ kind: 'tell', name, argument });
+  /** Calls the other end without waiting for an answer. */
+  notify<Name extends keyof Remote & string>(name: Name, argument: Remote[Name]['argument']): void {
+    this.#post({ kind: 'notify', name, argument });
   }
 
-  /** The other end is gone: whoever waits for it, now or later, is told why. */
+  /** To be called when the other end has ended: pending and later requests are rejected. */
   cut(why: Error): void {
     this.#cut ??= why;
     for (const { reject } of this.#waiting.values()) reject(why);
@@ -120,17 +125,17 @@ export class ThreadLine<Remote extends Calls, Own extends Calls> {
 
   #receive(message: Message): void {
     switch (message.kind) {
-      case 'ask':
+      case 'request':
         void this.#answer(message.id, message.name, message.argument);
         break;
-      case 'tell':
+      case 'notify':
         void this.#handle(message.name, message.argument);
         break;
       case 'answer':
         this.#waiting.get(message.id)?.resolve(message.answer);
         break;
-      case 'fault':
-        this.#waiting.get(message.id)?.reject(ofFault(message.fault));
+      case 'error':
+        this.#waiting.get(message.id)?.reject(deserializeError(message.error));
         break;
     }
   }
@@ -143,7 +148,7 @@ export class ThreadLine<Remote extends Calls, Own extends Calls> {
     try {
       this.#post({ kind: 'answer', id, answer: await this.#handle(name, argument) });
     } catch (error) {
-      this.#post({ kind: 'fault', id, fault: toFault(error) });
+      this.#post({ kind: 'error', id, error: serializeError(error) });
     }
   }
 }

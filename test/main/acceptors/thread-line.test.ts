@@ -1,4 +1,4 @@
-/** Questions between two ends of a real message port: answers, faults, limits, a line that is cut. */
+/** Calls between two ends of a real message port: answers, errors, time limits, a line that is cut. */
 import { MessageChannel } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
@@ -44,7 +44,7 @@ afterEach(() => channel.port1.close());
 
 test('many questions at once get each its own answer', async () => {
   const values = Array.from({ length: 100 }, (_, index) => index);
-  const answers = await Promise.all(values.map((value) => here.ask('double', value, LIMIT_MS)));
+  const answers = await Promise.all(values.map((value) => here.request('double', value, LIMIT_MS)));
   expect(answers).toEqual(values.map((value) => value * 2));
 });
 
@@ -54,14 +54,14 @@ test('what is told arrives in order, and is not answered', async () => {
       if (noted.length === 3) resolve();
     };
   });
-  for (const text of ['one', 'two', 'three']) here.tell('note', text);
+  for (const text of ['one', 'two', 'three']) here.notify('note', text);
   await all;
   expect(noted).toEqual(['one', 'two', 'three']);
 });
 
-test('a fault keeps what is told of it: class of one for people, name, code, message', async () => {
+test('an error keeps its class, if it is an OperatorError, name, code and message', async () => {
   const fault = (how: 'operator' | 'code' | 'text') =>
-    here.ask('fail', how, LIMIT_MS).catch((error: unknown) => error);
+    here.request('fail', how, LIMIT_MS).catch((error: unknown) => error);
   const forPeople = await fault('operator');
   expect(forPeople).toBeInstanceOf(OperatorError);
   expect(forPeople).toMatchObject({ message: 'set PORT' });
@@ -74,14 +74,14 @@ test('a fault keeps what is told of it: class of one for people, name, code, mes
 });
 
 test('a question that is not answered ends at its limit', async () => {
-  await expect(here.ask('hang', undefined, 20)).rejects.toThrow('not done after 20 ms');
-  expect(await here.ask('double', 4, LIMIT_MS)).toBe(8);
+  await expect(here.request('hang', undefined, 20)).rejects.toThrow('not done after 20 ms');
+  expect(await here.request('double', 4, LIMIT_MS)).toBe(8);
 });
 
 test('a line that is cut ends what waits and what is asked later, with the reason', async () => {
-  const waiting = here.ask('hang', undefined, LIMIT_MS);
+  const waiting = here.request('hang', undefined, LIMIT_MS);
   here.cut(new Error('the thread is gone'));
   here.cut(new Error('and again'));
   await expect(waiting).rejects.toThrow('the thread is gone');
-  await expect(here.ask('double', 1, LIMIT_MS)).rejects.toThrow('the thread is gone');
+  await expect(here.request('double', 1, LIMIT_MS)).rejects.toThrow('the thread is gone');
 });
