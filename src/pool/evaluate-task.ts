@@ -11,6 +11,7 @@
  * CPU time is stored with its findings so far.
  */
 
+import type { LimitFunction } from 'p-limit';
 import { type Database, ping } from '../db/database.ts';
 import { isOutage } from '../db/outage.ts';
 import { completeRuns, type EvaluatedRun } from '../db/runs/complete-runs.ts';
@@ -21,7 +22,7 @@ import type { Matcher } from '../engine/matcher/matcher.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
-import { createFlow, type Flow, type Mutex } from './slice-scheduler.ts';
+import { createFlow, type Flow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
 import type {
   EvaluateTask,
@@ -50,9 +51,10 @@ type Judged = Decided | Exclude<RunOutcome, { kind: 'evaluated' | 'lost' }>;
 export interface TaskContext extends SliceDependencies {
   readonly database: Database;
   readonly matcher: Matcher;
-  /** the flow of all quick tasks, of which one matches at a time */
+  /** the flow of all quick tasks */
   readonly quick: Flow;
-  readonly quickTasks: Mutex;
+  /** one quick task matches at a time */
+  readonly quickTasks: LimitFunction;
   readonly settings: WorkerSettings;
 }
 
@@ -77,7 +79,7 @@ export async function evaluateTask(task: EvaluateTask, context: TaskContext): Pr
     await rescue(read, task, context);
     const judged =
       task.pace === 'quick'
-        ? await quickTasks.run(() => judgeQuick(read, task, context))
+        ? await quickTasks(() => judgeQuick(read, task, context))
         : await judgeAll(read, task, context);
     return { kind: 'done', runs: await store(judged, context) };
   } catch (error) {

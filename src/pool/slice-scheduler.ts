@@ -68,16 +68,3 @@ export class SliceScheduler {
     this.#schedule();
   }
 }
-
-/** One after another, in the order of asking. */
-export class Mutex {
-  #last: Promise<unknown> = Promise.resolve();
-
-  /** @returns what `work` returns, once all before it are done; rejects when `work` does */
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work);
-    // The next one need not know how this ended.
-    this.#last = turn.catch(() => {});
-    return turn;
-  }
-}

@@ -7,6 +7,8 @@
  *
  * Not stored: after a restart of the process the step crashes one more thread.
  */
+import { LRUCache } from 'lru-cache';
+
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { EvaluateTask, TaskOutcome, Trail } from './tasks.ts';
 
@@ -30,12 +32,11 @@ export function isThrough({ at }: Trail): boolean {
 
 /** The trails of runs that are retried; each of them is evaluated alone. */
 export class Trails {
-  readonly #of = new Map<string, Trail>();
-  readonly #max: number;
+  readonly #of: LRUCache<string, Trail>;
 
-  /** @param max most trails that are kept; beyond that the oldest is forgotten */
+  /** @param max most trails that are kept */
   constructor(max = 1000) {
-    this.#max = max;
+    this.#of = new LRUCache({ max });
   }
 
   /** Evaluates a task, and records where the thread was if it crashed. */
@@ -70,8 +71,6 @@ export class Trails {
 
   #keep(run: ClaimedRun, trail: Trail): Trail {
     this.#of.set(keyOf(run), trail);
-    const [oldest] = this.#of.keys();
-    if (this.#of.size > this.#max && oldest !== undefined) this.#of.delete(oldest);
     return trail;
   }
 }

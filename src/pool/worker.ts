@@ -3,13 +3,14 @@
  * cannot evaluate a run it only reports why; the pass decides what to do with the run.
  */
 import { setPriority } from 'node:os';
+import pLimit from 'p-limit';
 import { workerData } from 'piscina';
 
 import { createDatabase } from '../db/database.ts';
 import { createPatternCompiler } from '../engine/matcher/pattern.ts';
 import { createFastMatcher } from '../engine/prefilter/fast-matcher.ts';
 import { evaluateTask, type TaskContext } from './evaluate-task.ts';
-import { createFlow, Mutex, SliceScheduler } from './slice-scheduler.ts';
+import { createFlow, SliceScheduler } from './slice-scheduler.ts';
 import {
   CONNECTIONS_PER_THREAD,
   type EvaluateTask,
@@ -53,7 +54,7 @@ function contextOf({ settings, pulse }: WorkerData): TaskContext {
     matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
     scheduler: new SliceScheduler(),
     quick: createFlow(QUICK_WEIGHT),
-    quickTasks: new Mutex(),
+    quickTasks: pLimit(1),
     cpuMs: createThreadClock(),
     pulse: new ThreadPulse(pulse),
     settings,

@@ -1,7 +1,7 @@
 /** Who computes next: shares of time, whatever is asked for and in which order. */
 import { expect, test } from 'vitest';
 
-import { createFlow, type Flow, Mutex, SliceScheduler } from '../../src/pool/slice-scheduler.ts';
+import { createFlow, type Flow, SliceScheduler } from '../../src/pool/slice-scheduler.ts';
 
 const SLICE_MS = 2;
 
@@ -72,18 +72,4 @@ test('what fails in a slice is its own affair', async () => {
   const other = scheduler.take(createFlow(1), () => 'done');
   await expect(failing).rejects.toThrow('mine');
   expect(await other).toBe('done');
-});
-
-test('a mutex runs one after the other, also after one that failed', async () => {
-  const mutex = new Mutex();
-  const noted: string[] = [];
-  const step = (name: string) => async () => {
-    noted.push(`${name} begins`);
-    await new Promise(setImmediate);
-    noted.push(`${name} ends`);
-    if (name === 'a') throw new Error('a failed');
-  };
-  const [first] = await Promise.allSettled([mutex.run(step('a')), mutex.run(step('b'))]);
-  expect(first.status).toBe('rejected');
-  expect(noted).toEqual(['a begins', 'a ends', 'b begins', 'b ends']);
 });

@@ -8,6 +8,7 @@
  * strong; this one takes 32 MiB and, on the two slow cores this was written on, 0.27 s.
  */
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import pLimit from 'p-limit';
 
 import { SluiceError } from '../../errors.ts';
 
@@ -31,31 +32,14 @@ const RUNNING_MAX = 2;
 const WAITING_MAX = 32;
 const STORED = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)$/;
 
-let running = 0;
-const waiting: (() => void)[] = [];
+const limit = pLimit(RUNNING_MAX);
 
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= RUNNING_MAX) {
-    if (waiting.length >= WAITING_MAX) {
-      throw new SluiceError(
-        'overloaded',
-        'More passwords are being checked than the server takes.',
-      );
-    }
-    await new Promise<void>((resolve) => waiting.push(resolve));
-  } else running += 1;
-  try {
-    return await work();
-  } finally {
-    const next = waiting.shift();
-    if (next === undefined) running -= 1;
-    else next();
+async function derive(password: string, salt: Buffer, { ln, r, p }: Parameters): Promise<Buffer> {
+  if (limit.pendingCount >= WAITING_MAX) {
+    throw new SluiceError('overloaded', 'More passwords are being checked than the server takes.');
   }
-}
-
-function derive(password: string, salt: Buffer, { ln, r, p }: Parameters): Promise<Buffer> {
   const options = { N: 2 ** ln, r, p, maxmem: MEMORY_BYTES_MAX };
-  return inTurn(
+  return limit(
     () =>
       new Promise((resolve, reject) => {
         // Systems differ in how they compose typed characters (Unicode normalization).

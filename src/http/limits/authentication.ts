@@ -10,6 +10,8 @@
  * last look-up and all others have separate limits and separate memory, so that a flood of invented
  * keys does not delay known senders.
  */
+import { LRUCache } from 'lru-cache';
+
 import { SluiceError } from '../../errors.ts';
 import type { Credential, KeyKind } from '../../model/people.ts';
 import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
@@ -20,7 +22,7 @@ export const KEY_TTL_MS = 5000;
 export const REFRESH_AFTER_MS = 2500;
 /** Least time between attempts of that look-up. */
 const REFRESH_PAUSE_MS = 500;
-/** Most valid keys in the cache, and as many unknown ones; beyond that the oldest is removed. */
+/** Most valid keys in the cache, and as many unknown ones. */
 const ENTRIES_MAX = 10_000;
 /**
  * Most concurrent look-ups of keys that were valid at their last look-up; one more is answered 503.
@@ -101,8 +103,8 @@ export function createAuthenticator(
   nowMs: () => number = Date.now,
 ): Authenticator {
   /** kept after they expire: keys that were valid before are looked up under a limit of their own */
-  const valid = new Map<string, Entry>();
-  const unknown = new Map<string, Entry>();
+  const valid = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
+  const unknown = new LRUCache<string, Entry>({ max: ENTRIES_MAX });
   const lookups = new Map<string, Promise<Credential | null>>();
   const shares = new NetworkShares(SHARE_LIMITS, nowMs);
   let knownLookups = 0;
@@ -110,10 +112,7 @@ export function createAuthenticator(
   let forgotten = 0;
 
   const remember = (id: string, entry: Entry): void => {
-    const entries = entry.credential === null ? unknown : valid;
-    const [oldest] = entries.size >= ENTRIES_MAX ? entries.keys() : [];
-    if (oldest !== undefined) entries.delete(oldest);
-    entries.set(id, entry);
+    (entry.credential === null ? unknown : valid).set(id, entry);
   };
 
   const takeKnownShare = (): (() => void) => {
@@ -185,7 +184,7 @@ export function createAuthenticator(
     },
     forget: (keyId) => {
       forgotten += 1;
-      for (const [id, { credential }] of valid) {
+      for (const [id, { credential }] of [...valid]) {
         if (credential?.keyId === keyId) valid.delete(id);
       }
     },

@@ -18,6 +18,7 @@
  *   window into a new one, and refuse a client that kept within its limit.
  * Either way a refused request was preceded by `limit` others in the same window.
  */
+import { LRUCache } from 'lru-cache';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 
 import type { Events } from '../../observe/events.ts';
@@ -43,7 +44,7 @@ const FRESH_MS = 40;
 const EAGER_LIMIT_MIN = 10_000;
 /** Requests that are admitted and not counted yet, as a fraction of the limit; more of them wait. */
 const UNCOUNTED_PART_MAX = 0.01;
-/** Names whose last count is remembered; beyond that all are forgotten, which costs a round trip. */
+/** Names whose last count is remembered. Without it a request waits for its own count. */
 const LAST_COUNTS_MAX = 10_000;
 /** Limits differ by name, so they are compared here; the library only counts. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -95,19 +96,6 @@ export function createLocalCounts() {
   };
 }
 
-/** The last counts that Redis returned. */
-function createLastCounts() {
-  const counts = new Map<string, RedisCount>();
-  return {
-    get: (name: string) => counts.get(name),
-    forget: (name: string) => counts.delete(name),
-    set: (name: string, count: RedisCount): void => {
-      if (counts.size >= LAST_COUNTS_MAX && !counts.has(name)) counts.clear();
-      counts.set(name, count);
-    },
-  };
-}
-
 /** Where several threads or processes count together. */
 export type CountStore = Pick<RedisCounts, 'add'>;
 
@@ -117,7 +105,8 @@ class SharedCounts {
   readonly #events: Pick<Events, 'countedHere'>;
   readonly #eagerLimitMin: number;
   readonly #local = createLocalCounts();
-  readonly #last = createLastCounts();
+  /** the last counts of the store */
+  readonly #last = new LRUCache<string, RedisCount>({ max: LAST_COUNTS_MAX });
   /** requests by name that the store has not counted yet */
   readonly #uncounted = new Map<string, number>();
 
@@ -161,7 +150,7 @@ class SharedCounts {
 
   async #addLocally(name: string): Promise<Count> {
     const last = this.#last.get(name);
-    this.#last.forget(name);
+    this.#last.delete(name);
     if (last !== undefined && isOpen(last)) await this.#local.continueFrom(name, last);
     this.#events.countedHere();
     return await this.#local.add(name);

@@ -3,7 +3,8 @@
  * them. And the client's address and network, for every path.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv4 } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /** The dashboard; every other path is for programs. */
 const BROWSER_PATH = /^\/app(\/|$)/;
@@ -43,20 +44,6 @@ export function readBrowserHead(
   };
 }
 
-/** Converts an IPv4-mapped IPv6 address to IPv4. */
-function plain(address: string): string {
-  const mapped = /^(?:0000:){5}ffff:([0-9a-f]{2})([0-9a-f]{2}):([0-9a-f]{2})([0-9a-f]{2})$/.exec(
-    address,
-  );
-  if (mapped !== null) {
-    return mapped
-      .slice(1)
-      .map((byte) => Number.parseInt(byte, 16))
-      .join('.');
-  }
-  return address.replace(/^::ffff:(?=\d+\.)/i, '');
-}
-
 /**
  * The client's address.
  *
@@ -70,19 +57,11 @@ export function clientAddress(
 ): string {
   const chain = [...head.forwardedFor.split(',').map((one) => one.trim()), head.peerAddress];
   const seen = head.forwardedFor === '' ? [head.peerAddress] : chain;
-  const address = plain(seen[Math.max(0, seen.length - 1 - trustedHops)] ?? '');
-  return isIPv4(address) || isIPv6(address) ? address : 'unknown';
-}
-
-/** The eight groups of an IPv6 address, without leading zeros. */
-function groupsOf(address: string): string[] {
-  const [head = '', tail] = address.toLowerCase().split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const gap = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  return [...left, ...Array.from({ length: gap }, () => '0'), ...right].map((group) =>
-    group.replace(/^0+(?=.)/, ''),
-  );
+  const address = seen[Math.max(0, seen.length - 1 - trustedHops)] ?? '';
+  if (isIPv4(address)) return address;
+  if (!ipaddr.IPv6.isValid(address)) return 'unknown';
+  const parsed = ipaddr.IPv6.parse(address);
+  return parsed.isIPv4MappedAddress() ? parsed.toIPv4Address().toString() : address;
 }
 
 /**
@@ -94,8 +73,9 @@ export function networkOf(address: string, v4: 3 | 4, v6: 3 | 4): string {
   if (isIPv4(address)) {
     return v4 === 4 ? address : `${address.split('.').slice(0, v4).join('.')}.0/24`;
   }
-  if (!isIPv6(address)) return address;
-  return `${groupsOf(address).slice(0, v6).join(':')}::/${v6 * 16}`;
+  if (!ipaddr.IPv6.isValid(address)) return address;
+  const groups = ipaddr.IPv6.parse(address).parts.slice(0, v6);
+  return `${groups.map((group) => group.toString(16)).join(':')}::/${v6 * 16}`;
 }
 
 const BROWSERS = [
