@@ -1,9 +1,9 @@
-/** Findings: as the engine makes them, as they are read back, and which of them a list holds. */
+/** Findings: as the engine creates them, as they are read back, and the filter of a list. */
 import type { Hex8, Hex16 } from './json.ts';
 import type { Category, RuleStatus, Severity } from './rules.ts';
 import type { Surface } from './steps.ts';
 
-/** A finding before it has an identity: what one rule said about one run. */
+/** A finding before it is stored: one rule that matched one run. */
 export interface FindingDraft {
   readonly ruleId: string;
   readonly ruleVersion: string;
@@ -37,12 +37,12 @@ export interface Finding extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'st
   readonly excerpt: string | null;
 }
 
-/** Which findings a list holds; what is undefined does not narrow it. */
+/** Which findings a list has; undefined members do not narrow it. */
 export interface FindingFilter {
   readonly severity?: Severity | undefined;
   readonly category?: Category | undefined;
   readonly ruleId?: string | undefined;
-  /** one of these; none of them: nothing */
+  /** any of these; an empty list matches nothing */
   readonly ruleIds?: readonly string[] | undefined;
   readonly runId?: Hex16 | undefined;
   readonly since?: Date | undefined;

@@ -1,4 +1,4 @@
-/** People, their keys and what the ledger says of them: what is stored and what is shown of it. */
+/** People, keys and the audit ledger: stored records and the parts of them that are shown. */
 import type { Hex16, Int64, JsonObject } from './json.ts';
 
 export const ROLES = ['owner', 'admin', 'member'] as const;
@@ -8,7 +8,7 @@ export type Plan = (typeof PLANS)[number];
 
 export type KeyKind = 'agent' | 'workspace';
 
-/** A valid key, as the request path needs to know it. The secret itself is nowhere kept. */
+/** A valid key, as requests need it. The secret itself is not stored anywhere. */
 export interface Credential {
   readonly keyId: number;
   readonly workspaceId: number;
@@ -53,7 +53,7 @@ export interface Session {
   readonly email: string;
   readonly displayName: string;
   readonly expiresAt: Date;
-  /** what it looks at; null when its user is in no workspace, or in this one no more */
+  /** the open workspace; null when its user is not (or no longer) a member */
   readonly workspace: SessionWorkspace | null;
 }
 
@@ -67,20 +67,20 @@ export interface ListedSession {
   readonly address: string;
 }
 
-/** A workspace that somebody belongs to. */
+/** A workspace of a user. */
 export interface Membership {
   readonly slug: string;
   readonly name: string;
   readonly role: Role;
 }
 
-/** Somebody of a workspace. */
+/** A user of a workspace. */
 export interface Member {
   readonly userId: number;
   readonly email: string;
   readonly displayName: string;
   readonly role: Role;
-  /** since when it belongs */
+  /** when the membership began */
   readonly createdAt: Date;
   readonly lastSeenAt: Date | null;
 }
@@ -92,11 +92,11 @@ export interface Invitation {
   readonly role: Role;
   readonly createdAt: Date;
   readonly expiresAt: Date;
-  /** e-mail address of who invited; null when a command did */
+  /** e-mail address of the inviter; null for the command line */
   readonly invitedBy: string | null;
 }
 
-/** An account at a provider; the subject is the issuer's own. */
+/** An account at an identity provider; `subject` is unique per issuer. */
 export interface Identity {
   /** the provider's name in the settings */
   readonly provider: string;
@@ -104,31 +104,31 @@ export interface Identity {
   readonly subject: string;
 }
 
-/** Somebody, as a provider knows them. */
+/** A person's account at a provider. */
 export interface ProviderAccount extends Identity {
   /** null unless the provider says that it is verified */
   readonly verifiedEmail: string | null;
   readonly displayName: string | null;
 }
 
-/** Who acts, as the ledger tells it. */
+/** The author of a change, as recorded in the ledger. */
 export interface Actor {
-  /** null when it is no signed-in user */
+  /** null unless it is a signed-in user */
   readonly userId: number | null;
-  /** e-mail address, or what else acts */
+  /** e-mail address, or another name */
   readonly name: string;
   /** address, or `command line` */
   readonly origin: string;
-  /** of the session that acts; it must be open still when the change is made (authority.ts) */
+  /** the acting session, which must still be open when the change is made (authority.ts) */
   readonly sessionId?: Hex16;
 }
 
-/** Somebody signed in who acts. */
+/** A signed-in author of a change. */
 export interface SessionActor extends Actor {
   readonly sessionId: Hex16;
 }
 
-/** An entry of the ledger as it is read. */
+/** An entry of the ledger. */
 export interface AuditEntry {
   /** 1 for a workspace's first entry, without gaps */
   readonly seq: Int64;
@@ -141,7 +141,7 @@ export interface AuditEntry {
   readonly subject: string;
   readonly before: JsonObject | null;
   readonly after: JsonObject | null;
-  /** of the entry before; zeros for the first */
+  /** hash of the previous entry; zeros for the first */
   readonly prevHash: Buffer;
   readonly hash: Buffer;
 }

@@ -1,4 +1,4 @@
-/** Rules of the pinned corpus as this engine classifies them, and what a workspace decided. */
+/** Rules of the pinned corpus as this engine classifies them, and a workspace's settings. */
 import type { JsonValue } from './json.ts';
 import type { Surface } from './steps.ts';
 
@@ -25,7 +25,7 @@ export type Severity = (typeof SEVERITIES)[number];
 export const SUPPORTS = ['as_written', 'degraded', 'unsupported', 'fails_own_examples'] as const;
 export type Support = (typeof SUPPORTS)[number];
 
-/** What decided whether a rule runs, in the order in which it is asked. */
+/** What decided whether a rule runs, in the order of evaluation. */
 export type DecidedBy = 'support' | 'own_examples' | 'tier' | 'override';
 
 /** Why a condition, or a whole rule, cannot run on this engine. */
@@ -90,7 +90,7 @@ export interface Snapshot {
 
 export type SupportCounts = Readonly<Record<Support, number>>;
 
-/** What one workspace has decided about the rules. */
+/** The settings of one workspace. */
 export interface RuleSettings {
   readonly experimental: boolean;
   /** rule id → switched on or off */

@@ -1,4 +1,4 @@
-/** Runs: their states, what is known of them, and which of them a list holds. Plain data. */
+/** Runs: states, facts, summaries, and the filter of a list. Plain data. */
 import type { Hex16, Int64 } from './json.ts';
 import type { Severity } from './rules.ts';
 import type { TextGap } from './steps.ts';
@@ -16,7 +16,7 @@ export interface RunRef {
   readonly runId: Hex16;
 }
 
-/** What a run's steps say about the run itself. Names are as sent, cut to 256 characters. */
+/** Facts about a run that come from its steps. Names are as sent, cut to 256 characters. */
 export interface RunFacts {
   readonly state: RunState;
   readonly agentName: string | null;
@@ -33,7 +33,7 @@ export interface PageCursor {
   readonly id: Hex16;
 }
 
-/** A run as people see it. What its steps say about it is null until it is evaluated. */
+/** A run as people see it. Facts from its steps are null until it is evaluated. */
 export interface RunSummary {
   readonly runId: Hex16;
   readonly state: RunState;
@@ -52,11 +52,11 @@ export interface RunSummary {
   readonly spans: number;
   readonly logRecords: number;
   readonly evaluatedAt: Date | null;
-  /** steps that were there when it was evaluated; what came after is late and was not matched */
+  /** steps that had arrived when it was evaluated; later ones were not matched */
   readonly evaluatedSteps: number | null;
   /** steps beyond the limits of one evaluation (steps, bytes, CPU time) */
   readonly unreadSteps: number | null;
-  /** surface texts that its steps held; 0: none of them told any */
+  /** number of texts in its steps; 0 if no step has any */
   readonly texts: number | null;
   /** texts of which only the beginning was matched (`SURFACE_CAP_BYTES`) */
   readonly truncatedTexts: number | null;
@@ -66,7 +66,7 @@ export interface RunSummary {
   readonly severities: readonly Severity[];
 }
 
-/** Which runs a list holds; what is undefined does not narrow it. Names and ids fit as a whole. */
+/** Which runs a list has; undefined members do not narrow it. Names and ids match as a whole. */
 export interface RunFilter {
   readonly state?: RunState | undefined;
   readonly evaluation?: EvaluationState | undefined;

@@ -1,6 +1,6 @@
 /**
- * Steps of a run as the evaluation reads them, and the surfaces that their text is on. Plain data, no
- * behaviour.
+ * Steps of a run as the evaluation reads them, and the surfaces that their texts belong to. Plain data
+ * without behaviour.
  */
 import type { Hex8, Int64, JsonObject, JsonValue } from './json.ts';
 
@@ -30,13 +30,13 @@ export interface Step {
   readonly events: readonly SpanEvent[];
   /** log body; null for spans */
   readonly body: JsonValue;
-  /** attributes and events that the sender says it left out */
+  /** number of attributes and events that the sender reports as dropped */
   readonly dropped: number;
-  /** the span above belongs to another process (OTLP `Span.flags`, bits 8 and 9) */
+  /** the parent span belongs to another process (OTLP `Span.flags`, bits 8 and 9) */
   readonly hasRemoteParent: boolean;
 }
 
-/** Why not all of a run's text is here, as far as its sender says. */
+/** Why a run's text is incomplete, according to its sender. */
 export type TextGap =
   /** past the sender's limits on attributes or events */
   | 'dropped_by_sender'
@@ -44,7 +44,7 @@ export type TextGap =
   | 'cut_by_sender'
   /** replaced by a mark: the instrumentation is not set to send text */
   | 'withheld_by_sender'
-  /** kept in a store of the sender's */
+  /** kept in a store of the sender */
   | 'stored_elsewhere';
 
 export const SURFACES = [
@@ -58,7 +58,7 @@ export const SURFACES = [
 ] as const;
 export type Surface = (typeof SURFACES)[number];
 
-/** One piece of a step's text, where it stands. */
+/** One text of a step. */
 export interface SurfaceText {
   /** index into the run's steps */
   readonly step: number;
@@ -67,8 +67,8 @@ export interface SurfaceText {
 }
 
 /**
- * What a step is, where that decides on which surface its text stands. `duplicate` is a step that
- * another one repeats in full: it is not read at all.
+ * The kind of a step decides to which surfaces its texts belong. `duplicate` is a step that another one
+ * repeats in full; it is not read.
  */
 export type StepKind =
   | 'tool'
@@ -80,7 +80,7 @@ export type StepKind =
   | 'duplicate'
   | 'other';
 
-/** How much text a step told on one surface. */
+/** How much text a step has on one surface. */
 export interface SurfaceSize {
   readonly surface: Surface;
   readonly texts: number;
@@ -100,11 +100,10 @@ export interface StepOutline {
   readonly endUnixNano: Int64;
   /** OTLP `Status.code`: 0 unset, 1 ok, 2 error */
   readonly statusCode: number;
-  /** in telling order; empty when the step told nothing */
+  /** in the order of the texts; empty for a step without text */
   readonly surfaces: readonly SurfaceSize[];
   /**
-   * the step was too large to be read whole: name, texts and sizes are those of the part that was
-   * read
+   * the step was too large to be read whole: name, texts and sizes are of the part that was read
    */
   readonly isCut: boolean;
 }

@@ -1,4 +1,4 @@
-/** What a request of OTLP decodes to: the rows that are stored, and what was rejected. Types only. */
+/** A decoded OTLP request: rows to store, and rejected records. Types only. */
 import type { Hex8, Hex16, Int64, JsonText } from './json.ts';
 
 export type Signal = 'traces' | 'metrics' | 'logs';
@@ -46,8 +46,8 @@ export interface SpanRow {
 }
 
 /**
- * The session that a log record without trace id belongs to, when its product tells its runs that
- * way (`src/otlp/log-session.ts`).
+ * The session of a log record without trace id, for products that identify their runs this way
+ * (`src/otlp/log-session.ts`).
  */
 export interface LogSession {
   /** names the session: a hash of service and session */
@@ -58,7 +58,7 @@ export interface LogSession {
   readonly tells: 'prompt' | 'end' | 'text' | 'nothing';
 }
 
-/** One log record. `timeUnixNano` is "0" when the sender did not know it. */
+/** One log record. `timeUnixNano` is "0" when the sender left it out. */
 export interface LogRow {
   readonly resourceId: Hex16;
   readonly traceId: Hex16 | null;
@@ -73,7 +73,7 @@ export interface LogRow {
   readonly attributes: JsonText;
   readonly flags: number;
   readonly droppedAttributes: number;
-  /** null with a trace id, and for what is no product's known to send runs without one */
+  /** null with a trace id, and for products that are not known to send runs without one */
   readonly session: LogSession | null;
 }
 
@@ -112,15 +112,15 @@ export interface PointRow {
   readonly exemplars: JsonText | null;
 }
 
-/** Records set aside for one reason. */
+/** Records rejected for one reason. */
 export interface Rejection {
   readonly reason: string;
   readonly count: number;
-  /** where the first one stands, as `resourceSpans[0].scopeSpans[2].spans[7].traceId` */
+  /** path of the first one, as `resourceSpans[0].scopeSpans[2].spans[7].traceId` */
   readonly firstPath: string;
 }
 
-/** One export request, decoded: what to store and what was set aside. */
+/** One export request, decoded: rows to store and rejected records. */
 export interface DecodedRequest {
   readonly signal: Signal;
   readonly resources: readonly ResourceRow[];

@@ -31,7 +31,7 @@ const FILENAME = fileURLToPath(new URL('worker.js', BUILT));
 /** The parent's arguments apply to its own thread only. */
 const EXEC_ARGV: string[] = [];
 /**
- * A run that needs more ends its worker thread and loses an attempt; the process goes on.
+ * A run that needs more ends its worker thread and loses an attempt; the process survives.
  */
 const WORKER_HEAP_MB = 2048;
 
