@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { KnownObjects } from '../../src/otlp/fast/known-objects.ts';
-import { Scanner } from '../../src/otlp/fast/scanner.ts';
+import { KnownObjects } from '../../../src/otlp/fast/known-objects.ts';
+import { Scanner } from '../../../src/otlp/fast/scanner.ts';
 
 const RESOURCE = '{"attributes":[{"key":"service.name","value":{"stringValue":"a"}}]}';
 

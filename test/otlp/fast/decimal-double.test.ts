@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decimalDouble } from '../../src/otlp/fast/decimal-double.ts';
+import { decimalDouble } from '../../../src/otlp/fast/decimal-double.ts';
 
 function told(text: string): number {
   const bytes = Buffer.from(`x${text}`);
