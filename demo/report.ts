@@ -2,7 +2,7 @@
  * Owns what the demo prints at the end: one line per run, one table of all findings, where to look.
  */
 
-import { type Column, renderTable, terminalWidth } from '../src/cli/table.ts';
+import { renderTable, type TableColumn, terminalWidth } from '../src/cli/table.ts';
 import type { Hex16 } from '../src/model/json.ts';
 import { paint } from '../src/terminal/paint.ts';
 import type { FoundItem } from './await-findings.ts';
@@ -14,7 +14,7 @@ export interface RunReport {
   readonly findings: readonly FoundItem[];
 }
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly TableColumn[] = [
   { title: '#', align: 'right' },
   { title: 'rule' },
   { title: 'severity' },

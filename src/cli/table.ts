@@ -3,7 +3,7 @@
  */
 import { stripVTControlCharacters } from 'node:util';
 
-export interface Column {
+export interface TableColumn {
   readonly title: string;
   readonly align?: 'left' | 'right';
   /** gives up its width first when the table is wider than the terminal */
@@ -31,7 +31,7 @@ function cut(text: string, width: number): string {
   return `${[...stripVTControlCharacters(text)].slice(0, width - 1).join('')}…`;
 }
 
-function pad(text: string, width: number, align: Column['align']): string {
+function pad(text: string, width: number, align: TableColumn['align']): string {
   const space = ' '.repeat(Math.max(0, width - shownWidth(text)));
   return align === 'right' ? `${space}${text}` : `${text}${space}`;
 }
@@ -43,7 +43,7 @@ function pad(text: string, width: number, align: Column['align']): string {
  * @param width columns of the terminal
  */
 export function renderTable(
-  columns: readonly Column[],
+  columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
   width: number = terminalWidth(),
 ): string {
