@@ -11,11 +11,10 @@
  */
 import type { FindingDraft } from '../model/findings.ts';
 import type { Rule } from '../model/rules.ts';
-import type { Step, Surface, SurfaceText } from '../model/steps.ts';
+import type { Step, StepKind, Surface, SurfaceText } from '../model/steps.ts';
 import { excerptOf } from './matcher/excerpt.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
-import type { StepKind } from './surfaces/reader/convention.ts';
 import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
 
 /** A step's name is cut to this length in each of its findings, which may be thousands. */

@@ -7,8 +7,6 @@
 import type { JsonValue } from '../../../model/json.ts';
 import type { StepKind, Surface } from '../../../model/steps.ts';
 
-export type { StepKind } from '../../../model/steps.ts';
-
 export interface Convention {
   readonly name: string;
   /** for attributes that mean something else elsewhere; without it the convention applies to all */

@@ -5,11 +5,10 @@
  * Order is part of the contract: steps as given, within a step as `read-rows.ts` reads them, the
  * status message last.
  */
-import type { Step, SurfaceText } from '../../../model/steps.ts';
+import type { Step, StepKind, SurfaceText } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { CONVENTIONS } from '../conventions/conventions.ts';
 import { createBudget } from './budget.ts';
-import type { StepKind } from './convention.ts';
 import { ConventionIndex } from './convention-index.ts';
 import { logEvent } from './convention-tables.ts';
 import { onSurface, type Piece } from './message-parts.ts';

@@ -3,17 +3,10 @@
  * events, then `raw` attributes that repeat them. Knows no convention itself.
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import type { Step, Surface } from '../../../model/steps.ts';
+import type { Step, StepKind, Surface } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { type Budget, createBudget } from './budget.ts';
-import type {
-  AttributeRow,
-  EventRow,
-  FlattenedMessages,
-  RowReading,
-  Side,
-  StepKind,
-} from './convention.ts';
+import type { AttributeRow, EventRow, FlattenedMessages, RowReading, Side } from './convention.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { closeCut } from './cut-json.ts';
 import { isSchema } from './envelope.ts';

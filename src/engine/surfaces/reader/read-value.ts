@@ -3,9 +3,9 @@
  * Pure; knows neither steps nor conventions.
  */
 import type { JsonValue } from '../../../model/json.ts';
-import type { Surface } from '../../../model/steps.ts';
+import type { StepKind, Surface } from '../../../model/steps.ts';
 import type { Budget } from './budget.ts';
-import type { RowReading, Side, StepKind, SurfaceByKind } from './convention.ts';
+import type { RowReading, Side, SurfaceByKind } from './convention.ts';
 import { unwrapEnvelope } from './envelope.ts';
 import { onSurface, type Piece } from './message-parts.ts';
 import { readExchange, readMessages } from './messages.ts';

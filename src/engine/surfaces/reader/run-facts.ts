@@ -6,8 +6,7 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { RunFacts, RunState } from '../../../model/runs.ts';
-import type { Step, TextGap } from '../../../model/steps.ts';
-import type { StepKind } from './convention.ts';
+import type { Step, StepKind, TextGap } from '../../../model/steps.ts';
 import {
   AGENT_SPAN_NAMES,
   CUT_FLAGS,

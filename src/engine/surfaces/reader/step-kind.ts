@@ -3,9 +3,9 @@
  * over the conventions in their order.
  */
 import type { JsonValue } from '../../../model/json.ts';
-import type { Step } from '../../../model/steps.ts';
+import type { Step, StepKind } from '../../../model/steps.ts';
 import { createBudget } from './budget.ts';
-import type { KindRow, StepKind } from './convention.ts';
+import type { KindRow } from './convention.ts';
 import { isObject, open } from './value-text.ts';
 
 /** The kind that a step shows by itself. @param rows of the conventions that apply to it */

@@ -6,7 +6,9 @@
  * (the operator's), `hook_definitions` (configuration), names of hooks, plugins, servers and
  * commands, ids, counts. `body_ref` names a file of the sender's: there is no text to read.
  */
-import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { AttributeRow, Convention, EventRow } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
 
 /** `span.type`, in some versions without the prefix. */

@@ -8,7 +8,9 @@
  * early development tracing. A tool's output is in no event of its own: it is read from the next
  * request to the model.
  */
-import type { AttributeRow, Convention, EventRow, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { AttributeRow, Convention, EventRow } from '../../reader/convention.ts';
 import { ERROR_SURFACE } from '../../reader/step-surfaces.ts';
 
 const OPERATIONS: Readonly<Record<string, StepKind>> = {

@@ -8,7 +8,9 @@
  * Python writes them, system prompt and tools included), `llm.request.functions.*`, `metadata.*`,
  * `hidden_params`, guardrail answers.
  */
-import type { Convention, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { Convention } from '../../reader/convention.ts';
 
 /** `call_type`; each also with the prefix `a`, for asynchronous. */
 const CALLS: Readonly<Record<string, StepKind>> = {

@@ -5,7 +5,9 @@
  *
  * Left out: `ai.prompt.tools`, `ai.schema*`, `ai.settings.*`, headers, files, vectors, timings.
  */
-import type { Convention, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { Convention } from '../../reader/convention.ts';
 import { CALL } from '../../reader/part-shapes.ts';
 
 /** The calls that may run for several steps; each step is a `.doGenerate` or `.doStream` below. */

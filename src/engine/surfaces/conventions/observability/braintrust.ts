@@ -7,7 +7,9 @@
  * `braintrust.scores` and `braintrust.tags` (evaluations), metrics, `braintrust.parent`. Vectors of
  * embeddings are read, because nothing marks them.
  */
-import type { AttributeRow, Convention, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { AttributeRow, Convention } from '../../reader/convention.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
 const TYPES: Readonly<Record<string, StepKind>> = {

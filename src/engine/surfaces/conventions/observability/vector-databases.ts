@@ -6,7 +6,9 @@
  * Left out: vectors (the events `db.query.embeddings` and `db.search.embeddings`), ids, scores,
  * distances, counts, names of collections.
  */
-import type { AttributeRow, Convention, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { AttributeRow, Convention } from '../../reader/convention.ts';
 
 const SYSTEMS: Readonly<Record<string, StepKind>> = Object.fromEntries(
   ['astra', 'chroma', 'lancedb', 'marqo', 'milvus', 'pinecone', 'qdrant', 'weaviate'].map(

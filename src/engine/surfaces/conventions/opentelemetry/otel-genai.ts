@@ -5,7 +5,9 @@
  * Left out on purpose: `gen_ai.system_instructions` and `gen_ai.tool.definitions` (the operator's
  * own text, the same in every run), ids, descriptions and evaluations (not text of the run).
  */
-import type { Convention, StepKind } from '../../reader/convention.ts';
+
+import type { StepKind } from '../../../../model/steps.ts';
+import type { Convention } from '../../reader/convention.ts';
 
 /** `gen_ai.operation.name` → kind: the convention's own values and those seen in the wild. */
 const OPERATIONS: Readonly<Record<string, StepKind>> = {
