@@ -1,16 +1,15 @@
 /**
- * The rooms of the house, kept true: who may import whom, which vendor lives where, which files may
- * see the clock and the environment, how long a file may be.
+ * The rooms of `src`: which may import which, which vendor belongs to which, which files may use the
+ * clock and the environment, how long a file may be.
  *
- * Reads source text only and runs none of it. The first half checks the checker on made-up sources:
- * a rule that cannot fail protects nothing.
+ * Parses the sources and runs none of them. The first half tests the checker on made-up sources.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, posix, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { dirname, join, posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { parseSource, ROOT, readSources, type SourceFile } from './source-file.ts';
+
 const LINES_MAX = 500;
 
 /** Room → the rooms it may import beside itself; ARCHITECTURE.md shows the same. */
@@ -21,7 +20,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   errors: [],
   otlp: ['model', 'errors'],
   ingest: ['otlp', 'db', 'http', 'model', 'errors', 'time-limit'],
-  // of db types only: type-imports.test.ts
+  // of db types only: TYPES_ONLY
   http: ['db', 'otlp', 'observe', 'web', 'model', 'errors'],
   web: ['model', 'errors'],
   db: ['model', 'errors', 'observe'],
@@ -32,7 +31,10 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   'time-limit': [],
 };
 
-/** Vendor → the only rooms that know it. */
+/** Room → the rooms of which it may import types only: it is handed what it calls. */
+const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = { http: ['db'] };
+
+/** Vendor → the only rooms that use it. */
 const VENDORS: Readonly<Record<string, readonly string[]>> = {
   'uWebSockets.js': ['http'],
   'rate-limiter-flexible': ['http'],
@@ -48,92 +50,15 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   marked: ['web'],
 };
 
-/** Rooms that turn values into values: no clock, no process, no input or output. */
+/** Rooms that only compute: no clock, no process, no input or output. */
 const PURE_ROOMS = ['otlp', 'engine', 'web'];
-const IMPURE_GLOBALS = /(?<![.\w$#])(Date|performance|process)(?![\w$])/g;
+const IMPURE_GLOBALS = ['Date', 'performance', 'process'];
 const IMPURE_MODULES = new RegExp(
   '^node:(fs|net|https?|http2|tls|dgram|dns|os|child_process|worker_threads|process|' +
     'perf_hooks|timers)(/|$)',
 );
-/** The one pure-room file that reads files: the corpus has to come from somewhere. */
+/** The one file of a pure room that reads files. */
 const CORPUS_READER = 'src/engine/corpus/corpus.ts';
-
-interface SourceFile {
-  /** from the repository's root, with slashes */
-  readonly path: string;
-  readonly text: string;
-}
-
-// ── Reading source text ──────────────────────────────────────────────────────────────────────
-
-/** A slash after one of these begins a regular expression, after anything else it divides. */
-const BEFORE_REGEX =
-  /(^|[(,=:[!&|?{};+\-*%<>~^]|\b(return|typeof|case|in|of|void|await|yield))\s*$/;
-const TOKEN = /\/\/[^\n]*|\/\*[\s\S]*?\*\/|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[`{}/]/g;
-const REGEX_LITERAL = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/[a-z]*/y;
-const TEMPLATE_TEXT = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(`|\$\{|$)/y;
-
-/** The same text with comments and the insides of literals blanked; places stay the same. */
-function codeOf(text: string): string {
-  let code = text;
-  const blank = (from: number, to: number): void => {
-    const spaces = text.slice(from, to).replaceAll(/[^\n]/g, ' ');
-    code = code.slice(0, from) + spaces + code.slice(to);
-  };
-  /** for every open `${`, how many braces are open inside it */
-  const templates: number[] = [];
-  const finishTemplate = (from: number): number => {
-    TEMPLATE_TEXT.lastIndex = from;
-    const end = from + (TEMPLATE_TEXT.exec(text)?.[0].length ?? 0);
-    const opens = text.slice(from, end).endsWith('${');
-    if (opens) templates.push(0);
-    blank(from, end - (opens ? 2 : 1));
-    return end;
-  };
-  const token = new RegExp(TOKEN);
-  for (let found = token.exec(text); found !== null; found = token.exec(text)) {
-    const [matched] = found;
-    const start = found.index;
-    const depth = templates.at(-1);
-    if (matched === '`') token.lastIndex = finishTemplate(start + 1);
-    else if (matched === '{' && depth !== undefined) templates[templates.length - 1] = depth + 1;
-    else if (matched === '}' && depth === 0) {
-      templates.pop();
-      token.lastIndex = finishTemplate(start + 1);
-    } else if (matched === '}' && depth !== undefined) templates[templates.length - 1] = depth - 1;
-    else if (matched === '/') {
-      REGEX_LITERAL.lastIndex = start;
-      const literal = BEFORE_REGEX.test(code.slice(Math.max(0, start - 40), start))
-        ? REGEX_LITERAL.exec(text)
-        : null;
-      if (literal === null) continue;
-      blank(start, start + literal[0].length);
-      token.lastIndex = start + literal[0].length;
-    } else if (matched.startsWith('/')) blank(start, start + matched.length);
-    else if (matched.length > 1) blank(start + 1, start + matched.length - 1);
-  }
-  return code;
-}
-
-const SPECIFIER = /(?:\bfrom\s*|\bimport\s*|\bimport\s*\(\s*|\brequire\s*\(\s*)(['"`])([^'"`]*)\1/g;
-
-/** Every module a file names: static, dynamic, type-only and re-exporting imports alike. */
-function importsOf({ text }: SourceFile): string[] {
-  return [...codeOf(text).matchAll(SPECIFIER)].map((found) => {
-    const inside = found.index + found[0].length - 1;
-    return text.slice(inside - (found[2] ?? '').length, inside);
-  });
-}
-
-function readSources(folder: string): SourceFile[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && /\.(ts|tsx|js|mjs|cjs)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .map((path) => ({
-      path: relative(ROOT, path).replaceAll('\\', '/'),
-      text: readFileSync(path, 'utf8'),
-    }));
-}
 
 // ── The rules ────────────────────────────────────────────────────────────────────────────────
 
@@ -157,7 +82,7 @@ function roomFaults({ path }: SourceFile, specifier: string): string[] {
   if (!specifier.startsWith('.')) {
     const vendor = vendorOf(specifier);
     const known = vendor === undefined || (VENDORS[vendor] ?? []).includes(room);
-    return known ? [] : [`${path} may not know ${vendor}`];
+    return known ? [] : [`${path} may not use ${vendor}`];
   }
   const target = targetOf(path, specifier);
   if (!target.startsWith('src/')) return [`${path} leaves src: ${specifier}`];
@@ -172,28 +97,38 @@ function roomFaults({ path }: SourceFile, specifier: string): string[] {
   return [`${path} may not import ${target}`];
 }
 
-function purityFaults({ path, text }: SourceFile, specifiers: readonly string[]): string[] {
+function valueFaults({ path, valueSpecifiers }: SourceFile): string[] {
+  return valueSpecifiers
+    .filter((specifier) => specifier.startsWith('.'))
+    .map((specifier) => targetOf(path, specifier))
+    .filter((target) => TYPES_ONLY[roomOf(path)]?.includes(roomOf(target)))
+    .map((target) => `${path} may import only types of ${target}`);
+}
+
+function purityFaults({ path, references, specifiers }: SourceFile): string[] {
   if (!PURE_ROOMS.includes(roomOf(path))) return [];
-  const globals = [...codeOf(text).matchAll(IMPURE_GLOBALS)].map((found) => found[1] ?? '');
+  const globals = references.filter((name) => IMPURE_GLOBALS.includes(name));
   const modules = specifiers.filter(
     (name) => IMPURE_MODULES.test(name) && !(path === CORPUS_READER && name === 'node:fs'),
   );
   return [...globals, ...modules].map((name) => `${path} must be pure but uses ${name}`);
 }
 
-/** Outside src/config.ts the environment is only handed on as a whole, but for colour. */
-function environmentFaults({ path, text }: SourceFile): string[] {
+/** Outside src/config.ts the environment is only passed on as a whole, except for colour. */
+function environmentFaults({ path, processProperties }: SourceFile): string[] {
   if (path === 'src/config.ts') return [];
-  return [...codeOf(text).matchAll(/\bprocess\s*(?:\.\s*env\b|\[)(\.\w+|\[)?/g)]
-    .filter(([, property]) => {
-      if (path === 'src/terminal/paint.ts') return property !== '.NO_COLOR' && property !== '.TERM';
-      return roomOf(path) !== 'wiring' || property !== undefined;
-    })
+  const allowed =
+    path === 'src/terminal/paint.ts'
+      ? ['env', 'env.NO_COLOR', 'env.TERM']
+      : roomOf(path) === 'wiring'
+        ? ['env']
+        : [];
+  return processProperties
+    .filter((name) => /^(env\b|\*)/.test(name) && !allowed.includes(name))
     .map(() => `${path} reads the environment`);
 }
 
-function shapeFaults({ path, text }: SourceFile): string[] {
-  const lines = text.split('\n').length - 1;
+function shapeFaults({ path, lines }: SourceFile): string[] {
   return [
     ...(lines > LINES_MAX ? [`${path} has ${lines} lines`] : []),
     ...(/\/index\.\w+$/.test(path) ? [`${path} is a barrel`] : []),
@@ -219,15 +154,16 @@ function faultsOf(sources: readonly SourceFile[]): string[] {
   const graph = new Map<string, string[]>();
   const faults: string[] = [];
   for (const source of sources) {
-    const specifiers = importsOf(source);
+    const { path, specifiers } = source;
     const local = specifiers.filter((specifier) => specifier.startsWith('.'));
     graph.set(
-      source.path,
-      local.map((specifier) => targetOf(source.path, specifier)),
+      path,
+      local.map((specifier) => targetOf(path, specifier)),
     );
     faults.push(
       ...specifiers.flatMap((specifier) => roomFaults(source, specifier)),
-      ...purityFaults(source, specifiers),
+      ...valueFaults(source),
+      ...purityFaults(source),
       ...environmentFaults(source),
       ...shapeFaults(source),
     );
@@ -237,8 +173,7 @@ function faultsOf(sources: readonly SourceFile[]): string[] {
 
 // ── The checker on made-up sources ───────────────────────────────────────────────────────────
 
-const file = (path: string, text: string): SourceFile => ({ path, text });
-const faultsOfOne = (path: string, text: string): string[] => faultsOf([file(path, text)]);
+const faultsOfOne = (path: string, text: string): string[] => faultsOf([parseSource(path, text)]);
 
 describe('the checker', () => {
   test.each([
@@ -266,7 +201,7 @@ describe('the checker', () => {
     ['a template', `const text = \`import '../db/a.ts' \${\`from '../db/b.ts'\`}\`;`],
     ['a pattern', `const pattern = /import '..\\/db'/;`],
   ])('takes nothing in %s for an import', (_what, text) => {
-    expect(importsOf(file('src/http/x.ts', text))).toEqual([]);
+    expect(parseSource('src/http/x.ts', text).specifiers).toEqual([]);
   });
 
   test.each([
@@ -310,9 +245,9 @@ describe('the checker', () => {
     ['src/main/x.ts', 'pino', 'pino'],
     ['src/http/x.ts', 'prom-client', 'prom-client'],
     ['src/http/x.ts', 'commander', 'commander'],
-  ])('%s may not know the vendor %s', (path, specifier, vendor) => {
+  ])('%s may not use the vendor %s', (path, specifier, vendor) => {
     expect(faultsOfOne(path, `import x from '${specifier}';`)).toEqual([
-      `${path} may not know ${vendor}`,
+      `${path} may not use ${vendor}`,
     ]);
   });
 
@@ -330,7 +265,23 @@ describe('the checker', () => {
     expect(faultsOfOne(path, text)).toEqual([`${path} must be pure but uses ${used}`]);
   });
 
-  test('a pure file may speak of dates and processes', () => {
+  test.each([
+    `import { a } from '../db/a.ts';`,
+    `import { type A } from '../db/a.ts';`,
+    `import {\n  a,\n} from "../db/a.ts";`,
+    `import '../db/a.ts';`,
+    'const a = await import(`../db/a.ts`);',
+    `const a = require('../db/a.ts');`,
+    `export { a } from '../db/a.ts';`,
+    `export type { A } from '../db/a.ts';`,
+  ])('http may import only types of db, not %s', (text) => {
+    const both = `import type { B } from '../db/b.ts';\n${text}`;
+    expect(faultsOfOne('src/http/x.ts', both)).toEqual([
+      'src/http/x.ts may import only types of src/db/a.ts',
+    ]);
+  });
+
+  test('a pure file may have members and strings of these names', () => {
     const text = `// Date\nconst a = rule.process + 'Date'; const rule = { performanceOf: 1 };`;
     expect(faultsOfOne('src/engine/x.ts', text)).toEqual([]);
     expect(faultsOfOne(CORPUS_READER, `import { readFileSync } from 'node:fs';`)).toEqual([]);
@@ -350,16 +301,16 @@ describe('the checker', () => {
     ['src/main/x.ts', 'const config = readConfig(process.env);'],
     ['src/terminal/paint.ts', 'const plain = process.env.NO_COLOR;'],
     ['src/db/x.ts', 'process.kill(pid, 0);'],
-  ])('%s may say %s', (path, text) => {
+  ])('%s may have %s', (path, text) => {
     expect(faultsOfOne(path, text)).toEqual([]);
   });
 
   test('finds cycles, type-only ones too', () => {
     const sources = [
-      file('src/db/a.ts', `import type { B } from './b.ts';`),
-      file('src/db/b.ts', `import { c } from './c.ts';`),
-      file('src/db/c.ts', `export { a } from './a.ts';`),
-      file('src/db/d.ts', `import './a.ts'; import './b.ts';`),
+      parseSource('src/db/a.ts', `import type { B } from './b.ts';`),
+      parseSource('src/db/b.ts', `import { c } from './c.ts';`),
+      parseSource('src/db/c.ts', `export { a } from './a.ts';`),
+      parseSource('src/db/d.ts', `import './a.ts'; import './b.ts';`),
     ];
     expect(faultsOf(sources)).toEqual([
       'cycle: src/db/a.ts → src/db/b.ts → src/db/c.ts → src/db/a.ts',
@@ -382,7 +333,7 @@ describe('the checker', () => {
 // ── The house ────────────────────────────────────────────────────────────────────────────────
 
 describe('src', () => {
-  const sources = readSources(join(ROOT, 'src'));
+  const sources = readSources();
 
   test('keeps every rule', () => {
     expect(faultsOf(sources)).toEqual([]);
@@ -407,7 +358,7 @@ describe('src', () => {
     const paths = new Set(sources.map(({ path }) => path));
     expect(sources.map(({ path }) => roomOf(path)).filter((room) => !(room in ROOMS))).toEqual([]);
     const missing = sources.flatMap((source) =>
-      importsOf(source)
+      source.specifiers
         .filter((specifier) => specifier.startsWith('.'))
         .map((specifier) => targetOf(source.path, specifier))
         .filter((target) => !paths.has(target))

@@ -1,0 +1,145 @@
+/**
+ * A source file and the parts of its syntax tree that the tests of this folder check. Parses with
+ * oxc, through `rolldown`, which vitest installs anyway; runs none of the source.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseSync, Visitor } from 'rolldown/utils';
+
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface SourceFile {
+  /** from the project's root, with slashes */
+  readonly path: string;
+  readonly lines: number;
+  /** modules named by static, dynamic, type-only imports and by re-exports, in order */
+  readonly specifiers: readonly string[];
+  /** those of them that `import type` does not erase */
+  readonly valueSpecifiers: readonly string[];
+  /** modules of `export … from` */
+  readonly reExports: readonly string[];
+  /** names that are no members of something else: variables, globals, types */
+  readonly references: readonly string[];
+  /** properties of `process`, as `env` or `env.PORT`; `*` where computed */
+  readonly processProperties: readonly string[];
+  /** every identifier, members and private names included */
+  readonly names: readonly string[];
+  readonly comments: readonly string[];
+  /** exported interfaces, type aliases and classes */
+  readonly exportedTypes: readonly string[];
+}
+
+/** The parts of a syntax node that are read here. */
+interface SyntaxNode {
+  readonly type: string;
+  readonly start: number;
+  readonly name?: unknown;
+  readonly value?: unknown;
+  readonly computed?: boolean;
+  readonly shorthand?: boolean;
+  readonly key?: SyntaxNode;
+  readonly object?: SyntaxNode;
+  readonly property?: SyntaxNode;
+  readonly quasis?: readonly { readonly value: { readonly cooked: string | null } }[];
+}
+
+/** The text of a string literal, or of a template without expressions; else null. */
+function textOf({ value, quasis }: SyntaxNode): string | null {
+  if (typeof value === 'string') return value;
+  return quasis?.length === 1 ? (quasis[0]?.value.cooked ?? null) : null;
+}
+
+const isNamed = (node: SyntaxNode | undefined, name: string): boolean =>
+  node?.type === 'Identifier' && node.name === name;
+
+export function parseSource(path: string, text: string): SourceFile {
+  const { program, comments, errors } = parseSync(path, text);
+  if (errors.length > 0) throw new SyntaxError(`${path}: ${errors[0]?.message}`);
+  const specifiers: string[] = [];
+  const valueSpecifiers: string[] = [];
+  const reExports: string[] = [];
+  const references: string[] = [];
+  const names: string[] = [];
+  const exportedTypes: string[] = [];
+  const processProperties: string[] = [];
+  /** places of identifiers that are members */
+  const members = new Set<number>();
+  const addSpecifier = (source: SyntaxNode | null, isErased = false): void => {
+    const specifier = source === null ? null : textOf(source);
+    if (specifier === null) return;
+    specifiers.push(specifier);
+    if (!isErased) valueSpecifiers.push(specifier);
+  };
+  const addReExport = (source: SyntaxNode | null): void => {
+    addSpecifier(source);
+    if (source !== null) reExports.push(String(source.value));
+  };
+  const noteKey = ({ key, computed, shorthand }: SyntaxNode): void => {
+    if (key !== undefined && computed !== true && shorthand !== true) members.add(key.start);
+  };
+  const propertyOf = ({ property, computed }: SyntaxNode): string =>
+    computed === true ? '*' : String(property?.name);
+  const noteMember = (node: SyntaxNode): void => {
+    if (node.computed !== true && node.property !== undefined) members.add(node.property.start);
+    if (isNamed(node.object, 'process')) processProperties.push(propertyOf(node));
+    const { object } = node;
+    if (object?.type === 'MemberExpression' && isNamed(object.object, 'process')) {
+      processProperties.push(`${propertyOf(object)}.${propertyOf(node)}`);
+    }
+  };
+  new Visitor({
+    ImportDeclaration: ({ source, importKind }) => addSpecifier(source, importKind === 'type'),
+    ExportAllDeclaration: ({ source }) => addReExport(source),
+    ExportNamedDeclaration: ({ source, declaration }) => {
+      addReExport(source);
+      const isType = /^(TSInterface|TSTypeAlias|Class)Declaration$/.test(declaration?.type ?? '');
+      if (isType && declaration !== null && 'id' in declaration && declaration.id !== null) {
+        if ('name' in declaration.id) exportedTypes.push(declaration.id.name);
+      }
+    },
+    ImportExpression: ({ source }) => addSpecifier(source),
+    TSImportType: ({ source }) => addSpecifier(source, true),
+    CallExpression: ({ callee, arguments: [source] }) => {
+      if (isNamed(callee, 'require')) addSpecifier(source ?? null);
+    },
+    MemberExpression: noteMember,
+    Property: noteKey,
+    MethodDefinition: noteKey,
+    PropertyDefinition: noteKey,
+    TSPropertySignature: noteKey,
+    TSMethodSignature: noteKey,
+    TSQualifiedName: ({ right }) => members.add(right.start),
+    Identifier: ({ name, start }) => {
+      names.push(name);
+      if (!members.has(start)) references.push(name);
+    },
+    PrivateIdentifier: ({ name }) => names.push(name),
+  }).visit(program);
+  return {
+    path,
+    lines: text.split('\n').length - 1,
+    specifiers,
+    valueSpecifiers,
+    reExports,
+    references,
+    processProperties,
+    names,
+    comments: comments.map(({ value }) => value),
+    exportedTypes,
+  };
+}
+
+/** Paths of all files below a folder, from the project's root, with slashes. */
+export function filesIn(folder: string): string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+    .sort();
+}
+
+export function readSources(): SourceFile[] {
+  return filesIn('src')
+    .filter((path) => /\.(ts|js)$/.test(path))
+    .map((path) => parseSource(path, readFileSync(join(ROOT, path), 'utf8')));
+}
