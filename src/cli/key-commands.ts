@@ -113,16 +113,16 @@ async function revoke(id: number, options: OutputOptions): Promise<void> {
 
 /** Adds `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('make, list and revoke API keys');
+  const key = program.command('key').description('create, list and revoke API keys');
   key
     .command('create')
-    .description('make a key and show it, this once')
+    .description('create a key and show it once')
     .addOption(
       new Option('--kind <kind>', 'agent sends telemetry, workspace reads')
         .choices(['agent', 'workspace'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--name <name>', 'what people recognise it by')
+    .requiredOption('--name <name>', 'a name for people')
     .option(
       '--limit <n>',
       `requests per minute, 1 to ${RATE_LIMIT_MAX}`,
@@ -147,7 +147,7 @@ export function addKeyCommands(program: Command): void {
     .action(list);
   key
     .command('revoke')
-    .description('end a key for good')
+    .description('revoke a key')
     .argument('<id>', 'its id in `sluice key list`', wholeNumber)
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key revoke 3')

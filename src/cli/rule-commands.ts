@@ -113,7 +113,7 @@ export function addRuleCommands(program: Command): void {
   const rules = program.command('rules').description('the rules of the pinned corpus');
   rules
     .command('list')
-    .description('list rules with what this engine makes of them')
+    .description('list rules and how each of them runs on this engine')
     .addOption(new Option('--status <status>').choices(RULE_STATUSES))
     .addOption(new Option('--support <support>').choices(SUPPORTS))
     .addOption(new Option('--category <category>').choices(CATEGORIES))

@@ -31,13 +31,13 @@ function emailAddress(text: string): string {
   return parsed.data;
 }
 
-/** The note for operators about accounts that invitation links created for the address. */
+/** A note about accounts of the address that were created through invitation links. */
 function linkNote(slugs: readonly string[]): string[] {
   if (slugs.length === 0) return [];
   const places = slugs.map((slug) => `"${slug}"`).join(', ');
   return [
-    `Another account of this address was made through an invitation's link of ${places}. It has its ` +
-      'own password, stays there, and gets nothing here.',
+    `Another account of this address was created through an invitation's link of ${places}. It has ` +
+      'its own password, stays there, and gets no membership here.',
   ];
 }
 
@@ -51,8 +51,8 @@ async function alreadyMember(
   if (!(await listLinkWorkspaces(database, email)).includes(slug))
     return new OperatorError(already);
   return new OperatorError(
-    `${already} Its account was made through an invitation's link: remove the member, then run this ` +
-      'again to make an account with a password of yours.',
+    `${already} Its account was created through an invitation's link: remove the member, then run ` +
+      'this again to create an account with a password of yours.',
   );
 }
 
@@ -70,7 +70,7 @@ async function create(email: string, options: CreateOptions): Promise<void> {
       throw await alreadyMember(database, email, slug);
     });
     const linkMade = await listLinkWorkspaces(database, email);
-    const made = {
+    const created = {
       id: user.id,
       email: user.email,
       role,
@@ -78,7 +78,7 @@ async function create(email: string, options: CreateOptions): Promise<void> {
       password: isNew ? password : null,
       ...(linkMade.length === 0 ? {} : { link_accounts: linkMade }),
     };
-    answer(options, made, () =>
+    answer(options, created, () =>
       [
         isNew
           ? `${user.email} is ${role} of "${slug}". The password, shown this once:\n${paint.green(password)}`
@@ -145,13 +145,13 @@ async function reset(email: string, options: ListOptions): Promise<void> {
 
 /** Adds `user create`, `user list` and `user reset-password`. */
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('make and list people, reset their passwords');
+  const user = program.command('user').description('create and list users, reset their passwords');
   user
     .command('create')
-    .description('make somebody a member of a workspace, with a password that is shown once')
+    .description('add a member to a workspace, with a password that is shown once')
     .argument(
       '<email>',
-      'whose account; one that an operator or a provider vouches for joins and keeps its password',
+      'e-mail address; an account that an operator or a provider vouches for keeps its password',
       emailAddress,
     )
     .addOption(
@@ -165,8 +165,8 @@ export function addUserCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-An account that an invitation's link made shows who held the link, not whose address it is: it stays
-in the workspace of the link and gets nothing here. The address gets an account of its own.
+An account created through an invitation's link does not prove who owns the address: it stays in
+the workspace of the link and gets no membership here. The address gets another account.
 
 Example:
   sluice user create ana@example.com --role admin`,
@@ -181,7 +181,7 @@ Example:
     .action(list);
   user
     .command('reset-password')
-    .description('give somebody a new password, shown once, and end their sessions')
+    .description('set a new password, shown once, and revoke the sessions of the account')
     .argument('<email>', 'whose account', emailAddress)
     .option(
       '--workspace <slug>',

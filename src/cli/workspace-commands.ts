@@ -15,11 +15,11 @@ import { withDatabase } from './with-database.ts';
 
 const REDACT_HELP = `
 An excerpt is the text of a customer that a rule matched.
-  on   from here on none is stored, and those stored are removed before the command ends. What
-       breaks it off is made good by the same command once more. PostgreSQL frees their place on
-       disk when it vacuums; backups keep what they have.
-  off  excerpts of what is found from here on are stored. Removed ones do not come back.
-Neither touches the telemetry itself.
+  on   no more excerpts are stored, and stored ones are removed before the command ends. If it is
+       interrupted, run it again. PostgreSQL frees the disk space when it vacuums; backups keep
+       their excerpts.
+  off  excerpts of new findings are stored. Removed ones do not come back.
+Neither changes the telemetry itself.
 
 Examples:
   sluice workspace redact on
@@ -35,8 +35,8 @@ interface OneOptions extends OutputOptions {
 
 async function create(slug: string, options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    const made = await createRecordedWorkspace(database, slug, options.name ?? slug, COMMAND_LINE);
-    answer(options, made, () => `Workspace "${made.slug}" is there.`);
+    const created = await createRecordedWorkspace(database, slug, options.name ?? slug, COMMAND_LINE);
+    answer(options, created, () => `Workspace "${created.slug}" is created.`);
   });
 }
 
@@ -50,7 +50,7 @@ async function list(options: OutputOptions): Promise<void> {
           { title: 'NAME', shrinks: true },
           { title: 'PLAN' },
           { title: 'EXCERPTS' },
-          { title: 'MADE' },
+          { title: 'CREATED' },
         ],
         all.map((one) => [
           one.slug,
@@ -90,10 +90,10 @@ async function plan(name: Plan, options: OneOptions): Promise<void> {
 export function addWorkspaceCommands(program: Command): void {
   const workspace = program
     .command('workspace')
-    .description('make and list workspaces, set their plan, redact their excerpts');
+    .description('create and list workspaces, set their plan, redact their excerpts');
   workspace
     .command('create')
-    .description('make a workspace')
+    .description('create a workspace')
     .argument('<slug>', 'lower-case letters, digits and hyphens')
     .option('--name <name>', 'as people read it; the slug when left out')
     .option('--json', 'answer as JSON')
