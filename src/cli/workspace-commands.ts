@@ -35,7 +35,12 @@ interface OneOptions extends OutputOptions {
 
 async function create(slug: string, options: CreateOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    const created = await createRecordedWorkspace(database, slug, options.name ?? slug, COMMAND_LINE);
+    const created = await createRecordedWorkspace(
+      database,
+      slug,
+      options.name ?? slug,
+      COMMAND_LINE,
+    );
     answer(options, created, () => `Workspace "${created.slug}" is created.`);
   });
 }

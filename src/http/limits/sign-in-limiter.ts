@@ -20,7 +20,7 @@ export interface SignInLimits {
 }
 
 /** Room for a few typing errors, and for an office behind one address. */
-export const SIGN_IN_LIMITS: SignInLimits = { account: 5, network: 60, site: 240 };
+const SIGN_IN_LIMITS: SignInLimits = { account: 5, network: 60, site: 240 };
 
 export interface SignInLimiter {
   /**
