@@ -7,7 +7,8 @@ const { memory, turns, limit } = workerData;
 const count = new SharedByteCount(memory);
 let most = 0;
 let taken = 0;
-for (let turn = 0; turn < turns; turn += 1) {
+// On a busy machine the others may hold everything for the whole of this thread's turns.
+for (let turn = 0; turn < turns || taken === 0; turn += 1) {
   if (!count.tryAdd(7, limit)) continue;
   taken += 1;
   most = Math.max(most, count.total);
