@@ -1,6 +1,6 @@
 /**
- * The catalogue for commands, with a line of progress where a person waits: from the data folder, if
- * a server has kept it there, or else built in a process of its own.
+ * Loads the catalogue for commands: from the data folder, if a server has stored it there, otherwise
+ * built in a child process. Shows progress on a terminal.
  */
 import { readDataDir } from '../config.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
@@ -13,7 +13,7 @@ import { prepareCatalog, prepareMatching } from '../pool/workers.ts';
 const CLEAR_LINE = '\r\u001b[K';
 
 /**
- * Verifies the corpus and gives its classified rules.
+ * Verifies the corpus and returns its classified rules.
  *
  * @throws CorpusError when a file is missing, extra or altered
  */

@@ -202,7 +202,7 @@ function ruleIds(text: string, before: readonly string[] | undefined): string[] 
 export function addScanCommand(program: Command): void {
   program
     .command('scan')
-    .description('match the rules against a file or standard input, at once; stores nothing')
+    .description('match the rules against a file or standard input; stores nothing')
     .argument('<file>', 'a text, or an OTLP/JSON export of traces or logs; - is standard input')
     .addOption(
       new Option(

@@ -1,6 +1,6 @@
 /**
- * Outlines of runs: a run's first steps in order of time, with their surfaces. Read from the
- * database on the thread that takes requests, and outlined a few milliseconds at a time.
+ * Outlines of runs: a run's first steps in order of time, with their surfaces. Computed on the thread
+ * that takes requests, a few milliseconds at a time.
  */
 import type { Database } from '../db/database.ts';
 import { findRun } from '../db/runs/runs.ts';
@@ -16,7 +16,6 @@ import { Turns } from '../http/limits/turns.ts';
  */
 const LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 48 * 1024 };
 
-/** Of this thread. */
 const turns = new Turns();
 
 /** Reads a run and its first steps, `findSteps` with their texts; null if there is no such run. */

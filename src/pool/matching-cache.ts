@@ -5,9 +5,9 @@
  *   SHA-256 of the rest (32 bytes) | key (32 bytes) | the `MatchingData`, as v8.serialize writes it
  *
  * The key is the digest of everything the content depends on: this build of the program, the corpus
- * manifest, Node.js. Rules decide what is found, so nobody else may be able to plant a file: it is
- * read only when this process's user owns it and its folder, and only that user may write to either.
- * Never makes the folder. Any failure means that the catalogue is built, as without the file.
+ * manifest, Node.js. Other users must not be able to plant a file, because rules decide what is found:
+ * it is read only if this process's user owns it and its folder, and only that user can write to
+ * either. Does not create the folder. After any failure the catalogue is built, as without the file.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -41,7 +41,7 @@ const OTHERS_MAY_WRITE = 0o022;
 const OTHERS_MAY_ANYTHING = 0o077;
 
 /**
- * The key of what this build makes of a corpus.
+ * The key of this build's data for a corpus.
  *
  * @throws when the manifest or the build's stamp cannot be read
  */
@@ -54,7 +54,7 @@ export function matchingKey(manifestPath: string): Buffer {
   return sha256(Buffer.concat(parts.map(sha256)));
 }
 
-/** What is kept in `folder` under `key`; null when it has to be built. */
+/** The data in `folder`, if it has this key; null when it has to be built. */
 export function readMatching(folder: string, key: Buffer): MatchingData | null {
   try {
     requireOwn(statSync(folder), OTHERS_MAY_WRITE);
@@ -76,11 +76,11 @@ export function keepMatching(folder: string, key: Buffer, matching: MatchingData
     requireOwn(statSync(folder), OTHERS_MAY_WRITE);
     const content = Buffer.concat([key, serialize(matching)]);
     rmSync(draft, { force: true });
-    // `wx` follows no link. Of two processes that write at once, one fails; the digest tells a torn file.
+    // `wx` follows no link. If two processes write at once, one fails; the digest detects a torn file.
     writeFileSync(draft, Buffer.concat([sha256(content), content]), { flag: 'wx', mode: 0o600 });
     renameSync(draft, path);
   } catch {
-    // A folder that is missing, full or read-only costs the next start its shortcut, no more.
+    // If the folder is missing, full or read-only, the next start builds the catalogue again.
   }
 }
 

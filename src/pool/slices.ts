@@ -9,7 +9,6 @@ import type { ThreadClock, ThreadPulse } from './thread-cpu.ts';
 /** A slice ends after this time, at the next boundary between texts or rules. */
 const SLICE_MS = 50;
 
-/** What a slice needs. */
 export interface SliceDependencies {
   readonly scheduler: SliceScheduler;
   readonly cpuMs: ThreadClock;

@@ -34,7 +34,7 @@ export interface WorkerSettings {
   readonly runCpuBudgetMs: number;
 }
 
-/** What a workspace's effective set is to a worker. */
+/** A workspace's effective rule set, as workers need it. */
 export interface RuleSet {
   /** 1 where the workspace's effective set has the rule */
   readonly mask: Uint8Array;
@@ -43,7 +43,7 @@ export interface RuleSet {
 
 /** How the runs of a workspace are evaluated. */
 export interface WorkspaceRules extends RuleSet {
-  /** whether the workspace redacted when its runs were claimed: then no excerpt is handed on */
+  /** whether the workspace redacted when its runs were claimed: then no excerpt is stored */
   readonly redactExcerpts: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface EvaluateTask {
   readonly trail?: Trail;
 }
 
-/** What became of one run. */
+/** The outcome of one run. */
 export type RunOutcome =
   /** stored: the run is marked, with a finding of each of these severities */
   | {
@@ -93,7 +93,7 @@ export type RunOutcome =
   | { readonly kind: 'lost' }
   | { readonly kind: 'undecided'; readonly why: string };
 
-/** What became of a task. */
+/** The outcome of a task. */
 export type TaskOutcome =
   /** outcomes of its first runs, at least one; there was no room to read the others */
   | { readonly kind: 'done'; readonly runs: readonly RunOutcome[] }
