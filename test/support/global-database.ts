@@ -15,7 +15,7 @@ import type { TestProject } from 'vitest/node';
 import { createDatabase } from '../../src/db/database.ts';
 import { ensureCluster, readPassword } from '../../src/db/embedded/cluster.ts';
 import { startEmbedded } from '../../src/db/embedded/connect.ts';
-import { clusterOf, preparePlace } from '../../src/db/embedded/place.ts';
+import { clusterOf, prepareInstallation } from '../../src/db/embedded/installation.ts';
 import { processIdentity } from '../../src/db/embedded/process.ts';
 import { runAlone } from '../../src/db/embedded/roles.ts';
 import { stopServer } from '../../src/db/embedded/server.ts';
@@ -72,7 +72,7 @@ async function openRun(): Promise<Run> {
   // When root runs the tests, the server runs as another user and must be able to pass.
   await chmod(folder, 0o755);
   const clusterFolder = join(folder, 'kept');
-  await ensureCluster(await preparePlace(clusterFolder));
+  await ensureCluster(await prepareInstallation(clusterFolder));
   await copyCluster(clusterFolder, folder);
   await makeTester(folder);
   const server = await startEmbedded({
@@ -94,7 +94,7 @@ async function openRun(): Promise<Run> {
 
 /** A superuser with the password of the ordinary role. */
 async function makeTester(dataDir: string): Promise<void> {
-  const place = await preparePlace(dataDir);
+  const place = await prepareInstallation(dataDir);
   const password = await readPassword(place.home);
   await runAlone(place, clusterOf(place.home), 'postgres', [
     `CREATE ROLE ${TESTER} LOGIN SUPERUSER PASSWORD '${password}';`,

@@ -9,10 +9,10 @@ import { join } from 'node:path';
 
 import {
   clusterOf,
-  type Place,
+  type Installation,
   passwordFileOf,
-  preparePlace,
-} from '../../src/db/embedded/place.ts';
+  prepareInstallation,
+} from '../../src/db/embedded/installation.ts';
 import { asAccount, CHILD_ENVIRONMENT, runProgram } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
 import { ask } from './embedded-lab.ts';
@@ -27,8 +27,8 @@ const PASSWORD = 'an-old-password';
 export async function makeOldCluster(
   dataDir: string,
   { withDatabase = true }: { readonly withDatabase?: boolean } = {},
-): Promise<Place> {
-  const place = await preparePlace(dataDir);
+): Promise<Installation> {
+  const place = await prepareInstallation(dataDir);
   const { account, runtime, home } = place;
   const draft = join(home, 'cluster.draft');
   await mkdir(draft, { mode: 0o700 });
@@ -62,7 +62,7 @@ export async function makeOldCluster(
  * there still.
  */
 export async function startOldServer(
-  { home, runtime, account }: Place,
+  { home, runtime, account }: Installation,
   work: (url: string) => Promise<void>,
 ): Promise<void> {
   const port = await findFreePort();

@@ -1,11 +1,11 @@
 /**
- * The account the embedded server runs under. PostgreSQL refuses to run as root, so when we are
- * root it runs as a system user, made here when it is missing.
+ * The account that the embedded server runs as. PostgreSQL refuses to run as root, so root runs it as
+ * a system user, which is created if it is missing.
  *
  * Never touches an account that exists.
  */
 import { OperatorError } from '../../errors.ts';
-import { type Account, oneLine, runProgram } from './process.ts';
+import { oneLine, runProgram, type SystemAccount } from './process.ts';
 
 const COMMAND_TIMEOUT_MS = 30_000;
 
@@ -17,7 +17,7 @@ const SYSTEM_USER = 'postgres';
  *
  * @throws OperatorError when we are root and the user is missing and cannot be made
  */
-export async function databaseAccount(): Promise<Account> {
+export async function databaseAccount(): Promise<SystemAccount> {
   if (process.getuid?.() !== 0) return null;
   return systemAccount(SYSTEM_USER);
 }

@@ -12,7 +12,7 @@ import { once } from 'node:events';
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { type Place, portFileOf, socketFolderOf } from './place.ts';
+import { type Installation, portFileOf, socketFolderOf } from './installation.ts';
 import { errorCode } from './process.ts';
 import { requireScram } from './scram-client.ts';
 
@@ -51,7 +51,10 @@ export async function otherAddress(address: Address): Promise<Address> {
 }
 
 /** Creates the socket's folder, owned by PostgreSQL's account. */
-export async function prepareAddress({ socketFolder }: Address, { account }: Place): Promise<void> {
+export async function prepareAddress(
+  { socketFolder }: Address,
+  { account }: Installation,
+): Promise<void> {
   if (socketFolder === null) return;
   await mkdir(socketFolder, { recursive: true, mode: 0o700 });
   await chmod(socketFolder, 0o700);

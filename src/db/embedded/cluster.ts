@@ -1,6 +1,6 @@
 /**
- * The database cluster on disk, while no server runs on it: making it, its password, its version,
- * and the settings every server is started with.
+ * The database cluster on disk, while no server runs on it: initdb, password, version, and the
+ * settings that every server is started with.
  *
  * The password is never on a command line and never in a message.
  */
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 import { type Address, addressSettings } from './address.ts';
 import { uidOf } from './folder.ts';
-import { clusterOf, type Place, passwordFileOf } from './place.ts';
+import { clusterOf, type Installation, passwordFileOf } from './installation.ts';
 import { errorCode, oneLine, runProgram } from './process.ts';
 import { createRoleAndDatabase, SETUP_ROLE } from './roles.ts';
 
@@ -20,18 +20,18 @@ const DRAFT_PREFIX = 'cluster.new.';
 const MIB = 1024 * 1024;
 
 /**
- * Makes the cluster unless it is there, by a rename at the end: an initdb that was interrupted
- * leaves nothing that could be taken for a database. Only the owner of the home may call this.
+ * Creates the cluster if there is none, and renames it at the end: an interrupted initdb leaves nothing
+ * that looks like a database. Only the owner of the home may call this.
  *
- * @returns true when it was made now
- * @throws OperatorError when initdb fails, with what it said; or when the cluster that is there
- *   was made by another major version, or is none
+ * @returns true when it was created now
+ * @throws OperatorError when initdb fails, with its output; or when the existing cluster is of another
+ *   major version, or is none
  */
-export async function ensureCluster(place: Place): Promise<boolean> {
-  const cluster = clusterOf(place.home);
+export async function ensureCluster(installation: Installation): Promise<boolean> {
+  const cluster = clusterOf(installation.home);
   const version = await readIfThere(join(cluster, 'PG_VERSION'));
   if (version !== null) {
-    requireVersion(place, version.trim());
+    requireVersion(installation, version.trim());
     return false;
   }
   if ((await uidOf(cluster)) !== null) {
@@ -39,19 +39,20 @@ export async function ensureCluster(place: Place): Promise<boolean> {
       `${cluster} has no PG_VERSION and is no database: restore it from a backup, or move it away`,
     );
   }
-  await removeDrafts(place.home);
-  const draft = join(place.home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`);
+  await removeDrafts(installation.home);
+  const draft = join(installation.home, `${DRAFT_PREFIX}${randomBytes(6).toString('hex')}`);
   await mkdir(draft, { mode: 0o700 });
-  if (place.account !== null) await chown(draft, place.account.uid, place.account.gid);
-  await initialise(place, draft);
-  // The password must be on the disk before the database that nothing else opens.
-  await syncFolder(place.home);
+  if (installation.account !== null)
+    await chown(draft, installation.account.uid, installation.account.gid);
+  await initialise(installation, draft);
+  // The password must be on the disk before the database that only it opens.
+  await syncFolder(installation.home);
   await rename(draft, cluster);
-  await syncFolder(place.home);
+  await syncFolder(installation.home);
   return true;
 }
 
-/** An initdb outlives a killed parent for a second: it loses its folder and fails; ours is new. */
+/** An initdb whose parent was killed may still run for a second; without its folder it fails. */
 async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(home)) {
     if (!name.startsWith(DRAFT_PREFIX)) continue;
@@ -59,23 +60,23 @@ async function removeDrafts(home: string): Promise<void> {
   }
 }
 
-function requireVersion(place: Place, found: string): void {
-  if (found === String(place.runtime.major)) return;
+function requireVersion(installation: Installation, found: string): void {
+  if (found === String(installation.runtime.major)) return;
   throw new OperatorError(
-    `the data in ${place.home} is of PostgreSQL ${found}, this is PostgreSQL ` +
-      `${place.runtime.major}: dump it with the Sluice version that wrote it and load it into an ` +
+    `the data in ${installation.home} is of PostgreSQL ${found}, this is PostgreSQL ` +
+      `${installation.runtime.major}: dump it with the Sluice version that wrote it and load it into an ` +
       'empty DATA_DIR, or set DATABASE_URL to a server of that version',
   );
 }
 
-async function initialise(place: Place, draft: string): Promise<void> {
-  const passwordFile = passwordFileOf(place.home);
+async function initialise(installation: Installation, draft: string): Promise<void> {
+  const passwordFile = passwordFileOf(installation.home);
   await writePrivately(passwordFile, randomBytes(32).toString('base64url'));
-  const { account } = place;
-  // initdb reads the file as the account; afterwards it is ours again, so that only we read it.
+  const { account } = installation;
+  // initdb reads the file as the account; afterwards only this process's user can read it.
   if (account !== null) await chown(passwordFile, account.uid, account.gid);
   const run = await runProgram(
-    place.runtime.initdb,
+    installation.runtime.initdb,
     // C.UTF-8 of the builtin provider: byte order, and the same whatever libc the next image has.
     ['-D', draft, '-U', SETUP_ROLE, `--pwfile=${passwordFile}`, '--auth=scram-sha-256']
       .concat(['--encoding=UTF8', '--locale=C'])
@@ -84,13 +85,13 @@ async function initialise(place: Place, draft: string): Promise<void> {
   );
   if (account !== null) await chown(passwordFile, process.getuid?.() ?? 0, process.getgid?.() ?? 0);
   if (run.code !== 0) {
-    await removeDrafts(place.home);
-    throw new OperatorError(`initdb failed in ${place.home}: ${initdbReason(run.output)}`);
+    await removeDrafts(installation.home);
+    throw new OperatorError(`initdb failed in ${installation.home}: ${initdbReason(run.output)}`);
   }
-  await createRoleAndDatabase(place, draft, await readPassword(place.home));
+  await createRoleAndDatabase(installation, draft, await readPassword(installation.home));
 }
 
-/** initdb narrates; what went wrong stands on the lines that name a severity. */
+/** The lines of initdb's output that name a severity. */
 function initdbReason(output: string): string {
   const lines = output.split('\n').filter((line) => /(?:error|FATAL|PANIC|hint):/i.test(line));
   return oneLine((lines.length === 0 ? output.split('\n').slice(-3) : lines).join('\n'));
@@ -99,7 +100,7 @@ function initdbReason(output: string): string {
 /**
  * The role's password.
  *
- * @throws OperatorError when we may not read it, or it is gone
+ * @throws OperatorError when it cannot be read
  */
 export async function readPassword(home: string): Promise<string> {
   const path = passwordFileOf(home);
@@ -145,9 +146,8 @@ async function readIfThere(path: string): Promise<string | null> {
 }
 
 /**
- * Every setting the server is started with, as arguments: the command line wins over all files, so
- * nothing in the cluster can open a socket, switch durability off or write customers' text to the
- * log.
+ * Every setting of the server, as arguments: the command line takes precedence over all files, so
+ * nothing in the cluster can open a socket, switch durability off or log customers' text.
  *
  * @param address where it listens, and nowhere else
  * @param connectionsMax connections of all its users together

@@ -1,25 +1,30 @@
 /**
- * The embedded PostgreSQL server: found or made, started or adopted, handed out as a url, stopped.
+ * The embedded PostgreSQL server of a data folder: created, started or adopted, and stopped.
  *
- * One process owns the server of a data directory. A server that outlived its owner is adopted
- * with ownership, one whose owner lives is used as a guest; the last of them to leave stops it.
- * Knows nothing of tables. Handles no signals: when to stop is decided by who starts.
+ * One process owns the server. A server whose owner has died is adopted with its ownership, one whose
+ * owner runs is used as a guest; the last user stops it. Handles no signals: the caller decides when to
+ * stop.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
 import { addressText, type DatabaseUrls } from './address.ts';
 import { ensureCluster, readPassword } from './cluster.ts';
 import { unusableFolder } from './folder.ts';
+import {
+  clusterOf,
+  existingHomes,
+  type Installation,
+  prepareInstallation,
+} from './installation.ts';
 import { launchServer } from './launch.ts';
 import {
   claimOwnership,
+  type GuestUse,
   type Ownership,
-  stopUnlessVisited,
-  unlessVisited,
-  type Visit,
-  visit,
+  registerGuest,
+  stopUnlessUsed,
+  unlessUsed,
 } from './owner.ts';
-import { clusterOf, existingHomes, type Place, preparePlace } from './place.ts';
 import { demoteRole } from './roles.ts';
 import {
   findServer,
@@ -35,7 +40,7 @@ import {
 /** Enough for a server with a few threads and a command or two beside it. */
 const CONNECTIONS_MAX = 50;
 
-/** What is worth an operator's line; pino's loggers fit. */
+/** Receives lines for the operator, such as a logger of pino. */
 export interface EmbeddedLog {
   info(message: string): void;
   warn(message: string): void;
@@ -45,7 +50,7 @@ export interface EmbeddedLog {
 export interface EmbeddedDatabase extends DatabaseUrls {
   /** absolute path of the folder that holds the cluster, the password and the server's log */
   readonly home: string;
-  /** why `home` is not under the folder asked for; null when it is */
+  /** why `home` is not under the data folder; null when it is */
   readonly moved: string | null;
   /** true when the server was running already */
   readonly adopted: boolean;
@@ -67,8 +72,8 @@ export interface StartOptions {
 }
 
 /**
- * Gives the database of `dataDir`: makes it on the first start, starts its server or takes over
- * the one that runs.
+ * Opens the database of `dataDir`: creates it on the first start, and starts its server or adopts the
+ * running one.
  *
  * @param options.dataDir folder for the data; relative paths from the working directory
  * @param options.connectionsMax most connections of all users together; a server that is running
@@ -77,57 +82,71 @@ export interface StartOptions {
  *   folder, data of another major version, a server that does not start (with its last log lines)
  */
 export async function startEmbedded(options: StartOptions): Promise<EmbeddedDatabase> {
-  const place = await preparePlace(options.dataDir);
-  if (place.moved !== null) {
-    options.log.warn(`embedded database is in ${place.home}: ${place.moved}`);
+  const installation = await prepareInstallation(options.dataDir);
+  if (installation.moved !== null) {
+    options.log.warn(`embedded database is in ${installation.home}: ${installation.moved}`);
   }
   try {
-    return await startIn(place, options);
+    return await startIn(installation, options);
   } catch (error) {
-    throw explained(error, place.home);
+    throw explained(error, installation.home);
   }
 }
 
-async function startIn(place: Place, options: StartOptions): Promise<EmbeddedDatabase> {
+async function startIn(
+  installation: Installation,
+  options: StartOptions,
+): Promise<EmbeddedDatabase> {
   const deadline = Date.now() + START_TIMEOUT_MS;
   for (;;) {
-    const ownership = await claimOwnership(place.home);
-    if (ownership !== null) return startOwned(place, ownership, options);
-    const guest = await startAsGuest(place, options.log);
+    const ownership = await claimOwnership(installation.home);
+    if (ownership !== null) return startOwned(installation, ownership, options);
+    const guest = await startAsGuest(installation, options.log);
     if (guest !== null) return guest;
-    // Its owner is in the middle of starting or stopping it: look again, claim again.
+    // Its owner is starting or stopping it.
     if (Date.now() > deadline) {
       throw new OperatorError(
-        `another process owns the database in ${place.home}, and it does not become ready`,
+        `another process owns the database in ${installation.home}, and it does not become ready`,
       );
     }
     await sleep(POLL_MS);
   }
 }
 
-/** A full disk, a lost permission: one line for the operator. Anything else stays as it is. */
+/** Turns errors of the file system into one line for the operator; returns others as they are. */
 function explained(error: unknown, home: string): unknown {
   const isSystemError = error instanceof Error && 'syscall' in error && 'errno' in error;
   return isSystemError ? unusableFolder(home, error) : error;
 }
 
 async function startOwned(
-  place: Place,
+  installation: Installation,
   ownership: Ownership,
   { log, connectionsMax = CONNECTIONS_MAX }: StartOptions,
 ): Promise<EmbeddedDatabase> {
   try {
-    const running = await settledServer(place.home);
-    if (running === null && (await ensureCluster(place))) {
-      log.info(`embedded database made in ${place.home}`);
+    const running = await settledServer(installation.home);
+    if (running === null && (await ensureCluster(installation))) {
+      log.info(`embedded database made in ${installation.home}`);
     }
-    const first = running ?? (await launchServer(place, connectionsMax));
-    const { server, url, copyUrl } = await ensureOrdinary(place, first, { log, connectionsMax });
+    const first = running ?? (await launchServer(installation, connectionsMax));
+    const { server, url, copyUrl } = await ensureOrdinary(installation, first, {
+      log,
+      connectionsMax,
+    });
     const adopted = server.pid === running?.pid;
     const verb = adopted ? 'adopted' : 'started';
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, ${addressText(server.address)})`);
-    const stop = once(() => stopOwned(place.home, ownership, log));
-    return { url, copyUrl, home: place.home, moved: place.moved, adopted, owned: true, stop };
+    const stop = once(() => stopOwned(installation.home, ownership, log));
+    return {
+      url,
+      copyUrl,
+      home: installation.home,
+      moved: installation.moved,
+      adopted,
+      owned: true,
+      stop,
+    };
   } catch (error) {
     await ownership.release();
     throw error;
@@ -140,16 +159,16 @@ async function startOwned(
  * start does it.
  */
 async function ensureOrdinary(
-  place: Place,
+  installation: Installation,
   server: Server,
   { log, connectionsMax }: Required<Pick<StartOptions, 'log' | 'connectionsMax'>>,
 ): Promise<Login & { readonly server: Server }> {
-  const { home } = place;
+  const { home } = installation;
   const login = await logIn(home, server);
   if (login.isOrdinary) return { ...login, server };
-  const stopped = await unlessVisited(home, async () => {
+  const stopped = await unlessUsed(home, async () => {
     await stopServer(home);
-    await demoteRole(place, clusterOf(home), await readPassword(home));
+    await demoteRole(installation, clusterOf(home), await readPassword(home));
   });
   if (!stopped) {
     log.warn(
@@ -158,25 +177,28 @@ async function ensureOrdinary(
     return { ...login, server };
   }
   log.info(`embedded database in ${home}: upgraded, its role is no longer a superuser`);
-  const next = await launchServer(place, connectionsMax);
+  const next = await launchServer(installation, connectionsMax);
   return { ...(await logIn(home, next)), server: next };
 }
 
 /** null when there is no server to use as a guest now. */
-async function startAsGuest(place: Place, log: EmbeddedLog): Promise<EmbeddedDatabase | null> {
-  if ((await findServer(place.home))?.status !== 'ready') return null;
-  const guest = await visit(place.home);
+async function startAsGuest(
+  installation: Installation,
+  log: EmbeddedLog,
+): Promise<EmbeddedDatabase | null> {
+  if ((await findServer(installation.home))?.status !== 'ready') return null;
+  const guest = await registerGuest(installation.home);
   if (guest === null) return null;
   try {
-    const server = await findServer(place.home);
+    const server = await findServer(installation.home);
     if (server?.status !== 'ready') {
       await guest.leave();
       return null;
     }
-    const { url, copyUrl } = await logIn(place.home, server);
+    const { url, copyUrl } = await logIn(installation.home, server);
     log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
-    const stop = once(() => leave(place.home, guest, log));
-    const { home, moved } = place;
+    const stop = once(() => leave(installation.home, guest, log));
+    const { home, moved } = installation;
     return { url, copyUrl, home, moved, adopted: true, owned: false, stop };
   } catch (error) {
     await guest.leave();
@@ -185,12 +207,12 @@ async function startAsGuest(place: Place, log: EmbeddedLog): Promise<EmbeddedDat
 }
 
 async function stopOwned(home: string, ownership: Ownership, log: EmbeddedLog): Promise<void> {
-  const stopped = await stopUnlessVisited(home, ownership, () => stopServer(home));
+  const stopped = await stopUnlessUsed(home, ownership, () => stopServer(home));
   log.info(`embedded PostgreSQL ${stopped ? 'stopped' : 'left running: another process uses it'}`);
 }
 
-/** Its owner may have left it to us. */
-async function leave(home: string, guest: Visit, log: EmbeddedLog): Promise<void> {
+/** Stops the server too, if its owner has left. */
+async function leave(home: string, guest: GuestUse, log: EmbeddedLog): Promise<void> {
   await guest.leave();
   const ownership = await claimOwnership(home);
   if (ownership !== null) await stopOwned(home, ownership, log);
@@ -205,8 +227,7 @@ function once(action: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * The url of the server that already runs for `dataDir`: for commands beside a running Sluice.
- * Starts nothing, makes nothing, owns nothing.
+ * The url of the server that runs for `dataDir`, for commands. Starts, creates and owns nothing.
  *
  * @returns null when none runs
  * @throws OperatorError when one runs but we may not log in to it

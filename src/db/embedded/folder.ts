@@ -1,21 +1,21 @@
 /**
- * Folders of the embedded server's own.
+ * Creates and checks the folders of the embedded server.
  *
- * Never changes the mode of a folder that this user does not own, and never uses one: its owner
- * could put other programs, another password or another server in the place of ours.
+ * Never uses a folder that another user owns, nor changes its mode: that user could replace the
+ * programs, the password or the server.
  */
 import { chmod, lstat, mkdir, stat } from 'node:fs/promises';
 import { OperatorError } from '../../errors.ts';
 import { errorCode } from './process.ts';
 
 /**
- * Makes `path` (its parent exists) and gives it exactly `mode`, whatever the umask. Also when it is
- * there already: another process may be between making it and setting its mode.
+ * Creates `path` (its parent exists) with exactly `mode`, whatever the umask. Sets the mode of an
+ * existing folder too: another process may be between creating it and setting its mode.
  *
- * @returns true when it was made now
- * @throws OperatorError when it cannot be made or entered, or is there and another user's
+ * @returns true when it was created now
+ * @throws OperatorError when it cannot be created or entered, or belongs to another user
  */
-export async function makeOwnFolder(path: string, mode: number): Promise<boolean> {
+export async function createOwnFolder(path: string, mode: number): Promise<boolean> {
   const isNew = (await uidOf(path)) === null;
   try {
     await mkdir(path, { recursive: true, mode });
@@ -45,11 +45,11 @@ export async function requireOwn(path: string): Promise<void> {
 }
 
 /**
- * Makes the folder the operator asked for, with the mode the operator's umask gives.
+ * Creates the data folder, with the mode of the operator's umask.
  *
- * @throws OperatorError when it cannot be made
+ * @throws OperatorError when it cannot be created
  */
-export async function makeAskedFolder(path: string): Promise<void> {
+export async function createDataFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
   } catch (error) {
@@ -60,7 +60,7 @@ export async function makeAskedFolder(path: string): Promise<void> {
 /**
  * The owner of `path`; null when there is nothing.
  *
- * @throws OperatorError when we may not look
+ * @throws OperatorError when it cannot be read
  */
 export async function uidOf(path: string): Promise<number | null> {
   try {

@@ -1,7 +1,7 @@
 /**
- * Starting a server on a cluster: address, process, and waiting until it accepts logins.
+ * Starts a server on a cluster: address, process, and waiting until it accepts logins.
  *
- * Only the owner of the home may launch. Never leaves a server behind that it gave up on.
+ * Only the owner of the home may launch. Stops a server that does not become ready.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,8 +17,8 @@ import {
   removeSocket,
 } from './address.ts';
 import { serverArguments } from './cluster.ts';
+import { clusterOf, type Installation } from './installation.ts';
 import { openServerLog, serverLogTail } from './log.ts';
-import { clusterOf, type Place } from './place.ts';
 import { asAccount, CHILD_ENVIRONMENT, processIdentity } from './process.ts';
 import {
   findServer,
@@ -31,65 +31,72 @@ import {
 } from './server.ts';
 
 const PORT_ATTEMPTS = 5;
-/** How long the remains of a killed server or a killed Sluice may stand in the way. */
+/** How long processes of a killed server, or one a killed Sluice has just started, may block a start. */
 const LINGER_TIMEOUT_MS = 30_000;
 const LINGER_POLL_MS = 200;
-/** Its children hold the shared memory; a server that was just spawned holds the file. */
+/** Children of a killed server hold its shared memory; a server just started holds the lock file. */
 const LINGERING = /pre-existing shared memory block|lock file "postmaster\.pid"/;
 /** Between creating postmaster.pid and writing to it a server takes microseconds. */
 const EMPTY_PID_FILE_AGE_MS = 2000;
 
 /**
- * Starts a server on the cluster of `place` and waits until it accepts logins. A server that turns
- * out to be running after all (its owner was killed in the act of starting it) is taken as it is.
+ * Starts a server and waits until it accepts logins. If one is running after all, because its owner was
+ * killed while starting it, that one is returned.
  *
  * @param connectionsMax most connections it will take
  * @throws OperatorError with the last lines of its log when it does not come up
  */
-export async function launchServer(place: Place, connectionsMax: number): Promise<Server> {
+export async function launchServer(
+  installation: Installation,
+  connectionsMax: number,
+): Promise<Server> {
   const lingerDeadline = Date.now() + LINGER_TIMEOUT_MS;
-  let address = await chooseAddress(place.home);
+  let address = await chooseAddress(installation.home);
   let portAttempts = 1;
   for (;;) {
-    await removeRecycledPidFile(place.home);
-    await prepareAddress(address, place);
-    const launch = await spawnServer(place, serverArguments(address, connectionsMax));
-    const server = await awaitLaunch(place.home, launch.pid);
+    await removeRecycledPidFile(installation.home);
+    await prepareAddress(address, installation);
+    const launch = await spawnServer(installation, serverArguments(address, connectionsMax));
+    const server = await awaitLaunch(installation.home, launch.pid);
     if (server !== null) {
-      await noteAddress(place.home, server.address);
+      await noteAddress(installation.home, server.address);
       return server;
     }
-    const other = await settledServer(place.home);
+    const other = await settledServer(installation.home);
     if (other !== null) return other;
-    const said = await serverLogTail(place.home, launch.logStart);
+    const said = await serverLogTail(installation.home, launch.logStart);
     if (portAttempts < PORT_ATTEMPTS && /could not create any TCP\/IP sockets/.test(said)) {
       address = await otherAddress(address);
       portAttempts += 1;
     } else if (Date.now() < lingerDeadline && LINGERING.test(said)) {
       await sleep(LINGER_POLL_MS);
     } else {
-      throw new OperatorError(`PostgreSQL in ${place.home} did not start: ${said}`);
+      throw new OperatorError(`PostgreSQL in ${installation.home} did not start: ${said}`);
     }
   }
 }
 
 /**
- * A session of its own: Ctrl-C in our terminal must not reach the server before we have drained,
- * and it may outlive us. Its output goes to a file, never to a pipe that dies with us.
+ * In a session of its own: Ctrl-C in the terminal must not reach the server before this process has
+ * drained. Its output goes to a file, because the server may outlive this process.
  */
 async function spawnServer(
-  place: Place,
+  installation: Installation,
   settings: readonly string[],
 ): Promise<{ pid: number; logStart: number }> {
-  const { file, start } = await openServerLog(place.home);
+  const { file, start } = await openServerLog(installation.home);
   try {
-    const child = spawn(place.runtime.postgres, ['-D', clusterOf(place.home), ...settings], {
-      ...asAccount(place.account),
-      cwd: '/',
-      env: CHILD_ENVIRONMENT,
-      detached: true,
-      stdio: ['ignore', file.fd, file.fd],
-    });
+    const child = spawn(
+      installation.runtime.postgres,
+      ['-D', clusterOf(installation.home), ...settings],
+      {
+        ...asAccount(installation.account),
+        cwd: '/',
+        env: CHILD_ENVIRONMENT,
+        detached: true,
+        stdio: ['ignore', file.fd, file.fd],
+      },
+    );
     await once(child, 'spawn');
     child.unref();
     if (child.pid === undefined) throw new Error('a process was spawned without a pid');

@@ -2,10 +2,10 @@
  * The embedded server's log file. It holds no statement and no row (see the settings in
  * cluster.ts), so its last lines may be shown to the operator.
  *
- * Never a pipe to us: the server must keep a log it can write to when we are gone.
+ * Never a pipe to this process, which the server may outlive.
  */
 import { type FileHandle, open, rename } from 'node:fs/promises';
-import { logFileOf } from './place.ts';
+import { logFileOf } from './installation.ts';
 import { errorCode } from './process.ts';
 
 /** A healthy server writes about 10 MB in a year. */
@@ -14,7 +14,7 @@ const TAIL_BYTES = 4096;
 const TAIL_LINES = 6;
 
 /**
- * Opens the log for a new server, after setting a long one aside as `server.log.1`.
+ * Opens the log for a new server; a long one is renamed to `server.log.1` before.
  *
  * @returns the handle, which the caller closes, and where the new server's part begins
  */
@@ -28,9 +28,7 @@ export async function openServerLog(home: string): Promise<{ file: FileHandle; s
   return { file: await open(path, 'a', 0o600), start: 0 };
 }
 
-/**
- * The last lines of the log from byte `start` on, in one line, the severities leading the way.
- */
+/** The last lines of the log from byte `start` on, in one line. */
 export async function serverLogTail(home: string, start: number): Promise<string> {
   let file: FileHandle;
   try {
@@ -44,8 +42,8 @@ export async function serverLogTail(home: string, start: number): Promise<string
     const from = Math.max(start, size - TAIL_BYTES);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(TAIL_BYTES), 0, TAIL_BYTES, from);
     const lines = buffer.toString('utf8', 0, bytesRead).split('\n');
-    const told = lines.map(withoutPrefix).filter((line) => line !== '');
-    return told.length === 0 ? 'it wrote no log' : told.slice(-TAIL_LINES).join(' · ');
+    const messages = lines.map(withoutPrefix).filter((line) => line !== '');
+    return messages.length === 0 ? 'it wrote no log' : messages.slice(-TAIL_LINES).join(' · ');
   } finally {
     await file.close();
   }

@@ -1,9 +1,9 @@
 /**
- * Who owns the embedded server of one home, and who else uses it.
+ * Ownership of the embedded server of one home, and its other users, the guests.
  *
- * Node has no flock, and a lock file cannot be taken from a dead owner without a race between two
- * takers. So ownership is a growing number: `owner.<n>` names a process, the highest n counts, and
- * the next owner is whoever creates n+1 first. A file is deleted only once a higher one exists.
+ * Node has no flock, and taking over a dead owner's lock file is a race. So ownership is a growing
+ * number: `owner.<n>` names a process, the highest n is the owner, and the process that creates n+1
+ * first becomes the next owner. A file is deleted only once a higher one exists.
  *
  *   owner.7 {dead pid}  →  A creates owner.8, B gets EEXIST  →  A deletes owner.7
  *
@@ -20,18 +20,18 @@ const STOPPING = 'stopping';
 const GUEST_PREFIX = 'guest.';
 
 export interface Ownership {
-  /** Gives the ownership up; the process may go on living. */
+  /** Releases the ownership; the process may keep running. */
   release(): Promise<void>;
 }
 
-export interface Visit {
+export interface GuestUse {
   leave(): Promise<void>;
 }
 
 /**
- * Takes the ownership of `home` when nobody alive has it.
+ * Takes the ownership of `home` if no running process has it.
  *
- * @returns null when a living process (this one included) owns it already
+ * @returns null when a running process (this one included) owns it already
  */
 export async function claimOwnership(home: string): Promise<Ownership | null> {
   for (;;) {
@@ -41,13 +41,13 @@ export async function claimOwnership(home: string): Promise<Ownership | null> {
     if (!(await createRecord(home, `owner.${mine}`))) continue;
     const now = await generations(home);
     if (Math.max(...now) !== mine) {
-      // Others went through n+1 and beyond while we looked at n: ours is the late one.
+      // Others have created n+1 and beyond since n was read: this record is late.
       await removeRecord(home, `owner.${mine}`);
       continue;
     }
     for (const n of now) if (n < mine) await removeRecord(home, `owner.${n}`);
-    // The number stays taken: free again, a slow taker could use it beside a newer owner. And
-    // emptying a file works on a full disk.
+    // The number stays taken: otherwise a slow process could create it again beside a newer owner.
+    // And emptying a file works on a full disk.
     return { release: () => truncate(join(home, `owner.${mine}`)) };
   }
 }
@@ -62,12 +62,12 @@ async function generations(home: string): Promise<number[]> {
 }
 
 /**
- * Registers this process as a user of a server that another one owns. Look for the server again
- * afterwards: only one that is there then will stay.
+ * Registers this process as a guest of a server that another one owns. Look for the server again
+ * afterwards: only a server found then is not stopped.
  *
- * @returns null when the owner is about to stop it
+ * @returns null when the owner is about to stop the server
  */
-export async function visit(home: string): Promise<Visit | null> {
+export async function registerGuest(home: string): Promise<GuestUse | null> {
   const name = `${GUEST_PREFIX}${randomBytes(8).toString('hex')}`;
   await createRecord(home, name);
   if (!(await isRecordAlive(home, STOPPING))) return { leave: () => removeRecord(home, name) };
@@ -76,33 +76,33 @@ export async function visit(home: string): Promise<Visit | null> {
 }
 
 /**
- * Runs `stop` unless guests are there, then gives the ownership up. The last guest to leave claims
- * it and comes here too, so that the last one out stops the server.
+ * Runs `stop` unless there are guests, then releases the ownership. The last guest to leave claims it
+ * and calls this too, so that the last user stops the server.
  *
  * @returns whether `stop` ran
  */
-export async function stopUnlessVisited(
+export async function stopUnlessUsed(
   home: string,
   ownership: Ownership,
   stop: () => Promise<void>,
 ): Promise<boolean> {
   try {
-    return await unlessVisited(home, stop);
+    return await unlessUsed(home, stop);
   } finally {
     await ownership.release();
   }
 }
 
 /**
- * Runs `work`, which may stop the server, unless guests use it; no guest is admitted meanwhile. For
- * the owner only.
+ * Runs `work`, which may stop the server, unless there are guests; none is admitted meanwhile. For the
+ * owner only.
  *
  * @returns whether `work` ran
  */
-export async function unlessVisited(home: string, work: () => Promise<void>): Promise<boolean> {
+export async function unlessUsed(home: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await announceStop(home);
-    if (await isVisited(home)) return false;
+    if (await isUsed(home)) return false;
     await work();
     return true;
   } finally {
@@ -115,12 +115,12 @@ async function announceStop(home: string): Promise<void> {
   try {
     await createRecord(home, STOPPING);
   } catch (error) {
-    // A full disk is a reason to stop, not one to go on. A guest who comes this instant loses.
+    // A full disk must not prevent the stop. A guest that registers at this moment loses its server.
     if (errorCode(error) !== 'ENOSPC' && errorCode(error) !== 'EDQUOT') throw error;
   }
 }
 
-async function isVisited(home: string): Promise<boolean> {
+async function isUsed(home: string): Promise<boolean> {
   let visited = false;
   for (const name of await readdir(home)) {
     if (!name.startsWith(GUEST_PREFIX)) continue;

@@ -1,17 +1,17 @@
 /**
- * Other processes, as the embedded server needs to see them: run one and read what it said, tell
- * whether a pid is alive and still the same program.
+ * Child processes and process ids: runs a program and returns its output, and identifies the process
+ * that has a pid.
  *
- * Never inherits our environment (it holds secrets, and PG* variables that would steer PostgreSQL)
- * and never decides what a failure means: it reports, the caller judges.
+ * Children never inherit the environment, which has secrets, and PG* variables that would change
+ * PostgreSQL's behaviour. A failing program is a value; the caller decides what it means.
  */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 
-/** The account a PostgreSQL program runs under; null means our own. */
-export type Account = { readonly uid: number; readonly gid: number } | null;
+/** The account that a PostgreSQL program runs as; null means this process's. */
+export type SystemAccount = { readonly uid: number; readonly gid: number } | null;
 
-export interface ProgramResult {
+interface ProgramResult {
   /** exit code; null when it could not be started or was killed for taking too long */
   readonly code: number | null;
   /** standard output and standard error, in that order, trimmed */
@@ -20,28 +20,28 @@ export interface ProgramResult {
   readonly missing: boolean;
 }
 
-/** All a child gets to see. 'C' keeps messages in English, and we read some of them. */
+/** The environment of children. 'C' keeps messages in English; some of them are parsed. */
 export const CHILD_ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C',
 } as const;
 
-/** Spawn options that switch to `account`; empty for our own. */
-export function asAccount(account: Account): { uid?: number; gid?: number } {
+/** Spawn options that switch to `account`; empty for this process's. */
+export function asAccount(account: SystemAccount): { uid?: number; gid?: number } {
   return account === null ? {} : { uid: account.uid, gid: account.gid };
 }
 
 /**
- * Runs a program to its end, from the root directory (the account may be unable to enter ours).
+ * Runs a program to its end, from the root directory, which every account can enter.
  *
  * @param options.timeoutMs the program is killed after this long
- * @param options.input what stands on its standard input
+ * @param options.input its standard input
  * @returns always; a program that fails, is missing or takes too long is a value, not an error
  */
 export function runProgram(
   file: string,
   args: readonly string[],
-  options: { readonly account: Account; readonly timeoutMs: number; readonly input?: string },
+  options: { readonly account: SystemAccount; readonly timeoutMs: number; readonly input?: string },
 ): Promise<ProgramResult> {
   const spawnOptions = {
     ...asAccount(options.account),
@@ -62,12 +62,12 @@ export function runProgram(
       const missing = errorCode(error) === 'ENOENT';
       resolve({ code, output: output === '' ? error.message : output, missing });
     });
-    // One that ends without reading it says why by its exit code.
+    // A program that ends without reading it has an exit code.
     child.stdin?.on('error', () => {}).end(options.input ?? '');
   });
 }
 
-/** What a program said, as part of a one-line message. */
+/** A program's output as part of a one-line message. */
 export function oneLine(output: string): string {
   return output.replace(/\s*\n\s*/g, ' · ').slice(0, 1000);
 }
@@ -79,8 +79,7 @@ export function errorCode(error: unknown): string | null {
 }
 
 /**
- * Something that stays the same as long as `pid` is the same process, and differs after the number
- * was given to another one: start time, and on Linux the boot it counts from (proc(5), field 22).
+ * Identifies the process that has `pid` now, since pids are reused: start time, and on Linux the boot it counts from (proc(5), field 22).
  *
  * @returns null when there is no such process, or only its zombie
  */
@@ -91,9 +90,9 @@ export async function processIdentity(pid: number): Promise<string | null> {
   }
   const stat = await readProc(`/proc/${pid}/stat`);
   if (stat === null) return null;
-  // The program's name stands in parentheses and may hold spaces and parentheses itself.
+  // The program's name is in parentheses and may contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  // PID 1 of a container may be a program that never reaps: a zombie is as dead as it gets there.
+  // PID 1 of a container may never reap, so a zombie counts as ended.
   if (fields[0] === 'Z' || fields[0] === 'X') return null;
   const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8');
   return `${boot.trim()} ${fields[19]}`;

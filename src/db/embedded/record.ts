@@ -1,7 +1,6 @@
 /**
- * Small files in a home that stand for a living process: `<name>` holds its pid and start time.
- *
- * A pid alone is not enough: pids come back, in containers almost always.
+ * Files in a home that name a running process: `<name>` contains its pid and start time. A pid alone is
+ * not enough: pids are reused, in containers almost always.
  */
 import { randomBytes } from 'node:crypto';
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
@@ -30,7 +29,7 @@ export async function createRecord(home: string, name: string): Promise<boolean>
   }
 }
 
-/** Whether the record is there and its process alive; an empty file stands for nobody. */
+/** Whether the record exists and its process runs; an empty file names no process. */
 export async function isRecordAlive(home: string, name: string): Promise<boolean> {
   let text: string;
   try {

@@ -9,7 +9,7 @@
  * upgrades their clusters, in two transactions that can be repeated.
  */
 import { OperatorError } from '../../errors.ts';
-import type { Place } from './place.ts';
+import type { Installation } from './installation.ts';
 import { oneLine, runProgram } from './process.ts';
 
 export const SETUP_ROLE = 'sluice_setup';
@@ -30,11 +30,11 @@ const FIRST_ROLE_OID = 10;
  * @throws OperatorError with what PostgreSQL said
  */
 export async function createRoleAndDatabase(
-  place: Place,
+  installation: Installation,
   cluster: string,
   password: string,
 ): Promise<void> {
-  await runAlone(place, cluster, 'postgres', [roleStatements(password), CREATE_DATABASE]);
+  await runAlone(installation, cluster, 'postgres', [roleStatements(password), CREATE_DATABASE]);
 }
 
 /**
@@ -45,12 +45,16 @@ export async function createRoleAndDatabase(
  * @throws OperatorError with what PostgreSQL said; the data is unchanged, and it can be called
  *   again
  */
-export async function demoteRole(place: Place, cluster: string, password: string): Promise<void> {
-  await runAlone(place, cluster, 'postgres', [RENAME_SUPERUSER + roleStatements(password)]);
-  const given = await tryAlone(place, cluster, DATABASE, [GIVE_DATABASE]);
+export async function demoteRole(
+  installation: Installation,
+  cluster: string,
+  password: string,
+): Promise<void> {
+  await runAlone(installation, cluster, 'postgres', [RENAME_SUPERUSER + roleStatements(password)]);
+  const given = await tryAlone(installation, cluster, DATABASE, [GIVE_DATABASE]);
   if (given === null) return;
   if (!given.includes(`database "${DATABASE}" does not exist`)) throw failed(cluster, given);
-  await runAlone(place, cluster, 'postgres', [CREATE_DATABASE]);
+  await runAlone(installation, cluster, 'postgres', [CREATE_DATABASE]);
 }
 
 const CREATE_DATABASE = `CREATE DATABASE ${DATABASE} OWNER ${ROLE};`;
@@ -133,18 +137,18 @@ ALTER DATABASE ${DATABASE} OWNER TO ${ROLE};`;
  * @throws OperatorError with what PostgreSQL said
  */
 export async function runAlone(
-  place: Place,
+  installation: Installation,
   cluster: string,
   database: string,
   transactions: readonly string[],
 ): Promise<void> {
-  const said = await tryAlone(place, cluster, database, transactions);
+  const said = await tryAlone(installation, cluster, database, transactions);
   if (said !== null) throw failed(cluster, said);
 }
 
-/** What PostgreSQL said about an error; null when there was none. */
+/** PostgreSQL's output about an error; null when there was none. */
 async function tryAlone(
-  { runtime, account }: Place,
+  { runtime, account }: Installation,
   cluster: string,
   database: string,
   transactions: readonly string[],

@@ -1,15 +1,13 @@
 /**
- * The PostgreSQL programs: the npm package of this platform, or a copy of it that the database
- * account can reach.
- *
- * Never changes anything inside the package: it belongs to whoever installed it.
+ * The PostgreSQL programs: those of this platform's npm package, or a copy of it that the database
+ * account can run. Never changes the package itself.
  */
 import { randomBytes } from 'node:crypto';
 import { chmod, cp, lstat, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OperatorError } from '../../errors.ts';
-import { makeOwnFolder, requireOwn, uidOf } from './folder.ts';
-import { type Account, errorCode, oneLine, runProgram } from './process.ts';
+import { createOwnFolder, requireOwn, uidOf } from './folder.ts';
+import { errorCode, oneLine, runProgram, type SystemAccount } from './process.ts';
 
 export interface Runtime {
   readonly postgres: string;
@@ -31,7 +29,7 @@ const OWN_SERVER = 'set DATABASE_URL to a PostgreSQL server of your own';
  */
 export async function findRuntime(
   binaries: string,
-  account: Account,
+  account: SystemAccount,
   copiesDir: string,
 ): Promise<Runtime> {
   const first = await tryRuntime(binaries, account);
@@ -71,8 +69,8 @@ export async function packagedPrograms(): Promise<string> {
   throw new OperatorError(`package ${name} does not say where its programs are; ${OWN_SERVER}`);
 }
 
-/** The runtime, or what the program said instead of its version. */
-async function tryRuntime(binaries: string, account: Account): Promise<Runtime | string> {
+/** The runtime, or the program's output when it does not run. */
+async function tryRuntime(binaries: string, account: SystemAccount): Promise<Runtime | string> {
   const postgres = join(binaries, 'postgres');
   const run = await runProgram(postgres, ['--version'], {
     account,
@@ -90,9 +88,10 @@ async function packageVersion(native: string): Promise<string> {
   return version;
 }
 
-/** Copies by a rename at the end: the copy is there whole or not at all, whoever else copies. */
+/** Copies, and renames at the end: the copy is complete or absent, also when several processes copy. */
 async function copyOnce(native: string, copy: string): Promise<void> {
-  for (const folder of [dirname(dirname(copy)), dirname(copy)]) await makeOwnFolder(folder, 0o755);
+  for (const folder of [dirname(dirname(copy)), dirname(copy)])
+    await createOwnFolder(folder, 0o755);
   if ((await uidOf(copy)) !== null) {
     await requireOwn(copy);
     return;
@@ -105,7 +104,7 @@ async function copyOnce(native: string, copy: string): Promise<void> {
     await rename(draft, copy);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    // Another process finished the same copy first.
+    // Another process has finished the same copy.
     if (errorCode(error) !== 'ENOTEMPTY' && errorCode(error) !== 'EEXIST') {
       const why = errorCode(error) ?? String(error);
       throw new OperatorError(`could not copy PostgreSQL to ${copy} (${why}); ${OWN_SERVER}`, {
@@ -115,7 +114,7 @@ async function copyOnce(native: string, copy: string): Promise<void> {
   }
 }
 
-/** A checkout made under umask 077 gives a copy nobody else can read: open ours, not theirs. */
+/** A package installed under umask 077 gives a copy that only its owner can read. */
 async function makeReadable(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

@@ -1,8 +1,7 @@
 /**
- * The running server of a home: finding it, logging in, stopping it.
- *
- * Whatever has no time limit of its own gets one here. Never signals a process before having
- * looked that it is PostgreSQL on this very cluster.
+ * The running server of a home: finds it, logs in, stops it. Every wait has a time limit. Never signals
+ * a process without having checked that it is PostgreSQL on this very cluster; `pg_ctl stop` would
+ * (docs/decisions/0002-embedded-postgres.md).
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
 import { type Address, addressOf, addressText, addressUrls, type DatabaseUrls } from './address.ts';
 import { readPassword } from './cluster.ts';
+import { clusterOf } from './installation.ts';
 import { serverLogTail } from './log.ts';
-import { clusterOf } from './place.ts';
 import { errorCode, processCommand, processIdentity } from './process.ts';
 import { DATABASE, ROLE } from './roles.ts';
 import { ScramClient } from './scram-client.ts';
@@ -33,7 +32,7 @@ const LOGIN_TIMEOUT_MS = 10_000;
 /**
  * The server that runs on the cluster of `home`, found by postmaster.pid.
  *
- * @returns null when none runs, also when the file is a dead server's and its pid another program's
+ * @returns null when none runs, also when the file is a dead server's and another program has its pid
  */
 export async function findServer(home: string): Promise<Server | null> {
   const lines = await readPidFile(home);

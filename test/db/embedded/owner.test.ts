@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { claimOwnership, stopUnlessVisited, visit } from '../../../src/db/embedded/owner.ts';
+import { claimOwnership, registerGuest, stopUnlessUsed } from '../../../src/db/embedded/owner.ts';
 import { processIdentity } from '../../../src/db/embedded/process.ts';
 
 let home: string;
@@ -55,29 +55,29 @@ it('names its process, and nobody once released', async () => {
 
 it('does not stop under a guest, and lets nobody in while it stops', async () => {
   const [first] = granted(await claims(1));
-  const guest = await visit(home);
+  const guest = await registerGuest(home);
   if (first === undefined || guest === null) throw new Error('neither owner nor guest');
   const stopped: string[] = [];
   const stop = async (): Promise<void> => {
     stopped.push('stopped');
-    expect(await visit(home)).toBeNull();
+    expect(await registerGuest(home)).toBeNull();
     expect(await claimOwnership(home)).toBeNull();
   };
-  expect(await stopUnlessVisited(home, first, stop)).toBe(false);
+  expect(await stopUnlessUsed(home, first, stop)).toBe(false);
   expect(stopped).toEqual([]);
 
   await guest.leave();
   const [second] = granted(await claims(1));
   if (second === undefined) throw new Error('the ownership was not given up');
-  expect(await stopUnlessVisited(home, second, stop)).toBe(true);
+  expect(await stopUnlessUsed(home, second, stop)).toBe(true);
   expect(stopped).toEqual(['stopped']);
-  expect(await visit(home)).not.toBeNull();
+  expect(await registerGuest(home)).not.toBeNull();
 });
 
 it('does not wait for guests that died', async () => {
   const [owner] = granted(await claims(1));
   if (owner === undefined) throw new Error('no owner');
   await writeFile(join(home, 'guest.0'), '{"pid":999999999,"identity":"gone"}\n');
-  expect(await stopUnlessVisited(home, owner, () => Promise.resolve())).toBe(true);
+  expect(await stopUnlessUsed(home, owner, () => Promise.resolve())).toBe(true);
   expect(await readdir(home)).toEqual(['owner.1']);
 });
