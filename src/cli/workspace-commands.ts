@@ -2,11 +2,7 @@
 import { Argument, type Command } from 'commander';
 
 import { COMMAND_LINE } from '../db/people/audit.ts';
-import {
-  createRecordedWorkspace,
-  setPlan,
-  setRecordedRedaction,
-} from '../db/people/workspace-writes.ts';
+import { createRecordedWorkspace, setPlan, setRedaction } from '../db/people/workspace-writes.ts';
 import { findWorkspace, listWorkspaces } from '../db/people/workspaces.ts';
 import { PLANS, type Plan } from '../model/people.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
@@ -73,7 +69,7 @@ async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const { id, slug } = await findWorkspace(database, options.workspace ?? null);
     const redactExcerpts = state === 'on';
-    const removed = await setRecordedRedaction(database, id, redactExcerpts, COMMAND_LINE);
+    const removed = await setRedaction(database, id, redactExcerpts, COMMAND_LINE);
     answer(options, { workspace: slug, redactExcerpts, removed }, () =>
       redactExcerpts
         ? `Workspace "${slug}" stores no excerpts; removed: ${removed}.`

@@ -104,11 +104,8 @@ export async function migrate(
  * The `migrations` probe: resolves while the database has every migration this program knows. It may
  * have more, of a newer program during a rolling upgrade.
  */
-export function createMigrationsProbe(
-  database: Database,
-  known: readonly Migration[] = loadMigrations(),
-): () => Promise<void> {
-  const versions = known.map(({ version }) => version);
+export function createMigrationsProbe(database: Database): () => Promise<void> {
+  const versions = loadMigrations().map(({ version }) => version);
   return async () => {
     const { rows } = await database.query<{ version: number }>(
       'SELECT version FROM schema_migrations WHERE version = ANY ($1::int[])',

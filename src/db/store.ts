@@ -45,7 +45,7 @@ import {
   createRecordedKey,
   renameWorkspace,
   revokeRecordedKey,
-  setRecordedRedaction,
+  setRedaction,
 } from './people/workspace-writes.ts';
 import { findWorkspaceById } from './people/workspaces.ts';
 import { findRun, listRuns } from './runs/runs.ts';
@@ -176,7 +176,7 @@ export function createStore(
       setExperimental,
       setOverride,
       rename: renameWorkspace,
-      setRedaction: setRecordedRedaction,
+      setRedaction,
     }),
   };
 }

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { setRedaction } from '../../src/db/people/workspaces.ts';
+import { COMMAND_LINE } from '../../src/db/people/audit.ts';
+import { setRedaction } from '../../src/db/people/workspace-writes.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
@@ -94,7 +95,7 @@ test('on: stored excerpts go, none is stored, findings stay; off: none comes bac
   const before = await attacked(own);
   expect(await excerptsOf(before, own)).toEqual(shown);
 
-  expect(await setRedaction(gateway.database, own.id, true)).toBe(2);
+  expect(await setRedaction(gateway.database, own.id, true, COMMAND_LINE)).toBe(2);
   const during = await attacked(own);
   expect(await excerptsOf(before, own)).toEqual(absent);
   expect(await excerptsOf(during, own)).toEqual(absent);
@@ -106,7 +107,7 @@ test('on: stored excerpts go, none is stored, findings stay; off: none comes bac
   expect(rows).toEqual([{ findings: 4, excerpts: 0 }]);
   expect(await excerptsOf(others, gateway.keys)).toEqual(shown);
 
-  await setRedaction(gateway.database, own.id, false);
+  await setRedaction(gateway.database, own.id, false, COMMAND_LINE);
   const after = await attacked(own);
   expect(await excerptsOf(before, own)).toEqual(absent);
   expect(await excerptsOf(during, own)).toEqual(absent);
@@ -168,7 +169,7 @@ test('the name of a tool that was matched goes with the excerpt, and is in no ex
   });
   for (const one of await exports()) expect(one).toMatchObject({ status: 200, tells: false });
   for (const one of await views()) expect(one).toMatchObject({ status: 200, tells: true });
-  await setRedaction(gateway.database, id, true);
+  await setRedaction(gateway.database, id, true, COMMAND_LINE);
   for (const one of await views()) {
     expect(one).toMatchObject({ status: 200, tells: false, has: true });
   }

@@ -98,8 +98,8 @@ export const MUTANTS: readonly Mutant[] = [
     defect: 'an admin withdraws the invitation of an owner',
     file: 'src/db/people/member-writes.ts',
     search: `    ownersOnly(by, role);
-    await revokeInvitation(`,
-    replacement: '    await revokeInvitation(',
+    await markRevoked(`,
+    replacement: '    await markRevoked(',
     tests: ACCESS,
     only: 'only owners deal with owners',
   },
@@ -172,8 +172,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'limits/keys',
     defect: 'the keys of a workspace are not bounded',
     file: 'src/db/people/workspace-writes.ts',
-    search: 'if ((await openKeys(connection, key.workspaceId)) >= KEYS_MAX) {',
-    replacement: 'if ((await openKeys(connection, key.workspaceId)) >= KEYS_MAX * 1e6) {',
+    search: 'if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX) {',
+    replacement: 'if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX * 1e6) {',
     tests: DEFAULTS,
   },
   {

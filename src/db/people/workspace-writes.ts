@@ -87,13 +87,23 @@ export async function setPlan(
 }
 
 /**
- * As `setRedaction` (workspaces.ts), with its ledger entry: setting and entry are written in one
- * transaction, so the last entry is true also when several actors switch at the same time.
+ * Switches a workspace's redaction. On: no more excerpts and no more step names that are matched
+ * text (matched-name.ts) are stored, and when this returns none is left in the table, unless it was
+ * switched off meanwhile. Off: excerpts of later findings are stored; removed ones do not come back.
  *
- * @returns how many excerpts were removed
+ * The switch is a transaction with its ledger entry. It waits for transactions that are storing
+ * excerpts, and later ones see it (`completeRuns`, complete-runs.ts), so after it excerpts only become
+ * fewer. The removal comes after the commit. Readers get no excerpts from the switch on. After a
+ * failure redaction is on and some excerpts are still stored; switching it on once more removes them.
+ *
+ * A removed excerpt is in no query's result. PostgreSQL keeps the row's old version on disk until
+ * VACUUM, and in the write-ahead log, replicas and backups as long as these are kept. The telemetry
+ * that an excerpt was cut from is not affected.
+ *
+ * @returns how many findings lost their excerpt
  * @throws {OperatorError} when it was switched off again before all were removed
  */
-export async function setRecordedRedaction(
+export async function setRedaction(
   database: Database,
   workspaceId: number,
   on: boolean,

@@ -1,4 +1,4 @@
-/** Workspaces, the tenants that all rows belong to, and the redaction of their excerpts. */
+/** Workspaces, the tenants that all rows belong to, and the removal of their excerpts. */
 import { OperatorError } from '../../errors.ts';
 import type { Queryable } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
@@ -130,7 +130,10 @@ const REMOVE = `
          (SELECT id FROM oldest) AS id`;
 
 /**
- * Removes the matched text that a redacting workspace has stored; see `setRedaction`.
+ * Removes the matched text that a redacting workspace has stored (`setRedaction`, workspace-writes.ts).
+ *
+ * @param database not in a transaction: findings are removed in statements of `REMOVAL_ROWS`, newest
+ *   first, so that storing findings does not wait
  *
  * @returns the number of findings
  * @throws {OperatorError} when it does not redact
@@ -152,37 +155,4 @@ export async function removeExcerpts(database: Queryable, workspaceId: number): 
     if (step.id === null) return removed;
     after = step;
   }
-}
-
-/**
- * Switches a workspace's redaction. On: no more excerpts and no more step names that are matched
- * text (matched-name.ts) are stored, and when this returns none is left in the table, unless it was
- * switched off meanwhile. Off: excerpts of later findings are stored; removed ones do not come back.
- *
- * The switch is one statement in a transaction of its own. It waits for transactions that are
- * storing excerpts, and later ones see it (`completeRuns`, complete-runs.ts), so after it excerpts
- * only become fewer. Then statements of `REMOVAL_ROWS` findings each, newest first, remove what is
- * stored: however many there are, no statement nears its time limit and storing findings does not
- * wait. Readers get none from the switch on. After a failure redaction is on and some excerpts are
- * still stored; switching it on once more removes them.
- *
- * A removed excerpt is in no query's result. PostgreSQL keeps the row's old version on disk until
- * VACUUM, and in the write-ahead log, replicas and backups as long as these are kept. The telemetry
- * that an excerpt was cut from is not affected.
- *
- * @param database not inside a transaction: the switch must be committed before the removal
- * @returns how many findings lost their excerpt
- * @throws {OperatorError} when there is no such workspace, or redaction was switched off meanwhile
- */
-export async function setRedaction(
-  database: Queryable,
-  workspaceId: number,
-  on: boolean,
-): Promise<number> {
-  const { rowCount } = await database.query(
-    'UPDATE workspaces SET redact_excerpts = $2 WHERE id = $1',
-    [workspaceId, on],
-  );
-  if (rowCount === 0) throw new OperatorError(`There is no workspace with id ${workspaceId}.`);
-  return on ? await removeExcerpts(database, workspaceId) : 0;
 }

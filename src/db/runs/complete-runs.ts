@@ -105,7 +105,7 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
  * An excerpt, and a step's name that is matched text, is stored only if its workspace exists and does
  * not redact. The workspace's row is locked FOR SHARE until the end of the transaction: that reads its
  * newest version, however long the statement has waited, and blocks the UPDATE of `setRedaction`
- * (workspaces.ts; FOR KEY SHARE would not). So either the switch waits, and removes what is stored
+ * (workspace-writes.ts; FOR KEY SHARE would not). So either the switch waits, and removes what is stored
  * here, or it is committed, and no excerpt is stored. Only workspaces with an excerpt to store are
  * locked, in the order of their ids, and not before the first excerpt: PostgreSQL evaluates a subquery
  * in CASE when it is needed. By then the runs are locked, so a transaction with a workspace's lock

@@ -307,16 +307,6 @@ function parametersOf(runs: readonly RunToRead[], { stepsMax, bytesMax }: StepLi
   ];
 }
 
-/** The steps of one run, as `readStepsOfRuns` reads them. */
-export async function readSteps(
-  database: Database,
-  run: RunToRead,
-  limits: StepLimits = LIMITS,
-): Promise<StepsOfRun> {
-  const [only] = await readStepsOfRuns(database, [run], limits);
-  return only ?? { steps: [], bytes: 0, unread: 0 };
-}
-
 /** The limits of an outline. */
 interface OutlineLimits extends StepLimits {
   /** a step with more bytes is cut in PostgreSQL */
@@ -329,7 +319,7 @@ interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
 }
 
 /**
- * The first steps of a run, for display: like `readSteps`, but a step above `stepBytesMax` is cut
+ * The first steps of a run, for display: like `readStepsOfRuns`, but a step above `stepBytesMax` is cut
  * in PostgreSQL, even the first one, so that the result never exceeds the limits.
  */
 export async function readOutlinedSteps(

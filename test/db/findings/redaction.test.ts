@@ -5,15 +5,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, Queryable } from '../../../src/db/database.ts';
 import { listFindingFacts, listFindings } from '../../../src/db/findings/findings.ts';
+import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
+import { setRedaction } from '../../../src/db/people/workspace-writes.ts';
 import {
   createWorkspace,
   listWorkspaces,
-  setRedaction,
+  removeExcerpts,
 } from '../../../src/db/people/workspaces.ts';
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
-import { OperatorError } from '../../../src/errors.ts';
+import { OperatorError, SluiceError } from '../../../src/errors.ts';
 import type { FindingDraft } from '../../../src/model/findings.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
@@ -102,6 +104,12 @@ async function excerptsLeft(workspaceId = mine): Promise<unknown> {
   return row?.excerpts;
 }
 
+/** The switch without its ledger entry, where a test holds its transaction or its statements. */
+async function switchOn(database: Queryable): Promise<number> {
+  await database.query('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [mine]);
+  return await removeExcerpts(database, mine);
+}
+
 const redacting = async (): Promise<boolean | undefined> =>
   (await listWorkspaces(scratch.database)).find(({ id }) => id === mine)?.redactExcerpts;
 
@@ -126,7 +134,7 @@ const waiting = (what: string): Promise<unknown> =>
 
 describe('storing', () => {
   test('leaves out the excerpts of a workspace that redacts, and of no other', async () => {
-    await setRedaction(scratch.database, mine, true);
+    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
     expect(await store(await claimedRun(mine))).toEqual(['high']);
     expect(await store(await claimedRun(theirs))).toEqual(['high']);
     expect(await stored()).toEqual([null, SAID]);
@@ -156,7 +164,7 @@ describe('storing', () => {
     const clean = await claimedRun(mine, hex16(1));
     const known = await claimedRun(mine, hex16(2));
     await inOpenTransaction(async (switching) => {
-      await setRedaction(switching, mine, true);
+      await switchOn(switching);
       expect(await store(clean, { findings: [] })).toEqual([]);
       expect(await store(known, { redactExcerpts: true })).toEqual(['high']);
     });
@@ -198,7 +206,7 @@ describe('a step named after what was matched', () => {
   };
 
   test('keeps no name while the workspace redacts, known to the pass or not', async () => {
-    await setRedaction(scratch.database, mine, true);
+    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
     await store(await claimedRun(mine, hex16(1)), named({ stepNameMatched: true }));
     const known = { ...named({ stepNameMatched: true }), redactExcerpts: true };
     await store(await claimedRun(mine, hex16(2)), known);
@@ -212,7 +220,7 @@ describe('a step named after what was matched', () => {
     await store(await claimedRun(mine, hex16(2)), named({ stepName: 'a plain name' }));
     expect(await listed()).toEqual([SAID, 'a plain name']);
     expect(await exported()).toEqual([null, 'a plain name']);
-    expect(await setRedaction(scratch.database, mine, true)).toBe(2);
+    expect(await setRedaction(scratch.database, mine, true, COMMAND_LINE)).toBe(2);
     expect(await names()).toEqual([null, 'a plain name']);
   });
 
@@ -221,7 +229,7 @@ describe('a step named after what was matched', () => {
     expect(await exported()).toEqual([null]);
     await scratch.rows('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [mine]);
     expect(await listed()).toEqual([null]);
-    await setRedaction(scratch.database, mine, true);
+    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
     expect(await names()).toEqual([null]);
   });
 
@@ -234,7 +242,7 @@ describe('a step named after what was matched', () => {
       return [...runs.map(({ name }) => name), one?.run.name, one?.redactedSteps];
     };
     expect(await shown()).toEqual([SAID, SAID, []]);
-    await setRedaction(scratch.database, mine, true);
+    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
     expect(await shown()).toEqual([null, null, [findingDraft().stepSpanId]]);
   });
 });
@@ -244,7 +252,7 @@ describe('storing beside the switch', () => {
     const run = await claimedRun();
     await inOpenTransaction(async (storing) => {
       expect(await store(run, {}, storing)).toEqual(['high']);
-      const switched = setRedaction(scratch.database, mine, true);
+      const switched = setRedaction(scratch.database, mine, true, COMMAND_LINE);
       await waiting('the switch waits for who stores');
       await storing.query('COMMIT');
       expect(await switched).toBe(1);
@@ -252,14 +260,14 @@ describe('storing beside the switch', () => {
     expect(await stored()).toEqual([null]);
   });
 
-  // Inside a transaction, other than `setRedaction` wants it: so the switch can be held.
+  // In one transaction, other than in `setRedaction`, so that the switch can be held.
   test.each([
     ['COMMIT', null],
     ['ROLLBACK', SAID],
   ])('switched first: storing waits, and at %s does as it was decided', async (end, excerpt) => {
     const run = await claimedRun();
     await inOpenTransaction(async (switching) => {
-      await setRedaction(switching, mine, true);
+      await switchOn(switching);
       const storing = store(run);
       await waiting('who stores waits for the switch');
       await switching.query(end);
@@ -274,7 +282,7 @@ describe('storing beside the switch', () => {
       await holding.query('SELECT 1 FROM runs FOR UPDATE');
       const storing = store(run);
       await waiting('who stores waits for its run');
-      expect(await setRedaction(scratch.database, mine, true)).toBe(0);
+      expect(await setRedaction(scratch.database, mine, true, COMMAND_LINE)).toBe(0);
       await holding.query('COMMIT');
       expect(await storing).toEqual(['high']);
     });
@@ -297,16 +305,16 @@ describe('switching', () => {
   test('on removes every excerpt of the workspace, however many, and of no other', async () => {
     await insertFindings(MANY);
     await insertFindings(3, theirs);
-    expect(await setRedaction(scratch.database, mine, true)).toBe(MANY);
+    expect(await setRedaction(scratch.database, mine, true, COMMAND_LINE)).toBe(MANY);
     expect([await excerptsLeft(mine), await excerptsLeft(theirs)]).toEqual([0, 3]);
     expect(await redacting()).toBe(true);
-    expect(await setRedaction(scratch.database, mine, true)).toBe(0);
+    expect(await setRedaction(scratch.database, mine, true, COMMAND_LINE)).toBe(0);
   });
 
   test('off brings nothing back; what is found later has its excerpt', async () => {
     await store(await claimedRun());
-    await setRedaction(scratch.database, mine, true);
-    expect(await setRedaction(scratch.database, mine, false)).toBe(0);
+    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
+    expect(await setRedaction(scratch.database, mine, false, COMMAND_LINE)).toBe(0);
     expect(await redacting()).toBe(false);
     await store(await claimedRun(mine, hex16(2)));
     expect(await scratch.rows('SELECT run_id, excerpt FROM findings ORDER BY run_id')).toEqual([
@@ -320,7 +328,9 @@ describe('switching', () => {
     await inOpenTransaction(async (holding) => {
       // The oldest of all: the last statement comes to a halt at it.
       await holding.query('SELECT 1 FROM findings WHERE id = $1 FOR UPDATE', [hex16(1)]);
-      const broken = expect(setRedaction(scratch.database, mine, true)).rejects.toMatchObject({
+      const broken = expect(
+        setRedaction(scratch.database, mine, true, COMMAND_LINE),
+      ).rejects.toMatchObject({
         code: '57P01',
       });
       const pid = await waiting('removing waits for a finding');
@@ -331,7 +341,7 @@ describe('switching', () => {
     expect(await excerptsLeft()).toBe(500);
     const { findings } = await listFindings(scratch.database, mine, {}, null, MANY);
     expect(new Set(findings.map(({ excerpt }) => excerpt))).toEqual(new Set([null]));
-    expect(await setRedaction(scratch.database, mine, true)).toBe(500);
+    expect(await setRedaction(scratch.database, mine, true, COMMAND_LINE)).toBe(500);
     expect(await excerptsLeft()).toBe(0);
   });
 
@@ -341,11 +351,11 @@ describe('switching', () => {
     const interrupted = {
       query: async (text: string, values: unknown[]) => {
         asked += 1;
-        if (asked === 3) await setRedaction(scratch.database, mine, false);
+        if (asked === 3) await setRedaction(scratch.database, mine, false, COMMAND_LINE);
         return await scratch.database.query(text, values);
       },
     } as unknown as Queryable;
-    await expect(setRedaction(interrupted, mine, true)).rejects.toEqual(
+    await expect(switchOn(interrupted)).rejects.toEqual(
       new OperatorError(
         'Redaction was switched off again before all excerpts were removed; ' +
           '2000 were removed, the rest is kept.',
@@ -358,16 +368,16 @@ describe('switching', () => {
   test('two who switch it on at once both come through, and each excerpt goes once', async () => {
     await insertFindings(MANY);
     const removed = await Promise.all([
-      setRedaction(scratch.database, mine, true),
-      setRedaction(scratch.database, mine, true),
+      setRedaction(scratch.database, mine, true, COMMAND_LINE),
+      setRedaction(scratch.database, mine, true, COMMAND_LINE),
     ]);
     expect(removed[0] + removed[1]).toBe(MANY);
     expect(await excerptsLeft()).toBe(0);
   });
 
   test('of a workspace that is not there is refused', async () => {
-    await expect(setRedaction(scratch.database, 404, true)).rejects.toEqual(
-      new OperatorError('There is no workspace with id 404.'),
+    await expect(setRedaction(scratch.database, 404, true, COMMAND_LINE)).rejects.toEqual(
+      new SluiceError('not_found', 'There is no such workspace.'),
     );
   });
 });

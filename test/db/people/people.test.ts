@@ -33,7 +33,7 @@ import {
   createRecordedKey,
   renameWorkspace,
   revokeRecordedKey,
-  setRecordedRedaction,
+  setRedaction,
 } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { Actor } from '../../../src/model/people.ts';
@@ -322,7 +322,7 @@ describe('members', () => {
       setExperimental(database, workspaceId, true, actor),
       setOverride(database, workspaceId, 'ATR-2026-00001', false, actor),
       renameWorkspace(database, workspaceId, 'Taken over', actor),
-      setRecordedRedaction(database, workspaceId, true, actor),
+      setRedaction(database, workspaceId, true, actor),
       createRecordedKey(
         database,
         { workspaceId, kind: 'agent', name: 'x', rateLimitPerMinute: 1, brand: 'b' },
@@ -354,7 +354,7 @@ test('redaction is what the ledger says last, however many switch it at once', a
   const { database } = scratch;
   for (let round = 0; round < 10; round += 1) {
     const switches = [true, false, true].map((on) =>
-      setRecordedRedaction(database, workspaceId, on, COMMAND_LINE),
+      setRedaction(database, workspaceId, on, COMMAND_LINE),
     );
     await Promise.allSettled(switches);
     const { entries } = await listAudit(database, workspaceId, null, 1);

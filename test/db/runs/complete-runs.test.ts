@@ -1,6 +1,8 @@
 /** Many evaluated runs in one statement: each gets what is its own, and all or none are stored. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createWorkspace, setRedaction } from '../../../src/db/people/workspaces.ts';
+import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
+import { setRedaction } from '../../../src/db/people/workspace-writes.ts';
+import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { completeRuns, type EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -127,7 +129,7 @@ test('all or none: what cannot be stored of one run keeps the others from it', a
 
 test('a workspace that redacts keeps no excerpt, the other one in the statement does', async () => {
   const runs = await claimed(mine, theirs, mine);
-  await setRedaction(scratch.database, mine, true);
+  await setRedaction(scratch.database, mine, true, COMMAND_LINE);
   const found = { findings: [findingDraft({ excerpt: 'said' })] };
   await completeRuns(scratch.database, evaluations(runs, [found, found, found]), '4.0.0');
   expect(await scratch.rows('SELECT run_id, excerpt FROM findings ORDER BY run_id')).toEqual([

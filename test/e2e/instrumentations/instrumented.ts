@@ -11,9 +11,8 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
 import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { expect } from 'vitest';
-
-import { readSteps } from '../../../src/db/runs/steps.ts';
 import { extractSurfaces } from '../../engine/surfaces/extract-surfaces.ts';
+import { readSteps } from '../../support/read-steps.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { type Gateway, openGateway, read } from '../gateway.ts';
 
