@@ -152,7 +152,8 @@ function textGapsOf(steps: readonly Step[]): TextGap[] {
 }
 
 function noteGaps(attributes: JsonObject, gaps: Set<TextGap>): void {
-  for (const [key, value] of Object.entries(attributes)) {
+  for (const key of Object.keys(attributes)) {
+    const value = attributes[key];
     if (REFERENCES.test(key)) gaps.add('stored_elsewhere');
     if (CUT_FLAGS.has(key) && (value === true || value === 'true')) gaps.add('cut_by_sender');
     if (typeof value !== 'string') continue;
