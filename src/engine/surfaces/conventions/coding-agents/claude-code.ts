@@ -112,19 +112,13 @@ export const CLAUDE_CODE: Convention = {
           read: { as: 'text', surface: 'tool_args' },
         },
         ...OUTPUTS.map(
-          (key): AttributeRow => ({
-            key,
-            read: { as: 'text', surface: 'tool_result' },
-          }),
+          (key): AttributeRow => ({ key, read: { as: 'text', surface: 'tool_result' } }),
         ),
       ],
     },
   ],
   run: {
-    names: {
-      model: { model: 140 },
-      userId: { 'user.account_id': 110, 'user.account_uuid': 120 },
-    },
+    names: { model: { model: 140 }, userId: { 'user.account_id': 110, 'user.account_uuid': 120 } },
     failure: { key: 'success', values: [false, 'false'] },
     placeholders: ['<REDACTED>'],
     references: /^body_ref$/,

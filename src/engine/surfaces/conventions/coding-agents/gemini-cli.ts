@@ -35,10 +35,7 @@ function event(name: string, kind: StepKind, attributes: readonly AttributeRow[]
   }));
 }
 
-const ERROR: AttributeRow = {
-  key: 'error',
-  read: { as: 'text', surface: ERROR_SURFACE },
-};
+const ERROR: AttributeRow = { key: 'error', read: { as: 'text', surface: ERROR_SURFACE } };
 
 export const GEMINI_CLI: Convention = {
   name: 'gemini-cli',
@@ -131,7 +128,5 @@ export const GEMINI_CLI: Convention = {
       ERROR,
     ]),
   ],
-  run: {
-    cutMark: { pattern: /\.\.\.\[TRUNCATED: original length \d+\]$/, last: ']' },
-  },
+  run: { cutMark: { pattern: /\.\.\.\[TRUNCATED: original length \d+\]$/, last: ']' } },
 };

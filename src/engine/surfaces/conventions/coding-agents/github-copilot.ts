@@ -23,14 +23,8 @@ export const GITHUB_COPILOT: Convention = {
       key: 'github.copilot.tool.parameters.mcp_tool_name',
       read: { as: 'text', surface: 'tool_name' },
     },
-    {
-      key: 'github.copilot.tool.parameters.command',
-      read: { as: 'text', surface: 'tool_args' },
-    },
-    {
-      key: 'github.copilot.tool.parameters.file_path',
-      read: { as: 'text', surface: 'tool_args' },
-    },
+    { key: 'github.copilot.tool.parameters.command', read: { as: 'text', surface: 'tool_args' } },
+    { key: 'github.copilot.tool.parameters.file_path', read: { as: 'text', surface: 'tool_args' } },
     {
       key: 'github.copilot.tool.parameters.skill_name',
       read: { as: 'text', surface: 'tool_args' },

@@ -35,14 +35,8 @@ export const GOOGLE_ADK: Convention = {
       },
     },
     { key: 'gcp.vertex.agent.data', read: { as: 'messages', side: 'input' } },
-    {
-      key: 'gcp.vertex.agent.tool_call_args',
-      read: { as: 'structure', surface: 'tool_args' },
-    },
-    {
-      key: 'gcp.vertex.agent.tool_response',
-      read: { as: 'structure', surface: 'tool_result' },
-    },
+    { key: 'gcp.vertex.agent.tool_call_args', read: { as: 'structure', surface: 'tool_args' } },
+    { key: 'gcp.vertex.agent.tool_response', read: { as: 'structure', surface: 'tool_result' } },
     {
       key: 'gcp.vertex.agent.llm_response',
       read: {

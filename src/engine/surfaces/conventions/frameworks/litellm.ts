@@ -50,8 +50,5 @@ export const LITELLM: Convention = {
     { event: 'gen_ai.content.prompt', carries: 'message', side: 'input', role: 'user' },
     { event: 'gen_ai.content.completion', carries: 'message', side: 'output', role: 'assistant' },
   ],
-  run: {
-    placeholders: ['redacted-by-litellm'],
-    eventNameKey: 'event_name',
-  },
+  run: { placeholders: ['redacted-by-litellm'], eventNameKey: 'event_name' },
 };

@@ -17,11 +17,7 @@ const text = (surface: 'step_input' | 'agent_output' | 'tool_name'): RowReading 
 const CONTENT: Readonly<Record<string, RowReading>> = {
   user_input: text('step_input'),
   user_transcript: text('step_input'),
-  chat_ctx: {
-    as: 'messages',
-    side: 'input',
-    envelope: { take: ['items'], beside: [] },
-  },
+  chat_ctx: { as: 'messages', side: 'input', envelope: { take: ['items'], beside: [] } },
   'function_tool.name': text('tool_name'),
   'function_tool.arguments': { as: 'structure', surface: 'tool_args' },
   'function_tool.output': { as: 'structure', surface: 'tool_result' },

@@ -40,21 +40,13 @@ export const MASTRA: Convention = {
     {
       prefix: 'mastra.',
       suffix: '.input',
-      read: {
-        as: 'exchange',
-        side: 'input',
-        surface: INPUT_SURFACE,
-      },
+      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
     },
     {
       prefix: 'mastra.',
       suffix: '.output',
       notOnKinds: ['embedding'],
-      read: {
-        as: 'exchange',
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
+      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   events: [],

@@ -39,22 +39,11 @@ export const VOLTAGENT: Convention = {
     { key: 'agent.messages', read: { as: 'messages', side: 'input' } },
     { key: 'llm.messages', read: { as: 'messages', side: 'input' } },
     { key: 'tool.name', read: { as: 'text', surface: 'tool_name' } },
-    {
-      key: 'input',
-      read: {
-        as: 'exchange',
-        side: 'input',
-        surface: INPUT_SURFACE,
-      },
-    },
+    { key: 'input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
     {
       key: 'output',
       notOnKinds: ['embedding'],
-      read: {
-        as: 'exchange',
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
+      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   events: [],

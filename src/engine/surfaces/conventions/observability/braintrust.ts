@@ -28,24 +28,8 @@ const TYPE = 'braintrust.span_attributes.type';
 function rows(input: string, output: string, isEncoded: boolean): AttributeRow[] {
   const encoded = isEncoded ? ({ encoded: true } as const) : {};
   return [
-    {
-      key: input,
-      read: {
-        as: 'exchange',
-        ...encoded,
-        side: 'input',
-        surface: INPUT_SURFACE,
-      },
-    },
-    {
-      key: output,
-      read: {
-        as: 'exchange',
-        ...encoded,
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
-    },
+    { key: input, read: { as: 'exchange', ...encoded, side: 'input', surface: INPUT_SURFACE } },
+    { key: output, read: { as: 'exchange', ...encoded, side: 'output', surface: OUTPUT_SURFACE } },
   ];
 }
 

@@ -34,22 +34,8 @@ export const LAMINAR: Convention = {
   ],
   attributes: [
     { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
-    {
-      key: 'lmnr.span.input',
-      read: {
-        as: 'exchange',
-        side: 'input',
-        surface: INPUT_SURFACE,
-      },
-    },
-    {
-      key: 'lmnr.span.output',
-      read: {
-        as: 'exchange',
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
-    },
+    { key: 'lmnr.span.input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
+    { key: 'lmnr.span.output', read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE } },
   ],
   events: [],
   run: {

@@ -50,21 +50,12 @@ export const LANGFUSE: Convention = {
     { of: 'name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'langfuse.observation.input',
-      read: {
-        as: 'exchange',
-        side: 'input',
-        surface: INPUT_SURFACE,
-        envelope: ARGUMENTS,
-      },
+      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE, envelope: ARGUMENTS },
     },
     {
       key: 'langfuse.observation.output',
       notOnKinds: ['embedding'],
-      read: {
-        as: 'exchange',
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
+      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
     {
       key: 'langfuse.observation.status_message',

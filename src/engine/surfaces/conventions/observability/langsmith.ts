@@ -59,12 +59,7 @@ export const LANGSMITH_SDK: Convention = {
     { key: 'langsmith.trace.name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'gen_ai.prompt',
-      read: {
-        as: 'exchange',
-        encoded: true,
-        side: 'input',
-        surface: INPUT_SURFACE,
-      },
+      read: { as: 'exchange', encoded: true, side: 'input', surface: INPUT_SURFACE },
     },
     {
       key: 'gen_ai.completion',

@@ -52,10 +52,7 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
       raw: 'output',
       read: { as: 'messages', side: 'output', envelope: { take: ['output'] } },
     },
-    {
-      key: 'error',
-      read: { as: 'structure', surface: ERROR_SURFACE },
-    },
+    { key: 'error', read: { as: 'structure', surface: ERROR_SURFACE } },
   ],
   events: [],
 };
@@ -87,7 +84,5 @@ export const LOGFIRE: Convention = {
     ...exchanges('output', ['output', 'response', 'result']),
   ],
   events: [],
-  run: {
-    failure: { key: 'logfire.level_num', atLeast: 17 },
-  },
+  run: { failure: { key: 'logfire.level_num', atLeast: 17 } },
 };

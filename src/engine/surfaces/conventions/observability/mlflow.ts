@@ -41,22 +41,12 @@ export const MLFLOW: Convention = {
     },
     {
       key: 'mlflow.spanInputs',
-      read: {
-        as: 'exchange',
-        encoded: true,
-        side: 'input',
-        surface: INPUT_SURFACE,
-      },
+      read: { as: 'exchange', encoded: true, side: 'input', surface: INPUT_SURFACE },
     },
     {
       key: 'mlflow.spanOutputs',
       notOnKinds: ['embedding'],
-      read: {
-        as: 'exchange',
-        encoded: true,
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
+      read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   events: [],

@@ -40,10 +40,7 @@ export const OPENINFERENCE: Convention = {
     { has: 'llm.model_name', kind: 'llm' },
   ],
   attributes: [
-    {
-      prefix: 'llm.input_messages.',
-      read: { as: 'flattened', side: 'input', wrappers: WRAPPERS },
-    },
+    { prefix: 'llm.input_messages.', read: { as: 'flattened', side: 'input', wrappers: WRAPPERS } },
     { prefix: 'llm.prompts.', suffix: '.text', read: { as: 'text', surface: 'step_input' } },
     { key: 'llm.prompts', read: { as: 'text', surface: 'step_input' } },
     {
@@ -54,11 +51,7 @@ export const OPENINFERENCE: Convention = {
     { key: 'tool.name', read: { as: 'text', surface: 'tool_name' } },
     { key: 'tool_call.function.name', read: { as: 'text', surface: 'tool_name' } },
     { key: 'tool_call.function.arguments', read: { as: 'structure', surface: 'tool_args' } },
-    {
-      key: 'tool.parameters',
-      schemaWith: KIND,
-      read: { as: 'structure', surface: 'tool_args' },
-    },
+    { key: 'tool.parameters', schemaWith: KIND, read: { as: 'structure', surface: 'tool_args' } },
     { key: 'reranker.query', read: { as: 'text', surface: 'step_input' } },
     {
       prefix: 'embedding.embeddings.',
@@ -120,22 +113,14 @@ export const OPENINFERENCE: Convention = {
       // Vectors.
       notOnKinds: ['embedding'],
       raw: 'output',
-      read: {
-        as: 'exchange',
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-      },
+      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   events: [],
   run: {
     names: {
       agentName: { 'agent.name': 80 },
-      model: {
-        'llm.response.model_name': 40,
-        'llm.model_name': 50,
-        'embedding.model_name': 120,
-      },
+      model: { 'llm.response.model_name': 40, 'llm.model_name': 50, 'embedding.model_name': 120 },
     },
     placeholders: ['__REDACTED__'],
   },

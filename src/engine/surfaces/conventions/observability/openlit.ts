@@ -71,11 +71,7 @@ export const OPENLIT: Convention = {
       'mcp.resource.uri',
     ]),
     ...structures('tool_result', ['gen_ai.tool.output', 'gen_ai.tool.result', 'mcp.tool.result']),
-    {
-      key: 'mcp.error.message',
-      aside: true,
-      read: { as: 'text', surface: ERROR_SURFACE },
-    },
+    { key: 'mcp.error.message', aside: true, read: { as: 'text', surface: ERROR_SURFACE } },
     ...texts('agent_output', ['gen_ai.content.reasoning']),
     { key: 'gen_ai.output_messages', read: { as: 'messages', side: 'output' } },
     { key: 'gen_ai.response.tool_calls', read: { as: 'messages', side: 'output' } },

@@ -110,11 +110,7 @@ export const OPENLLMETRY: Convention = {
         'traceloop.association.properties.thread_id': 60,
         'traceloop.association.properties.chat_id': 70,
       },
-      userId: {
-        'traceloop.association.properties.user_id': 40,
-        'gen_ai.user': 60,
-        'llm.user': 80,
-      },
+      userId: { 'traceloop.association.properties.user_id': 40, 'gen_ai.user': 60, 'llm.user': 80 },
     },
     failure: { key: 'gen_ai.task.status', values: ['failure'] },
     placeholders: ['FILTERED'],

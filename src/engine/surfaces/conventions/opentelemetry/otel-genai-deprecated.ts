@@ -11,10 +11,7 @@ import { INPUT_SURFACE } from '../../reader/step-surfaces.ts';
 export const OTEL_GENAI_DEPRECATED: Convention = {
   name: 'opentelemetry-genai-deprecated',
   attributes: [
-    {
-      key: 'gen_ai.prompt',
-      read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE },
-    },
+    { key: 'gen_ai.prompt', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
     {
       key: 'gen_ai.completion',
       read: {
