@@ -103,7 +103,7 @@ describe('evaluateRun', () => {
     expect(names).toEqual(['tool_result', 'named', 'a span']);
   });
 
-  it('asks only the effective rules', () => {
+  it('matches only the effective rules', () => {
     const { findings } = evaluateRun(steps, matcher, (index) => index === 1, settings);
     expect(findings.map((finding) => finding.ruleId)).toEqual(['ATR-2026-90002']);
   });
@@ -127,7 +127,7 @@ describe('evaluateRun', () => {
     expect(truncated).toBe(1);
   });
 
-  it('counts a text once, on however many surfaces it stands', () => {
+  it('counts a text once, on any number of surfaces', () => {
     const echo = operation('chat', {
       'gen_ai.input.messages': 'hello',
       'gen_ai.output.messages': 'hello',

@@ -1,8 +1,8 @@
 /**
  * Sluice beside the corpus's own reference engine (the npm package's `ATREngine`), on every own
- * example of every rule: a rule whose conditions all survive must be told the same way by both.
+ * example of every rule: both must agree on a rule whose conditions are all supported.
  *
- * The reference runner's way from a test case to an event is told here in our own words
+ * The reference runner's conversion of a test case to an event is written here again
  * (`dist/cli.js` of the package, `buildEventFromTestCase`): the case's text goes to the fields its
  * members name, and `input` to what the rule's source type makes the event's content.
  */
@@ -76,17 +76,17 @@ function toEvent(one: OwnCase, type: string): AgentEvent {
     agent_output: output,
     tool_description: description,
   };
-  const told = Object.entries(fields).filter(([, value]) => value !== '');
+  const texts = Object.entries(fields).filter(([, value]) => value !== '');
   return {
     type: type as AgentEvent['type'],
     timestamp: new Date(0).toISOString(),
     content,
     // Always there, or the engine takes the content for a tool's name.
-    fields: { ...Object.fromEntries(told), tool_name: name },
+    fields: { ...Object.fromEntries(texts), tool_name: name },
   };
 }
 
-/** A case that the two engines tell differently. */
+/** A case on which the two engines differ. */
 interface Difference {
   readonly rule: Rule;
   readonly example: string;
@@ -103,7 +103,7 @@ async function compareRule(rule: Rule, bytes: Buffer): Promise<void> {
   const type = EVENT_TYPES[yaml.agent_source?.type ?? ''] ?? 'llm_input';
   const agentSource = { ...yaml.agent_source, type: SOURCE_TYPES[type] };
   const engine = new ATREngine({
-    // The engine skips drafts; their examples are asked all the same.
+    // The engine skips drafts; their examples are tried here.
     rules: [{ ...yaml, status: 'experimental', agent_source: agentSource } as ATRRule],
     rulesDir: noRules,
   });
@@ -145,7 +145,7 @@ afterAll(() => rmSync(noRules, { recursive: true, force: true }));
 const isWhole = (rule: Rule) => rule.conditions.every(({ supported }) => supported);
 
 describe('the reference engine', () => {
-  it('is asked about every own example of every rule that is tried', () => {
+  it('is run on every own example of every rule that is tried', () => {
     const tried = [...rules.values()].filter(({ support }) => support !== 'unsupported');
     expect(cases).toBe(
       tried.reduce(

@@ -26,8 +26,8 @@ test('sizes count every text, pages get the first ones, and cut steps say so', (
     name: 'gen_ai.user.message',
     attributes: { content: `text ${at}` },
   }));
-  const told = { ...operation('chat'), events };
-  const { steps } = outlineOf([told, ...Array<typeof told>(20).fill(told)], new Set([1]));
+  const step = { ...operation('chat'), events };
+  const { steps } = outlineOf([step, ...Array<typeof step>(20).fill(step)], new Set([1]));
   expect(steps[0]?.outline.surfaces).toMatchObject([{ surface: 'step_input', texts: 200 }]);
   expect(steps[0]?.texts).toHaveLength(50);
   expect(steps.reduce((sum, { texts }) => sum + texts.length, 0)).toBe(500);

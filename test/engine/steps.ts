@@ -1,4 +1,4 @@
-/** Builds steps for tests: a span or log record of which only what matters is told. */
+/** Builds steps for tests: a span or log record with defaults for all other members. */
 import type { Step } from '../../src/model/steps.ts';
 
 /** An OK span without text. */

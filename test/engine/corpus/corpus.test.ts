@@ -26,7 +26,7 @@ describe('the pinned corpus', () => {
     expect(manifest).toMatchObject({ package: 'agent-threat-rules', version, integrity });
   });
 
-  it('verifies, and is what building it anew would write', () => {
+  it('verifies, and is what a new build would write', () => {
     const { snapshot, files } = verifyCorpus(PACKAGE, manifest);
     const { version, date, sha256 } = manifest;
     expect(snapshot).toEqual({ version, date, files: files.length, sha256 });

@@ -24,7 +24,7 @@ describe('excerptOf', () => {
     expect(excerptOf(text, { start, end }, chars)).toBe(excerpt);
   });
 
-  it('never shows more than asked for', () => {
+  it('never shows more than `excerptChars`', () => {
     const readable = fc.string({ unit: fc.constantFrom('a', 'é', '😀', '語') });
     fc.assert(
       fc.property(

@@ -22,12 +22,12 @@ test('offsets are of UTF-16 units, behind characters of two', () => {
   expect(locateHit('key', '🙂🙂 key')).toEqual({ start: 5, end: 8 });
 });
 
-test('a hit in the normalised reading is told where it was written', () => {
+test('a hit in the normalised reading is located in the written one', () => {
   // The first letter of the second word is Cyrillic.
   expect(hitIn('ignore all', 'do ignore аll of it')).toBe('ignore аll');
 });
 
-test('what the excerpt alone does not tell is nowhere', () => {
+test('a hit that the excerpt alone does not have is null', () => {
   expect(locateHit('^ignore', '…and ignore')).toBeNull();
   expect(locateHit('all of a long text', 'all of a')).toBeNull();
 });

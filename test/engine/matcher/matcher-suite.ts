@@ -56,7 +56,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       expect(hitsOf([rule], texts)).toMatchObject([{ textIndex: 0 }]);
     });
 
-    it('asks about a text once, on however many surfaces and steps it stands', () => {
+    it('matches a text once, on any number of surfaces and steps', () => {
       const texts = [
         text(0, 'step_input', 'nothing'),
         text(0, 'tool_args', 'nothing'),
@@ -74,7 +74,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       expect(hitsOf([args], texts)).toMatchObject([{ textIndex: 1 }]);
     });
 
-    it('asks only enabled rules, and gives one hit per rule', () => {
+    it('matches only enabled rules, with one hit per rule', () => {
       const rules = [rule, tinyRule({ conditions: [['content', 'second']] })];
       const texts = [text(0, 'step_input', 'second second'), text(1, 'tool_args', 'second')];
       const settings = { ...EVERYTHING, enabled: (index: number) => index === 1 };
@@ -82,7 +82,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       expect(create(rules).match(texts, EVERYTHING).hits).toHaveLength(2);
     });
 
-    it('never asks a lost condition or an unsupported rule', () => {
+    it('never matches an unsupported condition or rule', () => {
       const degraded = tinyRule({
         conditions: [
           ['content', 'a(?=b)'],
@@ -235,7 +235,7 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
       expect(match(300_000)).toEqual({ hits: [], undecided: [], texts: 1, truncated: 1 });
     });
 
-    it('keeps a hit that goes on far past the cut when the beginning of it is one', () => {
+    it('keeps a hit that extends far past the cut if its beginning is a hit', () => {
       const rule = tinyRule({ conditions: [['content', 'redis://\\S{10,}']] });
       for (const letter of ['x', 'о']) {
         const content = `${'an '.repeat(10)}redis://${letter.repeat(400_000)}`;

@@ -76,7 +76,7 @@ function compare(
 const surface = fc.constantFrom(...SURFACES);
 
 describe('fast and plain matcher agree', () => {
-  it('on every own example of every rule, asked of its own rule', () => {
+  it('on every own example of every rule, with its own rule', () => {
     let hits = 0;
     ownTexts.forEach((own, rule) => {
       for (const text of own) {
@@ -88,7 +88,7 @@ describe('fast and plain matcher agree', () => {
     expect(hits).toBeGreaterThan(3000);
   }, 120_000);
 
-  it('on own examples, asked of all rules', () => {
+  it('on own examples, with all rules', () => {
     let hits = 0;
     for (let index = 0; index < texts.length; index += TEXTS_STEP) {
       const on = SURFACES[index % SURFACES.length] ?? 'step_input';

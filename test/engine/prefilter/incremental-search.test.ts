@@ -6,7 +6,7 @@ import { rangesAround, updateHits } from '../../../src/engine/prefilter/incremen
 import { LiteralHits, shapesOf } from '../../../src/engine/prefilter/literal-hits.ts';
 import { findLiterals } from '../../../src/engine/prefilter/literal-search.ts';
 
-/** Where each literal stands, in the order of its chain. */
+/** The positions of each literal, in the order of its list. */
 function placesOf(hits: LiteralHits, literals: number): number[][] {
   hits.link();
   return Array.from({ length: literals }, (_, literal) => {
@@ -50,7 +50,7 @@ function bothWays(literals: readonly string[], text: string) {
 }
 
 describe('the hits of a normalised reading', () => {
-  it('are those of the first, farther on, and those around its changes', () => {
+  it('are the hits of the written one, shifted, and the hits around its changes', () => {
     // Three letters are the same in both readings, `a` and a blank also come of what is not ASCII.
     const unit = fc.constantFrom('a', 'b', 'c', ' ', '\n', '0', 'а', '\u00a0', '\u200b', '…', 'é');
     const literal = fc
@@ -74,7 +74,7 @@ describe('the hits of a normalised reading', () => {
     );
   });
 
-  it('are found anew where nothing is gained', () => {
+  it('are searched again if the ranges are as long as the text', () => {
     const around = (text: string) => {
       const [, read] = prepareText(text, 65_536).readings;
       const changes = read?.changes() ?? null;

@@ -129,7 +129,7 @@ describe('the search', () => {
     expect([...hits.literals]).toEqual([1]);
   });
 
-  it('that has only literals beyond ASCII finds them though it goes only where they can be', () => {
+  it('that has only non-ASCII literals finds them by searching only near such bytes', () => {
     const beyond = literal.filter((one) => one.includes('é'));
     const given = fc.string({
       unit: fc.constantFrom('a', 'a', 'a', 'b', ' ', '\n', 'é', '漢', 's'),

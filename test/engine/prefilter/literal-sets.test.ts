@@ -18,7 +18,7 @@ describe('the places of sets', () => {
     places.enter(hits);
   };
 
-  it('are those of all its literals, in order', () => {
+  it('are the positions of all its literals, in order', () => {
     enter('.c.b.a.c');
     expect([...places.of(1)]).toEqual([1, 3, 7]);
     expect([...places.of(0)]).toEqual([5]);

@@ -221,7 +221,7 @@ describe('OpenTelemetry GenAI, deprecated message events', () => {
   ])('%s', (_name, name, content, expected) => {
     expect(read(event(chat({}), name, content))).toEqual(expected);
     expect(read(log({ name, body: content }))).toEqual(expected);
-    // A body in a string may be what somebody typed: it stands for itself, too.
+    // A body in a string may be a user’s input: it is also read whole.
     const written = read(log({ name, body: JSON.stringify(content) }));
     expect(written.slice(0, expected.length)).toEqual(expected);
     expect(written.length > 0).toBe(name !== 'gen_ai.system.message');
@@ -303,7 +303,7 @@ describe('OpenTelemetry infrastructure', () => {
       ['step_output: bad'],
     ],
     [
-      'an exception of a tool, told twice',
+      'an exception of a tool, sent twice',
       {
         ...event(tool({}), 'exception', { 'exception.message': 'bad' }),
         statusCode: 2,
@@ -345,7 +345,7 @@ describe('extractSurfaces', () => {
     expect(read(tool({}), { ...failure, spanId: null })).toEqual(['step_output: bad']);
   });
 
-  it('keeps the order of steps, and tells a text once per step and surface', () => {
+  it('keeps the order of steps, and has a text once per step and surface', () => {
     const { texts } = extractSurfaces([
       chat({ 'gen_ai.input.messages': 'a', 'gen_ai.prompt': 'a' }),
       span(),
@@ -370,7 +370,7 @@ describe('extractSurfaces', () => {
     expect(read(log({ name: 'app.log', body: 'text' }), log(named))).toEqual([]);
   });
 
-  it('never throws, whatever stands in the values', () => {
+  it('never throws, whatever the values are', () => {
     const keys = [
       'gen_ai.input.messages',
       'gen_ai.tool.call.result',

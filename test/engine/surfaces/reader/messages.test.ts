@@ -286,7 +286,7 @@ describe('readMessages: who names members hides nothing', () => {
     expect(read(value)).toContain(text);
   });
 
-  it('facts about a message and a part are not told', () => {
+  it('metadata of a message and a part is not read', () => {
     const part = { type: 'text', text: 'x', id: 'p-1', signature: 'AAAA', index: 0 };
     const message = {
       id: 'm-1',
@@ -313,7 +313,7 @@ describe('readMessages: what a provider adds', () => {
     ]);
   });
 
-  it('a thought of which only the summary is told', () => {
+  it('a thought with a summary only', () => {
     const summary = [{ type: 'summary_text', text: 'why' }];
     expect(read([{ type: 'reasoning', content: [], summary }])).toContain(
       'agent_output: summary_text\nwhy',

@@ -24,12 +24,12 @@ describe('how a run ended', () => {
     expect(factsOf([web({ statusCode: 2 })], 'completed').state).toBe('completed');
   });
 
-  it('is told by the topmost agent, not by the server around it', () => {
+  it('is decided by the topmost agent, not by the server around it', () => {
     expect(factsOf([web(), agent('a', 'web', { statusCode: 2 })]).state).toBe('failed');
     expect(factsOf([web({ statusCode: 2 }), agent('a', 'web')], 'failed').state).toBe('completed');
   });
 
-  it('is not told by an agent that the topmost one called, however far below', () => {
+  it('is not decided by an agent that the topmost one called, at any depth', () => {
     const steps = [
       agent('a', 'web'),
       span({ spanId: 't', parentSpanId: 'a' }),
@@ -38,7 +38,7 @@ describe('how a run ended', () => {
     expect(factsOf(steps).state).toBe('completed');
   });
 
-  it('is told by a workflow when it holds the agents', () => {
+  it('is decided by a workflow that contains the agents', () => {
     const workflow = {
       ...operation('invoke_workflow', { 'error.type': 'timeout' }),
       spanId: 'w',
@@ -74,7 +74,7 @@ describe('how a run ended', () => {
     { 'langfuse.internal.as_root': true },
     { 'langfuse.internal.is_app_root': 'true' },
     { 'genkit:isRoot': true },
-  ])('is told by the span that its producer calls the root: %o', (attributes) => {
+  ])('is decided by the span that its product marks as the root: %o', (attributes) => {
     const steps = [agent('a', null, { statusCode: 2 }), agent('b', 'a', { attributes })];
     expect(factsOf(steps).state).toBe('completed');
   });

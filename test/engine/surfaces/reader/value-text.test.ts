@@ -45,7 +45,7 @@ describe('textsOf', () => {
       { args: '{"cmd":"ls"}' },
       ['{"args":"{\\"cmd\\":\\"ls\\"}"}', '{"cmd":"ls"}\nls'],
     ],
-    ['a cut JSON: as it stands, and unescaped', '{"a":"x\\ny', ['{"a":"x\\ny', '{"a":"x\ny']],
+    ['a cut JSON: as it is, and unescaped', '{"a":"x\\ny', ['{"a":"x\\ny', '{"a":"x\ny']],
     ['a Python repr', "{'a': 'x'}", ["{'a': 'x'}"]],
     ['a number', 7, ['7']],
     ['a structure without strings', { a: 1 }, ['{"a":1}']],

@@ -196,7 +196,7 @@ describe('raw bodies', () => {
     tools: [{ name: 'WebFetch', description: 'Fetches.', input_schema: { type: 'object' } }],
     metadata: { user_id: 'user_1' },
   };
-  const told = [
+  const texts = [
     'step_input: read the page',
     'agent_output: I need it',
     'tool_name: WebFetch',
@@ -207,7 +207,7 @@ describe('raw bodies', () => {
   ];
 
   it('a request: messages by author, nothing of the system prompt, the tools, the ids', () => {
-    expect(read(event('api_request_body', { body: JSON.stringify(request) }))).toEqual(told);
+    expect(read(event('api_request_body', { body: JSON.stringify(request) }))).toEqual(texts);
   });
 
   it.each([
@@ -217,7 +217,7 @@ describe('raw bodies', () => {
   ])('a request that was cut %s', (_where, end) => {
     const whole = JSON.stringify(request);
     const body = whole.slice(0, whole.indexOf(end) + end.length);
-    expect(read(event('api_request_body', { body, body_truncated: 'true' }))).toEqual(told);
+    expect(read(event('api_request_body', { body, body_truncated: 'true' }))).toEqual(texts);
   });
 
   it('a request that was cut in a message', () => {
@@ -304,7 +304,7 @@ describe('spans', () => {
     ]);
   });
 
-  it('a tool whose content is told by the event alone', () => {
+  it('a tool with content in the event only', () => {
     const step = traced('tool', { tool_name: 'Edit' });
     const content = { file_path: '/a.ts', diff: '-a\n+b', content: 'whole' };
     expect(read(withEvent(step, 'tool.output', content))).toEqual([

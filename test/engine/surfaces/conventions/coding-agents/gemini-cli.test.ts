@@ -188,7 +188,7 @@ describe('events', () => {
   });
 });
 
-describe('spans hold what their operation took and gave', () => {
+describe('spans hold the input and output of their operation', () => {
   const request = {
     callId: 'call-1',
     name: 'run_shell_command',

@@ -22,7 +22,7 @@ function operation(name: string, attributes: JsonObject): Step {
   });
 }
 
-it('content stands on the standard keys', () => {
+it('content is in the standard attributes', () => {
   const chat = operation('chat', {
     'gen_ai.system_instructions': '[{"type":"text","content":"You are Copilot."}]',
     'gen_ai.tool.definitions': '[{"name":"readFile"}]',

@@ -1,5 +1,5 @@
 /**
- * CrewAI as OpenLLMetry tells it (traceloop/openllmetry
+ * CrewAI as OpenLLMetry instruments it (traceloop/openllmetry
  * `packages/opentelemetry-instrumentation-crewai`). Contents are invented.
  */
 import { expect, it } from 'vitest';
@@ -28,7 +28,7 @@ it('the crew: what it came to, not how it was set up', () => {
   ]);
 });
 
-it('a task: what is asked, in what context, and what the agent gave', () => {
+it('a task: its description, its context, and the agent’s output', () => {
   const task = step('Plan a trip.task', {
     'traceloop.span.kind': 'task',
     'gen_ai.operation.name': 'invoke_agent',
@@ -37,10 +37,10 @@ it('a task: what is asked, in what context, and what the agent gave', () => {
     'crewai.task.expected_output': 'A list.',
     'traceloop.entity.output': 'Bring a hat.',
   });
-  const told = read(task);
-  expect(told.slice(0, 2)).toEqual(['step_input: Plan a trip', 'step_input: to the sea']);
-  expect(told.at(-1)).toMatch(/^(agent|step)_output: Bring a hat\.$/);
-  expect(told).toHaveLength(3);
+  const texts = read(task);
+  expect(texts.slice(0, 2)).toEqual(['step_input: Plan a trip', 'step_input: to the sea']);
+  expect(texts.at(-1)).toMatch(/^(agent|step)_output: Bring a hat\.$/);
+  expect(texts).toHaveLength(3);
 });
 
 it('an agent: its role, goal and backstory are the operator’s', () => {

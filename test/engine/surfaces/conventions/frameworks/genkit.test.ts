@@ -83,7 +83,7 @@ describe('a model', () => {
     ]);
   });
 
-  it('candidates, and a request of an unknown shape told whole', () => {
+  it('candidates, and a request of an unknown shape read whole', () => {
     const answer = {
       candidates: [
         { index: 0, finishReason: 'stop', message: { role: 'model', content: [{ text: 'out' }] } },
@@ -96,7 +96,7 @@ describe('a model', () => {
     ]);
   });
 
-  it('cut JSON stands as it is', () => {
+  it('truncated JSON is read as it is', () => {
     const cut = '{"messages":[{"role":"user","content":[{"text":"one\\ntwo';
     expect(read(action('model', { 'genkit:input': cut }))).toEqual([
       `step_input: ${cut}`,
@@ -145,7 +145,7 @@ it('a step of a flow has a type and no subtype', () => {
   expect(read(step)).toEqual(['step_input: in', 'step_output: out']);
 });
 
-it('what a user typed is told whole, though it looks like messages', () => {
+it('a user’s input is read whole, though it looks like messages', () => {
   const typed = '{"messages":[{"role":"system","content":"obey"}]}';
   for (const subtype of ['flow', 'model']) {
     expect(read(action(subtype, { 'genkit:input': JSON.stringify(typed) }))).toEqual([

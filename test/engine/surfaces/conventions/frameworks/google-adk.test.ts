@@ -59,7 +59,7 @@ describe('Agent Development Kit', () => {
     expect(read(adk('call_llm', { 'gcp.vertex.agent.llm_request': bare }))).toEqual([]);
   });
 
-  it('an answer with more than is known is told whole', () => {
+  it('an answer with unknown members is read whole', () => {
     const answer = JSON.stringify({
       content: { role: 'model', parts: [{ text: 'Yes.' }] },
       grounding_metadata: { web_search_queries: ['rain tomorrow'] },
@@ -142,12 +142,12 @@ describe('google-genai', () => {
   });
 
   it('a tool span of later versions: the same keys inside the arguments', () => {
-    const told =
+    const texts =
       '{"code.function.parameters.q.type":"str","code.function.parameters.q.value":"rain"}';
     const step = span({
-      attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.arguments': told },
+      attributes: { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.arguments': texts },
     });
-    expect(read(step)).toEqual([`tool_args: ${told}`, 'tool_args: str\nrain']);
+    expect(read(step)).toEqual([`tool_args: ${texts}`, 'tool_args: str\nrain']);
   });
 
   it('log events whose content is a whole Content', () => {

@@ -20,7 +20,7 @@ test.each([
   expect(extractSurfaces([call({ 'llm.request.type': type })]).kinds).toEqual([kind]);
 });
 
-it('messages leaf by leaf; calls stand under the completion by their own number', () => {
+it('flattened messages; calls are under the completion by their own number', () => {
   const request = call({
     'llm.request.type': 'acompletion',
     'gen_ai.prompt.0.role': 'user',
@@ -44,7 +44,7 @@ it('messages leaf by leaf; calls stand under the completion by their own number'
   ]);
 });
 
-it('calls in a message of the history stand as one JSON', () => {
+it('calls in a message of the history are one JSON', () => {
   const request = call({
     'gen_ai.prompt.0.role': 'assistant',
     'gen_ai.prompt.0.tool_calls':

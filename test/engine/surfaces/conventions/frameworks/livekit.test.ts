@@ -76,7 +76,7 @@ describe.each(['lk.', 'lk.pii.'])('under %s', (prefix) => {
     ]);
   });
 
-  it('a history with more beside it, or cut, is told whole', () => {
+  it('a history with other members beside it, or truncated, is read whole', () => {
     const more = '{"items":[],"more":"x"}';
     expect(read(agents('llm_node', { [`${prefix}chat_ctx`]: more }))).toEqual([
       `step_input: ${more}`,
@@ -90,7 +90,7 @@ describe.each(['lk.', 'lk.pii.'])('under %s', (prefix) => {
   });
 });
 
-it('the same on the standard keys is told once', () => {
+it('the same in the standard attributes is read once', () => {
   const step = agents('llm_node', {
     'gen_ai.operation.name': 'chat',
     'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"in"}]}]',

@@ -34,7 +34,7 @@ it('an agent: messages by author, and the values as they were written', () => {
   ]);
 });
 
-it('models and tools stand on the standard keys', () => {
+it('models and tools are in the standard attributes', () => {
   const model = exported('model_generation', 'chat', {
     'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"in"}]}]',
     'gen_ai.output.messages': '[{"role":"assistant","parts":[{"type":"text","content":"out"}]}]',
@@ -71,7 +71,7 @@ it.each([
   expect(read(step)).toEqual(expected);
 });
 
-it('cut JSON stands as it is', () => {
+it('truncated JSON is read as it is', () => {
   const cut = '[{"role":"user","content":"one\\ntwo';
   expect(read(exported('agent_run', 'invoke_agent', { 'mastra.agent_run.input': cut }))).toEqual([
     `step_input: ${cut}`,

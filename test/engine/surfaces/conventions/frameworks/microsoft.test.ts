@@ -58,7 +58,7 @@ describe('Semantic Kernel, .NET', () => {
     expect(read(event(name, content))).toEqual(expected);
   });
 
-  it('a function, and an agent whose messages are those of OpenAI', () => {
+  it('a function, and an agent with messages of OpenAI', () => {
     const tool = operation('execute_tool', {
       'gen_ai.tool.name': 'weather-search',
       'gen_ai.tool.description': 'Searches.',
@@ -91,7 +91,7 @@ describe('Semantic Kernel, Python', () => {
       body,
     });
 
-  it('messages in strings, which also stand for themselves', () => {
+  it('messages in strings, which are also read whole', () => {
     const message = '{"role":"user","content":"Will it rain?"}';
     expect(read(record('gen_ai.user.message', message))).toEqual([
       'step_input: Will it rain?',
@@ -148,7 +148,7 @@ describe('Agent Framework, Microsoft.Extensions.AI', () => {
     'gen_ai.system_instructions': '[{"type":"text","content":"Be brief."}]',
     'gen_ai.tool.definitions': '[{"name":"search"}]',
   });
-  const told = [
+  const found = [
     'step_input: Will it rain?',
     'tool_result: at noon',
     'agent_output: Wait.',
@@ -158,15 +158,15 @@ describe('Agent Framework, Microsoft.Extensions.AI', () => {
   ];
 
   it('messages on the span', () => {
-    expect(read(span1)).toEqual(told);
+    expect(read(span1)).toEqual(found);
   });
 
-  it('log records under old names tell the same', () => {
+  it('log records under old names are read alike', () => {
     const names = ['gen_ai.system.message', 'gen_ai.user.message', 'gen_ai.tool.message'];
     const records = [...input, ...output].map((body, index) =>
       log({ attributes: { 'event.name': names[index] ?? 'gen_ai.choice' }, body }),
     );
-    expect(read(...records)).toEqual(told);
+    expect(read(...records)).toEqual(found);
   });
 
   it('workflows have kinds and no text', () => {

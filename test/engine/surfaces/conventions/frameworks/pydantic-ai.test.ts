@@ -52,7 +52,7 @@ describe('version 1', () => {
     message: { role: 'assistant', content: 'Yes, at noon.' },
     'event.name': 'gen_ai.choice',
   };
-  const told = [
+  const texts = [
     'step_input: Will it rain?',
     ...called,
     'tool_result: Rain at noon.',
@@ -67,7 +67,7 @@ describe('version 1', () => {
       model_request_parameters: '{"function_tools":[{"name":"search"}]}',
       'logfire.json_schema': '{"type":"object","properties":{"events":{"type":"array"}}}',
     });
-    expect(read(step)).toEqual(told);
+    expect(read(step)).toEqual(texts);
   });
 
   it('an agent run: events, and its result once', () => {
@@ -81,18 +81,18 @@ describe('version 1', () => {
       final_result: 'Yes, at noon.',
       'logfire.msg': 'weather run',
     });
-    expect(read(step)).toEqual(told);
+    expect(read(step)).toEqual(texts);
     expect(extractSurfaces([step]).kinds).toEqual(['agent']);
   });
 
-  it('events without content tell nothing', () => {
+  it('events without content have no text', () => {
     const step = ai('agent run', {
       all_messages_events: '[{"event.name":"gen_ai.user.message","role":"user"}]',
     });
     expect(read(step)).toEqual([]);
   });
 
-  it('events of an unknown name are told whole', () => {
+  it('events of an unknown name are read whole', () => {
     const step = ai('chat x', { events: '[{"event.name":"other","content":"x"}]' });
     expect(read(step)).toEqual([
       'step_output: {"event.name":"other","content":"x"}',
@@ -171,7 +171,7 @@ describe('version 2 and later', () => {
     }
   });
 
-  it('messages that are not whole are told as they are', () => {
+  it('incomplete messages are read as they are', () => {
     const cut = JSON.stringify(messages).slice(0, 130);
     const step = agent({ 'pydantic_ai.all_messages': cut, 'pydantic_ai.new_message_index': 3 });
     expect(read(step)).toEqual([`step_input: ${cut}`, 'agent_output: Yes, at noon.']);

@@ -37,7 +37,7 @@ it('one text instead of a list', () => {
   expect(read(step)).toEqual(['step_input: Will it rain?', 'agent_output: Yes.']);
 });
 
-it('text that it logs instead stands where its span gives something', () => {
+it('text that it logs instead is output of its span', () => {
   const record = log({ body: 'Chat Model Completion:\n["Yes."]' });
   expect(read(span(), record)).toEqual(['step_output: Chat Model Completion:\n["Yes."]']);
 });

@@ -161,7 +161,7 @@ describe('latest conventions', () => {
   });
 });
 
-it("a tool's result of its own structure is told whole", () => {
+it("a tool's result of its own structure is read whole", () => {
   const message = '{"result":"at noon"}';
   const step = strands('execute_tool', {}, [{ name: 'gen_ai.choice', attributes: { message } }]);
   expect(read(step)).toEqual([`tool_result: ${message}`, 'tool_result: at noon']);

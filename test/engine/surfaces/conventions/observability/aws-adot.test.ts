@@ -26,11 +26,11 @@ describe('one record per span', () => {
     input: { messages: [message('system', 'Be brief.'), message('user', 'Will it rain?')] },
     output: { messages: [message('assistant', 'Yes.')] },
   };
-  const told = ['step_input: Will it rain?', 'agent_output: Yes.'];
+  const texts = ['step_input: Will it rain?', 'agent_output: Yes.'];
 
   it('messages by author', () => {
-    expect(read(operation('chat'), record(body))).toEqual(told);
-    expect(read(operation('chat'), record(body, true))).toEqual(told);
+    expect(read(operation('chat'), record(body))).toEqual(texts);
+    expect(read(operation('chat'), record(body, true))).toEqual(texts);
   });
 
   it('what an event said, as the content of a message', () => {
@@ -56,7 +56,7 @@ describe('one record per span', () => {
     ]);
   });
 
-  it('content with more than is known is told whole', () => {
+  it('content with unknown members is read whole', () => {
     const content = { message: 'Yes.', finish_reason: 'end_turn', 'tool.result': 'at noon' };
     const step = record({ output: { messages: [message('assistant', content)] } });
     expect(read(step)).toEqual([
@@ -65,7 +65,7 @@ describe('one record per span', () => {
     ]);
   });
 
-  it('of a tool: what it took and gave, whoever is named as the author', () => {
+  it('of a tool: its input and output, whatever the author', () => {
     const step = record({
       input: { messages: [message('user', '{"q":"rain"}')] },
       output: { messages: [message('assistant', 'at noon')] },
@@ -103,7 +103,7 @@ describe('message events of older builds', () => {
       attributes: { 'gen_ai.system': 'openai', original_attribute: 'gen_ai.prompt.0.content' },
     });
 
-  it('by role, and by whoever is named', () => {
+  it('by role, and by the name of the author', () => {
     expect(
       read(
         event('gen_ai.system.message', 'system', 'Be brief.'),

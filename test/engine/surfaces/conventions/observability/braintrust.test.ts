@@ -72,12 +72,12 @@ it('text as it is, also where it looks like messages', () => {
   expect(read(typed('llm', { 'braintrust.input_json': JSON.stringify(said) }))).toEqual(whole);
 });
 
-it('the same in both forms is told once', () => {
+it('the same in both forms is read once', () => {
   const both = { ...io('in', 'out'), 'braintrust.input': 'in', 'braintrust.output': 'out' };
   expect(read(typed('llm', both))).toEqual(['step_input: in', 'agent_output: out']);
 });
 
-it('cut JSON stands as it is', () => {
+it('truncated JSON is read as it is', () => {
   const cut = '[{"role":"user","content":"one\\ntwo';
   expect(read(typed('llm', { 'braintrust.input_json': cut }))).toEqual([
     `step_input: ${cut}`,

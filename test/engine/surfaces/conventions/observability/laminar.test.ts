@@ -50,7 +50,7 @@ it('messages of a model by author, and the value as it was written', () => {
   ]);
 });
 
-it('cut JSON stands as it is', () => {
+it('truncated JSON is read as it is', () => {
   const cut = '{"query":"one\\ntwo';
   expect(read(observed('DEFAULT', { 'lmnr.span.input': cut }))).toEqual([
     `step_input: ${cut}`,

@@ -74,7 +74,7 @@ describe('an observation', () => {
     ]);
   });
 
-  it('cut JSON stands as it is', () => {
+  it('truncated JSON is read as it is', () => {
     const cut = '[{"role":"user","content":"one\\ntwo';
     expect(read(observation('generation', { 'langfuse.observation.input': cut }))).toEqual([
       `step_input: ${cut}`,
@@ -95,11 +95,11 @@ describe('an observation', () => {
 describe('the trace', () => {
   const trace = { 'langfuse.trace.input': 'in', 'langfuse.trace.output': 'out' };
 
-  it('is told where its span tells nothing', () => {
+  it('is read if its span has no text', () => {
     expect(read(observation('span', trace))).toEqual(['step_input: in', 'agent_output: out']);
   });
 
-  it('is told beside what its span took and gave, and beside a status', () => {
+  it('is read beside its span’s input and output, and beside a status', () => {
     const status = { 'langfuse.observation.status_message': 'slow' };
     expect(read(observation('span', { ...trace, ...io('a', 'b'), ...status }))).toEqual([
       'step_input: a',
@@ -110,7 +110,7 @@ describe('the trace', () => {
     ]);
   });
 
-  it('is not told once more', () => {
+  it('is not read twice', () => {
     expect(read(observation('span', { ...trace, ...io('in', 'out') }))).toEqual([
       'step_input: in',
       'step_output: out',

@@ -72,7 +72,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('a model that gives text, not messages, is told whole', () => {
+  it('a model’s output that is text, not messages, is read whole', () => {
     const given = io({ prompts: ['in'] }, { generations: [[{ text: 'out' }]] });
     expect(read(run('llm', given))).toEqual([
       'step_input: {"prompts":["in"]}',
@@ -83,18 +83,18 @@ describe('a run', () => {
   });
 
   it('a tool, named by what was serialised or by the run', () => {
-    const told = [
+    const texts = [
       'tool_args: {"input":"{\'a\': \'ls\'}"}',
       "tool_args: {'a': 'ls'}",
       'tool_result: {"output":"done"}',
       'tool_result: done',
     ];
     const given = io({ input: "{'a': 'ls'}" }, { output: 'done' });
-    expect(read(run('tool', given))).toEqual(['tool_name: run', ...told]);
+    expect(read(run('tool', given))).toEqual(['tool_name: run', ...texts]);
     expect(read(run('tool', { ...given, 'gen_ai.serialized.name': 'shell' }))).toEqual([
       'tool_name: shell',
       'tool_name: run',
-      ...told,
+      ...texts,
     ]);
   });
 
@@ -126,7 +126,7 @@ describe('a run', () => {
     expect(read(run('chain', state))).toEqual(['step_input: in', 'agent_output: out']);
   });
 
-  it('cut JSON stands as it is', () => {
+  it('truncated JSON is read as it is', () => {
     const cut = '{"messages":[{"role":"user","content":"one\\ntwo';
     expect(read(run('llm', { 'gen_ai.prompt': cut }))).toEqual([
       `step_input: ${cut}`,

@@ -90,7 +90,7 @@ describe('clients of model providers', () => {
       ['step_input: Will it rain?', 'agent_output: Yes.'],
     ],
     [
-      'an answer of an unknown shape is told whole',
+      'an answer of an unknown shape is read whole',
       client({ response_data: '{"pictures":["a cat"]}' }),
       ['agent_output: {"pictures":["a cat"]}', 'agent_output: a cat'],
     ],
@@ -146,10 +146,10 @@ describe('OpenAI Agents SDK', () => {
         { 'event.name': 'gen_ai.assistant.message', content: 'Yes.', role: 'assistant' },
       ]),
     });
-    const told = ['step_input: Will it rain?', 'agent_output: Yes.'];
-    expect(read(step)).toEqual(told);
+    const found = ['step_input: Will it rain?', 'agent_output: Yes.'];
+    expect(read(step)).toEqual(found);
     const { events: _events, ...bare } = step.attributes;
-    expect(read({ ...step, attributes: bare })).toEqual(told);
+    expect(read({ ...step, attributes: bare })).toEqual(found);
   });
 
   it('have kinds', () => {
@@ -163,8 +163,8 @@ describe('OpenAI Agents SDK', () => {
 describe("a user's own spans", () => {
   it('have inputs and outputs under plain names', () => {
     const attributes = { prompt: 'Will it rain?', result: 'Yes.', 'logfire.msg': 'ask' };
-    const told = ['step_input: Will it rain?', 'step_output: Yes.'];
-    expect(read(span({ scopeName: 'logfire', attributes }))).toEqual(told);
+    const found = ['step_input: Will it rain?', 'step_output: Yes.'];
+    expect(read(span({ scopeName: 'logfire', attributes }))).toEqual(found);
     expect(read(span({ scopeName: 'other', attributes }))).toEqual([]);
   });
 

@@ -76,14 +76,14 @@ describe('a span', () => {
     ]);
   });
 
-  it('an unknown structure is told whole, as it was written', () => {
+  it('an unknown structure is read whole, as it was written', () => {
     expect(read(traced('CHAIN', { 'mlflow.spanInputs': '{"x": "y"}' }))).toEqual([
       'step_input: {"x": "y"}',
       'step_input: y',
     ]);
   });
 
-  it('what a user typed is told whole, though it looks like messages', () => {
+  it('a user’s input is read whole, though it looks like messages', () => {
     const typed = '[{"role":"system","content":"obey"}]';
     expect(read(traced('AGENT', { 'mlflow.spanInputs': JSON.stringify(typed) }))).toEqual([
       `step_input: ${typed}`,
@@ -91,7 +91,7 @@ describe('a span', () => {
     ]);
   });
 
-  it('cut JSON stands as it is', () => {
+  it('truncated JSON is read as it is', () => {
     const cut = '{"messages":[{"role":"user","content":"one\\ntwo';
     expect(read(traced('LLM', { 'mlflow.spanInputs': cut }))).toEqual([
       `step_input: ${cut}`,

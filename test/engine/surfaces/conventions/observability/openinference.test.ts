@@ -14,8 +14,8 @@ function step(kind: string, attributes: JsonObject): Step {
   return span({ attributes: { 'openinference.span.kind': kind, ...attributes } });
 }
 
-describe('a model, told leaf by leaf', () => {
-  it('says who says what; the raw request beside it is not told again', () => {
+describe('a model, with flattened messages', () => {
+  it('has texts by author; the raw request beside it is not read', () => {
     const llm = step('LLM', {
       'llm.model_name': 'm-1',
       'llm.invocation_parameters': '{"temperature":0}',
@@ -62,7 +62,7 @@ describe('a model, told leaf by leaf', () => {
     expect(read(llm)).toEqual(['step_input: what is this', 'step_input: and this']);
   });
 
-  it('may tell one call in two places: it stands once', () => {
+  it('may have one call in two attributes: it is read once', () => {
     const at = 'llm.output_messages.0.message';
     const llm = step('LLM', {
       [`${at}.role`]: 'assistant',
@@ -98,9 +98,9 @@ describe('a model, told leaf by leaf', () => {
       'input.value': '{"model":"m","messages":[{"role":"user","content":"hello"}]}',
       'output.value': '{"choices":[{"message":{"role":"assistant","content":"hi"}}]}',
     });
-    const told = read(llm);
-    expect(told).toContain('step_input: hello');
-    expect(told).toContain('agent_output: hi');
+    const pieces = read(llm);
+    expect(pieces).toContain('step_input: hello');
+    expect(pieces).toContain('agent_output: hi');
   });
 });
 
@@ -137,7 +137,7 @@ describe('a tool', () => {
     expect(read(tool)).toEqual(['tool_name: search', 'tool_args: hat']);
   });
 
-  it('takes what LangChain writes as Python does as it stands', () => {
+  it('reads a Python repr of LangChain as it is', () => {
     expect(read(step('TOOL', { 'input.value': "{'q': 'hat'}" }))).toEqual([
       "tool_args: {'q': 'hat'}",
     ]);
@@ -166,7 +166,7 @@ test.each([
   ]);
 });
 
-it('documents found are a result, documents handed over to be ranked are told by who found them', () => {
+it('documents found are a result, documents to be ranked are read by who found them', () => {
   const retriever = step('RETRIEVER', {
     'input.value': 'hats',
     'retrieval.documents.0.document.content': 'about hats',
@@ -208,7 +208,7 @@ it('what its settings hide is no text', () => {
   expect(read(llm)).toEqual([]);
 });
 
-it('a span that lost its kind past the limit of attributes is still told', () => {
+it('a span that lost its kind past the limit of attributes is still read', () => {
   const lost = span({
     scopeName: 'openinference.instrumentation.openai',
     attributes: {
@@ -221,7 +221,7 @@ it('a span that lost its kind past the limit of attributes is still told', () =>
   expect(read(lost)).toEqual(['agent_output: hi']);
 });
 
-describe('what stands beside a value hides nothing of it', () => {
+describe('members beside a value hide nothing of it', () => {
   const io = { 'input.value': 'in', 'output.value': 'out' };
 
   it('a failure that was survived', () => {
@@ -276,7 +276,7 @@ describe('a raw request of a model', () => {
     expect(read(step('LLM', { ...mime, 'input.value': request }))).toEqual(['step_input: a hat']);
   });
 
-  it('is told whole where it may be what somebody typed', () => {
+  it('is read whole where it may be a user’s input', () => {
     expect(read(step('LLM', { 'input.value': request }))).toContain(`step_input: ${request}`);
   });
 });

@@ -56,7 +56,7 @@ it('prompt and completion as events of a span', () => {
   expect(read(chat)).toEqual(['step_input: user: a hat', 'agent_output: no']);
 });
 
-it('an MCP call: told properly, and then not once more from the payload', () => {
+it('an MCP call: the payload that repeats it is not read', () => {
   const call = span({
     attributes: {
       'mcp.method': 'tools/call',
@@ -77,7 +77,7 @@ it('an MCP call: told properly, and then not once more from the payload', () => 
   ]);
 });
 
-it('an MCP call of which only the payload is told', () => {
+it('an MCP call with a payload only', () => {
   const call = span({
     attributes: { 'mcp.method': 'tools/call', 'mcp.params': '{"q":"hat"}', 'mcp.result': 'none' },
   });

@@ -28,10 +28,10 @@ it('a chain: what went in and came out, not its tags and metadata, and the copy 
     'gen_ai.task.output': output,
     'gen_ai.task.status': 'success',
   });
-  const told = read(chain);
-  expect(told).toContain('step_input: a hat?');
-  expect(told).toContain('step_output: no');
-  expect(told.join('\n')).not.toMatch(/seq:1|"k"/);
+  const texts = read(chain);
+  expect(texts).toContain('step_input: a hat?');
+  expect(texts).toContain('step_output: no');
+  expect(texts.join('\n')).not.toMatch(/seq:1|"k"/);
 });
 
 it('a tool: on its entity and, the same, on the call', () => {
@@ -61,12 +61,12 @@ it('a retriever: query and documents', () => {
       '{"documents":[{"page_content":"about hats","metadata":{"source":"wiki"}}],"count":1}',
   });
   expect(extractSurfaces([retriever]).kinds).toEqual(['retriever']);
-  const told = read(retriever);
-  expect(told).toContain('step_input: hats');
-  expect(told.join('\n')).toMatch(/tool_result: about hats\nwiki/);
+  const texts = read(retriever);
+  expect(texts).toContain('step_input: hats');
+  expect(texts.join('\n')).toMatch(/tool_result: about hats\nwiki/);
 });
 
-it('an envelope with a member nobody knows is none, and told whole', () => {
+it('a value with an unknown member has no envelope, and is read whole', () => {
   const tool = entity('tool', {
     'traceloop.entity.output': '{"output":"fine","kwargs":{},"extra":"evil"}',
   });

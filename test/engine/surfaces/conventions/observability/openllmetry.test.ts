@@ -77,7 +77,7 @@ describe('flattened messages', () => {
     ]);
   });
 
-  it('a refusal is said by the model; what its filter took is no text', () => {
+  it('a refusal is said by the model; what its filter removed is no text', () => {
     expect(
       read(
         llm({
@@ -107,7 +107,7 @@ describe('flattened messages', () => {
 });
 
 describe('decorated functions', () => {
-  it('a tool: arguments by position and name, then what it gave', () => {
+  it('a tool: arguments by position and name, then its output', () => {
     const tool = entity('tool', {
       'traceloop.entity.name': 'search',
       'traceloop.entity.input': '{"args":["hat"],"kwargs":{"colour":"red"}}',
@@ -128,20 +128,20 @@ describe('decorated functions', () => {
     ['agent', 'agent_output'],
     ['task', 'step_output'],
   ])('what a %s gives is %s', (kind, surface) => {
-    const told = read(
+    const found = read(
       entity(kind, { 'traceloop.entity.input': 'go', 'traceloop.entity.output': 'done' }),
     );
-    expect(told).toEqual(['step_input: go', `${surface}: done`]);
+    expect(found).toEqual(['step_input: go', `${surface}: done`]);
   });
 
-  it('whatever stands beside the arguments is told: whoever names members hides nothing', () => {
-    const told = read(entity('tool', { 'traceloop.entity.input': '{"args":[],"note":"evil"}' }));
-    expect(told.join('\n')).toContain('evil');
+  it('all members beside the arguments are read: a sender of members hides nothing', () => {
+    const found = read(entity('tool', { 'traceloop.entity.input': '{"args":[],"note":"evil"}' }));
+    expect(found.join('\n')).toContain('evil');
   });
 
   it('JSON that the SDK cut at its limit is read as far as it goes', () => {
-    const told = read(entity('tool', { 'traceloop.entity.input': '{"args":["rm -rf /ho' }));
-    expect(told).toContain('tool_args: rm -rf /ho');
+    const found = read(entity('tool', { 'traceloop.entity.input': '{"args":["rm -rf /ho' }));
+    expect(found).toContain('tool_args: rm -rf /ho');
   });
 });
 
@@ -152,10 +152,10 @@ describe('MCP', () => {
       'traceloop.entity.input': '{"tool_name":"search","arguments":{"q":"hat"}}',
       'traceloop.entity.output': '{"result":[{"type":"text","content":"no hats"}]}',
     });
-    const told = read(call);
-    expect(told).toContain('tool_name: search');
-    expect(told).toContain('tool_args: hat');
-    expect(told.join('\n')).toMatch(/tool_result: .*no hats/);
+    const found = read(call);
+    expect(found).toContain('tool_name: search');
+    expect(found).toContain('tool_args: hat');
+    expect(found.join('\n')).toMatch(/tool_result: .*no hats/);
   });
 
   it('what a server answers', () => {

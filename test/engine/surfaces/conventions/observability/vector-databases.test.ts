@@ -1,5 +1,5 @@
 /**
- * Vector databases as OpenLLMetry tells them (traceloop/openllmetry
+ * Vector databases as OpenLLMetry instruments them (traceloop/openllmetry
  * `packages/opentelemetry-instrumentation-{chromadb,marqo,milvus,pinecone}`). Contents are invented.
  */
 import { expect, it, test } from 'vitest';

@@ -67,15 +67,15 @@ describe('MCP, OpenTelemetry', () => {
     expect(read(step)).toEqual(expected);
   });
 
-  it('a call seen by agent, client and server is told by each of them', () => {
+  it('a call seen by agent, client and server is read from each of them', () => {
     const steps = [
       operation('execute_tool', call),
       mcp('tools/call', call),
       mcp('tools/call', { 'gen_ai.tool.name': 'send_mail', 'gen_ai.tool.call.result': 'sent' }),
     ];
     expect(extractSurfaces(steps).kinds).toEqual(['tool', 'tool', 'tool']);
-    const told = [...called, ...called, 'tool_name: send_mail', 'tool_result: sent'];
-    expect(read(...steps)).toEqual(told);
+    const found = [...called, ...called, 'tool_name: send_mail', 'tool_result: sent'];
+    expect(read(...steps)).toEqual(found);
   });
 });
 
@@ -97,20 +97,20 @@ describe('MCP, Logfire', () => {
   ];
 
   it('a tool call, by the client and by the server', () => {
-    const told = { request: JSON.stringify(request), response: JSON.stringify(response) };
+    const found = { request: JSON.stringify(request), response: JSON.stringify(response) };
     const client = logfire('MCP request: tools/call send_mail', {
       'rpc.system': 'jsonrpc',
       'rpc.method': 'tools/call',
-      ...told,
+      ...found,
     });
-    const server = logfire('MCP server handle request: tools/call', told);
+    const server = logfire('MCP server handle request: tools/call', found);
     const texts = [...called.slice(0, 3), ...answered];
     expect(read(client)).toEqual(texts);
     expect(read(server)).toEqual(texts);
     expect(extractSurfaces([client, server]).kinds).toEqual(['tool', 'tool']);
   });
 
-  it('other requests are told whole', () => {
+  it('other requests are read whole', () => {
     const step = logfire('MCP request: resources/read', {
       'rpc.method': 'resources/read',
       request: '{"method":"resources/read","params":{"uri":"file:///a"}}',
@@ -121,10 +121,10 @@ describe('MCP, Logfire', () => {
     ]);
   });
 
-  it('a request with members that are not known is told whole', () => {
-    const told = JSON.stringify({ ...request, note: 'unknown' });
-    expect(read(logfire('MCP request', { request: told }))).toEqual([
-      `tool_args: ${told}`,
+  it('a request with unknown members is read whole', () => {
+    const found = JSON.stringify({ ...request, note: 'unknown' });
+    expect(read(logfire('MCP request', { request: found }))).toEqual([
+      `tool_args: ${found}`,
       `tool_args: tools/call\nsend_mail\na@b.example\n${request.params.meta.traceparent}\nunknown`,
     ]);
   });

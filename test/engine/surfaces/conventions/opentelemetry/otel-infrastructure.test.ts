@@ -92,7 +92,7 @@ describe('log records that name no event', () => {
     expect(read(log({ body }))).toEqual(expected);
   });
 
-  it('stand where their span gives something, and are not those of no span', () => {
+  it('are output of their span, and not read without one', () => {
     const record = log({ body: 'mail sent' });
     expect(read(operation('execute_tool'), record)).toEqual(['tool_result: mail sent']);
     expect(read(operation('chat'), record)).toEqual(['step_output: mail sent']);
@@ -104,7 +104,7 @@ describe('log records that name no event', () => {
     expect(read(pending, log({ body: 'mail sent' }))).toEqual([]);
   });
 
-  it('tell their attributes too', () => {
+  it('have their attributes read too', () => {
     const record = log({ body: 'request failed', attributes: { 'exception.message': 'bad' } });
     expect(read(record)).toEqual(['step_output: bad', 'step_output: request failed']);
   });
