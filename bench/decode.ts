@@ -10,13 +10,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 import { LogRuns } from '../src/db/telemetry/log-runs.ts';
-import {
-  decodePlainly,
-  decodeRequest,
-  type ReadyResult,
-  scanOrNull,
-} from '../src/ingest/request-decoder.ts';
+import type { ReadyResult } from '../src/ingest/request-decoder.ts';
 import type { Signal } from '../src/model/telemetry.ts';
+import { decodePlainly, decodeRequest, scanOrNull } from '../test/support/decoding.ts';
 import { traceBody } from './bodies.ts';
 import { log, median, VoidRun } from './harness.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';

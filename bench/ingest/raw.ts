@@ -12,7 +12,8 @@ import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 
-import { COPY_COLUMNS, copyStatement } from '../../src/db/telemetry/table-layouts.ts';
+import { copyStatement } from '../../src/db/telemetry/copy-statement.ts';
+import { TABLE_COLUMNS } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { VoidRun } from '../harness.ts';
 import type { Measured } from './measured.ts';
@@ -56,7 +57,7 @@ export async function captureRows(
   for (let part = 0; part < connections; part += 1) {
     const only = (id: string): string =>
       connections === 1 ? '' : ` WHERE abs(hashtext(${id}::text)) % ${connections} = ${part}`;
-    const rows = `SELECT ${COPY_COLUMNS[table].join(', ')} FROM ${table}${only('trace_id')}`;
+    const rows = `SELECT ${Object.keys(TABLE_COLUMNS[table]).join(', ')} FROM ${table}${only('trace_id')}`;
     const runs = `SELECT * FROM runs${only('run_id')}`;
     const made = [
       {

@@ -11,7 +11,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-import { COPY_COLUMNS, type TelemetryTable } from '../../src/db/telemetry/table-layouts.ts';
+import { TABLE_COLUMNS, type TelemetryTable } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { VoidRun } from '../harness.ts';
 import { LoadProcess } from '../load-process.ts';
@@ -125,7 +125,7 @@ export interface Contents {
 
 export async function contentsOf({ client }: Stage, signal: Signal): Promise<Contents> {
   const table = TABLES[signal];
-  const columns = COPY_COLUMNS[table].filter((name) => !NOT_COMPARED.includes(name));
+  const columns = Object.keys(TABLE_COLUMNS[table]).filter((name) => !NOT_COMPARED.includes(name));
   const { rows } = await client.query<Contents>(
     `SELECT count(*)::int AS rows,
             coalesce(sum(hashtextextended(ROW(${columns.join(', ')})::text, 0)), 0)::text AS sum

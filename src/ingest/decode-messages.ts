@@ -10,8 +10,8 @@
  */
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-runs.ts';
-import type { TelemetryTable } from '../db/telemetry/table-layouts.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { TelemetryTable } from '../model/columns.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 
 /** Most items in one message. */

@@ -1,6 +1,5 @@
 /**
- * The entry point of the thread that decodes large bodies, one at a time and without pauses, as
- * `decodeRequest` does. Only the thread that takes requests knows sessions and their prompts, so
+ * The entry point of the thread that decodes large bodies, one at a time and without pauses. Only the thread that takes requests knows sessions and their prompts, so
  * they are looked up there (`decode-messages.ts`). An unexpected exception ends this thread;
  * `large-bodies.ts` starts another.
  */
@@ -8,7 +7,6 @@ import { parentPort } from 'node:worker_threads';
 
 import {
   type EncodedRequest,
-  encodeWithRuns,
   unitsOfMetric,
   unitsOfResource,
 } from '../db/telemetry/encoded-request.ts';
@@ -22,16 +20,19 @@ import {
 } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
 import type { LogRow } from '../model/telemetry.ts';
+import { toEnd } from '../otlp/pieces.ts';
 import {
   type FromDecodeThread,
   PART_ITEMS_MAX,
   type StoredLists,
   type ToDecodeThread,
 } from './decode-messages.ts';
-import { parsePlainly, type ReadyRequest, scanOrNull } from './request-decoder.ts';
+import { parsePlainly, type ReadyRequest, RequestDecoder } from './request-decoder.ts';
 
 /** Most UTF-16 units in one message; a single item may have more. */
 const PART_UNITS_MAX = 512 * 1024;
+
+const decoder = new RequestDecoder();
 
 type Order = Extract<ToDecodeThread, { kind: 'decode' }>;
 type Port = NonNullable<typeof parentPort>;
@@ -106,14 +107,12 @@ async function decode(
   conversation: Conversation,
 ): Promise<ReadyRequest | FromDecodeThread> {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const scanned = scanOrNull(signal, body, { workspaceId, arrivedAtMs });
-  if (scanned?.ok === true) return scanned.request;
+  const scanned = toEnd(decoder.scan(signal, body, workspaceId, arrivedAtMs));
+  if (scanned !== null) return scanned;
   const parsed = parsePlainly(signal, body);
   if (!parsed.ok) return { kind: 'undecodable', message: parsed.message, path: parsed.path };
   const runs = await assignRuns(parsed.request.logs, conversation);
-  const { rejections, replacedCharacters } = parsed.request;
-  const encoded = encodeWithRuns(parsed.request, workspaceId, arrivedAtMs, runs);
-  return { signal, rejections, replacedCharacters, encoded };
+  return decoder.encode(parsed.request, workspaceId, arrivedAtMs, runs);
 }
 
 const EMPTY: StoredLists = { resources: [], metrics: [], runs: [], sessionMarks: [] };

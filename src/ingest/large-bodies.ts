@@ -11,9 +11,8 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-
-import type { TelemetryTable } from '../db/telemetry/table-layouts.ts';
 import { SluiceError } from '../errors.ts';
+import type { TelemetryTable } from '../model/columns.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { withinLimit } from '../time-limit.ts';
 import type { FromDecodeThread, StoredLists, ToDecodeThread } from './decode-messages.ts';

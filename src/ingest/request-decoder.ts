@@ -3,24 +3,24 @@
  * bytes (`src/otlp/fast/`), any other is decoded and encoded the plain way. Both give the same
  * rows.
  *
+ * One object per thread owns all the memory that this takes, and decodes one body at a time.
  * Scanning pauses every 128 KiB. The plain way cannot pause: it starts with one `JSON.parse`. So a
  * large body that cannot be scanned, and a body with a large record, is decoded on a separate
  * thread (`large-bodies.ts`).
  */
-import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
-import { type EncodedRequest, encodeRequest } from '../db/telemetry/encoded-request.ts';
-import { LogRuns } from '../db/telemetry/log-runs.ts';
+import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
+import type { LogRuns, LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
-import type { IngestDependencies, IngestResult } from '../http/ingest/ingest-routes.ts';
 import type { DecodedRequest, Rejection, Signal } from '../model/telemetry.ts';
 import type { DecodeResult } from '../otlp/envelope.ts';
-import { scanInPieces } from '../otlp/fast/request-scanner.ts';
+import { RequestScanner } from '../otlp/fast/request-scanner.ts';
 import { decodeLogs } from '../otlp/logs.ts';
 import { decodeMetrics } from '../otlp/metrics.ts';
 import { type Pieces, toEnd } from '../otlp/pieces.ts';
 import { holdsTooManyStructures, STRUCTURES_MAX } from '../otlp/structure-count.ts';
 import { decodeTraces } from '../otlp/traces.ts';
-import { ScannedRows } from './scanned-request.ts';
+import { PlainEncoder } from './plain-encoder.ts';
+import { RowEncoder } from './row-encoder.ts';
 
 const DECODERS: Readonly<Record<Signal, (body: Buffer) => DecodeResult>> = {
   traces: decodeTraces,
@@ -36,12 +36,12 @@ export interface ReadyRequest extends Pick<DecodedRequest, 'signal' | 'replacedC
   readonly encoded: EncodedRequest;
 }
 
-/** A request, or why and where its body is not one. */
+/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
 export type ReadyResult =
   | { readonly ok: true; readonly request: ReadyRequest }
   | Exclude<DecodeResult, { readonly ok: true }>;
 
-/** Whose request it is, and what it is stored with. */
+/** The workspace that sent the request, and what its rows are stored with. */
 export interface RequestContext {
   readonly workspaceId: number;
   /** milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition */
@@ -67,114 +67,84 @@ const RECORD_BYTES_MAX = 256 * 1024;
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
 
-/**
- * Decodes one export request, in pieces on the event loop or on another thread. To be run to its
- * end before the next one is decoded; a promise that it yields need not be settled by then.
- *
- * @param body the request body, decompressed; read until this ends, or the promise is settled
- */
-export function* decodeInPieces(
-  signal: Signal,
-  body: Buffer,
-  context: RequestContext,
-  elsewhere: DecodeElsewhere,
-): Pieces<ReadyResult | Promise<ReadyResult>> {
-  const scanned = yield* scan(signal, body, context, RECORD_BYTES_MAX);
-  if (scanned !== null) return scanned;
-  if (body.length > PLAIN_BYTES_MAX) return elsewhere(signal, body, context);
-  return decodePlainly(signal, body, context);
+export class RequestDecoder {
+  readonly #scanner = new RequestScanner();
+  readonly #rowEncoder = new RowEncoder();
+  readonly #plainEncoder = new PlainEncoder();
+
+  /**
+   * Decodes one export request, in pieces on the event loop or on another thread. To be run to its
+   * end before the next one is decoded; a promise that it returns need not be settled by then.
+   *
+   * @param body the request body, decompressed; read until this ends, or the promise is settled
+   */
+  *decodeInPieces(
+    signal: Signal,
+    body: Buffer,
+    context: RequestContext,
+    elsewhere: DecodeElsewhere,
+  ): Pieces<ReadyResult | Promise<ReadyResult>> {
+    const { workspaceId, arrivedAtMs } = context;
+    const scanned = yield* this.scan(signal, body, workspaceId, arrivedAtMs, RECORD_BYTES_MAX);
+    if (scanned !== null) return { ok: true, request: scanned };
+    if (body.length > PLAIN_BYTES_MAX) return elsewhere(signal, body, context);
+    return this.decodePlainly(signal, body, context);
+  }
+
+  /**
+   * The fast way alone; null when the body is left to the plain one.
+   *
+   * @param recordBytesMax a body with a longer record is left to the plain way
+   */
+  *scan(
+    signal: Signal,
+    body: Buffer,
+    workspaceId: number,
+    arrivedAtMs: number,
+    recordBytesMax = Number.POSITIVE_INFINITY,
+  ): Pieces<ReadyRequest | null> {
+    const rows = this.#rowEncoder;
+    rows.open(signal, workspaceId, arrivedAtMs, body.length);
+    if (!(yield* this.#scanner.scan(signal, body, rows, recordBytesMax))) return null;
+    return { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded: rows.take() };
+  }
+
+  /** The plain way alone, without pauses. */
+  decodePlainly(
+    signal: Signal,
+    body: Buffer,
+    { workspaceId, arrivedAtMs, logRuns }: RequestContext,
+  ): ReadyResult {
+    const result = DECODERS[signal](body);
+    if (!result.ok) return result;
+    const runs = logRuns.assign(result.request.logs, workspaceId);
+    return { ok: true, request: this.encode(result.request, workspaceId, arrivedAtMs, runs) };
+  }
+
+  /** Encodes what `parsePlainly` has decoded. */
+  encode(
+    request: DecodedRequest,
+    workspaceId: number,
+    arrivedAtMs: number,
+    logRuns: LogRunsOfRequest,
+  ): ReadyRequest {
+    const { signal, rejections, replacedCharacters } = request;
+    const encoded = this.#plainEncoder.encode(request, workspaceId, arrivedAtMs, logRuns);
+    return { signal, rejections, replacedCharacters, encoded };
+  }
 }
 
 /**
- * Decodes one export request at once, however long it takes.
+ * Decodes a body the plain way, without encoding it.
  *
  * @throws {SluiceError} `body_too_large` when it has too many objects and lists
  */
-export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
-  return scanOrNull(signal, body, context) ?? decodeCounted(signal, body, context);
-}
-
-function decodeCounted(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
-  checkStructures(body);
-  return decodePlainly(signal, body, context);
-}
-
-/** @throws {SluiceError} `body_too_large` */
-function checkStructures(body: Buffer): void {
-  if (!toEnd(holdsTooManyStructures(body))) return;
-  throw new SluiceError(
-    'body_too_large',
-    `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
-  );
-}
-
-/** The fast way alone, at once; null when the body is left to the plain one. */
-export function scanOrNull(
-  signal: Signal,
-  body: Buffer,
-  context: Pick<RequestContext, 'workspaceId' | 'arrivedAtMs'>,
-): ReadyResult | null {
-  return toEnd(scan(signal, body, context, Number.POSITIVE_INFINITY));
-}
-
-function* scan(
-  signal: Signal,
-  body: Buffer,
-  { workspaceId, arrivedAtMs }: Pick<RequestContext, 'workspaceId' | 'arrivedAtMs'>,
-  recordBytesMax: number,
-): Pieces<ReadyResult | null> {
-  const rows = new ScannedRows(workspaceId, arrivedAtMs, body.length);
-  if (!(yield* scanInPieces(signal, body, rows, recordBytesMax))) return null;
-  const encoded = rows.take();
-  return {
-    ok: true,
-    request: { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded },
-  };
-}
-
-/**
- * The plain way without encoding, without pauses.
- *
- * @throws {SluiceError} `body_too_large`, as `decodeRequest`
- */
 export function parsePlainly(signal: Signal, body: Buffer): DecodeResult {
-  checkStructures(body);
+  if (toEnd(holdsTooManyStructures(body))) {
+    throw new SluiceError(
+      'body_too_large',
+      `The body holds more than ${STRUCTURES_MAX} objects and lists; send smaller batches.`,
+    );
+  }
   return DECODERS[signal](body);
-}
-
-/** The plain way alone. */
-export function decodePlainly(
-  signal: Signal,
-  body: Buffer,
-  { workspaceId, arrivedAtMs, logRuns }: RequestContext,
-): ReadyResult {
-  const result = DECODERS[signal](body);
-  if (!result.ok) return result;
-  const { rejections, replacedCharacters } = result.request;
-  const encoded = encodeRequest(result.request, workspaceId, arrivedAtMs, logRuns);
-  return { ok: true, request: { signal, rejections, replacedCharacters, encoded } };
-}
-
-/**
- * The decoder for ingest; rows go to the writer when `store` is called.
- *
- * @param nowMs milliseconds since 1970, by PostgreSQL's clock
- */
-export function createDecoder(
-  writer: CopyWriter,
-  elsewhere: DecodeElsewhere,
-  nowMs: () => number,
-): IngestDependencies['decode'] {
-  const logRuns = new LogRuns();
-  const toIngest = (result: ReadyResult): IngestResult => {
-    if (!result.ok) return result;
-    const { encoded, ...request } = result.request;
-    const store = () => writer.offer(encoded);
-    return { ok: true, request: { ...request, rows: encoded.rows, store } };
-  };
-  return function* (signal, body, workspaceId) {
-    const context = { workspaceId, arrivedAtMs: nowMs(), logRuns };
-    const result = yield* decodeInPieces(signal, body, context, elsewhere);
-    return result instanceof Promise ? result.then(toIngest) : toIngest(result);
-  };
 }

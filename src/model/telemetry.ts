@@ -1,5 +1,6 @@
 /** A decoded OTLP request: rows to store, and rejected records. Types only. */
-import type { Hex8, Hex16, Int64, JsonText } from './json.ts';
+import type { LOG_COLUMNS, POINT_COLUMNS, RowOf, SPAN_COLUMNS } from './columns.ts';
+import type { Hex16, JsonText } from './json.ts';
 
 export type Signal = 'traces' | 'metrics' | 'logs';
 
@@ -20,30 +21,8 @@ export interface ResourceRow {
   readonly scopeDroppedAttributes: number;
 }
 
-/** One span. `events` and `links` are JSON arrays, null when the span has none. */
-export interface SpanRow {
-  readonly resourceId: Hex16;
-  readonly traceId: Hex16;
-  readonly spanId: Hex8;
-  readonly parentSpanId: Hex8 | null;
-  readonly traceState: string;
-  /** uint32 */
-  readonly flags: number;
-  readonly name: string;
-  /** 0 unspecified … 5 consumer */
-  readonly kind: number;
-  readonly startUnixNano: Int64;
-  readonly endUnixNano: Int64;
-  /** 0 unset, 1 ok, 2 error */
-  readonly statusCode: number;
-  readonly statusMessage: string;
-  readonly attributes: JsonText;
-  readonly events: JsonText | null;
-  readonly links: JsonText | null;
-  readonly droppedAttributes: number;
-  readonly droppedEvents: number;
-  readonly droppedLinks: number;
-}
+/** One span. */
+export interface SpanRow extends RowOf<typeof SPAN_COLUMNS> {}
 
 /**
  * The session of a log record without trace id, for products that identify their runs this way
@@ -58,21 +37,8 @@ export interface LogSession {
   readonly tells: 'prompt' | 'end' | 'text' | 'nothing';
 }
 
-/** One log record. `timeUnixNano` is "0" when the sender left it out. */
-export interface LogRow {
-  readonly resourceId: Hex16;
-  readonly traceId: Hex16 | null;
-  readonly spanId: Hex8 | null;
-  readonly timeUnixNano: Int64;
-  readonly observedUnixNano: Int64;
-  readonly severityNumber: number;
-  readonly severityText: string;
-  readonly eventName: string;
-  /** null when the record has no body */
-  readonly body: JsonText | null;
-  readonly attributes: JsonText;
-  readonly flags: number;
-  readonly droppedAttributes: number;
+/** One log record. `timeUnixNano` is "0" when the sender did not know it. */
+export interface LogRow extends RowOf<typeof LOG_COLUMNS> {
   /** null with a trace id, and for products that are not known to send runs without one */
   readonly session: LogSession | null;
 }
@@ -92,25 +58,11 @@ export interface MetricRow {
   readonly metadata: JsonText;
 }
 
-/** One data point of any of the five kinds. */
-export interface PointRow {
-  readonly resourceId: Hex16;
-  readonly metricId: Hex16;
-  /** null when the sender gave none (0) */
-  readonly startUnixNano: Int64 | null;
-  readonly timeUnixNano: Int64;
-  readonly flags: number;
-  readonly attributes: JsonText;
-  readonly valueInt: Int64 | null;
-  readonly valueDouble: number | null;
-  readonly count: Int64 | null;
-  readonly sum: number | null;
-  readonly min: number | null;
-  readonly max: number | null;
-  /** buckets, bounds, scale or quantiles, in OTLP's own field names; null for number points */
-  readonly distribution: JsonText | null;
-  readonly exemplars: JsonText | null;
-}
+/**
+ * One data point of any of the five kinds. `distribution` holds buckets, bounds, scale or quantiles,
+ * in OTLP's field names; null for number points.
+ */
+export interface PointRow extends RowOf<typeof POINT_COLUMNS> {}
 
 /** Records rejected for one reason. */
 export interface Rejection {

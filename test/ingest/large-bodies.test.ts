@@ -2,17 +2,15 @@
  * Bodies decoded on a thread: the same rows, rejections and errors as on the event loop, one at a
  * time. A thread that crashes, takes too long or uses too much memory affects its own body only.
  */
+
 import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { LargeBodies, type LargeBodiesSettings } from '../../src/ingest/large-bodies.ts';
-import {
-  decodeRequest,
-  type ReadyResult,
-  type RequestContext,
-} from '../../src/ingest/request-decoder.ts';
+import type { ReadyResult, RequestContext } from '../../src/ingest/request-decoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { dice, exportTree } from '../otlp/export-trees.ts';
 import { type Habits, writeJson } from '../otlp/json-writer.ts';
+import { decodeRequest } from '../support/decoding.ts';
 import { NOON_MS } from '../support/rows.ts';
 
 const WRITTEN: Habits = {

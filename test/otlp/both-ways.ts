@@ -1,16 +1,15 @@
 /** Decodes a body the fast way and the plain way and holds the one against the other. */
+
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import {
-  decodePlainly,
-  decodeRequest,
-  type ReadyRequest,
-  type ReadyResult,
-  type RequestContext,
-  scanOrNull,
+import type {
+  ReadyRequest,
+  ReadyResult,
+  RequestContext,
 } from '../../src/ingest/request-decoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { decodePlainly, decodeRequest, scanOrNull } from '../support/decoding.ts';
 import { NOON_MS } from '../support/rows.ts';
 
 export const WORKSPACE = 7;

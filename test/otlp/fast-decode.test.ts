@@ -2,16 +2,17 @@
  * The fast way from bytes to rows gives what the plain way gives, byte for byte, or leaves the body to
  * it. Random exports in every way of writing JSON, tidy ones, broken ones.
  */
+
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { traceBody } from '../../bench/bodies.ts';
 import { logBody, metricBody } from '../../bench/signal-bodies.ts';
-import { scanOrNull } from '../../src/ingest/request-decoder.ts';
-import { ScannedRows } from '../../src/ingest/scanned-request.ts';
+import { RowEncoder } from '../../src/ingest/row-encoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
-import { scanInPieces } from '../../src/otlp/fast/request-scanner.ts';
+import { RequestScanner } from '../../src/otlp/fast/request-scanner.ts';
 import { PIECE_BYTES, toEnd } from '../../src/otlp/pieces.ts';
+import { scanOrNull } from '../support/decoding.ts';
 import { NOON_MS } from '../support/rows.ts';
 import { SPAN_ID, TRACE_ID } from './bodies.ts';
 import { isTakenAlike as compare, freshContext, scanned, WORKSPACE } from './both-ways.ts';
@@ -54,6 +55,9 @@ function damaged(body: Buffer, random: () => number): Buffer {
 }
 
 describe('however far ahead it may look', { timeout: TIMEOUT_MS }, () => {
+  const scanner = new RequestScanner();
+  const rows = new RowEncoder();
+
   test.each(SIGNALS)('a body of %s gives the same rows, or is left to the plain way', (signal) => {
     fc.assert(
       fc.property(seed, fc.nat(), (start, far) => {
@@ -61,8 +65,8 @@ describe('however far ahead it may look', { timeout: TIMEOUT_MS }, () => {
         const body = Buffer.from(writeJson(exportTree(random, signal), TIDY, random));
         const whole = scanOrNull(signal, body, freshContext());
         const ahead = far % (body.length + 16);
-        const rows = new ScannedRows(WORKSPACE, NOON_MS, body.length);
-        const isTaken = toEnd(scanInPieces(signal, body, rows, ahead - PIECE_BYTES));
+        rows.open(signal, WORKSPACE, NOON_MS, body.length);
+        const isTaken = toEnd(scanner.scan(signal, body, rows, ahead - PIECE_BYTES));
         if (!isTaken) return;
         expect(ahead).toBeGreaterThanOrEqual(body.length);
         const { release: _, ...encoded } = rows.take();

@@ -1,15 +1,12 @@
 /** Decoding piece by piece: how large the pieces are, and that two bodies are never scanned at a time. */
+
 import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
-import {
-  decodeInPieces,
-  decodeRequest,
-  PLAIN_BYTES_MAX,
-  type ReadyResult,
-} from '../../src/ingest/request-decoder.ts';
+import { PLAIN_BYTES_MAX, type ReadyResult } from '../../src/ingest/request-decoder.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { PIECE_BYTES, type Pieces, toEnd } from '../../src/otlp/pieces.ts';
 import { holdsTooManyStructures } from '../../src/otlp/structure-count.ts';
+import { decodeInPieces, decodeRequest } from '../support/decoding.ts';
 
 const SPAN_TEXT = 'x'.repeat(1000);
 const context = () => ({ workspaceId: 1, arrivedAtMs: 1_700_000_000_000, logRuns: new LogRuns() });

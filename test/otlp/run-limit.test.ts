@@ -2,12 +2,13 @@
  * The limits on runs, resources and metrics of a request, in both ways of decoding: each is a row
  * that the transaction locks or looks up, and a small compressed body can contain half a million.
  */
+
 import { expect, test } from 'vitest';
 import { CONTENTS_MAX } from '../../src/db/telemetry/encoded-request.ts';
 import { RUNS_MAX } from '../../src/db/telemetry/run-delta.ts';
-import { decodeInPieces, decodePlainly, scanOrNull } from '../../src/ingest/request-decoder.ts';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { decodeInPieces, decodePlainly, scanOrNull } from '../support/decoding.ts';
 import { hex8, hex16 } from '../support/rows.ts';
 import { logsBody, SPAN_ID, TRACE_ID, toBody, tracesBody } from './bodies.ts';
 import { freshContext } from './both-ways.ts';

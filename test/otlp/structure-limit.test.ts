@@ -2,9 +2,10 @@
  * How many objects and lists a body may hold, whichever way it is decoded: the fast way counts while it
  * scans, and must not miss any.
  */
+
 import { expect, test, vi } from 'vitest';
-import { decodeRequest, scanOrNull } from '../../src/ingest/request-decoder.ts';
 import { STRUCTURES_MAX } from '../../src/otlp/structure-count.ts';
+import { decodeRequest, scanOrNull } from '../support/decoding.ts';
 import { freshContext } from './both-ways.ts';
 
 /** Around the records: `{[{[{[`. */

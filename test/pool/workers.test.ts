@@ -2,11 +2,11 @@
  * Real worker threads over a real database: a run evaluated and stored, and every other way in which
  * a worker answers.
  */
+
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ATTEMPTS_MAX } from '../../src/db/runs/due-runs.ts';
 import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/runs/evaluation-queue.ts';
 import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
-import { encodeRequest } from '../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../src/model/rules.ts';
@@ -14,6 +14,7 @@ import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import type { EvaluateTask, TaskOutcome } from '../../src/pool/tasks.ts';
 import { startWorkers, type Workers } from '../../src/pool/workers.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
+import { encodeRequest } from '../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { decodedRequest, hex8, hex16, spanRow, TRACE_ID } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';

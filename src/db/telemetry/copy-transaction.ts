@@ -8,6 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
+import type { TelemetryTable } from '../../model/columns.ts';
 import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
 import type { Connection } from '../database.ts';
 import {
@@ -18,13 +19,12 @@ import {
   type Statement,
 } from '../pipeline.ts';
 import type { SettleAllowance } from '../runs/run-times.ts';
-import { COPY_HEADER, COPY_TRAILER } from './binary-copy.ts';
+import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
 import { inKeyOrder, orderedKey } from './ordered-key.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
-import { copyStatement, TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
 
 /** Past this many the set is cleared. */
 const KNOWN_MAX = 100_000;

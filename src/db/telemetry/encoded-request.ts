@@ -1,22 +1,13 @@
 /**
- * One decoded request, made ready to store: COPY bytes per table and what goes beside them.
- *
- * Encoding happens as the request arrives, on its own thread and alone, so that a batch is nothing
- * but a list of buffers, its size in bytes is known, and a batch that fails can be halved without
- * encoding anew.
+ * One request as the writer takes it: COPY bytes per table and what is stored with them. A request
+ * is encoded as it arrives (`src/ingest/`), so that a batch is a list of buffers of known size, and
+ * a batch that fails can be halved without encoding it again.
  */
 import { SluiceError } from '../../errors.ts';
-import type { DecodedRequest, MetricRow, ResourceRow } from '../../model/telemetry.ts';
-import { BinaryCopyBuffer } from './binary-copy.ts';
-import { LogRuns, type LogRunsOfRequest, type SessionMark } from './log-runs.ts';
-import { checkRuns, type RunDelta, runDeltas } from './run-delta.ts';
-import {
-  type RowContext,
-  type TelemetryTable,
-  writeLog,
-  writePoint,
-  writeSpan,
-} from './table-layouts.ts';
+import type { TelemetryTable } from '../../model/columns.ts';
+import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
+import type { SessionMark } from './log-runs.ts';
+import type { RunDelta } from './run-delta.ts';
 
 export interface EncodedRequest {
   readonly workspaceId: number;
@@ -67,21 +58,6 @@ const ORIGIN_UNITS_MAX = 4 * 1024 * 1024;
 /** A string takes up to two bytes per character. */
 const TEXT_BYTES_PER_UNIT = 2;
 
-const scratch = new BinaryCopyBuffer();
-
-function encodeRows<Row>(
-  rows: readonly Row[],
-  write: (out: BinaryCopyBuffer, row: Row, context: RowContext) => void,
-  context: RowContext,
-): Buffer {
-  try {
-    for (const row of rows) write(scratch, row, context);
-    return scratch.take();
-  } finally {
-    scratch.clear();
-  }
-}
-
 /**
  * The bytes that a request holds in memory while it waits: its rows, and what is stored with them.
  *
@@ -123,52 +99,3 @@ export function unitsOfMetric({ metadata, description, name, unit }: MetricRow):
 }
 
 const textBytes = (units: number): number => CONTENT_BYTES + units * TEXT_BYTES_PER_UNIT;
-
-/**
- * Encodes a request's rows.
- *
- * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
- *   partition
- * @param logRuns one per process: it remembers the sessions of log records without trace id
- * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or metrics
- */
-export function encodeRequest(
-  request: DecodedRequest,
-  workspaceId: number,
-  arrivedAtMs: number,
-  logRuns: LogRuns = new LogRuns(),
-): EncodedRequest {
-  const assigned = logRuns.assign(request.logs, workspaceId);
-  return encodeWithRuns(request, workspaceId, arrivedAtMs, assigned);
-}
-
-/** As `encodeRequest`, with the runs of log records without a trace id already known. */
-export function encodeWithRuns(
-  request: DecodedRequest,
-  workspaceId: number,
-  arrivedAtMs: number,
-  { runs, marks }: LogRunsOfRequest,
-): EncodedRequest {
-  const { resources, metrics } = request;
-  checkContents(Math.max(resources.length, metrics.length));
-  checkRuns(marks.length);
-  const deltas = runDeltas(request, workspaceId, runs);
-  const context = { workspaceId, arrivedAtMs, logRuns: runs };
-  const chunks = new Map<TelemetryTable, Buffer>();
-  if (request.spans.length > 0) chunks.set('spans', encodeRows(request.spans, writeSpan, context));
-  if (request.logs.length > 0) {
-    chunks.set('log_records', encodeRows(request.logs, writeLog, context));
-  }
-  if (request.points.length > 0) {
-    chunks.set('metric_points', encodeRows(request.points, writePoint, context));
-  }
-  const held = { chunks, resources, metrics, runs: deltas, sessionMarks: marks };
-  return {
-    workspaceId,
-    arrivedAtMs,
-    ...held,
-    rows: request.spans.length + request.logs.length + request.points.length,
-    bytes: heldBytes(held),
-    release: () => {},
-  };
-}

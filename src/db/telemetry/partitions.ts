@@ -4,9 +4,11 @@
  * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
  * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
  */
+
+import type { TelemetryTable } from '../../model/columns.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
-import { TELEMETRY_TABLES, type TelemetryTable } from './table-layouts.ts';
+import { TELEMETRY_TABLES } from './copy-statement.ts';
 
 const DAY_MS = 86_400_000;
 /** Days ahead of today, in case upkeep fails for a while. */

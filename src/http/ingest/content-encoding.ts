@@ -127,91 +127,94 @@ function claimedSize(name: string, body: Buffer, bytesMax: number): number | nul
   return size === null || size > bytesMax ? null : size;
 }
 
-/** Dense bodies that wait, by workspace, in the order of the workspaces' turns. */
-const denseWaiting = new Map<number, (() => void)[]>();
-let isDenseInMemory = false;
+/** Decodes the bodies of one thread. */
+export class ContentDecoder {
+  /** dense bodies that wait, by workspace, in the order of the workspaces' turns */
+  readonly #denseWaiting = new Map<number, (() => void)[]>();
+  #isDenseInMemory = false;
 
-/** Runs `work` when no other dense body is in memory. */
-async function inDenseTurn<T>(workspaceId: number, work: () => Promise<T>): Promise<T> {
-  if (isDenseInMemory) await denseTurn(workspaceId);
-  isDenseInMemory = true;
-  try {
-    return await work();
-  } finally {
-    isDenseInMemory = false;
-    startNextDense();
+  /**
+   * Decodes a body and hands it on.
+   *
+   * @param encoding a Content-Encoding that `checkEncoding` has passed
+   * @param use takes what it needs out of the decoded body, which is gone once it resolves
+   * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` when the bytes are not
+   *   what the header says; and whatever `use` throws
+   */
+  async decode<T>(
+    body: Buffer,
+    encoding: string,
+    limits: DecodingLimits,
+    use: (decoded: Buffer) => T | Promise<T>,
+  ): Promise<T> {
+    const name = nameOf(encoding);
+    const decoder = DECODERS.get(name);
+    if (decoder === undefined) return await use(body);
+    try {
+      return await this.#decodeWith(name, decoder, body, limits, use);
+    } catch (error) {
+      // zlib names its faults by code; other errors are not about the bytes.
+      const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+      if (typeof code !== 'string' || !/^(Z_|ZSTD_|ERR_)/.test(code)) throw error;
+      throw new SluiceError('undecodable_body', `The body is not valid ${name}.`, { cause: error });
+    }
   }
-}
 
-function denseTurn(workspaceId: number): Promise<void> {
-  const waiting = denseWaiting.get(workspaceId) ?? [];
-  if (waiting.length >= DENSE_WAITING_MAX) throw noRoom();
-  denseWaiting.set(workspaceId, waiting);
-  return new Promise((resolve) => {
-    waiting.push(resolve);
-  });
-}
-
-/** Moves the workspace whose turn it was to the end of the round. */
-function startNextDense(): void {
-  for (const [workspaceId, waiting] of denseWaiting) {
-    denseWaiting.delete(workspaceId);
-    const start = waiting.shift();
-    if (waiting.length > 0) denseWaiting.set(workspaceId, waiting);
-    // Before it runs: a body that arrives in between must wait.
-    isDenseInMemory = true;
-    start?.();
-    return;
+  async #decodeWith<T>(
+    name: string,
+    decoder: Decoder,
+    body: Buffer,
+    limits: DecodingLimits,
+    use: (decoded: Buffer) => T | Promise<T>,
+  ): Promise<T> {
+    const keepMax = Math.max(CHUNK_BYTES, body.length * HONEST_GROWTH);
+    const size = claimedSize(name, body, Math.min(keepMax, limits.bytesMax));
+    if (size !== null) {
+      if (!limits.reserve(size)) throw noRoom();
+      const whole = await gunzipAtOnce(body, size, limits.takeTurn);
+      if (whole !== null) return await use(whole);
+    }
+    const reserve = beyond(size ?? 0, limits.reserve);
+    const decoded = await inflate(body, decoder, { ...limits, reserve }, keepMax);
+    if (decoded !== null) return await use(decoded);
+    return await this.#inDenseTurn(limits.workspaceId, async () => {
+      const whole = await inflate(body, decoder, limits, limits.bytesMax);
+      if (whole === null) throw bodyTooLarge(limits.bytesMax);
+      return await use(whole);
+    });
   }
-}
 
-async function decodeWith<T>(
-  name: string,
-  decoder: Decoder,
-  body: Buffer,
-  limits: DecodingLimits,
-  use: (decoded: Buffer) => T | Promise<T>,
-): Promise<T> {
-  const keepMax = Math.max(CHUNK_BYTES, body.length * HONEST_GROWTH);
-  const size = claimedSize(name, body, Math.min(keepMax, limits.bytesMax));
-  if (size !== null) {
-    if (!limits.reserve(size)) throw noRoom();
-    const whole = await gunzipAtOnce(body, size, limits.takeTurn);
-    if (whole !== null) return await use(whole);
+  /** Runs `work` when no other dense body is in memory. */
+  async #inDenseTurn<T>(workspaceId: number, work: () => Promise<T>): Promise<T> {
+    if (this.#isDenseInMemory) await this.#denseTurn(workspaceId);
+    this.#isDenseInMemory = true;
+    try {
+      return await work();
+    } finally {
+      this.#isDenseInMemory = false;
+      this.#startNextDense();
+    }
   }
-  const reserve = beyond(size ?? 0, limits.reserve);
-  const decoded = await inflate(body, decoder, { ...limits, reserve }, keepMax);
-  if (decoded !== null) return await use(decoded);
-  return await inDenseTurn(limits.workspaceId, async () => {
-    const whole = await inflate(body, decoder, limits, limits.bytesMax);
-    if (whole === null) throw bodyTooLarge(limits.bytesMax);
-    return await use(whole);
-  });
-}
 
-/**
- * Decodes a body and hands it on.
- *
- * @param encoding a Content-Encoding that `checkEncoding` has passed
- * @param use takes what it needs out of the decoded body, which is gone once it resolves
- * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` when the bytes are not
- *   what the header says; and whatever `use` throws
- */
-export async function withDecodedBody<T>(
-  body: Buffer,
-  encoding: string,
-  limits: DecodingLimits,
-  use: (decoded: Buffer) => T | Promise<T>,
-): Promise<T> {
-  const name = nameOf(encoding);
-  const decoder = DECODERS.get(name);
-  if (decoder === undefined) return await use(body);
-  try {
-    return await decodeWith(name, decoder, body, limits, use);
-  } catch (error) {
-    // zlib names its faults by code; anything else is not about the bytes.
-    const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
-    if (typeof code !== 'string' || !/^(Z_|ZSTD_|ERR_)/.test(code)) throw error;
-    throw new SluiceError('undecodable_body', `The body is not valid ${name}.`, { cause: error });
+  #denseTurn(workspaceId: number): Promise<void> {
+    const waiting = this.#denseWaiting.get(workspaceId) ?? [];
+    if (waiting.length >= DENSE_WAITING_MAX) throw noRoom();
+    this.#denseWaiting.set(workspaceId, waiting);
+    return new Promise((resolve) => {
+      waiting.push(resolve);
+    });
+  }
+
+  /** Moves the workspace whose turn it was to the end of the round. */
+  #startNextDense(): void {
+    for (const [workspaceId, waiting] of this.#denseWaiting) {
+      this.#denseWaiting.delete(workspaceId);
+      const start = waiting.shift();
+      if (waiting.length > 0) this.#denseWaiting.set(workspaceId, waiting);
+      // Before it runs: a body that arrives in between must wait.
+      this.#isDenseInMemory = true;
+      start?.();
+      return;
+    }
   }
 }

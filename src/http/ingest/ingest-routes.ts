@@ -5,14 +5,14 @@
  * declared length has its room before more of it is read than came with the head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../../errors.ts';
-import type { DecodedRequest, Signal } from '../../model/telemetry.ts';
+import type { Ingest, IngestRequest, IngestResult } from '../../ingest/ingest.ts';
+import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
-import type { Pieces } from '../../otlp/pieces.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { gone } from '../api/openapi/error-schema.ts';
 import { type AdmissionDependencies, admit } from '../limits/admission.ts';
-import { Turns } from '../limits/turns.ts';
+import type { Turns } from '../limits/turns.ts';
 import {
   type Answer,
   bodyTooLarge,
@@ -24,7 +24,7 @@ import { errorHeaders, JSON_TYPE, toSluiceError } from '../transport/problem.ts'
 import type { Handler, Route } from '../transport/router.ts';
 import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';
-import { checkEncoding, withDecodedBody } from './content-encoding.ts';
+import { type ContentDecoder, checkEncoding } from './content-encoding.ts';
 
 /** From head to last byte; OTLP exporters give up after 10 s by default. */
 const BODY_DEADLINE_MS = 30_000;
@@ -63,19 +63,6 @@ export interface RejectedBody {
   readonly error: unknown;
 }
 
-/** A decoded request with its rows, whose form is the store's affair. */
-export interface IngestRequest
-  extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
-  readonly rows: number;
-  /** resolves once every row is committed */
-  readonly store: () => Promise<void>;
-}
-
-/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
-export type IngestResult =
-  | { readonly ok: true; readonly request: IngestRequest }
-  | { readonly ok: false; readonly message: string; readonly path: string };
-
 export interface IngestDependencies extends AdmissionDependencies {
   /** admits bodies; their bytes are held from the head to the answer */
   readonly gate: BodyGate;
@@ -83,15 +70,10 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly rowBudget: Pick<ByteBudget, 'hasRoom'>;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
-  /**
-   * Reads the body until it ends or its promise is settled, and not after; throws what the request
-   * is answered with.
-   */
-  readonly decode: (
-    signal: Signal,
-    body: Buffer,
-    workspaceId: number,
-  ) => Pieces<IngestResult | Promise<IngestResult>>;
+  readonly ingest: Pick<Ingest, 'decode'>;
+  readonly contentDecoder: ContentDecoder;
+  /** of this thread: bodies that are complete at once, or large, are decoded a little at a time */
+  readonly turns: Turns;
   /** keeps a request whose rows PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   readonly events: Pick<
@@ -135,15 +117,12 @@ interface DecodedBody extends Pick<RejectedBody, 'body' | 'bodyBytes'> {
   readonly request: IngestRequest;
 }
 
-/** Of this thread: bodies that are complete at once, or large, are decoded a little at a time. */
-const turns = new Turns();
-
 async function readAndDecode(
   exchange: Exchange,
   signal: Signal,
   workspaceId: number,
   account: AdmittedBody,
-  { maxBodyBytes, maxDecodedBodyBytes, decode }: IngestDependencies,
+  { maxBodyBytes, maxDecodedBodyBytes, ingest, contentDecoder, turns }: IngestDependencies,
 ): Promise<DecodedBody | null> {
   const { reserve } = account;
   const wire = await exchange.readBody({
@@ -154,10 +133,18 @@ async function readAndDecode(
   if (wire === null) return null;
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
   const limits = { workspaceId, bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
-  const decoded = await withDecodedBody(wire, exchange.contentEncoding, limits, async (body) => {
-    const result = await turns.takeInPieces(workspaceId, decode(signal, body, workspaceId));
-    return decodedBody(result, body);
-  });
+  const decoded = await contentDecoder.decode(
+    wire,
+    exchange.contentEncoding,
+    limits,
+    async (body) => {
+      const result = await turns.takeInPieces(
+        workspaceId,
+        ingest.decode(signal, body, workspaceId),
+      );
+      return decodedBody(result, body);
+    },
+  );
   account.decoded();
   return decoded;
 }
@@ -194,7 +181,7 @@ async function store(
 /**
  * Takes one export request to its commit; null when the client left before its body was complete.
  */
-async function ingest(
+async function ingestRequest(
   exchange: Exchange,
   signal: Signal,
   deps: IngestDependencies,
@@ -220,7 +207,7 @@ function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
   const { events } = deps;
   return async (exchange) => {
     try {
-      const request = await ingest(exchange, signal, deps);
+      const request = await ingestRequest(exchange, signal, deps);
       if (request === null) return;
       if (request.rejections.length > 0) events.recordsRejected(signal, request.rejections);
       if (request.replacedCharacters > 0) events.charactersReplaced(request.replacedCharacters);

@@ -26,14 +26,15 @@ import { createProviders } from '../../http/dashboard/sign-in/configured-provide
 import { createCookieJar } from '../../http/dashboard/sign-in/session-cookie.ts';
 import { BodyGate } from '../../http/ingest/body-gate.ts';
 import { ByteBudget, type ByteCount } from '../../http/ingest/byte-budget.ts';
+import { ContentDecoder } from '../../http/ingest/content-encoding.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
 import type { MinuteCounts } from '../../http/limits/minute-counts.ts';
 import { createRateLimiter } from '../../http/limits/rate-limiter.ts';
 import { createSessionLimiter } from '../../http/limits/session-limiter.ts';
 import { createSignInLimiter } from '../../http/limits/sign-in-limiter.ts';
+import { Turns } from '../../http/limits/turns.ts';
 import type { ListenerSettings } from '../../http/transport/server.ts';
-import { createLargeBodies } from '../../ingest/large-bodies.ts';
-import { createDecoder } from '../../ingest/request-decoder.ts';
+import { Ingest } from '../../ingest/ingest.ts';
 import type { Events } from '../../observe/events.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
@@ -149,8 +150,8 @@ export function createAcceptor(
     events,
   );
   stops.add('writer', () => writer.close());
-  const largeBodies = createLargeBodies();
-  stops.add('decoder of large bodies', () => largeBodies.close());
+  const bodies = new Ingest(writer, clock.nowMs);
+  stops.add('decoder of large bodies', () => bodies.close());
   const authenticator = createAuthenticator({
     digest: digestKey,
     find: (digest) => findCredential(ingest, digest),
@@ -175,7 +176,9 @@ export function createAcceptor(
       maxBodyBytes,
       maxDecodedBodyBytes,
       keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
-      decode: createDecoder(writer, largeBodies.decode, clock.nowMs),
+      ingest: bodies,
+      contentDecoder: new ContentDecoder(),
+      turns: new Turns(),
       events,
     },
     read: {

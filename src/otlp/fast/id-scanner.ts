@@ -1,6 +1,7 @@
-/** Owns the reading of hexadecimal ids into bytes. */
+/** Reads hexadecimal ids into bytes. */
 
 import { HEX_VALUES } from './byte-tests.ts';
+import type { ScannedRow } from './scanned-row.ts';
 import { LEFT_TO_PLAIN, QUOTE, type Scanner } from './scanner.ts';
 
 const BACKSLASH = 0x5c;
@@ -9,8 +10,8 @@ const BACKSLASH = 0x5c;
  * Reads a string of hexadecimal digits, in any case.
  *
  * @param target takes `width` bytes at `offset`
- * @returns false when the string is none of an id: another length, other characters, all zero, or
- *   null; what is no string is left to the plain decoder
+ * @returns false when the value is null or the string is not an id: another length, other
+ *   characters, all zero; other values are left to the plain decoder
  */
 export function scanId(scanner: Scanner, target: DataView, offset: number, width: number): boolean {
   if (scanner.isNull()) return false;
@@ -35,27 +36,21 @@ export function scanId(scanner: Scanner, target: DataView, offset: number, width
 const TRACE_ID_BYTES = 16;
 const TRACE_ID_DIGITS = 32;
 
-/** Where in the body the trace id stands that `ids` still holds; −1 when it holds none. */
-let latestAt = -1;
-
-/** Forgets the trace id of the body before. */
-export function forgetTraceId(): void {
-  latestAt = -1;
-}
-
 /**
- * Reads a trace id into the first 16 bytes of `ids`, which nobody else writes. Mostly it is that of
- * the record before.
+ * Reads a trace id. Mostly it is that of the record before, whose bytes `row.ids` still holds.
+ *
+ * @param offset where it begins in `row.ids`; nothing else writes these 16 bytes
  */
-export function scanTraceId(scanner: Scanner, ids: DataView): boolean {
+export function scanTraceId(scanner: Scanner, row: ScannedRow, offset: number): boolean {
   const { view } = scanner;
+  const { traceIdAt } = row;
   const at = scanner.peek() === QUOTE ? scanner.at + 1 : -1;
-  if (latestAt >= 0 && at >= 0 && isSameText(view, at, latestAt)) {
+  if (traceIdAt >= 0 && at >= 0 && isSameText(view, at, traceIdAt)) {
     scanner.at = at + TRACE_ID_DIGITS + 1;
     return true;
   }
-  const isId = scanId(scanner, ids, 0, TRACE_ID_BYTES);
-  latestAt = isId ? at : -1;
+  const isId = scanId(scanner, row.ids, offset, TRACE_ID_BYTES);
+  row.traceIdAt = isId ? at : -1;
   return isId;
 }
 
@@ -66,7 +61,7 @@ function isSameText(view: DataView, a: number, b: number): boolean {
   return view.getUint8(a + TRACE_ID_DIGITS) === QUOTE;
 }
 
-/** Goes past a string that is no id; with escapes it might be one after all. */
+/** Skips a string that is not an id; with escapes it might be one after all. */
 function skipped(scanner: Scanner): false {
   const start = scanner.at;
   scanner.skipValue();

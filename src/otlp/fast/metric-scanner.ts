@@ -1,26 +1,27 @@
 /**
- * Owns the scanning of one metric: its points one by one, and what they have in common, which may
- * stand behind them. That is parsed and hashed once and remembered by its text, because a process
- * sends the same metrics over and over.
+ * Scans one metric: its points one by one, and what they have in common, which may come after them.
+ * That is parsed and hashed once and remembered by its text, because a process sends the same
+ * metrics with every export.
  */
 
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { MetricRow } from '../../model/telemetry.ts';
 import { Fault } from '../fault.ts';
 import { parseMetricRow } from '../metrics.ts';
+import type { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
 import { KnownMetric, Members } from './known-metric.ts';
-import { scanPoint } from './point-scanner.ts';
-import type { ScannedPoint } from './scanned-rows.ts';
-import { LEFT_TO_PLAIN, type Scanner } from './scanner.ts';
-import { once } from './span-scanner.ts';
+import { PointScanner } from './point-scanner.ts';
+import { once } from './row-scanner.ts';
+import type { ScannedRow } from './scanned-row.ts';
+import { LEFT_TO_PLAIN } from './scanner.ts';
 
-/** Bounds the memory to some 30 MB, twice that of texts beyond Latin-1; past it, it starts anew. */
+/** Bounds the memory to some 30 MB, twice that for texts beyond Latin-1; then all are dropped. */
 const METRICS_MAX = 4000;
 /** Longer texts are not remembered. */
 const TEXT_LENGTH_MAX = 2048;
 
-const METRIC = new FieldTable([
+const METRIC_MEMBERS = [
   'name',
   'description',
   'unit',
@@ -30,103 +31,121 @@ const METRIC = new FieldTable([
   'histogram',
   'exponentialHistogram',
   'summary',
-]);
+];
 const NAMES = ['name', 'description', 'unit', 'metadata'] as const;
 const KINDS = ['gauge', 'sum', 'histogram'] as const;
-const DATA = new FieldTable(['dataPoints', 'aggregationTemporality', 'isMonotonic']);
-const DATA_NAMES = ['dataPoints', 'aggregationTemporality', 'isMonotonic'] as const;
+const DATA_MEMBERS = ['dataPoints', 'aggregationTemporality', 'isMonotonic'] as const;
 
-/** of the metric at hand; of the data's members, those behind the points' */
-const members = new Members(NAMES.length + DATA_NAMES.length - 1);
-const known = new Map<string, KnownMetric>();
-let latest: KnownMetric | null = null;
+export class MetricScanner {
+  /** how many points the latest metric has */
+  points = 0;
+  readonly #scanner: AttributeScanner;
+  readonly #point: PointScanner;
+  readonly #metric = new FieldTable(METRIC_MEMBERS);
+  readonly #data = new FieldTable(DATA_MEMBERS);
+  /** of the current metric; of its data's members, those after the points */
+  readonly #members = new Members(NAMES.length + DATA_MEMBERS.length - 1);
+  readonly #known = new Map<string, KnownMetric>();
+  #latest: KnownMetric | null = null;
 
-/**
- * Scans one metric.
- *
- * @param onPoint is called after each point
- * @returns what the points share
- */
-export function scanMetric(
-  scanner: Scanner,
-  point: ScannedPoint,
-  onPoint: (point: ScannedPoint) => void,
-): MetricRow {
-  members.reset();
-  let kind = -1;
-  let seen = 0;
-  for (let field = scanner.firstField(METRIC); field >= 0; field = scanner.nextField(METRIC)) {
-    seen = once(seen, field);
-    if (field < NAMES.length) {
-      noteMember(scanner, field);
-    } else if (!scanner.isNull()) {
-      if (kind >= 0 || field - NAMES.length >= KINDS.length) throw LEFT_TO_PLAIN;
-      kind = field - NAMES.length;
-      scanData(scanner, point, kind, onPoint);
-    }
+  constructor(scanner: AttributeScanner) {
+    this.#scanner = scanner;
+    this.#point = new PointScanner(scanner);
   }
-  return metricOf(scanner, kind);
-}
 
-function scanData(
-  scanner: Scanner,
-  point: ScannedPoint,
-  kind: number,
-  onPoint: (point: ScannedPoint) => void,
-): void {
-  let seen = 0;
-  for (let field = scanner.firstField(DATA); field >= 0; field = scanner.nextField(DATA)) {
-    seen = once(seen, field);
-    if (field > 0) {
-      noteMember(scanner, NAMES.length + field - 1);
-    } else if (!scanner.isNull()) {
-      for (let next = scanner.openList(); next; next = scanner.nextElement()) {
-        scanPoint(scanner, point, KINDS[kind] === 'histogram');
-        onPoint(point);
+  /**
+   * Scans one metric.
+   *
+   * @param sink takes each point
+   * @returns what the points share
+   */
+  scan(sink: { point(row: ScannedRow): void }): MetricRow {
+    const scanner = this.#scanner;
+    const table = this.#metric;
+    this.points = 0;
+    this.#members.reset();
+    let kind = -1;
+    let seen = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (member < NAMES.length) {
+        this.#noteMember(member);
+      } else if (!scanner.isNull()) {
+        if (kind >= 0 || member - NAMES.length >= KINDS.length) throw LEFT_TO_PLAIN;
+        kind = member - NAMES.length;
+        this.#scanData(kind, sink);
+      }
+    }
+    return this.#metricOf(kind);
+  }
+
+  /** Ends a request. */
+  close(): void {
+    this.#point.row.close();
+  }
+
+  #scanData(kind: number, sink: { point(row: ScannedRow): void }): void {
+    const scanner = this.#scanner;
+    const table = this.#data;
+    const isHistogram = KINDS[kind] === 'histogram';
+    let seen = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (member > 0) {
+        this.#noteMember(NAMES.length + member - 1);
+      } else if (!scanner.isNull()) {
+        for (let next = scanner.openList(); next; next = scanner.nextElement()) {
+          this.#point.scan(isHistogram);
+          sink.point(this.#point.row);
+          this.points += 1;
+        }
       }
     }
   }
-}
 
-function noteMember(scanner: Scanner, member: number): void {
-  scanner.peek();
-  const start = scanner.at;
-  scanner.skipValue();
-  members.note(member, start, scanner.at);
-}
+  #noteMember(member: number): void {
+    const scanner = this.#scanner;
+    scanner.peek();
+    const start = scanner.at;
+    scanner.skipValue();
+    this.#members.note(member, start, scanner.at);
+  }
 
-function metricOf(scanner: Scanner, kind: number): MetricRow {
-  const expected = latest?.next ?? null;
-  if (expected?.isAgain(scanner.view, kind, members) === true) {
-    latest = expected;
-    return expected.row;
+  #metricOf(kind: number): MetricRow {
+    const scanner = this.#scanner;
+    const members = this.#members;
+    const expected = this.#latest?.next ?? null;
+    if (expected?.isAgain(scanner.view, kind, members) === true) {
+      this.#latest = expected;
+      return expected.row;
+    }
+    const texts = Array.from(members.starts, (start, member) =>
+      scanner.slice(start, members.ends[member] as number),
+    );
+    // The end of a JSON value is unambiguous, so different lists of texts differ when joined.
+    const key = `${kind}\n${texts.join('\n')}`;
+    const found = this.#known.get(key);
+    if (found !== undefined) {
+      this.#follow(found);
+      return found.row;
+    }
+    const fault = new Fault();
+    const row = parseMetricRow(toMetric(kind, texts), fault);
+    if (row === null || fault.refused) throw LEFT_TO_PLAIN;
+    if (key.length <= TEXT_LENGTH_MAX) {
+      if (this.#known.size >= METRICS_MAX) this.#known.clear();
+      const metric = new KnownMetric(kind, scanner.body, members, row);
+      this.#known.set(key, metric);
+      this.#follow(metric);
+    }
+    return row;
   }
-  const texts = Array.from(members.starts, (start, member) =>
-    scanner.slice(start, members.ends[member] as number),
-  );
-  // JSON values end where they end, so no two lists of texts look alike when joined.
-  const key = `${kind}\n${texts.join('\n')}`;
-  const found = known.get(key);
-  if (found !== undefined) {
-    follow(found);
-    return found.row;
-  }
-  const fault = new Fault();
-  const row = parseMetricRow(toMetric(kind, texts), fault);
-  if (row === null || fault.refused) throw LEFT_TO_PLAIN;
-  if (key.length <= TEXT_LENGTH_MAX) {
-    if (known.size >= METRICS_MAX) known.clear();
-    const metric = new KnownMetric(kind, scanner.body, members, row);
-    known.set(key, metric);
-    follow(metric);
-  }
-  return row;
-}
 
-/** This metric came now: after the one before it is expected the next time. */
-function follow(metric: KnownMetric): void {
-  if (latest !== null) latest.next = metric;
-  latest = metric;
+  /** Expects this metric after the one before it the next time. */
+  #follow(metric: KnownMetric): void {
+    if (this.#latest !== null) this.#latest.next = metric;
+    this.#latest = metric;
+  }
 }
 
 /** The metric as it was sent, without its points. */
@@ -138,7 +157,7 @@ function toMetric(kind: number, texts: readonly string[]): JsonObject {
     const value = JSON.parse(text) as JsonValue;
     const name = NAMES[place];
     if (name !== undefined) metric[name] = value;
-    else data[DATA_NAMES[place - NAMES.length + 1] ?? ''] = value;
+    else data[DATA_MEMBERS[place - NAMES.length + 1] ?? ''] = value;
   }
   const kindName = KINDS[kind];
   if (kindName !== undefined) metric[kindName] = data;

@@ -1,267 +1,241 @@
 /**
- * Owns the scanning of one data point of a gauge, sum or histogram; the rules are those of
- * `../metrics.ts` and `../point-values.ts`. Points without a recorded value are left to the plain
- * decoder.
+ * Scans one data point of a gauge, sum or histogram; the rules are those of `../metrics.ts` and
+ * `../point-values.ts`. Points without a recorded value are left to the plain decoder.
  */
 
+import { POINT_COLUMNS } from '../../model/columns.ts';
 import { parseExemplar } from '../exemplar.ts';
 import { Fault } from '../fault.ts';
 import { parseListText } from '../list-text.ts';
+import type { AttributeScanner } from './attribute-scanner.ts';
 import { isDigit, ZERO } from './byte-tests.ts';
 import { copyOf, isAhead } from './byte-words.ts';
 import { EXACT_DIGITS_MAX } from './decimal-double.ts';
-import { FieldTable } from './field-table.ts';
-import {
-  copyCount,
-  copyDouble,
-  scanCount,
-  scanInt64,
-  scanOptionalDouble,
-  scanTime,
-  scanUint,
-} from './number-scanner.ts';
-import type { ScannedPoint } from './scanned-rows.ts';
-import { CLOSE_LIST, COMMA, LEFT_TO_PLAIN, OPEN_LIST, type Scanner } from './scanner.ts';
-import { once, reserveRow, scanAttributes } from './span-scanner.ts';
+import { copyCount, copyDouble } from './number-scanner.ts';
+import { RowLayout, RowMembers } from './row-layout.ts';
+import { once, scanMember, startRow } from './row-scanner.ts';
+import { ScannedRow } from './scanned-row.ts';
+import { CLOSE_LIST, COMMA, LEFT_TO_PLAIN, OPEN_LIST } from './scanner.ts';
 
-const UINT32_MAX = 0xffffffff;
 const NO_RECORDED_VALUE = 1;
 /** Longer lists of bounds are not remembered. */
 const BOUNDS_BYTES_MAX = 4096;
 
-const SHARED = ['startTimeUnixNano', 'timeUnixNano', 'flags', 'attributes', 'exemplars'];
-const NUMBER_POINT = new FieldTable([...SHARED, 'asInt', 'asDouble']);
-const HISTOGRAM_POINT = new FieldTable([
-  ...SHARED,
-  'count',
-  'sum',
-  'min',
-  'max',
-  'bucketCounts',
-  'explicitBounds',
-]);
+export const POINT_LAYOUT = new RowLayout(POINT_COLUMNS);
+const TIME = POINT_LAYOUT.slot('time_unix_nano');
+const FLAGS = POINT_LAYOUT.slot('flags');
+const VALUE_INT = POINT_LAYOUT.slot('value_int');
+const VALUE_DOUBLE = POINT_LAYOUT.slot('value_double');
+const COUNT = POINT_LAYOUT.slot('count');
+const DISTRIBUTION = POINT_LAYOUT.slot('distribution');
+const EXEMPLARS = POINT_LAYOUT.slot('exemplars');
+
+const NUMBER_MEMBERS = ['asInt', 'asDouble'];
+const HISTOGRAM_MEMBERS = ['count', 'sum', 'min', 'max'];
 
 const BUCKET_COUNTS = Buffer.from('{"bucketCounts":[');
 const EXPLICIT_BOUNDS = Buffer.from('],"explicitBounds":[');
 const END = Buffer.from(']}');
 const PARTS_BYTES = 64;
 
-/** Reads one point into `point`. */
-export function scanPoint(scanner: Scanner, point: ScannedPoint, isHistogram: boolean): void {
-  point.reset();
-  reserveRow(scanner);
-  if (isHistogram) scanHistogram(scanner, point);
-  else scanNumber(scanner, point);
-  if (point.timeSeconds === 0 && point.timeNanos === 0) throw LEFT_TO_PLAIN;
-  if ((point.flags & NO_RECORDED_VALUE) !== 0) throw LEFT_TO_PLAIN;
-}
+export class PointScanner {
+  readonly row: ScannedRow;
+  readonly #scanner: AttributeScanner;
+  readonly #ofNumber = new RowMembers(POINT_LAYOUT, ['exemplars'], HISTOGRAM_MEMBERS);
+  readonly #ofHistogram = new RowMembers(
+    POINT_LAYOUT,
+    ['exemplars', 'bucketCounts', 'explicitBounds'],
+    NUMBER_MEMBERS,
+  );
+  readonly #bucketCounts = this.#ofHistogram.number('bucketCounts');
+  readonly #explicitBounds = this.#ofHistogram.number('explicitBounds');
+  // The list of buckets or bounds that was read last: its length, and the sum of the buckets.
+  #listed = 0;
+  #total = 0;
+  // The bounds that were read last, as sent and as stored: all points of a histogram have the same.
+  #lastBounds: DataView | null = null;
+  #lastText = new Uint8Array(0);
+  #lastCount = 0;
 
-function scanNumber(scanner: Scanner, point: ScannedPoint): void {
-  let seen = 0;
-  for (
-    let field = scanner.firstField(NUMBER_POINT);
-    field >= 0;
-    field = scanner.nextField(NUMBER_POINT)
-  ) {
-    seen = once(seen, field);
-    if (field < SHARED.length) {
-      scanShared(scanner, point, field);
-    } else if (field > SHARED.length) {
-      point.double = scanOptionalDouble(scanner);
-    } else if (!scanner.isNull()) {
-      point.isNegative = scanInt64(scanner);
-      point.intBillions = scanner.seconds;
-      point.intRest = scanner.nanos;
-      point.hasInt = true;
+  constructor(scanner: AttributeScanner) {
+    this.#scanner = scanner;
+    this.row = new ScannedRow(POINT_LAYOUT, scanner.arena);
+  }
+
+  /** Reads one point into `row`. */
+  scan(isHistogram: boolean): void {
+    const { row } = this;
+    const { numbers } = row;
+    startRow(this.#scanner, row);
+    if (isHistogram) this.#scanHistogram();
+    else this.#scanNumber();
+    if (numbers[TIME] === 0 && numbers[TIME + 1] === 0) throw LEFT_TO_PLAIN;
+    if (((numbers[FLAGS] as number) & NO_RECORDED_VALUE) !== 0) throw LEFT_TO_PLAIN;
+  }
+
+  #scanNumber(): void {
+    const scanner = this.#scanner;
+    const members = this.#ofNumber;
+    const { table } = members;
+    const { row } = this;
+    let seen = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (!scanMember(scanner, row, members, member)) this.#scanExemplars();
     }
+    // Exactly one of the two must be present.
+    const { numbers } = row;
+    if ((numbers[VALUE_INT] === null) === (numbers[VALUE_DOUBLE] === null)) throw LEFT_TO_PLAIN;
   }
-  // Exactly one of the two has to be there.
-  if (point.hasInt === (point.double !== null)) throw LEFT_TO_PLAIN;
-}
 
-function scanShared(scanner: Scanner, point: ScannedPoint, field: number): void {
-  switch (field) {
-    case 0:
-      scanTime(scanner);
-      point.startSeconds = scanner.seconds;
-      point.startNanos = scanner.nanos;
-      break;
-    case 1:
-      scanTime(scanner);
-      point.timeSeconds = scanner.seconds;
-      point.timeNanos = scanner.nanos;
-      break;
-    case 2:
-      point.flags = scanUint(scanner, UINT32_MAX);
-      break;
-    case 3:
-      scanAttributes(scanner, point.attributes);
-      break;
-    default:
-      scanExemplars(scanner, point);
+  /** Exemplars are rare: the plain decoder parses them. */
+  #scanExemplars(): void {
+    const scanner = this.#scanner;
+    if (scanner.isNull()) return;
+    const start = scanner.at;
+    if (!scanner.openList()) return;
+    scanner.at = start;
+    scanner.skipValue();
+    const fault = new Fault();
+    const list = scanner.parse(start, scanner.at);
+    const text = parseListText(list, 'exemplars', parseExemplar, fault);
+    if (fault.refused || text === null) throw LEFT_TO_PLAIN;
+    this.row.writeList(EXEMPLARS, text);
   }
-}
 
-/** Exemplars are rare: they go the plain decoder's way. */
-function scanExemplars(scanner: Scanner, { lists, exemplars }: ScannedPoint): void {
-  if (scanner.isNull()) return;
-  const start = scanner.at;
-  if (!scanner.openList()) return;
-  scanner.at = start;
-  scanner.skipValue();
-  const fault = new Fault();
-  const list = scanner.parse(start, scanner.at);
-  const text = parseListText(list, 'exemplars', parseExemplar, fault);
-  if (fault.refused || text === null) throw LEFT_TO_PLAIN;
-  exemplars.start = lists.end;
-  lists.text(text);
-  exemplars.end = lists.end;
-}
-
-// What a list of buckets or bounds left: how many there are, and for buckets how much they hold.
-let listed = 0;
-let total = 0;
-
-function scanHistogram(scanner: Scanner, point: ScannedPoint): void {
-  const { arena } = scanner;
-  point.count = 0;
-  let seen = 0;
-  let buckets = 0;
-  let bucketsSum = 0;
-  let bucketsStart = 0;
-  let bucketsEnd = 0;
-  let bounds = 0;
-  let boundsStart = 0;
-  let boundsEnd = 0;
-  for (
-    let field = scanner.firstField(HISTOGRAM_POINT);
-    field >= 0;
-    field = scanner.nextField(HISTOGRAM_POINT)
-  ) {
-    seen = once(seen, field);
-    switch (field) {
-      case 5:
-        point.count = scanCount(scanner);
-        break;
-      case 6:
-        point.sum = scanOptionalDouble(scanner);
-        break;
-      case 7:
-        point.min = scanOptionalDouble(scanner);
-        break;
-      case 8:
-        point.max = scanOptionalDouble(scanner);
-        break;
-      case 9:
-        bucketsStart = arena.end;
-        copyCounts(scanner);
+  #scanHistogram(): void {
+    const scanner = this.#scanner;
+    const members = this.#ofHistogram;
+    const { table } = members;
+    const { row } = this;
+    const { arena } = scanner;
+    row.numbers[COUNT] = 0;
+    let seen = 0;
+    let buckets = 0;
+    let bucketsSum = 0;
+    let bucketsStart = 0;
+    let bucketsEnd = 0;
+    let bounds = 0;
+    let boundsStart = 0;
+    let boundsEnd = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (scanMember(scanner, row, members, member)) continue;
+      const { end } = arena;
+      if (member === this.#bucketCounts) {
+        this.#copyCounts();
+        bucketsStart = end;
         bucketsEnd = arena.end;
-        buckets = listed;
-        bucketsSum = total;
-        break;
-      case 10:
-        boundsStart = arena.end;
-        copyBounds(scanner);
+        buckets = this.#listed;
+        bucketsSum = this.#total;
+      } else if (member === this.#explicitBounds) {
+        this.#copyBounds();
+        boundsStart = end;
         boundsEnd = arena.end;
-        bounds = listed;
-        break;
-      default:
-        scanShared(scanner, point, field);
+        bounds = this.#listed;
+      } else {
+        this.#scanExemplars();
+      }
     }
+    if (buckets + bounds > 0 && (buckets !== bounds + 1 || bucketsSum !== row.numbers[COUNT])) {
+      throw LEFT_TO_PLAIN;
+    }
+    const { lists, ranges } = row;
+    lists.reserve(PARTS_BYTES);
+    ranges[DISTRIBUTION] = lists.end;
+    lists.literal(BUCKET_COUNTS);
+    lists.copy(arena, bucketsStart, bucketsEnd);
+    lists.reserve(PARTS_BYTES);
+    lists.literal(EXPLICIT_BOUNDS);
+    lists.copy(arena, boundsStart, boundsEnd);
+    lists.reserve(PARTS_BYTES);
+    lists.literal(END);
+    ranges[DISTRIBUTION + 1] = lists.end;
   }
-  if (buckets + bounds > 0 && (buckets !== bounds + 1 || bucketsSum !== point.count)) {
-    throw LEFT_TO_PLAIN;
-  }
-  const { lists, distribution } = point;
-  lists.reserve(PARTS_BYTES);
-  distribution.start = lists.end;
-  lists.literal(BUCKET_COUNTS);
-  lists.copy(arena, bucketsStart, bucketsEnd);
-  lists.reserve(PARTS_BYTES);
-  lists.literal(EXPLICIT_BOUNDS);
-  lists.copy(arena, boundsStart, boundsEnd);
-  lists.reserve(PARTS_BYTES);
-  lists.literal(END);
-  distribution.end = lists.end;
-}
 
-/** Writes null (nothing) or a list of counts, as integers with commas between them. */
-function copyCounts(scanner: Scanner): void {
-  const { arena } = scanner;
-  listed = 0;
-  total = 0;
-  if (scanner.isNull() || copyCountsAsTheyStand(scanner)) return;
-  total = 0;
-  listed = 0;
-  for (let more = scanner.openList(); more; more = scanner.nextElement()) {
-    if (listed > 0) arena.byte(COMMA);
-    total += copyCount(scanner);
-    listed += 1;
+  /** Writes null (nothing) or a list of counts, as integers with commas between them. */
+  #copyCounts(): void {
+    const scanner = this.#scanner;
+    this.#listed = 0;
+    this.#total = 0;
+    if (scanner.isNull() || this.#copyCountsUnchanged()) return;
+    const { arena } = scanner;
+    let total = 0;
+    let listed = 0;
+    for (let more = scanner.openList(); more; more = scanner.nextElement()) {
+      if (listed > 0) arena.byte(COMMA);
+      total += copyCount(scanner);
+      listed += 1;
+    }
+    if (total > Number.MAX_SAFE_INTEGER) throw LEFT_TO_PLAIN;
+    this.#listed = listed;
+    this.#total = total;
   }
-  if (total > Number.MAX_SAFE_INTEGER) throw LEFT_TO_PLAIN;
-}
 
-/** A list of numbers without white space is stored as it was written; false for any other. */
-function copyCountsAsTheyStand(scanner: Scanner): boolean {
-  if (scanner.peek() !== OPEN_LIST) return false;
-  const { view } = scanner;
-  const start = scanner.at + 1;
-  let at = start;
-  for (;;) {
-    const first = at;
-    let count = 0;
-    let byte = view.getUint8(at);
-    while (isDigit(byte)) {
-      count = count * 10 + (byte - ZERO);
+  /** A list of numbers without white space is stored as it was written; false for any other. */
+  #copyCountsUnchanged(): boolean {
+    const scanner = this.#scanner;
+    if (scanner.peek() !== OPEN_LIST) return false;
+    const { view } = scanner;
+    const start = scanner.at + 1;
+    let at = start;
+    let total = 0;
+    let listed = 0;
+    for (;;) {
+      const first = at;
+      let count = 0;
+      let byte = view.getUint8(at);
+      while (isDigit(byte)) {
+        count = count * 10 + (byte - ZERO);
+        at += 1;
+        byte = view.getUint8(at);
+      }
+      const digits = at - first;
+      if (digits === 0 || digits > EXACT_DIGITS_MAX) return false;
+      if (digits > 1 && view.getUint8(first) === ZERO) return false;
+      total += count;
+      listed += 1;
+      if (byte === CLOSE_LIST) break;
+      if (byte !== COMMA) return false;
       at += 1;
-      byte = view.getUint8(at);
     }
-    const digits = at - first;
-    if (digits === 0 || digits > EXACT_DIGITS_MAX) return false;
-    if (digits > 1 && view.getUint8(first) === ZERO) return false;
-    total += count;
-    listed += 1;
-    if (byte === CLOSE_LIST) break;
-    if (byte !== COMMA) return false;
-    at += 1;
-  }
-  if (total > Number.MAX_SAFE_INTEGER) return false;
-  scanner.noteStructures(1);
-  scanner.arena.words(view, start, at);
-  scanner.at = at + 1;
-  return true;
-}
-
-// The bounds that were read last, in JSON, and as they are stored: a histogram's points all have the
-// same. Both are the same text, written in two ways.
-let lastBounds: DataView | null = null;
-let lastText = new Uint8Array(0);
-let lastCount = 0;
-
-/** Writes null (nothing) or a list of bounds that rise, as doubles with commas between them. */
-function copyBounds(scanner: Scanner): void {
-  const { arena } = scanner;
-  listed = 0;
-  if (scanner.isNull()) return;
-  const start = scanner.at;
-  if (lastBounds !== null && isAhead(lastBounds, scanner.view, start)) {
+    if (total > Number.MAX_SAFE_INTEGER) return false;
     scanner.noteStructures(1);
-    arena.literal(lastText);
-    scanner.at = start + lastBounds.byteLength;
-    listed = lastCount;
-    return;
+    scanner.arena.words(view, start, at);
+    scanner.at = at + 1;
+    this.#listed = listed;
+    this.#total = total;
+    return true;
   }
-  const textStart = arena.end;
-  let below = Number.NEGATIVE_INFINITY;
-  for (let more = scanner.openList(); more; more = scanner.nextElement()) {
-    if (listed > 0) arena.byte(COMMA);
-    const bound = copyDouble(scanner);
-    if (bound <= below) throw LEFT_TO_PLAIN;
-    below = bound;
-    listed += 1;
+
+  /** Writes null (nothing) or a list of rising bounds, as doubles with commas between them. */
+  #copyBounds(): void {
+    const scanner = this.#scanner;
+    const { arena } = scanner;
+    this.#listed = 0;
+    if (scanner.isNull()) return;
+    const start = scanner.at;
+    if (this.#lastBounds !== null && isAhead(this.#lastBounds, scanner.view, start)) {
+      scanner.noteStructures(1);
+      arena.literal(this.#lastText);
+      scanner.at = start + this.#lastBounds.byteLength;
+      this.#listed = this.#lastCount;
+      return;
+    }
+    const textStart = arena.end;
+    let below = Number.NEGATIVE_INFINITY;
+    let listed = 0;
+    for (let more = scanner.openList(); more; more = scanner.nextElement()) {
+      if (listed > 0) arena.byte(COMMA);
+      const bound = copyDouble(scanner);
+      if (bound <= below) throw LEFT_TO_PLAIN;
+      below = bound;
+      listed += 1;
+    }
+    this.#listed = listed;
+    if (scanner.at - start > BOUNDS_BYTES_MAX) return;
+    this.#lastBounds = copyOf(scanner.view, start, scanner.at);
+    this.#lastText = arena.bytes.slice(textStart, arena.end);
+    this.#lastCount = listed;
   }
-  if (scanner.at - start > BOUNDS_BYTES_MAX) return;
-  lastBounds = copyOf(scanner.view, start, scanner.at);
-  lastText = arena.bytes.slice(textStart, arena.end);
-  lastCount = listed;
 }

@@ -1,14 +1,17 @@
-/** Owns the scanning of one span, its events and its links; the rules are those of `../traces.ts`. */
+/** Scans one span with its events and links; the rules are those of `../traces.ts`. */
 
+import { SPAN_COLUMNS, STATUS_CODE_MAX } from '../../model/columns.ts';
 import { Fault } from '../fault.ts';
 import { parseListText } from '../list-text.ts';
 import { parseLink } from '../traces.ts';
 import type { Arena } from './arena.ts';
-import { copyAttributes } from './attribute-scanner.ts';
+import type { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
-import { scanId, scanTraceId } from './id-scanner.ts';
+import { scanId } from './id-scanner.ts';
 import { scanTime, scanUint } from './number-scanner.ts';
-import type { ScannedSpan, TextRange } from './scanned-rows.ts';
+import { RowLayout, RowMembers } from './row-layout.ts';
+import { once, scanMember, scanText, startRow } from './row-scanner.ts';
+import { ScannedRow } from './scanned-row.ts';
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
@@ -19,32 +22,23 @@ import {
   type Scanner,
 } from './scanner.ts';
 
-const KIND_MAX = 5;
-const STATUS_MAX = 2;
 const UINT32_MAX = 0xffffffff;
 /** The names and numbers of an event take less. */
 const PARTS_BYTES = 256;
 
-const SPAN = new FieldTable([
-  'traceId',
-  'spanId',
-  'parentSpanId',
-  'traceState',
-  'flags',
-  'name',
-  'kind',
-  'startTimeUnixNano',
-  'endTimeUnixNano',
-  'status',
-  'droppedAttributesCount',
-  'droppedEventsCount',
-  'droppedLinksCount',
-  'attributes',
-  'events',
-  'links',
-]);
-const STATUS = new FieldTable(['code', 'message']);
-const EVENT = new FieldTable(['name', 'timeUnixNano', 'droppedAttributesCount', 'attributes']);
+export const SPAN_LAYOUT = new RowLayout(SPAN_COLUMNS);
+const TRACE_ID = SPAN_LAYOUT.slot('trace_id');
+const SPAN_ID = SPAN_LAYOUT.slot('span_id');
+const PARENT_SPAN_ID = SPAN_LAYOUT.slot('parent_span_id');
+const PARENT_SPAN_ID_OFFSET = SPAN_LAYOUT.idOffset('parent_span_id');
+const STATUS_CODE = SPAN_LAYOUT.slot('status_code');
+const STATUS_MESSAGE = SPAN_LAYOUT.slot('status_message');
+const EVENTS = SPAN_LAYOUT.slot('events');
+const LINKS = SPAN_LAYOUT.slot('links');
+
+const SPECIAL_MEMBERS = ['parentSpanId', 'status', 'events', 'links'] as const;
+const STATUS_MEMBERS = ['code', 'message'];
+const EVENT_MEMBERS = ['name', 'timeUnixNano', 'droppedAttributesCount', 'attributes'];
 
 const EVENT_NAME = Buffer.from('{"name":"');
 const EVENT_TIME = Buffer.from('","timeUnixNano":"');
@@ -52,196 +46,149 @@ const EVENT_ATTRIBUTES = Buffer.from('","attributes":');
 const EVENT_DROPPED = Buffer.from(',"droppedAttributesCount":');
 const EMPTY_OBJECT = Buffer.from('{}');
 
-/** Notes a member of the object being read; the second of one name is left to the plain decoder. */
-export function once(seen: number, field: number): number {
-  if ((seen & (1 << field)) !== 0) throw LEFT_TO_PLAIN;
-  return seen | (1 << field);
-}
+export class SpanScanner {
+  readonly row: ScannedRow;
+  readonly #scanner: AttributeScanner;
+  readonly #members = new RowMembers(SPAN_LAYOUT, SPECIAL_MEMBERS);
+  readonly #parentSpanId = this.#members.number('parentSpanId');
+  readonly #status = this.#members.number('status');
+  readonly #events = this.#members.number('events');
+  readonly #statusMembers = new FieldTable(STATUS_MEMBERS);
+  readonly #eventMembers = new FieldTable(EVENT_MEMBERS);
 
-/** Begins a row: makes room for it in the arena. */
-export function reserveRow(scanner: Scanner): void {
-  scanner.arena.reserveRow(scanner.body.length - scanner.at);
-}
-
-/** Reads null or a string as a text of the row. */
-export function scanText(scanner: Scanner, text: TextRange): void {
-  text.start = scanner.arena.end;
-  scanner.copyText();
-  text.end = scanner.arena.end;
-}
-
-/** Reads null or a list of attributes as JSON of the row. */
-export function scanAttributes(scanner: Scanner, text: TextRange): void {
-  text.start = scanner.arena.end;
-  copyAttributes(scanner);
-  text.end = scanner.arena.end;
-}
-
-/** Reads one span into `span`. */
-export function scanSpan(scanner: Scanner, span: ScannedSpan): void {
-  span.reset();
-  reserveRow(scanner);
-  let seen = 0;
-  let hasTraceId = false;
-  let hasSpanId = false;
-  for (let field = scanner.firstField(SPAN); field >= 0; field = scanner.nextField(SPAN)) {
-    seen = once(seen, field);
-    if (field === 0) hasTraceId = scanTraceId(scanner, span.ids);
-    else if (field === 1) hasSpanId = scanId(scanner, span.ids, 16, 8);
-    else scanSpanField(scanner, span, field);
+  constructor(scanner: AttributeScanner) {
+    this.#scanner = scanner;
+    this.row = new ScannedRow(SPAN_LAYOUT, scanner.arena);
   }
-  if (!hasTraceId || !hasSpanId) throw LEFT_TO_PLAIN;
-}
 
-function scanSpanField(scanner: Scanner, span: ScannedSpan, field: number): void {
-  switch (field) {
-    case 2:
-      scanParent(scanner, span);
-      break;
-    case 3:
-      scanText(scanner, span.traceState);
-      break;
-    case 4:
-      span.flags = scanUint(scanner, UINT32_MAX);
-      break;
-    case 5:
-      scanText(scanner, span.name);
-      break;
-    case 6:
-      span.kind = scanUint(scanner, KIND_MAX);
-      break;
-    case 7:
-      scanTime(scanner);
-      span.startSeconds = scanner.seconds;
-      span.startNanos = scanner.nanos;
-      break;
-    case 8:
-      scanTime(scanner);
-      span.endSeconds = scanner.seconds;
-      span.endNanos = scanner.nanos;
-      break;
-    case 9:
-      scanStatus(scanner, span);
-      break;
-    case 10:
-      span.droppedAttributes = scanUint(scanner, UINT32_MAX);
-      break;
-    case 11:
-      span.droppedEvents = scanUint(scanner, UINT32_MAX);
-      break;
-    case 12:
-      span.droppedLinks = scanUint(scanner, UINT32_MAX);
-      break;
-    case 13:
-      scanAttributes(scanner, span.attributes);
-      break;
-    case 14:
-      scanEvents(scanner, span);
-      break;
-    default:
-      scanLinks(scanner, span);
+  /** Reads one span into `row`. */
+  scan(): void {
+    const scanner = this.#scanner;
+    const members = this.#members;
+    const { table } = members;
+    const { row } = this;
+    startRow(scanner, row);
+    let seen = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (!scanMember(scanner, row, members, member)) this.#scanSpecial(member);
+    }
+    if (row.numbers[TRACE_ID] === 0 || row.numbers[SPAN_ID] === 0) throw LEFT_TO_PLAIN;
   }
-}
 
-function scanParent(scanner: Scanner, span: ScannedSpan): void {
-  if (scanner.isNull()) return;
-  if (scanner.peek() === QUOTE && scanner.view.getUint8(scanner.at + 1) === QUOTE) {
-    scanner.at += 2;
-    return;
+  #scanSpecial(member: number): void {
+    if (member === this.#parentSpanId) this.#scanParent();
+    else if (member === this.#status) this.#scanStatus();
+    else if (member === this.#events) this.#scanEvents();
+    else this.#scanLinks();
   }
-  if (!scanId(scanner, span.ids, 24, 8)) throw LEFT_TO_PLAIN;
-  span.hasParent = true;
-}
 
-function scanStatus(scanner: Scanner, span: ScannedSpan): void {
-  if (scanner.isNull()) return;
-  let seen = 0;
-  for (let field = scanner.firstField(STATUS); field >= 0; field = scanner.nextField(STATUS)) {
-    seen = once(seen, field);
-    if (field === 0) span.statusCode = scanUint(scanner, STATUS_MAX);
-    else scanText(scanner, span.statusMessage);
+  #scanParent(): void {
+    const scanner = this.#scanner;
+    if (scanner.isNull()) return;
+    if (scanner.peek() === QUOTE && scanner.view.getUint8(scanner.at + 1) === QUOTE) {
+      scanner.at += 2;
+      return;
+    }
+    const { ids, numbers } = this.row;
+    if (!scanId(scanner, ids, PARENT_SPAN_ID_OFFSET, 8)) throw LEFT_TO_PLAIN;
+    numbers[PARENT_SPAN_ID] = 1;
   }
-}
 
-/** Writes events as `../traces.ts` does: fields in one order, a dropped count of 0 left out. */
-function scanEvents(scanner: Scanner, span: ScannedSpan): void {
-  if (scanner.isNull() || !scanner.openList()) return;
-  const { lists, events } = span;
-  events.start = lists.end;
-  let opening = OPEN_LIST;
-  do {
-    lists.reserve(PARTS_BYTES);
-    lists.byte(opening);
-    const { end } = scanner.arena;
-    scanEvent(scanner, lists);
-    scanner.arena.end = end;
-    opening = COMMA;
-  } while (scanner.nextElement());
-  lists.byte(CLOSE_LIST);
-  events.end = lists.end;
-}
-
-/** Reads an event's parts into the scanner's arena, then puts them together in `lists`. */
-function scanEvent(scanner: Scanner, lists: Arena): void {
-  const { arena } = scanner;
-  let seen = 0;
-  let name = arena.end;
-  let nameEnd = name;
-  let attributes = name;
-  let attributesEnd = name;
-  let time = '0';
-  let dropped = 0;
-  for (let field = scanner.firstField(EVENT); field >= 0; field = scanner.nextField(EVENT)) {
-    seen = once(seen, field);
-    if (field === 0) {
-      name = arena.end;
-      if (!scanner.isNull()) scanner.copyJsonString();
-      nameEnd = arena.end;
-    } else if (field === 1) {
-      scanTime(scanner);
-      time = timeText(scanner);
-    } else if (field === 2) {
-      dropped = scanUint(scanner, UINT32_MAX);
-    } else {
-      attributes = arena.end;
-      copyAttributes(scanner);
-      attributesEnd = arena.end;
+  #scanStatus(): void {
+    const scanner = this.#scanner;
+    if (scanner.isNull()) return;
+    const table = this.#statusMembers;
+    const { row } = this;
+    let seen = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (member === 0) row.numbers[STATUS_CODE] = scanUint(scanner, STATUS_CODE_MAX);
+      else scanText(scanner, row, STATUS_MESSAGE);
     }
   }
-  lists.literal(EVENT_NAME);
-  lists.copy(arena, name, nameEnd);
-  lists.reserve(PARTS_BYTES);
-  lists.literal(EVENT_TIME);
-  lists.text(time);
-  lists.reserve(PARTS_BYTES);
-  lists.literal(EVENT_ATTRIBUTES);
-  if (attributes === attributesEnd) lists.literal(EMPTY_OBJECT);
-  else lists.copy(arena, attributes, attributesEnd);
-  lists.reserve(PARTS_BYTES);
-  if (dropped !== 0) {
-    lists.literal(EVENT_DROPPED);
-    lists.text(String(dropped));
+
+  /** Writes events as `../traces.ts` does: fields in one order, a dropped count of 0 left out. */
+  #scanEvents(): void {
+    const scanner = this.#scanner;
+    if (scanner.isNull() || !scanner.openList()) return;
+    const { lists, ranges } = this.row;
+    ranges[EVENTS] = lists.end;
+    let opening = OPEN_LIST;
+    do {
+      lists.reserve(PARTS_BYTES);
+      lists.byte(opening);
+      const { end } = scanner.arena;
+      this.#scanEvent(lists);
+      scanner.arena.end = end;
+      opening = COMMA;
+    } while (scanner.nextElement());
+    lists.byte(CLOSE_LIST);
+    ranges[EVENTS + 1] = lists.end;
   }
-  lists.byte(CLOSE_OBJECT);
+
+  /** Reads an event's parts into the scanner's arena, then puts them together in `lists`. */
+  #scanEvent(lists: Arena): void {
+    const scanner = this.#scanner;
+    const { arena } = scanner;
+    const table = this.#eventMembers;
+    let seen = 0;
+    let name = arena.end;
+    let nameEnd = name;
+    let attributes = name;
+    let attributesEnd = name;
+    let time = '0';
+    let dropped = 0;
+    for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
+      seen = once(seen, member);
+      if (member === 0) {
+        name = arena.end;
+        if (!scanner.isNull()) scanner.copyJsonString();
+        nameEnd = arena.end;
+      } else if (member === 1) {
+        scanTime(scanner);
+        time = timeText(scanner);
+      } else if (member === 2) {
+        dropped = scanUint(scanner, UINT32_MAX);
+      } else {
+        attributes = arena.end;
+        this.#scanner.copyAttributes();
+        attributesEnd = arena.end;
+      }
+    }
+    lists.literal(EVENT_NAME);
+    lists.copy(arena, name, nameEnd);
+    lists.reserve(PARTS_BYTES);
+    lists.literal(EVENT_TIME);
+    lists.text(time);
+    lists.reserve(PARTS_BYTES);
+    lists.literal(EVENT_ATTRIBUTES);
+    if (attributes === attributesEnd) lists.literal(EMPTY_OBJECT);
+    else lists.copy(arena, attributes, attributesEnd);
+    lists.reserve(PARTS_BYTES);
+    if (dropped !== 0) {
+      lists.literal(EVENT_DROPPED);
+      lists.text(String(dropped));
+    }
+    lists.byte(CLOSE_OBJECT);
+  }
+
+  /** Links are rare: the plain decoder parses them. */
+  #scanLinks(): void {
+    const scanner = this.#scanner;
+    if (scanner.isNull()) return;
+    const start = scanner.at;
+    if (!scanner.openList()) return;
+    scanner.at = start;
+    scanner.skipValue();
+    const fault = new Fault();
+    const text = parseListText(scanner.parse(start, scanner.at), 'links', parseLink, fault);
+    if (fault.refused) throw LEFT_TO_PLAIN;
+    if (text !== null) this.row.writeList(LINKS, text);
+  }
 }
 
 /** The scanner's last time as nanoseconds since 1970. */
 function timeText({ seconds, nanos }: Scanner): string {
   return seconds === 0 ? String(nanos) : `${seconds}${String(nanos).padStart(9, '0')}`;
-}
-
-/** Links are rare: they go the plain decoder's way. */
-function scanLinks(scanner: Scanner, span: ScannedSpan): void {
-  if (scanner.isNull()) return;
-  const start = scanner.at;
-  if (!scanner.openList()) return;
-  scanner.at = start;
-  scanner.skipValue();
-  const fault = new Fault();
-  const text = parseListText(scanner.parse(start, scanner.at), 'links', parseLink, fault);
-  if (fault.refused) throw LEFT_TO_PLAIN;
-  const { lists, links } = span;
-  links.start = lists.end;
-  if (text !== null) lists.text(text);
-  links.end = lists.end;
 }

@@ -2,15 +2,16 @@
  * Senders that keep adding to a run so that it is never evaluated: the arrivals use ingest's own
  * statements, and the run is claimed nevertheless. Time passes by UPDATE.
  */
+
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { settleAllowance } from '../../../src/db/runs/run-times.ts';
 import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { RunState } from '../../../src/model/runs.ts';
 import type { DecodedRequest, LogRow } from '../../../src/model/telemetry.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
 

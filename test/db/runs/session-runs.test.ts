@@ -2,16 +2,17 @@
  * Runs without traces in PostgreSQL: stored as sent, ended by their session's course, claimed and
  * read back. Time passes by UPDATE: nothing here waits for a clock.
  */
+
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { closeSessionRuns } from '../../../src/db/runs/session-runs.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import { decodedRequest, hex16, logRow, NOON_MS, spanRow, TRACE_ID } from '../../support/rows.ts';

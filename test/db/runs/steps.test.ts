@@ -1,10 +1,11 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readOutlinedSteps, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import {

@@ -2,12 +2,14 @@
  * What one batch's transaction leaves beside the telemetry: resources and metrics stored once, runs
  * joined so that the order of arrival does not matter.
  */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { type EncodedRequest, encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
+import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { orderedKey } from '../../../src/db/telemetry/ordered-key.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,

@@ -2,15 +2,17 @@
  * Storing requests, through a real PostgreSQL: batches form while one is under way, a bad request
  * costs its neighbours nothing, and a lost database costs no more than its batch.
  */
+
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { CopyWriter, type CopyWriterSettings } from '../../../src/db/telemetry/copy-writer.ts';
-import { type EncodedRequest, encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
-import type { TelemetryTable } from '../../../src/db/telemetry/table-layouts.ts';
+import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
+import type { TelemetryTable } from '../../../src/model/columns.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import type { BatchFacts } from '../../../src/observe/events.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   DAY_MS,

@@ -3,11 +3,10 @@
  * from the tables by SQL, and means what it meant. Once with a request that holds everything there
  * is, by hand; then with generated ones.
  */
+
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
-import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
 import type { JsonObject, JsonValue } from '../../../src/model/json.ts';
 import type { Signal } from '../../../src/model/telemetry.ts';
@@ -15,6 +14,7 @@ import type { DecodeResult } from '../../../src/otlp/envelope.ts';
 import { decodeLogs } from '../../../src/otlp/logs.ts';
 import { decodeMetrics } from '../../../src/otlp/metrics.ts';
 import { decodeTraces } from '../../../src/otlp/traces.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { canonicalRecords } from '../../support/otlp-canonical.ts';
 import { rebuildRequest } from '../../support/otlp-rebuild.ts';

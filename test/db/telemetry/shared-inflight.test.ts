@@ -1,9 +1,9 @@
 /** Several writers that count their bytes together: no room is taken twice, and all is given back. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
-import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget, OwnByteCount } from '../../../src/http/ingest/byte-budget.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { decodedRequest, NOON_MS, spanRow } from '../../support/rows.ts';
 

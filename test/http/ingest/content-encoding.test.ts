@@ -2,17 +2,19 @@
 import zlib, { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import {
+  ContentDecoder,
   checkEncoding,
   type DecodingLimits,
-  withDecodedBody,
 } from '../../../src/http/ingest/content-encoding.ts';
 
 const KIB = 1024;
 
 import { waitFor } from '../../support/wait-for.ts';
 
+const decoder = new ContentDecoder();
+
 const decodeBody = (wire: Buffer, encoding: string, limits: DecodingLimits): Promise<Buffer> =>
-  withDecodedBody(wire, encoding, limits, (decoded) => decoded);
+  decoder.decode(wire, encoding, limits, (decoded) => decoded);
 
 const takeTurn = async <T>(work: () => T): Promise<T> => work();
 const ROOMY: DecodingLimits = {
@@ -103,7 +105,7 @@ describe('limits', () => {
           most = Math.max(most, inMemory);
           return true;
         };
-        return withDecodedBody(dense, 'gzip', { ...ROOMY, reserve }, (body) => {
+        return decoder.decode(dense, 'gzip', { ...ROOMY, reserve }, (body) => {
           inMemory -= held;
           return body.length;
         });

@@ -2,7 +2,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type DecodingLimits, withDecodedBody } from '../../../src/http/ingest/content-encoding.ts';
+import { ContentDecoder, type DecodingLimits } from '../../../src/http/ingest/content-encoding.ts';
 import { gunzipAtOnce, gunzippedSize } from '../../../src/http/ingest/inflate-at-once.ts';
 
 const KIB = 1024;
@@ -84,6 +84,7 @@ test('a body that is long and becomes nothing is not inflated on the event loop 
 });
 
 describe('in a request', () => {
+  const decoder = new ContentDecoder();
   const limits = (reserve: (bytes: number) => boolean): DecodingLimits => ({
     workspaceId: 1,
     bytesMax: 1 << 30,
@@ -96,7 +97,7 @@ describe('in a request', () => {
     const note = (bytes: number): boolean => asked.push(bytes) > 0;
     const body = text(150_000);
     const wire = gzipSync(body);
-    expect(await withDecodedBody(wire, 'gzip', limits(note), (decoded) => decoded)).toEqual(body);
+    expect(await decoder.decode(wire, 'gzip', limits(note), (decoded) => decoded)).toEqual(body);
     expect(asked).toEqual([150_000]);
   });
 
@@ -104,7 +105,7 @@ describe('in a request', () => {
     const body = Buffer.concat([text(100_000), text(10)]);
     const wire = Buffer.concat([gzipSync(text(100_000)), gzipSync(text(10))]);
     expect(gunzippedSize(wire)).toBe(10);
-    const decoded = await withDecodedBody(
+    const decoded = await decoder.decode(
       wire,
       'gzip',
       limits(() => true),
@@ -121,7 +122,7 @@ describe('in a request', () => {
       room -= bytes;
       return room >= 0;
     };
-    const length = await withDecodedBody(wire, 'gzip', limits(reserve), (bytes) => bytes.length);
+    const length = await decoder.decode(wire, 'gzip', limits(reserve), (bytes) => bytes.length);
     expect(length).toBe(300_000);
     expect(room).toBe(0);
   });
@@ -135,7 +136,7 @@ describe('in a request', () => {
       return true;
     };
     await expect(
-      withDecodedBody(wire, 'gzip', limits(note), (bytes) => bytes),
+      decoder.decode(wire, 'gzip', limits(note), (bytes) => bytes),
     ).rejects.toMatchObject({ code: 'undecodable_body' });
     expect(asked).toBeLessThan(64 * KIB);
   });

@@ -22,10 +22,17 @@ const BILLION = 1_000_000_000;
 const TWO_16 = 0x10000;
 const TWO_32 = 0x100000000;
 
-/** Bytes and a view of the same ones. */
+/** Bytes and a view of them. */
 export interface BytesSource {
   readonly bytes: Uint8Array;
   readonly view: DataView;
+}
+
+/** A short ASCII text as a source. */
+export function bytesSource(text: string): BytesSource {
+  const bytes = new Uint8Array(text.length + OVERRUN_BYTES);
+  bytes.set(Buffer.from(text));
+  return { bytes, view: new DataView(bytes.buffer) };
 }
 
 /** Rows that were handed over. */

@@ -1,31 +1,21 @@
 /**
- * PostgreSQL's binary COPY form, field by field, into one growing buffer.
- *
- * It knows widths and byte order, not tables (`table-layouts.ts` does). Nothing here is checked by
- * the server until the row is read, and one wrong width shifts all that follows: the layout is
- * compared byte for byte in `test/db/telemetry/binary-copy.test.ts`.
- *
- *   header:  "PGCOPY\n" 0xff "\r\n" 0x00 | int32 flags = 0 | int32 extension length = 0
- *   row:     int16 fields | per field: int32 length (-1 = null), bytes
- *   trailer: int16 -1
- *
- * Source: PostgreSQL manual, COPY, "Binary Format".
+ * Rows in PostgreSQL's binary COPY form, written field by field from text and numbers into one
+ * growing buffer. It knows widths and byte order, not tables. The server checks nothing until it
+ * reads the row, and one wrong width shifts all that follows: `test/ingest/copy-buffer.test.ts`
+ * compares the bytes. The format is in `src/db/telemetry/copy-statement.ts`.
  */
-import type { Hex8, Hex16, Int64, JsonText } from '../../model/json.ts';
-
-export const COPY_HEADER = Buffer.from('5047434f50590aff0d0a000000000000000000', 'hex');
-export const COPY_TRAILER = Buffer.from('ffff', 'hex');
+import type { Hex8, Hex16, Int64, JsonText } from '../model/json.ts';
 
 const NULL_LENGTH = -1;
 const FIRST_BYTES = 64 * 1024;
-/** A scratch buffer above this is given back after use, so that one giant body does not stay. */
+/** A larger buffer is dropped after use, so that one giant body does not stay in memory. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 const UTF8_BYTES_PER_UNIT_MAX = 3;
 const DAYS_1970_TO_2000 = 10_957;
 const DAY_MS = 86_400_000;
 
-/** Writes rows one after another; `take` hands the bytes over and starts anew. */
-export class BinaryCopyBuffer {
+/** Writes rows one after another; `take` returns the bytes and begins again. */
+export class CopyBuffer {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #length = 0;
 

@@ -1,18 +1,11 @@
 /**
  * The bytes of binary COPY, compared with a builder of this file's own that knows only the manual's
- * format, and sent through a real PostgreSQL.
+ * format. PostgreSQL reads them in `test/db/telemetry/copy-statement.test.ts`.
  */
-import { pipeline } from 'node:stream/promises';
 import fc from 'fast-check';
-import pg from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
 import { describe, expect, test } from 'vitest';
-import {
-  BinaryCopyBuffer,
-  COPY_HEADER,
-  COPY_TRAILER,
-} from '../../../src/db/telemetry/binary-copy.ts';
-import { createTestDatabase } from '../../support/database.ts';
+import { COPY_HEADER, COPY_TRAILER } from '../../src/db/telemetry/copy-statement.ts';
+import { CopyBuffer } from '../../src/ingest/copy-buffer.ts';
 
 // ── The independent builder: PostgreSQL manual, COPY, "Binary Format" ────────────────────────
 
@@ -31,8 +24,8 @@ const hex = (value: string) => (value.match(/../g) ?? []).map((pair) => Number.p
 const field = (bytes: number[]) => [...int32(bytes.length), ...bytes];
 const NULL_FIELD = int32(-1);
 
-function written(write: (out: BinaryCopyBuffer) => void): number[] {
-  const out = new BinaryCopyBuffer();
+function written(write: (out: CopyBuffer) => void): number[] {
+  const out = new CopyBuffer();
   write(out);
   return [...out.take()];
 }
@@ -95,7 +88,7 @@ describe('bytes', () => {
     ['not hexadecimal', 'zz23456789abcdeffedcba9876543210'],
     ['not hexadecimal at the end', '0123456789abcdeffedcba98765432zz'],
   ])('refuses an id that is %s', (_what, value) => {
-    const out = new BinaryCopyBuffer();
+    const out = new CopyBuffer();
     expect(() => out.uuid(value)).toThrow(new RangeError('expected 16 bytes of hexadecimal'));
   });
 
@@ -130,7 +123,7 @@ describe('the buffer', () => {
     'grows around a text of %d bytes and keeps what was before and after it',
     (length) => {
       const value = 'é'.repeat(length / 2) + 'x'.repeat(length % 2);
-      const out = new BinaryCopyBuffer();
+      const out = new CopyBuffer();
       out.int64(INT64_MIN);
       out.text(value);
       out.spanId(SPAN_ID);
@@ -146,7 +139,7 @@ describe('the buffer', () => {
   );
 
   test('every field may be the one that makes it grow', () => {
-    const writes: ((out: BinaryCopyBuffer) => void)[] = [
+    const writes: ((out: CopyBuffer) => void)[] = [
       (out) => out.row(3),
       (out) => out.null(),
       (out) => out.int16(1),
@@ -162,7 +155,7 @@ describe('the buffer', () => {
     ];
     for (const write of writes) {
       const alone = written(write);
-      const out = new BinaryCopyBuffer();
+      const out = new CopyBuffer();
       // An empty text is four bytes long, so the first 64 KiB end up exactly full.
       while (out.length < 65_536) out.text('');
       write(out);
@@ -171,7 +164,7 @@ describe('the buffer', () => {
   });
 
   test('starts anew after take and clear, and what was taken stays as it was', () => {
-    const out = new BinaryCopyBuffer();
+    const out = new CopyBuffer();
     out.text('first');
     const first = out.take();
     expect(out.length).toBe(0);
@@ -181,64 +174,4 @@ describe('the buffer', () => {
     expect([...out.take()]).toEqual(field(utf8('other')));
     expect([...first]).toEqual(field(utf8('first')));
   });
-});
-
-test('every type comes back from PostgreSQL as it was written', async () => {
-  const { url, drop } = await createTestDatabase();
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(`CREATE TABLE sample (small smallint, whole integer, large bigint,
-      counted bigint, floating float8, id uuid, span bytea, words text, data json, day date)`);
-    const out = new BinaryCopyBuffer();
-    const longText = SURROGATES.repeat(50_000);
-    out.row(10);
-    out.int16(-32_768);
-    out.int32(2_147_483_647);
-    out.int64(INT64_MAX);
-    out.counter(4_294_967_295);
-    out.float64(-0.1);
-    out.uuid(UUID);
-    out.spanId(SPAN_ID);
-    out.text(longText);
-    out.text('{"a": [1,  "\\u00e9"]}');
-    out.date(0);
-    out.row(10);
-    out.int16(0);
-    out.int32(-1);
-    out.int64(INT64_MIN);
-    out.counter(0);
-    out.float64(Number.NaN);
-    for (let nulls = 0; nulls < 2; nulls += 1) out.null();
-    out.text('');
-    out.null();
-    out.date(Date.UTC(2000, 0, 1, 23));
-    await pipeline(
-      [COPY_HEADER, out.take(), COPY_TRAILER],
-      client.query(copyFrom('COPY sample FROM STDIN (FORMAT binary)')),
-    );
-    const { rows } = await client.query({
-      text: `SELECT small, whole, large::text, counted::text, floating::text, id::text,
-               encode(span, 'hex'), words, data::text, day::text FROM sample ORDER BY small`,
-      rowMode: 'array',
-    });
-    expect(rows).toEqual([
-      [
-        -32_768,
-        2_147_483_647,
-        INT64_MAX,
-        '4294967295',
-        '-0.1',
-        '01234567-89ab-cdef-fedc-ba9876543210',
-        SPAN_ID,
-        longText,
-        '{"a": [1,  "\\u00e9"]}',
-        '1970-01-01',
-      ],
-      [0, -1, INT64_MIN, null, 'NaN', null, null, '', null, '2000-01-01'],
-    ]);
-  } finally {
-    await client.end();
-    await drop();
-  }
 });

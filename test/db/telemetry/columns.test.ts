@@ -2,12 +2,14 @@
  * The three telemetry tables through a real PostgreSQL: every field of every kind of row comes back
  * exactly as it was sent.
  */
+
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TELEMETRY_TABLES } from '../../../src/db/telemetry/copy-statement.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { encodeRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
-import { COPY_COLUMNS, TELEMETRY_TABLES } from '../../../src/db/telemetry/table-layouts.ts';
+import { TABLE_COLUMNS } from '../../../src/model/columns.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
+import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import {
   decodedRequest,
@@ -41,11 +43,25 @@ async function store(fields: Partial<DecodedRequest>): Promise<void> {
   }
 }
 
+test.each(TELEMETRY_TABLES)(
+  'the columns of %s are those of PostgreSQL, with their types',
+  async (table) => {
+    const rows = await scratch.rows(
+      `SELECT column_name, data_type FROM information_schema.columns
+      WHERE table_schema = current_schema AND table_name = $1`,
+      [table],
+    );
+    const stored = rows.map(({ column_name, data_type }) => [column_name, data_type]);
+    const listed = Object.entries(TABLE_COLUMNS[table]).map(([name, [type]]) => [name, type]);
+    expect(listed.toSorted()).toEqual(stored.toSorted());
+  },
+);
+
 test('a row has as many fields as its COPY has columns', () => {
   const request = decodedRequest({ spans: [spanRow()], logs: [logRow()], points: [pointRow()] });
   const { chunks } = encodeRequest(request, WORKSPACE, NOON_MS);
   const counts = TELEMETRY_TABLES.map((table) => chunks.get(table)?.readInt16BE(0));
-  expect(counts).toEqual(TELEMETRY_TABLES.map((table) => COPY_COLUMNS[table].length));
+  expect(counts).toEqual(TELEMETRY_TABLES.map((table) => Object.keys(TABLE_COLUMNS[table]).length));
 });
 
 test('spans come back exactly as sent', async () => {

@@ -4,11 +4,11 @@
  */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { traceBody } from '../../../bench/bodies.ts';
-import { BinaryCopyBuffer } from '../../../src/db/telemetry/binary-copy.ts';
-import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
-import { RowBytes, type TakenRows } from '../../../src/db/telemetry/row-bytes.ts';
-import { scanned } from '../../otlp/both-ways.ts';
+import { traceBody } from '../../bench/bodies.ts';
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { CopyBuffer } from '../../src/ingest/copy-buffer.ts';
+import { RowBytes, type TakenRows } from '../../src/ingest/row-bytes.ts';
+import { scanned } from '../otlp/both-ways.ts';
 
 const SLAB_BYTES = 1024 * 1024;
 const BILLION = 1_000_000_000n;
@@ -31,7 +31,7 @@ const takeRow = (rows: RowBytes, text: string, bytesExpected?: number): Buffer =
   writeRow(rows, text, bytesExpected).bytes;
 
 function expectedRow(text: string): Buffer {
-  const plain = new BinaryCopyBuffer();
+  const plain = new CopyBuffer();
   plain.row(1);
   plain.text(text);
   return plain.take();
@@ -48,7 +48,7 @@ test('integers at every edge of their halves', () => {
         rows.open(20);
         rows.row(1, 20);
         rows.int64(Number(size / BILLION), Number(size % BILLION), sign < 0n);
-        const plain = new BinaryCopyBuffer();
+        const plain = new CopyBuffer();
         plain.row(1);
         plain.int64(String(sign * size));
         expect(rows.take().bytes).toEqual(plain.take());

@@ -1,0 +1,71 @@
+/**
+ * The ingest of one thread: a request's body becomes rows ready to store, in pieces on the event
+ * loop or, when that would block it, on a separate thread. Owns the decoders and the sessions'
+ * prompts; the writer is `src/db/telemetry/copy-writer.ts`.
+ *
+ *   body ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
+ */
+import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
+import { LogRuns } from '../db/telemetry/log-runs.ts';
+import type { DecodedRequest, Signal } from '../model/telemetry.ts';
+import type { Pieces } from '../otlp/pieces.ts';
+import { createLargeBodies } from './large-bodies.ts';
+import { type ReadyResult, RequestDecoder } from './request-decoder.ts';
+
+/** A decoded request with its rows. */
+export interface IngestRequest
+  extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
+  readonly rows: number;
+  /** resolves once every row is committed */
+  readonly store: () => Promise<void>;
+}
+
+/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+export type IngestResult =
+  | { readonly ok: true; readonly request: IngestRequest }
+  | { readonly ok: false; readonly message: string; readonly path: string };
+
+export class Ingest {
+  readonly #writer: Pick<CopyWriter, 'offer'>;
+  readonly #nowMs: () => number;
+  readonly #decoder = new RequestDecoder();
+  readonly #largeBodies = createLargeBodies();
+  readonly #logRuns = new LogRuns();
+
+  /** @param nowMs milliseconds since 1970, by PostgreSQL's clock */
+  constructor(writer: Pick<CopyWriter, 'offer'>, nowMs: () => number) {
+    this.#writer = writer;
+    this.#nowMs = nowMs;
+  }
+
+  /**
+   * Decodes one export request. To be run to its end before the next one is decoded; a promise that
+   * it returns need not be settled by then.
+   *
+   * @param body decompressed; read until this ends or its promise is settled, and not after
+   * @throws {SluiceError} the error that the request is answered with
+   */
+  *decode(
+    signal: Signal,
+    body: Buffer,
+    workspaceId: number,
+  ): Pieces<IngestResult | Promise<IngestResult>> {
+    const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
+    const { decode } = this.#largeBodies;
+    const result = yield* this.#decoder.decodeInPieces(signal, body, context, decode);
+    if (result instanceof Promise) return result.then((later) => this.#storable(later));
+    return this.#storable(result);
+  }
+
+  /** Ends the threads that decode large bodies; waiting bodies are refused. */
+  async close(): Promise<void> {
+    await this.#largeBodies.close();
+  }
+
+  #storable(result: ReadyResult): IngestResult {
+    if (!result.ok) return result;
+    const { encoded, ...request } = result.request;
+    const store = (): Promise<void> => this.#writer.offer(encoded);
+    return { ok: true, request: { ...request, rows: encoded.rows, store } };
+  }
+}

@@ -1,0 +1,199 @@
+/**
+ * Counts what the scanned rows of one scope add to each run: the fast counterpart of `runDeltas` in
+ * `src/db/telemetry/run-delta.ts`. The scope's resource may come after its rows.
+ */
+import {
+  checkRuns,
+  cutName,
+  deltaOf,
+  least,
+  merge,
+  type RunDelta,
+  type RunDeltas,
+} from '../db/telemetry/run-delta.ts';
+import type { Hex16 } from '../model/json.ts';
+import { LOG_LAYOUT } from '../otlp/fast/log-scanner.ts';
+import type { ScannedRow } from '../otlp/fast/scanned-row.ts';
+import { SPAN_LAYOUT } from '../otlp/fast/span-scanner.ts';
+
+const STATUS_ERROR = 2;
+
+const SPAN_START = SPAN_LAYOUT.slot('start_unix_nano');
+const SPAN_END = SPAN_LAYOUT.slot('end_unix_nano');
+const SPAN_STATUS = SPAN_LAYOUT.slot('status_code');
+const SPAN_PARENT = SPAN_LAYOUT.slot('parent_span_id');
+const SPAN_NAME = SPAN_LAYOUT.slot('name');
+const SPAN_TRACE_ID_OFFSET = SPAN_LAYOUT.idOffset('trace_id');
+const LOG_TIME = LOG_LAYOUT.slot('time_unix_nano');
+const LOG_OBSERVED = LOG_LAYOUT.slot('observed_unix_nano');
+const LOG_TRACE_ID = LOG_LAYOUT.slot('trace_id');
+const LOG_TRACE_ID_OFFSET = LOG_LAYOUT.idOffset('trace_id');
+
+/** An id of 16 bytes, also as hexadecimal text. */
+export class IdBytes {
+  readonly #bytes = Buffer.allocUnsafeSlow(16);
+  readonly view = new DataView(this.#bytes.buffer);
+
+  /** @returns the bytes, until the next call */
+  set(id: Hex16): DataView {
+    this.#bytes.write(id, 'hex');
+    return this.view;
+  }
+
+  toHex(): Hex16 {
+    return this.#bytes.toString('hex');
+  }
+}
+
+interface Tally {
+  readonly runId: Hex16;
+  spans: number;
+  logRecords: number;
+  isTimed: boolean;
+  startSeconds: number;
+  startNanos: number;
+  endSeconds: number;
+  endNanos: number;
+  finished: boolean;
+  failed: boolean;
+  name: string | null;
+}
+
+/** The runs of one scope. Of several tallies, only the newest may be added to. */
+export class RunTally {
+  readonly #tallies = new Map<Hex16, Tally>();
+  readonly #seen: Set<Hex16>;
+  readonly #latestId: IdBytes;
+  #latest: Tally | null = null;
+
+  /**
+   * @param seen the runs of the whole request, to enforce the limit while it is scanned
+   * @param latestId shared by all tallies: the run of the latest row
+   */
+  constructor(seen: Set<Hex16>, latestId: IdBytes) {
+    this.#seen = seen;
+    this.#latestId = latestId;
+  }
+
+  /** Counts a span. @throws {SluiceError} `body_too_large` for more than `RUNS_MAX` runs */
+  addSpan({ numbers, ids, ranges, texts }: ScannedRow): void {
+    const tally = this.#tallyOf(ids, SPAN_TRACE_ID_OFFSET);
+    tally.spans += 1;
+    widen(
+      tally,
+      numbers[SPAN_START] as number,
+      numbers[SPAN_START + 1] as number,
+      numbers[SPAN_END] as number,
+      numbers[SPAN_END + 1] as number,
+    );
+    if (numbers[SPAN_PARENT] === 1) return;
+    tally.finished = true;
+    tally.failed ||= numbers[SPAN_STATUS] === STATUS_ERROR;
+    const name = texts.string(ranges[SPAN_NAME] as number, ranges[SPAN_NAME + 1] as number);
+    tally.name = least(tally.name, cutName(name));
+  }
+
+  /** Counts a log record if it has a trace id. @throws as `addSpan` */
+  addLog({ numbers, ids }: ScannedRow): void {
+    if (numbers[LOG_TRACE_ID] === 0) return;
+    const tally = this.#tallyOf(ids, LOG_TRACE_ID_OFFSET);
+    tally.logRecords += 1;
+    const isKnown = numbers[LOG_TIME] !== 0 || numbers[LOG_TIME + 1] !== 0;
+    const time = isKnown ? LOG_TIME : LOG_OBSERVED;
+    const seconds = numbers[time] as number;
+    const nanos = numbers[time + 1] as number;
+    if (seconds !== 0 || nanos !== 0) widen(tally, seconds, nanos, seconds, nanos);
+  }
+
+  /** The tally of the run that the id names; mostly it is the latest. */
+  #tallyOf(ids: DataView, offset: number): Tally {
+    const latest = this.#latestId.view;
+    if (this.#latest !== null && isSameId(ids, offset, latest)) return this.#latest;
+    for (let at = 0; at < 16; at += 4) latest.setInt32(at, ids.getInt32(offset + at));
+    const runId = this.#latestId.toHex();
+    let tally = this.#tallies.get(runId);
+    if (tally === undefined) {
+      tally = newTally(runId);
+      this.#tallies.set(runId, tally);
+      checkRuns(this.#seen.add(runId).size);
+    }
+    this.#latest = tally;
+    return tally;
+  }
+
+  /** Adds what was counted to a request's deltas. */
+  addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
+    const serviceName = service === null ? null : cutName(service);
+    for (const tally of this.#tallies.values()) {
+      merge(deltaOf(runs, workspaceId, tally.runId), deltaFrom(tally, workspaceId, serviceName));
+    }
+  }
+}
+
+function deltaFrom(tally: Tally, workspaceId: number, serviceName: string | null): RunDelta {
+  const { startSeconds, startNanos, endSeconds, endNanos } = tally;
+  return {
+    workspaceId,
+    runId: tally.runId,
+    spans: tally.spans,
+    logRecords: tally.logRecords,
+    startUnixNano: tally.isTimed ? nanosText(startSeconds, startNanos) : null,
+    endUnixNano: tally.isTimed ? nanosText(endSeconds, endNanos) : null,
+    finished: tally.finished,
+    failed: tally.failed,
+    name: tally.name,
+    serviceName,
+    sessionKey: null,
+  };
+}
+
+function isSameId(ids: DataView, offset: number, id: DataView): boolean {
+  return (
+    ids.getInt32(offset) === id.getInt32(0) &&
+    ids.getInt32(offset + 4) === id.getInt32(4) &&
+    ids.getInt32(offset + 8) === id.getInt32(8) &&
+    ids.getInt32(offset + 12) === id.getInt32(12)
+  );
+}
+
+function newTally(runId: Hex16): Tally {
+  return {
+    runId,
+    spans: 0,
+    logRecords: 0,
+    isTimed: false,
+    startSeconds: 0,
+    startNanos: 0,
+    endSeconds: 0,
+    endNanos: 0,
+    finished: false,
+    failed: false,
+    name: null,
+  };
+}
+
+function widen(
+  tally: Tally,
+  startSeconds: number,
+  startNanos: number,
+  endSeconds: number,
+  endNanos: number,
+): void {
+  if (!tally.isTimed || isBefore(startSeconds, startNanos, tally.startSeconds, tally.startNanos)) {
+    tally.startSeconds = startSeconds;
+    tally.startNanos = startNanos;
+  }
+  if (!tally.isTimed || isBefore(tally.endSeconds, tally.endNanos, endSeconds, endNanos)) {
+    tally.endSeconds = endSeconds;
+    tally.endNanos = endNanos;
+  }
+  tally.isTimed = true;
+}
+
+function isBefore(aSeconds: number, aNanos: number, bSeconds: number, bNanos: number): boolean {
+  return aSeconds < bSeconds || (aSeconds === bSeconds && aNanos < bNanos);
+}
+
+function nanosText(seconds: number, nanos: number): string {
+  return seconds === 0 ? String(nanos) : `${seconds}${String(nanos).padStart(9, '0')}`;
+}

@@ -1,0 +1,145 @@
+/**
+ * The columns of the telemetry tables, in COPY order: the only place that lists them. Row types,
+ * COPY statements, both COPY writers, the scanned row and the members that the scanner reads follow
+ * from here. Data and types only.
+ *
+ * `test/db/telemetry/columns.test.ts` compares names and types with PostgreSQL's.
+ */
+import type { Hex8, Hex16, Int64, JsonText } from './json.ts';
+
+export type TelemetryTable = 'spans' | 'log_records' | 'metric_points';
+
+/** How a value comes in a decoded row (scanned rows: `src/otlp/fast/row-layout.ts`). */
+export interface ColumnValues {
+  /** the request's workspace; not in the row */
+  readonly workspace: never;
+  /** the UTC day of the request's arrival; not in the row */
+  readonly arrivalDay: never;
+  /** the run that a log record without trace id belongs to; not in the row */
+  readonly sessionRun: never;
+  readonly traceId: Hex16;
+  readonly optionalTraceId: Hex16 | null;
+  readonly spanId: Hex8;
+  readonly optionalSpanId: Hex8 | null;
+  /** the id of the resource and scope, which may come after the row in the body */
+  readonly resource: Hex16;
+  /** the id of the metric, likewise */
+  readonly metric: Hex16;
+  /** nanoseconds since 1970 */
+  readonly time: Int64;
+  /** null when the sender gave none (0) */
+  readonly optionalTime: Int64 | null;
+  readonly int16: number;
+  /** uint32; stored as null when 0, which it mostly is */
+  readonly counter: number;
+  readonly int64: Int64 | null;
+  /** uint64 up to PostgreSQL's bigint */
+  readonly count: Int64 | null;
+  readonly double: number | null;
+  readonly text: string;
+  /** stored as null when empty */
+  readonly optionalText: string;
+  /** a JSON object */
+  readonly attributes: JsonText;
+  /** an AnyValue that may be absent */
+  readonly optionalJson: JsonText | null;
+  /** JSON that the scanner composes of several values, or absent */
+  readonly composedJson: JsonText | null;
+}
+export type Encoding = keyof ColumnValues;
+
+/**
+ * A column: its PostgreSQL type, how its value is encoded, the row's field, the member of OTLP's
+ * JSON where the scanner can read it by the encoding alone, and the largest value of an `int16`.
+ */
+export type Column = readonly [
+  type: string,
+  encoding: Encoding,
+  field?: string,
+  member?: string,
+  max?: number,
+];
+export type Columns = Readonly<Record<string, Column>>;
+
+/** `SPAN_KIND_CONSUMER` */
+export const SPAN_KIND_MAX = 5;
+/** `STATUS_CODE_ERROR` */
+export const STATUS_CODE_MAX = 2;
+/** `SEVERITY_NUMBER_FATAL4` */
+export const SEVERITY_MAX = 24;
+
+export const SPAN_COLUMNS = {
+  start_unix_nano: ['bigint', 'time', 'startUnixNano', 'startTimeUnixNano'],
+  end_unix_nano: ['bigint', 'time', 'endUnixNano', 'endTimeUnixNano'],
+  workspace_id: ['integer', 'workspace'],
+  arrived_on: ['date', 'arrivalDay'],
+  trace_id: ['uuid', 'traceId', 'traceId', 'traceId'],
+  resource_id: ['uuid', 'resource', 'resourceId'],
+  kind: ['smallint', 'int16', 'kind', 'kind', SPAN_KIND_MAX],
+  status_code: ['smallint', 'int16', 'statusCode'],
+  flags: ['bigint', 'counter', 'flags', 'flags'],
+  dropped_attributes: ['bigint', 'counter', 'droppedAttributes', 'droppedAttributesCount'],
+  dropped_events: ['bigint', 'counter', 'droppedEvents', 'droppedEventsCount'],
+  dropped_links: ['bigint', 'counter', 'droppedLinks', 'droppedLinksCount'],
+  span_id: ['bytea', 'spanId', 'spanId', 'spanId'],
+  parent_span_id: ['bytea', 'optionalSpanId', 'parentSpanId'],
+  name: ['text', 'text', 'name', 'name'],
+  status_message: ['text', 'optionalText', 'statusMessage'],
+  trace_state: ['text', 'optionalText', 'traceState', 'traceState'],
+  attributes: ['json', 'attributes', 'attributes', 'attributes'],
+  events: ['json', 'composedJson', 'events'],
+  links: ['json', 'composedJson', 'links'],
+} as const satisfies Columns;
+
+export const LOG_COLUMNS = {
+  time_unix_nano: ['bigint', 'time', 'timeUnixNano', 'timeUnixNano'],
+  observed_unix_nano: ['bigint', 'time', 'observedUnixNano', 'observedTimeUnixNano'],
+  workspace_id: ['integer', 'workspace'],
+  arrived_on: ['date', 'arrivalDay'],
+  trace_id: ['uuid', 'optionalTraceId', 'traceId', 'traceId'],
+  run_id: ['uuid', 'sessionRun'],
+  resource_id: ['uuid', 'resource', 'resourceId'],
+  severity_number: ['smallint', 'int16', 'severityNumber', 'severityNumber', SEVERITY_MAX],
+  flags: ['bigint', 'counter', 'flags', 'flags'],
+  dropped_attributes: ['bigint', 'counter', 'droppedAttributes', 'droppedAttributesCount'],
+  span_id: ['bytea', 'optionalSpanId', 'spanId', 'spanId'],
+  severity_text: ['text', 'optionalText', 'severityText', 'severityText'],
+  event_name: ['text', 'optionalText', 'eventName', 'eventName'],
+  body: ['json', 'optionalJson', 'body'],
+  attributes: ['json', 'attributes', 'attributes', 'attributes'],
+} as const satisfies Columns;
+
+export const POINT_COLUMNS = {
+  time_unix_nano: ['bigint', 'time', 'timeUnixNano', 'timeUnixNano'],
+  start_unix_nano: ['bigint', 'optionalTime', 'startUnixNano', 'startTimeUnixNano'],
+  workspace_id: ['integer', 'workspace'],
+  arrived_on: ['date', 'arrivalDay'],
+  metric_id: ['uuid', 'metric', 'metricId'],
+  resource_id: ['uuid', 'resource', 'resourceId'],
+  flags: ['bigint', 'counter', 'flags', 'flags'],
+  value_int: ['bigint', 'int64', 'valueInt', 'asInt'],
+  value_double: ['double precision', 'double', 'valueDouble', 'asDouble'],
+  count: ['bigint', 'count', 'count', 'count'],
+  sum: ['double precision', 'double', 'sum', 'sum'],
+  min: ['double precision', 'double', 'min', 'min'],
+  max: ['double precision', 'double', 'max', 'max'],
+  attributes: ['json', 'attributes', 'attributes', 'attributes'],
+  distribution: ['json', 'composedJson', 'distribution'],
+  exemplars: ['json', 'composedJson', 'exemplars'],
+} as const satisfies Columns;
+
+export const TABLE_COLUMNS: Readonly<Record<TelemetryTable, Columns>> = {
+  spans: SPAN_COLUMNS,
+  log_records: LOG_COLUMNS,
+  metric_points: POINT_COLUMNS,
+};
+
+/** The fields that a table's columns give a decoded row. */
+export type RowOf<Table extends Columns> = {
+  readonly [Name in keyof Table as FieldOf<Table[Name]>]: ColumnValues[Table[Name][1]];
+};
+type FieldOf<C extends Column> = C extends readonly [string, Encoding, infer F, ...unknown[]]
+  ? F extends string
+    ? F
+    : never
+  : never;

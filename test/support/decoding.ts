@@ -1,0 +1,60 @@
+/** Decodes and encodes requests as a thread does that takes them; one decoder for a test file. */
+import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
+import { PlainEncoder } from '../../src/ingest/plain-encoder.ts';
+import {
+  type DecodeElsewhere,
+  parsePlainly,
+  type ReadyResult,
+  type RequestContext,
+  RequestDecoder,
+} from '../../src/ingest/request-decoder.ts';
+import type { DecodedRequest, Signal } from '../../src/model/telemetry.ts';
+import { type Pieces, toEnd } from '../../src/otlp/pieces.ts';
+
+const decoder = new RequestDecoder();
+const encoder = new PlainEncoder();
+
+export function encodeRequest(
+  request: DecodedRequest,
+  workspaceId: number,
+  arrivedAtMs: number,
+  logRuns: LogRuns = new LogRuns(),
+): EncodedRequest {
+  const runs = logRuns.assign(request.logs, workspaceId);
+  return encoder.encode(request, workspaceId, arrivedAtMs, runs);
+}
+
+export function decodeInPieces(
+  signal: Signal,
+  body: Buffer,
+  context: RequestContext,
+  elsewhere: DecodeElsewhere,
+): Pieces<ReadyResult | Promise<ReadyResult>> {
+  return decoder.decodeInPieces(signal, body, context, elsewhere);
+}
+
+/** The fast way alone; null when the body is left to the plain one. */
+export function scanOrNull(
+  signal: Signal,
+  body: Buffer,
+  { workspaceId, arrivedAtMs }: Pick<RequestContext, 'workspaceId' | 'arrivedAtMs'>,
+): ReadyResult | null {
+  const request = toEnd(decoder.scan(signal, body, workspaceId, arrivedAtMs));
+  return request === null ? null : { ok: true, request };
+}
+
+export function decodePlainly(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
+  return decoder.decodePlainly(signal, body, context);
+}
+
+/** Decodes at once, however long it takes, with the limits of the decode thread. */
+export function decodeRequest(signal: Signal, body: Buffer, context: RequestContext): ReadyResult {
+  const scanned = scanOrNull(signal, body, context);
+  if (scanned !== null) return scanned;
+  const parsed = parsePlainly(signal, body);
+  if (!parsed.ok) return parsed;
+  const { workspaceId, arrivedAtMs, logRuns } = context;
+  const runs = logRuns.assign(parsed.request.logs, workspaceId);
+  return { ok: true, request: decoder.encode(parsed.request, workspaceId, arrivedAtMs, runs) };
+}
