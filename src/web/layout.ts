@@ -9,13 +9,13 @@ export interface AssetPaths {
 }
 
 /** An entry of the bar at the top. */
-export interface NavigationEntry {
+interface NavigationEntry {
   readonly href: string;
   readonly label: string;
   readonly isCurrent: boolean;
 }
 
-export interface Shell {
+interface Shell {
   readonly title: string;
   /** what the product is called here */
   readonly brand: string;

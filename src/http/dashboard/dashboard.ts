@@ -39,7 +39,7 @@ export interface View {
   readonly nowMs: number;
 }
 
-export type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
+type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
 
 /** The signed-in user, as pages show them. */
 export function viewerOf({ session, workspace }: SignedInRequest): Viewer {
@@ -92,17 +92,14 @@ export function pageRoutes(deps: DashboardDependencies) {
 }
 
 /** A form that was sent; its fields are in the exchange's body. */
-export interface SentForm<Request extends BrowserRequest> {
+interface SentForm<Request extends BrowserRequest> {
   readonly exchange: Exchange;
   readonly request: Request;
   readonly parameters: Parameters;
 }
 
 /** The path to go on with, or a page. */
-export type FormResult =
-  | string
-  | { readonly location: string; readonly headers: HeaderList }
-  | Answer;
+type FormResult = string | { readonly location: string; readonly headers: HeaderList } | Answer;
 
 type FormHandler<Request extends BrowserRequest> = (form: SentForm<Request>) => Promise<FormResult>;
 

@@ -63,7 +63,7 @@ export interface Authenticator {
   readonly forget: (keyId: number) => void;
 }
 
-export interface KeyDirectory {
+interface KeyDirectory {
   /** the form in which a key is stored and looked up */
   readonly digest: (secret: string) => Buffer;
   /** looks a digest up; null when there is no such valid key */

@@ -71,7 +71,7 @@ export interface MinuteCounts {
   readonly close: () => Promise<void>;
 }
 
-export type MinuteCountEvents = CountEvents & Pick<Events, 'countedHere'>;
+type MinuteCountEvents = CountEvents & Pick<Events, 'countedHere'>;
 
 const ADMITTED: CountDecision = { admitted: true };
 

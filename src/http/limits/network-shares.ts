@@ -6,7 +6,7 @@
 import { SluiceError } from '../../errors.ts';
 import { networkOf } from '../transport/browser-head.ts';
 
-export interface ShareLimits {
+interface ShareLimits {
   /** most concurrent look-ups, of all networks */
   readonly inAll: number;
   /** most concurrent look-ups of one network */

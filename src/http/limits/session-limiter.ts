@@ -5,7 +5,7 @@
  */
 import type { MinuteCounts } from './minute-counts.ts';
 
-export interface SessionLimits {
+interface SessionLimits {
   /** requests per minute */
   readonly user: number;
   /** requests per minute */
@@ -16,7 +16,7 @@ export interface SessionLimits {
 export const SESSION_LIMITS: SessionLimits = { user: 600, workspace: 6000 };
 
 /** The value of `X-RateLimit-Scope`: which limit was reached. */
-export type SessionScope = 'user' | 'workspace';
+type SessionScope = 'user' | 'workspace';
 
 export type SessionDecision =
   | { readonly admitted: true }

@@ -10,7 +10,7 @@ import { SluiceError } from '../../errors.ts';
 import { networkOf } from '../transport/browser-head.ts';
 import type { MinuteCounts } from './minute-counts.ts';
 
-export interface SignInLimits {
+interface SignInLimits {
   /** attempts per minute for an e-mail address from one network */
   readonly account: number;
   /** attempts per minute from one network */

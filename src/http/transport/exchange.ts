@@ -58,7 +58,7 @@ export interface Answer {
 }
 
 /** What applies to all answers of a listener. */
-export interface ExchangeSettings {
+interface ExchangeSettings {
   /** true while the server stops: answers then close the connection */
   readonly isDraining: () => boolean;
   /** sent with every answer */

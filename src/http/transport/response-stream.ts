@@ -26,7 +26,7 @@ const REFUSED_OFFERS_MAX_STOPPING = 1;
 /** Most time for one body, at any pace. */
 const STREAM_MS_MAX = 15 * 60_000;
 
-export interface StreamSettings {
+interface StreamSettings {
   /** writes status and headers; called once, corked */
   readonly writeHead: () => void;
   /** true while the server stops */

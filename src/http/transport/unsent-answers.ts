@@ -23,7 +23,7 @@ const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 const SENDING_MS_MAX = 2 * 60_000;
 
 /** The body of a partly sent answer. */
-export interface UnsentBody {
+interface UnsentBody {
   readonly body: string | Buffer;
   /** the body stays in memory for other requests, like a cached file: it does not count as held */
   readonly isShared?: boolean;

@@ -91,7 +91,7 @@ function dashboardOf(
     | 'rules'
     | 'runs'
     | 'findSteps'
-    | 'shell'
+    | 'look'
     | 'ocsf'
     | 'nowMs'
     | 'events'
@@ -102,7 +102,6 @@ function dashboardOf(
   return {
     ...store,
     ...parts,
-    look: parts.shell,
     locate: locateHit,
     baseUrl,
     observeUrl,
@@ -199,7 +198,7 @@ export function createAcceptor(
       ocsf: ocsfSourceOf(catalog.rules, programVersion()),
       sessionLimiter: createSessionLimiter(minuteCounts),
       signInLimiter: createSignInLimiter(minuteCounts),
-      shell: { brand: config.brand, assets: pathsOf(pages.assets) },
+      look: { brand: config.brand, assets: pathsOf(pages.assets) },
       events,
     }),
     probes,

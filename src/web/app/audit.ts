@@ -12,7 +12,7 @@ export interface ShownEntry
   readonly hash: string;
 }
 
-export interface AuditPage {
+interface AuditPage {
   readonly entries: readonly ShownEntry[];
   readonly query: string;
   readonly next: string | null;

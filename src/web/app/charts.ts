@@ -119,7 +119,7 @@ ${chart.note !== undefined && html`<p class="soft note">${chart.note}</p>`}${num
 }
 
 /** A row of a table of counts: a name that leads somewhere, its course over time, its sum. */
-export interface CourseRow {
+interface CourseRow {
   readonly label: string;
   readonly href: string;
   /** per slot */
@@ -152,7 +152,7 @@ export function courses(
 }
 
 /** A part of a whole. */
-export interface ShareRow {
+interface ShareRow {
   readonly label: string;
   readonly href: string;
   readonly value: number;

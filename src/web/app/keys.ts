@@ -1,7 +1,7 @@
 /** The keys of a workspace by their first characters, and the forms to create and revoke them. */
-import type { KeyKind } from '../../model/people.ts';
+import type { ListedKey } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, type Moment, time } from './format.ts';
+import { count, time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -13,21 +13,10 @@ import {
   writeTo,
 } from './shell.ts';
 
-export interface ShownKey {
-  readonly id: number;
-  readonly kind: KeyKind;
-  readonly name: string;
-  readonly prefix: string;
-  readonly rateLimitPerMinute: number;
-  readonly createdAt: Moment;
-  readonly lastUsedAt: Moment | null;
-  readonly revokedAt: Moment | null;
-}
-
 const PATH = '/app/keys';
 const NAME_CHARS_MAX = 100;
 
-function revocation({ id, name, revokedAt }: ShownKey, viewer: Viewer, nowMs: number): HtmlValue {
+function revocation({ id, name, revokedAt }: ListedKey, viewer: Viewer, nowMs: number): HtmlValue {
   if (revokedAt !== null) return html`<span class="soft">revoked ${time(revokedAt, nowMs)}</span>`;
   if (!viewer.isAdmin) return html`<span class="soft">in use</span>`;
   return confirmed(
@@ -40,7 +29,7 @@ function revocation({ id, name, revokedAt }: ShownKey, viewer: Viewer, nowMs: nu
   );
 }
 
-function row(key: ShownKey, viewer: Viewer, nowMs: number): Html {
+function row(key: ListedKey, viewer: Viewer, nowMs: number): Html {
   return html`<tr><td data-label="Name">${key.name}</td><td data-label="Kind">${key.kind}</td>
 <td data-label="Begins with"><code>${key.prefix}…</code></td>
 <td data-label="A minute" class="number">${count(key.rateLimitPerMinute)}</td>
@@ -62,7 +51,7 @@ function createForm(brand: string, viewer: Viewer): Html {
 export function keysPage(
   look: Look,
   viewer: Viewer,
-  { keys, nowMs }: { readonly keys: readonly ShownKey[]; readonly nowMs: number },
+  { keys, nowMs }: { readonly keys: readonly ListedKey[]; readonly nowMs: number },
 ): Html {
   const table = html`<table class="stack" aria-label="Keys"><thead><tr><th scope="col">Name</th><th scope="col">Kind</th>
 <th scope="col">Begins with</th><th scope="col" class="number">A minute</th><th scope="col">Created</th><th scope="col">Last used</th>

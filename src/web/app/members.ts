@@ -1,7 +1,7 @@
 /** The members of a workspace and its open invitations, with their forms. */
-import { ROLES, type Role } from '../../model/people.ts';
+import { type Invitation, type Member, ROLES, type Role } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type Moment, time } from './format.ts';
+import { time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -13,24 +13,9 @@ import {
   writeTo,
 } from './shell.ts';
 
-export interface ShownMember {
-  readonly userId: number;
-  readonly email: string;
-  readonly displayName: string;
-  readonly role: Role;
-  readonly lastSeenAt: Moment | null;
-}
-
-export interface ShownInvitation {
-  readonly id: number;
-  readonly email: string;
-  readonly role: Role;
-  readonly expiresAt: Moment;
-}
-
 export interface MembersPage {
-  readonly members: readonly ShownMember[];
-  readonly invitations: readonly ShownInvitation[];
+  readonly members: readonly Member[];
+  readonly invitations: readonly Invitation[];
   readonly nowMs: number;
 }
 
@@ -42,14 +27,14 @@ const rolesFor = ({ role }: Viewer): readonly Role[] =>
 const mayChange = ({ role }: { readonly role: Role }, viewer: Viewer): boolean =>
   viewer.isAdmin && (role !== 'owner' || viewer.role === 'owner');
 
-function roleOf(member: ShownMember, viewer: Viewer): HtmlValue {
+function roleOf(member: Member, viewer: Viewer): HtmlValue {
   if (!mayChange(member, viewer)) return member.role;
   const fields = html`<label><span class="hidden">Role of ${member.email}</span><select name="role">${rolesFor(viewer).map((one) => option(one, one, member.role))}</select></label>
 <button class="quiet">Change<span class="hidden"> the role of ${member.email}</span></button>`;
   return writeForm(writeTo(`${PATH}/${member.userId}`, viewer), fields, 'inline');
 }
 
-function removal({ userId, email }: ShownMember, viewer: Viewer): Html {
+function removal({ userId, email }: Member, viewer: Viewer): Html {
   return confirmed(
     html`Remove<span class="hidden"> ${email}</span>`,
     'They lose access to this workspace at once.',
@@ -60,7 +45,7 @@ function removal({ userId, email }: ShownMember, viewer: Viewer): Html {
   );
 }
 
-function memberRow(member: ShownMember, viewer: Viewer, nowMs: number): Html {
+function memberRow(member: Member, viewer: Viewer, nowMs: number): Html {
   return html`<tr><td data-label="Name">${member.displayName}</td><td data-label="E-mail">${member.email}</td>
 <td data-label="Role">${roleOf(member, viewer)}</td><td data-label="Last seen">${time(member.lastSeenAt, nowMs)}</td>
 ${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer) && removal(member, viewer)}</td>`}</tr>
@@ -77,12 +62,12 @@ function inviteForm(viewer: Viewer): Html {
 }
 
 function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValue {
-  const revocation = ({ id, email }: ShownInvitation) =>
+  const revocation = ({ id, email }: Invitation) =>
     writeForm(
       writeTo(`/app/invitations/${id}/revoke`, viewer),
       html`<button class="danger">Revoke<span class="hidden"> the invitation of ${email}</span></button>`,
     );
-  const row = (one: ShownInvitation) => {
+  const row = (one: Invitation) => {
     const ends = one.expiresAt.toISOString();
     return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>
 <td data-label="Ends"><time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time></td>

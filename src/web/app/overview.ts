@@ -43,7 +43,7 @@ export interface Overview {
   };
 }
 
-export interface RuleCounts {
+interface RuleCounts {
   readonly counts: SupportCounts;
   readonly enabled: number;
   readonly experimental: boolean;

@@ -16,7 +16,7 @@ const DEPTH_MAX = 6;
 const CUT_ENDS = /^…|…$/g;
 
 /** A text of a step, cut to the part that is shown. */
-export interface RunText {
+interface RunText {
   readonly surface: Surface;
   readonly text: string;
   /** characters that are not shown */

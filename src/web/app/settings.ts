@@ -1,6 +1,7 @@
 /** The settings of the workspace (name, redaction) and of the user (workspace, sessions, password). */
+import type { ListedSession } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type Moment, time } from './format.ts';
+import { time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -13,14 +14,7 @@ import {
   writeTo,
 } from './shell.ts';
 
-export interface ShownSession {
-  readonly id: string;
-  readonly isThis: boolean;
-  readonly createdAt: Moment;
-  readonly lastSeenAt: Moment;
-  readonly userAgent: string;
-  readonly address: string;
-}
+type ShownSession = ListedSession & { readonly isThis: boolean };
 
 export interface SettingsPage {
   readonly slug: string;

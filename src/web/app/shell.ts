@@ -20,7 +20,7 @@ export interface Look {
   readonly assets: AssetPaths;
 }
 
-export interface AppPage {
+interface AppPage {
   readonly title: string;
   /** of the entry of the navigation that the page belongs to */
   readonly current: string;
@@ -73,11 +73,11 @@ export function appPage(look: Look, viewer: Viewer, { title, current, main }: Ap
 }
 
 /** A page without the navigation, for errors. */
-export function plainPage(look: Look, title: string, main: HtmlValue): Html {
+function plainPage(look: Look, title: string, main: HtmlValue): Html {
   return page({ ...look, title, navigation: [], main: html`<div class="narrow">${main}</div>` });
 }
 
-export interface ErrorView {
+interface ErrorView {
   readonly title: string;
   readonly detail: string;
   /** each fault of a form or query */
@@ -102,7 +102,7 @@ ${
   );
 }
 
-export interface ShownOncePage {
+interface ShownOncePage {
   readonly title: string;
   readonly current: string;
   /** what to do with the secret */

@@ -1,12 +1,7 @@
-/** The pages of people who are not signed in yet: sign-in, invitation, what went wrong. */
+/** The pages for people without a session: signing in, an invitation, an error. */
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type AssetPaths, page } from '../layout.ts';
-
-/** What these pages share. */
-export interface PeopleShell {
-  readonly brand: string;
-  readonly assets: AssetPaths;
-}
+import { page } from '../layout.ts';
+import type { Look } from './shell.ts';
 
 interface Parts {
   readonly title: string;
@@ -14,21 +9,21 @@ interface Parts {
   readonly main: HtmlValue;
 }
 
-function sheet({ brand, assets }: PeopleShell, parts: Parts): string {
+function sheet(look: Look, parts: Parts): string {
   const main = html`<div class="narrow panel"><h1>${parts.title}</h1>${parts.main}</div>`;
-  return page({ title: parts.title, brand, assets, navigation: [], head: parts.head, main }).text;
+  return page({ ...look, title: parts.title, navigation: [], head: parts.head, main }).text;
 }
 
 const fault = (text: string | null): HtmlValue =>
   text !== null && html`<p class="fault" role="alert">${text}</p>`;
 
-export interface SignInView {
+interface SignInView {
   /** a path of this server */
   readonly next: string;
   readonly providers: readonly string[];
-  /** what was typed before, when it did not fit */
+  /** what was typed before, after a failed attempt */
   readonly email: string;
-  /** what went wrong, for people; null at first */
+  /** the error of the attempt before, or null */
   readonly fault: string | null;
 }
 
@@ -37,10 +32,10 @@ function providerLink(provider: string, next: string): Html {
   return html`<li><a class="button quiet" href="${href}">Sign in with ${provider}</a></li>`;
 }
 
-/** A form that needs no script; the providers beside it. */
-export function signInPage(shell: PeopleShell, view: SignInView): string {
+/** The form for a password, and links to the providers. */
+export function signInPage(look: Look, view: SignInView): string {
   const { next, providers, email } = view;
-  return sheet(shell, {
+  return sheet(look, {
     title: 'Sign in',
     main: html`${fault(view.fault)}
 <form method="post" action="/app/sign-in">
@@ -58,55 +53,52 @@ ${
   });
 }
 
-export interface InvitationView {
+interface InvitationView {
   readonly token: string;
   readonly email: string;
   readonly workspace: string;
   readonly role: string;
-  /** e-mail address of who is signed in; null when nobody is */
+  /** e-mail address of the signed-in user, or null */
   readonly signedInAs: string | null;
   readonly passwordCharsMin: number;
-  readonly fault: string | null;
 }
 
 /** Accepting an invitation, as the signed-in user or with a new account. */
-export function invitationPage(shell: PeopleShell, view: InvitationView): string {
+export function invitationPage(look: Look, view: InvitationView): string {
   const path = `/app/invitation/${view.token}`;
   const account = html`<p><label for="name">Your name</label>
 <input id="name" name="display_name" autocomplete="name" required maxlength="100"></p>
 <p><label for="password">Choose a password, ${view.passwordCharsMin} characters or more</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required
  minlength="${view.passwordCharsMin}"></p>
-<p><button type="submit">Make an account and join</button></p>`;
+<p><button type="submit">Create an account and join</button></p>`;
   const join = html`<p><button type="submit">Join as ${view.signedInAs}</button></p>`;
-  return sheet(shell, {
+  return sheet(look, {
     title: `Join ${view.workspace}`,
-    main: html`${fault(view.fault)}
-<p>${view.email} is invited to ${view.workspace} as ${view.role}.</p>
+    main: html`<p>${view.email} is invited to ${view.workspace} as ${view.role}.</p>
 <form method="post" action="${path}">${view.signedInAs === null ? account : join}</form>
 ${
   view.signedInAs === null &&
-  html`<p>You have an account? <a href="/app/sign-in?next=${encodeURIComponent(path)}">Sign in</a>
+  html`<p>Do you have an account? <a href="/app/sign-in?next=${encodeURIComponent(path)}">Sign in</a>
 first.</p>`
 }`,
   });
 }
 
-/** Something that cannot go on, and where to go instead. */
-export function noticePage(shell: PeopleShell, title: string, text: string): string {
+/** An error, with a link to go on. */
+export function noticePage(look: Look, title: string, text: string): string {
   const back = html`<p><a href="/app/sign-in">To the sign-in page</a></p>`;
-  return sheet(shell, { title, main: html`${fault(text)}${back}` });
+  return sheet(look, { title, main: html`${fault(text)}${back}` });
 }
 
 /**
- * A page that leads on by itself. Instead of a redirect where a browser comes from another site: it
- * would not send a cookie with SameSite=Strict along with a redirect, but it does from a page of
- * ours.
+ * A page that leads on by itself, instead of a redirect after a visit to another site: browsers send a
+ * cookie with SameSite=Strict from a page of this server, but not after such a redirect.
  */
-export function onwardPage(shell: PeopleShell, next: string): string {
-  return sheet(shell, {
+export function onwardPage(look: Look, next: string): string {
+  return sheet(look, {
     title: 'Signed in',
     head: html`<meta http-equiv="refresh" content="0; url=${next}">`,
-    main: html`<p><a href="${next}">Go on</a></p>`,
+    main: html`<p><a href="${next}">Continue</a></p>`,
   });
 }

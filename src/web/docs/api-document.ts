@@ -26,7 +26,7 @@ export interface JsonSchema {
   readonly anyOf?: readonly JsonSchema[];
 }
 
-export interface ApiExample {
+interface ApiExample {
   readonly summary: string;
   readonly value: JsonValue;
 }

@@ -56,7 +56,7 @@ export const anchorOf = (text: string): string => text.toLowerCase().replace(/[^
 export const schemaAnchor = (name: string): string => `schema-${anchorOf(name)}`;
 
 /** The name that a reference leads to. */
-export function referenceOf({ $ref }: JsonSchema): string | null {
+function referenceOf({ $ref }: JsonSchema): string | null {
   return $ref?.startsWith(REFERENCE) ? $ref.slice(REFERENCE.length) : null;
 }
 

@@ -13,7 +13,7 @@ export interface SourceFile {
   readonly markdown: string;
 }
 
-export interface Heading {
+interface Heading {
   readonly id: string;
   readonly text: string;
   /** 2 or 3 */

@@ -1,8 +1,9 @@
 /** Keys, members, ledger, settings: what each role may do, and that everything is a plain form. */
 import { describe, expect, test } from 'vitest';
 
+import type { ListedKey } from '../../../src/model/people.ts';
 import { auditPage, type ShownEntry } from '../../../src/web/app/audit.ts';
-import { keysPage, type ShownKey } from '../../../src/web/app/keys.ts';
+import { keysPage } from '../../../src/web/app/keys.ts';
 import { type MembersPage, membersPage } from '../../../src/web/app/members.ts';
 import { type SettingsPage, settingsPage } from '../../../src/web/app/settings.ts';
 import type { Viewer } from '../../../src/web/app/shell.ts';
@@ -20,7 +21,7 @@ function expectPlainForms(page: string): void {
   }
 }
 
-function key(fields: Partial<ShownKey> = {}): ShownKey {
+function key(fields: Partial<ListedKey> = {}): ListedKey {
   return {
     id: 7,
     kind: 'agent',
@@ -35,7 +36,7 @@ function key(fields: Partial<ShownKey> = {}): ShownKey {
 }
 
 describe('keys', () => {
-  const page = (keys: readonly ShownKey[], who: Viewer = viewer()): string =>
+  const page = (keys: readonly ListedKey[], who: Viewer = viewer()): string =>
     keysPage(LOOK, who, { keys, nowMs: NOW_MS }).text;
 
   test('are shown by their beginning, with their limit and use', () => {
@@ -71,6 +72,7 @@ describe('members', () => {
     email: 'ada@people.test',
     displayName: 'Ada',
     role: 'owner',
+    createdAt: at(1000),
     lastSeenAt: at(1000),
   } as const;
   const bob = {
@@ -82,7 +84,17 @@ describe('members', () => {
   } as const;
   const data: MembersPage = {
     members: [ada, bob],
-    invitations: [{ id: 5, email: 'new@people.test', role: 'member', expiresAt: at(-86_400_000) }],
+    invitations: [
+      {
+        id: 5,
+        workspaceId: 1,
+        email: 'new@people.test',
+        role: 'member',
+        createdAt: at(1000),
+        expiresAt: at(-86_400_000),
+        invitedBy: null,
+      },
+    ],
     nowMs: NOW_MS,
   };
   const page = (who: Viewer, fields: Partial<MembersPage> = {}): string =>
@@ -153,6 +165,7 @@ describe('settings', () => {
     isThis: true,
     createdAt: at(1000),
     lastSeenAt: at(1000),
+    expiresAt: at(-1000),
     userAgent: 'a browser',
     address: '127.0.0.0/24',
   };

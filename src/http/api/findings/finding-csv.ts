@@ -60,7 +60,7 @@ export function cell(value: string): string {
 
 const row = (cells: readonly string[]): string => `${cells.map(cell).join(',')}\r\n`;
 
-export interface CsvExport {
+interface CsvExport {
   readonly exporter: FindingExporter;
   /** counts the running exports */
   readonly slots: ExportSlots;

@@ -61,7 +61,7 @@ export class ExportSlots {
 }
 
 /** What the export of the dashboard has of its own. */
-export interface ExportTerms {
+interface ExportTerms {
   readonly slots?: ExportSlots;
   readonly narrow?: (query: string) => FindingFilter;
 }

@@ -37,7 +37,7 @@ function fixed(path: string, contentType: string, text: string): Route {
 }
 
 /** A page, and the same as Markdown. */
-export function documentRoutesOf(path: string, page: Html, markdown: string): Route[] {
+function documentRoutesOf(path: string, page: Html, markdown: string): Route[] {
   return [fixed(path, HTML, page.text), fixed(`${path}.md`, MARKDOWN, markdown)];
 }
 

@@ -49,7 +49,7 @@ export interface ResponseEntry {
 }
 
 /** A parameter in the path or a header; the zod object of a query has its parameters. */
-export interface ParameterEntry {
+interface ParameterEntry {
   readonly name: string;
   readonly in: 'path' | 'header';
   readonly description: string;

@@ -36,7 +36,7 @@ export const example = (name: string, summary: string, value: unknown): Example 
 });
 
 /** The form of an operation's errors. */
-export type ErrorForm = 'problem' | 'status';
+type ErrorForm = 'problem' | 'status';
 
 export const bodyOfAnswer = ({ body }: Answer) => JSON.parse(String(body)) as JsonObject;
 

@@ -47,7 +47,7 @@ export async function beginSession(
 }
 
 /** A sign-in attempt. */
-export interface SignIn {
+interface SignIn {
   /** `password`, `invitation` or a provider's name */
   readonly way: string;
   readonly address: string;

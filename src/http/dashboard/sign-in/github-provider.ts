@@ -13,7 +13,7 @@ import {
 } from './identity-provider.ts';
 
 /** GitHub's addresses. */
-export interface GithubAddresses {
+interface GithubAddresses {
   /** pages: `/login/oauth/…` */
   readonly site: string;
   readonly api: string;

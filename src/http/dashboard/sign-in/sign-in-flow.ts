@@ -25,7 +25,7 @@ const shape = z.object({
   at: z.number(),
 });
 
-export interface SignInFlow extends AuthorizationFlow {
+interface SignInFlow extends AuthorizationFlow {
   /** the path to go on with */
   readonly next: string;
 }

@@ -7,13 +7,8 @@ import { z } from 'zod';
 import type { Store } from '../../../db/store.ts';
 import { ERRORS, SluiceError } from '../../../errors.ts';
 import type { Session } from '../../../model/people.ts';
-import {
-  invitationPage,
-  noticePage,
-  onwardPage,
-  type PeopleShell,
-  signInPage,
-} from '../../../web/app/sign-in.ts';
+import type { Look } from '../../../web/app/shell.ts';
+import { invitationPage, noticePage, onwardPage, signInPage } from '../../../web/app/sign-in.ts';
 import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { readForm } from '../../transport/json-body.ts';
 import { pageAnswer, redirect } from '../../transport/page.ts';
@@ -43,7 +38,7 @@ import { type BrowserHandler, type BrowserRequest, browserRoute, sessionOf } fro
 export interface SignInPageDependencies
   extends AccountDependencies,
     Pick<Store, 'members' | 'signInByProvider' | 'findInvitation'> {
-  readonly shell: PeopleShell;
+  readonly look: Look;
   readonly providers: readonly IdentityProvider[];
 }
 
@@ -70,9 +65,9 @@ function sessionOrNull(
 }
 
 /** A refusal as a page. */
-function refusalPage(error: SluiceError, { shell }: SignInPageDependencies): Answer {
+function refusalPage(error: SluiceError, { look }: SignInPageDependencies): Answer {
   const { status, title } = ERRORS[error.code];
-  return pageAnswer(noticePage(shell, title, error.message), status, errorHeaders(error));
+  return pageAnswer(noticePage(look, title, error.message), status, errorHeaders(error));
 }
 
 function onPage(handler: BrowserHandler, deps: SignInPageDependencies) {
@@ -83,7 +78,7 @@ function signInAnswer(
   next: string,
   typed: string,
   error: SluiceError | null,
-  { shell, providers }: SignInPageDependencies,
+  { look, providers }: SignInPageDependencies,
 ): Answer {
   const view = {
     next,
@@ -93,7 +88,7 @@ function signInAnswer(
   };
   const status = error === null ? 200 : ERRORS[error.code].status;
   const headers = error === null ? [] : errorHeaders(error);
-  return pageAnswer(signInPage(shell, view), status, headers);
+  return pageAnswer(signInPage(look, view), status, headers);
 }
 
 function passwordRoutes(deps: SignInPageDependencies): Route[] {
@@ -144,9 +139,8 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
       token: secret,
       signedInAs: session?.email ?? null,
       passwordCharsMin: PASSWORD_CHARS_MIN,
-      fault: null,
     };
-    return pageAnswer(invitationPage(deps.shell, view));
+    return pageAnswer(invitationPage(deps.look, view));
   }, deps);
   const submit = onPage(async (exchange, visit, parameters) => {
     const secret = tokenOf(parameters.token);
@@ -168,7 +162,7 @@ function invitationRoutes(deps: SignInPageDependencies): Route[] {
 }
 
 function providerRoutes(deps: SignInPageDependencies): Route[] {
-  const { baseUrl, cookies, shell } = deps;
+  const { baseUrl, cookies, look } = deps;
   const callbackOf = (one: IdentityProvider): string =>
     `${baseUrl}/app/sign-in/${encodeURIComponent(one.name)}/callback`;
   const providerOf = (text: string | undefined): IdentityProvider => {
@@ -213,7 +207,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
     const { id, next } = await logged(signIn, attempt, deps);
     const begun = await beginSession(visit, { id }, null, deps);
     const headers = [...begun, ['set-cookie', cookies.clearFlow()] as const];
-    return pageAnswer(onwardPage(shell, next), 200, headers);
+    return pageAnswer(onwardPage(look, next), 200, headers);
   }, deps);
   return [
     { method: 'GET', path: '/app/sign-in/{provider}', handler: begin },

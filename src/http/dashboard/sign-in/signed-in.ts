@@ -64,7 +64,7 @@ export interface SignedInRequest extends BrowserRequest {
   readonly actor: SessionActor;
 }
 
-export type SignedInHandler = (
+type SignedInHandler = (
   exchange: Exchange,
   request: SignedInRequest,
   parameters: Parameters,
