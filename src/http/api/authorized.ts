@@ -7,7 +7,7 @@ import type { Events } from '../../observe/events.ts';
 import { type AdmissionDependencies, admit } from '../limits/admission.ts';
 import type { Answer, Exchange, StreamedAnswer } from '../transport/exchange.ts';
 import { problem, toSluiceError } from '../transport/problem.ts';
-import { BadQuery, badQueryAnswer, checkControls } from '../transport/query.ts';
+import { checkControls } from '../transport/query.ts';
 import { revocable } from '../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
@@ -44,7 +44,7 @@ export function authorized(
     } catch (thrown) {
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('read', thrown);
-      exchange.answer(error instanceof BadQuery ? badQueryAnswer(error) : problem(error));
+      exchange.answer(problem(error));
     }
   };
 }

@@ -7,10 +7,9 @@ import type { Session } from '../../model/people.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../transport/exchange.ts';
-import { BadBody } from '../transport/json-body.ts';
+import { InvalidInput } from '../transport/invalid-input.ts';
 import { pageAnswer, redirect } from '../transport/page.ts';
 import { errorHeaders } from '../transport/problem.ts';
-import { BadQuery } from '../transport/query.ts';
 import type { Parameters, Route } from '../transport/router.ts';
 import {
   ADMINS,
@@ -63,8 +62,10 @@ function refusalPage(look: Look): RefusalForm {
       return redirect(`/app/sign-in?next=${encodeURIComponent(next)}`);
     }
     const { status, title } = ERRORS[error.code];
-    const isFaulty = error instanceof BadQuery || error instanceof BadBody;
-    const faults = isFaulty ? error.faults.map(({ path, message }) => `${path} ${message}`) : [];
+    const faults =
+      error instanceof InvalidInput
+        ? error.faults.map(({ path, message }) => `${path} ${message}`)
+        : [];
     const turnTo = error.code === 'other_workspace' ? namedWorkspace(exchange) : null;
     const turn = turnTo === null ? {} : { turnTo };
     const page = errorPage(look, { title, detail: error.message, faults, ...turn });

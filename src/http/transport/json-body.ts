@@ -2,36 +2,13 @@
 import type { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
-import type { Answer, BodyLimits, Exchange } from './exchange.ts';
-import { problem, type QueryFault } from './problem.ts';
+import type { BodyLimits, Exchange } from './exchange.ts';
+import { InvalidInput, parseInput } from './invalid-input.ts';
 
 /** Far above what a person types. */
 const LIMITS: BodyLimits = { bytesMax: 16 * 1024, deadlineMs: 10_000, reserve: () => true };
 const JSON_TYPE = /^application\/json *(;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded *(;|$)/i;
-
-/** A body that does not match its schema, with every fault. */
-export class BadBody extends SluiceError {
-  readonly faults: readonly QueryFault[];
-  constructor(faults: readonly QueryFault[]) {
-    super('bad_body', 'The body does not have the form that is needed here.');
-    this.faults = faults;
-  }
-}
-
-export function badBodyAnswer(error: BadBody): Answer {
-  return problem(error, {
-    errors: error.faults.map(({ path, message }) => ({ path, message })),
-  });
-}
-
-function checked<Shape extends z.ZodType>(schema: Shape, value: unknown): z.infer<Shape> {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  throw new BadBody(
-    result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
-  );
-}
 
 async function readText(exchange: Exchange, type: RegExp, takes: string): Promise<string> {
   // A page of another site can send JSON only after a CORS preflight, which is never granted.
@@ -48,7 +25,7 @@ async function readText(exchange: Exchange, type: RegExp, takes: string): Promis
 /**
  * Reads a JSON body.
  *
- * @throws {BadBody} with every fault
+ * @throws {InvalidInput} with every fault
  * @throws {SluiceError} `unsupported_type`, `unsupported_encoding`, `body_too_large`, `body_timeout`
  */
 export async function readJson<Shape extends z.ZodType>(
@@ -60,9 +37,9 @@ export async function readJson<Shape extends z.ZodType>(
   try {
     value = JSON.parse(text);
   } catch {
-    throw new BadBody([{ path: '', message: 'is not JSON' }]);
+    throw new InvalidInput('bad_body', [{ path: '', message: 'is not JSON' }]);
   }
-  return checked(schema, value);
+  return parseInput(schema, value, 'bad_body');
 }
 
 /**
@@ -75,5 +52,5 @@ export async function readForm<Shape extends z.ZodType>(
   schema: Shape,
 ): Promise<z.infer<Shape>> {
   const text = await readText(exchange, FORM_TYPE, 'application/x-www-form-urlencoded');
-  return checked(schema, Object.fromEntries(new URLSearchParams(text)));
+  return parseInput(schema, Object.fromEntries(new URLSearchParams(text)), 'bad_body');
 }

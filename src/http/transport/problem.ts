@@ -2,14 +2,12 @@
 import { ERRORS, SluiceError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
-import type { problemBody, queryProblem } from '../api/openapi/error-schema.ts';
+import type { problemBody } from '../api/openapi/error-schema.ts';
 import type { Answer, HeaderList } from './exchange.ts';
+import { InvalidInput } from './invalid-input.ts';
 
 export const JSON_TYPE = 'application/json';
 export const PROBLEM_TYPE = 'application/problem+json';
-
-/** One thing that is wrong with a query. */
-export type QueryFault = BodyOf<typeof queryProblem>['errors'][number];
 
 /** 200 with a JSON body. */
 export function json(body: unknown, status = 200): Answer {
@@ -50,11 +48,15 @@ export function problem(
   };
   const hasReason = status === 401 || status === 403 || error.code === 'other_workspace';
   const reason = hasReason ? { reason: error.code } : {};
+  const errors =
+    error instanceof InvalidInput
+      ? { errors: error.faults.map(({ path, message }) => ({ path, message })) }
+      : {};
   return {
     status,
     contentType: PROBLEM_TYPE,
     headers: [...errorHeaders(error), ...headers],
-    body: JSON.stringify({ ...body, ...reason, ...members }),
+    body: JSON.stringify({ ...body, ...reason, ...errors, ...members }),
   };
 }
 

@@ -1,25 +1,8 @@
 /** Query strings and path parameters, checked with zod; one 400 lists all faults. */
 import { z } from 'zod';
 
-import { SluiceError } from '../../errors.ts';
 import type { PageCursor } from '../../model/runs.ts';
-import type { Answer } from './exchange.ts';
-import { problem, type QueryFault } from './problem.ts';
-
-/** A query that does not match its schema, with every fault. */
-export class BadQuery extends SluiceError {
-  readonly faults: readonly QueryFault[];
-  constructor(faults: readonly QueryFault[]) {
-    super('bad_query', 'One or more query parameters are not usable.');
-    this.faults = faults;
-  }
-}
-
-export function badQueryAnswer(error: BadQuery): Answer {
-  return problem(error, {
-    errors: error.faults.map(({ path, message }) => ({ path, message })),
-  });
-}
+import { InvalidInput, parseInput } from './invalid-input.ts';
 
 /** The C0 controls and DEL: never valid in a parameter, and PostgreSQL's text type rejects NUL. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
@@ -31,7 +14,7 @@ const ENCODED_CONTROL = /%(?:[01][0-9a-f]|7f)|\x7f/i;
  * Refuses control characters in the query and path parameters of a request.
  *
  * @param parameters decoded path parameters
- * @throws {BadQuery} naming every parameter that contains one
+ * @throws {InvalidInput} naming every parameter that contains one
  */
 export function checkControls(query: string, parameters: Readonly<Record<string, string>>): void {
   const given = Object.entries(parameters);
@@ -40,23 +23,19 @@ export function checkControls(query: string, parameters: Readonly<Record<string,
   const faults = given
     .filter(([name, value]) => CONTROL.test(value) || CONTROL.test(name))
     .map(([path]) => ({ path, message: 'must not hold control characters' }));
-  if (faults.length > 0) throw new BadQuery(faults);
+  if (faults.length > 0) throw new InvalidInput('bad_query', faults);
 }
 
 /**
  * Parses a query string. Unknown parameters are ignored, an empty value counts as absent, of a
  * repeated parameter the last value counts.
  *
- * @throws {BadQuery}
+ * @throws {InvalidInput}
  */
 export function parseQuery<Shape extends z.ZodType>(schema: Shape, query: string): z.infer<Shape> {
   const values: Record<string, string> = {};
   for (const [name, value] of new URLSearchParams(query)) if (value !== '') values[name] = value;
-  const result = schema.safeParse(values);
-  if (result.success) return result.data;
-  throw new BadQuery(
-    result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })),
-  );
+  return parseInput(schema, values, 'bad_query');
 }
 
 /** A whole number within a range, with a default. */

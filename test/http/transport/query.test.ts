@@ -1,9 +1,10 @@
 /** Query strings: defaults, limits, and all faults of one query in one 400. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+
+import { InvalidInput } from '../../../src/http/transport/invalid-input.ts';
+import { problem } from '../../../src/http/transport/problem.ts';
 import {
-  BadQuery,
-  badQueryAnswer,
   checkControls,
   moment,
   parseQuery,
@@ -20,7 +21,7 @@ function faultsOf(query: string): string[] {
   try {
     parseQuery(schema, query);
   } catch (error) {
-    if (error instanceof BadQuery) return error.faults.map(({ path }) => path);
+    if (error instanceof InvalidInput) return error.faults.map(({ path }) => path);
     throw error;
   }
   return [];
@@ -69,7 +70,7 @@ test.each([
   try {
     checkControls(query, parameters);
   } catch (error) {
-    faults = error instanceof BadQuery ? error.faults : [];
+    faults = error instanceof InvalidInput ? error.faults : [];
   }
   expect(faults.map(({ path }) => path)).toEqual(paths);
 });
@@ -82,7 +83,7 @@ test.each([
 });
 
 test('the answer lists path and message of every fault', () => {
-  const answer = badQueryAnswer(new BadQuery([{ path: 'page', message: 'too large' }]));
+  const answer = problem(new InvalidInput('bad_query', [{ path: 'page', message: 'too large' }]));
   expect(answer.status).toBe(400);
   expect(JSON.parse(String(answer.body))).toEqual({
     type: '/docs/errors#bad_query',

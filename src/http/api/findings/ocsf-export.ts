@@ -13,7 +13,8 @@ import { SluiceError } from '../../../errors.ts';
 import type { FindingFilter } from '../../../model/findings.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import type { StreamedAnswer } from '../../transport/exchange.ts';
-import { BadQuery, HEX_16, parseQuery } from '../../transport/query.ts';
+import { InvalidInput } from '../../transport/invalid-input.ts';
+import { HEX_16, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import { filterOf, filterQuery } from './finding-routes.ts';
 import { type OcsfSource, toOcsf } from './ocsf.ts';
@@ -97,7 +98,9 @@ export function exportFindings(
     const query = parseQuery(exportQuery, exchange.query);
     const start = query.after === undefined ? null : await exporter.place(workspaceId, query.after);
     if (query.after !== undefined && start === null) {
-      throw new BadQuery([{ path: 'after', message: 'must be a finding of this workspace' }]);
+      throw new InvalidInput('bad_query', [
+        { path: 'after', message: 'must be a finding of this workspace' },
+      ]);
     }
     const filter = { ...filterOf(query), ...narrow(exchange.query) };
     return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };

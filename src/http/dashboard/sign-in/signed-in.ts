@@ -14,9 +14,8 @@ import type { Events } from '../../../observe/events.ts';
 import type { SessionLimiter } from '../../limits/session-limiter.ts';
 import { type BrowserHead, clientAddress } from '../../transport/browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../../transport/exchange.ts';
-import { BadBody, badBodyAnswer } from '../../transport/json-body.ts';
 import { problem, toSluiceError } from '../../transport/problem.ts';
-import { BadQuery, badQueryAnswer, checkControls, parseQuery } from '../../transport/query.ts';
+import { checkControls, parseQuery } from '../../transport/query.ts';
 import { revocable } from '../../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../../transport/router.ts';
 import { slug } from './person-fields.ts';
@@ -78,10 +77,7 @@ const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 /** Makes the answer of a refusal: problem details, or a page. */
 export type RefusalForm = (error: SluiceError, exchange: Exchange) => Answer;
 
-function asProblem(error: SluiceError): Answer {
-  if (error instanceof BadQuery) return badQueryAnswer(error);
-  return error instanceof BadBody ? badBodyAnswer(error) : problem(error);
-}
+const asProblem: RefusalForm = (error) => problem(error);
 
 const isReading = ({ method }: Exchange): boolean => method === 'GET' || method === 'HEAD';
 
@@ -217,7 +213,7 @@ export function namedWorkspace({ query }: Pick<Exchange, 'query'>): string | nul
  * A write names its workspace, as `?workspace=SLUG`. Otherwise a page that is still open after the
  * session switched to another workspace would change the wrong one.
  *
- * @throws {BadQuery} when it names none
+ * @throws {InvalidInput} when it names none
  * @throws {SluiceError} `other_workspace`
  */
 function checkNamed(exchange: Exchange, { workspace }: Session): void {

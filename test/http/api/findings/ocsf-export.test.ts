@@ -9,7 +9,7 @@ import {
   type FindingExporter,
 } from '../../../../src/http/api/findings/ocsf-export.ts';
 import type { Exchange, StreamedAnswer } from '../../../../src/http/transport/exchange.ts';
-import { BadQuery } from '../../../../src/http/transport/query.ts';
+import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16 } from '../../../support/rows.ts';
@@ -164,8 +164,8 @@ describe('the query', () => {
     const query =
       'severity=bad&category=tool-poisoning&rule_id=1&run_id=x&since=now&until=1&after=x';
     const refused = await ask(query).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(BadQuery);
-    expect((refused as BadQuery).faults.map(({ path }) => path).sort()).toEqual([
+    expect(refused).toBeInstanceOf(InvalidInput);
+    expect((refused as InvalidInput).faults.map(({ path }) => path).sort()).toEqual([
       'after',
       'category',
       'rule_id',
