@@ -66,9 +66,9 @@ function refusalPage(look: Look): RefusalForm {
       error instanceof InvalidInput
         ? error.faults.map(({ path, message }) => `${path} ${message}`)
         : [];
-    const turnTo = error.code === 'other_workspace' ? namedWorkspace(exchange) : null;
-    const turn = turnTo === null ? {} : { turnTo };
-    const page = errorPage(look, { title, detail: error.message, faults, ...turn });
+    const switchTo = error.code === 'other_workspace' ? namedWorkspace(exchange) : null;
+    const button = switchTo === null ? {} : { switchTo };
+    const page = errorPage(look, { title, detail: error.message, faults, ...button });
     return pageAnswer(page.text, status, errorHeaders(error));
   };
 }

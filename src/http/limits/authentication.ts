@@ -5,7 +5,7 @@
  *   unknown:  looked up ──KEY_TTL_MS──► looked up again
  *
  * Keys are cached by digest, never in clear. A revoked key stops working as soon as `forget` is
- * called for it, and at the latest KEY_TTL_MS after the look-up that found it valid had begun. A
+ * called for it, and at the latest KEY_TTL_MS after the start of the look-up that found it valid. A
  * token that cannot be one of our keys is refused without a look-up. Keys that were valid at their
  * last look-up and all others have separate limits and separate memory, so that a flood of invented
  * keys does not delay known senders.
@@ -18,7 +18,7 @@ import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */
 export const KEY_TTL_MS = 5000;
-/** A valid key in use is looked up again after this time, and served from the cache meanwhile. */
+/** A valid key in use is looked up again after this time, and until then served from the cache. */
 export const REFRESH_AFTER_MS = 2500;
 /** Least time between attempts of that look-up. */
 const REFRESH_PAUSE_MS = 500;

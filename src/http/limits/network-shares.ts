@@ -22,7 +22,7 @@ const SECOND_MS = 1000;
 
 interface Network {
   running: number;
-  begun: number;
+  started: number;
   secondEndsAtMs: number;
 }
 
@@ -47,12 +47,12 @@ export class NetworkShares {
   take(address: string): () => void {
     const { inAll, ofNetwork, perSecond } = this.#limits;
     const network = this.#of(networkOf(address, 4, 4));
-    if (this.#running >= inAll || network.running >= ofNetwork || network.begun >= perSecond) {
+    if (this.#running >= inAll || network.running >= ofNetwork || network.started >= perSecond) {
       throw new SluiceError('overloaded', 'Too many unknown keys are being checked.');
     }
     this.#running += 1;
     network.running += 1;
-    network.begun += 1;
+    network.started += 1;
     return () => {
       this.#running -= 1;
       network.running -= 1;
@@ -64,10 +64,10 @@ export class NetworkShares {
     let network = this.#networks.get(name);
     if (network === undefined) {
       this.#makeRoom();
-      network = { running: 0, begun: 0, secondEndsAtMs: nowMs + SECOND_MS };
+      network = { running: 0, started: 0, secondEndsAtMs: nowMs + SECOND_MS };
       this.#networks.set(name, network);
     } else if (nowMs >= network.secondEndsAtMs) {
-      network.begun = 0;
+      network.started = 0;
       network.secondEndsAtMs = nowMs + SECOND_MS;
     }
     return network;

@@ -1,7 +1,7 @@
 /**
  * The listeners: which port and host serves which routes, and how they stop.
  *
- *   base    everything but the bare OTLP paths (or those too)
+ *   base    everything but the bare OTLP paths, or these as well
  *   observe the bare OTLP paths and the probes
  *   admin   metrics and the probes, on loopback
  */

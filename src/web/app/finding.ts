@@ -17,7 +17,7 @@ export interface FindingPage {
   readonly title: string;
   /** null when it is no longer kept */
   readonly run: RunSummary | null;
-  /** null when the excerpt alone does not tell */
+  /** null when the hit cannot be located */
   readonly mark: MarkedRange | null;
   readonly nowMs: number;
 }

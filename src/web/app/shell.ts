@@ -48,8 +48,8 @@ export function writeTo(path: string, { workspaceSlug }: Viewer): string {
 }
 
 /**
- * A form that changes something. The browser by itself sends it and shows the page that answers; the
- * script sends it and stays on this page, showing an error in the form.
+ * A form that changes something. Without the script, the browser shows the page that answers it. The
+ * script sends it without leaving this page, and shows an error in the form.
  */
 export function writeForm(action: string, content: HtmlValue, className = ''): Html {
   const attribute = className === '' ? html`` : html` class="${className}"`;
@@ -83,22 +83,22 @@ interface ErrorView {
   /** each fault of a form or query */
   readonly faults: readonly string[];
   /** slug of the workspace that a refused write was for; a button switches to it */
-  readonly turnTo?: string;
+  readonly switchTo?: string;
 }
 
 /** An error with its faults, and links to go on. */
-export function errorPage(look: Look, { title, detail, faults, turnTo }: ErrorView): Html {
+export function errorPage(look: Look, { title, detail, faults, switchTo }: ErrorView): Html {
   return plainPage(
     look,
     title,
     html`<h1>${title}</h1><div class="refusal"><p>${detail}</p>
 ${faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${fault}</li>`)}</ul>`}</div>
 ${
-  turnTo !== undefined &&
-  html`<form method="post" action="/app/workspace"><input type="hidden" name="workspace" value="${turnTo}">
-<p><button>Go to the workspace ${turnTo}</button></p></form>`
+  switchTo !== undefined &&
+  html`<form method="post" action="/app/workspace"><input type="hidden" name="workspace" value="${switchTo}">
+<p><button>Go to the workspace ${switchTo}</button></p></form>`
 }
-<p><a class="button${turnTo !== undefined && ' quiet'}" href="/app">Back to the overview</a></p>`,
+<p><a class="button${switchTo !== undefined && ' quiet'}" href="/app">Back to the overview</a></p>`,
   );
 }
 

@@ -1,5 +1,4 @@
-// What pages do beyond what HTML does by itself: forms that stay on their page, lists that stay fresh.
-// Everything works without it.
+// The pages work without this script. It sends forms without leaving the page, and refreshes lists.
 
 const SIGN_IN_PATH = '/app/sign-in';
 const SIGNED_OUT = 'You are signed out. Reload the page to sign in again.';

@@ -32,7 +32,7 @@ export const PROVIDER_OPERATION: Operation = {
   operationId: 'listOAuthProviders',
   tag: 'Setup and probes',
   summary: 'List the OAuth providers',
-  description: 'Those that this deployment has a client id and a client secret for.',
+  description: 'The providers that this deployment has a client id and a client secret for.',
   responses: {
     ...found('The providers.', providerList, [
       {

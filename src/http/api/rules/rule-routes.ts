@@ -48,7 +48,7 @@ export const rulesQuery = z.object({
   category: z.enum(CATEGORIES).optional().describe('Only rules of this category.'),
   enabled: flag
     .optional()
-    .describe('Only rules that run for this workspace, or only those that do not.'),
+    .describe('`true`: only rules that run for this workspace; `false`: only the others.'),
   q: z
     .string()
     .max(SEARCH_CHARS_MAX)

@@ -28,7 +28,7 @@ import type { run as runBody, runItem, runPage, runStep } from './run-schema.ts'
 
 export interface RunReader {
   readonly list: Store['runs']['list'];
-  /** with the first steps in time, and how many there are beside them */
+  /** with the first steps in time, and the number of further ones */
   readonly find: (
     workspaceId: number,
     id: Hex16,

@@ -205,8 +205,8 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
     const attempt = () => finish(chosen, exchange.query, visit);
     const signIn = { way: chosen.name, address: visit.address };
     const { id, next } = await logged(signIn, attempt, deps);
-    const begun = await beginSession(visit, { id }, null, deps);
-    const headers = [...begun, ['set-cookie', cookies.clearFlow()] as const];
+    const opened = await beginSession(visit, { id }, null, deps);
+    const headers = [...opened, ['set-cookie', cookies.clearFlow()] as const];
     return pageAnswer(onwardPage(look, next), 200, headers);
   }, deps);
   return [
