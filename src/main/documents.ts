@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Documentation } from '../http/api/open/document-routes.ts';
 import { type Asset, assetPath } from '../http/transport/assets.ts';
 import type { ApiDocument } from '../web/docs/api-document.ts';
-import { apiReference, apiReferenceHeadings } from '../web/docs/api-reference.ts';
-import { apiReferenceMarkdown } from '../web/docs/api-reference-markdown.ts';
+import { apiReference } from '../web/docs/api-reference.ts';
 import {
   type Document,
   documentPath,
@@ -82,18 +81,6 @@ export function pathsOf(assets: readonly Asset[]): AssetPaths {
   return { style: path('style.css'), script: path('app.js'), icon: path('icon.svg') };
 }
 
-/** The API reference, as one of the documents. */
-function apiPage(api: ApiDocument): Document {
-  return {
-    slug: 'api',
-    title: api.info.title,
-    description: api.info.summary,
-    headings: apiReferenceHeadings(api),
-    html: apiReference(api),
-    markdown: apiReferenceMarkdown(api),
-  };
-}
-
 /**
  * @param site this server's URL and name
  * @param assets the files that pages refer to (`pageAssets`)
@@ -108,7 +95,11 @@ export function loadDocumentation(
     ...files.map(({ path, slug }) => [path, documentPath(slug)] as const),
     ...assets.map((asset) => [`${IMAGES}/${asset.name}`, assetPath(asset)] as const),
   ]);
-  const documents = [...files.map((file) => readDocument(file, addressOf)), apiPage(api)];
+  const reference = { slug: 'api', path: 'docs/api.md', markdown: apiReference(api) };
+  const documents = [
+    ...files.map((file) => readDocument(file, addressOf)),
+    { ...readDocument(reference, addressOf), description: api.info.summary },
+  ];
   const named = new Set(CHAPTERS.flatMap(({ slugs }) => slugs));
   const isDecision = ({ slug }: Document) => slug.startsWith('decisions/');
   return {

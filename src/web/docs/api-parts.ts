@@ -1,4 +1,4 @@
-/** The content of the API reference, independent of HTML and Markdown: operations by tag, table rows. */
+/** The content of the API reference: operations by tag, rows of tables, commands, examples. */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type {
   ApiContent,
@@ -21,17 +21,12 @@ export interface OperationGroup {
   readonly operations: readonly PlacedOperation[];
 }
 
-/** A piece of a type's name; a named schema can be looked up. */
-export interface TypePart {
-  readonly text: string;
-  readonly schema: string | null;
-}
-
 /** One member of a body, or one parameter. */
 export interface Row {
   /** as `metadata.step.span_id` or `rules[].id` */
   readonly name: string;
-  readonly type: readonly TypePart[];
+  /** in Markdown; the names of schemas are links */
+  readonly type: string;
   readonly required: boolean;
   readonly description: string;
   /** as `1 to 500`, `default 50` */
@@ -51,30 +46,18 @@ export function groupsOf({ tags, paths }: ApiDocument): OperationGroup[] {
   }));
 }
 
-/** The name of an anchor: `Risk findings` → `risk-findings` */
-export const anchorOf = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
-export const schemaAnchor = (name: string): string => `schema-${anchorOf(name)}`;
-
-/** The name that a reference leads to. */
-function referenceOf({ $ref }: JsonSchema): string | null {
-  return $ref?.startsWith(REFERENCE) ? $ref.slice(REFERENCE.length) : null;
-}
-
-const plain = (text: string): TypePart[] => [{ text, schema: null }];
-
-/** A type in words: `string`, `Finding[]`, `integer or null`. */
-export function typeOf(schema: JsonSchema): TypePart[] {
-  const name = referenceOf(schema);
-  if (name !== null) return [{ text: name, schema: name }];
-  if (schema.anyOf !== undefined) {
-    return schema.anyOf.flatMap((one, index) =>
-      index === 0 ? typeOf(one) : [...plain(' or '), ...typeOf(one)],
-    );
+/** A type in words, as Markdown: `string`, `[Finding](#finding)[]`, `integer or null`. */
+export function typeOf(schema: JsonSchema): string {
+  const { $ref, anyOf, items = {}, type, format } = schema;
+  if ($ref?.startsWith(REFERENCE)) {
+    const name = $ref.slice(REFERENCE.length);
+    return `[${name}](#${name.toLowerCase()})`;
   }
-  if (schema.type === 'array') return [...typeOf(schema.items ?? {}), ...plain('[]')];
-  if (schema.type === undefined) return plain('any JSON');
-  const type = typeof schema.type === 'string' ? schema.type : schema.type.join(' or ');
-  return plain(schema.format === undefined ? type : `${type} (${schema.format})`);
+  if (anyOf !== undefined) return anyOf.map(typeOf).join(' or ');
+  if (type === 'array') return `${typeOf(items)}[]`;
+  if (type === undefined) return 'any JSON';
+  const words = typeof type === 'string' ? type : type.join(' or ');
+  return format === undefined ? words : `${words} (${format})`;
 }
 
 function rangeOf(least: number | undefined, most: number | undefined, unit: string): string[] {

@@ -1,157 +1,122 @@
-/** The API reference as a page: `/openapi.json`, to read. Pure; loads nothing. */
-
-import { type Html, html } from '../html.ts';
+/** The API reference: `/openapi.json` as Markdown, from which `document.ts` makes the page. */
+import { escapeHtml } from '../html.ts';
 import type { ApiContent, ApiDocument, ApiResponse } from './api-document.ts';
 import {
-  anchorOf,
   answersOf,
   commandOf,
   examplesOf,
   groupsOf,
   keyOf,
-  type OperationGroup,
   type PlacedOperation,
   parameterRows,
   type Row,
   rowsOf,
-  schemaAnchor,
-  type TypePart,
   typeOf,
 } from './api-parts.ts';
 
-/** Text with `code` in it. */
-function inline(text: string): Html[] {
-  return text
+/** A table cell: a bar would end it, a line break would end the row. */
+const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+/** Text with code spans, in which a `<` outside of them starts no HTML. */
+const prose = (text: string): string =>
+  text
     .split('`')
-    .map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+    .map((part, index) => (index % 2 === 1 ? part : part.replaceAll('<', '&lt;')))
+    .join('`');
+/** In code spans, so that no expression is taken for markup. */
+const limitText = (limit: string): string => `\`${limit}\``;
+
+function table(rows: readonly (Row & { readonly in?: string })[], first: string): string {
+  const lines = rows.map((row) => {
+    const { name, required, description, limits } = row;
+    const place = row.in === undefined ? '' : `, ${row.in}`;
+    const type = `${row.type}${place}${required ? '' : ', optional'}`;
+    const meaning = [prose(description), ...limits.map(limitText)].filter(Boolean).join(' ');
+    return `| \`${name}\` | ${cell(type)} | ${cell(meaning)} |`;
+  });
+  return `| ${first} | type | meaning |\n|---|---|---|\n${lines.join('\n')}\n`;
 }
 
-const paragraphs = (text: string): Html[] =>
-  text.split('\n\n').map((part) => html`<p>${inline(part)}</p>\n`);
+const fence = (text: string, language: string): string => `\`\`\`${language}\n${text}\n\`\`\`\n`;
 
-const code = (text: string): Html => html`<pre tabindex="0"><code>${text}</code></pre>\n`;
-
-function anchor(id: string, text: string): Html {
-  return html`<a class="anchor" href="#${id}" aria-label="Link to ${text}">#</a>`;
+/** An example, folded. Text in an HTML block is not Markdown, so its code spans are elements. */
+function exampleText({ name, summary, text }: ReturnType<typeof examplesOf>[number]): string {
+  const html = escapeHtml(summary).replaceAll(/`([^`]*)`/g, '<code>$1</code>');
+  const title = `<summary><code>${escapeHtml(name)}</code>: ${html}</summary>`;
+  return `<details>${title}\n\n${fence(text, 'json')}\n</details>\n`;
 }
 
-const typeHtml = (parts: readonly TypePart[]): Html[] =>
-  parts.map(({ text, schema }) =>
-    schema === null ? html`${text}` : html`<a href="#${schemaAnchor(schema)}">${text}</a>`,
-  );
-
-function rowHtml(row: Row & { readonly in?: string }): Html {
-  const { name, type, required, description, limits } = row;
-  return html`<tr><td><code>${name}</code></td>${
-    row.in !== undefined && html`<td>${row.in}</td>`
-  }<td>${typeHtml(type)}${!required && html`<br><span class="soft">optional</span>`}</td>
-<td>${inline(description)}${limits.map((limit) => html` <span class="soft">${limit}</span>`)}</td></tr>
-`;
+function contentText([mediaType, content]: readonly [string, ApiContent]): string {
+  const examples = examplesOf(content).map(exampleText);
+  return [`\`${mediaType}\`: ${typeOf(content.schema)}\n`, ...examples].join('\n');
 }
 
-function table(rows: readonly (Row & { readonly in?: string })[], first: string): Html {
-  const isPlaced = rows[0]?.in !== undefined;
-  return html`<div class="scroll" tabindex="0"><table>
-<thead><tr><th>${first}</th>${isPlaced && html`<th>In</th>`}<th>Type</th><th>Meaning</th></tr></thead>
-<tbody>${rows.map(rowHtml)}</tbody></table></div>
-`;
-}
-
-function examplesHtml(content: ApiContent): Html[] {
-  return examplesOf(content).map(
-    ({
-      name,
-      summary,
-      text,
-    }) => html`<details><summary><code>${name}</code>: ${inline(summary)}</summary>
-${code(text)}</details>
-`,
-  );
-}
-
-function contentHtml([mediaType, content]: readonly [string, ApiContent]): Html {
-  return html`<p><code>${mediaType}</code>: ${typeHtml(typeOf(content.schema))}</p>
-${examplesHtml(content)}`;
-}
-
-function responseHtml([status, response]: readonly [string, ApiResponse]): Html {
+function responseText([status, response]: readonly [string, ApiResponse]): string {
   const { description, headers = {}, content } = response;
-  return html`<h4>${status}</h4>
-<p>${inline(description)}</p>
-${Object.entries(headers).map(
-  ([name, header]) => html`<p>Header <code>${name}</code>: ${inline(header.description)}</p>\n`,
-)}${Object.entries(content).map(contentHtml)}`;
+  return [
+    `#### ${status}\n`,
+    `${prose(description)}\n`,
+    ...Object.entries(headers).map(
+      ([name, header]) => `Header \`${name}\`: ${prose(header.description)}\n`,
+    ),
+    ...Object.entries(content).map(contentText),
+  ].join('\n');
 }
 
-/** Refusals are many and short: one table. */
-function refusalsHtml(refused: readonly (readonly [string, ApiResponse])[]): Html {
-  return html`<h4>Refusals</h4>
-<div class="scroll" tabindex="0"><table>
-<thead><tr><th>Status</th><th>When</th><th>Body</th></tr></thead>
-<tbody>${refused.map(
-    ([status, { description, headers = {}, content }]) => html`<tr><td>${status}</td>
-<td>${inline(description)}${Object.keys(headers).map(
-      (name) => html` <span class="soft">Header <code>${name}</code>.</span>`,
-    )}</td>
-<td>${Object.entries(content).map(contentHtml)}</td></tr>
-`,
-  )}</tbody></table></div>
-`;
+/** Refusals are many and short: one table, each example on a line. */
+function refusalsText(refused: readonly (readonly [string, ApiResponse])[]): string {
+  const lines = refused.map(([status, { description, headers = {}, content }]) => {
+    const names = Object.keys(headers).map((name) => ` Header \`${name}\`.`);
+    const bodies = Object.values(content).map(({ schema, examples = {} }) => {
+      const texts = Object.values(examples).map(({ value }) => `\`${JSON.stringify(value)}\``);
+      return `${typeOf(schema)}: ${texts.join(' or ')}`;
+    });
+    return `| ${status} | ${cell(prose(description) + names.join(''))} | ${cell(bodies.join(' or '))} |`;
+  });
+  return `| status | when | body |\n|---|---|---|\n${lines.join('\n')}\n`;
 }
 
-function operationHtml(operation: PlacedOperation, document: ApiDocument): Html {
-  const { operationId, method, path, summary, description, requestBody } = operation;
+function operationText(operation: PlacedOperation, document: ApiDocument): string {
+  const { method, path, summary, description, requestBody } = operation;
   const { taken, refused } = answersOf(operation);
   const rows = parameterRows(operation);
-  return html`<section aria-labelledby="${operationId}">
-<h3 id="${operationId}">${summary}${anchor(operationId, summary)}</h3>
-<p><code>${method.toUpperCase()} ${path}</code> · needs ${keyOf(operation)}</p>
-${paragraphs(description)}${code(commandOf(operation, document))}
-${rows.length > 0 && table(rows, 'Parameter')}
-${
-  requestBody !== undefined &&
-  html`<h4>Body</h4>
-<p>${inline(requestBody.description)}</p>
-${Object.entries(requestBody.content).map(contentHtml)}`
-}
-${taken.map(responseHtml)}${refused.length > 0 && refusalsHtml(refused)}</section>
-`;
-}
-
-function groupHtml({ name, description, operations }: OperationGroup, document: ApiDocument): Html {
-  const id = anchorOf(name);
-  return html`<h2 id="${id}">${name}${anchor(id, name)}</h2>
-<p>${inline(description)}</p>
-${operations.map((operation) => operationHtml(operation, document))}`;
+  return [
+    `### ${summary}\n`,
+    `\`${method.toUpperCase()} ${path}\` · needs ${keyOf(operation)}\n`,
+    `${prose(description)}\n`,
+    fence(commandOf(operation, document), 'sh'),
+    ...(rows.length === 0 ? [] : [table(rows, 'parameter')]),
+    ...(requestBody === undefined
+      ? []
+      : [
+          '#### Body\n',
+          `${prose(requestBody.description)}\n`,
+          ...Object.entries(requestBody.content).map(contentText),
+        ]),
+    ...taken.map(responseText),
+    ...(refused.length === 0 ? [] : ['#### Refusals\n', refusalsText(refused)]),
+  ].join('\n');
 }
 
-function schemasHtml({ components }: ApiDocument): Html[] {
-  return Object.entries(components.schemas).map(([name, schema]) => {
-    const id = schemaAnchor(name);
-    const rows = rowsOf(schema);
-    return html`<h3 id="${id}">${name}${anchor(id, name)}</h3>
-<p>${inline(schema.description ?? '')}</p>
-${rows.length > 0 && table(rows, 'Member')}`;
-  });
-}
-
-/** The headings a table of contents shows: the tags, and the schemas. */
-export function apiReferenceHeadings(document: ApiDocument) {
-  const names = [...document.tags.map(({ name }) => name), 'Schemas'];
-  return names.map((text) => ({ id: anchorOf(text), text, depth: 2 }));
-}
-
-/** The whole reference, from its h1 on. */
-export function apiReference(document: ApiDocument): Html {
+/** The whole reference. */
+export function apiReference(document: ApiDocument): string {
   const { info, servers, components } = document;
-  return html`<h1>${info.title}</h1>
-${paragraphs(info.description)}<p>Version ${info.version}, served at ${servers.map(
-    ({ url }) => html`<code>${url}</code>`,
-  )}. The same for machines: <a href="/openapi.json">openapi.json</a>.</p>
-<ul>${Object.values(components.securitySchemes).map(
-    ({ description }) => html`<li>${inline(description)}</li>`,
-  )}</ul>
-${groupsOf(document).map((group) => groupHtml(group, document))}
-<h2 id="schemas">Schemas${anchor('schemas', 'Schemas')}</h2>
-${schemasHtml(document)}`;
+  const schemes = Object.values(components.securitySchemes);
+  return [
+    `# ${info.title}\n`,
+    `${prose(info.description)}\n`,
+    `Version ${info.version}, served at ${servers.map(({ url }) => `\`${url}\``).join(', ')}. ` +
+      'The same for machines: [openapi.json](/openapi.json).\n',
+    `${schemes.map(({ description }) => `- ${description}`).join('\n')}\n`,
+    ...groupsOf(document).flatMap(({ name, description, operations }) => [
+      `## ${name}\n`,
+      `${prose(description)}\n`,
+      ...operations.map((operation) => operationText(operation, document)),
+    ]),
+    '## Schemas\n',
+    ...Object.entries(components.schemas).map(([name, schema]) => {
+      const rows = rowsOf(schema);
+      const members = rows.length === 0 ? '' : `\n${table(rows, 'member')}`;
+      return `### ${name}\n\n${prose(schema.description ?? '')}\n${members}`;
+    }),
+  ].join('\n');
 }

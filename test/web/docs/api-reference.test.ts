@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import type { ApiDocument } from '../../../src/web/docs/api-document.ts';
 import { limitsOf, prettyJson, rowsOf, typeOf } from '../../../src/web/docs/api-parts.ts';
-import { apiReference, apiReferenceHeadings } from '../../../src/web/docs/api-reference.ts';
-import { apiReferenceMarkdown } from '../../../src/web/docs/api-reference-markdown.ts';
+import { apiReference } from '../../../src/web/docs/api-reference.ts';
+import { readDocument } from '../../../src/web/docs/document.ts';
 
 const DOCUMENT: ApiDocument = {
   openapi: '3.1.1',
@@ -111,14 +111,18 @@ const DOCUMENT: ApiDocument = {
 };
 
 describe('the page', () => {
-  const { text } = apiReference(DOCUMENT);
+  const source = { slug: 'api', path: 'docs/api.md', markdown: apiReference(DOCUMENT) };
+  const { html, headings } = readDocument(source, new Map());
+  const { text } = html;
 
   test('has an anchor for each operation, tag and schema, and each once', () => {
     const ids = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
-    expect(ids).toEqual(['small-things', 'getThing', 'sendThings', 'schemas', 'schema-thing']);
+    const named = ['small-things', 'read-one-thing', 'send-things', 'schemas', 'thing'];
+    expect(ids).toEqual(expect.arrayContaining(named));
+    expect(new Set(ids).size).toBe(ids.length);
     const links = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
     expect(links.filter((id) => !ids.includes(id))).toEqual([]);
-    expect(apiReferenceHeadings(DOCUMENT)).toEqual([
+    expect(headings.filter(({ depth }) => depth === 2)).toEqual([
       { id: 'small-things', text: 'Small things', depth: 2 },
       { id: 'schemas', text: 'Schemas', depth: 2 },
     ]);
@@ -138,15 +142,17 @@ describe('the page', () => {
     expect(text).toContain('needs no key');
     expect(text).toContain('curl https://acme.dev/things/t1 \\\n  -H &#39;Authorization: Bearer');
     expect(text).toContain('curl https://in.acme.dev/things \\\n  -H &#39;Content-Type');
-    expect(text).toContain('<span class="soft">1 to 5</span> <span class="soft">default 2</span>');
+    expect(text).toContain('<code>1 to 5</code> <code>default 2</code>');
     expect(text).toContain('Header <code>ETag</code>: Its version.');
-    expect(text).toContain('<a href="#schema-thing">Thing</a>');
-    expect(text).toContain('<td>Too many. <span class="soft">Header <code>Retry-After</code>');
+    expect(text).toContain('<a href="#thing">Thing</a>');
+    expect(text).toContain('<td>Too many. Header <code>Retry-After</code>.</td>');
+    expect(text).toContain('<td>string: <code>&quot;a|b&quot;</code></td>');
+    expect(text).toMatch(/<details><summary><code>one<\/code>: A thing\.<\/summary>\s*<pre/);
   });
 });
 
 describe('the Markdown', () => {
-  const text = apiReferenceMarkdown(DOCUMENT);
+  const text = apiReference(DOCUMENT);
 
   test('says the same', () => {
     expect(text.split('\n').filter((line) => line.startsWith('#'))).toEqual([
@@ -163,7 +169,7 @@ describe('the Markdown', () => {
     ]);
     expect(text).toContain('`GET /things/{thingId}` · needs an agent key or a workspace key');
     expect(text).toContain('| `thingId` | string, path | Its id. `matches ^a\\|b$` |');
-    expect(text).toContain('| 429 | Too many. Header `Retry-After`. | `"a\\|b"` |');
+    expect(text).toContain('| 429 | Too many. Header `Retry-After`. | string: `"a\\|b"` |');
     expect(text).toContain('| `parts[].kind` | string, optional | `one of "a", "b"` |');
     expect(text).toContain('```json\n{ "id": "</script>" }\n```');
   });
@@ -179,19 +185,17 @@ describe('JSON for reading', () => {
 });
 
 describe('a schema in words', () => {
-  const words = (schema: Parameters<typeof typeOf>[0]): string =>
-    typeOf(schema)
-      .map(({ text }) => text)
-      .join('');
-
   test.each([
     [{ type: 'string', format: 'date-time' }, 'string (date-time)'],
     [{ type: ['string', 'null'] }, 'string or null'],
-    [{ anyOf: [{ $ref: '#/components/schemas/Thing' }, { type: 'null' }] }, 'Thing or null'],
-    [{ type: 'array', items: { $ref: '#/components/schemas/Thing' } }, 'Thing[]'],
+    [
+      { anyOf: [{ $ref: '#/components/schemas/Thing' }, { type: 'null' }] },
+      '[Thing](#thing) or null',
+    ],
+    [{ type: 'array', items: { $ref: '#/components/schemas/Thing' } }, '[Thing](#thing)[]'],
     [{}, 'any JSON'],
   ] as const)('%j is %s', (schema, expected) => {
-    expect(words(schema)).toBe(expected);
+    expect(typeOf(schema)).toBe(expected);
   });
 
   test('tells its limits', () => {

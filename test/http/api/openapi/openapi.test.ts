@@ -20,7 +20,8 @@ import type { Route } from '../../../../src/http/transport/router.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../../../../src/main/documents.ts';
 import { publicRoutes } from '../../../../src/main/sites.ts';
 import { apiReference } from '../../../../src/web/docs/api-reference.ts';
-import { apiReferenceMarkdown } from '../../../../src/web/docs/api-reference-markdown.ts';
+import { readDocument } from '../../../../src/web/docs/document.ts';
+import { escapeHtml } from '../../../../src/web/html.ts';
 import { tinyRule } from '../../../engine/tiny-rules.ts';
 import { lint } from '../../../support/openapi-lint.ts';
 
@@ -139,18 +140,23 @@ describe('what is described', () => {
 
 describe('the reference that is made of it', () => {
   test('has an anchor for everything, each once, and no link to nowhere', () => {
-    const { text } = apiReference(document);
+    const source = { slug: 'api', path: 'docs/api.md', markdown: apiReference(document) };
+    const { text } = readDocument(source, new Map()).html;
     const anchors = [...text.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(anchors).size).toBe(anchors.length);
     const links = [...text.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id);
     expect(links.filter((id) => !anchors.includes(id))).toEqual([]);
-    expect(anchors).toEqual(
-      expect.arrayContaining(operationsOf(SETTINGS).map(({ operationId }) => operationId)),
-    );
+    for (const { summary } of operationsOf(SETTINGS)) {
+      expect(text).toContain(`">${escapeHtml(summary)}<a class="anchor"`);
+    }
+    // Links to schemas are made of their names.
+    for (const name of Object.keys(document.components.schemas)) {
+      expect(text).toContain(`<h3 id="${name.toLowerCase()}">${name}<a`);
+    }
   });
 
   test('has every operation and schema in Markdown, too', () => {
-    const text = apiReferenceMarkdown(document);
+    const text = apiReference(document);
     for (const { method, path } of operationsOf(SETTINGS)) {
       expect(text).toContain(`\`${method} ${path}\` · needs`);
     }
