@@ -416,8 +416,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'http/revoked-while-looked-up',
     defect: 'a key that is revoked while it is looked up stays valid for 5 s',
     file: 'src/http/limits/authentication.ts',
-    search: 'if (changes !== changesBefore) return credential;',
-    replacement: 'if (changes < changesBefore) return credential;',
+    search: 'if (forgotten !== forgottenBefore) return credential;',
+    replacement: 'if (forgotten < forgottenBefore) return credential;',
     tests: ['test/http/limits/authentication.test.ts'],
   },
   {
