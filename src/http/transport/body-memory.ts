@@ -1,16 +1,16 @@
 /**
- * Owns the memory that request bodies arrive in. A new buffer for every body would be memory outside of
- * V8's heap, and for every 64 MB of that V8 looks through the whole heap: at full ingest twenty times a
- * second (Node 20.20). So buffers are used again, by powers of two.
+ * Owns the memory that request bodies arrive in. A new buffer per body would be memory outside of V8's
+ * heap, and V8 collects the whole heap for every 64 MB of it: twenty times a second at full ingest
+ * (Node 20.20). So buffers are reused, in sizes of powers of two.
  *
- * A buffer is given back by whoever took it, once nothing reads it any more. One that is not given back
- * is collected like any other; one that is given back too early would show one sender's bytes to another.
+ * The owner of a buffer releases it when nothing reads it any more. A buffer that is not released is
+ * garbage collected; one that is released too early would show one sender's bytes to another.
  */
 
 const BYTES_MIN = 4 * 1024;
-/** What is larger is rare, and taken from the heap. */
+/** Larger buffers are rare, and not reused. */
 const BYTES_MAX = 4 * 1024 * 1024;
-/** Kept for later bodies, all sizes together. */
+/** Most bytes kept for later bodies, of all sizes together. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
 
 export class BodyMemory {
@@ -18,12 +18,12 @@ export class BodyMemory {
   readonly #kept = new Map<number, Buffer[]>();
   #keptBytes = 0;
 
-  /** Bytes kept for later. */
+  /** Bytes kept for later bodies. */
   get keptBytes(): number {
     return this.#keptBytes;
   }
 
-  /** A buffer of at least so many bytes; what stands in it is anybody's. */
+  /** A buffer of at least so many bytes, with arbitrary content. */
   take(bytes: number): Buffer {
     if (bytes > BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
     const size = sizeFor(bytes);
@@ -33,7 +33,7 @@ export class BodyMemory {
     return kept;
   }
 
-  /** Takes back a buffer that `take` gave, whole; nobody may read it any more. */
+  /** Releases a buffer of `take`, whole; it must not be read any more. */
   give(buffer: Buffer): void {
     const size = buffer.length;
     if (size > BYTES_MAX || this.#keptBytes + size > KEPT_BYTES_MAX) return;
@@ -50,10 +50,10 @@ function sizeFor(bytes: number): number {
   return size;
 }
 
-/** How much larger a body's next buffer may be than what has come of it: a declared length costs nothing. */
+/** Limits a body's next buffer by what has arrived, because declaring a length costs nothing. */
 const GROWTH = 4;
 
-/** A body as it comes, in one buffer that grows. */
+/** A body while it arrives, in one buffer that grows. */
 export class BodyBytes {
   readonly #memory: BodyMemory;
   #buffer: Buffer | null = null;
@@ -67,12 +67,12 @@ export class BodyBytes {
     return this.#length;
   }
 
-  /** What has come; valid until more is added, or it is released. */
+  /** The bytes that have arrived; valid until more are added, or the body is released. */
   get bytes(): Buffer {
     return this.#buffer === null ? EMPTY : this.#buffer.subarray(0, this.#length);
   }
 
-  /** Copies a chunk behind what is there. @param declared how long the body says it is, if it does */
+  /** Appends a copy of a chunk. @param declared the body's declared length, if it has one */
   add(chunk: Uint8Array, declared: number | null): void {
     const needed = this.#length + chunk.length;
     if (needed > (this.#buffer?.length ?? 0)) {
@@ -92,7 +92,7 @@ export class BodyBytes {
     this.#memory.give(before);
   }
 
-  /** Gives the buffer back; begins anew. */
+  /** Releases the buffer; the body is empty again. */
   release(): void {
     if (this.#buffer !== null) this.#memory.give(this.#buffer);
     this.#buffer = null;
