@@ -56,9 +56,10 @@ export function readDocument(
         const inner = this.parser.parseInline(tokens);
         const text = plain(inner);
         const id = uniqueId(text, ids);
-        if (depth === 2 || depth === 3) headings.push({ id, text, depth });
+        const isListed = depth === 2 || depth === 3;
+        if (isListed) headings.push({ id, text, depth });
         const anchor = `<a class="anchor" href="#${id}" aria-label="Link to ${escapeHtml(text)}">#</a>`;
-        return `<h${depth} id="${id}">${inner}${depth === 1 ? '' : anchor}</h${depth}>\n`;
+        return `<h${depth} id="${id}">${inner}${isListed ? anchor : ''}</h${depth}>\n`;
       },
       link(this: RendererThis, { href, tokens }: Tokens.Link): string {
         const target = resolve(href);
