@@ -149,6 +149,18 @@ function firstFailure(
   return null;
 }
 
+/** The first test of any mutant that fails although nothing is planted; null when all pass. */
+function baselineFailure(copy: string, mutants: readonly Mutant[]): string | null {
+  const timeout = ALL_TESTS_WITHIN_MS;
+  const filesOf = (some: readonly Mutant[]) => [...new Set(some.flatMap(({ tests }) => tests))];
+  const whole = mutants.filter(({ only }) => only === undefined);
+  const parts = mutants.filter(({ only }) => only !== undefined);
+  const failed = whole.length === 0 ? null : firstFailure(copy, filesOf(whole), { timeout });
+  if (failed !== null || parts.length === 0) return failed;
+  const only = parts.map((mutant) => mutant.only).join('|');
+  return firstFailure(copy, filesOf(parts), { only, timeout });
+}
+
 function judge(mutant: Mutant, copy: string): Outcome {
   const startedAt = performance.now();
   const path = join(copy, mutant.file);
@@ -201,9 +213,8 @@ function run(mutants: readonly Mutant[]): boolean {
   const copy = copyCheckout();
   try {
     build(copy);
-    const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
     process.stdout.write(`${mutants.length} defects; first their tests without any\n`);
-    const failed = firstFailure(copy, files, { timeout: ALL_TESTS_WITHIN_MS });
+    const failed = baselineFailure(copy, mutants);
     if (failed !== null) throw new RunnerError(`without any defect this fails: ${failed}`);
     let survived = 0;
     for (const mutant of mutants) {
