@@ -40,6 +40,7 @@ export default defineConfig({
           globalSetup: [BUILD, CATALOGUE],
           // A new worker for each file would load the same modules a hundred times.
           isolate: false,
+          setupFiles: ['test/support/fixed-seed.ts'],
           testTimeout: 120_000,
         },
       },

@@ -13,13 +13,14 @@ import { Arena, ROW_BYTES_MAX } from '../../src/otlp/fast/arena.ts';
 import { RequestScanner } from '../../src/otlp/fast/request-scanner.ts';
 import { PIECE_BYTES, toEnd } from '../../src/otlp/pieces.ts';
 import { scanOrNull } from '../support/decoding.ts';
+import { casesOf } from '../support/exhaustive.ts';
 import { NOON_MS } from '../support/rows.ts';
 import { SPAN_ID, TRACE_ID } from './bodies.ts';
 import { isTakenAlike as compare, freshContext, scanned, WORKSPACE } from './both-ways.ts';
 import { dice, exportTree } from './export-trees.ts';
 import { type Habits, pick, TIDY, writeJson } from './json-writer.ts';
 
-const RUNS = 500;
+const RUNS = casesOf(500);
 /** Properties take a second or two, and many times that where machines are shared. */
 const TIMEOUT_MS = 120_000;
 const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics'];

@@ -1,5 +1,6 @@
 /** Decoding piece by piece: how large the pieces are, and that two bodies are never scanned at a time. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LogRuns } from '../../src/db/telemetry/log-runs.ts';
 import { PLAIN_BYTES_MAX, type ReadyResult } from '../../src/ingest/request-decoder.ts';
@@ -74,7 +75,8 @@ test('pauses change nothing of the rows', () => {
   }
   const chunks = (result: typeof whole): unknown =>
     result.ok ? [...result.request.encoded.chunks] : result;
-  expect(chunks(piece.value as ReadyResult)).toEqual(chunks(whole));
+  // Of a megabyte, for which `toEqual` takes seconds.
+  expect(isDeepStrictEqual(chunks(piece.value as ReadyResult), chunks(whole))).toBe(true);
 });
 
 test('a second body is not begun while one is paused, and is fine once that is over', () => {

@@ -6,6 +6,7 @@
 import { expect, test, vi } from 'vitest';
 import { STRUCTURES_MAX } from '../../src/otlp/structure-count.ts';
 import { decodeRequest, scanOrNull } from '../support/decoding.ts';
+import { sampleOf } from '../support/exhaustive.ts';
 import { freshContext } from './both-ways.ts';
 
 /** Around the records: `{[{[{[`. */
@@ -24,7 +25,7 @@ const entry = (key: string, value: string): string => `{"key":"${key}","value":$
 const record = (...entries: string[]): string => `{"attributes":[${entries.join(',')}]}`;
 const strings = Array.from({ length: 40 }, (_, key) => entry(`k${key}`, '{"stringValue":"v"}'));
 
-test.each<[string, string]>([
+const COUNTED: readonly (readonly [string, string])[] = [
   ['strings', record(...strings)],
   [
     'numbers',
@@ -35,7 +36,9 @@ test.each<[string, string]>([
   ['maps', record(entry('map', `{"kvlistValue":{"values":[${strings.join(',')}]}}`))],
   ['a member that nobody knows', `{"other":[${'[{}],'.repeat(40)}{}]}`],
   ['a body', `{"body":{"arrayValue":{"values":[${'{"boolValue":true},'.repeat(40)}{}]}}}`],
-])('%s count, each of them', (_what, one) => {
+];
+
+test.each(sampleOf(COUNTED, 3))('%s count, each of them', (_what, one) => {
   const most = bodyOf(one, STRUCTURES_MAX);
   expect(scanOrNull('logs', most, freshContext())).not.toBeNull();
   const tooMany = bodyOf(one, STRUCTURES_MAX + 1);
@@ -56,7 +59,7 @@ test('what the fast way has to parse is refused before it is built', () => {
 
 const many = (one: string): string => `${`${one},`.repeat(2 * STRUCTURES_MAX)}${one}`;
 
-test.each<[string, 'logs' | 'metrics', string]>([
+const REFUSED: readonly (readonly [string, 'logs' | 'metrics', string])[] = [
   ['a scope', 'logs', `{"resourceLogs":[{"scopeLogs":[{"scope":{"x":[${many('{}')}]}}]}]}`],
   ['a resource', 'logs', `{"resourceLogs":[{"resource":{"x":[${many('{}')}]}}]}`],
   ['scopes', 'logs', `{"resourceLogs":[{"scopeLogs":[${many('{}')}]}]}`],
@@ -73,14 +76,19 @@ test.each<[string, 'logs' | 'metrics', string]>([
       '{"explicitBounds":[]}',
     )}]}}]}]}]}`,
   ],
-])('%s, by the million, are refused before they are built', (_what, signal, text) => {
-  const parse = vi.spyOn(JSON, 'parse');
-  try {
-    expect(() => decodeRequest(signal, Buffer.from(text), freshContext())).toThrow(
-      expect.objectContaining({ code: 'body_too_large' }),
-    );
-    expect(parse.mock.calls.filter(([parsed]) => parsed.length > 1000)).toEqual([]);
-  } finally {
-    parse.mockRestore();
-  }
-});
+];
+
+test.each(sampleOf(REFUSED))(
+  '%s, by the million, are refused before they are built',
+  (_what, signal, text) => {
+    const parse = vi.spyOn(JSON, 'parse');
+    try {
+      expect(() => decodeRequest(signal, Buffer.from(text), freshContext())).toThrow(
+        expect.objectContaining({ code: 'body_too_large' }),
+      );
+      expect(parse.mock.calls.filter(([parsed]) => parsed.length > 1000)).toEqual([]);
+    } finally {
+      parse.mockRestore();
+    }
+  },
+);

@@ -4,6 +4,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { Claims, type ClaimsDependencies } from '../../src/pool/claims.ts';
+import { casesOf } from '../support/exhaustive.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';
 
@@ -89,9 +90,9 @@ async function insertSession(prompts: number): Promise<void> {
 const marksLeft = async (): Promise<number> =>
   (await scratch.rows('SELECT 1 FROM session_marks')).length;
 
-test('80,000 marks of one session hold up no claim, and are gone after a few', async () => {
+test('tens of thousands of marks of one session hold up no claim, and are gone after a few', async () => {
   await insertVictim();
-  await insertSession(80_000);
+  await insertSession(casesOf(80_000, 4));
   const claims = openClaims();
   const task = await claims.next();
   const claimed = [...(task?.runs ?? []), ...claims.waiting];

@@ -194,16 +194,21 @@ export async function findPlace(
  * (a backup) delays nothing. All processes must use the same PostgreSQL role, because roles cannot see
  * each other's transactions.
  *
+ * @param unseenSeconds for tests
  * @returns microseconds since 1970, by the database's clock
  */
-export async function settledBefore(database: Database): Promise<Int64> {
+export async function settledBefore(
+  database: Database,
+  unseenSeconds: number = UNSEEN_SECONDS,
+): Promise<Int64> {
   const { rows } = await database.query<{ micros: Int64 }>(
     `SELECT (extract(epoch FROM least(
-              now() - interval '${UNSEEN_SECONDS} seconds', min(xact_start)
+              now() - make_interval(secs => $1), min(xact_start)
             )) * 1000000)::bigint AS micros
        FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()
         AND application_name = current_setting('application_name')`,
+    [unseenSeconds],
   );
   return rows[0]?.micros ?? '0';
 }

@@ -11,6 +11,7 @@ import type { Exchange } from '../../../src/http/transport/exchange.ts';
 import { json, problem, toSluiceError } from '../../../src/http/transport/problem.ts';
 import { ResponseStream } from '../../../src/http/transport/response-stream.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
+import { isExhaustive } from '../../support/exhaustive.ts';
 import { head, openSocket, type RawSocket, statuses } from '../../support/raw-socket.ts';
 
 const KIB = 1024;
@@ -249,7 +250,9 @@ describe('a body', () => {
     vi.advanceTimersByTime(5000);
     await vi.waitUntil(() => ends.length === 2, WITHIN);
     vi.advanceTimersByTime(5000);
-    expect(statuses(await endless.closed())).toEqual([503]);
+    expect(statuses(await endless.until('HTTP/1.1 503'))).toEqual([503]);
+    // Ten seconds later, by a clock of uWebSockets.js's own.
+    if (isExhaustive) expect(statuses(await endless.closed())).toEqual([503]);
     expect(asked).toBe(0);
   });
 });
@@ -276,15 +279,17 @@ describe('a reader', () => {
     expect(isExactly(Buffer.concat(parts), LARGE_CHUNKS)).toBe(true);
   });
 
-  // uWebSockets.js gives a reader 10 seconds, measured in steps of 4.
-  test('that pauses for longer than uWebSockets.js would wait gets all of it', async () => {
-    body = { chunks: LARGE_CHUNKS };
-    const response = await ask();
-    await untilHeldUp();
-    await new Promise((resolve) => setTimeout(resolve, 17_000));
-    expect(isExactly(await readOn(response), LARGE_CHUNKS)).toBe(true);
-    expect(ends).toEqual([null]);
-  });
+  // uWebSockets.js gives a reader 10 seconds, measured in steps of 4, by a clock of its own.
+  if (isExhaustive) {
+    test('that pauses for longer than uWebSockets.js would wait gets all of it', async () => {
+      body = { chunks: LARGE_CHUNKS };
+      const response = await ask();
+      await untilHeldUp();
+      await new Promise((resolve) => setTimeout(resolve, 17_000));
+      expect(isExactly(await readOn(response), LARGE_CHUNKS)).toBe(true);
+      expect(ends).toEqual([null]);
+    });
+  }
 
   test('that takes nothing for a minute is cut off', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });

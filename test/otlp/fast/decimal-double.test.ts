@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decimalDouble } from '../../../src/otlp/fast/decimal-double.ts';
+import { casesOf } from '../../support/exhaustive.ts';
 
 function told(text: string): number {
   const bytes = Buffer.from(`x${text}`);
@@ -20,7 +21,7 @@ const decimals = fc
 describe('the double nearest to a decimal', () => {
   it('is that of Number, or is not told', () => {
     let untold = 0;
-    const runs = 50_000;
+    const runs = casesOf(50_000);
     fc.assert(
       fc.property(decimals, (text) => {
         const double = told(text);
@@ -43,7 +44,7 @@ describe('the double nearest to a decimal', () => {
         if (Number.isNaN(double)) untold += 1;
         else expect(double).toBe(value);
       }),
-      { numRuns: 50_000 },
+      { numRuns: casesOf(50_000) },
     );
     expect(untold).toBeLessThan(50);
   });

@@ -129,9 +129,9 @@ describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
       for (const separators of [',', ';', '\t', ',;\t']) {
         for (const heedsQuotes of separators.includes(',') ? [true] : [true, false]) {
           for (const read of readings(written, separators, heedsQuotes)) {
-            expect('=+-@', JSON.stringify({ value, separators, heedsQuotes })).not.toContain(
-              firstSeen(read) || 'nothing',
-            );
+            const first = firstSeen(read);
+            if (first === '' || !'=+-@'.includes(first)) continue;
+            expect.unreachable(JSON.stringify({ value, separators, heedsQuotes, first }));
           }
         }
       }
