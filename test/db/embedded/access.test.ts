@@ -14,6 +14,7 @@ import { connectEmbedded } from '../../../src/db/embedded/connect.ts';
 import { migrate } from '../../../src/db/migrate.ts';
 import { openForRequests } from '../../../src/main/connection-shares.ts';
 import { ask, gone, type Lab, openLab, run, serverPid } from '../../support/embedded-lab.ts';
+import { inFull } from '../../support/exhaustive.ts';
 import { type FalsePostgres, listenFalsely, TRICKS } from '../../support/false-postgres.ts';
 import { makeOldCluster, startOldServer } from '../../support/old-cluster.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -216,37 +217,40 @@ describe('a cluster of an older version, whose role is the superuser', () => {
     expect(lab.lines.join()).not.toContain('upgraded');
   });
 
-  it('also while the older server still runs, and with a first start that was interrupted', async () => {
-    const dataDir = await lab.folder();
-    const old = await makeOldCluster(dataDir);
-    let answers = -1;
-    await startOldServer(old, async (url) => {
-      await run(url, FILL);
-      const client = new pg.Client(url);
-      client.on('error', () => {});
-      await client.connect();
-      // Commands of this version beside the older server use it as it is.
-      expect(await connectEmbedded(dataDir)).toContain('@127.0.0.1:');
-      const adopted = await lab.start(dataDir);
-      answers = (await ask(adopted.url, 'SELECT 1')).length;
-      await expectTakenOver(adopted.url);
-      await adopted.stop();
-      await client.end().catch(() => {});
-    });
-    expect(answers).toBe(1);
+  inFull(
+    'also while the older server still runs, and with a first start that was interrupted',
+    async () => {
+      const dataDir = await lab.folder();
+      const old = await makeOldCluster(dataDir);
+      let answers = -1;
+      await startOldServer(old, async (url) => {
+        await run(url, FILL);
+        const client = new pg.Client(url);
+        client.on('error', () => {});
+        await client.connect();
+        // Commands of this version beside the older server use it as it is.
+        expect(await connectEmbedded(dataDir)).toContain('@127.0.0.1:');
+        const adopted = await lab.start(dataDir);
+        answers = (await ask(adopted.url, 'SELECT 1')).length;
+        await expectTakenOver(adopted.url);
+        await adopted.stop();
+        await client.end().catch(() => {});
+      });
+      expect(answers).toBe(1);
 
-    const empty = await lab.folder();
-    await makeOldCluster(empty, { withDatabase: false });
-    const { url } = await lab.start(empty);
-    expect(
-      await ask(
-        url,
-        'SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()',
-      ),
-    ).toEqual(['sluice']);
-  });
+      const empty = await lab.folder();
+      await makeOldCluster(empty, { withDatabase: false });
+      const { url } = await lab.start(empty);
+      expect(
+        await ask(
+          url,
+          'SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()',
+        ),
+      ).toEqual(['sluice']);
+    },
+  );
 
-  it('finishes what was interrupted between its two transactions', async () => {
+  inFull('finishes what was interrupted between its two transactions', async () => {
     const dataDir = await lab.folder();
     const old = await makeOldCluster(dataDir);
     await startOldServer(old, async (url) => {

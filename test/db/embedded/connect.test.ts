@@ -37,6 +37,7 @@ import {
   serverLog,
   serverPid,
 } from '../../support/embedded-lab.ts';
+import { inFull } from '../../support/exhaustive.ts';
 
 const isRoot = process.getuid?.() === 0;
 const NOBODY = { uid: 65_534, gid: 65_534 };
@@ -95,7 +96,7 @@ describe('a first start', () => {
     expect(await failure(ask(wrong, 'SELECT 1'))).toMatchObject({ code: '28P01' });
   });
 
-  it('takes as many connections as its users need', async () => {
+  inFull('takes as many connections as its users need', async () => {
     const dataDir = await lab.madeFolder();
     const { url, stop } = await lab.start(dataDir, 300);
     expect(await ask(url, 'SHOW max_connections')).toEqual(['300']);
@@ -159,7 +160,7 @@ describe('a later start', () => {
     expect(await serverLog(second.home)).toContain('automatic recovery in progress');
   });
 
-  it('waits for the children of a killed server to let go', async () => {
+  inFull('waits for the children of a killed server to let go', async () => {
     const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     const client = new pg.Client({ connectionString: first.url });
@@ -206,7 +207,7 @@ describe('a later start', () => {
     expect(await ask(third.url, 'SELECT 1')).toEqual([1]);
   });
 
-  it('survives a truncated postmaster.pid', async () => {
+  inFull('survives a truncated postmaster.pid', async () => {
     const dataDir = await lab.madeFolder();
     const first = await lab.start(dataDir);
     await first.stop();
@@ -253,7 +254,7 @@ describe('more than one process', () => {
     expect(await connectEmbedded(dataDir)).toBeNull();
   });
 
-  it('leaves the server to its guests; the last one out stops it', async () => {
+  inFull('leaves the server to its guests; the last one out stops it', async () => {
     const dataDir = await lab.madeFolder();
     const owner = await lab.child(dataDir);
     const guest = await lab.start(dataDir);
@@ -273,7 +274,7 @@ describe('more than one process', () => {
     expect(await readdir(guest.home)).not.toContainEqual(expect.stringMatching(/guest|stopping/));
   });
 
-  it('never takes the server from someone who got it', async () => {
+  inFull('never takes the server from someone who got it', async () => {
     const dataDir = await lab.folder();
     const comeAndGo = async (questions: number): Promise<void> => {
       for (let round = 0; round < 6; round += 1) {
