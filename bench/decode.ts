@@ -1,7 +1,8 @@
 /**
- * How long does a body take from its bytes to COPY bytes, beside `JSON.parse` of its text alone? The
- * fast way, the plain way and `JSON.parse` in turn, in alternating order, in one process. The ratio
- * is taken within each round, so that a busy machine slows all of them alike; the median counts.
+ * How long does a body take from its bytes to COPY bytes, beside `JSON.parse` of its text alone?
+ * The fast way, the plain way and `JSON.parse` in turn, in alternating order, in one process. The
+ * ratio is taken within each round, so that a busy machine slows all of them alike; the median
+ * counts.
  *
  * `JSON.parse` is given the text as a string: what it costs to make one is not counted for it.
  */
@@ -19,8 +20,8 @@ import { type MachineFacts, machineFacts } from './machine.ts';
 import { logBody, metricBody } from './signal-bodies.ts';
 
 /**
- * How many rows are decoded per measurement, of however many bodies: two milliseconds' worth, so that
- * most measurements end before the scheduler takes the core away.
+ * How many rows are decoded per measurement, of however many bodies: two milliseconds' worth, so
+ * that most measurements end before the scheduler takes the core away.
  */
 const ROWS_PER_MEASUREMENT = 400;
 const WARM_UP_ROUNDS = 30;

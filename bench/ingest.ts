@@ -1,7 +1,7 @@
 /**
- * How fast is ingest, beside raw COPY of the same rows and beside the server one would build instead;
- * what does it cost, how long does an acknowledgement take, does anything else suffer? One run, on one
- * machine, everything in turn; the load generator shares the cores with what it measures.
+ * How fast is ingest, compared with raw COPY of the same rows and with a simple server that inserts
+ * them? How much CPU time does it take, how long does an acknowledgement take, and do probes
+ * suffer? One machine, variants in turn; the load generator shares the cores with what it measures.
  */
 import { log } from './harness.ts';
 import { medianOf, seriesOf } from './ingest/measured.ts';
@@ -17,7 +17,7 @@ import {
 } from './ingest/throughput.ts';
 import { machineFacts } from './machine.ts';
 
-/** The rate whose cost is told apart, spans per second. */
+/** A fixed rate whose CPU time is measured, spans per second. */
 export const STEADY_RATE = 10_000;
 
 async function measureAll(stage: Stage, options: IngestOptions): Promise<IngestResult> {

@@ -41,8 +41,8 @@ async function clear(client: pg.Client): Promise<void> {
   await client.query('CHECKPOINT');
 }
 
-/** What a process's main thread has worked, milliseconds; Linux tells, others do not. */
-function workedMs(pid: number): number {
+/** CPU time of a process's main thread, milliseconds; on Linux only. */
+function mainThreadMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e6;
 }
 
@@ -60,10 +60,10 @@ async function measure(
   spansPerBody: number,
 ): Promise<Measured> {
   await clear(client);
-  const workedBefore = workedMs(server.pid);
+  const before = mainThreadMs(server.pid);
   const url = new URL('/v1/traces', server.observeUrl);
   const { acknowledged, seconds } = await sendAll(url, server.agentKey, bodies, CONNECTIONS);
-  const workMs = (workedMs(server.pid) - workedBefore) / acknowledged;
+  const workMs = (mainThreadMs(server.pid) - before) / acknowledged;
   const { rows } = await client.query<{ count: string }>('SELECT count(*) FROM spans');
   const stored = Number(rows[0]?.count);
   if (stored !== acknowledged * spansPerBody) {
@@ -79,7 +79,7 @@ async function countedIn(redis: Redis): Promise<number> {
   return counted;
 }
 
-/** What was admitted without waiting is counted a moment later. */
+/** Requests admitted without waiting are counted a moment later. */
 async function settledCount(redis: Redis, expected: number): Promise<number> {
   const deadline = performance.now() + 2000;
   let counted = await countedIn(redis);
@@ -180,7 +180,7 @@ type Settings = Readonly<Record<string, string>>;
 type Stops = (() => Promise<unknown>)[];
 
 /**
- * Starts a server for each of the settings, the one at `first` first: its database is theirs all.
+ * Starts a server for each of the settings, beginning at `first`; all use that server's database.
  *
  * @returns in the order of the settings
  */
@@ -202,7 +202,7 @@ async function startInTurn(
 }
 
 /**
- * Starts everything, hands it to `work`, and stops it again, whatever comes.
+ * Starts all servers, runs `work` with them, and stops them in any case.
  *
  * @param first which of the servers is started first
  */

@@ -1,6 +1,6 @@
 /**
- * A load generator in a process of its own, so that its CPU time is known and its pauses are not the
- * benchmark's: it prepares a load, then sends it.
+ * A load generator in a process of its own, so that its CPU time is known and its pauses are not
+ * the benchmark's: it prepares a load, then sends it.
  */
 import { answerMessages, Child } from './child.ts';
 

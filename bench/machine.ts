@@ -1,6 +1,5 @@
 /**
- * What the figures were measured on; printed with every result, because a figure means nothing
- * alone.
+ * The machine on which figures were measured; printed with every result.
  */
 import { cpus, loadavg, release, totalmem } from 'node:os';
 
@@ -10,7 +9,7 @@ export interface MachineFacts {
   readonly memoryGib: number;
   readonly kernel: string;
   readonly node: string;
-  /** over the last minute, before the run: anything much above 0 says that the machine was busy */
+  /** load average of the minute before the run; much above 0 means that the machine was busy */
   readonly loadBefore: number;
   readonly at: string;
 }

@@ -1,6 +1,6 @@
 /**
- * How fast texts are matched: the fast matcher beside the plain one, every rule that can run, one
- * thread. Hits are compared text by text; a difference voids the run.
+ * How fast texts are matched: the fast matcher compared with the plain one, all rules that can run,
+ * one thread. Hits are compared text by text; a difference voids the run.
  */
 
 import { loadManifest, verifyCorpus } from '../src/engine/corpus/corpus.ts';
@@ -75,9 +75,9 @@ function measure(plain: Matcher, fast: Matcher, kind: TextKind): MatchMeasured {
   const rawPlain: number[] = [];
   const rawFast: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const askPlain = () => rawPlain.push(run(plain, kind.texts, 1));
-    const askFast = () => rawFast.push(run(fast, kind.texts, turns));
-    for (const ask of round % 2 === 0 ? [askPlain, askFast] : [askFast, askPlain]) ask();
+    const runPlain = () => rawPlain.push(run(plain, kind.texts, 1));
+    const runFast = () => rawFast.push(run(fast, kind.texts, turns));
+    for (const next of round % 2 === 0 ? [runPlain, runFast] : [runFast, runPlain]) next();
   }
   const [slow, quick] = [median(rawPlain), median(rawFast)];
   log(`${kind.name}: ${slow.toFixed(2)} → ${quick.toFixed(1)} MB/s`);

@@ -1,4 +1,6 @@
-/** What every benchmark writes into the documentation, from its result: Markdown and charts. Pure. */
+/**
+ * What every benchmark writes into the documentation, from its result: Markdown and charts. Pure.
+ */
 import { decodeParts } from './decode/page.ts';
 import type { DecodeResult } from './decode.ts';
 import type { FairnessResult } from './fairness/ingest.ts';

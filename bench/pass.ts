@@ -1,7 +1,8 @@
 /**
- * How fast is a pass, and what does it cost ingest? A real server on its own database. Runs come in
- * over OTLP/HTTP and are not due, because they must settle for an hour; they become due when their
- * arrival is set back by that hour, so the pass begins when the clock does.
+ * How fast is a pass, and how much does it slow down ingest? A real server on its own database.
+ * Runs are sent over OTLP/HTTP and are not due, because they must settle for an hour; they become
+ * due when their arrival is set back by that hour, so the pass begins together with the
+ * measurement.
  *
  *   fill ──► make due ──► watch until nothing is due ──► compare findings
  *   fill ──► ingest alone, or: make due, wait for the first result, ingest beside the pass
@@ -17,7 +18,7 @@ import { type ServerUnderTest, startServer } from './server-under-test.ts';
 
 const SETTLE_MS = 3_600_000;
 const WATCH_EVERY_MS = 100;
-/** Nothing is due for this long: the pass has come to a halt. */
+/** The pass has stalled when the number of due runs has not changed for this long. */
 const STALLED_MS = 60_000;
 const CONNECTIONS = 16;
 const SPANS_PER_BODY = 100;
@@ -194,7 +195,7 @@ async function measureAll(bench: Bench, options: PassOptions): Promise<PassResul
     traceBody(seed + 1, SPANS_PER_BODY),
   );
   const { planted, hit, findings, textBytes } = bench.load;
-  // Compiles the patterns these texts ask for, and warms ingest.
+  // Compiles the patterns that these texts need, and warms up ingest.
   await measurePass(bench);
   await measureIngest(bench, bodies, false);
   const pass: PassRound[] = [];

@@ -1,7 +1,7 @@
 /**
- * Log and metric exports beside the traces of `bodies.ts`: log records of about 1.1 KB as agents send
- * them (an event with its messages, linked to a span), and metrics as a service's SDK sends them
- * every minute (counters and histograms with a few attributes). The same bytes every time.
+ * Log and metric exports beside the traces of `bodies.ts`: log records of about 1.1 KB as agents
+ * send them (an event with its messages, linked to a span), and metrics as a service's SDK sends
+ * them every minute (counters and histograms with a few attributes). The same bytes every time.
  */
 import { hex, RESOURCE, SCOPE, START_UNIX_NANO, seeded, sentence, text, whole } from './bodies.ts';
 

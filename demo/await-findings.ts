@@ -1,8 +1,8 @@
 /**
- * Owns the wait for the pass: until every run sent has been evaluated, then what was found in it.
+ * Waits for the pass until every run is evaluated, then reads its findings.
  *
- * That a run is evaluated is read from the database: over HTTP, a run without findings looks the
- * same before and after. The findings come over the API, as every reader gets them.
+ * Whether a run is evaluated is read from the database, because over HTTP a run without findings
+ * looks the same before and after. The findings are read over the API.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -13,10 +13,10 @@ import { OperatorError } from '../src/errors.ts';
 import type { Hex16 } from '../src/model/json.ts';
 import type { Session } from './session.ts';
 
-const ASK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** For the first pass of a fresh server, which compiles every rule, and for a busy machine. */
-const PATIENCE_MS = 120_000;
+const EXTRA_WAIT_MS = 120_000;
 const FINDINGS_MAX = 500;
 
 const findingPage = z.object({
@@ -32,7 +32,7 @@ const findingPage = z.object({
 
 export type FoundItem = z.infer<typeof findingPage>['findings'][number];
 
-/** How long the server lets a finished run rest before it is evaluated, at most. */
+/** The longest time between the last span of a run and its evaluation. */
 export function expectedWaitMs({ runSettleMs, passIntervalMs }: Config): number {
   return runSettleMs + passIntervalMs;
 }
@@ -50,7 +50,7 @@ async function evaluatedRuns(
   const failed = rows.filter(({ evaluation }) => evaluation === 'evaluation_failed');
   if (failed.length > 0) {
     const ids = failed.map(({ runId }) => runId).join(', ');
-    throw new OperatorError(`The server could not evaluate ${ids}: its log says why.`);
+    throw new OperatorError(`The server could not evaluate ${ids}. See its log.`);
   }
   return new Set(rows.map(({ runId }) => runId));
 }
@@ -81,8 +81,8 @@ export async function awaitFindings(
   onEvaluated: (runId: Hex16, findings: readonly FoundItem[]) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  const patienceMs = expectedWaitMs(config) + PATIENCE_MS;
-  const deadline = performance.now() + patienceMs;
+  const waitMs = expectedWaitMs(config) + EXTRA_WAIT_MS;
+  const deadline = performance.now() + waitMs;
   const waiting = new Set(runIds);
   for (;;) {
     for (const runId of await evaluatedRuns(session.database, session.workspace.id, [...waiting])) {
@@ -93,10 +93,10 @@ export async function awaitFindings(
     if (performance.now() > deadline) {
       throw new OperatorError(
         `${waiting.size} of ${runIds.length} runs were not evaluated within ` +
-          `${Math.round(patienceMs / 1000)} s: look at the server's log and at ` +
+          `${Math.round(waitMs / 1000)} s: look at the server's log and at ` +
           `${session.baseUrl}/ready`,
       );
     }
-    await sleep(ASK_EVERY_MS, undefined, { signal });
+    await sleep(POLL_EVERY_MS, undefined, { signal });
   }
 }

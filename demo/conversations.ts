@@ -1,11 +1,11 @@
 /**
- * Owns what the demo's three agents say: an honest run, one attacked by its user, one attacked by a
- * page it reads. Data only; the texts are made up, the access key is the one of Amazon's own
- * manuals.
+ * The conversations of the demo's three agents: an honest run, one attacked by its user, one
+ * attacked by a page it reads. Data only. The texts are invented; the access key is the example of
+ * Amazon's documentation.
  */
 import type { JsonObject } from '../src/model/json.ts';
 
-/** What a model answers: a tool to call, with what the tool gave back, or its last word. */
+/** An answer of the model: a tool call, with the tool's result, or its final text. */
 export type Turn =
   | {
       readonly tool: string;
@@ -15,10 +15,10 @@ export type Turn =
   | { readonly says: string };
 
 export interface Conversation {
-  /** what happens in it, for the report */
+  /** what happens in the run, for the report */
   readonly title: string;
   readonly agent: string;
-  /** whether rules that run by default must find something */
+  /** whether the rules that run by default must find it */
   readonly isAttack: boolean;
   readonly user: string;
   readonly turns: readonly Turn[];

@@ -1,8 +1,8 @@
 /**
- * `npm run demo`: sends three agent runs to the server that runs here and shows what its rules say.
+ * `npm run demo`: sends three agent runs to the server on this machine and shows its findings.
  *
- * Exit code 0 when both attacks were found, 1 when not or when anything failed, 130 on Ctrl-C. The
- * keys it makes are revoked in every one of these cases.
+ * Exit code 0 when both attacks were found, 1 when not or after a failure, 130 on Ctrl-C. The keys
+ * that it creates are revoked in each of these cases.
  */
 import { parseArgs } from 'node:util';
 import { type Config, readConfig } from '../src/config.ts';
@@ -22,12 +22,12 @@ const MS_PER_SECOND = 1000;
 const HELP = `
   npm run demo -- [--workspace SLUG]
 
-  Sends three small agent runs to the Sluice that runs here, over OTLP with the OpenTelemetry SDK:
+  Sends three small agent runs to the server on this machine, over OTLP with the OpenTelemetry SDK:
   an honest one, one attacked by its user, one attacked by a page it reads. Then it waits for the
   pass and prints the findings.
 
   It reads the same settings as the server (PORT, OBSERVE_PORT, DATA_DIR, DATABASE_URL, …), so start
-  it in the same folder with the same environment. It makes two keys and revokes them at the end;
+  it in the same folder with the same environment. It creates two keys and revokes them at the end;
   the runs and findings stay in the workspace.
 
   --workspace SLUG  where the runs go; needed when there is more than one workspace
@@ -63,7 +63,9 @@ async function sendAll(session: Session): Promise<string[]> {
   return runIds;
 }
 
-/** Waits for every run, telling each one as it is done; reports stand in the order of sending. */
+/**
+ * Waits for every run and logs it when it is evaluated. @returns reports in the order of sending
+ */
 async function collect(
   session: Session,
   config: Config,
@@ -88,7 +90,7 @@ async function collect(
         const conversation = CONVERSATIONS[runIds.indexOf(runId)];
         if (conversation === undefined) return;
         found.set(runId, { conversation, runId, findings });
-        progress.tell(`  ${runLine({ conversation, findings })}`);
+        progress.log(`  ${runLine({ conversation, findings })}`);
       },
       signal,
     );

@@ -1,6 +1,6 @@
 /**
- * Owns what people see while the demo waits: on a terminal one line that turns and counts seconds,
- * elsewhere (pipes, CI) nothing but the lines that say what has changed.
+ * Progress while the demo waits: on a terminal a spinner with the elapsed seconds, elsewhere
+ * (pipes, CI) only the lines about changes.
  */
 
 import { terminalWidth } from '../src/cli/table.ts';
@@ -13,29 +13,29 @@ const MS_PER_SECOND = 1000;
 
 export interface Progress {
   /** Writes one line that stays. */
-  readonly tell: (line: string) => void;
-  /** Removes the turning line. */
+  readonly log: (line: string) => void;
+  /** Removes the spinner. */
   readonly end: () => void;
 }
 
-/** @param doing what is under way; asked for anew whenever the line is drawn */
-export function startProgress(doing: () => string): Progress {
+/** @param status the text beside the spinner, computed whenever it is drawn */
+export function startProgress(status: () => string): Progress {
   const { stdout } = process;
-  if (!stdout.isTTY) return { tell: (line) => void stdout.write(`${line}\n`), end: () => {} };
+  if (!stdout.isTTY) return { log: (line) => void stdout.write(`${line}\n`), end: () => {} };
   const startedAt = performance.now();
   let frame = 0;
   const draw = (): void => {
     const seconds = Math.floor((performance.now() - startedAt) / MS_PER_SECOND);
-    const sign = FRAMES[frame % FRAMES.length] ?? '';
+    const spinner = FRAMES[frame % FRAMES.length] ?? '';
     frame += 1;
-    // A line that wraps cannot be cleared; two columns are the sign's, one stays free.
-    const text = `${seconds} s  ${doing()}`.slice(0, Math.max(0, terminalWidth() - 5));
-    stdout.write(`${CLEAR_LINE}  ${paint.cyan(sign)} ${text}`);
+    // A line that wraps cannot be cleared; two columns are the spinner's, one stays free.
+    const text = `${seconds} s  ${status()}`.slice(0, Math.max(0, terminalWidth() - 5));
+    stdout.write(`${CLEAR_LINE}  ${paint.cyan(spinner)} ${text}`);
   };
   const timer = setInterval(draw, FRAME_MS);
   draw();
   return {
-    tell: (line) => {
+    log: (line) => {
       stdout.write(`${CLEAR_LINE}${line}\n`);
       draw();
     },

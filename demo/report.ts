@@ -1,5 +1,5 @@
 /**
- * Owns what the demo prints at the end: one line per run, one table of all findings, where to look.
+ * The demo's report: one line per run, a table of all findings, and their addresses.
  */
 
 import { renderTable, type TableColumn, terminalWidth } from '../src/cli/table.ts';
@@ -21,20 +21,21 @@ const COLUMNS: readonly TableColumn[] = [
   { title: 'surface' },
   { title: 'excerpt', shrinks: true },
 ];
-/** What the table's other columns take, gaps included: 2, 14, 13 and 12 characters, four gaps. */
+/** Width of the other columns, gaps included: 2, 14, 13 and 12 characters, four gaps. */
 const BESIDE_EXCERPT = 49;
 const EXCERPT_WIDTH_MIN = 20;
 const INDENT = '  ';
 
 /**
- * An excerpt is text of a stranger: what could steer a terminal is taken out, and every line break.
+ * Removes control characters and line breaks: an excerpt is untrusted text and could control the
+ * terminal.
  */
 function oneLine(text: string): string {
   return text.replaceAll(/[\p{C}\s]+/gu, ' ').trim();
 }
 
 /**
- * Breaks text at spaces where it can, so that the hit is seen wherever in the excerpt it stands.
+ * Breaks text at spaces where possible, so that the hit is visible anywhere in the excerpt.
  */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
@@ -52,7 +53,7 @@ function indented(text: string): string {
   return text.replaceAll(/^(?=.)/gm, INDENT);
 }
 
-/** What a run's evaluation has brought, in one line. */
+/** The result of a run's evaluation, in one line. */
 export function runLine({ conversation, findings }: Omit<RunReport, 'runId'>): string {
   const { title } = conversation;
   if (findings.length === 0) return `${paint.green('✓')} ${title}: evaluated, no findings`;
@@ -60,7 +61,7 @@ export function runLine({ conversation, findings }: Omit<RunReport, 'runId'>): s
   return `${paint.red('!')} ${title}: evaluated, ${count}`;
 }
 
-/** A finding as rows of the table: the excerpt's further lines leave the other columns empty. */
+/** A finding as rows of the table: further lines of the excerpt have empty other columns. */
 function rowsOf(finding: FoundItem, number: number, width: number): string[][] {
   const excerpt = finding.excerpt === null ? '(redacted)' : oneLine(finding.excerpt);
   const excerptWidth = Math.max(EXCERPT_WIDTH_MIN, width - BESIDE_EXCERPT);
@@ -71,7 +72,7 @@ function rowsOf(finding: FoundItem, number: number, width: number): string[][] {
 }
 
 /**
- * The table of all findings and where each one can be read.
+ * The table of all findings and their addresses.
  *
  * @param baseUrl where the read API is
  */

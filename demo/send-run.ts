@@ -1,7 +1,7 @@
 /**
- * Owns how a conversation becomes an agent run: spans made and exported by the OpenTelemetry SDK
- * over OTLP/HTTP JSON, named as the GenAI semantic conventions name them
- * (opentelemetry.io/docs/specs/semconv/gen-ai). Knows nothing of Sluice but an address and a key.
+ * Sends a conversation as an agent run: spans created and exported by the OpenTelemetry SDK over
+ * OTLP/HTTP JSON, with the names of the GenAI semantic conventions
+ * (opentelemetry.io/docs/specs/semconv/gen-ai). Uses nothing of Sluice but an address and a key.
  *
  *   invoke_agent ─┬─ chat ── execute_tool ── chat ── … ── chat
  */
@@ -18,7 +18,7 @@ import type { Conversation, Turn } from './conversations.ts';
 
 const MODEL = 'demo-model-1';
 const PROVIDER = 'demo';
-/** How long a model and a tool take in the story the spans tell. */
+/** Durations of a model call and a tool call in the simulated run. */
 const CHAT_MS = 900;
 const TOOL_MS = 250;
 const EXPORT_TIMEOUT_MS = 10_000;
@@ -43,8 +43,8 @@ function say(role: Message['role'], content: string): Message {
   return { role, parts: [{ type: 'text', content }] };
 }
 
-/** Tells the time of the story: each step begins where the one before has ended. */
-function storyClock(startMs: number) {
+/** Simulated time: each step begins when the previous one has ended. */
+function simulatedClock(startMs: number) {
   let nowMs = startMs;
   return {
     now: (): Date => new Date(nowMs),
@@ -53,7 +53,7 @@ function storyClock(startMs: number) {
     },
   };
 }
-type Clock = ReturnType<typeof storyClock>;
+type Clock = ReturnType<typeof simulatedClock>;
 
 function tokens(messages: readonly Message[]): number {
   return Math.ceil(JSON.stringify(messages).length / CHARS_PER_TOKEN);
@@ -65,7 +65,7 @@ function answerOf(turn: Turn, callId: string): Message {
   return { role: 'assistant', parts: [call] };
 }
 
-/** One call of the model: what it was shown, what it answered. */
+/** One call of the model, with its messages and answer. */
 function chat(
   tracer: Tracer,
   clock: Clock,
@@ -135,8 +135,8 @@ function executeTool(
 /** Plays the whole conversation; its spans end in the tracer's processor. */
 function play(tracer: Tracer, conversation: Conversation): string {
   const { agent, user, turns } = conversation;
-  const storyMs = turns.reduce((sum, turn) => sum + CHAT_MS + ('tool' in turn ? TOOL_MS : 0), 0);
-  const clock = storyClock(Date.now() - storyMs);
+  const runMs = turns.reduce((sum, turn) => sum + CHAT_MS + ('tool' in turn ? TOOL_MS : 0), 0);
+  const clock = simulatedClock(Date.now() - runMs);
   const messages: Message[] = [say('user', user)];
   const root = tracer.startSpan(
     `invoke_agent ${agent}`,

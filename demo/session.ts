@@ -1,6 +1,6 @@
 /**
- * Owns what the demo needs of a running Sluice: that it answers, its database, and two keys that
- * live as long as the demo runs. Never starts a server or a database of its own.
+ * Connects the demo to a running server: checks that it answers, opens its database, and creates
+ * two keys for the time of the demo. Never starts a server or a database.
  */
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/db/database.ts';
@@ -12,7 +12,7 @@ import { openForCommand } from '../src/main/open-database.ts';
 import type { KeyKind } from '../src/model/people.ts';
 
 const PROBE_TIMEOUT_MS = 5000;
-/** Enough for three exports and for asking twice a second. */
+/** Enough for three exports and for polling twice a second. */
 const REQUESTS_PER_MINUTE = 600;
 
 export interface Session {
@@ -26,7 +26,7 @@ export interface Session {
   readonly close: () => Promise<void>;
 }
 
-/** Asks the server whether it is there. */
+/** @throws {OperatorError} when no server answers */
 async function requireServer({ baseUrl, port, observePort }: Config): Promise<void> {
   if (port === 0 || observePort === 0) {
     throw new OperatorError(
@@ -51,7 +51,7 @@ async function requireServer({ baseUrl, port, observePort }: Config): Promise<vo
   }
 }
 
-/** A server that answers but has its data elsewhere would not know the demo's keys. */
+/** A server with another database would not accept the demo's keys. */
 async function requireDatabase({ databaseUrl, dataDir, baseUrl }: Config): Promise<void> {
   if (databaseUrl !== null || (await connectEmbedded(dataDir)) !== null) return;
   throw new OperatorError(
@@ -63,8 +63,8 @@ async function requireDatabase({ databaseUrl, dataDir, baseUrl }: Config): Promi
 /**
  * Opens the session.
  *
- * @param workspaceSlug null for the only workspace there is
- * @throws {OperatorError} when no server runs, or no keys can be made for it
+ * @param workspaceSlug null for the only workspace
+ * @throws {OperatorError} when no server runs, or no keys can be created for it
  */
 export async function openSession(config: Config, workspaceSlug: string | null): Promise<Session> {
   await requireServer(config);
@@ -81,7 +81,7 @@ export async function openSession(config: Config, workspaceSlug: string | null):
   };
   try {
     const workspace = await findWorkspace(database, workspaceSlug);
-    const makeKey = async (kind: KeyKind): Promise<string> => {
+    const createDemoKey = async (kind: KeyKind): Promise<string> => {
       const { id, key } = await createKey(database, {
         workspaceId: workspace.id,
         kind,
@@ -97,8 +97,8 @@ export async function openSession(config: Config, workspaceSlug: string | null):
       observeUrl: config.observeUrl,
       workspace,
       database,
-      agentKey: await makeKey('agent'),
-      workspaceKey: await makeKey('workspace'),
+      agentKey: await createDemoKey('agent'),
+      workspaceKey: await createDemoKey('workspace'),
       close,
     };
   } catch (error) {

@@ -7,7 +7,7 @@ export interface BarChart {
   readonly unit: string;
   /** one to four series; with one, no legend is drawn */
   readonly series: readonly string[];
-  /** bars of a group stand end to end (a sum) or one below the other */
+  /** bars of a group are drawn end to end (a sum) or one below the other */
   readonly arrangement: 'stacked' | 'grouped';
   readonly groups: readonly { readonly name: string; readonly values: readonly number[] }[];
   /** how a figure is written */

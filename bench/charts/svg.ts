@@ -1,10 +1,10 @@
 /**
- * The frame of a chart: a small SVG file that is read without scripts, on light and dark grounds
- * (by the reader's setting), by people who hear it (title and description), and in any renderer of
- * Markdown. Values in, text out; nothing is measured here.
+ * The frame of a chart: a small SVG file without scripts, for light and dark backgrounds (by the
+ * reader's setting), for screen readers (title and description), and for any Markdown renderer.
+ * Pure.
  */
 
-/** Colours of series, in order; each stands out from both grounds and from its neighbours. */
+/** Number of series colours; each contrasts with both backgrounds and with its neighbours. */
 export const SERIES_MAX = 4;
 
 export interface Frame {
@@ -12,7 +12,7 @@ export interface Frame {
   readonly height: number;
   /** short: what is shown */
   readonly title: string;
-  /** the figures in words, for who does not see the picture */
+  /** the figures in words, for screen readers */
   readonly description: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What processes have cost so far, from Linux's `/proc`: CPU seconds, in steps of 10 ms, over all of a
- * process's threads; for PostgreSQL over the whole cluster, with the children that have ended.
+ * CPU seconds of processes so far, from Linux's `/proc`, in steps of 10 ms, over all threads of a
+ * process; for PostgreSQL over the whole cluster, including children that have exited.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -67,8 +67,8 @@ export function residentMb(pid: number): number {
 }
 
 /**
- * Seconds so far that the cores were taken away from this machine by its host ("steal"): while others
- * have them nothing here goes on, whatever is measured.
+ * Seconds so far in which this machine's host gave the cores to others ("steal"): nothing runs here
+ * meanwhile, whatever is measured.
  */
 export function stolenSeconds(): number {
   const [, ...ticks] = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0]?.split(/ +/) ?? [];

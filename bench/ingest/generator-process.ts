@@ -36,7 +36,9 @@ interface Run {
   readonly senders: readonly Sender[];
 }
 
-/** Counts answers; one that is not 200 fails the run, for a load that is refused measures nothing. */
+/**
+ * Counts answers; one that is not 200 fails the run, for a load that is refused measures nothing.
+ */
 class Tally {
   readonly #rowsPerBody: number;
   readonly #latencies: number[] = [];
@@ -109,8 +111,8 @@ function fresh(requests: readonly PreparedRequest[], connection: number): Prepar
 }
 
 /**
- * Requests become due at a fixed rate. One for which no connection is free waits, and its time counts
- * from when it was due: a server that falls behind is not spared the requests it holds up.
+ * Requests become due at a fixed rate. One for which no connection is free waits, and its time
+ * counts from when it was due: a server that falls behind is not spared the requests it holds up.
  */
 function openLoop({ plan, requests, senders }: Run, perSecond: number, seconds: number) {
   return new Promise<LoadResult>((resolve, reject) => {

@@ -1,16 +1,17 @@
 /**
- * What one would build instead of Sluice in an afternoon: Fastify parses the body, `pg` inserts its
- * spans in one statement and commits, then the request is answered. It stores the very same rows into
- * the very same table, and nothing else: no keys, no limits, no runs, no resources, no logs or metrics,
- * no record checked.
+ * A simple server that one could write in an afternoon, for comparison: Fastify parses the body,
+ * `pg` inserts its spans in one statement and commits, then the request is answered. It stores the
+ * same rows into the same table, and nothing else: no keys, limits, runs, resources, logs or
+ * metrics, and no validation.
  *
- * One statement with a parameter per value is the fastest of the honest ways: arrays through `unnest`
- * took 1.4 times the CPU time of this process; one JSON text through `json_to_recordset` 1.3 times,
- * and 1.6 times PostgreSQL's (2026-11, 100 spans per body).
+ * One statement with a parameter per value is the fastest of the usual ways: arrays through
+ * `unnest` took 1.4 times the CPU time of this process; one JSON text through `json_to_recordset`
+ * 1.3 times, and 1.6 times PostgreSQL's (2026-11, 100 spans per body).
  *
  * `INSERT_BATCH_MS=10` collects the requests of ten milliseconds into one statement.
  *
- * Started by the benchmark (`bench/ingest/stage.ts`) as a process of its own; tells its port to its parent.
+ * Started by the benchmark (`bench/ingest/stage.ts`) as a separate process; sends its address to
+ * its parent.
  */
 import { createHash } from 'node:crypto';
 import Fastify from 'fastify';
@@ -82,7 +83,7 @@ const WIDTH = COLUMNS.length;
 const ROWS_PER_STATEMENT = Math.floor(65_535 / WIDTH);
 
 type Value = string | number | Buffer | null;
-/** The values of a row, in the order of the columns; rows stand one behind the other. */
+/** The values of all rows, one after the other, in the order of the columns. */
 type Rows = Value[];
 
 function plainValue({ stringValue, intValue, doubleValue, boolValue }: AnyValue): unknown {

@@ -8,9 +8,9 @@ export interface LoadPlan {
   readonly key: string;
   readonly connections: number;
   /**
-   * `once`: so many different bodies, each once, as fast as they are answered. `while`: for so long,
-   * as fast as they are answered. `paced`: for so long, at a fixed rate, whether or not the ones
-   * before have been answered.
+   * `once`: so many different bodies, each once, as fast as they are answered. `while`: for so
+   * long, as fast as they are answered. `paced`: for so long, at a fixed rate, whether or not the
+   * ones before have been answered.
    */
   readonly pace:
     | { readonly type: 'once'; readonly bodies: number }

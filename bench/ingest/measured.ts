@@ -67,8 +67,8 @@ export function medianOf({ raw }: Pick<Series, 'raw'>): Measured {
 }
 
 /**
- * How many times as many rows per second as another: the ratio is taken within each round, so that a
- * busy machine slows both alike, and the median counts.
+ * How many times as many rows per second as another: the ratio is taken within each round, so that
+ * a busy machine slows both alike, and the median counts.
  */
 export function ratioOf(one: Series, other: Series): number {
   return median(

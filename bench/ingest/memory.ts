@@ -1,7 +1,7 @@
 /**
- * Does the server's memory stay where it is? Most of what it can take, for minutes, in stretches: at the
- * end of each the rows are counted and removed, which takes a second or two, so that a disk need not
- * hold all of them.
+ * Does the server's memory stay where it is? Most of what it can take, for minutes, in stretches:
+ * at the end of each the rows are counted and removed, which takes a second or two, so that a disk
+ * need not hold all of them.
  */
 import { log, median } from '../harness.ts';
 import { machineFacts } from '../machine.ts';

@@ -1,4 +1,4 @@
-/** Asks `/health` at a fixed pace over connections of its own while something else goes on. */
+/** Requests `/health` at a fixed rate over separate connections during a load. */
 import { type Latency, latencyOf } from './latency.ts';
 import { Sender } from './sender.ts';
 
@@ -6,8 +6,8 @@ const CONNECTIONS = 4;
 const PER_SECOND = 50;
 
 /**
- * Probes until `ended`. A probe's time counts from when it was due, so that a server that stalls is
- * not spared the probes that it holds up.
+ * Probes until `ended`. Latency counts from the time a probe was due, so it includes the delay of
+ * probes that a stalled server holds up.
  *
  * @throws when one is answered anything but 200
  */
@@ -15,9 +15,9 @@ export async function probeHealth(base: string, ended: Promise<unknown>): Promis
   const url = new URL('/health', base);
   const bytes = Buffer.from(`GET ${url.pathname} HTTP/1.1\r\nHost: ${url.host}\r\n\r\n`);
   const milliseconds: number[] = [];
-  let goesOn = true;
+  let isRunning = true;
   void ended.finally(() => {
-    goesOn = false;
+    isRunning = false;
   });
   const senders: Sender[] = [];
   const startedAt = performance.now();
@@ -28,7 +28,7 @@ export async function probeHealth(base: string, ended: Promise<unknown>): Promis
   const turn = async (place: number): Promise<void> => {
     const sender = await Sender.open(url, (error) => fail(error));
     senders.push(sender);
-    for (let number = place; goesOn; number += CONNECTIONS) {
+    for (let number = place; isRunning; number += CONNECTIONS) {
       const due = startedAt + (number * 1000) / PER_SECOND;
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, due - performance.now())));
       const status = await new Promise<number>((resolve) => sender.send(bytes, resolve));
@@ -40,7 +40,7 @@ export async function probeHealth(base: string, ended: Promise<unknown>): Promis
     const turns = Array.from({ length: CONNECTIONS }, (_, place) => turn(place));
     await Promise.race([Promise.all(turns), failed]);
   } finally {
-    goesOn = false;
+    isRunning = false;
     for (const sender of senders) sender.close();
   }
   return latencyOf(milliseconds);

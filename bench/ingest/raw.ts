@@ -1,11 +1,11 @@
 /**
  * The yardstick: the very rows that Sluice stored for a load, copied in again by a bare client, in
- * binary form, with the statement that Sluice uses, into the same tables. Each connection copies its
- * rows and the rows of their runs in one transaction.
+ * binary form, with the statement that Sluice uses, into the same tables. Each connection copies
+ * its rows and the rows of their runs in one transaction.
  *
- * What this does not do: listen, read HTTP, inflate, decode, check keys and limits, store resources and
- * metrics, join runs to those that are there (it inserts them), commit more than once, acknowledge
- * anything before all of it is stored.
+ * What this does not do: listen, read HTTP, inflate, decode, check keys and limits, store resources
+ * and metrics, join runs to those that are there (it inserts them), commit more than once,
+ * acknowledge anything before all of it is stored.
  */
 
 import { pipeline } from 'node:stream/promises';
@@ -27,7 +27,9 @@ interface Part {
   readonly chunks: readonly Buffer[];
 }
 
-/** Rows in COPY form, by how many connections they are split over: `parts[n]` is for one of them. */
+/**
+ * Rows in COPY form, by how many connections they are split over: `parts[n]` is for one of them.
+ */
 export interface RawRows {
   readonly signal: Signal;
   readonly contents: Contents;

@@ -1,9 +1,9 @@
 /**
- * Whole HTTP requests as bytes, made before anything is measured, so that sending one is one write.
+ * Whole HTTP requests as bytes, built before the measurement, so that sending one is one write.
  *
- * Requests that are sent more than once get other trace ids each time: the first eight digits of each
- * are overwritten in place, which costs the generator microseconds and spares it gigabytes. Only ones
- * that are not compressed can be stamped.
+ * Requests that are sent more than once get different trace ids each time: the first eight digits
+ * of each are overwritten in place, which takes microseconds and saves gigabytes of memory.
+ * Compressed requests cannot be stamped.
  */
 import { gzipSync } from 'node:zlib';
 
@@ -22,7 +22,7 @@ export interface PreparedRequest {
   readonly bytes: Buffer;
   /** as sent, without the head */
   readonly bodyBytes: number;
-  /** where trace ids stand */
+  /** offsets of trace ids */
   readonly stamps: readonly number[];
 }
 

@@ -1,7 +1,7 @@
 /**
  * One keep-alive connection that sends one request at a time and reads no more of an answer than it
- * must: its status and where it ends. Node's own HTTP client costs several times as much, on the cores
- * that are measured.
+ * must: its status and where it ends. Node's own HTTP client costs several times as much, on the
+ * cores that are measured.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -42,7 +42,7 @@ export class Sender {
     this.#socket.on('close', () => this.#onFailure(new Error('a connection was closed')));
   }
 
-  /** @param onFailure told when the connection fails or is closed by the other side */
+  /** @param onFailure called when the connection fails or is closed by the other side */
   static async open(url: URL, onFailure: (error: Error) => void): Promise<Sender> {
     const sender = new Sender(url.hostname, Number(url.port), onFailure);
     await new Promise<void>((resolve, reject) => {
@@ -60,7 +60,7 @@ export class Sender {
     this.#answer = '';
     const onAnswer = this.#onAnswer;
     this.#onAnswer = null;
-    if (onAnswer === null) this.#onFailure(new Error('an answer that nobody asked for'));
+    if (onAnswer === null) this.#onFailure(new Error('an answer without a request'));
     else onAnswer(status);
   }
 

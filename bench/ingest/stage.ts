@@ -1,6 +1,7 @@
 /**
- * All that takes part: Sluice on a database of its own, two of the servers one would build instead on
- * the same database, the load generator; each a process of its own. And how one load is measured:
+ * All that takes part: Sluice on a database of its own, two of the servers one would build instead
+ * on the same database, the load generator; each a process of its own. And how one load is
+ * measured:
  *
  *   clear ──► prepare ──► processes' CPU ──► go … done ──► processes' CPU ──► rows counted, compared
  *
@@ -36,7 +37,7 @@ const PATHS: Readonly<Record<Signal, string>> = {
   logs: '/v1/logs',
   metrics: '/v1/metrics',
 };
-/** What depends on the day, or which each server makes in its own way. */
+/** Columns that depend on the day, or that each server computes differently. */
 const NOT_COMPARED = ['arrived_on', 'resource_id', 'metric_id'];
 
 /** A server that loads can be sent to. */
@@ -47,7 +48,9 @@ export interface Target {
 
 export interface Stage {
   readonly sluice: Target;
-  /** Fastify and one INSERT per request, and per ten milliseconds; null where they are not needed */
+  /**
+   * Fastify and one INSERT per request, and per ten milliseconds; null where they are not needed
+   */
   readonly insert: { readonly perRequest: Target; readonly batched: Target } | null;
   readonly server: ServerUnderTest;
   readonly generator: LoadProcess<LoadPlan, LoadResult>;
@@ -71,9 +74,9 @@ async function startInsertServer(
 }
 
 /**
- * Starts everything, hands it to `work`, and stops it again, whatever comes.
+ * Starts all servers, runs `work` with them, and stops them in any case.
  *
- * @param hasInsertServers whether the servers one would build instead are needed
+ * @param hasInsertServers whether the servers for comparison are needed
  */
 export async function onStage<T>(
   hasInsertServers: boolean,
@@ -111,7 +114,7 @@ export async function onStage<T>(
   }
 }
 
-/** Empties what loads fill, and leaves no work behind that would run beside the next. */
+/** Empties the tables, and leaves no work that would run during the next measurement. */
 export async function clear({ client }: Stage): Promise<void> {
   await client.query(`TRUNCATE ${Object.values(TABLES).join(', ')}, runs`);
   await client.query('CHECKPOINT');
@@ -172,7 +175,7 @@ function costsSoFar(
 const rounded = (value: number, decimals: number): number => Number(value.toFixed(decimals));
 
 /**
- * Does some work and tells what it cost.
+ * Runs some work and measures its CPU time and memory.
  *
  * @param serverPid null where no server takes part
  */

@@ -1,6 +1,6 @@
 /**
- * The closed loops: how many rows per second are stored, what that costs, how long an acknowledgement
- * takes while everything is sent to the server at once.
+ * The closed loops: how many rows per second are stored, what that costs, how long an
+ * acknowledgement takes while everything is sent to the server at once.
  */
 import type { Signal } from '../../src/model/telemetry.ts';
 import { inTurn, log, type Variant, VoidRun } from '../harness.ts';

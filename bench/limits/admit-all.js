@@ -1,4 +1,7 @@
-/** Stands in for `dist/http/limits/minute-counts.js` in a server that must not count (limiter-off.mjs). */
+/**
+ * Stands in for `dist/http/limits/minute-counts.js` in a server that must not count
+ * (limiter-off.mjs).
+ */
 export const createMinuteCounts = () => {
   process.stderr.write('this server counts no requests\n');
   return {

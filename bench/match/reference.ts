@@ -1,7 +1,7 @@
 /**
- * The corpus's own reference engine (`ATREngine` of the npm package) on the same texts, for the rules
- * that run here as they are written. Every text stands in every field the rules read, and on every
- * surface here, so that both put every condition to it.
+ * The corpus's own reference engine (`ATREngine` of the npm package) on the same texts, for the
+ * rules that run here as they are written. Every text is in every field that the rules read, and on
+ * every surface here, so that both engines test every condition.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ export interface AgainstReference {
   readonly reference: number;
   readonly fast: number;
   readonly ratio: number;
-  /** pairs of text and rule told by both, and by one of them only */
+  /** pairs of text and rule found by both, and by only one of them */
   readonly foundByBoth: number;
   readonly onlyReference: readonly string[];
   readonly onlyHere: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * What is matched: texts of the kinds that runs hold, from files every checkout has, so that two
- * runs of the benchmark match the same. Nothing here is random but by a fixed seed.
+ * The texts that are matched: kinds of text that runs contain, from files of every checkout, so
+ * that two runs of the benchmark match the same. Random texts use a fixed seed.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -78,7 +78,7 @@ function noise(bytes: number): Buffer {
   return Buffer.concat(blocks);
 }
 
-/** Every kind in the sizes asked for. */
+/** Every kind of text in its sizes. */
 export function textKinds(corpus: VerifiedCorpus): TextKind[] {
   const prose = read('node_modules/typescript/LICENSE').replace(/\s+/g, ' ');
   const long = repeated(prose, 300 * KIB);

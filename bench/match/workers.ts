@@ -1,6 +1,6 @@
 /**
- * What a worker costs to start and to keep, and what a second one brings. Workers are processes here,
- * so that the memory of each is its own; in the server they are threads and share the tables.
+ * What a worker costs to start and to keep, and what a second one brings. Workers are processes
+ * here, so that the memory of each is its own; in the server they are threads and share the tables.
  */
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { PrefilterTables } from '../../src/engine/prefilter/prefilter-tables.ts';

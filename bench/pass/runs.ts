@@ -1,7 +1,7 @@
 /**
  * The runs that the pass is measured with: short ones, four spans each (agent, chat, tool, chat),
- * with texts as runs hold them; every twentieth has an attack in a tool's result. What must be found
- * in them is worked out here, from the texts that are sent, without server and database.
+ * with texts as runs hold them; every twentieth has an attack in a tool's result. What must be
+ * found in them is worked out here, from the texts that are sent, without server and database.
  */
 import { createHash } from 'node:crypto';
 import { loadManifest, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
@@ -48,7 +48,7 @@ interface BenchSpan {
 const id = (what: string, digits: number): string =>
   createHash('sha256').update(what).digest('hex').slice(0, digits);
 
-const said = (role: string, content: string): string =>
+const messages = (role: string, content: string): string =>
   JSON.stringify([{ role, parts: [{ type: 'text', content }] }]);
 
 /** @returns the text of a kind for a run; each run's is its own */
@@ -69,8 +69,8 @@ function spansOf(run: number, text: (kind: string, run: number) => string): Benc
   const chat = (input: string, output: string) => ({
     'gen_ai.operation.name': 'chat',
     'gen_ai.request.model': 'gpt-4.1-mini',
-    'gen_ai.input.messages': said('user', input),
-    'gen_ai.output.messages': said('assistant', output),
+    'gen_ai.input.messages': messages('user', input),
+    'gen_ai.output.messages': messages('assistant', output),
   });
   const spans = [
     {
