@@ -1,5 +1,5 @@
 /**
- * The lifetimes and counts that nobody can set, as docs/limits.md and ARCHITECTURE.md state them:
+ * The lifetimes and counts that nobody can set, as docs/limits.md and docs/bounds.md state them:
  * each is checked with the numbers of the documents, not with the constants of the code. Time passes
  * by UPDATE.
  */
