@@ -1,10 +1,10 @@
 /**
- * How long does a body take from its bytes to COPY bytes, beside `JSON.parse` of its text alone?
- * The fast way, the plain way and `JSON.parse` in turn, in alternating order, in one process. The
- * ratio is taken within each round, so that a busy machine slows all of them alike; the median
- * counts.
+ * How long does decoding take, from a body's bytes to COPY bytes, compared with `JSON.parse` of its
+ * text alone? The fast way, the plain way and `JSON.parse` take turns, in alternating order, in one
+ * process. The ratio is computed within each round, so that a busy machine slows all of them alike;
+ * the median counts.
  *
- * `JSON.parse` is given the text as a string: what it costs to make one is not counted for it.
+ * `JSON.parse` is given a string; creating the string is not counted.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
@@ -20,13 +20,13 @@ import { type MachineFacts, machineFacts } from './machine.ts';
 import { logBody, metricBody } from './signal-bodies.ts';
 
 /**
- * How many rows are decoded per measurement, of however many bodies: two milliseconds' worth, so
- * that most measurements end before the scheduler takes the core away.
+ * Rows decoded per measurement, in any number of bodies: about two milliseconds of work, so that
+ * most measurements end before the scheduler preempts the thread.
  */
 const ROWS_PER_MEASUREMENT = 400;
 const WARM_UP_ROUNDS = 30;
 const ALLOCATION_SAMPLES = 9;
-/** More rows at once might set off a garbage collection, which would spoil the sample. */
+/** More rows at once might start a garbage collection, which would spoil the sample. */
 const ALLOCATION_ROWS_MAX = 100;
 const SEED = 3;
 
@@ -43,7 +43,7 @@ type Way = (typeof WAYS)[number];
 export interface DecodeMeasured {
   readonly kind: string;
   readonly bytesPerRow: number;
-  /** was the body scanned, or left to the plain way? */
+  /** whether the body was scanned, not decoded the plain way */
   readonly scanned: boolean;
   readonly parseNsPerRow: number;
   readonly plainNsPerRow: number;
@@ -52,7 +52,7 @@ export interface DecodeMeasured {
   /** medians of each round's ratio */
   readonly plainToParse: number;
   readonly fastToParse: number;
-  /** bytes of heap and buffers; null where a sample would be too big to be true */
+  /** bytes of heap and buffers; null where a sample would be too large to be accurate */
   readonly plainBytesAllocatedPerRow: number | null;
   readonly fastBytesAllocatedPerRow: number | null;
   readonly raw: Readonly<Record<Way, readonly number[]>>;
@@ -137,14 +137,14 @@ function check({ name, signal, body }: Kind): boolean {
   const context = () => ({ workspaceId: 1, arrivedAtMs: 0, logRuns: new LogRuns() });
   const scanned = scanOrNull(signal, body, context());
   const plain = decodePlainly(signal, body, context());
-  if (scanned !== null && !isDeepStrictEqual(saidBy(scanned), saidBy(plain))) {
+  if (scanned !== null && !isDeepStrictEqual(comparable(scanned), comparable(plain))) {
     throw new VoidRun(`${name} differs`);
   }
   return scanned !== null;
 }
 
-/** Without the way its memory is given back, which differs. */
-function saidBy(result: ReadyResult): unknown {
+/** The result without the function that releases its memory, which differs. */
+function comparable(result: ReadyResult): unknown {
   if (!result.ok) return result;
   const { release: _, ...encoded } = result.request.encoded;
   return { ...result.request, encoded };

@@ -33,7 +33,7 @@ export interface LoopDelayResult {
   readonly measured: readonly Measured[];
 }
 
-/** Posts over a new connection: building a body takes longer than the server keeps an idle one. */
+/** Posts over a new connection: building a body takes longer than the idle timeout. */
 async function post(url: string, headers: Record<string, string>, body: Buffer): Promise<number> {
   return await new Promise((resolve, reject) => {
     const outgoing = request(url, { method: 'POST', agent: false, headers }, (answer) => {

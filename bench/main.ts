@@ -33,7 +33,9 @@ const program = new Command('bench').description(
 );
 program
   .command('ingest')
-  .description('rows stored and acknowledged per second, beside raw COPY and Fastify + INSERT')
+  .description(
+    'rows stored and acknowledged per second, compared with raw COPY and Fastify + INSERT',
+  )
   .option('--rounds <number>', 'rounds of everything that is measured in turn', positive, 5)
   .option('--quick', 'a look of about a minute: one round, less of everything, nothing is written')
   .addHelpText(
@@ -98,7 +100,7 @@ program
   });
 program
   .command('match')
-  .description('megabytes of text per second, the fast matcher beside the plain one')
+  .description('megabytes of text per second, the fast matcher compared with the plain one')
   .action(async () => publish('match', await matchBench()));
 program
   .command('pass')
@@ -125,7 +127,7 @@ program
   });
 program
   .command('decode')
-  .description('request bytes to COPY bytes, beside JSON.parse of the same body')
+  .description('request bytes to COPY bytes, compared with JSON.parse of the same body')
   .option('--rounds <number>', 'rounds of every body, way and JSON.parse in turn', positive, 151)
   .action(({ rounds }: { rounds: number }) => publish('decode', decodeBench(rounds)));
 program

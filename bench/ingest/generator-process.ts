@@ -9,10 +9,10 @@ import type { LoadPlan, LoadResult } from './load-plan.ts';
 import { type PreparedRequest, prepareRequest, stamp } from './requests.ts';
 import { Sender } from './sender.ts';
 
-/** Bodies made lately, so that the same load in the next round need not be made again. */
+/** Requests are cached, so that the same load need not be built again in the next round. */
 const KEPT_LOADS = 6;
 const kept = new Map<string, PreparedRequest[]>();
-/** Requests of this process that were stamped: no number is given twice. */
+/** Counts stamped requests, so that every stamp is unique. */
 let stamped = 0;
 
 function requestsOf({ kind, url, key, connections, pace }: LoadPlan): PreparedRequest[] {
@@ -37,7 +37,7 @@ interface Run {
 }
 
 /**
- * Counts answers; one that is not 200 fails the run, for a load that is refused measures nothing.
+ * Counts answers. An answer other than 200 fails the run: a refused load measures nothing.
  */
 class Tally {
   readonly #rowsPerBody: number;

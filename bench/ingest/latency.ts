@@ -9,8 +9,8 @@ export interface Latency {
 }
 
 /**
- * The least of the sorted values that at least `share` of them do not exceed (nearest rank); NaN of
- * nothing.
+ * The smallest of the sorted values that at least `share` of them do not exceed (nearest rank); NaN
+ * without values.
  */
 export function percentile(sorted: readonly number[], share: number): number {
   const rank = Math.max(1, Math.ceil(share * sorted.length));

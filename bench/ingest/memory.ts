@@ -1,5 +1,5 @@
 /**
- * Does the server's memory stay where it is? Most of what it can take, for minutes, in stretches:
+ * Does the server's memory stay constant? 80 % of the peak rate, for minutes, in stretches:
  * at the end of each the rows are counted and removed, which takes a second or two, so that a disk
  * need not hold all of them.
  */

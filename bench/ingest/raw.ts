@@ -1,9 +1,9 @@
 /**
- * The yardstick: the very rows that Sluice stored for a load, copied in again by a bare client, in
- * binary form, with the statement that Sluice uses, into the same tables. Each connection copies
- * its rows and the rows of their runs in one transaction.
+ * For comparison: the rows that Sluice stored for a load, copied again by a bare client, in binary
+ * form, with Sluice's statement, into the same tables. Each connection copies its rows and the rows
+ * of their runs in one transaction.
  *
- * What this does not do: listen, read HTTP, inflate, decode, check keys and limits, store resources
+ * It does not listen, read HTTP, inflate, decode, check keys and limits, store resources
  * and metrics, join runs to those that are there (it inserts them), commit more than once,
  * acknowledge anything before all of it is stored.
  */
@@ -19,7 +19,7 @@ import { VoidRun } from '../harness.ts';
 import type { Measured } from './measured.ts';
 import { type Contents, clear, contentsOf, measureWork, type Stage, TABLES } from './stage.ts';
 
-/** Larger than what a socket takes at once: the client is not what is measured. */
+/** More than a socket takes at once, so that the client is not the bottleneck. */
 const CHUNK_BYTES = 256 * 1024;
 
 interface Part {
@@ -47,7 +47,7 @@ async function copyOut(client: pg.Client, query: string): Promise<Buffer[]> {
   );
 }
 
-/** Takes what is stored into memory, whole runs to each of so many connections. */
+/** Reads the stored rows into memory, with whole runs for each connection. */
 export async function captureRows(
   stage: Stage,
   signal: Signal,

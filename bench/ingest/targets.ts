@@ -1,4 +1,4 @@
-/** What ingest is meant to reach, and whether a run reached it. Pure. */
+/** The targets of ingest, and whether a run reached them. Pure. */
 import type { Latency } from './latency.ts';
 import { medianOf, ratioOf, seriesOf } from './measured.ts';
 import { type IngestResult, type MemoryResult, NAMES } from './result.ts';
@@ -88,8 +88,8 @@ export function verdictsOf(result: IngestResult): Verdict[] {
 }
 
 /**
- * Does memory stay where it is? The median of the last fifth of the time beside that of the second
- * fifth: in the first the server still grows into its load.
+ * Does memory stay constant? Compares the median of the last fifth of the time with that of the second
+ * fifth; during the first, memory still grows to its working size.
  */
 export function memoryVerdict({ samples, minutes }: MemoryResult): Verdict {
   const medianOfFifth = (fifth: number): number => {

@@ -11,7 +11,7 @@ import { NAMES } from './result.ts';
 import { type Contents, clear, contentsOf, measureLoad, type Stage, type Target } from './stage.ts';
 
 export const SPANS_PER_BODY = 100;
-/** exporters at a time, each with one request under way: a deployment at its peak */
+/** concurrent exporters, each with one request in progress: a deployment at its peak */
 const PEAK_CONNECTIONS = 64;
 /** fewer, where the question is how bodies compare */
 const CONNECTIONS = 16;
@@ -43,7 +43,7 @@ function loadOf(
   return { name, measure: () => measureLoad(stage, target, { kind, connections, pace, expected }) };
 }
 
-/** Sends so many bodies through Sluice, so that what it stores is there. */
+/** Stores the rows of a number of bodies through Sluice. */
 async function fill(stage: Stage, signal: Signal, bodies: number): Promise<Contents> {
   await loadOf(stage, '', stage.sluice, kindOf(signal), bodies).measure(0);
   return await contentsOf(stage, signal);
@@ -56,7 +56,7 @@ interface Yardsticks {
   readonly slow: Contents;
 }
 
-/** Warms everything up, and takes the rows that raw COPY then copies. */
+/** Warms up all variants, and reads the rows that raw COPY then copies. */
 async function prepare(
   stage: Stage,
   { bodies, slowBodies }: ThroughputSettings,
@@ -72,13 +72,13 @@ async function prepare(
   return { one, two, logs, slow };
 }
 
-/** Sluice, raw COPY and the servers one would build instead, in turn. */
+/** Sluice, raw COPY and the servers for comparison, in turn. */
 export async function measureThroughput(
   stage: Stage,
   settings: ThroughputSettings,
 ): Promise<Series[]> {
   const { sluice, insert } = stage;
-  if (insert === null) throw new Error('the other servers are not there');
+  if (insert === null) throw new Error('the other servers were not started');
   log('warm-up, and the rows that raw COPY copies');
   const { one, two, logs, slow } = await prepare(stage, settings);
   const { bodies, slowBodies, rounds } = settings;
