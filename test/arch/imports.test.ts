@@ -19,9 +19,9 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
-  ingest: ['otlp', 'db', 'http', 'model', 'errors', 'time-limit'],
-  // of db types only: TYPES_ONLY
-  http: ['db', 'otlp', 'observe', 'web', 'model', 'errors'],
+  ingest: ['otlp', 'db', 'model', 'errors', 'time-limit'],
+  // of db and ingest types only: TYPES_ONLY
+  http: ['db', 'ingest', 'otlp', 'observe', 'web', 'model', 'errors'],
   web: ['model', 'errors'],
   db: ['model', 'errors', 'observe'],
   engine: ['model', 'errors'],
@@ -32,7 +32,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
 };
 
 /** Room → the rooms of which it may import types only: it is handed what it calls. */
-const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = { http: ['db'] };
+const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = { http: ['db', 'ingest'] };
 
 /** Vendor → the only rooms that use it. */
 const VENDORS: Readonly<Record<string, readonly string[]>> = {
