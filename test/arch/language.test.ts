@@ -8,7 +8,7 @@ import { REMAINING_WORDS } from './remaining.ts';
 import { readSources, type SourceFile } from './source-file.ts';
 
 /** In comments: what to write instead is the name of the act or the thing. */
-const COMMENT_WORDS = /\b(told|asked|stands|whoever|anew|goes on)\b/gi;
+const COMMENT_WORDS = /\b(told|asked|stands(?! for)|whoever|anew|goes on)\b/gi;
 /** As words of names: `toldAt`, `#told`, `othersTurn`. */
 const NAME_WORDS = /(?<![a-z])(told|asked|those|whoever|anew|aids|workshop|riddle)(?![a-z])/i;
 const NAMES = new Set(['othersTurn', 'goOn', 'goOnFrom', 'LEFT_TO_PLAIN']);
