@@ -6,9 +6,9 @@
  *       ▲                 ▲          │ ├─ not begun: put back
  *       │                 └──────────┘ ├─ takes long: long ──► in slices beside the quick ones
  *       │                              └─ failed together: apart ──► one by one, on the spare thread
- *       └── given back, released: at once, or before the next claim when the database is away
+ *       └── requeued, released: at once, or before the next claim when the database is away
  *
- * Few runs wait here (waiting-runs.ts): what has waited for a second is given back, so that the next
+ * Few runs wait here (waiting-runs.ts): what has waited for a second is requeued, so that the next
  * claim may choose among everything that is due.
  */
 
@@ -183,17 +183,17 @@ export class Claims {
     this.#notify('apart');
   }
 
-  /** Gives runs back to the database without having lost an attempt. */
-  async giveBack(runs: readonly ClaimedRun[]): Promise<void> {
+  /** Requeues runs in the database; they have not lost an attempt. */
+  async requeue(runs: readonly ClaimedRun[]): Promise<void> {
     await this.#report(() => requeueRuns(this.#deps.database, runs));
   }
 
-  /** Gives back everything that waits, and the runs of `begun`, in one statement. */
-  async giveBackWaiting(begun: readonly ClaimedRun[] = []): Promise<void> {
-    await this.giveBack([...begun, ...this.#waiting.drain()]);
+  /** Requeues everything that waits, and the runs of `begun`, in one statement. */
+  async requeueWaiting(begun: readonly ClaimedRun[] = []): Promise<void> {
+    await this.requeue([...begun, ...this.#waiting.drain()]);
   }
 
-  /** Gives a run back undecided; it has lost an attempt. */
+  /** Releases an undecided run; it has lost an attempt. */
   async release(run: ClaimedRun, why: string): Promise<void> {
     this.#released += 1;
     this.#deps.events.runUndecided(why);
@@ -223,7 +223,7 @@ export class Claims {
     const limit = Math.min(Math.max(Math.floor(wanted), least), this.#mostRuns);
     this.#claimRunsMax = limit;
     try {
-      if (stale.length > 0) await this.giveBack(stale);
+      if (stale.length > 0) await this.requeue(stale);
       for (const report of this.#failedReports.splice(0)) await this.#report(report);
       await this.giveUp();
       await this.#applyMarks();
@@ -271,7 +271,7 @@ export class Claims {
         if (!hasWorkspace(run)) await this.release(run, 'its workspace does not exist');
       }
     } catch (error) {
-      await this.giveBack(runs);
+      await this.requeue(runs);
       throw error;
     }
   }

@@ -115,7 +115,7 @@ export class Lane {
     this.#resolveWoken();
   }
 
-  /** Notes that the thread is ended on purpose: its runs are given back. */
+  /** Notes that the thread is ended on purpose: its runs are requeued. */
   expectStop(): void {
     for (const one of this.#underWay) one.ended ??= STOPPED;
   }
@@ -157,7 +157,7 @@ export class Lane {
       if (one.ended === STOPPED) return null;
       return { kind: 'failed', why: one.ended ?? `the worker ended: ${reasonOf(error)}` };
     });
-    if (outcome === null) await claims.giveBack(task.runs);
+    if (outcome === null) await claims.requeue(task.runs);
     else await this.#settle(task, outcome);
   }
 
@@ -171,11 +171,11 @@ export class Lane {
         await this.#settleFailure(task, outcome.why);
         return;
       case 'unreachable':
-        // The next runs would fail too. They are given back instead of waiting under leases that
+        // The next runs would fail too. They are requeued instead of waiting under leases that
         // cannot be renewed.
         claims.close();
         claims.fail(new Error(outcome.why));
-        await claims.giveBackWaiting(task.runs);
+        await claims.requeueWaiting(task.runs);
     }
   }
 

@@ -7,7 +7,7 @@
  *
  * Lanes share the runs claimed (claims.ts) and take them task by task (lane.ts): each thread has one lane
  * for quick tasks and one for long runs, and the spare thread has one for runs that go alone. So no run
- * waits behind a long one. What was claimed is always evaluated, released, given back, or left to its
+ * waits behind a long one. What was claimed is always evaluated, released, requeued, or left to its
  * lease when the database is away. Any number of processes may do this over one database.
  */
 import type { Database } from '../db/database.ts';
@@ -110,7 +110,7 @@ export class Pass {
 
   /**
    * Claims nothing new and waits for the runs under way, not longer than `stopWithinMs`: then their
-   * workers are ended. Whatever is not decided is given back, without having lost an attempt.
+   * workers are ended. Undecided runs are requeued without having lost an attempt.
    */
   async stop(): Promise<void> {
     this.#stopping = true;
@@ -178,7 +178,7 @@ export class Pass {
     if (lane.isWoken) this.#openLanes(lane.pace);
   }
 
-  /** Waits for every lane to close, then gives back what none of them has begun. */
+  /** Waits for every lane to close, then requeues what none of them has begun. */
   async #drain(): Promise<void> {
     do {
       await Promise.all(this.#working.values());
@@ -187,7 +187,7 @@ export class Pass {
     } while (this.#working.size > 0);
     if (this.#renewals !== null) clearInterval(this.#renewals);
     this.#renewals = null;
-    await this.#claims.giveBackWaiting();
+    await this.#claims.requeueWaiting();
   }
 
   #count(outcome: Settled): void {

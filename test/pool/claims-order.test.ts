@@ -161,7 +161,7 @@ test('stopping gives everything back', async () => {
   await insertRuns(1, 10);
   putBackLong(await next());
   claims.putBackApart(await next());
-  await claims.giveBackWaiting();
+  await claims.requeueWaiting();
   expect(claims.waiting).toEqual([]);
   expect(await scratch.rows('SELECT attempts, lease_until FROM runs GROUP BY 1, 2')).toEqual([
     { attempts: 0, lease_until: null },
