@@ -1,4 +1,4 @@
-/** What is open to everybody, as `/openapi.json` describes it: probes and documentation. */
+/** The probes and the documentation in `/openapi.json`: operations without a key. */
 import { z } from 'zod';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Operation, ResponseEntry } from '../openapi/operation.ts';
@@ -17,7 +17,7 @@ const PROBES: readonly Operation[] = [
     operationId: 'getHealth',
     tag: 'Setup and probes',
     summary: 'Is the process up?',
-    description: 'Answers as long as it is. Asks no part of the server.',
+    description: 'Answers as long as it is, whether or not its parts work.',
     responses: found('It is.', health, [
       { name: 'healthy', summary: 'It is.', value: { status: 'healthy' } },
     ]),

@@ -1,4 +1,4 @@
-/** Small bodies for the ingest endpoints, and what the first of them becomes: the document's examples. */
+/** The example bodies of the ingest endpoints. The examples of the read API are about the first of them. */
 import type { JsonObject } from '../../../model/json.ts';
 
 /** When the example run was evaluated. */

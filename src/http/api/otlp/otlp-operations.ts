@@ -1,4 +1,4 @@
-/** The ingest endpoints, at their own paths and at OTLP's, as `/openapi.json` describes them. */
+/** The ingest endpoints in `/openapi.json`, at their own paths and at OTLP's default paths. */
 import { z } from 'zod';
 
 import type { SluiceError } from '../../../errors.ts';
@@ -103,7 +103,7 @@ function undecodable(list: string): ResponseEntry {
   };
   return {
     description:
-      'The body is no export request, or PostgreSQL refuses its rows. Sending it again is of no use.',
+      'The body is no export request, or PostgreSQL refuses its rows. Sending it again does not help.',
     contents: [{ mediaType: JSON_TYPE, schema: rpcStatus, examples: [example] }],
   };
 }
