@@ -2,7 +2,7 @@
  * Errors of PostgreSQL that are caused by the server's state, not by the statement or its rows: the
  * same statement may succeed later.
  *
- * Not in the list on purpose: 57014 (our own statement timeout), 57P02 (a crash, which the statement
+ * Not in the list on purpose: 57014 (statement_timeout), 57P02 (a crash, which the statement
  * may have caused), 53200 (out of memory, the same).
  */
 

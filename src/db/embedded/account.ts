@@ -13,9 +13,9 @@ const COMMAND_TIMEOUT_MS = 30_000;
 const SYSTEM_USER = 'postgres';
 
 /**
- * The account for the server: our own, or for root the system user.
+ * The account for the server: this process's, or for root the system user.
  *
- * @throws OperatorError when we are root and the user is missing and cannot be made
+ * @throws OperatorError when this process is root, and the user is missing and cannot be created
  */
 export async function databaseAccount(): Promise<SystemAccount> {
   if (process.getuid?.() !== 0) return null;

@@ -143,7 +143,7 @@ async function readPort(home: string): Promise<number | null> {
   }
 }
 
-/** Binds `port` (0: any) on 127.0.0.1 and lets go of it again. */
+/** Binds `port` (0: any) on 127.0.0.1 and closes it again. */
 async function freePort(port: number): Promise<number> {
   const listener = createServer();
   listener.listen({ port, host: '127.0.0.1', exclusive: true });

@@ -230,7 +230,7 @@ function once(action: () => Promise<void>): () => Promise<void> {
  * The url of the server that runs for `dataDir`, for commands. Starts, creates and owns nothing.
  *
  * @returns null when none runs
- * @throws OperatorError when one runs but we may not log in to it
+ * @throws OperatorError when the login to a running server fails
  */
 export async function connectEmbedded(dataDir: string): Promise<string | null> {
   for (const home of await existingHomes(dataDir)) {

@@ -89,7 +89,7 @@ export interface Login extends DatabaseUrls {
 }
 
 /**
- * Logs in with our password by SCRAM, which proves the server ours as well.
+ * Logs in with the home's password by SCRAM, which also proves that the server knows it.
  *
  * @throws OperatorError when the login fails
  */
@@ -142,7 +142,7 @@ export async function stopServer(home: string): Promise<void> {
   );
 }
 
-/** By the process and not by postmaster.pid, which disappears a moment earlier. */
+/** Checks the process, because postmaster.pid is removed shortly before it ends. */
 async function goneWithin(home: string, pid: number, timeoutMs: number): Promise<boolean> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

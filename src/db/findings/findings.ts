@@ -6,6 +6,7 @@ import type { Finding, FindingFilter } from '../../model/findings.ts';
 import type { Hex16, Int64 } from '../../model/json.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
+import { fromMicros, toMicros } from '../sql-times.ts';
 
 /** A finding without customers' text, as the export sends it. */
 export type FindingFacts = Omit<Finding, 'excerpt'>;
@@ -25,7 +26,7 @@ const UNSEEN_SECONDS = 5;
 /** Most characters of a step's name in the export; senders may send any length. */
 const STEP_NAME_CHARS = 256;
 
-const AT_MICROS = '(extract(epoch FROM f.created_at) * 1000000)::bigint AS "atMicros"';
+const AT_MICROS = `${toMicros('f.created_at')} AS "atMicros"`;
 const FACTS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
   f.rule_version AS "ruleVersion", f.rule_status AS "ruleStatus", f.severity, f.category,
@@ -65,11 +66,8 @@ function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
   ];
 }
 
-const moment = (micros: string): string =>
-  `'epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond'`;
-
 const AFTER_CURSOR = `($9::bigint IS NULL
-        OR (f.created_at, f.id) < (${moment('$9')}, $10::uuid))`;
+        OR (f.created_at, f.id) < (${fromMicros('$9')}, $10::uuid))`;
 
 interface Place {
   readonly id: Hex16;
@@ -202,9 +200,7 @@ export async function settledBefore(
   unseenSeconds: number = UNSEEN_SECONDS,
 ): Promise<Int64> {
   const { rows } = await database.query<{ micros: Int64 }>(
-    `SELECT (extract(epoch FROM least(
-              now() - make_interval(secs => $1), min(xact_start)
-            )) * 1000000)::bigint AS micros
+    `SELECT ${toMicros('least(now() - make_interval(secs => $1), min(xact_start))')} AS micros
        FROM pg_stat_activity
       WHERE datname = current_database() AND pid <> pg_backend_pid()
         AND application_name = current_setting('application_name')`,
@@ -233,8 +229,8 @@ export async function listFindingFacts(
                           THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName"
        FROM findings f
       WHERE ${MATCHES}
-        AND f.created_at < ${moment('$9')}
-        AND ($10::bigint IS NULL OR (f.created_at, f.id) > (${moment('$10')}, $11::uuid))
+        AND f.created_at < ${fromMicros('$9')}
+        AND ($10::bigint IS NULL OR (f.created_at, f.id) > (${fromMicros('$10')}, $11::uuid))
       ORDER BY f.created_at, f.id LIMIT $12`,
     [
       ...matchValues(workspaceId, filter),

@@ -131,7 +131,7 @@ export function isOutdated(stored: string): boolean {
   return !stored.startsWith(`$scrypt$${describe(PARAMETERS)}$`);
 }
 
-/** 32 characters of which none looks like another. */
+/** 32 characters that are easy to tell apart. */
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyz23456789';
 
 /** A random password: 25 characters (125 bits) in groups of five. */

@@ -2,6 +2,7 @@
 import { OperatorError } from '../../errors.ts';
 import type { Queryable } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
+import { fromMicros, toMicros } from '../sql-times.ts';
 
 export interface Workspace {
   readonly id: number;
@@ -108,7 +109,7 @@ const REMOVE = `
     SELECT id, created_at FROM findings
      WHERE workspace_id = $1
        AND (created_at, id) < (
-         coalesce('epoch'::timestamptz + $2::bigint * interval '1 microsecond', 'infinity'),
+         coalesce(${fromMicros('$2')}, 'infinity'),
          coalesce($3::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
      ORDER BY created_at DESC, id DESC LIMIT ${REMOVAL_ROWS}
   ), held AS (
@@ -126,7 +127,7 @@ const REMOVE = `
   )
   SELECT EXISTS (SELECT FROM redacting) AS redacting,
          (SELECT count(*)::int FROM removed) AS removed,
-         (SELECT (extract(epoch FROM created_at) * 1000000)::bigint FROM oldest) AS "atMicros",
+         (SELECT ${toMicros('created_at')} FROM oldest) AS "atMicros",
          (SELECT id FROM oldest) AS id`;
 
 /**

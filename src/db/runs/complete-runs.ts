@@ -114,7 +114,7 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
  * @throws PostgreSQL's error. Its `detail` may quote a row, excerpt included: never logged
  *   (`errorFacts`), nor written to the embedded server's log (settings in cluster.ts)
  * @returns for each run the severities of the new findings; null for a run that another process has
- *   claimed meanwhile, of which nothing was changed
+ *   claimed meanwhile, which is unchanged
  */
 export async function completeRuns(
   database: Queryable,

@@ -11,6 +11,7 @@
  */
 import type { RunRef, RunState } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
+import { utcDayOf } from '../sql-times.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
 import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';
 
@@ -30,8 +31,6 @@ export interface ClaimedRun extends RunRef {
   /** how many had arrived */
   readonly steps: number;
 }
-
-const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
 const KINDS = [
   ['timedOut', 'timed_out'],
@@ -60,8 +59,8 @@ const CLAIM = `
            ) AS due LIMIT $7::int) AS due
    WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
   RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt, r.state,
-            ${day('r.first_arrival_at')} AS "firstArrivalOn",
-            ${day('r.last_arrival_at')} AS "lastArrivalOn",
+            ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn",
+            ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn",
             r.spans + r.log_records AS steps, due.round::int, due.turn::int`;
 
 /**

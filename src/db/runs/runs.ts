@@ -7,6 +7,7 @@ import type { Severity } from '../../model/rules.ts';
 import type { PageCursor, RunFilter, RunSummary } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
+import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 
 /** A run and the UTC days (`2026-11-20`) of its first and last arrival. */
 interface FoundRun {
@@ -16,8 +17,6 @@ interface FoundRun {
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
 }
-
-const day = (column: string): string => `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
 /** Names are cut when stored; older versions stored them whole. */
 const NAME_CHARS_MAX = 256;
@@ -34,8 +33,8 @@ const COLUMNS = `
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
   r.truncated_texts AS "truncatedTexts", r.text_gaps AS "textGaps",
   r.corpus_version AS "corpusVersion", found.severities, found."redactedSteps",
-  (extract(epoch FROM r.first_arrival_at) * 1000000)::bigint AS "atMicros",
-  ${day('r.first_arrival_at')} AS "firstArrivalOn", ${day('r.last_arrival_at')} AS "lastArrivalOn"`;
+  ${toMicros('r.first_arrival_at')} AS "atMicros",
+  ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn", ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn"`;
 const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
   LEFT JOIN LATERAL (
     SELECT array_agg(f.severity) AS severities,
@@ -98,9 +97,8 @@ function addIndexed(all: Conditions, workspaceId: number, filter: RunFilter): vo
 }
 
 function afterCursor(all: Conditions, { atMicros, id }: PageCursor): void {
-  const place = `('epoch'::timestamptz + $${all.values.push(atMicros)}::bigint
-                  * interval '1 microsecond'`;
-  all.add((value) => `(r.first_arrival_at, r.run_id) < ${place}, ${value}::uuid)`, id);
+  const moment = fromMicros(`$${all.values.push(atMicros)}`);
+  all.add((value) => `(r.first_arrival_at, r.run_id) < (${moment}, ${value}::uuid)`, id);
 }
 
 /** Conditions that take the run's row. */
@@ -122,8 +120,7 @@ async function lastRead(
   values: readonly unknown[],
 ): Promise<PageCursor | null> {
   const { rows } = await database.query<PageCursor>(
-    `SELECT (extract(epoch FROM r.first_arrival_at) * 1000000)::bigint AS "atMicros",
-            r.run_id AS id
+    `SELECT ${toMicros('r.first_arrival_at')} AS "atMicros", r.run_id AS id
        FROM runs r WHERE ${where} ${NEWEST_FIRST} OFFSET ${RUNS_READ_MAX - 1} LIMIT 1`,
     [...values],
   );

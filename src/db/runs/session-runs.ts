@@ -2,8 +2,8 @@
  * Completes runs that have no root span, by the next prompt of their session or the session's end.
  * Other such runs time out.
  *
- * Ingest only appends marks; here they are removed, once they have settled: a run whose records
- * arrive that much later than the mark that ends it stays open until it times out.
+ * Ingest appends marks; here they are applied and removed once they have settled. A run whose records
+ * arrive after the mark that ends it was removed stays open until it times out.
  *
  * A sender may send any number of marks and runs of one session, so a statement's work is bounded
  * by named limits, and a mark is removed whether or not all its runs were completed.

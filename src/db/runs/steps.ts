@@ -161,7 +161,9 @@ const DOCUMENTS = 'attributes, events, body';
  *
  * @param isOutline cut steps above $11 bytes; a cut step counts as $11 bytes against the limits
  */
-const readStepsText = (isOutline: boolean): string => `
+function readStepsText(isOutline: boolean): string {
+  const counted = (bytes: string): string => (isOutline ? `least(${bytes}, $11)` : bytes);
+  return `
   WITH run AS (
     SELECT t.*, r.spans + r.log_records AS total
       FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
@@ -183,7 +185,8 @@ const readStepsText = (isOutline: boolean): string => `
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
   ), numbered AS (
-    SELECT *, row_number() OVER in_time AS place, sum(${isOutline ? 'least(stored, $11)' : 'stored'}) OVER in_time AS stored_so_far
+    SELECT *, row_number() OVER in_time AS place, sum(${counted('stored')}) OVER in_time
+             AS stored_so_far
       FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
   ), begun AS MATERIALIZED (
     SELECT DISTINCT run_place FROM numbered
@@ -197,7 +200,7 @@ const readStepsText = (isOutline: boolean): string => `
     ) AS small
      WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
   ), document AS (
-    SELECT *, sum(${isOutline ? 'least(bytes, $11)' : 'bytes'}) OVER (
+    SELECT *, sum(${counted('bytes')}) OVER (
              PARTITION BY run_place ORDER BY place) AS bytes_so_far${isOutline ? ', bytes > $11 AS is_cut' : ''}
       FROM kept CROSS JOIN LATERAL (
         SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
@@ -239,6 +242,7 @@ const readStepsText = (isOutline: boolean): string => `
          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL${isOutline ? ', NULL' : ''}
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
+}
 const READ_STEPS = readStepsText(false);
 const OUTLINE_STEPS = readStepsText(true);
 

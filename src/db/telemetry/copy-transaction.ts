@@ -203,7 +203,7 @@ const metricCharacters = ({ row }: Owned<MetricRow>): number =>
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
   (name?.length ?? 0) + (serviceName?.length ?? 0);
 
-/** Rows whose sorting, some milliseconds, has a turn of the event loop to itself. */
+/** More rows are sorted, which takes milliseconds, in a turn of the event loop of their own. */
 const SORTED_BESIDE_MAX = 2000;
 
 interface BatchContents {
