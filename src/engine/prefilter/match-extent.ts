@@ -39,41 +39,17 @@ export function runOf(run: Run | null): Extent {
 
 /** The extent of one after the other. */
 export function plus(a: Extent, b: Extent): Extent {
-  return {
-    chars: a.chars + b.chars,
-    word: a.word + b.word,
-    space: a.space + b.space,
-    gap: a.gap + b.gap,
-    solid: a.solid + b.solid,
-    line: a.line + b.line,
-    unbounded: a.unbounded + b.unbounded,
-  };
+  return combine(a, b, (one, other) => one + other);
 }
 
 /** The rest of `a` without its beginning `b`. */
 export function minus(a: Extent, b: Extent): Extent {
-  return {
-    chars: a.chars - b.chars,
-    word: a.word - b.word,
-    space: a.space - b.space,
-    gap: a.gap - b.gap,
-    solid: a.solid - b.solid,
-    line: a.line - b.line,
-    unbounded: a.unbounded - b.unbounded,
-  };
+  return combine(a, b, (one, other) => one - other);
 }
 
 /** The maximum of two, member by member. */
 export function maximum(a: Extent, b: Extent): Extent {
-  return {
-    chars: Math.max(a.chars, b.chars),
-    word: Math.max(a.word, b.word),
-    space: Math.max(a.space, b.space),
-    gap: Math.max(a.gap, b.gap),
-    solid: Math.max(a.solid, b.solid),
-    line: Math.max(a.line, b.line),
-    unbounded: Math.max(a.unbounded, b.unbounded),
-  };
+  return combine(a, b, Math.max);
 }
 
 /** The extent of a repetition. */
@@ -82,14 +58,18 @@ export function repeated(extent: Extent, times: number): Extent {
   const isEmpty = chars + word + space + gap + solid + line + unbounded === 0;
   if (isEmpty || times === 0) return NO_EXTENT;
   if (times === Number.POSITIVE_INFINITY) return { ...NO_EXTENT, unbounded: 1 };
+  return combine(extent, extent, (one) => one * times);
+}
+
+function combine(a: Extent, b: Extent, of: (one: number, other: number) => number): Extent {
   return {
-    chars: extent.chars * times,
-    word: extent.word * times,
-    space: extent.space * times,
-    gap: extent.gap * times,
-    solid: extent.solid * times,
-    line: extent.line * times,
-    unbounded: extent.unbounded * times,
+    chars: of(a.chars, b.chars),
+    word: of(a.word, b.word),
+    space: of(a.space, b.space),
+    gap: of(a.gap, b.gap),
+    solid: of(a.solid, b.solid),
+    line: of(a.line, b.line),
+    unbounded: of(a.unbounded, b.unbounded),
   };
 }
 

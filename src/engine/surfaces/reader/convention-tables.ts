@@ -20,19 +20,19 @@ export interface ConventionTables {
  * rows counts: a product may use the general conventions in its own way.
  */
 export function mergeTables(conventions: readonly Convention[]): ConventionTables {
-  const events = new Map<string, EventRow>();
-  for (const row of conventions.flatMap((convention) => convention.events)) {
-    if (!events.has(row.event)) events.set(row.event, row);
+  const byEvent = new Map<string, EventRow>();
+  for (const row of conventions.flatMap(({ events }) => events ?? [])) {
+    if (!byEvent.has(row.event)) byEvent.set(row.event, row);
   }
   const keys = new Set<string>();
-  const rows = conventions.flatMap(({ attributes }) => {
+  const rows = conventions.flatMap(({ attributes = [] }) => {
     const fresh = attributes.filter((row) => !('key' in row && keys.has(row.key)));
     for (const row of fresh) if ('key' in row) keys.add(row.key);
     return fresh;
   });
   const namedAsScope = conventions.flatMap((convention) => convention.namedAsScope ?? []);
   const unnamed = conventions.flatMap((convention) => convention.unnamed ?? []);
-  return { rows: new RowTable(rows), events, namedAsScope, unnamed };
+  return { rows: new RowTable(rows), events: byEvent, namedAsScope, unnamed };
 }
 
 const [EVENT_NAME_KEY = '', ...OTHER_NAME_KEYS] = EVENT_NAME_KEYS;

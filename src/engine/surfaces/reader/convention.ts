@@ -13,8 +13,8 @@ export interface Convention {
   readonly appliesTo?: StepSelector;
   readonly kinds?: readonly KindRow[];
   /** in the order in which a step's texts are read */
-  readonly attributes: readonly AttributeRow[];
-  readonly events: readonly EventRow[];
+  readonly attributes?: readonly AttributeRow[];
+  readonly events?: readonly EventRow[];
   /** the members of the body of a log record whose event is named like its instrumentation scope */
   readonly namedAsScope?: readonly AttributeRow[];
   /** the body of a log record that names no event but a span, by the key `body` */

@@ -12,7 +12,6 @@ const TOOL_NAME: AttributeRow = { key: 'tool_name', read: { as: 'text', surface:
 export const CODEX: Convention = {
   name: 'codex',
   appliesTo: { scopes: ['codex'], services: ['codex', 'Codex'] },
-  attributes: [],
   events: [
     {
       event: 'codex.user_prompt',

@@ -32,5 +32,4 @@ export const GITHUB_COPILOT: Convention = {
     { key: 'copilot_chat.reasoning_content', read: { as: 'text', surface: 'agent_output' } },
     { key: 'copilot_chat.hook_output', read: { as: 'structure', surface: 'step_output' } },
   ],
-  events: [],
 };

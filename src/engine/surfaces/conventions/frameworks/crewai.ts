@@ -24,5 +24,4 @@ export const CREWAI: Convention = {
     // `crewai.crew.result`; of a class derived from `Crew` by its own name.
     { prefix: 'crewai.', suffix: '.result', read: { as: 'text', surface: 'agent_output' } },
   ],
-  events: [],
 };

@@ -46,7 +46,6 @@ export const FLUE: Convention = {
     { key: 'flue.turn.output', read: { as: 'messages', side: 'output' } },
     ...results(['flue.task.result', 'flue.operation.result', 'flue.workflow.result']),
   ],
-  events: [],
   run: {
     names: {
       agentName: { 'flue.workflow.name': 100, 'flue.task.agent': 110 },

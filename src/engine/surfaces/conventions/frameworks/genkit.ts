@@ -90,7 +90,6 @@ export const GENKIT: Convention = {
       read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
-  events: [],
   run: {
     names: { sessionId: { 'genkit:metadata:agent:sessionId': 160, 'genkit:sessionId': 170 } },
     failure: { key: 'genkit:state', values: ['error'] },

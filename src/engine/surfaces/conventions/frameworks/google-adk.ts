@@ -58,7 +58,6 @@ export const GOOGLE_ADK: Convention = {
       },
     },
   ],
-  events: [],
   run: {
     names: { sessionId: { 'gcp.vertex.agent.session_id': 130 } },
     placeholders: ['<elided>', 'N/A', '<not specified>', '<not serializable>'],
@@ -75,5 +74,4 @@ export const GOOGLE_GENAI: Convention = {
     },
     { key: 'code.function.return.value', read: { as: 'structure', surface: 'tool_result' } },
   ],
-  events: [],
 };

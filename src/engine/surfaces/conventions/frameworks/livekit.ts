@@ -50,7 +50,6 @@ export const LIVEKIT: Convention = {
     { has: 'lk.chat_ctx', kind: 'llm' },
   ],
   attributes: ROWS,
-  events: [],
   run: {
     // `lk.room_sid`: a room is one conversation.
     names: { agentName: { 'lk.agent_name': 90 }, sessionId: { 'lk.room_sid': 240 } },

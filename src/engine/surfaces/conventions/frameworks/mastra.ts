@@ -49,5 +49,4 @@ export const MASTRA: Convention = {
       read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
-  events: [],
 };

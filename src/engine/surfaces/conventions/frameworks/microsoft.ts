@@ -12,7 +12,6 @@ export const MICROSOFT: Convention = {
     // Agent Framework's workflows
     { names: { 'workflow.run': 'chain', 'executor.process': 'chain' } },
   ],
-  attributes: [],
   // Semantic Kernel in Python, of text completion: the body is the prompt.
   events: [{ event: 'gen_ai.prompt', carries: 'message', side: 'input', role: 'user' }],
 };

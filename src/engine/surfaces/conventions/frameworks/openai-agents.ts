@@ -29,7 +29,6 @@ export const OPENAI_AGENTS: Convention = {
     // Text to be spoken by the agent.
     { key: 'gen_ai.speech.input_text', read: { as: 'text', surface: 'agent_output' } },
   ],
-  events: [],
   run: {
     // its own spelling
     placeholders: ['readacted'],

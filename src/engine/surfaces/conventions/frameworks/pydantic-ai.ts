@@ -34,7 +34,6 @@ export const PYDANTIC_AI: Convention = {
     { key: 'tool_response', read: { as: 'structure', surface: 'tool_result' } },
     { key: 'final_result', read: { as: 'structure', surface: 'agent_output' } },
   ],
-  events: [],
   run: {
     names: { agentName: { agent_name: 70 }, model: { model_name: 130 } },
   },

@@ -35,7 +35,6 @@ export const SPRING_AI: Convention = {
       read: { as: 'structure', surface: 'tool_result' },
     },
   ],
-  events: [],
   run: {
     names: { sessionId: { 'spring.ai.chat.client.conversation.id': 230 } },
   },

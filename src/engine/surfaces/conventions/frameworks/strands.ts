@@ -14,7 +14,5 @@ export const STRANDS: Convention = {
     { key: 'gen_ai.operation.name', kinds: { invoke_swarm: 'agent', invoke_graph: 'agent' } },
     { names: { execute_event_loop_cycle: 'chain' } },
   ],
-  attributes: [],
-  events: [],
   parts: { byType: { interrupt_response: { toolResult: ['response'] } } },
 };

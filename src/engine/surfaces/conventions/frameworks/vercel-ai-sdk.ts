@@ -55,7 +55,6 @@ export const VERCEL_AI_SDK: Convention = {
     { key: 'ai.result.object', read: { as: 'structure', surface: 'agent_output' } },
     { key: 'ai.result.toolCalls', read: { as: 'messages', side: 'output' } },
   ],
-  events: [],
   run: {
     names: {
       agentName: { 'ai.telemetry.functionId': 50, 'resource.name': 60 },

@@ -46,7 +46,6 @@ export const VOLTAGENT: Convention = {
       read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
-  events: [],
   run: {
     names: { model: { 'ai.model.name': 90 }, sessionId: { 'voltagent.conversation_id': 150 } },
   },

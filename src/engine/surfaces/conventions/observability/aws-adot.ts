@@ -22,7 +22,5 @@ function member(key: Side, onTool: 'tool_args' | 'tool_result'): AttributeRow[] 
 
 export const AWS_ADOT: Convention = {
   name: 'aws-adot',
-  attributes: [],
-  events: [],
   namedAsScope: [...member('input', 'tool_args'), ...member('output', 'tool_result')],
 };

@@ -55,7 +55,6 @@ export const BRAINTRUST: Convention = {
     ...rows('braintrust.input_json', 'braintrust.output_json', true),
     ...rows('braintrust.input', 'braintrust.output', false),
   ],
-  events: [],
   run: {
     names: { model: { 'braintrust.metadata.model': 100 } },
   },

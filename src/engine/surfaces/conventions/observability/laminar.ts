@@ -37,7 +37,6 @@ export const LAMINAR: Convention = {
     { key: 'lmnr.span.input', read: { as: 'exchange', side: 'input', surface: INPUT_SURFACE } },
     { key: 'lmnr.span.output', read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE } },
   ],
-  events: [],
   run: {
     names: {
       sessionId: { 'lmnr.association.properties.session_id': 210 },

@@ -74,7 +74,6 @@ export const LANGFUSE: Convention = {
       read: { as: 'exchange', side: 'output', surface: 'agent_output' },
     },
   ],
-  events: [],
   run: {
     names: {
       agentName: { 'langfuse.trace.name': 10 },

@@ -29,8 +29,6 @@ export const LANGSMITH: Convention = {
       },
     },
   ],
-  attributes: [],
-  events: [],
   run: {
     // `langsmith.trace.session_id` is a project.
     names: {
@@ -83,5 +81,4 @@ export const LANGSMITH_SDK: Convention = {
       read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
-  events: [],
 };

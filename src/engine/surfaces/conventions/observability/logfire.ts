@@ -26,8 +26,6 @@ function exchanges(side: 'input' | 'output', keys: readonly string[]): Attribute
 export const LOGFIRE_PENDING: Convention = {
   name: 'logfire-pending',
   kinds: [{ key: 'logfire.span_type', kinds: { pending_span: 'duplicate' } }],
-  attributes: [],
-  events: [],
 };
 
 export const LOGFIRE_OPENAI_AGENTS: Convention = {
@@ -54,7 +52,6 @@ export const LOGFIRE_OPENAI_AGENTS: Convention = {
     },
     { key: 'error', read: { as: 'structure', surface: ERROR_SURFACE } },
   ],
-  events: [],
 };
 
 export const LOGFIRE: Convention = {
@@ -83,6 +80,5 @@ export const LOGFIRE: Convention = {
     },
     ...exchanges('output', ['output', 'response', 'result']),
   ],
-  events: [],
   run: { failure: { key: 'logfire.level_num', atLeast: 17 } },
 };

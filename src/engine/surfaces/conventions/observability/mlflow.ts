@@ -49,7 +49,6 @@ export const MLFLOW: Convention = {
       read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
-  events: [],
   run: {
     names: {
       model: { 'mlflow.llm.model': 80 },

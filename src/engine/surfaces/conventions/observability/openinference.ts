@@ -116,7 +116,6 @@ export const OPENINFERENCE: Convention = {
       read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
-  events: [],
   run: {
     names: {
       agentName: { 'agent.name': 80 },

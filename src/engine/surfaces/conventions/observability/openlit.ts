@@ -105,7 +105,6 @@ export const OPENLIT: Convention = {
       }),
     ),
   ],
-  events: [],
   run: {
     names: { userId: { 'gen_ai.user.id': 70, 'gen_ai.request.user': 90 } },
   },

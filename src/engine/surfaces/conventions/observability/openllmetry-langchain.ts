@@ -38,5 +38,4 @@ export const OPENLLMETRY_LANGCHAIN: Convention = {
       read: { as: 'structure', surface: 'tool_result', envelope: OUTPUT },
     },
   ],
-  events: [],
 };

@@ -100,7 +100,6 @@ export const OPENLLMETRY: Convention = {
     },
     { prefix: 'gen_ai.completion.', read: { as: 'flattened', side: 'output' } },
   ],
-  events: [],
   run: {
     names: {
       agentName: { 'traceloop.workflow.name': 40 },

@@ -15,7 +15,6 @@ export const MCP: Convention = {
     { key: 'gen_ai.prompt.name', read: { as: 'text', surface: 'tool_name' } },
     { key: 'mcp.resource.uri', read: { as: 'text', surface: 'tool_args' } },
   ],
-  events: [],
 };
 
 export const LOGFIRE_MCP: Convention = {
@@ -42,5 +41,4 @@ export const LOGFIRE_MCP: Convention = {
     // A server's log.
     { key: 'data', read: { as: 'structure', surface: ERROR_SURFACE } },
   ],
-  events: [],
 };
