@@ -2,7 +2,6 @@
 
 /** Room → private words in its comments and names. */
 export const REMAINING_WORDS: Readonly<Record<string, number>> = {
-  db: 6,
   http: 4,
   ingest: 3,
   otlp: 45,
