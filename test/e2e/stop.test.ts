@@ -1,6 +1,6 @@
 /**
- * Stopping when it is inconvenient: in the middle of the first start, in the middle of a command, and
- * with a database that hangs. Nothing is left running, and everything has an end.
+ * Stopping when it is inconvenient: in the middle of the first start, in the middle of a command.
+ * Nothing is left running, and everything has an end.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,17 +9,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { findServer } from '../../src/db/embedded/server.ts';
-import { type Lab, openLab } from '../support/embedded-lab.ts';
-import { freezeServer } from '../support/freeze-server.ts';
-import {
-  createDataDirectory,
-  type DataDirectory,
-  launchServer,
-  ROOT,
-  startServer,
-} from '../support/server.ts';
+import { createDataDirectory, type DataDirectory, launchServer, ROOT } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { post, rawSpan, traceBody } from './gateway.ts';
 
 const HAPPENS_WITHIN_MS = 60_000;
 const STEP_FAILED = 'a step of stopping failed';
@@ -81,43 +72,5 @@ describe('a command', () => {
     command.kill(signal);
     expect(await exited).toEqual([code, null]);
     await expectNothingLeft();
-  });
-});
-
-describe('a database that hangs', () => {
-  let lab: Lab;
-  let thaw: () => void;
-  beforeEach(() => {
-    lab = openLab();
-    thaw = () => undefined;
-  });
-  afterEach(async () => {
-    thaw();
-    await lab.close();
-  });
-
-  test('does not keep the server from stopping, and what was not stored is no 200', async () => {
-    const postgres = await lab.start(await lab.madeFolder());
-    const server = await startServer({ DATABASE_URL: postgres.url });
-    const send = () =>
-      post(
-        `${server.observeUrl}/v1/traces`,
-        server.firstKeys?.agent ?? '',
-        traceBody([rawSpan()]),
-      ).then(
-        ({ status }) => status,
-        () => 'connection closed',
-      );
-    expect(await send()).toBe(200);
-    thaw = await freezeServer(postgres.home, postgres.url);
-    const hanging = send();
-    const stoppedAt = performance.now();
-    server.signal('SIGTERM');
-    const { code } = await server.exited;
-    expect(performance.now() - stoppedAt).toBeLessThan(120_000);
-    expect(['connection closed', 503]).toContain(await hanging);
-    // Whether every query gives up within the limit of its step depends on the machine.
-    expect(code, server.stderr()).toBe(server.stderr().includes(STEP_FAILED) ? 1 : 0);
-    expect(server.stderr()).toContain('"msg":"stopped"');
   });
 });
