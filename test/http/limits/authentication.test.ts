@@ -285,6 +285,31 @@ describe('a key that is looked up again', () => {
     expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBeInstanceOf(Promise);
     answer();
   });
+
+  test('and is revoked during a look-up that began before is not remembered', async () => {
+    const early = createAuthenticator(
+      {
+        digest: (secret) => Buffer.from(secret),
+        find: async (digest) => {
+          const found = keys.get(digest.toString()) ?? null;
+          await answering;
+          return found;
+        },
+        noteUse: () => undefined,
+      },
+      () => now,
+    );
+    const sender = { authorization: `Bearer ${AGENT_KEY}`, clientAddress: '192.0.2.1' };
+    const answer = holdLookups();
+    const first = early.authenticate(sender, 'agent');
+    keys.delete(AGENT_KEY);
+    early.forget(AGENT.keyId);
+    answer();
+    expect(await first).toBe(AGENT);
+    await expect(early.authenticate(sender, 'agent')).rejects.toMatchObject({
+      code: 'invalid_credential',
+    });
+  });
 });
 
 describe('invented keys', () => {
