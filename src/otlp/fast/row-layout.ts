@@ -64,8 +64,6 @@ const UINT32_MAX = 0xffffffff;
 
 export class RowLayout<Table extends Columns = Columns> {
   readonly columns: Table;
-  /** by column: the field of the decoded row; empty when there is none */
-  readonly fields: readonly string[];
   /** by column: the code of its encoding */
   readonly codes: Uint8Array;
   /** by column: where its numbers or its range begin */
@@ -80,7 +78,6 @@ export class RowLayout<Table extends Columns = Columns> {
   constructor(columns: Table) {
     this.columns = columns;
     const encodings = Object.values(columns).map(([, encoding]) => encoding);
-    this.fields = Object.values(columns).map(([, , field]) => field ?? '');
     this.codes = Uint8Array.from(encodings, codeOf);
     this.slots = new Uint8Array(encodings.length);
     this.idOffsets = new Uint8Array(encodings.length);
