@@ -38,7 +38,7 @@ export function bytesSource(text: string): BytesSource {
 /** Rows that were handed over. */
 export interface TakenRows {
   readonly bytes: Buffer;
-  /** To be called once, when nobody reads them any more: their memory is written to again. */
+  /** To be called once, when they are no longer read: their memory is reused. */
   readonly release: () => void;
 }
 
@@ -46,7 +46,7 @@ export interface TakenRows {
 class Slab {
   readonly bytes: Uint8Array;
   readonly view: DataView;
-  /** requests whose rows stand in it and are not released */
+  /** requests with rows in it that are not released */
   takers = 0;
 
   constructor(size: number) {
@@ -64,7 +64,7 @@ function nothing(): void {}
 /** Writes rows one after another; `take` hands the bytes over. */
 export class RowBytes {
   #slab = new Slab(SLAB_BYTES);
-  // The slab's own, which are asked for with every field.
+  // The slab's own, used for every field.
   #bytes = this.#slab.bytes;
   #view = this.#slab.view;
   readonly #free: Slab[] = [];
@@ -98,7 +98,7 @@ export class RowBytes {
     else this.#use(new Slab(this.end === 0 ? needed : needed * 2));
   }
 
-  /** Goes on in other memory. */
+  /** Continues in other memory. */
   #use(slab: Slab): void {
     const before = this.#slab;
     slab.bytes.set(this.#bytes.subarray(this.#start, this.#end));
@@ -110,7 +110,7 @@ export class RowBytes {
     this.#keep(before);
   }
 
-  /** Keeps a slab for later if nothing of it is read or written any more. */
+  /** Keeps a slab for later if it is no longer read or written. */
   #keep(slab: Slab): void {
     const isFree = slab.takers === 0 && slab !== this.#slab && slab.isShared;
     if (isFree && this.#free.length < FREE_SLABS_MAX) this.#free.push(slab);
@@ -172,7 +172,7 @@ export class RowBytes {
     this.#end += 12;
   }
 
-  /** An id of 8 or 16 bytes, which stand at `offset`. */
+  /** An id of 8 or 16 bytes at `offset`. */
   id(ids: DataView, offset: number, width: 8 | 16): void {
     this.#view.setInt32(this.#end, width);
     this.overwrite(this.end + 4, ids, offset, width);
@@ -187,7 +187,7 @@ export class RowBytes {
     }
   }
 
-  /** A text or JSON. The source must go on for eight bytes behind the end. */
+  /** A text or JSON. The source must be readable for eight bytes after the end. */
   text({ bytes, view }: BytesSource, start: number, end: number): void {
     const length = end - start;
     const target = this.#view;

@@ -26,7 +26,7 @@ const PAIRWISE_KEYS_MAX = 24;
 const BASE64 = /^[\w+/-]*={0,2}$/;
 
 /**
- * Writes an attribute list as one JSON object. Of a repeated key the last entry stands, in its
+ * Writes an attribute list as one JSON object. Of a repeated key the last entry counts, in its
  * place: OTLP leaves the choice open, and readers of JSON objects would take the last as well.
  *
  * @param raw list of {key, value}; absent and null are the empty list
@@ -42,7 +42,7 @@ export function parseAttributes(raw: Raw, field: string, fault: Fault): JsonText
 
 /**
  * Writes one AnyValue. Where several members are set, which OTLP forbids, the first in the order of
- * the table above stands; unknown members make the value empty.
+ * the table above counts; unknown members make the value empty.
  *
  * @param raw an AnyValue; absent and null are the empty one
  * @param depth the value's own level, 1 outermost
@@ -170,7 +170,7 @@ function hasRepeatedKey(entries: readonly JsonValue[]): boolean {
   return false;
 }
 
-/** Where each key stands last. */
+/** The last place of each key. */
 function lastPlaces(entries: readonly JsonValue[]): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   entries.forEach((entry, index) => {

@@ -2,7 +2,7 @@
  * Owns what the three signals have in common: body → resources → scopes → items, and the request
  * that takes shape on the way. An item is what a scope lists: a span, a log record or a metric.
  *
- * A fault inside an item, or in the resource or scope it stands under, costs the records concerned
+ * A fault inside an item, or in the resource or scope it belongs to, costs the records concerned
  * and no others. A fault in the lists that hold them leaves nothing to count: the body is
  * undecodable.
  */
@@ -40,7 +40,7 @@ export interface Envelope {
   readonly parseItem: (item: JsonValue, draft: RequestDraft) => void;
 }
 
-/** A request while it is read: rows and rejections so far, and where the reading stands. */
+/** A request while it is read: rows and rejections so far, and the place in the body. */
 export class RequestDraft {
   readonly spans: SpanRow[] = [];
   readonly logs: LogRow[] = [];
@@ -79,7 +79,7 @@ export class RequestDraft {
     this.reject(this.fault, count, item);
   }
 
-  /** Sets aside `count` records for a fault found inside what stands at `parent`. */
+  /** Sets aside `count` records for a fault found inside `parent`. */
   reject(fault: Fault, count: number, parent: string): void {
     const { reason } = fault;
     if (reason === null) throw new Error('reject() without a fault');

@@ -1,6 +1,6 @@
 /**
  * Owns the reasons for which a record is set aside, and the one fault a record may carry.
- * The codes are public and stable: they stand in answers, counters and the documentation.
+ * The codes are public and stable: they are in answers, counters and the documentation.
  * A fault names places, never values: nothing a client sent may get into a reason or a path.
  */
 

@@ -79,7 +79,7 @@ const PRODUCTS: readonly Product[] = [
 
 const EVENT_NAME = 'event.name';
 
-/** What of a resource and scope tells the product. */
+/** What identifies the product in a resource and scope. */
 type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
 
 /**

@@ -126,7 +126,7 @@ function kindOf(metric: JsonValue, fault: Fault): Kind | null {
   return fault.refused ? null : found;
 }
 
-/** How many points the metric holds; 1 where that cannot be told, since something is lost. */
+/** How many points the metric holds; 1 where that is unknown, since something is lost. */
 function countPoints(metric: JsonValue): number {
   if (!isObject(metric)) return 1;
   let count = 0;

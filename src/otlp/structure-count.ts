@@ -31,7 +31,7 @@ function endOfString(body: Buffer, start: number): number {
 
 /**
  * Does the body hold more objects and lists than it may? Stops soon after the first one too many. What
- * stands inside strings does not count; the body need not be valid JSON.
+ * is inside strings does not count; the body need not be valid JSON.
  */
 export function* holdsTooManyStructures(
   body: Buffer,
@@ -48,7 +48,7 @@ export function* holdsTooManyStructures(
   return false;
 }
 
-/** Goes on counting up to `end`, or to the end of the string that stands there. */
+/** Counts on up to `end`, or to the end of the string at `end`. */
 function countUpTo(body: Buffer, end: number, counted: { count: number; at: number }): void {
   let { count, at } = counted;
   while (at < end) {

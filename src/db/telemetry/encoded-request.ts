@@ -22,8 +22,8 @@ export interface EncodedRequest {
   /** what the request holds in memory while it waits */
   readonly bytes: number;
   /**
-   * Gives the rows' memory to other requests. To be called once they are committed and nobody reads
-   * them any more; where that is not certain, never: then it is collected.
+   * Releases the rows' memory for other requests. To be called once they are committed and no
+   * longer read; where that is not certain, never: then it is garbage-collected.
    */
   readonly release: () => void;
 }

@@ -39,7 +39,7 @@ export class Arena {
     this.#use(larger);
   }
 
-  /** Makes room for a row, or the rest of one, in a body that goes on for `bytesLeft` bytes. */
+  /** Makes room for a row, or the rest of one, in a body with `bytesLeft` more bytes. */
   reserveRow(bytesLeft: number): void {
     this.reserve(Math.min(bytesLeft, ROW_BYTES_MAX) + SLACK_BYTES);
   }
@@ -101,7 +101,7 @@ export class Arena {
     this.end = 0;
   }
 
-  /** Begins anew, and gives back memory that only giant rows need. Once per request, not per row. */
+  /** Empties the arena, and frees memory that only giant rows need. Once per request, not per row. */
   release(): void {
     this.end = 0;
     if (this.bytes.length > KEPT_BYTES_MAX) this.#use(Buffer.allocUnsafeSlow(FIRST_BYTES));
@@ -113,7 +113,7 @@ export class Arena {
     this.view = new DataView(buffer.buffer);
   }
 
-  /** The text that stands in a range. */
+  /** The text in a range. */
   string(start: number, end: number): string {
     return this.#buffer.toString('utf8', start, end);
   }

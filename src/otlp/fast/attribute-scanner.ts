@@ -77,7 +77,7 @@ const STRING_END = Buffer.from('}}').readInt16LE();
 /** Something in a list or value is not ordinary; thrown and caught within this file. */
 const NOT_ORDINARY = new Error('not ordinary');
 
-/** A fraction or an exponent goes on. */
+/** Begins a fraction or an exponent. */
 function isNumberByte(byte: number): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }

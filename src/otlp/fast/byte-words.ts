@@ -18,7 +18,7 @@ export function wordsOf(bytes: Buffer): ByteWords {
   return { words, length };
 }
 
-/** Do these bytes stand at this place? Throws RangeError when fewer than a word are left there. */
+/** Whether these bytes are at this place. Throws RangeError when fewer than a word are left there. */
 export function standsAt({ words, length }: ByteWords, view: DataView, at: number): boolean {
   const last = words.length - 1;
   for (let index = 0; index < last; index += 1) {

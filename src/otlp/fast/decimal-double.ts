@@ -4,7 +4,7 @@
  *
  * Two doubles hold what one can't (Dekker: A floating-point technique for extending the available
  * precision, Numerische Mathematik 18, 1971). The quotient is found to a hundred bits, far more than
- * tell which double is nearest; where they do not, nothing is told.
+ * determine the nearest double; where they do not, the result is NaN.
  */
 
 import { ZERO } from './byte-tests.ts';
@@ -24,7 +24,7 @@ const DOUBT = 2 ** -40;
 /**
  * The double nearest to a decimal without sign and exponent.
  * @param view holds digits and at most one point among them from `first` to `end`
- * @returns NaN when it has more digits, something else is among them, or it can't be told
+ * @returns NaN when it has more digits, something else is among them, or the nearest double is not certain
  */
 export function decimalDouble(view: DataView, first: number, end: number): number {
   let leading = 0;

@@ -6,7 +6,7 @@
 import type { MetricRow } from '../../model/telemetry.ts';
 import { isSame } from './byte-words.ts';
 
-/** Where the members of a metric stand in a body; those that were not sent begin and end at 0. */
+/** Where the members of a metric are in a body; absent ones begin and end at 0. */
 export class Members {
   readonly starts: Int32Array;
   readonly ends: Int32Array;
@@ -56,7 +56,7 @@ export class KnownMetric {
     this.#texts = new DataView(texts.buffer);
   }
 
-  /** Is what stands in this body the same metric? */
+  /** Whether this body holds the same metric. */
   isAgain(view: DataView, kind: number, { starts, ends }: Members): boolean {
     if (kind !== this.#kind) return false;
     let from = 0;

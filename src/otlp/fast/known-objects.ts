@@ -1,7 +1,7 @@
 /**
  * Owns the recognition of objects by the bytes they are written in: a process sends its resource and
  * scopes with every request, and reading them once more would cost more than a small request's rows.
- * What is told of an object is a function of its bytes alone, the same for whoever sends it.
+ * What is remembered is a function of the bytes alone, the same for every sender.
  */
 
 import { copyOf, isAhead } from './byte-words.ts';

@@ -1,7 +1,7 @@
 /**
- * Owns the memory of resources and scopes by the text they were sent as: a process sends the same
+ * Remembers resources and scopes by the text they were sent as: a process sends the same
  * ones with every request, and parsing and hashing them would cost more than a small request's rows.
- * What is remembered is a function of the text alone, the same for whoever sends it.
+ * What is remembered is a function of the text alone, the same for every sender.
  */
 
 import type { JsonObject, JsonValue } from '../../model/json.ts';
@@ -10,7 +10,7 @@ import { Fault } from '../fault.ts';
 import { parseResource, parseScope, toResourceRow } from '../origin.ts';
 import { LEFT_TO_PLAIN } from './scanner.ts';
 
-/** Bounds the memory to some 16 MB; past it, it starts anew. */
+/** Bounds the memory to some 16 MB; then all are dropped. */
 const TEXTS_MAX = 1000;
 /** Longer texts are not remembered. */
 const TEXT_LENGTH_MAX = 4096;

@@ -52,7 +52,7 @@ const STORAGE: Readonly<Record<Encoding, Storage>> = {
 };
 const ENCODINGS = Object.keys(STORAGE);
 
-/** The number that stands for an encoding. */
+/** The code of an encoding. */
 export function codeOf(encoding: Encoding): number {
   return ENCODINGS.indexOf(encoding);
 }

@@ -167,12 +167,12 @@ export class Scanner {
     throw LEFT_TO_PLAIN;
   }
 
-  /** Opens an object and goes on to its first member that the table knows; −1 when it has none. */
+  /** Opens an object and reads up to its first member in the table; −1 when it has none. */
   firstField(table: FieldTable): number {
     return this.openObject() ? this.#knownField(table) : NO_FIELD;
   }
 
-  /** After a member's value: goes on to the next member that the table knows; −1 at the end. */
+  /** After a member's value: reads up to the next member in the table; −1 at the end. */
   nextField(table: FieldTable): number {
     return this.nextMember() ? this.#knownField(table) : NO_FIELD;
   }
@@ -330,7 +330,7 @@ export class Scanner {
     return JSON.parse(this.slice(start, this.at)) as string;
   }
 
-  /** The body's text between two places, which must stand on character boundaries. */
+  /** The body's text between two places, which must be character boundaries. */
   slice(start: number, end: number): string {
     return this.body.toString(this.#encoding, start, end);
   }
