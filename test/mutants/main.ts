@@ -201,11 +201,11 @@ function writeTable(): void {
   });
   const table = ['| mutant | defect | file | caught by |', '|---|---|---|---|', ...rows].join('\n');
   const page = readFileSync(PAGE, 'utf8');
-  const marks = /(<!-- mutants: begin -->\n)[\s\S]*?(\n<!-- mutants: end -->)/;
+  const marks = /(<!-- mutants: begin -->\n)[\s\S]*?(<!-- mutants: end -->)/;
   if (!marks.test(page)) throw new RunnerError('docs/testing.md has no place for the table');
   writeFileSync(
     PAGE,
-    page.replace(marks, (_whole, begin: string, end: string) => `${begin}\n${table}\n${end}`),
+    page.replace(marks, (_whole, begin: string, end: string) => `${begin}\n${table}\n\n${end}`),
   );
 }
 
