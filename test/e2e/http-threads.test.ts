@@ -346,9 +346,11 @@ describe('two threads', () => {
       'POST /v1/traces HTTP/1.1',
       'host: test',
       'content-type: application/json',
+      'expect: 100-continue',
     ].concat([`authorization: Bearer ${server.firstKeys?.agent}`, 'content-length: 2']);
-    await held.send(`${head.join('\r\n')}\r\n\r\n{`);
-    expect((await ask(`${server.baseUrl}/health`)).status).toBe(200);
+    await held.send(`${head.join('\r\n')}\r\n\r\n`);
+    await held.until('HTTP/1.1 100');
+    await held.send('{');
     await waitFor(
       () => {
         server.signal('SIGTERM');
