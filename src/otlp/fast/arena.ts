@@ -1,36 +1,36 @@
 /**
- * Owns the bytes that the scanner writes for one row: ids, names, attributes as JSON text. One arena
- * serves all requests, one row at a time: what an earlier row left in it stays behind the end and is
- * never read, because readers take exactly the range that was written for them.
+ * The buffer for the bytes that the scanner writes for one row: ids, names, attributes as JSON
+ * text. One arena serves all requests, one row at a time. Bytes of earlier rows remain past `end`
+ * and must never be read: readers take only ranges that the current row has written.
  */
 
 const FIRST_BYTES = 256 * 1024;
-/** Up to here a loop is faster than a native copy. */
+/** Up to this length a byte loop is faster than a native copy. */
 const LOOP_BYTES_MAX = 32;
-/** Up to here eight bytes at a time are, which may write up to seven too many. */
+/** Up to this length a loop over eight bytes is; it may write up to seven bytes too many. */
 const WORDS_BYTES_MAX = 160;
 const OVERRUN_BYTES = 8;
-/** An arena above this is given back after use, so that one giant row does not stay. */
+/** A larger buffer is freed after the request, so that one giant row does not keep it in memory. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
-/** What is left over of an arena when a string of the greatest length has been written. */
+/** Room beyond the longest string, for what is written around and past it. */
 const SLACK_BYTES = 256;
 
 /**
- * How much of a row is made room for before it is read; one that is larger runs into the arena's end
- * and is left to the plain decoder. Making room for the whole rest of the body would take a giant
- * body's memory twice.
+ * Most bytes reserved for a row before it is read; a larger row reaches the end of the arena and
+ * falls back to the plain decoder. Reserving the rest of the body would double the memory of a
+ * giant body.
  */
 export const ROW_BYTES_MAX = 4 * 1024 * 1024;
 
 export class Arena {
   #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  /** the same bytes twice; no Buffer, because ranges of a Buffer take three times as long to make */
+  /** the same memory as `view`; not a Buffer, whose `subarray` takes three times as long */
   bytes = new Uint8Array(this.#buffer.buffer);
   view = new DataView(this.#buffer.buffer);
   /** where the next byte goes */
   end = 0;
 
-  /** Makes room for `count` more bytes; `bytes` and `view` may be others afterwards. */
+  /** Reserves room for `count` more bytes; may replace `bytes` and `view`. */
   reserve(count: number): void {
     const needed = this.end + count;
     if (needed <= this.bytes.length) return;
@@ -39,12 +39,12 @@ export class Arena {
     this.#use(larger);
   }
 
-  /** Makes room for a row, or the rest of one, in a body with `bytesLeft` more bytes. */
+  /** Reserves room for a row, or the rest of one, in a body with `bytesLeft` more bytes. */
   reserveRow(bytesLeft: number): void {
     this.reserve(Math.min(bytesLeft, ROW_BYTES_MAX) + SLACK_BYTES);
   }
 
-  /** Writes one byte; throws RangeError when no room was made. */
+  /** Writes one byte; throws RangeError without reserved room. */
   byte(value: number): void {
     this.view.setUint8(this.end, value);
     this.end += 1;
@@ -56,7 +56,7 @@ export class Arena {
     this.end += this.#buffer.write(value, this.end, 'utf8');
   }
 
-  /** Writes a few bytes that are used often; throws RangeError when no room was made. */
+  /** Writes a short constant; throws RangeError without reserved room. */
   literal(value: Uint8Array): void {
     const { view, end } = this;
     if (value.length > LOOP_BYTES_MAX) {
@@ -83,8 +83,8 @@ export class Arena {
   }
 
   /**
-   * Appends a short range of other bytes. Up to seven behind it are read and written too; throws
-   * RangeError when they are not there, or no room was made.
+   * Appends a short range of other bytes. Up to seven bytes past it are read and written too;
+   * throws RangeError if the source ends before them, or without reserved room.
    */
   words(source: DataView, start: number, end: number): void {
     const { view } = this;
@@ -96,12 +96,12 @@ export class Arena {
     this.end = to + end;
   }
 
-  /** Begins the next row in the same memory. */
+  /** Starts the next row in the same memory. */
   restart(): void {
     this.end = 0;
   }
 
-  /** Empties the arena, and frees memory that only giant rows need. Once per request, not per row. */
+  /** Empties the arena and frees a giant buffer. Once per request, not per row. */
   release(): void {
     this.end = 0;
     if (this.bytes.length > KEPT_BYTES_MAX) this.#use(Buffer.allocUnsafeSlow(FIRST_BYTES));

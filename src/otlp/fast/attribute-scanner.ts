@@ -1,7 +1,7 @@
 /**
- * Writes attribute lists and AnyValues as the JSON text that `../any-value.ts` defines, straight
- * from the body's bytes. Reads ordinary members in the order in which exporters write them; a list
- * or value that is not ordinary is parsed and written by `../any-value.ts`.
+ * Writes attribute lists and AnyValues as the JSON text that `../any-value.ts` defines, directly
+ * from the body's bytes. Supports the members and the order that exporters write; any other list or
+ * value is parsed and written by `../any-value.ts` (`VALUE_FALLBACK`).
  */
 
 import { parseAnyValue, parseAttributes } from '../any-value.ts';
@@ -16,7 +16,7 @@ import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
-  LEFT_TO_PLAIN,
+  FALLBACK,
   MINUS,
   OPEN_LIST,
   OPEN_OBJECT,
@@ -24,9 +24,9 @@ import {
   Scanner,
 } from './scanner.ts';
 
-/** Deeper values are left to the plain decoder, which knows the limit. */
+/** Deeper values fall back to the plain decoder, which enforces the limit. */
 const DEPTH_MAX = 60;
-/** Longer lists are given to `../any-value.ts`, which does not compare every key with every other. */
+/** Longer lists use `../any-value.ts`, which finds repeated keys without comparing all pairs. */
 const KEYS_MAX = 64;
 const NESTED_KEYS_MAX = 4096;
 const KEY_BYTES_MAX = 128;
@@ -60,7 +60,7 @@ const NULL = Buffer.from('null');
 const EMPTY_OBJECT = Buffer.from('{}');
 const EMPTY_LIST = Buffer.from('[]');
 
-// What every exporter writes around a string attribute, as little-endian words.
+// The bytes that exporters write around a string attribute, as little-endian words.
 const word = (text: string): number => Buffer.from(text).readInt32LE();
 const ENTRY_START = [word('{"ke'), word('y":"')] as const;
 const STRING_START = [
@@ -74,10 +74,10 @@ const STRING_START = [
 const STRING_START_BYTES = 25;
 const STRING_END = Buffer.from('}}').readInt16LE();
 
-/** Something in a list or value is not ordinary; thrown and caught within this file. */
-const NOT_ORDINARY = new Error('not ordinary');
+/** Thrown for a list or value that `../any-value.ts` must write; caught within this file. */
+const VALUE_FALLBACK = new Error('falls back to any-value.ts');
 
-/** Begins a fraction or an exponent. */
+/** Whether the byte starts a fraction or an exponent. */
 function isNumberByte(byte: number): boolean {
   return byte === 0x2e || byte === 0x65 || byte === 0x45;
 }
@@ -86,12 +86,12 @@ export class AttributeScanner extends Scanner {
   readonly #entry = new FieldTable(ENTRY);
   readonly #anyValue = new FieldTable(ANY_VALUE);
   readonly #values = new FieldTable(['values']);
-  /** where the keys of the lists being written are in the arena, one list above the other */
+  /** stack of the keys of the lists being written: where each is in the arena */
   readonly #keyStarts = new Int32Array(NESTED_KEYS_MAX);
   readonly #keyEnds = new Int32Array(NESTED_KEYS_MAX);
   #keyCount = 0;
 
-  /** Reads null or a list of {key, value} and writes it as one JSON object. */
+  /** Reads null or a list of {key, value} and writes one JSON object. */
   copyAttributes(): void {
     if (this.isNull()) {
       this.arena.literal(EMPTY_OBJECT);
@@ -103,10 +103,10 @@ export class AttributeScanner extends Scanner {
     try {
       this.#copyEntries(1, false);
     } catch (error) {
-      if (error !== NOT_ORDINARY) throw error;
+      if (error !== VALUE_FALLBACK) throw error;
       const fault = new Fault();
       const text = parseAttributes(this.#parseFrom(start, end), '', fault);
-      if (fault.refused) throw LEFT_TO_PLAIN;
+      if (fault.refused) throw FALLBACK;
       this.#write(text);
     }
   }
@@ -119,15 +119,15 @@ export class AttributeScanner extends Scanner {
     try {
       this.#copyValue(1);
     } catch (error) {
-      if (error !== NOT_ORDINARY) throw error;
+      if (error !== VALUE_FALLBACK) throw error;
       const fault = new Fault();
       const text = parseAnyValue(this.#parseFrom(start, end), 1, fault);
-      if (fault.refused) throw LEFT_TO_PLAIN;
+      if (fault.refused) throw FALLBACK;
       this.#write(text);
     }
   }
 
-  /** Goes back to where a value begins, parses it, and drops what was written of it. */
+  /** Returns to the start of a value, drops its output, and parses it. */
   #parseFrom(start: number, arenaEnd: number) {
     this.at = start;
     this.arena.end = arenaEnd;
@@ -140,9 +140,9 @@ export class AttributeScanner extends Scanner {
     this.arena.reserveRow(this.body.length - this.at);
   }
 
-  /** @param nested a kvlist's: keys that begin with `$` are not ordinary there */
+  /** @param nested for a kvlist, where keys that begin with `$` fall back */
   #copyEntries(depth: number, nested: boolean): void {
-    if (depth > DEPTH_MAX) throw LEFT_TO_PLAIN;
+    if (depth > DEPTH_MAX) throw FALLBACK;
     const { arena } = this;
     const firstKey = this.#keyCount;
     arena.byte(OPEN_OBJECT);
@@ -177,14 +177,14 @@ export class AttributeScanner extends Scanner {
           this.at += 2;
           return;
         }
-        // The AnyValue or the entry has more members than this one.
-        if (this.nextMember() || this.nextField(this.#entry) >= 0) throw NOT_ORDINARY;
+        // The AnyValue or the entry may have more members.
+        if (this.nextMember() || this.nextField(this.#entry) >= 0) throw VALUE_FALLBACK;
         return;
       }
       this.#copyRest(depth);
       return;
     }
-    this.#copyOddEntry(depth, nested, firstKey);
+    this.#copyEntryByField(depth, nested, firstKey);
   }
 
   #startsString(): boolean {
@@ -200,43 +200,42 @@ export class AttributeScanner extends Scanner {
     );
   }
 
-  /** An entry written with spaces or with other members; its key has to come before its value. */
-  #copyOddEntry(depth: number, nested: boolean, firstKey: number): void {
-    if (this.peek() !== OPEN_OBJECT) throw LEFT_TO_PLAIN;
-    if (!this.openObject()) throw NOT_ORDINARY;
-    if (this.field(this.#entry) !== KEY || this.peek() !== QUOTE) throw NOT_ORDINARY;
+  /** Copies an entry with white space or other members; its key must come before its value. */
+  #copyEntryByField(depth: number, nested: boolean, firstKey: number): void {
+    if (this.peek() !== OPEN_OBJECT) throw FALLBACK;
+    if (!this.openObject()) throw VALUE_FALLBACK;
+    if (this.field(this.#entry) !== KEY || this.peek() !== QUOTE) throw VALUE_FALLBACK;
     this.at += 1;
     this.#copyKey(nested, firstKey);
     this.#copyRest(depth);
   }
 
-  /** The entry's members behind its key. */
+  /** Copies the entry's members after its key. */
   #copyRest(depth: number): void {
     const field = this.nextField(this.#entry);
     if (field < 0) {
       this.arena.literal(NULL);
       return;
     }
-    if (field === KEY) throw NOT_ORDINARY;
+    if (field === KEY) throw VALUE_FALLBACK;
     this.#copyValue(depth);
-    if (this.nextField(this.#entry) >= 0) throw NOT_ORDINARY;
+    if (this.nextField(this.#entry) >= 0) throw VALUE_FALLBACK;
   }
 
-  /** Writes the key, whose opening quote has been read, and the colon. */
+  /** Writes the key (after its opening quote) and the colon. */
   #copyKey(nested: boolean, firstKey: number): void {
     this.arena.byte(QUOTE);
     const start = this.arena.end;
     this.copyJsonRest();
     const { arena } = this;
-    if (nested && arena.view.getUint8(start) === DOLLAR) throw NOT_ORDINARY;
+    if (nested && arena.view.getUint8(start) === DOLLAR) throw VALUE_FALLBACK;
     this.#noteKey(arena.view, start, arena.end, firstKey);
     arena.byte(QUOTE);
     arena.byte(COLON);
   }
 
   /**
-   * Remembers a key of the current list; one that the list has already is not ordinary. The limits on
-   * keys bound what comparing them may cost.
+   * Adds a key to the current list; a repeated key falls back. The limits bound the comparisons.
    */
   #noteKey(view: DataView, start: number, end: number, firstKey: number): void {
     const length = end - start;
@@ -245,7 +244,7 @@ export class AttributeScanner extends Scanner {
       this.#keyCount - firstKey >= KEYS_MAX ||
       this.#keyCount >= NESTED_KEYS_MAX
     ) {
-      throw NOT_ORDINARY;
+      throw VALUE_FALLBACK;
     }
     for (let index = firstKey; index < this.#keyCount; index += 1) {
       const other = this.#keyStarts[index] ?? 0;
@@ -253,7 +252,7 @@ export class AttributeScanner extends Scanner {
         (this.#keyEnds[index] ?? 0) - other === length &&
         isSame(view, start, view, other, length)
       ) {
-        throw NOT_ORDINARY;
+        throw VALUE_FALLBACK;
       }
     }
     this.#keyStarts[this.#keyCount] = start;
@@ -262,7 +261,7 @@ export class AttributeScanner extends Scanner {
   }
 
   #copyValue(depth: number): void {
-    if (depth > DEPTH_MAX) throw LEFT_TO_PLAIN;
+    if (depth > DEPTH_MAX) throw FALLBACK;
     const { arena } = this;
     if (this.isNull()) {
       arena.literal(NULL);
@@ -272,11 +271,11 @@ export class AttributeScanner extends Scanner {
     const members = this.#anyValue;
     for (let field = this.firstField(members); field >= 0; field = this.nextField(members)) {
       if (this.isNull()) {
-        if (field === written) throw NOT_ORDINARY;
+        if (field === written) throw VALUE_FALLBACK;
         continue;
       }
-      // Which of several members counts is a rule of `../any-value.ts`.
-      if (written >= 0) throw NOT_ORDINARY;
+      // `../any-value.ts` decides which of several members counts.
+      if (written >= 0) throw VALUE_FALLBACK;
       this.#copyMember(field, depth);
       written = field;
     }
@@ -293,18 +292,18 @@ export class AttributeScanner extends Scanner {
     } else if (field === INT_VALUE) {
       this.#copyInt();
     } else if (field === DOUBLE_VALUE) {
-      if (this.peek() === QUOTE) throw NOT_ORDINARY;
+      if (this.peek() === QUOTE) throw VALUE_FALLBACK;
       copyDouble(this);
     } else if (field === ARRAY_VALUE) {
       this.#copyArray(depth);
     } else if (field === KVLIST_VALUE) {
       this.#copyKvlist(depth);
     } else {
-      throw NOT_ORDINARY;
+      throw VALUE_FALLBACK;
     }
   }
 
-  /** Copies an integer's digits when they are as `toInt64` would write them. */
+  /** Copies an integer's digits if `toInt64` would write the same; otherwise falls back. */
   #copyInt(): void {
     const { view, arena } = this;
     const quoted = this.peek() === QUOTE;
@@ -313,19 +312,19 @@ export class AttributeScanner extends Scanner {
     let at = first;
     while (view.getUint8(at) >= ZERO && view.getUint8(at) <= NINE) at += 1;
     const digits = at - first;
-    if (digits === 0 || digits > (quoted ? INT_DIGITS_MAX : EXACT_DIGITS_MAX)) throw NOT_ORDINARY;
-    if (view.getUint8(first) === ZERO && at > start + 1) throw NOT_ORDINARY;
+    if (digits === 0 || digits > (quoted ? INT_DIGITS_MAX : EXACT_DIGITS_MAX)) throw VALUE_FALLBACK;
+    if (view.getUint8(first) === ZERO && at > start + 1) throw VALUE_FALLBACK;
     for (let index = start; index < at; index += 1) arena.byte(view.getUint8(index));
     if (quoted) {
-      if (view.getUint8(at) !== QUOTE) throw NOT_ORDINARY;
+      if (view.getUint8(at) !== QUOTE) throw VALUE_FALLBACK;
       at += 1;
     } else if (isNumberByte(view.getUint8(at))) {
-      throw NOT_ORDINARY;
+      throw VALUE_FALLBACK;
     }
     this.at = at;
   }
 
-  /** Finds the list in {"values": […]}; false when there is none. */
+  /** Reads to the list in {"values": […]}; false when there is none. */
   #openValues(): boolean {
     const values = this.#values;
     for (let field = this.firstField(values); field >= 0; field = this.nextField(values)) {
@@ -334,9 +333,9 @@ export class AttributeScanner extends Scanner {
     return false;
   }
 
-  /** Goes past what {"values": […]} has behind its list. */
+  /** Reads to the end of {"values": […]}; a second list falls back. */
   #closeValues(): void {
-    if (this.nextField(this.#values) >= 0) throw NOT_ORDINARY;
+    if (this.nextField(this.#values) >= 0) throw VALUE_FALLBACK;
   }
 
   #copyArray(depth: number): void {

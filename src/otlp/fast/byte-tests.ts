@@ -1,6 +1,6 @@
 /**
- * Owns what is asked of single bytes, and of four bytes at once in a 32-bit integer, the first in its
- * lowest eight bits: where a string's characters need a closer look, what number four digits make.
+ * Tests of single bytes, and of four bytes at once in a little-endian 32-bit integer: where a
+ * string has a quote, an escape or a control character, and what number four digits make.
  */
 
 export const ZERO = 0x30;
@@ -25,8 +25,9 @@ function hexValues(): Uint8Array {
 }
 
 /**
- * Which of four bytes are a quote, a backslash or a control character, as high bits. The lowest is
- * exact; above it there may be others, because a subtraction borrows from the next byte.
+ * Sets the high bit of each byte that is a quote, a backslash or a control character. Only the
+ * lowest set bit is exact: the subtraction borrows from the next byte, so bits above it may be
+ * wrong.
  */
 export function specials(word: number): number {
   const quotes = word ^ QUOTES;
@@ -34,12 +35,12 @@ export function specials(word: number): number {
   return ((quotes - ONES) | (slashes - ONES) | (word - SPACES)) & ~word & HIGH_BITS;
 }
 
-/** How many of four bytes come before the first special one. */
+/** The number of bytes before the first special one. */
 export function bytesBefore(special: number): number {
   return (31 - Math.clz32(special & -special)) >> 3;
 }
 
-/** The number that four digits make, the first of which is the lowest byte; −1 for other bytes. */
+/** The number that four digits make, the first in the lowest byte; −1 if one is not a digit. */
 export function fourDigits(word: number): number {
   const values = word ^ ZEROS;
   if (((values | (values + NINE_TO_HIGH_BIT)) & HIGH_BITS) !== 0) return -1;
@@ -47,7 +48,7 @@ export function fourDigits(word: number): number {
   return (pairs & 0xff) * 100 + ((pairs >>> 16) & 0xff);
 }
 
-/** Is it one of `0` to `9`? */
+/** Whether the byte is one of `0` to `9`. */
 export function isDigit(byte: number): boolean {
   return byte >= ZERO && byte <= 0x39;
 }

@@ -1,6 +1,6 @@
-/** Owns the comparison of a body's bytes with bytes that are expected, four at a time. */
+/** Compares a body's bytes with expected bytes, four at a time. */
 
-/** At least four bytes, as little-endian words, the last of which may overlap the one before. */
+/** At least four bytes as little-endian words; the last word may overlap the one before it. */
 export interface ByteWords {
   readonly words: Int32Array;
   /** in bytes */
@@ -18,8 +18,8 @@ export function wordsOf(bytes: Buffer): ByteWords {
   return { words, length };
 }
 
-/** Whether these bytes are at this place. Throws RangeError when fewer than a word are left there. */
-export function standsAt({ words, length }: ByteWords, view: DataView, at: number): boolean {
+/** Whether these bytes are at `at`. Throws RangeError when fewer than four are left there. */
+export function matchesAt({ words, length }: ByteWords, view: DataView, at: number): boolean {
   const last = words.length - 1;
   for (let index = 0; index < last; index += 1) {
     if (view.getInt32(at + WORD_BYTES * index, true) !== words[index]) return false;
@@ -27,22 +27,19 @@ export function standsAt({ words, length }: ByteWords, view: DataView, at: numbe
   return view.getInt32(at + length - WORD_BYTES, true) === words[last];
 }
 
-/** A copy of the bytes between two places, in memory of its own. */
+/** Copies the bytes from `start` to `end` to new memory. */
 export function copyOf(view: DataView, start: number, end: number): DataView {
   const first = view.byteOffset + start;
   return new DataView(view.buffer.slice(first, first + end - start));
 }
 
-/** Are these bytes ahead at this place? False where fewer are left. */
+/** Whether the expected bytes are at `at`; false when fewer are left there. */
 export function isAhead(expected: DataView, view: DataView, at: number): boolean {
   const length = expected.byteLength;
   return at + length <= view.byteLength && isSame(expected, 0, view, at, length);
 }
 
-/**
- * Are so many bytes the same at two places? From the end: names differ there more often than at the
- * beginning.
- */
+/** Whether two ranges are equal. Compares from the end, where names differ more often. */
 export function isSame(
   a: DataView,
   aStart: number,

@@ -1,15 +1,15 @@
 /**
- * Owns the double nearest to a decimal of 16 to 19 digits, as sums of measured times have them, computed
- * without making a string of it for `Number`.
+ * Computes the double nearest to a decimal of 16 to 19 digits, which sums of measured times have,
+ * without a string for `Number`.
  *
- * Two doubles hold what one can't (Dekker: A floating-point technique for extending the available
- * precision, Numerische Mathematik 18, 1971). The quotient is found to a hundred bits, far more than
- * determine the nearest double; where they do not, the result is NaN.
+ * Double-double arithmetic (Dekker: A floating-point technique for extending the available
+ * precision, Numerische Mathematik 18, 1971) gives a quotient of about a hundred bits. If these do
+ * not determine the nearest double, the result is NaN.
  */
 
 import { ZERO } from './byte-tests.ts';
 
-/** Whole numbers of so many digits are exact in a double. */
+/** A double holds whole numbers of up to this many digits exactly. */
 export const EXACT_DIGITS_MAX = 15;
 /** Larger powers of ten are not exact. */
 export const POWERS_OF_TEN = Array.from({ length: 23 }, (_, power) => 10 ** power);
@@ -18,13 +18,13 @@ const DIGITS_MAX = 19;
 const POINT = 0x2e;
 /** 2^27 + 1 splits a double into halves whose products are exact. */
 const SPLITTER = 0x8000001;
-/** Far above the correction's own error, far below what would hide many cases. */
-const DOUBT = 2 ** -40;
+/** Relative error allowed for the correction: far above its real error, and rarely decisive. */
+const ERROR_MARGIN = 2 ** -40;
 
 /**
  * The double nearest to a decimal without sign and exponent.
  * @param view holds digits and at most one point among them from `first` to `end`
- * @returns NaN when it has more digits, something else is among them, or the nearest double is not certain
+ * @returns NaN for more than 19 digits, for any other byte, or if the nearest double is uncertain
  */
 export function decimalDouble(view: DataView, first: number, end: number): number {
   let leading = 0;
@@ -53,16 +53,16 @@ export function decimalDouble(view: DataView, first: number, end: number): numbe
   const rest = productError(leading, shift, product) + trailing;
   const high = product + rest;
   const low = rest - (high - product);
-  // What is left when the quotient times the divisor is taken off, exactly but for its last bits.
+  // The remainder of the division, exact except for its last bits.
   const quotient = high / divisor;
   const taken = quotient * divisor;
   const left = high - taken - productError(quotient, divisor, taken) + low;
   const correction = left / divisor;
-  const nearest = quotient + correction * (1 + DOUBT);
-  return nearest === quotient + correction * (1 - DOUBT) ? nearest : Number.NaN;
+  const nearest = quotient + correction * (1 + ERROR_MARGIN);
+  return nearest === quotient + correction * (1 - ERROR_MARGIN) ? nearest : Number.NaN;
 }
 
-/** What a product of two doubles lacks of the exact one. */
+/** The rounding error of a product of two doubles. */
 function productError(a: number, b: number, product: number): number {
   const aSplit = a * SPLITTER;
   const bSplit = b * SPLITTER;

@@ -1,12 +1,12 @@
 /**
- * Owns the recognition of member names: a small perfect hash per kind of object, so that a name is
- * compared with one candidate. Before that the name is compared, four bytes at a time, with the one
- * that came next in the object before: a sender writes its members in the same order every time.
+ * Maps member names to ids: a small perfect hash per kind of object, so that a name is compared
+ * with one candidate only. The first guess needs no hash: it is the name that followed in the
+ * previous object, because a sender writes its members in the same order every time.
  */
 
 import { type ByteWords, wordsOf } from './byte-words.ts';
 
-/** Every name that is not in the table; its value is skipped. */
+/** The id of all names that are not in the table; their values are skipped. */
 export const UNKNOWN_FIELD = -1;
 
 const SLOTS = 256;
@@ -17,17 +17,17 @@ export interface Field {
   readonly bytes: Uint8Array;
   /** `"name":` */
   readonly quoted: ByteWords;
-  /** the field that followed the last time */
+  /** the field that followed in the previous object */
   next: Field | null;
 }
 
 export class FieldTable {
   readonly #slots: (Field | null)[];
   readonly #shift: number;
-  /** the known field that was read last; before the first one none is expected */
+  /** the last field read; null before the first one */
   last: Field | null = null;
 
-  /** @param names the names, whose places become their ids */
+  /** @param names the index of a name becomes its id */
   constructor(names: readonly string[]) {
     for (let shift = 0; shift < SHIFTS; shift += 1) {
       const slots = place(names, shift);
@@ -39,17 +39,17 @@ export class FieldTable {
     throw new Error('no shift tells these names apart');
   }
 
-  /** Adds a byte to a name's sum. */
+  /** Adds a byte to the hash of a name. */
   static add(sum: number, byte: number): number {
     return (Math.imul(sum, 31) + byte) | 0;
   }
 
-  /** The only name of the table that can have this sum. */
+  /** The only field of the table that can have this hash. */
   at(sum: number): Field | null {
     return this.#slots[(sum >>> this.#shift) & (SLOTS - 1)] ?? null;
   }
 
-  /** Notes what was read, so that it is expected the next time. */
+  /** Links the field to the one before it, as its expected successor. */
   note(field: Field): void {
     if (this.last !== null) this.last.next = field;
     this.last = field;

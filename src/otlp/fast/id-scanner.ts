@@ -2,7 +2,7 @@
 
 import { HEX_VALUES } from './byte-tests.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { LEFT_TO_PLAIN, QUOTE, type Scanner } from './scanner.ts';
+import { FALLBACK, QUOTE, type Scanner } from './scanner.ts';
 
 const BACKSLASH = 0x5c;
 
@@ -10,12 +10,12 @@ const BACKSLASH = 0x5c;
  * Reads a string of hexadecimal digits, in any case.
  *
  * @param target takes `width` bytes at `offset`
- * @returns false when the value is null or the string is not an id: another length, other
- *   characters, all zero; other values are left to the plain decoder
+ * @returns false for null and for a string that is not an id (another length, other characters, all
+ *   zero); other values fall back to the plain decoder
  */
 export function scanId(scanner: Scanner, target: DataView, offset: number, width: number): boolean {
   if (scanner.isNull()) return false;
-  if (scanner.peek() !== QUOTE) throw LEFT_TO_PLAIN;
+  if (scanner.peek() !== QUOTE) throw FALLBACK;
   const { view } = scanner;
   const start = scanner.at + 1;
   const end = start + 2 * width;
@@ -23,12 +23,12 @@ export function scanId(scanner: Scanner, target: DataView, offset: number, width
   for (let at = start, to = offset; at < end; at += 2, to += 1) {
     const high = HEX_VALUES[view.getUint8(at)] ?? 255;
     const low = HEX_VALUES[view.getUint8(at + 1)] ?? 255;
-    if ((high | low) > 15) return skipped(scanner);
+    if ((high | low) > 15) return skipNonId(scanner);
     const byte = (high << 4) | low;
     any |= byte;
     target.setUint8(to, byte);
   }
-  if (view.getUint8(end) !== QUOTE) return skipped(scanner);
+  if (view.getUint8(end) !== QUOTE) return skipNonId(scanner);
   scanner.at = end + 1;
   return any !== 0;
 }
@@ -37,7 +37,7 @@ const TRACE_ID_BYTES = 16;
 const TRACE_ID_DIGITS = 32;
 
 /**
- * Reads a trace id. Mostly it is that of the record before, whose bytes `row.ids` still holds.
+ * Reads a trace id. Usually it is the previous record's, whose bytes `row.ids` still holds.
  *
  * @param offset where it begins in `row.ids`; nothing else writes these 16 bytes
  */
@@ -61,12 +61,12 @@ function isSameText(view: DataView, a: number, b: number): boolean {
   return view.getUint8(a + TRACE_ID_DIGITS) === QUOTE;
 }
 
-/** Skips a string that is not an id; with escapes it might be one after all. */
-function skipped(scanner: Scanner): false {
+/** Skips a string that is not an id; one with escapes falls back, since it may be an id. */
+function skipNonId(scanner: Scanner): false {
   const start = scanner.at;
   scanner.skipValue();
   for (let at = start; at < scanner.at; at += 1) {
-    if (scanner.view.getUint8(at) === BACKSLASH) throw LEFT_TO_PLAIN;
+    if (scanner.view.getUint8(at) === BACKSLASH) throw FALLBACK;
   }
   return false;
 }

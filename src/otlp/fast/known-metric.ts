@@ -1,23 +1,24 @@
 /**
- * Owns the recognition of a metric by the bytes of what its points share. A process sends its metrics in
- * the same order every time, so the one that followed the last time is looked at first.
+ * A metric of an earlier request, recognized by the bytes of its members other than the points. A
+ * process sends its metrics in the same order every time, so each one links to its successor, which
+ * is compared first.
  */
 
 import type { MetricRow } from '../../model/telemetry.ts';
 import { isSame } from './byte-words.ts';
 
-/** Where the members of a metric are in a body; absent ones begin and end at 0. */
+/** Where the members of a metric start and end in a body; 0 and 0 for absent ones. */
 export class Members {
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 
-  /** @param count how many there may be */
+  /** @param count the number of members */
   constructor(count: number) {
     this.starts = new Int32Array(count);
     this.ends = new Int32Array(count);
   }
 
-  /** Begins a metric. */
+  /** Starts a metric. */
   reset(): void {
     this.starts.fill(0);
     this.ends.fill(0);
@@ -29,13 +30,13 @@ export class Members {
   }
 }
 
-/** A metric that was read once, and what it is stored as. */
+/** A metric's bytes and the row that it is stored as. */
 export class KnownMetric {
   readonly row: MetricRow;
-  /** the one that followed the last time */
+  /** the metric that followed it last time */
   next: KnownMetric | null = null;
   readonly #kind: number;
-  /** its members' texts, one behind the other, and where each ends */
+  /** the texts of its members, concatenated, and where each ends */
   readonly #texts: DataView;
   readonly #ends: Int32Array;
 
@@ -56,8 +57,8 @@ export class KnownMetric {
     this.#texts = new DataView(texts.buffer);
   }
 
-  /** Whether this body holds the same metric. */
-  isAgain(view: DataView, kind: number, { starts, ends }: Members): boolean {
+  /** Whether the members in this body are the same. */
+  matches(view: DataView, kind: number, { starts, ends }: Members): boolean {
     if (kind !== this.#kind) return false;
     let from = 0;
     for (let member = 0; member < starts.length; member += 1) {

@@ -1,36 +1,36 @@
 /**
- * Owns the recognition of objects by the bytes they are written in: a process sends its resource and
- * scopes with every request, and reading them once more would cost more than a small request's rows.
- * What is remembered is a function of the bytes alone, the same for every sender.
+ * A cache of objects, recognized by their bytes: a process sends its resource and scopes with every
+ * request, and scanning them again would cost more than the rows of a small request. An entry
+ * depends on the bytes alone, so all senders share the cache.
  */
 
 import { copyOf, isAhead } from './byte-words.ts';
 import { OPEN_OBJECT, type Scanner } from './scanner.ts';
 
-/** Objects remembered. They are compared from their ends, where most that differ do. */
+/** Entries of the cache. Comparing starts at the end of an object, where most differences are. */
 const OBJECTS_MAX = 8;
-/** Longer ones are not remembered. */
+/** Longer objects are not cached. */
 const BYTES_MAX = 2048;
 /**
- * Of the objects that are not known one in so many is remembered in the place of the oldest: where many
- * are in turn, some stay until they come again, and hardly anything is spent on the others.
+ * Every fourth unknown object replaces the oldest entry. If many objects alternate, some stay
+ * cached until they come again, and the others cost little.
  */
-const NOTED_OF = 4;
+const REPLACE_EVERY = 4;
 
 interface KnownObject {
   readonly bytes: DataView;
   readonly text: string;
-  /** objects and lists in it */
+  /** number of objects and lists in it */
   readonly structures: number;
 }
 
 export class KnownObjects {
   readonly #known: KnownObject[] = [];
-  /** which one is forgotten for the next */
+  /** index of the entry to replace */
   #oldest = 0;
   #unknown = 0;
 
-  /** `Scanner.textOfValue`; of an object that was sent before, the very same string. */
+  /** As `Scanner.textOfValue`; for a cached object, the identical string. */
   textOf(scanner: Scanner): string {
     const isObject = scanner.peek() === OPEN_OBJECT;
     const start = scanner.at;
@@ -52,9 +52,9 @@ export class KnownObjects {
   }
 
   #note({ view, at }: Scanner, start: number, text: string, structures: number): void {
-    const isTurn = this.#unknown % NOTED_OF === 0;
+    const isStored = this.#unknown % REPLACE_EVERY === 0;
     this.#unknown += 1;
-    if (!isTurn || at - start > BYTES_MAX) return;
+    if (!isStored || at - start > BYTES_MAX) return;
     this.#known[this.#oldest] = { bytes: copyOf(view, start, at), text, structures };
     this.#oldest = (this.#oldest + 1) % OBJECTS_MAX;
   }

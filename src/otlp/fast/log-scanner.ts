@@ -1,9 +1,9 @@
-/** Scans one log record; the rules are those of `../logs.ts`. */
+/** Scans one log record, by the rules of `../logs.ts`. */
 
 import { LOG_COLUMNS } from '../../model/columns.ts';
 import type { AttributeScanner } from './attribute-scanner.ts';
 import { RowLayout, RowMembers } from './row-layout.ts';
-import { once, scanMember, startRow } from './row-scanner.ts';
+import { markSeen, scanMember, startRow } from './row-scanner.ts';
 import { ScannedRow } from './scanned-row.ts';
 
 export const LOG_LAYOUT = new RowLayout(LOG_COLUMNS);
@@ -28,12 +28,12 @@ export class LogScanner {
     startRow(scanner, row);
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (!scanMember(scanner, row, members, member)) this.#scanBody();
     }
   }
 
-  /** A body that is present but empty is JSON's null; an absent one is no JSON at all. */
+  /** An empty body is stored as JSON's null, an absent one as SQL's NULL. */
   #scanBody(): void {
     const { arena } = this.#scanner;
     if (this.#scanner.isNull()) return;

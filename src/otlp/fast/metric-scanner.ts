@@ -1,7 +1,7 @@
 /**
- * Scans one metric: its points one by one, and what they have in common, which may come after them.
- * That is parsed and hashed once and remembered by its text, because a process sends the same
- * metrics with every export.
+ * Scans one metric: its points one by one, and the members that they share (name, unit and so on),
+ * which may come after them. Shared members are parsed and hashed once and cached by their text,
+ * because a process sends the same metrics with every export.
  */
 
 import type { JsonObject, JsonValue } from '../../model/json.ts';
@@ -12,13 +12,13 @@ import type { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
 import { KnownMetric, Members } from './known-metric.ts';
 import { PointScanner } from './point-scanner.ts';
-import { once } from './row-scanner.ts';
+import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { LEFT_TO_PLAIN } from './scanner.ts';
+import { FALLBACK } from './scanner.ts';
 
-/** Bounds the memory to some 30 MB, twice that for texts beyond Latin-1; then all are dropped. */
+/** Limits the cache to about 30 MB, or twice that beyond Latin-1; a full cache is emptied. */
 const METRICS_MAX = 4000;
-/** Longer texts are not remembered. */
+/** Longer texts are not cached. */
 const TEXT_LENGTH_MAX = 2048;
 
 const METRIC_MEMBERS = [
@@ -37,13 +37,13 @@ const KINDS = ['gauge', 'sum', 'histogram'] as const;
 const DATA_MEMBERS = ['dataPoints', 'aggregationTemporality', 'isMonotonic'] as const;
 
 export class MetricScanner {
-  /** how many points the latest metric has */
+  /** number of points of the latest metric */
   points = 0;
   readonly #scanner: AttributeScanner;
   readonly #point: PointScanner;
   readonly #metric = new FieldTable(METRIC_MEMBERS);
   readonly #data = new FieldTable(DATA_MEMBERS);
-  /** of the current metric; of its data's members, those after the points */
+  /** of the current metric: its own, then its data's members except `dataPoints` */
   readonly #members = new Members(NAMES.length + DATA_MEMBERS.length - 1);
   readonly #known = new Map<string, KnownMetric>();
   #latest: KnownMetric | null = null;
@@ -57,7 +57,7 @@ export class MetricScanner {
    * Scans one metric.
    *
    * @param sink takes each point
-   * @returns what the points share
+   * @returns the metric's row, which the points share
    */
   scan(sink: { point(row: ScannedRow): void }): MetricRow {
     const scanner = this.#scanner;
@@ -67,11 +67,11 @@ export class MetricScanner {
     let kind = -1;
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (member < NAMES.length) {
         this.#noteMember(member);
       } else if (!scanner.isNull()) {
-        if (kind >= 0 || member - NAMES.length >= KINDS.length) throw LEFT_TO_PLAIN;
+        if (kind >= 0 || member - NAMES.length >= KINDS.length) throw FALLBACK;
         kind = member - NAMES.length;
         this.#scanData(kind, sink);
       }
@@ -90,7 +90,7 @@ export class MetricScanner {
     const isHistogram = KINDS[kind] === 'histogram';
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (member > 0) {
         this.#noteMember(NAMES.length + member - 1);
       } else if (!scanner.isNull()) {
@@ -115,7 +115,7 @@ export class MetricScanner {
     const scanner = this.#scanner;
     const members = this.#members;
     const expected = this.#latest?.next ?? null;
-    if (expected?.isAgain(scanner.view, kind, members) === true) {
+    if (expected?.matches(scanner.view, kind, members) === true) {
       this.#latest = expected;
       return expected.row;
     }
@@ -131,7 +131,7 @@ export class MetricScanner {
     }
     const fault = new Fault();
     const row = parseMetricRow(toMetric(kind, texts), fault);
-    if (row === null || fault.refused) throw LEFT_TO_PLAIN;
+    if (row === null || fault.refused) throw FALLBACK;
     if (key.length <= TEXT_LENGTH_MAX) {
       if (this.#known.size >= METRICS_MAX) this.#known.clear();
       const metric = new KnownMetric(kind, scanner.body, members, row);
@@ -141,14 +141,14 @@ export class MetricScanner {
     return row;
   }
 
-  /** Expects this metric after the one before it the next time. */
+  /** Links this metric to the one before it, as its expected successor. */
   #follow(metric: KnownMetric): void {
     if (this.#latest !== null) this.#latest.next = metric;
     this.#latest = metric;
   }
 }
 
-/** The metric as it was sent, without its points. */
+/** The metric as sent, without its points. */
 function toMetric(kind: number, texts: readonly string[]): JsonObject {
   const data: JsonObject = {};
   const metric: JsonObject = {};

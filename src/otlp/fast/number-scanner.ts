@@ -1,13 +1,13 @@
 /**
- * Owns the reading of doubles and 64-bit integers from a body's bytes. A number of up to 15 digits is
- * computed here: a whole number below 2^53 divided by a power of ten that is exact itself gives the
- * double that `JSON.parse` gives. Longer ones are given to `Number`.
+ * Reads doubles and 64-bit integers from a body's bytes. A double of up to 15 digits is a whole
+ * number below 2^53 divided by an exact power of ten, which gives the same result as `JSON.parse`.
+ * Longer ones are computed by `decimal-double.ts`, or by `Number`.
  */
 
 import { doubleText } from '../json-text.ts';
 import { fourDigits, isDigit, ZERO } from './byte-tests.ts';
 import { decimalDouble, EXACT_DIGITS_MAX, POWERS_OF_TEN } from './decimal-double.ts';
-import { LEFT_TO_PLAIN, MINUS, QUOTE, type Scanner } from './scanner.ts';
+import { FALLBACK, MINUS, QUOTE, type Scanner } from './scanner.ts';
 
 const POINT = 0x2e;
 const LETTER_E = 0x65;
@@ -18,7 +18,7 @@ const NANOS_PER_SECOND_DIGITS = 9;
 const SECONDS_MAX = 9_223_372_036;
 const NANOS_MAX = 854_775_807;
 
-/** Reads a number (no string, no null) as a finite double. */
+/** Reads a number (not a string, not null) as a finite double. */
 export function scanDouble(scanner: Scanner): number {
   scanner.peek();
   const { view } = scanner;
@@ -34,7 +34,7 @@ export function scanDouble(scanner: Scanner): number {
     byte = view.getUint8(at);
   }
   const digits = at - first;
-  if (digits === 0 || (digits > 1 && view.getUint8(first) === ZERO)) throw LEFT_TO_PLAIN;
+  if (digits === 0 || (digits > 1 && view.getUint8(first) === ZERO)) throw FALLBACK;
   let fraction = 0;
   if (byte === POINT) {
     const point = at;
@@ -46,7 +46,7 @@ export function scanDouble(scanner: Scanner): number {
       byte = view.getUint8(at);
     }
     fraction = at - point - 1;
-    if (fraction === 0) throw LEFT_TO_PLAIN;
+    if (fraction === 0) throw FALLBACK;
   }
   if (digits + fraction > EXACT_DIGITS_MAX || (byte | TO_LOWER_CASE) === LETTER_E) {
     return longDouble(scanner, first);
@@ -62,7 +62,7 @@ function longDouble(scanner: Scanner, first: number): number {
   const nearest = decimalDouble(scanner.view, first, scanner.at);
   if (!Number.isNaN(nearest)) return first > start ? -nearest : nearest;
   const value = Number(scanner.slice(start, scanner.at));
-  if (!Number.isFinite(value)) throw LEFT_TO_PLAIN;
+  if (!Number.isFinite(value)) throw FALLBACK;
   return value;
 }
 
@@ -71,7 +71,7 @@ export function scanOptionalDouble(scanner: Scanner): number | null {
   return scanner.isNull() ? null : scanDouble(scanner);
 }
 
-/** Reads a number and writes it as a double's text; @returns the double. */
+/** Reads a number and writes it with `doubleText`; @returns the double. */
 export function copyDouble(scanner: Scanner): number {
   const value = scanDouble(scanner);
   const text = doubleText(value);
@@ -81,26 +81,29 @@ export function copyDouble(scanner: Scanner): number {
 }
 
 /**
- * Reads a 64-bit integer, a number or a string, its size into the scanner's `seconds` (billions) and
- * `nanos` (the rest).
+ * Reads a 64-bit integer, sent as a number or a string. Its absolute value goes into the scanner's
+ * `seconds` (billions) and `nanos` (the remainder).
  *
  * @returns whether it is negative
  */
 export function scanInt64(scanner: Scanner): boolean {
-  if (scanner.peek() === 0x6e) throw LEFT_TO_PLAIN;
+  if (scanner.peek() === 0x6e) throw FALLBACK;
   const quoted = scanner.peek() === QUOTE;
   const sign = quoted ? scanner.at + 1 : scanner.at;
   if (scanner.view.getUint8(sign) !== MINUS) {
     scanTime(scanner);
     return false;
   }
-  // Minus zero and the smallest number are left to the plain decoder.
+  // Minus zero and the smallest bigint fall back to the plain decoder.
   scanDigits(scanner, sign + 1, quoted);
-  if (scanner.seconds === 0 && scanner.nanos === 0) throw LEFT_TO_PLAIN;
+  if (scanner.seconds === 0 && scanner.nanos === 0) throw FALLBACK;
   return true;
 }
 
-/** Reads null (0) or an unsigned integer, a number or a string, that a double holds exactly. */
+/**
+ * Reads null (as 0) or an unsigned integer, sent as a number or a string, that a double holds
+ * exactly.
+ */
 export function scanCount(scanner: Scanner): number {
   if (scanner.isNull()) return 0;
   const { end } = scanner.arena;
@@ -109,7 +112,7 @@ export function scanCount(scanner: Scanner): number {
   return count;
 }
 
-/** Reads such an integer (no null) and writes its digits; @returns it. */
+/** As `scanCount`, without null; also writes the digits. */
 export function copyCount(scanner: Scanner): number {
   const quoted = scanner.peek() === QUOTE;
   const { view, arena } = scanner;
@@ -124,20 +127,20 @@ export function copyCount(scanner: Scanner): number {
     byte = view.getUint8(at);
   }
   const digits = at - start;
-  if (digits === 0 || digits > EXACT_DIGITS_MAX) throw LEFT_TO_PLAIN;
-  if (digits > 1 && view.getUint8(start) === ZERO) throw LEFT_TO_PLAIN;
-  if (quoted && byte !== QUOTE) throw LEFT_TO_PLAIN;
+  if (digits === 0 || digits > EXACT_DIGITS_MAX) throw FALLBACK;
+  if (digits > 1 && view.getUint8(start) === ZERO) throw FALLBACK;
+  if (quoted && byte !== QUOTE) throw FALLBACK;
   scanner.at = quoted ? at + 1 : at;
   return value;
 }
 
-/** Reads null (0) or an unsigned integer up to `max`, itself at most 2^32 − 1. */
+/** Reads null (as 0) or an unsigned integer up to `max`, which is at most 2^32 − 1. */
 export function scanUint(scanner: Scanner, max: number): number {
   const { view } = scanner;
   let byte = scanner.peek();
   if (!isDigit(byte)) {
     if (scanner.isNull()) return 0;
-    throw LEFT_TO_PLAIN;
+    throw FALLBACK;
   }
   const start = scanner.at;
   let at = start;
@@ -145,21 +148,21 @@ export function scanUint(scanner: Scanner, max: number): number {
   while (isDigit(byte)) {
     value = value * 10 + (byte - ZERO);
     at += 1;
-    if (value > UINT32_MAX) throw LEFT_TO_PLAIN;
+    if (value > UINT32_MAX) throw FALLBACK;
     byte = view.getUint8(at);
   }
-  if (value > max || (at > start + 1 && view.getUint8(start) === ZERO)) throw LEFT_TO_PLAIN;
+  if (value > max || (at > start + 1 && view.getUint8(start) === ZERO)) throw FALLBACK;
   scanner.at = at;
   return value;
 }
 
 /**
- * Reads null (0) or nanoseconds since 1970, a number or a string of digits without leading zeros,
- * into `seconds` and `nanos`.
+ * Reads null (as 0) or nanoseconds since 1970, sent as a number or a string of digits without
+ * leading zeros, into `seconds` and `nanos`.
  */
 export function scanTime(scanner: Scanner): void {
   const quoted = scanner.peek() === QUOTE;
-  if (quoted && scanTimeOfToday(scanner)) return;
+  if (quoted && scanNineteenDigits(scanner)) return;
   if (!quoted && scanner.isNull()) {
     scanner.seconds = 0;
     scanner.nanos = 0;
@@ -169,7 +172,7 @@ export function scanTime(scanner: Scanner): void {
 }
 
 /** Reads a string of 19 digits, any time from 2001 to 2255; false for other strings. */
-function scanTimeOfToday(scanner: Scanner): boolean {
+function scanNineteenDigits(scanner: Scanner): boolean {
   const { view } = scanner;
   const start = scanner.at + 1;
   const end = start + 19;
@@ -190,15 +193,15 @@ function scanTimeOfToday(scanner: Scanner): boolean {
   return true;
 }
 
-/** Reads the digits that begin at `start`, and the quote behind them, as `scanTime` does. */
+/** Reads digits from `start`, and the quote after them, into `seconds` and `nanos`. */
 function scanDigits(scanner: Scanner, start: number, quoted: boolean): void {
   const { view } = scanner;
   let at = start;
   while (isDigit(view.getUint8(at))) at += 1;
   const digits = at - start;
-  // A number of more digits may be one that `JSON.parse` rounds.
-  if (digits === 0 || digits > (quoted ? 19 : EXACT_DIGITS_MAX)) throw LEFT_TO_PLAIN;
-  if (digits > 1 && view.getUint8(start) === ZERO) throw LEFT_TO_PLAIN;
+  // `JSON.parse` may round a number of more digits.
+  if (digits === 0 || digits > (quoted ? 19 : EXACT_DIGITS_MAX)) throw FALLBACK;
+  if (digits > 1 && view.getUint8(start) === ZERO) throw FALLBACK;
   const split = Math.max(start, at - NANOS_PER_SECOND_DIGITS);
   scanner.seconds = numberIn(scanner, start, split);
   scanner.nanos = numberIn(scanner, split, at);
@@ -206,10 +209,10 @@ function scanDigits(scanner: Scanner, start: number, quoted: boolean): void {
     scanner.seconds >= SECONDS_MAX &&
     (scanner.seconds > SECONDS_MAX || scanner.nanos > NANOS_MAX)
   ) {
-    throw LEFT_TO_PLAIN;
+    throw FALLBACK;
   }
   if (quoted) {
-    if (view.getUint8(at) !== QUOTE) throw LEFT_TO_PLAIN;
+    if (view.getUint8(at) !== QUOTE) throw FALLBACK;
     at += 1;
   }
   scanner.at = at;

@@ -1,33 +1,32 @@
 /**
- * Remembers resources and scopes by the text they were sent as: a process sends the same
- * ones with every request, and parsing and hashing them would cost more than a small request's rows.
- * What is remembered is a function of the text alone, the same for every sender.
+ * A cache of resources and scopes, by their JSON text. A process sends the same ones with every
+ * request, and parsing and hashing them would cost more than the rows of a small request. An entry
+ * depends on the text alone, so all senders share the cache.
  */
 
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ResourceRow } from '../../model/telemetry.ts';
 import { Fault } from '../fault.ts';
 import { parseResource, parseScope, toResourceRow } from '../origin.ts';
-import { LEFT_TO_PLAIN } from './scanner.ts';
+import { FALLBACK } from './scanner.ts';
 
-/** Bounds the memory to some 16 MB; then all are dropped. */
+/** Limits the cache to about 16 MB; a full cache is emptied. */
 const TEXTS_MAX = 1000;
-/** Longer texts are not remembered. */
+/** Longer texts are not cached. */
 const TEXT_LENGTH_MAX = 4096;
 
 export class OriginMemo {
-  /** by the resource's text, then by the rest; V8 finds a string that it has hashed at once */
+  /** by the resource's text, then by the other texts; V8 keeps a string's hash with the string */
   readonly #known = new Map<string, Map<string, ResourceRow>>();
   #count = 0;
 
   /**
-   * The row of a resource with a scope.
+   * The row of a resource with a scope. Each text is valid JSON, or empty when it was not sent.
    *
-   * @param resource JSON text, known to be valid; empty when it was not sent, as are the others
-   * @throws LEFT_TO_PLAIN when one of them holds a fault
+   * @throws FALLBACK when one of them has a fault
    */
   rowOf(resource: string, schemaUrl: string, scope: string, scopeSchemaUrl: string): ResourceRow {
-    // JSON values end where they end, so no two lists of texts look alike when joined.
+    // The end of a JSON value is unambiguous, so different lists of texts differ when joined.
     const hasUrl = schemaUrl !== '' || scopeSchemaUrl !== '';
     const rest = hasUrl ? `${scope}\n${schemaUrl},${scopeSchemaUrl}` : scope;
     const found = this.#known.get(resource)?.get(rest);
@@ -37,7 +36,7 @@ export class OriginMemo {
       parseResource(entry('resource', resource, schemaUrl), fault),
       parseScope(entry('scope', scope, scopeSchemaUrl), fault),
     );
-    if (fault.refused) throw LEFT_TO_PLAIN;
+    if (fault.refused) throw FALLBACK;
     if (resource.length + rest.length <= TEXT_LENGTH_MAX) this.#remember(resource, rest, row);
     return row;
   }
@@ -54,8 +53,8 @@ export class OriginMemo {
 }
 
 function entry(name: string, text: string, schemaUrl: string): JsonObject {
-  const made: JsonObject = {};
-  if (text !== '') made[name] = JSON.parse(text) as JsonValue;
-  if (schemaUrl !== '') made.schemaUrl = JSON.parse(schemaUrl) as JsonValue;
-  return made;
+  const object: JsonObject = {};
+  if (text !== '') object[name] = JSON.parse(text) as JsonValue;
+  if (schemaUrl !== '') object.schemaUrl = JSON.parse(schemaUrl) as JsonValue;
+  return object;
 }

@@ -1,6 +1,6 @@
 /**
- * Scans one data point of a gauge, sum or histogram; the rules are those of `../metrics.ts` and
- * `../point-values.ts`. Points without a recorded value are left to the plain decoder.
+ * Scans one data point of a gauge, sum or histogram, by the rules of `../metrics.ts` and
+ * `../point-values.ts`. Points without a recorded value fall back to the plain decoder.
  */
 
 import { POINT_COLUMNS } from '../../model/columns.ts';
@@ -13,12 +13,12 @@ import { copyOf, isAhead } from './byte-words.ts';
 import { EXACT_DIGITS_MAX } from './decimal-double.ts';
 import { copyCount, copyDouble } from './number-scanner.ts';
 import { RowLayout, RowMembers } from './row-layout.ts';
-import { once, scanMember, startRow } from './row-scanner.ts';
+import { markSeen, scanMember, startRow } from './row-scanner.ts';
 import { ScannedRow } from './scanned-row.ts';
-import { CLOSE_LIST, COMMA, LEFT_TO_PLAIN, OPEN_LIST } from './scanner.ts';
+import { CLOSE_LIST, COMMA, FALLBACK, OPEN_LIST } from './scanner.ts';
 
 const NO_RECORDED_VALUE = 1;
-/** Longer lists of bounds are not remembered. */
+/** Longer lists of bounds are not cached. */
 const BOUNDS_BYTES_MAX = 4096;
 
 export const POINT_LAYOUT = new RowLayout(POINT_COLUMNS);
@@ -49,10 +49,10 @@ export class PointScanner {
   );
   readonly #bucketCounts = this.#ofHistogram.number('bucketCounts');
   readonly #explicitBounds = this.#ofHistogram.number('explicitBounds');
-  // The list of buckets or bounds that was read last: its length, and the sum of the buckets.
+  // Of the last list of bucket counts or bounds: its length, and the sum of the counts.
   #listed = 0;
   #total = 0;
-  // The bounds that were read last, as sent and as stored: all points of a histogram have the same.
+  // The last list of bounds, as sent and as stored: all points of a histogram have the same.
   #lastBounds: DataView | null = null;
   #lastText = new Uint8Array(0);
   #lastCount = 0;
@@ -69,8 +69,8 @@ export class PointScanner {
     startRow(this.#scanner, row);
     if (isHistogram) this.#scanHistogram();
     else this.#scanNumber();
-    if (numbers[TIME] === 0 && numbers[TIME + 1] === 0) throw LEFT_TO_PLAIN;
-    if (((numbers[FLAGS] as number) & NO_RECORDED_VALUE) !== 0) throw LEFT_TO_PLAIN;
+    if (numbers[TIME] === 0 && numbers[TIME + 1] === 0) throw FALLBACK;
+    if (((numbers[FLAGS] as number) & NO_RECORDED_VALUE) !== 0) throw FALLBACK;
   }
 
   #scanNumber(): void {
@@ -80,12 +80,12 @@ export class PointScanner {
     const { row } = this;
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (!scanMember(scanner, row, members, member)) this.#scanExemplars();
     }
     // Exactly one of the two must be present.
     const { numbers } = row;
-    if ((numbers[VALUE_INT] === null) === (numbers[VALUE_DOUBLE] === null)) throw LEFT_TO_PLAIN;
+    if ((numbers[VALUE_INT] === null) === (numbers[VALUE_DOUBLE] === null)) throw FALLBACK;
   }
 
   /** Exemplars are rare: the plain decoder parses them. */
@@ -99,7 +99,7 @@ export class PointScanner {
     const fault = new Fault();
     const list = scanner.parse(start, scanner.at);
     const text = parseListText(list, 'exemplars', parseExemplar, fault);
-    if (fault.refused || text === null) throw LEFT_TO_PLAIN;
+    if (fault.refused || text === null) throw FALLBACK;
     this.row.writeList(EXEMPLARS, text);
   }
 
@@ -119,7 +119,7 @@ export class PointScanner {
     let boundsStart = 0;
     let boundsEnd = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (scanMember(scanner, row, members, member)) continue;
       const { end } = arena;
       if (member === this.#bucketCounts) {
@@ -138,7 +138,7 @@ export class PointScanner {
       }
     }
     if (buckets + bounds > 0 && (buckets !== bounds + 1 || bucketsSum !== row.numbers[COUNT])) {
-      throw LEFT_TO_PLAIN;
+      throw FALLBACK;
     }
     const { lists, ranges } = row;
     lists.reserve(PARTS_BYTES);
@@ -153,7 +153,7 @@ export class PointScanner {
     ranges[DISTRIBUTION + 1] = lists.end;
   }
 
-  /** Writes null (nothing) or a list of counts, as integers with commas between them. */
+  /** Writes a list of counts (or null, as nothing) as integers separated by commas. */
   #copyCounts(): void {
     const scanner = this.#scanner;
     this.#listed = 0;
@@ -167,12 +167,12 @@ export class PointScanner {
       total += copyCount(scanner);
       listed += 1;
     }
-    if (total > Number.MAX_SAFE_INTEGER) throw LEFT_TO_PLAIN;
+    if (total > Number.MAX_SAFE_INTEGER) throw FALLBACK;
     this.#listed = listed;
     this.#total = total;
   }
 
-  /** A list of numbers without white space is stored as it was written; false for any other. */
+  /** Copies a list of JSON numbers without white space as sent; false for any other list. */
   #copyCountsUnchanged(): boolean {
     const scanner = this.#scanner;
     if (scanner.peek() !== OPEN_LIST) return false;
@@ -208,7 +208,7 @@ export class PointScanner {
     return true;
   }
 
-  /** Writes null (nothing) or a list of rising bounds, as doubles with commas between them. */
+  /** Writes a list of rising bounds (or null, as nothing) as doubles separated by commas. */
   #copyBounds(): void {
     const scanner = this.#scanner;
     const { arena } = scanner;
@@ -228,7 +228,7 @@ export class PointScanner {
     for (let more = scanner.openList(); more; more = scanner.nextElement()) {
       if (listed > 0) arena.byte(COMMA);
       const bound = copyDouble(scanner);
-      if (bound <= below) throw LEFT_TO_PLAIN;
+      if (bound <= below) throw FALLBACK;
       below = bound;
       listed += 1;
     }

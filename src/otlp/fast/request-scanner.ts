@@ -1,10 +1,10 @@
 /**
- * The fast way through an export request: one pass over the body's bytes, without building values;
- * rows go to a sink one by one. It reads exactly the requests that the plain decoder
- * (`../envelope.ts`) reads without a rejection or a repair, and gives the same rows. Every other
- * request, and unusual JSON, is left to the plain decoder, which then reads the whole body.
+ * The fast decoder of export requests: one pass over the body's bytes, without building values;
+ * rows go to a sink one by one. It accepts only requests that the plain decoder (`../envelope.ts`)
+ * reads without a rejection or a repair, and gives the same rows. For any other request, and for
+ * unusual JSON, it returns false: the plain decoder then reads the whole body.
  *
- * One object per thread; it reads one request at a time. A large body may be scanned in pieces.
+ * One object per thread, for one request at a time. A large body is scanned in pieces.
  */
 
 import type { MetricRow, ResourceRow, Signal } from '../../model/telemetry.ts';
@@ -16,20 +16,20 @@ import { KnownObjects } from './known-objects.ts';
 import { LOG_LAYOUT, LogScanner } from './log-scanner.ts';
 import { MetricScanner } from './metric-scanner.ts';
 import { OriginMemo } from './origin-memo.ts';
-import { once } from './row-scanner.ts';
+import { markSeen } from './row-scanner.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { LEFT_TO_PLAIN } from './scanner.ts';
+import { FALLBACK } from './scanner.ts';
 import { SpanScanner } from './span-scanner.ts';
 
-/** Takes rows as they are scanned; when `scan` returns false, they are to be dropped. */
+/** Takes rows as they are scanned; they must be dropped if `scan` returns false. */
 export interface RowSink {
-  /** @param row another one after the call */
+  /** @param row reused for the next record after the call */
   span(row: ScannedRow): void;
   log(row: ScannedRow): void;
   point(row: ScannedRow): void;
   /** Sets the metric of the points since the last call. */
   setMetric(metric: MetricRow): void;
-  /** Ends a scope, to which the rows since the last call belong. @returns its number */
+  /** Ends the scope of the rows since the last call. @returns its number */
   closeScope(): number;
   /** Sets the resource and scope of a scope's rows, which may come after them in the body. */
   setOrigin(scope: number, origin: ResourceRow): void;
@@ -42,8 +42,7 @@ interface Frame {
 }
 
 /**
- * Characters of resource text that one resource's scopes may cause to be read; one piece may read
- * all.
+ * Limit for the length of a resource's text times its scopes: each scope looks it up, in one piece.
  */
 const ORIGIN_WORK_MAX = 512 * 1024;
 
@@ -67,7 +66,7 @@ interface OriginTexts {
 }
 
 interface ScannedScope extends OriginTexts {
-  /** the sink's number; −1 without rows */
+  /** assigned by the sink; −1 without rows */
   readonly number: number;
   readonly hasLogWithoutTrace: boolean;
 }
@@ -90,12 +89,12 @@ export class RequestScanner {
   #pieceAt = 0;
 
   /**
-   * Scans one export request. To be run to its end, or returned from, before the next one.
+   * Scans one export request. The generator must end, or be closed by `return`, before the next
+   * one.
    *
    * @param body the request body, decompressed; read until this ends, and not after
-   * @param recordBytesMax a body with a longer record, or more bytes between two pauses, is left to
-   *   the plain decoder
-   * @returns false when the body is left to the plain decoder
+   * @param recordBytesMax most bytes of a record, or between two pauses
+   * @returns false when the plain decoder must read the body
    */
   *scan(
     signal: Signal,
@@ -112,7 +111,7 @@ export class RequestScanner {
       return true;
     } catch (error) {
       // A RangeError means that the scanner went past the end of the body or its arena.
-      if (error === LEFT_TO_PLAIN || error instanceof RangeError) return false;
+      if (error === FALLBACK || error instanceof RangeError) return false;
       throw error;
     } finally {
       this.#spans.row.close();
@@ -128,7 +127,7 @@ export class RequestScanner {
     const table = this.#frames[signal].body;
     let seen = 0;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
-      seen = once(seen, field);
+      seen = markSeen(seen, field);
       if (scanner.isNull()) continue;
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
@@ -154,7 +153,7 @@ export class RequestScanner {
     let seen = 0;
     const table = this.#frames[signal].resource;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
-      seen = once(seen, field);
+      seen = markSeen(seen, field);
       if (field !== LIST) {
         this.#readText(resource, field, this.#knownResources);
         continue;
@@ -174,7 +173,7 @@ export class RequestScanner {
         work = 0;
         yield;
       }
-      if (scope.hasLogWithoutTrace) this.#leaveSessionProduct(resource, scope);
+      if (scope.hasLogWithoutTrace) this.#rejectSessionProduct(resource, scope);
       const origin = this.#originOf(resource, scope);
       if (scope.number >= 0) sink.setOrigin(scope.number, origin);
     }
@@ -184,9 +183,9 @@ export class RequestScanner {
     return this.#origins.rowOf(resource.origin, resource.schemaUrl, scope.origin, scope.schemaUrl);
   }
 
-  /** Leaves log records to the plain way when their product names their run in attributes. */
-  #leaveSessionProduct(resource: OriginTexts, scope: OriginTexts): void {
-    if (isSessionProduct(this.#originOf(resource, scope))) throw LEFT_TO_PLAIN;
+  /** Falls back for log records of a product whose attributes name the session and prompt. */
+  #rejectSessionProduct(resource: OriginTexts, scope: OriginTexts): void {
+    if (isSessionProduct(this.#originOf(resource, scope))) throw FALLBACK;
   }
 
   /** Reads the text of a resource, scope or schema URL. */
@@ -204,7 +203,7 @@ export class RequestScanner {
     let seen = 0;
     const table = this.#frames[signal].scope;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
-      seen = once(seen, field);
+      seen = markSeen(seen, field);
       if (field !== LIST) {
         this.#readText(texts, field, this.#knownScopes);
         continue;
@@ -214,8 +213,8 @@ export class RequestScanner {
         if (this.#endsPiece()) yield;
         rows += this.#scanItem(signal, sink);
         if (signal !== 'logs' || log.numbers[LOG_TRACE_ID] === 1) continue;
-        // The product is mostly known already, and the rest of the body need not be scanned.
-        if (withoutTrace === 0) this.#leaveSessionProduct(resource, texts);
+        // Usually the product is known by now, and the rest of the body need not be scanned.
+        if (withoutTrace === 0) this.#rejectSessionProduct(resource, texts);
         withoutTrace += 1;
       }
     }
@@ -243,7 +242,9 @@ export class RequestScanner {
   }
 }
 
-/** Every scope looks up its origin by the resource's text: many scopes and a large resource are refused. */
+/**
+ * Falls back for many scopes with a large resource: every scope looks up its origin by that text.
+ */
 function checkOriginWork({ origin, schemaUrl }: OriginTexts, scopes: number): void {
-  if ((origin.length + schemaUrl.length) * scopes > ORIGIN_WORK_MAX) throw LEFT_TO_PLAIN;
+  if ((origin.length + schemaUrl.length) * scopes > ORIGIN_WORK_MAX) throw FALLBACK;
 }

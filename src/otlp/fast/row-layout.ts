@@ -1,19 +1,19 @@
 /**
- * Where a scanned row keeps its values, derived from the table's columns (`src/model/columns.ts`)
- * when a file is loaded. Loops over typed arrays then serve every column of every table; code that
- * knows a column keeps its slot as a constant.
+ * Where a scanned row stores its values, derived from the table's columns (`src/model/columns.ts`)
+ * when a module is loaded. Loops over typed arrays then serve every column of every table; code for
+ * a specific column keeps its slot as a constant.
  *
  *   numbers   time: seconds, nanoseconds · int64: billions, rest, 1 if negative · id: 1 if present
  *             any other number: itself · null for an absent int64, count or double
  *   ids       16 or 8 bytes each
- *   ranges    start and end of a text in an arena; empty when both are the same
+ *   ranges    start and end of a text in an arena; equal for an empty text
  */
 import type { Columns, Encoding } from '../../model/columns.ts';
 import { FieldTable } from './field-table.ts';
 
-/** What a row keeps of a column's value. */
+/** How a row stores a column's value. */
 interface Storage {
-  /** its numbers, as they are in a new row */
+  /** initial numbers */
   readonly numbers?: readonly (number | null)[];
   readonly idBytes?: 8 | 16;
   readonly isText?: true;
@@ -26,7 +26,7 @@ const TRACE_ID: Storage = { numbers: [0], idBytes: 16 };
 const SPAN_ID: Storage = { numbers: [0], idBytes: 8 };
 const TEXT: Storage = { isText: true };
 
-/** An encoding's code is its place in this list. */
+/** The code of an encoding is its index in this list. */
 const STORAGE: Readonly<Record<Encoding, Storage>> = {
   time: TIME,
   optionalTime: TIME,
@@ -57,7 +57,7 @@ export function codeOf(encoding: Encoding): number {
   return ENCODINGS.indexOf(encoding);
 }
 
-/** The code of a member that no column's encoding describes: its own code reads it. */
+/** The code of a member that the scanner of its record reads itself. */
 export const SPECIAL = ENCODINGS.length;
 
 const UINT32_MAX = 0xffffffff;
@@ -66,9 +66,9 @@ export class RowLayout<Table extends Columns = Columns> {
   readonly columns: Table;
   /** by column: the code of its encoding */
   readonly codes: Uint8Array;
-  /** by column: where its numbers or its range begin */
+  /** by column: index of its first number or of its range */
   readonly slots: Uint8Array;
-  /** by column: where its id begins */
+  /** by column: offset of its id */
   readonly idOffsets: Uint8Array;
   /** the numbers of a new row */
   readonly initialNumbers: readonly (number | null)[];
@@ -97,12 +97,12 @@ export class RowLayout<Table extends Columns = Columns> {
     this.idBytes = idBytes;
   }
 
-  /** Where a column's numbers or its range begin. */
+  /** The index of a column's first number or of its range. */
   slot(name: keyof Table & string): number {
     return this.slots[Object.keys(this.columns).indexOf(name)] as number;
   }
 
-  /** Where a column's id begins. */
+  /** The offset of a column's id. */
   idOffset(name: keyof Table & string): number {
     return this.idOffsets[Object.keys(this.columns).indexOf(name)] as number;
   }
@@ -122,7 +122,7 @@ export class RowMembers {
 
   /**
    * @param layout columns with a member are read by their encoding
-   * @param special members with code of their own
+   * @param special members that the record's scanner reads itself
    * @param without members that this message does not have
    */
   constructor(layout: RowLayout, special: readonly string[], without: readonly string[] = []) {
@@ -142,7 +142,7 @@ export class RowMembers {
     this.maxima = Float64Array.from(members, ({ max }) => max ?? UINT32_MAX);
   }
 
-  /** The member's number, for the code that reads it. */
+  /** The index of a special member. */
   number(name: string): number {
     return this.#names.indexOf(name);
   }

@@ -1,15 +1,15 @@
 /**
  * Reads a record's members into a `ScannedRow`, by the encodings of their columns
- * (`src/model/columns.ts`). Members that need more are left to the scanner of the record.
+ * (`src/model/columns.ts`). Special members are read by the scanner of the record.
  */
 import type { AttributeScanner } from './attribute-scanner.ts';
 import { scanId, scanTraceId } from './id-scanner.ts';
 import { scanCount, scanInt64, scanOptionalDouble, scanTime, scanUint } from './number-scanner.ts';
 import { codeOf, type RowMembers } from './row-layout.ts';
 import type { ScannedRow } from './scanned-row.ts';
-import { LEFT_TO_PLAIN, type Scanner } from './scanner.ts';
+import { FALLBACK, type Scanner } from './scanner.ts';
 
-// Constants of this file: V8 compiles them in, imported ones it loads (Node 20.20).
+// Local constants: V8 inlines them, but loads imported ones (Node 20.20).
 const TIME = codeOf('time');
 const OPTIONAL_TIME = codeOf('optionalTime');
 const INT16 = codeOf('int16');
@@ -25,26 +25,26 @@ const TEXT = codeOf('text');
 const OPTIONAL_TEXT = codeOf('optionalText');
 const ATTRIBUTES = codeOf('attributes');
 
-/** Notes a member of the object being read; the second of one name is left to the plain decoder. */
-export function once(seen: number, field: number): number {
-  if ((seen & (1 << field)) !== 0) throw LEFT_TO_PLAIN;
+/** Adds a member to the set `seen` of an object's members; a repeated one falls back. */
+export function markSeen(seen: number, field: number): number {
+  if ((seen & (1 << field)) !== 0) throw FALLBACK;
   return seen | (1 << field);
 }
 
-/** Begins a row and makes room for it in the arena. */
+/** Starts a row and reserves room for it in the arena. */
 export function startRow(scanner: Scanner, row: ScannedRow): void {
   row.reset();
   scanner.arena.reserveRow(scanner.body.length - scanner.at);
 }
 
-/** Reads null or a string as a text of the row. */
+/** Reads null or a string into the row's text at `slot`. */
 export function scanText(scanner: Scanner, { ranges }: ScannedRow, slot: number): void {
   ranges[slot] = scanner.arena.end;
   scanner.copyText();
   ranges[slot + 1] = scanner.arena.end;
 }
 
-/** Reads a member by its column's encoding; false, and nothing is read, for a special one. */
+/** Reads a member by its column's encoding; returns false and reads nothing if it is special. */
 export function scanMember(
   scanner: AttributeScanner,
   row: ScannedRow,

@@ -1,6 +1,6 @@
 /**
- * One scanned record as numbers, ids and places of texts; `RowLayout` says where each value is. One
- * object per kind of record serves all requests of a thread: it is read before the next record is
+ * One scanned record as numbers, ids and ranges of texts, laid out by `RowLayout`. One object per
+ * kind of record serves all requests of a thread; it must be read before the next record is
  * scanned.
  */
 import { Arena } from './arena.ts';
@@ -9,20 +9,20 @@ import type { RowLayout } from './row-layout.ts';
 export class ScannedRow {
   readonly layout: RowLayout;
   /**
-   * An array that holds null from its beginning, because V8 then keeps small integers as they are
-   * and floating-point numbers as objects. From a `Float64Array` every number would be made into
-   * one whenever it is passed to a function: 5 % of a span's time (Node 20.20, 2026-11).
+   * Filled with null at first, so that V8 stores small integers unboxed and doubles as heap
+   * numbers. A `Float64Array` would allocate a heap number whenever an element is passed to a
+   * function: 5 % of a span's time (Node 20.20, 2026-11).
    */
   readonly numbers: (number | null)[];
   readonly ids: DataView;
   readonly ranges: Int32Array;
-  /** the same memory, a range at a time */
+  /** the same memory as `ranges`, one element per range */
   readonly #wholeRanges: Float64Array;
   /** UTF-8 texts and attributes: the scanner's own arena */
   readonly texts: Arena;
   /** the JSON of `composedJson` columns */
   readonly lists = new Arena();
-  /** where in the body the trace id is that `ids` still holds; −1 when it holds none */
+  /** position in the body of the trace id that `ids` holds; −1 for none */
   traceIdAt = -1;
 
   constructor(layout: RowLayout, texts: Arena) {
@@ -34,7 +34,7 @@ export class ScannedRow {
     this.texts = texts;
   }
 
-  /** Begins the next record. Loops: a native `set` or `fill` costs more for so few values. */
+  /** Starts the next record. Loops, because native `set` and `fill` are slower for few values. */
   reset(): void {
     const { numbers } = this;
     const ranges = this.#wholeRanges;
@@ -47,14 +47,14 @@ export class ScannedRow {
     this.lists.restart();
   }
 
-  /** Stores JSON text that is not copied from the body. */
+  /** Writes JSON text that is not copied from the body. */
   writeList(slot: number, text: string): void {
     this.ranges[slot] = this.lists.end;
     this.lists.text(text);
     this.ranges[slot + 1] = this.lists.end;
   }
 
-  /** Ends a request: nothing of its body is referred to. */
+  /** Ends a request: drops its texts and positions. */
   close(): void {
     this.traceIdAt = -1;
     this.lists.release();

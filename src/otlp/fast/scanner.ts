@@ -1,11 +1,10 @@
 /**
- * Owns the reading of a body's bytes as JSON, token by token, without building values. Knows no OTLP.
+ * A JSON tokenizer over the bytes of a body, without building values. Knows no OTLP.
  *
- * It knows the common ways to write JSON and leaves the rest to the plain decoder: whatever it does
- * not read with certainty exactly as `JSON.parse` would, valid or not, throws `LEFT_TO_PLAIN`.
- * Reading past the body's end, or further ahead than it may, throws RangeError, which means the
- * same. Strings are searched four bytes at a time, in 32-bit integers: per byte that is a third of
- * the work of a byte loop.
+ * It supports the common ways to write JSON, and reads them exactly as `JSON.parse` does. Anything
+ * else, valid or not, throws `FALLBACK`: the plain decoder then reads the body. Reading past the
+ * end of the body or of the allowed bytes throws RangeError, which means the same. Strings are
+ * searched four bytes at a time, in 32-bit integers: a third of the work of a byte loop.
  */
 
 import { isAscii, isUtf8 } from 'node:buffer';
@@ -13,11 +12,14 @@ import type { JsonValue } from '../../model/json.ts';
 import { STRUCTURES_MAX } from '../structure-count.ts';
 import { Arena } from './arena.ts';
 import { bytesBefore, HEX_VALUES, isDigit, specials, ZERO } from './byte-tests.ts';
-import { standsAt } from './byte-words.ts';
+import { matchesAt } from './byte-words.ts';
 import { FieldTable, UNKNOWN_FIELD } from './field-table.ts';
 
-/** Thrown, always the same one: an error per body would cost more than most bodies. */
-export const LEFT_TO_PLAIN = new Error('left to the plain decoder');
+/**
+ * Thrown for a body that the plain decoder must read. Always the same object: creating an error
+ * costs more than scanning most bodies.
+ */
+export const FALLBACK = new Error('falls back to the plain decoder');
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -35,10 +37,10 @@ const NULL_WORD = 0x6c6c756e; // `null`, little-endian
 const TRUE_WORD = 0x65757274; // `true`
 const ALSE_WORD = 0x65736c61; // `alse`
 
-/** Nesting of what is skipped; deeper bodies are rare and left to `JSON.parse`. */
+/** Nesting depth of a skipped value; deeper bodies are rare and fall back to `JSON.parse`. */
 const SKIP_DEPTH_MAX = 64;
 
-/** What may follow a backslash and is how `JSON.stringify` writes the character as well. */
+/** Letters of the escapes that `JSON.stringify` writes too. */
 const PLAIN_ESCAPES = byteSet('"\\bfnrt');
 const SHORT_ESCAPES = byteSet('"\\/bfnrt');
 function byteSet(characters: string): Uint8Array {
@@ -56,7 +58,7 @@ export class Scanner {
   view: DataView = NO_VIEW;
   /** the next byte to read */
   at = 0;
-  /** objects and lists opened so far; one that was read twice counts twice */
+  /** objects and lists opened so far; one that is read twice counts twice */
   structures = 0;
   /** the last time read: whole seconds, and nanoseconds below one second */
   seconds = 0;
@@ -68,7 +70,7 @@ export class Scanner {
    * Starts a body, which is not modified.
    *
    * @param aheadBytesMax most bytes that may be read before the next `lookAhead`; a body that needs
-   *   more is left to the plain decoder
+   *   more falls back to the plain decoder
    */
   open(body: Buffer, aheadBytesMax = Number.POSITIVE_INFINITY): void {
     this.body = body;
@@ -77,12 +79,12 @@ export class Scanner {
     this.lookAhead();
     this.structures = 0;
     this.#encoding = isAscii(body) ? 'latin1' : 'utf8';
-    if (this.#encoding === 'utf8' && !isUtf8(body)) throw LEFT_TO_PLAIN;
+    if (this.#encoding === 'utf8' && !isUtf8(body)) throw FALLBACK;
   }
 
   /**
-   * Allows the next `aheadBytesMax` bytes to be read: `view` ends there, so that the limit costs no
-   * test.
+   * Allows the next `aheadBytesMax` bytes to be read: `view` ends there, so no read checks the
+   * limit.
    */
   lookAhead(): void {
     const { buffer, byteOffset, byteLength } = this.body;
@@ -93,42 +95,42 @@ export class Scanner {
     );
   }
 
-  /** Lets go of the body. */
+  /** Releases the body. */
   close(): void {
     this.body = NO_BODY;
     this.view = NO_VIEW;
     this.arena.release();
   }
 
-  /** The next byte that is no white space, which stays the next to read. */
+  /** The next byte that is not white space; `at` moves to it, not past it. */
   peek(): number {
     const { view } = this;
     let byte = view.getUint8(this.at);
     while (byte <= SPACE) {
-      if (byte !== SPACE && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw LEFT_TO_PLAIN;
+      if (byte !== SPACE && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw FALLBACK;
       this.at += 1;
       byte = view.getUint8(this.at);
     }
     return byte;
   }
 
-  /** Throws unless nothing but white space is left. */
+  /** Throws unless only white space is left. */
   expectEnd(): void {
-    if (this.body.length > this.view.byteLength) throw LEFT_TO_PLAIN;
+    if (this.body.length > this.view.byteLength) throw FALLBACK;
     if (this.at < this.body.length) {
       const last = this.body.subarray(this.at);
       for (const byte of last) {
-        if (byte !== SPACE && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw LEFT_TO_PLAIN;
+        if (byte !== SPACE && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) throw FALLBACK;
       }
     }
   }
 
-  /** Opens an object; false when it has no members and is closed again. */
+  /** Opens an object; reads an empty one to its end and returns false. */
   openObject(): boolean {
     return this.#open(OPEN_OBJECT, CLOSE_OBJECT);
   }
 
-  /** After a member: is there another? */
+  /** After a member: whether another follows. */
   nextMember(): boolean {
     return this.#next(CLOSE_OBJECT);
   }
@@ -142,16 +144,16 @@ export class Scanner {
   }
 
   /**
-   * Counts objects and lists that are opened. A body with more than it may hold is left to be counted
-   * exactly, and refused, before anything is built of them.
+   * Counts opened objects and lists. A body with too many falls back to the plain decoder, which
+   * counts them exactly and refuses the body before it builds any.
    */
   noteStructures(count: number): void {
     this.structures += count;
-    if (this.structures > STRUCTURES_MAX) throw LEFT_TO_PLAIN;
+    if (this.structures > STRUCTURES_MAX) throw FALLBACK;
   }
 
   #open(open: number, close: number): boolean {
-    if (this.peek() !== open) throw LEFT_TO_PLAIN;
+    if (this.peek() !== open) throw FALLBACK;
     this.at += 1;
     this.noteStructures(1);
     if (this.peek() !== close) return true;
@@ -164,15 +166,19 @@ export class Scanner {
     this.at += 1;
     if (byte === COMMA) return true;
     if (byte === close) return false;
-    throw LEFT_TO_PLAIN;
+    throw FALLBACK;
   }
 
-  /** Opens an object and reads up to its first member in the table; −1 when it has none. */
+  /**
+   * Opens an object and reads to the value of its first member in the table; −1 if there is none.
+   */
   firstField(table: FieldTable): number {
     return this.openObject() ? this.#knownField(table) : NO_FIELD;
   }
 
-  /** After a member's value: reads up to the next member in the table; −1 at the end. */
+  /**
+   * Reads from the end of a member's value to the next one in the table; −1 at the object's end.
+   */
   nextField(table: FieldTable): number {
     return this.nextMember() ? this.#knownField(table) : NO_FIELD;
   }
@@ -187,12 +193,12 @@ export class Scanner {
     return field;
   }
 
-  /** Reads a member's name and the colon behind it; names that are not in the table are one. */
+  /** Reads a member's name and colon; `UNKNOWN_FIELD` for a name that is not in the table. */
   field(table: FieldTable): number {
-    if (this.peek() !== QUOTE) throw LEFT_TO_PLAIN;
+    if (this.peek() !== QUOTE) throw FALLBACK;
     const { view } = this;
     const expected = table.last === null ? null : table.last.next;
-    if (expected !== null && standsAt(expected.quoted, view, this.at)) {
+    if (expected !== null && matchesAt(expected.quoted, view, this.at)) {
       table.last = expected;
       this.at += expected.quoted.length;
       return expected.id;
@@ -202,13 +208,13 @@ export class Scanner {
     let sum = 0;
     let byte = view.getUint8(at);
     while (byte !== QUOTE) {
-      if (byte === BACKSLASH || byte < SPACE) throw LEFT_TO_PLAIN;
+      if (byte === BACKSLASH || byte < SPACE) throw FALLBACK;
       sum = FieldTable.add(sum, byte);
       at += 1;
       byte = view.getUint8(at);
     }
     this.at = at + 1;
-    if (this.peek() !== COLON) throw LEFT_TO_PLAIN;
+    if (this.peek() !== COLON) throw FALLBACK;
     this.at += 1;
     const field = table.at(sum);
     if (field === null || field.bytes.length !== at - start) return UNKNOWN_FIELD;
@@ -220,10 +226,10 @@ export class Scanner {
     return field.id;
   }
 
-  /** Is the next value null? Then it is read. */
+  /** Reads a null if it is the next value; whether it was. */
   isNull(): boolean {
     if (this.peek() !== 0x6e) return false;
-    if (this.view.getInt32(this.at, true) !== NULL_WORD) throw LEFT_TO_PLAIN;
+    if (this.view.getInt32(this.at, true) !== NULL_WORD) throw FALLBACK;
     this.at += 4;
     return true;
   }
@@ -235,22 +241,22 @@ export class Scanner {
       this.at += 4;
       return true;
     }
-    if (first !== 0x66 || this.view.getInt32(this.at + 1, true) !== ALSE_WORD) throw LEFT_TO_PLAIN;
+    if (first !== 0x66 || this.view.getInt32(this.at + 1, true) !== ALSE_WORD) throw FALLBACK;
     this.at += 5;
     return false;
   }
 
   /**
    * Reads a string and writes it as JSON text without its quotes, as `JSON.stringify` writes it.
-   * Room in the arena must have been made; past it, RangeError is thrown.
+   * The arena must have room; past its end, RangeError is thrown.
    */
   copyJsonString(): void {
-    if (this.peek() !== QUOTE) throw LEFT_TO_PLAIN;
+    if (this.peek() !== QUOTE) throw FALLBACK;
     this.at += 1;
     this.copyJsonRest();
   }
 
-  /** As `copyJsonString`, when the opening quote has been read. */
+  /** `copyJsonString` after the opening quote. */
   copyJsonRest(): void {
     const { view } = this;
     const target = this.arena.view;
@@ -273,7 +279,7 @@ export class Scanner {
       if (byte === QUOTE) break;
       const next = byte === BACKSLASH ? view.getUint8(at + 1) : 0;
       if (PLAIN_ESCAPES[next] === 0) {
-        this.#copyUnusual(start, true);
+        this.#copyEscaped(start, true);
         return;
       }
       target.setUint8(to, BACKSLASH);
@@ -285,10 +291,12 @@ export class Scanner {
     this.arena.end = to;
   }
 
-  /** Reads null (empty) or a string and writes its text, escapes resolved; room as above. */
+  /**
+   * Reads null (as empty) or a string and writes its text, unescaped; room as in `copyJsonString`.
+   */
   copyText(): void {
     if (this.isNull()) return;
-    if (this.peek() !== QUOTE) throw LEFT_TO_PLAIN;
+    if (this.peek() !== QUOTE) throw FALLBACK;
     const { view } = this;
     const target = this.arena.view;
     const start = this.at + 1;
@@ -307,22 +315,22 @@ export class Scanner {
       at += before;
       to += before;
       if (view.getUint8(at) === QUOTE) break;
-      this.#copyUnusual(start, false);
+      this.#copyEscaped(start, false);
       return;
     }
     this.at = at + 1;
     this.arena.end = to;
   }
 
-  /** Copies a string with escapes by way of `JSON.parse`. */
-  #copyUnusual(start: number, asJson: boolean): void {
+  /** Copies a string with escapes through `JSON.parse`. */
+  #copyEscaped(start: number, asJson: boolean): void {
     this.at = start - 1;
     const text = this.string();
     this.arena.text(asJson ? JSON.stringify(text).slice(1, -1) : text);
     this.arena.reserveRow(this.body.length - this.at);
   }
 
-  /** Reads a string as one. Those that PostgreSQL cannot store are left to the plain decoder. */
+  /** Reads a string; one that PostgreSQL cannot store falls back to the plain decoder. */
   string(): string {
     this.peek();
     const start = this.at;
@@ -330,12 +338,12 @@ export class Scanner {
     return JSON.parse(this.slice(start, this.at)) as string;
   }
 
-  /** The body's text between two places, which must be character boundaries. */
+  /** The body's text from `start` to `end`, which must be character boundaries. */
   slice(start: number, end: number): string {
     return this.body.toString(this.#encoding, start, end);
   }
 
-  /** Goes past a value; @returns its text, which is known to be valid and storable. */
+  /** Skips a value; @returns its text, which is valid JSON that PostgreSQL can store. */
   textOfValue(): string {
     this.peek();
     const start = this.at;
@@ -343,12 +351,12 @@ export class Scanner {
     return this.slice(start, this.at);
   }
 
-  /** The value between two places that `skipValue` has found. */
+  /** Parses the value from `start` to `end`, which `skipValue` has skipped. */
   parse(start: number, end: number): JsonValue {
     return JSON.parse(this.slice(start, end)) as JsonValue;
   }
 
-  /** Goes past a value, whatever it is; afterwards its text is known to be valid and storable. */
+  /** Skips a value of any type and validates it: JSON that PostgreSQL can store. */
   skipValue(depth = 0): void {
     const byte = this.peek();
     if (byte === QUOTE) this.#skipString();
@@ -358,15 +366,15 @@ export class Scanner {
   }
 
   #skipNested(open: number, depth: number): void {
-    if (depth > SKIP_DEPTH_MAX) throw LEFT_TO_PLAIN;
+    if (depth > SKIP_DEPTH_MAX) throw FALLBACK;
     if (open === OPEN_LIST) {
       for (let more = this.openList(); more; more = this.nextElement()) this.skipValue(depth + 1);
       return;
     }
     for (let more = this.openObject(); more; more = this.nextMember()) {
-      if (this.peek() !== QUOTE) throw LEFT_TO_PLAIN;
+      if (this.peek() !== QUOTE) throw FALLBACK;
       this.#skipString();
-      if (this.peek() !== COLON) throw LEFT_TO_PLAIN;
+      if (this.peek() !== COLON) throw FALLBACK;
       this.at += 1;
       this.skipValue(depth + 1);
     }
@@ -384,52 +392,51 @@ export class Scanner {
       at += bytesBefore(special);
       const byte = view.getUint8(at);
       if (byte === QUOTE) break;
-      if (byte !== BACKSLASH) throw LEFT_TO_PLAIN;
+      if (byte !== BACKSLASH) throw FALLBACK;
       const next = view.getUint8(at + 1);
       if (next === LETTER_U) {
         at += this.#escapeLength(at);
       } else if (SHORT_ESCAPES[next] === 1) {
         at += 2;
       } else {
-        throw LEFT_TO_PLAIN;
+        throw FALLBACK;
       }
     }
     this.at = at + 1;
   }
 
-  /** The length of a `\u` escape, or of two that are one character; other surrogates and U+0000 throw. */
+  /** The length of a `\u` escape or surrogate pair; lone surrogates and U+0000 throw. */
   #escapeLength(at: number): number {
     const unit = this.#unit(at + 2);
-    if (unit === 0 || (unit >= 0xdc00 && unit <= 0xdfff)) throw LEFT_TO_PLAIN;
+    if (unit === 0 || (unit >= 0xdc00 && unit <= 0xdfff)) throw FALLBACK;
     if (unit < 0xd800 || unit > 0xdfff) return 6;
     const { view } = this;
     if (view.getUint8(at + 6) !== BACKSLASH || view.getUint8(at + 7) !== LETTER_U) {
-      throw LEFT_TO_PLAIN;
+      throw FALLBACK;
     }
     const low = this.#unit(at + 8);
-    if (low < 0xdc00 || low > 0xdfff) throw LEFT_TO_PLAIN;
+    if (low < 0xdc00 || low > 0xdfff) throw FALLBACK;
     return 12;
   }
 
-  /** The number that four hexadecimal digits name. */
+  /** The UTF-16 unit of four hexadecimal digits. */
   #unit(at: number): number {
     let unit = 0;
     for (let index = at; index < at + 4; index += 1) {
       const value = HEX_VALUES[this.view.getUint8(index)] ?? 255;
-      if (value > 15) throw LEFT_TO_PLAIN;
+      if (value > 15) throw FALLBACK;
       unit = unit * 16 + value;
     }
     return unit;
   }
 
-  /** Goes past a number. */
   skipNumber(): void {
     const { view } = this;
     let at = this.at;
     if (view.getUint8(at) === MINUS) at += 1;
     const first = at;
     at = this.#skipDigits(at);
-    if (at > first + 1 && view.getUint8(first) === ZERO) throw LEFT_TO_PLAIN;
+    if (at > first + 1 && view.getUint8(first) === ZERO) throw FALLBACK;
     if (view.getUint8(at) === 0x2e) at = this.#skipDigits(at + 1);
     if ((view.getUint8(at) | 0x20) === 0x65) {
       at += 1;
@@ -442,7 +449,7 @@ export class Scanner {
   #skipDigits(start: number): number {
     let at = start;
     while (isDigit(this.view.getUint8(at))) at += 1;
-    if (at === start) throw LEFT_TO_PLAIN;
+    if (at === start) throw FALLBACK;
     return at;
   }
 }

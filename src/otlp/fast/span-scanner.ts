@@ -1,4 +1,4 @@
-/** Scans one span with its events and links; the rules are those of `../traces.ts`. */
+/** Scans one span with its events and links, by the rules of `../traces.ts`. */
 
 import { SPAN_COLUMNS, STATUS_CODE_MAX } from '../../model/columns.ts';
 import { Fault } from '../fault.ts';
@@ -10,20 +10,20 @@ import { FieldTable } from './field-table.ts';
 import { scanId } from './id-scanner.ts';
 import { scanTime, scanUint } from './number-scanner.ts';
 import { RowLayout, RowMembers } from './row-layout.ts';
-import { once, scanMember, scanText, startRow } from './row-scanner.ts';
+import { markSeen, scanMember, scanText, startRow } from './row-scanner.ts';
 import { ScannedRow } from './scanned-row.ts';
 import {
   CLOSE_LIST,
   CLOSE_OBJECT,
   COMMA,
-  LEFT_TO_PLAIN,
+  FALLBACK,
   OPEN_LIST,
   QUOTE,
   type Scanner,
 } from './scanner.ts';
 
 const UINT32_MAX = 0xffffffff;
-/** The names and numbers of an event take less. */
+/** Room for an event's member names and numbers. */
 const PARTS_BYTES = 256;
 
 export const SPAN_LAYOUT = new RowLayout(SPAN_COLUMNS);
@@ -70,10 +70,10 @@ export class SpanScanner {
     startRow(scanner, row);
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (!scanMember(scanner, row, members, member)) this.#scanSpecial(member);
     }
-    if (row.numbers[TRACE_ID] === 0 || row.numbers[SPAN_ID] === 0) throw LEFT_TO_PLAIN;
+    if (row.numbers[TRACE_ID] === 0 || row.numbers[SPAN_ID] === 0) throw FALLBACK;
   }
 
   #scanSpecial(member: number): void {
@@ -91,7 +91,7 @@ export class SpanScanner {
       return;
     }
     const { ids, numbers } = this.row;
-    if (!scanId(scanner, ids, PARENT_SPAN_ID_OFFSET, 8)) throw LEFT_TO_PLAIN;
+    if (!scanId(scanner, ids, PARENT_SPAN_ID_OFFSET, 8)) throw FALLBACK;
     numbers[PARENT_SPAN_ID] = 1;
   }
 
@@ -102,7 +102,7 @@ export class SpanScanner {
     const { row } = this;
     let seen = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (member === 0) row.numbers[STATUS_CODE] = scanUint(scanner, STATUS_CODE_MAX);
       else scanText(scanner, row, STATUS_MESSAGE);
     }
@@ -127,7 +127,7 @@ export class SpanScanner {
     ranges[EVENTS + 1] = lists.end;
   }
 
-  /** Reads an event's parts into the scanner's arena, then puts them together in `lists`. */
+  /** Reads an event's parts into the scanner's arena, then joins them in `lists`. */
   #scanEvent(lists: Arena): void {
     const scanner = this.#scanner;
     const { arena } = scanner;
@@ -140,7 +140,7 @@ export class SpanScanner {
     let time = '0';
     let dropped = 0;
     for (let member = scanner.firstField(table); member >= 0; member = scanner.nextField(table)) {
-      seen = once(seen, member);
+      seen = markSeen(seen, member);
       if (member === 0) {
         name = arena.end;
         if (!scanner.isNull()) scanner.copyJsonString();
@@ -183,7 +183,7 @@ export class SpanScanner {
     scanner.skipValue();
     const fault = new Fault();
     const text = parseListText(scanner.parse(start, scanner.at), 'links', parseLink, fault);
-    if (fault.refused) throw LEFT_TO_PLAIN;
+    if (fault.refused) throw FALLBACK;
     if (text !== null) this.row.writeList(LINKS, text);
   }
 }
