@@ -1,10 +1,9 @@
 /**
- * Owns what the three signals have in common: body → resources → scopes → items, and the request
- * that takes shape on the way. An item is what a scope lists: a span, a log record or a metric.
+ * The plain decoder's part that all signals share: body → resources → scopes → items. An item is a
+ * span, a log record or a metric.
  *
- * A fault inside an item, or in the resource or scope it belongs to, costs the records concerned
- * and no others. A fault in the lists that hold them leaves nothing to count: the body is
- * undecodable.
+ * A fault in an item rejects its records; a fault in a resource or scope rejects all records in it.
+ * A fault in the lists around them makes the body undecodable: nothing can be counted.
  */
 
 import type { Hex16, JsonValue } from '../model/json.ts';
@@ -23,24 +22,26 @@ import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
 import { parseResource, parseScope, type Resource, toResourceRow } from './origin.ts';
 
-/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+/**
+ * The request, or the fault that makes the body undecodable; `path` is empty for the whole body.
+ */
 export type DecodeResult =
   | { readonly ok: true; readonly request: DecodedRequest }
   | { readonly ok: false; readonly message: string; readonly path: string };
 
-/** How one signal fills the common frame. */
+/** One signal's member names and functions. */
 export interface Envelope {
   readonly signal: Signal;
   readonly resourceList: string;
   readonly scopeList: string;
   readonly itemList: string;
-  /** how many records an item stands for: a metric for its points, any other item for itself */
+  /** how many records an item holds: a metric its points, a span or log record 1 */
   readonly countRecords: (item: JsonValue) => number;
-  /** adds the item's rows to the draft, or its rejections; must not throw */
+  /** adds the item's rows or rejections to the draft; must not throw */
   readonly parseItem: (item: JsonValue, draft: RequestDraft) => void;
 }
 
-/** A request while it is read: rows and rejections so far, and the place in the body. */
+/** A request being decoded: rows and rejections so far, and the current position in the body. */
 export class RequestDraft {
   readonly spans: SpanRow[] = [];
   readonly logs: LogRow[] = [];
@@ -48,22 +49,23 @@ export class RequestDraft {
   readonly metrics = new Map<Hex16, MetricRow>();
   readonly resources = new Map<Hex16, ResourceRow>();
   readonly rejections = new Map<Reason, Rejection>();
-  /** the fault of the record being read */
+  /** the fault of the current record */
   readonly fault = new Fault();
-  /** path of the list that holds the current item, and the item's index in it */
+  /** path of the list that contains the current item */
   itemsPath = '';
+  /** index of the current item in that list */
   itemIndex = 0;
   #makeOrigin: (() => ResourceRow) | null = null;
   #origin: ResourceRow | null = null;
 
-  /** Starts the items of one scope; `origin` is asked for only if one of them is accepted. */
+  /** Starts the items of one scope; `origin` is called only if one of them is accepted. */
   enterScope(itemsPath: string, origin: () => ResourceRow): void {
     this.itemsPath = itemsPath;
     this.#makeOrigin = origin;
     this.#origin = null;
   }
 
-  /** The current scope's origin, whose row joins the request with the first call. */
+  /** The current scope's origin; the first call adds its row to the request. */
   origin(): ResourceRow {
     if (this.#origin !== null) return this.#origin;
     if (this.#makeOrigin === null) throw new Error('origin() before enterScope()');
@@ -73,13 +75,13 @@ export class RequestDraft {
     return row;
   }
 
-  /** Sets aside `count` records of the current item for its fault, found at `within` in it. */
+  /** Rejects `count` records of the current item for its fault, found at `within` in it. */
   rejectItem(count: number, within = ''): void {
     const item = joinPath(`${this.itemsPath}[${this.itemIndex}]`, within);
     this.reject(this.fault, count, item);
   }
 
-  /** Sets aside `count` records for a fault found inside `parent`. */
+  /** Rejects `count` records for a fault found inside `parent`. */
   reject(fault: Fault, count: number, parent: string): void {
     const { reason } = fault;
     if (reason === null) throw new Error('reject() without a fault');
@@ -96,8 +98,8 @@ export class RequestDraft {
  * Decodes one export request.
  *
  * @param body the request body, decompressed; only read during the call
- * @returns rows and rejections, or the fault that makes the whole body undecodable; never throws on
- *   account of the body
+ * @returns rows and rejections, or the fault that makes the whole body undecodable; no body makes
+ *   it throw
  */
 export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   const parsed = parseJson(body);
@@ -105,7 +107,7 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   const frame = new Fault();
   let draft = walkResources(parsed.value, envelope, frame);
   if (draft.rejections.size > 0 && !frame.refused) {
-    // A record with a rounded integer is refused, so looking for such integers can wait until here.
+    // A rounded integer always causes a rejection, so only a body with rejections is checked for one.
     const exact = parseLongIntegers(parsed.text);
     if (exact !== null) draft = walkResources(exact, envelope, frame);
   }
@@ -126,7 +128,7 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   return { ok: true, request };
 }
 
-/** Reads the whole body into a new draft, unless `frame` says in the end that it is none. */
+/** Reads the whole body into a new draft, which must not be used if `frame` is set afterwards. */
 function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): RequestDraft {
   const draft = new RequestDraft();
   if (!isObject(body)) {

@@ -1,6 +1,6 @@
 /**
- * Owns the stored form of exemplars: `{"timeUnixNano","asInt"|"asDouble","traceId","spanId",
- * "filteredAttributes"}`, with what is not set left out. Ids that are no ids mean "not linked".
+ * The stored form of exemplars: `{"timeUnixNano","asInt"|"asDouble","traceId","spanId",
+ * "filteredAttributes"}`, without unset members. An invalid id means "not linked".
  */
 
 import type { JsonText } from '../model/json.ts';
@@ -18,7 +18,7 @@ import {
 } from './fields.ts';
 import { doubleText } from './json-text.ts';
 
-/** Writes one exemplar; of no use once `fault` is set. */
+/** Writes one exemplar; the text must not be used if `fault` is set. */
 export function parseExemplar(exemplar: Raw, fault: Fault): JsonText {
   if (!isObject(exemplar)) {
     fault.refuse('not_an_object', '');

@@ -1,10 +1,10 @@
 /**
- * Owns the reasons for which a record is set aside, and the one fault a record may carry.
- * The codes are public and stable: they are in answers, counters and the documentation.
- * A fault names places, never values: nothing a client sent may get into a reason or a path.
+ * The reasons for which records are rejected, and the fault of the record being decoded. The codes
+ * are public and stable: they are in responses, counters and the documentation. A fault holds a
+ * path but never a value: nothing that a client sent may get into a reason or a path.
  */
 
-/** Every rejection reason, with the sentence clients are shown. */
+/** Every rejection reason, with the description that clients see. */
 export const REASONS = {
   not_an_object: 'must be a JSON object',
   not_a_list: 'must be a JSON array',
@@ -38,27 +38,26 @@ export const REASONS = {
 export type Reason = keyof typeof REASONS;
 
 /**
- * The first thing wrong with the record being read. It sticks: parsers return a harmless default
- * and go on, and whoever asked for the whole record looks once, at the end. Reset before each
- * record.
+ * The first fault of a record. After a fault, parsers return defaults and continue; the decoder
+ * checks the fault once, at the end of the record, and resets it before the next one.
  */
 export class Fault {
   reason: Reason | null = null;
-  /** the place, relative to the record */
+  /** relative to the record */
   path = '';
 
   get refused(): boolean {
     return this.reason !== null;
   }
 
-  /** Notes a fault at `path`, unless the record already has one. */
+  /** Sets the fault, unless the record already has one. */
   refuse(reason: Reason, path: string): void {
     if (this.reason !== null) return;
     this.reason = reason;
     this.path = path;
   }
 
-  /** Puts `parent` before the path; for list parsers on their way out, right after a refusal. */
+  /** Prepends `parent` to the path; for list parsers, right after a fault in an element. */
   within(parent: string): void {
     this.path = joinPath(parent, this.path);
   }
@@ -69,7 +68,7 @@ export class Fault {
   }
 }
 
-/** Joins two places; either may be empty. */
+/** Joins two paths; either may be empty. */
 export function joinPath(parent: string, child: string): string {
   if (parent === '' || child === '') return parent + child;
   return `${parent}.${child}`;

@@ -1,14 +1,14 @@
 /**
- * Owns the reading of single OTLP fields from JSON (OTLP specification, "JSON Protobuf Encoding",
- * and ProtoJSON): absent and null mean the default, 64-bit integers come as strings or numbers, ids
- * as hex. `to…` functions convert or return null; `parse…` functions note a fault and return the
- * default. Must never throw, whatever was sent.
+ * Reads single OTLP fields from JSON (OTLP specification, "JSON Protobuf Encoding", and ProtoJSON):
+ * absent and null mean the default, 64-bit integers are strings or numbers, ids are hexadecimal.
+ * `to…` functions convert or return null; `parse…` functions set the fault and return the default.
+ * Must never throw, for any input.
  */
 
 import type { Hex8, Hex16, Int64, JsonObject, JsonValue } from '../model/json.ts';
 import type { Fault, Reason } from './fault.ts';
 
-/** A field as sent; undefined when it was not. */
+/** A field as sent; undefined if absent. */
 export type Raw = JsonValue | undefined;
 
 const TRACE_ID = /^[\da-f]{32}$/;
@@ -34,7 +34,7 @@ export function isObject(raw: Raw): raw is JsonObject {
   return typeof raw === 'object' && raw !== null && !Array.isArray(raw);
 }
 
-/** Returns the id in lower case, or null for anything but 32 hex digits that are not all zero. */
+/** The id in lower case; null for anything but 32 hexadecimal digits that are not all zero. */
 export function toTraceId(raw: Raw): Hex16 | null {
   if (typeof raw !== 'string') return null;
   if (TRACE_ID.test(raw)) return raw === ZERO_TRACE_ID ? null : raw;
@@ -42,7 +42,7 @@ export function toTraceId(raw: Raw): Hex16 | null {
   return TRACE_ID.test(id) ? id : null;
 }
 
-/** Returns the id in lower case, or null for anything but 16 hex digits that are not all zero. */
+/** The id in lower case; null for anything but 16 hexadecimal digits that are not all zero. */
 export function toSpanId(raw: Raw): Hex8 | null {
   if (typeof raw !== 'string') return null;
   if (SPAN_ID.test(raw)) return raw === ZERO_SPAN_ID ? null : raw;
@@ -51,8 +51,8 @@ export function toSpanId(raw: Raw): Hex8 | null {
 }
 
 /**
- * Returns canonical decimal text, or null for what is not an integer in PostgreSQL's bigint range.
- * A number beyond 2^53 is null too, being rounded already; `parseLongIntegers` brings it as a
+ * The canonical decimal text; null for anything but an integer in PostgreSQL's bigint range. A
+ * number beyond 2^53 is null too, because it is already rounded; `parseLongIntegers` gives it as a
  * string.
  */
 export function toInt64(raw: JsonValue): Int64 | null {
@@ -65,7 +65,7 @@ export function toInt64(raw: JsonValue): Int64 | null {
   return digits === '0' ? '0' : sign + digits;
 }
 
-/** Like toInt64, for fields that hold no negative numbers. */
+/** As `toInt64`, for integers that are not negative. */
 export function toUint64(raw: JsonValue): Int64 | null {
   if (typeof raw === 'string' && UINT64.test(raw)) {
     return raw.length < BIGINT_MAX.length || raw <= BIGINT_MAX ? raw : null;
@@ -74,7 +74,7 @@ export function toUint64(raw: JsonValue): Int64 | null {
   return value === null || value.startsWith('-') ? null : value;
 }
 
-/** Returns the double, or null; a number too large for a double is refused, as ProtoJSON does. */
+/** The double, or null; also null for a number out of range, as in ProtoJSON. */
 export function toDouble(raw: JsonValue): number | null {
   if (typeof raw === 'number') return Number.isFinite(raw) ? raw : null;
   if (typeof raw !== 'string') return null;
@@ -112,7 +112,7 @@ export function parseUint64(raw: Raw, reason: Reason, field: string, fault: Faul
   return value ?? '0';
 }
 
-/** Reads a count of what the sender dropped; the default is 0. */
+/** Reads one of OTLP's dropped counts; the default is 0. */
 export function parseDropped(raw: Raw, field: string, fault: Fault): number {
   return parseInteger(raw, 0, UINT32_MAX, 'bad_dropped_count', field, fault);
 }
@@ -157,7 +157,7 @@ export function parseEnum(
   return 0;
 }
 
-/** Reads a double; null when it is not there. */
+/** Reads a double; null if unset. */
 export function parseOptionalDouble(raw: Raw, field: string, fault: Fault): number | null {
   if (isUnset(raw)) return null;
   const value = toDouble(raw);
@@ -172,7 +172,7 @@ export function parseList(raw: Raw, field: string, fault: Fault): readonly JsonV
   return [];
 }
 
-/** Reads a message; the default is one without fields. */
+/** Reads a message; the default is an empty one. */
 export function parseObject(raw: Raw, field: string, fault: Fault): JsonObject {
   if (isObject(raw)) return raw;
   if (!isUnset(raw)) fault.refuse('not_an_object', field);

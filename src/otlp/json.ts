@@ -1,8 +1,8 @@
 /**
- * Owns the step from body bytes to a JSON value that PostgreSQL can store without loss. Repairs
- * work on the text, where a cheap test tells whether they are needed at all: an ordinary body pays
- * for one search and one `JSON.parse`, nothing else. Must never recurse (a body may nest as deep as
- * it is long) nor quote the body in a message.
+ * Parses a body to a JSON value that PostgreSQL can store without loss. Repairs are made in the
+ * text, after a cheap test for whether they are needed: an ordinary body costs one search and one
+ * `JSON.parse`. Must never recurse (a body may nest as deep as it is long) nor quote the body in a
+ * message.
  */
 
 import { isAscii } from 'node:buffer';
@@ -18,20 +18,19 @@ export type ParsedJson =
     }
   | { readonly ok: false; readonly message: string };
 
-/** `\u0000` or any surrogate escape; also hits pairs and, after a backslash, plain text. */
+/** `\u0000` or any surrogate escape; also matches pairs and, after a backslash, plain text. */
 const SUSPECT_ESCAPE = /\\u(?:0000|[dD][89a-fA-F])/;
 
 /**
- * A whole run of backslashes before such an escape, the escape, and a low surrogate right behind
- * it. Starting at the run's first backslash keeps the scan linear, and its length tells escape from
- * text.
+ * The run of backslashes before such an escape, the escape, and a low surrogate right after it.
+ * Starting at the first backslash keeps the search linear, and shows whether the last is escaped.
  */
 const UNSTORABLE =
   /\\(?<!\\\\)(\\*)u(0000|[dD][89a-fA-F][\da-fA-F]{2})(\\u[dD][c-fC-F][\da-fA-F]{2})?/g;
 
 const HIGH_SURROGATE = /^[dD][89abAB]/;
 
-/** Where a value may stand, 16 digits (2^53 has 16) or an exponent; also hits inside strings. */
+/** At a value's position, 16 digits (2^53 has 16) or an exponent; also matches inside strings. */
 const SUSPECT_INTEGER = /[:[,][ \t\n\r]*-?(?:\d{16}|\d[\d.]*[eE])/;
 
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -46,8 +45,7 @@ export const INT64_LIMIT = 2 ** 63;
  * - A UTF-8 byte order mark is dropped; bytes that are not UTF-8 become U+FFFD (RFC 8259 §8.1).
  * - U+0000 and lone surrogates, in values and in keys, become U+FFFD and are counted: PostgreSQL
  *   stores neither in `text` nor in `json`.
- * - Integers beyond 2^53 written as numbers are rounded, as every double is: see
- *   `parseLongIntegers`.
+ * - Integers beyond 2^53 that are written as numbers are rounded: see `parseLongIntegers`.
  *
  * @param body the request body, decompressed; only read during the call
  * @returns the value, or a message without any of the body's text
@@ -69,12 +67,11 @@ export function parseJson(body: Buffer): ParsedJson {
 }
 
 /**
- * Parses a text again so that no integer is rounded: one that a double cannot be trusted with
- * arrives as a string of its digits. OTLP's 64-bit fields and its double fields read such strings
- * (ProtoJSON).
+ * Parses a text again without rounding integers: one beyond 2^53 becomes a string of its digits.
+ * OTLP's 64-bit and double fields accept such strings (ProtoJSON).
  *
  * @param text valid JSON, as `parseJson` returned it
- * @returns the value, or null when the text holds no such integer
+ * @returns the value, or null if the text has no such integer
  */
 export function parseLongIntegers(text: string): JsonValue | null {
   if (!SUSPECT_INTEGER.test(text)) return null;
@@ -83,7 +80,7 @@ export function parseLongIntegers(text: string): JsonValue | null {
 }
 
 function decodeText(body: Buffer): string {
-  // One-byte strings are copied instead of decoded, and parse faster.
+  // ASCII is copied, not decoded, and one-byte strings parse faster.
   if (isAscii(body)) return body.toString('latin1');
   const text = body.toString('utf8');
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
@@ -97,7 +94,7 @@ function replaceUnstorable(text: string): { text: string; count: number } {
     const [whole, slashes = '', unit = '', low = ''] = match;
     const isEscape = slashes.length % 2 === 0;
     if (isEscape && low !== '' && HIGH_SURROGATE.test(unit)) continue;
-    // Of plain text like `\\ud83d` only the low surrogate behind it, if any, needs replacing.
+    // In plain text like `\\ud83d` only a low surrogate after it needs replacing.
     const replaced = (isEscape ? 1 : 0) + (low === '' ? 0 : 1);
     const kept = isEscape ? slashes.length : whole.length - low.length;
     out += text.slice(copied, match.index + kept) + '\\ufffd'.repeat(replaced);
@@ -107,7 +104,7 @@ function replaceUnstorable(text: string): { text: string; count: number } {
   return { text: out + text.slice(copied), count };
 }
 
-/** Puts quotes around every integer beyond 2^53; outside strings, valid JSON's quotes open one. */
+/** Puts quotes around every integer beyond 2^53, in valid JSON. */
 function quoteLongIntegers(text: string): string {
   let out = '';
   let copied = 0;
@@ -132,7 +129,9 @@ function quoteLongIntegers(text: string): string {
   return out + text.slice(copied);
 }
 
-/** All digits of an integer beyond 2^53; `1.7e18` counts as the double it is. Null for the rest. */
+/**
+ * All digits of an integer beyond 2^53; null for any other number, including `1.7e18`, a double.
+ */
 function longDigits(literal: string): string | null {
   const value = Number(literal);
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return null;
@@ -152,7 +151,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** V8's own message quotes the text around the fault; only the position is taken from it. */
+/** Uses only the position of V8's message, which quotes the text around the fault. */
 function syntaxMessage(error: SyntaxError): string {
   const position = /at position (\d+)/.exec(error.message)?.[1];
   if (position === undefined) return 'the body is not valid JSON';

@@ -1,6 +1,6 @@
 /**
- * Owns the writing of OTLP's repeated messages (events, links, exemplars, quantiles) as JSON
- * arrays. Takes one function per message type, never a closure per record.
+ * Writes OTLP's repeated messages (events, links, exemplars, quantiles) as JSON arrays. Takes one
+ * function per message type, never a closure per record.
  */
 
 import type { JsonText } from '../model/json.ts';
@@ -13,7 +13,7 @@ import { parseList, type Raw } from './fields.ts';
  * @param raw the list as sent; absent and null are empty
  * @param field the list's name, for the fault's path
  * @param parseElement writes one element, with fault paths relative to it
- * @returns JSON text of an array, or null for an empty list; of no use once `fault` is set
+ * @returns JSON text of an array, or null for an empty list; must not be used if `fault` is set
  */
 export function parseListText(
   raw: Raw,

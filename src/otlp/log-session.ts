@@ -1,8 +1,8 @@
 /**
- * Owns the table of products that send no traces (by default, or at all) but log events that name
- * the session and, mostly, the prompt they belong to; and the reading of that from a log record.
- * A new product is a row. Which run a record that names no prompt belongs to is not decided here
- * (`src/db/telemetry/log-runs.ts`).
+ * Products that send no traces (by default, or at all), but log events with attributes for the
+ * session and usually the prompt; and the reading of these attributes from a log record. A new
+ * product needs one entry in `PRODUCTS`. The run of a record without a prompt is determined by
+ * `src/db/telemetry/log-runs.ts`.
  */
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import type { LogSession, ResourceRow } from '../model/telemetry.ts';
@@ -10,19 +10,19 @@ import { isObject, type Raw } from './fields.ts';
 import { contentId } from './origin.ts';
 
 interface Product {
-  /** beginnings of the instrumentation scope's name */
+  /** prefixes of the instrumentation scope's name */
   readonly scopes: readonly string[];
-  /** beginnings of the service's name */
+  /** prefixes of the service's name */
   readonly services: readonly string[];
-  /** attribute that names the session */
+  /** the session's attribute */
   readonly session: string;
-  /** attribute that names the prompt; null when the product names none */
+  /** the prompt's attribute; null if the product has none */
   readonly prompt: string | null;
-  /** events with which a prompt begins */
+  /** events that start a prompt */
   readonly promptEvents: readonly string[];
-  /** events after which nothing of the prompts before comes */
+  /** events that end all earlier prompts of the session */
   readonly endEvents: readonly string[];
-  /** attributes that hold text which a rule can be about */
+  /** attributes with text that rules can match */
   readonly texts: readonly string[];
 }
 
@@ -79,23 +79,23 @@ const PRODUCTS: readonly Product[] = [
 
 const EVENT_NAME = 'event.name';
 
-/** What identifies the product in a resource and scope. */
+/** The fields of a resource and scope that identify the product. */
 type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
 
 /**
- * The session of a log record without trace id. Of a repeated attribute the last one counts, as in
- * what is stored.
+ * The session of a log record without a trace id. Of a repeated attribute the last one is used, as
+ * when attributes are stored.
  *
  * @param origin the record's resource and scope
- * @param record as sent, once it was accepted
- * @returns null for records of no known product, and for those that name no session
+ * @param record an accepted record, as sent
+ * @returns null for a record of an unknown product or without a session
  */
 export function sessionOf(origin: LogOrigin, record: JsonObject): LogSession | null {
   const product = productOf(origin);
   return product === null ? null : readSession(product, origin.serviceName ?? '', record);
 }
 
-/** Does the origin belong to a product whose log records may have a session? */
+/** Whether the origin is that of a product whose log records may have a session. */
 export function isSessionProduct(origin: LogOrigin): boolean {
   return productOf(origin) !== null;
 }
@@ -116,26 +116,26 @@ function readSession(
 ): LogSession | null {
   let session = '';
   let prompt = '';
-  let told: Raw = null;
+  let eventAttribute: Raw = null;
   let hasText = false;
   for (const entry of Array.isArray(attributes) ? attributes : []) {
     if (!isObject(entry) || typeof entry.key !== 'string') continue;
     const { key, value = null } = entry;
     if (key === product.session) session = stringIn(value);
     else if (key === product.prompt) prompt = stringIn(value);
-    else if (key === EVENT_NAME) told = stringIn(value);
+    else if (key === EVENT_NAME) eventAttribute = stringIn(value);
     else if (product.texts.includes(key)) hasText = true;
   }
   if (session === '') return null;
-  const names = [told, eventName, stringIn(body ?? null)];
-  const isOne = (events: readonly string[]) =>
+  const names = [eventAttribute, eventName, stringIn(body ?? null)];
+  const isNamed = (events: readonly string[]) =>
     names.some((name) => typeof name === 'string' && events.includes(name));
   return {
     key: contentId([service, session]),
     runId: prompt === '' ? null : contentId([service, session, prompt]),
-    tells: isOne(product.promptEvents)
+    tells: isNamed(product.promptEvents)
       ? 'prompt'
-      : isOne(product.endEvents)
+      : isNamed(product.endEvents)
         ? 'end'
         : hasText
           ? 'text'
@@ -143,7 +143,7 @@ function readSession(
   };
 }
 
-/** The string in an AnyValue, empty when it holds none. */
+/** The string of an AnyValue; empty if it holds anything else. */
 function stringIn(value: JsonValue): string {
   const text = isObject(value) ? value.stringValue : null;
   return typeof text === 'string' ? text : '';

@@ -1,6 +1,6 @@
 /**
- * Owns the decoding of ExportLogsServiceRequest: log records.
- * Ids that are no ids mean that the record is not linked to a span; they never cost the record.
+ * Decodes ExportLogsServiceRequest: log records. An invalid trace or span id means that the record
+ * is not linked to a span; it never rejects the record.
  */
 
 import type { JsonValue } from '../model/json.ts';
@@ -93,7 +93,7 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
   };
 }
 
-/** A body that is there but empty is JSON's null, one that is not there no JSON at all. */
+/** An empty body is stored as JSON's null, an absent one as SQL's NULL. */
 function parseBody(raw: Raw, fault: Fault): string | null {
   if (isUnset(raw) || fault.refused) return null;
   const text = parseAnyValue(raw, 1, fault);

@@ -1,7 +1,7 @@
 /**
- * Owns the decoding of ExportMetricsServiceRequest: metrics and what the points of all five kinds
- * have in common. A metric that is not valid costs its own points, a point that is not valid only
- * itself. What a point of each kind holds is `point-values.ts`.
+ * Decodes ExportMetricsServiceRequest: metrics, and the members that points of all five kinds
+ * share. An invalid metric rejects its points, an invalid point only itself. The values of each
+ * kind are read by `point-values.ts`.
  */
 
 import type { JsonObject, JsonValue } from '../model/json.ts';
@@ -52,7 +52,7 @@ const KINDS: readonly Kind[] = [
   { kind: 'summary', field: 'summary', hasTemporality: false, parseValues: parseSummary },
 ];
 
-/** Bit 0 of a point's flags: there is no value (DataPointFlags in metrics.proto). */
+/** Bit 0 of a point's flags: no recorded value (DataPointFlags in metrics.proto). */
 const NO_RECORDED_VALUE = 1;
 
 const METRICS: Envelope = {
@@ -69,14 +69,14 @@ const METRICS: Envelope = {
  *
  * @param body JSON bytes, decompressed; only read during the call
  * @returns `points` and the `metrics` and `resources` they name, or why the body is undecodable;
- *   never throws. Rejections count points; a metric of no kind has none, and is reported with a
+ *   never throws. Rejections count points; a metric without data has none and is reported with a
  *   count of 0
  */
 export function decodeMetrics(body: Buffer): DecodeResult {
   return decodeEnvelope(body, METRICS);
 }
 
-/** Reads what the points of a metric have in common; null, with a fault, when there is no telling. */
+/** Reads the members that a metric's points share; null, with a fault, if its kind is not clear. */
 export function parseMetricRow(item: JsonObject, fault: Fault): MetricRow | null {
   const kind = kindOf(item, fault);
   if (kind === null) return null;
@@ -110,7 +110,7 @@ function addMetric(item: JsonValue, draft: RequestDraft): void {
   }
 }
 
-/** The one kind whose member is set. */
+/** The kind of the metric; null, with a fault, unless exactly one member is set. */
 function kindOf(metric: JsonValue, fault: Fault): Kind | null {
   if (!isObject(metric)) {
     fault.refuse('not_an_object', '');
@@ -126,7 +126,7 @@ function kindOf(metric: JsonValue, fault: Fault): Kind | null {
   return fault.refused ? null : found;
 }
 
-/** How many points the metric holds; 1 where that is unknown, since something is lost. */
+/** The number of points of a metric; 1 if unknown, because something is lost. */
 function countPoints(metric: JsonValue): number {
   if (!isObject(metric)) return 1;
   let count = 0;

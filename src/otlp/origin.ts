@@ -1,6 +1,6 @@
 /**
- * Owns where records come from: the resource and the instrumentation scope, as one stored row.
- * The row's id is a hash of its content, so that every process gives the same origin the same id.
+ * The origin of records: the resource and the instrumentation scope, stored as one row. The row's
+ * id is a hash of its content, so that every process gives the same origin the same id.
  */
 
 import { hash } from 'node:crypto';
@@ -10,18 +10,18 @@ import { parseAttributes } from './any-value.ts';
 import type { Fault } from './fault.ts';
 import { isObject, parseDropped, parseObject, parseText, type Raw } from './fields.ts';
 
-/** What a row stores of the resource. */
+/** The resource's part of a row. */
 export type Resource = Pick<
   ResourceRow,
   'serviceName' | 'attributes' | 'schemaUrl' | 'droppedAttributes'
 >;
-/** What a row stores of the scope. */
+/** The scope's part of a row. */
 export type Scope = Pick<
   ResourceRow,
   'scopeName' | 'scopeVersion' | 'scopeAttributes' | 'scopeSchemaUrl' | 'scopeDroppedAttributes'
 >;
 
-/** Reads a ResourceSpans, ResourceLogs or ResourceMetrics entry, without what it lists. */
+/** Reads a ResourceSpans, ResourceLogs or ResourceMetrics entry, except its list of scopes. */
 export function parseResource(entry: JsonObject, fault: Fault): Resource {
   const resource = parseObject(entry.resource, 'resource', fault);
   return {
@@ -36,7 +36,7 @@ export function parseResource(entry: JsonObject, fault: Fault): Resource {
   };
 }
 
-/** Reads a ScopeSpans, ScopeLogs or ScopeMetrics entry, without what it lists. */
+/** Reads a ScopeSpans, ScopeLogs or ScopeMetrics entry, except its list of items. */
 export function parseScope(entry: JsonObject, fault: Fault): Scope {
   const scope = parseObject(entry.scope, 'scope', fault);
   return {
@@ -68,14 +68,14 @@ export function toResourceRow(resource: Resource, scope: Scope): ResourceRow {
 }
 
 /**
- * Names content by its hash: the first 16 bytes of SHA-256 over the parts as a JSON array, where no
- * two lists of parts look alike.
+ * The hash of content, used as its id: the first 16 bytes of SHA-256 over the parts as a JSON
+ * array, which differs for different lists of parts.
  */
 export function contentId(parts: readonly (string | number | boolean | null)[]): Hex16 {
   return hash('sha256', JSON.stringify(parts)).slice(0, 32);
 }
 
-/** The value of the last `service.name`, which is the stored one, if it is a string. */
+/** The last `service.name`, which is the stored one; null if it is not a string. */
 function serviceNameIn(attributes: Raw): string | null {
   if (!Array.isArray(attributes)) return null;
   const entry = attributes.findLast((raw) => isObject(raw) && raw.key === 'service.name');

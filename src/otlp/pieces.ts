@@ -1,13 +1,13 @@
 /**
- * Work on a body that is done piece by piece, so that a large one does not hold the event loop for as
- * long as all of it takes. It pauses by `yield`; nobody else may do work of the same kind meanwhile.
+ * Work on a body in pieces, so that a large body does not block the event loop until it is done. It
+ * pauses at each `yield`; meanwhile no other work of the same kind may start.
  */
 export type Pieces<T> = Generator<void, T, void>;
 
-/** Bytes of a body after which work on it may pause: less than a millisecond's worth. */
+/** Bytes of a body between two pauses: less than a millisecond of work. */
 export const PIECE_BYTES = 128 * 1024;
 
-/** Does all of it at once. @throws what the work throws */
+/** Runs the work without pauses. @throws what the work throws */
 export function toEnd<T>(pieces: Pieces<T>): T {
   for (;;) {
     const piece = pieces.next();

@@ -1,7 +1,7 @@
 /**
- * Owns what a data point of each kind holds: one number, a histogram, an exponential histogram or a
- * summary. Distributions keep OTLP's field names; their counts are written as integer literals.
- * A point that says it recorded nothing may lack its values, and its counts need not agree.
+ * Reads the values of a data point by kind: a number, a histogram, an exponential histogram or a
+ * summary. Distributions keep OTLP's field names; their counts are written as integer literals. A
+ * point flagged as without a recorded value may lack its values, and its counts need not agree.
  */
 
 import type { Int64, JsonObject, JsonText } from '../model/json.ts';
@@ -125,7 +125,7 @@ function parseQuantile(raw: Raw, fault: Fault): JsonText {
   return `{"quantile":${doubleText(quantile)},"value":${doubleText(value)}}`;
 }
 
-/** Null only where nothing was recorded and no count was sent. */
+/** Null only if no value was recorded and no count was sent. */
 function parseCount(raw: Raw, recorded: boolean, fault: Fault): Int64 | null {
   if (isUnset(raw) && !recorded) return null;
   return parseUint64(raw, 'bad_count', 'count', fault);
@@ -136,7 +136,7 @@ function parseCounts(raw: Raw, field: string, fault: Fault): readonly Int64[] {
   const list = parseList(raw, field, fault);
   const counts: Int64[] = [];
   for (let index = 0; index < list.length; index += 1) {
-    // A null inside a list is no default: ProtoJSON does not allow it.
+    // A null inside a list is not the default: ProtoJSON does not allow it.
     const count = toUint64(list[index] ?? null);
     if (count === null) {
       fault.refuse('bad_count', `${field}[${index}]`);
@@ -147,7 +147,7 @@ function parseCounts(raw: Raw, field: string, fault: Fault): readonly Int64[] {
   return counts;
 }
 
-/** Reads bounds that rise strictly (so NaN is none of them), up to the first fault. */
+/** Reads strictly rising bounds (never NaN), up to the first fault. */
 function parseBounds(raw: Raw, fault: Fault): readonly number[] {
   const list = parseList(raw, 'explicitBounds', fault);
   const bounds: number[] = [];
@@ -174,7 +174,7 @@ function parseBuckets(
   return { counts, text: `{"offset":${offset},"bucketCounts":[${counts}]}` };
 }
 
-/** Adds counts exactly; BigInt only where doubles would round. */
+/** Adds counts exactly; uses BigInt only if doubles would round. */
 function sumOf(counts: readonly Int64[]): Int64 {
   let sum = 0;
   for (const count of counts) sum += Number(count);

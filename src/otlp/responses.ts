@@ -1,13 +1,13 @@
 /**
- * Owns the bytes of every answer to an OTLP request, in JSON as the request was.
- * Messages say which reason, how many and where; they never hold a value that a client sent.
+ * Encodes the body of every response to an OTLP request, in JSON like the request. Messages give
+ * the reason, the count and the path; they must never contain a value that a client sent.
  */
 
 import { ERRORS, type ErrorCode } from '../errors.ts';
 import type { DecodedRequest, Signal } from '../model/telemetry.ts';
 import { REASONS } from './fault.ts';
 
-/** How long a partial success's message may be; clients may stop reading an answer at some size. */
+/** Limit for a message; clients may limit the size of a response that they read. */
 export const MESSAGE_BYTES_MAX = 4096;
 
 const SUCCESS = Buffer.from('{}');
@@ -18,7 +18,7 @@ const REJECTED_FIELD: Readonly<Record<Signal, string>> = {
   logs: 'rejectedLogRecords',
 };
 
-/** One google.rpc.BadRequest.FieldViolation: where, and what is wrong there. */
+/** One google.rpc.BadRequest.FieldViolation: the field's path and what is wrong with it. */
 export interface FieldViolation {
   readonly field: string;
   readonly description: string;
@@ -51,11 +51,11 @@ export function encodeExportResponse(
 }
 
 /**
- * Encodes google.rpc.Status, the body of every OTLP answer that is not 200.
+ * Encodes google.rpc.Status, the body of every OTLP response other than 200.
  *
- * @param code gives the google.rpc.Code
+ * @param code determines the google.rpc.Code
  * @param message for a person; without client data
- * @param violations become one google.rpc.BadRequest in `details`
+ * @param violations sent as one google.rpc.BadRequest in `details`
  */
 export function encodeStatus(
   code: ErrorCode,

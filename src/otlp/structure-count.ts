@@ -1,14 +1,14 @@
 /**
- * How many objects and lists a body holds, counted on its bytes, before anything is built from it.
+ * Counts the objects and lists of a body in its bytes, before it is parsed.
  *
- * `JSON.parse` makes an object of every three bytes of `{},{},…`: 64 MiB of that, a few kilobytes
- * when compressed, took the process 50 seconds and 2.5 GB. Telemetry holds about one object or list
- * per 50 bytes.
+ * `JSON.parse` creates an object for every three bytes of `{},{},…`: 64 MiB of that, a few
+ * kilobytes when compressed, took 50 seconds and 2.5 GB. Telemetry has about one object or list per
+ * 50 bytes.
  */
 
 import { PIECE_BYTES, type Pieces } from './pieces.ts';
 
-/** Most objects and lists of one request; an exporter's batch of 512 spans holds about 15,000. */
+/** Most objects and lists of one request; an exporter's batch of 512 spans has about 15,000. */
 export const STRUCTURES_MAX = 1_000_000;
 
 const QUOTE = 0x22;
@@ -16,7 +16,7 @@ const BACKSLASH = 0x5c;
 const OPEN_OBJECT = 0x7b;
 const OPEN_LIST = 0x5b;
 
-/** The index behind the string that opens at `start`; the body's end when it does not close. */
+/** The index after the string that starts at `start`; the body's end if it is not closed. */
 function endOfString(body: Buffer, start: number): number {
   let at = start + 1;
   for (;;) {
@@ -30,14 +30,14 @@ function endOfString(body: Buffer, start: number): number {
 }
 
 /**
- * Does the body hold more objects and lists than it may? Stops soon after the first one too many. What
- * is inside strings does not count; the body need not be valid JSON.
+ * Whether the body has more than `structuresMax` objects and lists. Stops soon after the first one
+ * too many. Ignores strings; the body need not be valid JSON.
  */
 export function* holdsTooManyStructures(
   body: Buffer,
   structuresMax = STRUCTURES_MAX,
 ): Pieces<boolean> {
-  // Each takes a byte at least, so most bodies are decided by their length.
+  // Each takes at least one byte, so the length decides for most bodies.
   if (body.length <= structuresMax) return false;
   const counted = { count: 0, at: 0 };
   while (counted.at < body.length) {
@@ -48,7 +48,7 @@ export function* holdsTooManyStructures(
   return false;
 }
 
-/** Counts on up to `end`, or to the end of the string at `end`. */
+/** Continues counting up to `end`, or to the end of the string at `end`. */
 function countUpTo(body: Buffer, end: number, counted: { count: number; at: number }): void {
   let { count, at } = counted;
   while (at < end) {

@@ -1,6 +1,6 @@
 /**
- * Owns the decoding of ExportTraceServiceRequest: spans with their events and links.
- * Validity as the OTLP specification and trace.proto have it; see `REASONS` for what is refused.
+ * Decodes ExportTraceServiceRequest: spans with their events and links. The OTLP specification and
+ * trace.proto define which are valid; `REASONS` lists the reasons for rejections.
  */
 
 import type { JsonText, JsonValue } from '../model/json.ts';
@@ -125,7 +125,7 @@ function parseEvent(event: Raw, fault: Fault): JsonText {
   return dropped === 0 ? `${text}}` : `${text},"droppedAttributesCount":${dropped}}`;
 }
 
-/** Writes one link; fields at their default are left out. Of no use once `fault` is set. */
+/** Writes one link without fields at their default; must not be used if `fault` is set. */
 export function parseLink(link: Raw, fault: Fault): JsonText {
   if (!isObject(link)) {
     fault.refuse('not_an_object', '');

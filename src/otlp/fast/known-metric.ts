@@ -1,5 +1,5 @@
 /**
- * A metric of an earlier request, recognized by the bytes of its members other than the points. A
+ * A metric that was sent before, recognized by the bytes of its members other than the points. A
  * process sends its metrics in the same order every time, so each one links to its successor, which
  * is compared first.
  */
