@@ -107,7 +107,7 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
   const frame = new Fault();
   let draft = walkResources(parsed.value, envelope, frame);
   if (draft.rejections.size > 0 && !frame.refused) {
-    // A rounded integer always causes a rejection, so only a body with rejections is checked for one.
+    // A rounded integer always causes a rejection, so bodies without rejections need no check.
     const exact = parseLongIntegers(parsed.text);
     if (exact !== null) draft = walkResources(exact, envelope, frame);
   }

@@ -15,8 +15,8 @@ const NEEDS_ESCAPE = /["\\\u0000-\u001f\ud800-\udfff]/;
  * @param text any string; lone surrogates are escaped (`parseJson` leaves none)
  */
 export function quote(text: string): JsonText {
-  // 2 to 3 times as fast as `JSON.stringify` for 8 to 8192 characters without an escape (Node 20.20,
-  // 2026-11); other text usually has an escape early, where the test ends.
+  // For 8 to 8192 characters without an escape, 2 to 3 times as fast as `JSON.stringify` (Node
+  // 20.20, 2026-11); other text usually has an escape early, where the test ends.
   return NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
 
