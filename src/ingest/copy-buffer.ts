@@ -1,20 +1,20 @@
 /**
- * Rows in PostgreSQL's binary COPY form, written field by field from text and numbers into one
- * growing buffer. It knows widths and byte order, not tables. The server checks nothing until it
- * reads the row, and one wrong width shifts all that follows: `test/ingest/copy-buffer.test.ts`
+ * Writes rows in PostgreSQL's binary COPY format, field by field from text and numbers, into one
+ * growing buffer. It knows widths and byte order, not tables. A wrong width corrupts all later
+ * fields, and the server notices only when it reads the row: `test/ingest/copy-buffer.test.ts`
  * compares the bytes. The format is in `src/db/telemetry/copy-statement.ts`.
  */
 import type { Hex8, Hex16, Int64, JsonText } from '../model/json.ts';
 
 const NULL_LENGTH = -1;
 const FIRST_BYTES = 64 * 1024;
-/** A larger buffer is dropped after use, so that one giant body does not stay in memory. */
+/** A larger buffer is freed after use, so that one giant body does not keep it in memory. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 const UTF8_BYTES_PER_UNIT_MAX = 3;
 const DAYS_1970_TO_2000 = 10_957;
 const DAY_MS = 86_400_000;
 
-/** Writes rows one after another; `take` returns the bytes and begins again. */
+/** Writes rows one after another; `take` returns their bytes and starts over. */
 export class CopyBuffer {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #length = 0;
@@ -31,7 +31,7 @@ export class CopyBuffer {
     this.#bytes = larger;
   }
 
-  /** Opens a row of so many fields; exactly that many field calls must follow. */
+  /** Starts a row; exactly `fields` calls of field methods must follow. */
   row(fields: number): void {
     this.#reserve(2);
     this.#length = this.#bytes.writeInt16BE(fields, this.#length);
@@ -61,7 +61,7 @@ export class CopyBuffer {
     this.#length = this.#bytes.writeBigInt64BE(BigInt(value), this.#length);
   }
 
-  /** A uint32 in a bigint column, null for the default 0: most rows carry none. */
+  /** A uint32 in a bigint column; null for the default 0, which most rows have. */
   counter(value: number): void {
     if (value === 0) {
       this.null();
@@ -95,7 +95,7 @@ export class CopyBuffer {
     this.#length += width;
   }
 
-  /** text and json alike: in binary COPY both are their UTF-8 bytes */
+  /** A text or json column: in binary COPY both are UTF-8 bytes. */
   text(value: string | JsonText): void {
     this.#reserve(4 + value.length * UTF8_BYTES_PER_UNIT_MAX);
     const written = this.#bytes.write(value, this.#length + 4, 'utf8');
@@ -108,7 +108,7 @@ export class CopyBuffer {
     this.int32(Math.floor(epochMs / DAY_MS) - DAYS_1970_TO_2000);
   }
 
-  /** The bytes written so far, as a buffer of their own; the scratch is kept for the next rows. */
+  /** Copies the bytes written so far; the buffer is reused for the next rows. */
   take(): Buffer {
     const taken = Buffer.from(this.#bytes.subarray(0, this.#length));
     this.#length = 0;

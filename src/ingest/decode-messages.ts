@@ -5,8 +5,8 @@
  *   decode ─► refused │ undecodable
  *          ─► (marks ─► marks)… (runs ─► runs)… rows ─► (more ─► list)… more ─► end
  *
- * Everything that grows with the number of records is sent in parts, because deserializing a
- * message blocks the event loop: half a million runs in one message took a second.
+ * Lists that grow with the number of records are sent in parts, because deserializing a message
+ * blocks the event loop: half a million runs in one message took a second.
  */
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRun, SessionMark, SessionRecord } from '../db/telemetry/log-runs.ts';
@@ -17,7 +17,7 @@ import type { Rejection, Signal } from '../model/telemetry.ts';
 /** Most items in one message. */
 export const PART_ITEMS_MAX = 500;
 
-/** What is stored in addition to the rows, or the next part of it. */
+/** The lists stored in addition to the rows, or a part of them. */
 export type StoredLists = Pick<EncodedRequest, 'resources' | 'metrics' | 'runs' | 'sessionMarks'>;
 
 export type ToDecodeThread =
@@ -35,7 +35,7 @@ export type ToDecodeThread =
 export type FromDecodeThread =
   | { readonly kind: 'refused'; readonly code: ErrorCode; readonly message: string }
   | { readonly kind: 'undecodable'; readonly message: string; readonly path: string }
-  /** records that name a session: first the marks they make, then the runs they belong to */
+  /** records with a session, sent first for their session marks, then for their runs */
   | { readonly kind: 'marks'; readonly records: readonly SessionRecord[] }
   | { readonly kind: 'runs'; readonly records: readonly SessionRecord[] }
   | {

@@ -1,7 +1,8 @@
 /**
- * The entry point of the thread that decodes large bodies, one at a time and without pauses. Only the thread that takes requests knows sessions and their prompts, so
- * they are looked up there (`decode-messages.ts`). An unexpected exception ends this thread;
- * `large-bodies.ts` starts another.
+ * The entry point of the thread that decodes large bodies, one at a time and without pauses. The
+ * sessions and their prompts are known only to the thread that takes requests, and looked up there
+ * (`decode-messages.ts`). An unexpected exception ends this thread; `large-bodies.ts` starts
+ * another.
  */
 import { parentPort } from 'node:worker_threads';
 
@@ -77,7 +78,7 @@ function recordOf({ session, timeUnixNano, observedUnixNano }: SessionRecord): S
   return { session, timeUnixNano, observedUnixNano };
 }
 
-/** As `LogRuns.assign`, by messages to the thread that knows the sessions. */
+/** As `LogRuns.assign`, by messages to the thread that takes requests. */
 async function assignRuns(
   logs: readonly LogRow[],
   conversation: Conversation,
@@ -101,7 +102,7 @@ async function assignRuns(
   return { runs, marks: neededMarks(marks) };
 }
 
-/** The rows of a body, or the reply that says why there are none. */
+/** The rows of a body, or the reply with the reason for the refusal. */
 async function decode(
   { signal, body: bytes, workspaceId, arrivedAtMs }: Order,
   conversation: Conversation,
@@ -146,7 +147,7 @@ function* bySize<Row>(rows: readonly Row[], sizeOf: (row: Row) => number): Gener
   if (part.length > 0) yield part;
 }
 
-/** A chunk in an ArrayBuffer of its own, which can be transferred. */
+/** A chunk as the whole of an ArrayBuffer, which can be transferred; copied if necessary. */
 function ownBytes(chunk: Buffer): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = chunk;
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;

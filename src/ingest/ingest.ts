@@ -20,7 +20,9 @@ export interface IngestRequest
   readonly store: () => Promise<void>;
 }
 
-/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+/**
+ * The request, or the fault that makes the body undecodable; `path` is empty for the whole body.
+ */
 export type IngestResult =
   | { readonly ok: true; readonly request: IngestRequest }
   | { readonly ok: false; readonly message: string; readonly path: string };
@@ -39,11 +41,11 @@ export class Ingest {
   }
 
   /**
-   * Decodes one export request. To be run to its end before the next one is decoded; a promise that
+   * Decodes one export request. The generator must end before the next one starts; a promise that
    * it returns need not be settled by then.
    *
-   * @param body decompressed; read until this ends or its promise is settled, and not after
-   * @throws {SluiceError} the error that the request is answered with
+   * @param body decompressed; not read after the generator has ended and its promise is settled
+   * @throws {SluiceError} the error for the response
    */
   *decode(
     signal: Signal,

@@ -1,12 +1,13 @@
 /**
- * Decodes bodies that would block the event loop, on a separate thread: bodies above 128 KiB that
- * cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
+ * Decodes on a separate thread the bodies that would block the event loop: bodies above 128 KiB
+ * that cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in
+ * turn.
  *
  *   decode ─► waits (5 s, 32 bodies) ─► copied to the thread ─► decoded (60 s) ─► rows
- *               503                        started when there is none ─► ended when idle for 30 s
+ *               503                        started if there is none ─► ended when idle for 30 s
  *
- * The thread's memory is bounded: a body that needs more ends the thread and is refused; the next
- * body gets a new thread. The result is sent in parts (`decode-messages.ts`).
+ * The thread's memory is limited: a body that needs more ends the thread and is refused; the next
+ * body starts a new thread. The result is sent in parts (`decode-messages.ts`).
  */
 import { setImmediate as nextRound } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -26,15 +27,15 @@ const COPY_BYTES = 2 * MIB;
 const NO_RELEASE = (): void => {};
 
 export interface LargeBodiesSettings {
-  /** bodies that wait for the thread; more are refused, those of the workspace with the most first */
+  /** most bodies that wait; beyond that, the workspace with the most is refused first */
   readonly waitingMax: number;
   /** how long a body waits before it is refused */
   readonly waitMs: number;
-  /** how long decoding a body may take; the slowest known body, 64 MiB of keys, takes 9 s */
+  /** time limit for decoding a body; the slowest known body, 64 MiB of keys, takes 9 s */
   readonly decodeMs: number;
-  /** V8's heap of the thread, in MiB */
+  /** limit of the thread's V8 heap, in MiB */
   readonly heapMib: number;
-  /** the thread ends after this long without a body, which frees its memory */
+  /** the thread ends after this time without a body, to free its memory */
   readonly idleMs: number;
 }
 
@@ -69,7 +70,7 @@ export class LargeBodies {
     this.#settings = { ...SETTINGS, ...settings };
   }
 
-  /** Whether there is a thread at the moment. */
+  /** Whether a thread is running. */
   get isRunning(): boolean {
     return this.#worker !== null;
   }
@@ -132,7 +133,9 @@ export class LargeBodies {
     });
   }
 
-  /** Among too many, the workspace with the most loses its last place to one with fewer. */
+  /**
+   * In a full queue, a workspace takes the last place of the one with the most, if that has more.
+   */
   #makePlace(workspaceId: number): boolean {
     const own = this.#waiting.get(workspaceId)?.length ?? 0;
     let most: readonly Waiter[] = [];
@@ -149,7 +152,7 @@ export class LargeBodies {
     this.#waitingCount -= 1;
   }
 
-  /** Starts the next body: that of the workspace whose last turn was longest ago. */
+  /** Starts the next body, of the workspace whose last turn was longest ago. */
   #next(): void {
     for (const [workspaceId, [first, ...others]] of this.#waiting) {
       this.#waiting.delete(workspaceId);

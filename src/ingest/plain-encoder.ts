@@ -1,6 +1,6 @@
 /**
- * Encodes a decoded request as COPY bytes, from the values of its rows: the plain counterpart of
- * `row-encoder.ts`. One object per thread; it encodes one request at a time.
+ * Encodes the rows of the plain decoder as COPY bytes: the counterpart of `row-encoder.ts`, which
+ * encodes scanned rows. One object per thread, for one request at a time.
  */
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
 import type { LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
@@ -26,7 +26,8 @@ export class PlainEncoder {
    * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
    *   partition
    * @param logRuns the runs of log records without a trace id, and the marks of their sessions
-   * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or metrics
+   * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or
+   *   metrics
    */
   encode(
     request: DecodedRequest,

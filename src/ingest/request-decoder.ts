@@ -1,12 +1,12 @@
 /**
- * Turns a request's body into rows ready to store: an ordinary body is scanned straight into COPY
- * bytes (`src/otlp/fast/`), any other is decoded and encoded the plain way. Both give the same
+ * Decodes a body to rows ready to store. Most bodies are scanned directly into COPY bytes
+ * (`src/otlp/fast/`); any other falls back to the plain decoder and encoder. Both give the same
  * rows.
  *
- * One object per thread owns all the memory that this takes, and decodes one body at a time.
- * Scanning pauses every 128 KiB. The plain way cannot pause: it starts with one `JSON.parse`. So a
- * large body that cannot be scanned, and a body with a large record, is decoded on a separate
- * thread (`large-bodies.ts`).
+ * One object per thread owns the buffers and decodes one body at a time. The scanner pauses every
+ * 128 KiB. The plain decoder cannot pause: it starts with one `JSON.parse`. So a large body that
+ * cannot be scanned, or a body with a large record, is decoded on a separate thread
+ * (`large-bodies.ts`).
  */
 import type { EncodedRequest } from '../db/telemetry/encoded-request.ts';
 import type { LogRuns, LogRunsOfRequest } from '../db/telemetry/log-runs.ts';
@@ -36,12 +36,12 @@ export interface ReadyRequest extends Pick<DecodedRequest, 'signal' | 'replacedC
   readonly encoded: EncodedRequest;
 }
 
-/** A request, or why and where its body is not one; `path` is empty for the body as a whole. */
+/** The request, or the fault that makes the body undecodable. */
 export type ReadyResult =
   | { readonly ok: true; readonly request: ReadyRequest }
   | Exclude<DecodeResult, { readonly ok: true }>;
 
-/** The workspace that sent the request, and what its rows are stored with. */
+/** The workspace that sent the request, and values that are stored with its rows. */
 export interface RequestContext {
   readonly workspaceId: number;
   /** milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the partition */
@@ -49,7 +49,7 @@ export interface RequestContext {
   readonly logRuns: LogRuns;
 }
 
-/** Decodes a body on another thread; throws the error that the request is answered with. */
+/** Decodes a body on another thread; throws the error for the response. */
 export type DecodeElsewhere = (
   signal: Signal,
   body: Buffer,
@@ -57,12 +57,12 @@ export type DecodeElsewhere = (
 ) => Promise<ReadyResult>;
 
 /**
- * Most bytes of a span, log record or metric, or of the text between two, that are scanned on the
- * event loop. The slowest known record, empty events, takes 30 ms (docs/performance.md).
+ * Most bytes of a span, log record or metric, or of the text between two, scanned on the event
+ * loop. The slowest known record, empty events, takes 30 ms (docs/performance.md).
  */
 const RECORD_BYTES_MAX = 256 * 1024;
 /**
- * Most bytes of a body that is decoded the plain way on the event loop. The slowest known body,
+ * Most bytes of a body that the plain decoder decodes on the event loop. The slowest known body,
  * 44,000 empty log records, takes 40 ms.
  */
 export const PLAIN_BYTES_MAX = 128 * 1024;
@@ -73,10 +73,10 @@ export class RequestDecoder {
   readonly #plainEncoder = new PlainEncoder();
 
   /**
-   * Decodes one export request, in pieces on the event loop or on another thread. To be run to its
-   * end before the next one is decoded; a promise that it returns need not be settled by then.
+   * Decodes one export request, in pieces on the event loop or on another thread. The generator
+   * must end before the next one starts; a promise that it returns need not be settled by then.
    *
-   * @param body the request body, decompressed; read until this ends, or the promise is settled
+   * @param body decompressed; not read after the generator has ended and its promise is settled
    */
   *decodeInPieces(
     signal: Signal,
@@ -92,9 +92,9 @@ export class RequestDecoder {
   }
 
   /**
-   * The fast way alone; null when the body is left to the plain one.
+   * Scans a body; null when the plain decoder must decode it.
    *
-   * @param recordBytesMax a body with a longer record is left to the plain way
+   * @param recordBytesMax most bytes of a record
    */
   *scan(
     signal: Signal,
@@ -109,7 +109,7 @@ export class RequestDecoder {
     return { signal, rejections: NO_REJECTIONS, replacedCharacters: 0, encoded: rows.take() };
   }
 
-  /** The plain way alone, without pauses. */
+  /** Decodes and encodes a body without scanning and without pauses. */
   decodePlainly(
     signal: Signal,
     body: Buffer,
@@ -121,7 +121,7 @@ export class RequestDecoder {
     return { ok: true, request: this.encode(result.request, workspaceId, arrivedAtMs, runs) };
   }
 
-  /** Encodes what `parsePlainly` has decoded. */
+  /** Encodes a request of `parsePlainly`. */
   encode(
     request: DecodedRequest,
     workspaceId: number,
@@ -135,7 +135,7 @@ export class RequestDecoder {
 }
 
 /**
- * Decodes a body the plain way, without encoding it.
+ * Decodes a body with the plain decoder, without encoding it.
  *
  * @throws {SluiceError} `body_too_large` when it has too many objects and lists
  */

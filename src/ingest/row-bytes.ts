@@ -1,21 +1,20 @@
 /**
- * Rows in PostgreSQL's binary COPY form, written from numbers and bytes: the fast counterpart of
- * `binary-copy.ts`, which writes them from text. Room is made once per row, not per field.
+ * Writes rows in PostgreSQL's binary COPY format, from numbers and bytes: the fast counterpart of
+ * `copy-buffer.ts`, which writes them from text. Room is reserved once per row, not per field.
  */
 
 const NULL_LENGTH = -1;
 /**
- * Rows are written into slabs, and a request's are handed over as a part of one. A slab is used again
- * once all of its requests are released: memory outside of V8's heap is dear, because for every 64 MB of
- * it V8 looks through the whole heap (Node 20.20). A request for which a slab is too small gets memory
- * of its own.
+ * Rows are written into slabs; `take` returns a request's rows as a part of one. A slab is reused
+ * once all its requests are released: V8 collects the whole heap for every 64 MB allocated outside
+ * of it (Node 20.20). A request larger than a slab gets its own memory.
  */
 const SLAB_BYTES = 1024 * 1024;
-/** Slabs kept for later; more are left to be collected. */
+/** Slabs kept for reuse; more are left to the garbage collector. */
 const FREE_SLABS_MAX = 32;
-/** Up to here eight bytes at a time are faster than a native copy (Node 20.20, 2026-11). */
+/** Up to this length a loop over eight bytes beats a native copy (Node 20.20, 2026-11). */
 const LOOP_BYTES_MAX = 160;
-/** A loop of eights writes up to seven bytes too many, which the next field covers. */
+/** That loop writes up to seven bytes too many, which the next field overwrites. */
 const OVERRUN_BYTES = 8;
 
 const BILLION = 1_000_000_000;
@@ -35,10 +34,10 @@ export function bytesSource(text: string): BytesSource {
   return { bytes, view: new DataView(bytes.buffer) };
 }
 
-/** Rows that were handed over. */
+/** The rows of one request. */
 export interface TakenRows {
   readonly bytes: Buffer;
-  /** To be called once, when they are no longer read: their memory is reused. */
+  /** Must be called once the rows are no longer read: their memory is reused. */
   readonly release: () => void;
 }
 
@@ -47,7 +46,7 @@ class Slab {
   readonly bytes: Uint8Array;
   readonly view: DataView;
   /** requests with rows in it that are not released */
-  takers = 0;
+  unreleased = 0;
 
   constructor(size: number) {
     this.bytes = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
@@ -61,29 +60,29 @@ class Slab {
 
 function nothing(): void {}
 
-/** Writes rows one after another; `take` hands the bytes over. */
+/** Writes rows one after another; `take` returns their bytes. */
 export class RowBytes {
   #slab = new Slab(SLAB_BYTES);
-  // The slab's own, used for every field.
+  // Of the current slab.
   #bytes = this.#slab.bytes;
   #view = this.#slab.view;
   readonly #free: Slab[] = [];
-  /** where the rows since the last `take` begin */
+  /** start of the rows since the last `take` */
   #start = 0;
   #end = 0;
 
-  /** where the next byte goes, counted from the first one since the last `take` */
+  /** bytes written since the last `take` */
   get end(): number {
     return this.#end - this.#start;
   }
 
-  /** Begins a request, whose rows are expected to take no more than so many bytes. */
+  /** Starts a request, whose rows are expected to fit in `bytesExpected`. */
   open(bytesExpected: number): void {
     this.#end = this.#start;
     this.#reserve(bytesExpected + OVERRUN_BYTES);
   }
 
-  /** Opens a row of so many fields that takes at most `bytesMax` bytes. */
+  /** Starts a row of `fields` fields and at most `bytesMax` bytes. */
   row(fields: number, bytesMax: number): void {
     this.#reserve(bytesMax + OVERRUN_BYTES);
     this.#view.setInt16(this.#end, fields);
@@ -98,7 +97,7 @@ export class RowBytes {
     else this.#use(new Slab(this.end === 0 ? needed : needed * 2));
   }
 
-  /** Continues in other memory. */
+  /** Switches to another slab. */
   #use(slab: Slab): void {
     const before = this.#slab;
     slab.bytes.set(this.#bytes.subarray(this.#start, this.#end));
@@ -110,9 +109,9 @@ export class RowBytes {
     this.#keep(before);
   }
 
-  /** Keeps a slab for later if it is no longer read or written. */
+  /** Keeps a slab for reuse if it is no longer read or written. */
   #keep(slab: Slab): void {
-    const isFree = slab.takers === 0 && slab !== this.#slab && slab.isShared;
+    const isFree = slab.unreleased === 0 && slab !== this.#slab && slab.isShared;
     if (isFree && this.#free.length < FREE_SLABS_MAX) this.#free.push(slab);
   }
 
@@ -133,7 +132,7 @@ export class RowBytes {
     this.#end += 8;
   }
 
-  /** A bigint: billions and the rest below one; for times, seconds and nanoseconds. */
+  /** A bigint as billions and the remainder; for times, seconds and nanoseconds. */
   int64(billions: number, rest: number, isNegative = false): void {
     if (billions === 0 && !isNegative) {
       this.#view.setInt32(this.#end, 8);
@@ -142,13 +141,13 @@ export class RowBytes {
       this.#end += 12;
       return;
     }
-    // 10^9 billions do not fit a double: the upper and lower 16 bits of them are multiplied apart.
+    // The product does not fit in a double: upper and lower 16 bits are multiplied separately.
     const upper = Math.floor(billions / TWO_16) * BILLION;
     const lower = (upper % TWO_16) * TWO_16 + (billions % TWO_16) * BILLION + rest;
     const high = Math.floor(upper / TWO_16) + Math.floor(lower / TWO_32);
     const low = lower % TWO_32;
     this.#view.setInt32(this.#end, 8);
-    // Minus a number is its complement and one, which carries when the lower half is zero.
+    // Two's complement: invert and add one, which carries if the lower half is zero.
     this.#view.setInt32(this.#end + 4, isNegative ? ~high + (low === 0 ? 1 : 0) : high);
     this.#view.setInt32(this.#end + 8, isNegative ? -low : low);
     this.#end += 12;
@@ -160,7 +159,7 @@ export class RowBytes {
     this.#end += 12;
   }
 
-  /** A uint32 in a bigint column, null for the default 0. */
+  /** A uint32 in a bigint column; null for the default 0. */
   counter(value: number): void {
     if (value === 0) {
       this.null();
@@ -179,7 +178,7 @@ export class RowBytes {
     this.#end += 4 + width;
   }
 
-  /** Puts an id in the place of bytes that were written before; `place` counts as `end` does. */
+  /** Overwrites an id that was written before; `place` is a value of `end`. */
   overwrite(place: number, ids: DataView, offset: number, width: 8 | 16): void {
     const at = this.#start + place;
     for (let index = 0; index < width; index += 4) {
@@ -204,19 +203,19 @@ export class RowBytes {
     this.#end = to + length;
   }
 
-  /** The rows written since the last call; nothing else is written there until they are released. */
+  /** The rows since the last call; their memory is not reused before they are released. */
   take(): TakenRows {
     const slab = this.#slab;
     const bytes = Buffer.from(this.#bytes.buffer, this.#start, this.end);
     if (!slab.isShared) {
-      // Memory made for one giant request goes with it, less what it did not need.
+      // Memory of a giant request is not kept; if half is unused, the rows are copied out of it.
       this.#end = this.#start;
       this.#use(this.#free.pop() ?? new Slab(SLAB_BYTES));
       const isRoomy = bytes.length * 2 < slab.bytes.length;
       return { bytes: isRoomy ? Buffer.from(bytes) : bytes, release: nothing };
     }
     this.#start = this.#end;
-    slab.takers += 1;
+    slab.unreleased += 1;
     return { bytes, release: this.#releaseOf(slab) };
   }
 
@@ -226,7 +225,7 @@ export class RowBytes {
     return () => {
       if (isReleased) return;
       isReleased = true;
-      slab.takers -= 1;
+      slab.unreleased -= 1;
       this.#keep(slab);
     };
   }

@@ -1,8 +1,8 @@
 /**
- * Encodes scanned rows as COPY bytes as they come: the fast counterpart of `plain-encoder.ts`, byte
- * for byte the same (`test/otlp/fast-decode.test.ts`).
+ * Encodes scanned rows as COPY bytes: the fast counterpart of `plain-encoder.ts`, with identical
+ * bytes (`test/otlp/fast-decode.test.ts`).
  *
- * The resource and the metric of a row may come after it in the body: their ids are filled in then.
+ * The resource and the metric of a row may follow it in the body; their ids are written then.
  */
 
 import { checkContents, type EncodedRequest, heldBytes } from '../db/telemetry/encoded-request.ts';
@@ -38,8 +38,8 @@ const TABLES: Readonly<Record<Signal, TelemetryTable>> = {
 };
 
 /**
- * Encodes one request at a time; one that is not taken is dropped by the next `open`. A request
- * with more runs, resources or metrics than it may have is refused with `body_too_large` at once.
+ * Encodes one request at a time; the next `open` drops a request that was not taken. A request with
+ * too many runs, resources or metrics is refused at once with `body_too_large`.
  */
 export class RowEncoder implements RowSink {
   readonly #bytes = new RowBytes();
@@ -56,7 +56,7 @@ export class RowEncoder implements RowSink {
   #runsSeen = new Set<Hex16>();
   #tally = new RunTally(this.#runsSeen, this.#runId);
 
-  /** @param bytesExpected how many bytes the rows usually take at most: the body's length */
+  /** @param bytesExpected the body's length, which the rows usually do not exceed */
   open(signal: Signal, workspaceId: number, arrivedAtMs: number, bytesExpected: number): void {
     this.#bytes.open(bytesExpected);
     const day = Math.floor(arrivedAtMs / DAY_MS) - DAYS_1970_TO_2000;
@@ -102,7 +102,7 @@ export class RowEncoder implements RowSink {
   }
 
   /**
-   * To be called once for every scope, in order.
+   * Must be called once for every scope, in order.
    *
    * @throws {SluiceError} `body_too_large` for more than `CONTENTS_MAX` resources
    */

@@ -1,6 +1,6 @@
 /**
  * Counts what the scanned rows of one scope add to each run: the fast counterpart of `runDeltas` in
- * `src/db/telemetry/run-delta.ts`. The scope's resource may come after its rows.
+ * `src/db/telemetry/run-delta.ts`. The scope's resource may follow its rows in the body.
  */
 import {
   checkRuns,
@@ -59,7 +59,7 @@ interface Tally {
   name: string | null;
 }
 
-/** The runs of one scope. Of several tallies, only the newest may be added to. */
+/** The runs of one scope. Rows may be added to the newest tally only. */
 export class RunTally {
   readonly #tallies = new Map<Hex16, Tally>();
   readonly #seen: Set<Hex16>;
@@ -105,7 +105,7 @@ export class RunTally {
     if (seconds !== 0 || nanos !== 0) widen(tally, seconds, nanos, seconds, nanos);
   }
 
-  /** The tally of the run that the id names; mostly it is the latest. */
+  /** The tally of the run with this id; usually the latest one. */
   #tallyOf(ids: DataView, offset: number): Tally {
     const latest = this.#latestId.view;
     if (this.#latest !== null && isSameId(ids, offset, latest)) return this.#latest;
@@ -121,7 +121,7 @@ export class RunTally {
     return tally;
   }
 
-  /** Adds what was counted to a request's deltas. */
+  /** Adds the counts to a request's deltas. */
   addTo(runs: RunDeltas, workspaceId: number, service: string | null): void {
     const serviceName = service === null ? null : cutName(service);
     for (const tally of this.#tallies.values()) {
