@@ -1,36 +1,36 @@
 /**
  * Decides when a request's body may be read. Reading a body before it can be decoded or stored only
- * takes event-loop time from others: 256 connections deliver 128 MB in one poll of the sockets. So
- * while a workspace has enough bodies to decode, or no memory left, its next bodies stay unread in
- * the kernel's buffers, and are refused after a while. Other workspaces are not affected (issue
- * 9.8).
+ * takes event-loop time from other requests: 256 connections deliver 128 MB in one poll of the
+ * sockets. So while a workspace has enough undecoded bodies, or no memory left, its next bodies
+ * stay in the kernel's buffers, and are refused after `WAIT_MS`. Other workspaces are not affected
+ * (issue 9.8).
  *
- *   head ──► room, and little to decode? ──yes──► read ──► decode ──► store ──► released
+ *   head ──► room, and little undecoded? ──yes──► read ──► decode ──► store ──► released
  *                 └──no──► wait, in order ──► read, or 503 after `WAIT_MS`
  */
 
 import { noRoom } from '../transport/exchange.ts';
 import type { ByteAccount, ByteBudget } from './byte-budget.ts';
 
-/** Most bytes per workspace that are read but not decoded; a single body may be larger. */
+/** Most undecoded bytes per workspace; a single body may be larger. */
 const UNDECODED_BYTES_MAX = 8 * 1024 * 1024;
 /**
- * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and then sends
- * it again. Well below the 10 s after which exporters give up.
+ * Waiting saves bandwidth: a refused client sends its whole body, which is dropped, and retries.
+ * Well below the exporters' timeout of 10 s.
  */
 const WAIT_MS = 4000;
 /**
- * Bodies of a workspace that may wait; more are refused at once. Each may have brought the 512 KiB with its
- * head that uWebSockets.js reads at a time, and those are in no budget.
+ * Most waiting bodies per workspace; more are refused at once. uWebSockets.js may have read up to
+ * 512 KiB of each together with its head, and no budget counts these bytes.
  */
 const WAITING_MAX = 256;
-/** How often waiting bodies look for room that another thread has given back, of which nothing is heard here. */
-const LOOK_MS = 50;
+/** Interval at which waiting bodies retry: other threads release memory without notice. */
+const RETRY_MS = 50;
 
 /** A body that may be read. */
 export interface AdmittedBody extends ByteAccount {
   /**
-   * To be called once the body is decoded, or will not be: the next one may be read. Idempotent.
+   * Must be called once the body is decoded or dropped, so that the next one is read. Idempotent.
    */
   readonly decoded: () => void;
 }
@@ -48,12 +48,12 @@ export interface BodyGateSettings {
 export class BodyGate {
   readonly #budget: ByteBudget;
   readonly #settings: Required<BodyGateSettings>;
-  /** bytes to decode, by workspace */
+  /** undecoded bytes, by workspace */
   readonly #undecoded = new Map<number, number>();
   /** by workspace, in order of arrival; no list is empty */
   readonly #waiting = new Map<number, Waiting[]>();
-  /** runs while bodies wait */
-  #look: NodeJS.Timeout | null = null;
+  /** set while bodies wait */
+  #retryTimer: NodeJS.Timeout | null = null;
 
   constructor(budget: ByteBudget, settings: BodyGateSettings = {}) {
     this.#budget = budget;
@@ -62,8 +62,7 @@ export class BodyGate {
   }
 
   /**
-   * Reserves memory for a body, at once or after earlier bodies of its workspace; then it may be
-   * read.
+   * Reserves memory for a body, after earlier bodies of its workspace; then the body may be read.
    *
    * @param bytes the declared length; 0 if there is none
    * @returns the body's account, to be released when the body is no longer used
@@ -119,7 +118,7 @@ export class BodyGate {
       const line = this.#waiting.get(workspaceId) ?? [];
       line.push(waiting);
       this.#waiting.set(workspaceId, line);
-      this.#lookLater();
+      this.#scheduleRetry();
       const timer = setTimeout(() => {
         line.splice(line.indexOf(waiting), 1);
         if (line.length === 0) this.#waiting.delete(workspaceId);
@@ -128,13 +127,13 @@ export class BodyGate {
     });
   }
 
-  #lookLater(): void {
-    if (this.#look !== null || this.#waiting.size === 0) return;
-    this.#look = setTimeout(() => {
-      this.#look = null;
+  #scheduleRetry(): void {
+    if (this.#retryTimer !== null || this.#waiting.size === 0) return;
+    this.#retryTimer = setTimeout(() => {
+      this.#retryTimer = null;
       this.#wakeAll();
-      this.#lookLater();
-    }, LOOK_MS);
+      this.#scheduleRetry();
+    }, RETRY_MS);
   }
 
   #wakeAll(): void {

@@ -1,21 +1,21 @@
 /**
  * Limits the bytes in memory: of request bodies over all connections, and of rows that wait for
- * their commit. When it is full, the next bytes are refused; nothing waits here.
+ * their commit. A full budget refuses further bytes; nothing waits here.
  *
  * Workspaces share the budget by a dynamic threshold (Choudhury and Hahne, IEEE/ACM ToN 6(2),
  * 1998): a workspace may take more as long as it holds less than `OWN_TO_FREE` times the free
- * bytes. So a single workspace may use eight ninths, several that want everything get equal parts,
+ * bytes. So a single workspace may use eight ninths, several with unlimited demand get equal parts,
  * and there is always room for a workspace that holds nothing: its only request may use all free
  * bytes (issue 9.7).
  */
 
-/** A workspace may hold this many times the bytes that it leaves free. */
+/** A workspace may hold this many times the free bytes. */
 const OWN_TO_FREE = 8;
 
-/** A sum of bytes, of this thread or of several. */
+/** A count of bytes, of one thread or shared by several. */
 export interface ByteCount {
   readonly total: number;
-  /** False when the total would pass `totalMax`; nothing is added then. */
+  /** Adds the bytes unless the total would exceed `totalMax`; whether they were added. */
   tryAdd(bytes: number, totalMax: number): boolean;
   subtract(bytes: number): void;
 }
@@ -59,7 +59,7 @@ export class ByteBudget {
     return this.#count.total;
   }
 
-  /** Opens the account of one request; one `release` gives back all its bytes. */
+  /** Opens the account of one request; its `release` releases all its bytes. */
   open(workspaceId: number): ByteAccount {
     let own = 0;
     return {
@@ -67,7 +67,7 @@ export class ByteBudget {
         const held = this.#held.get(workspaceId) ?? 0;
         const isOnly = held === own;
         const leftFree = isOnly ? 0 : Math.ceil((held + bytes) / OWN_TO_FREE);
-        // A request above the whole limit is admitted when nothing else is in memory.
+        // A request above the limit is admitted if nothing else is in memory.
         const totalMax = Math.max(this.#bytesMax, bytes) - leftFree;
         if (!this.#count.tryAdd(bytes, totalMax)) return false;
         this.#held.set(workspaceId, held + bytes);
@@ -84,7 +84,7 @@ export class ByteBudget {
     };
   }
 
-  /** Whether another request of a workspace with that many bytes would be admitted now. */
+  /** Whether another request of this workspace and size would be admitted now. */
   hasRoom(workspaceId: number, bytes: number): boolean {
     const account = this.open(workspaceId);
     const hasRoom = account.reserve(bytes);
@@ -94,15 +94,15 @@ export class ByteBudget {
 }
 
 export interface ByteAccount {
-  /** False when there is no room; nothing is taken then. */
+  /** Reserves the bytes if there is room; whether they were reserved. */
   readonly reserve: (bytes: number) => boolean;
-  /** Gives everything back; may be called again. */
+  /** Releases all reserved bytes. Idempotent. */
   readonly release: () => void;
 }
 
-/** As `reserve`, when `taken` bytes have been reserved already. */
-export function beyond(taken: number, reserve: ByteAccount['reserve']): ByteAccount['reserve'] {
-  let left = taken;
+/** As `reserve`, for a body of which the first `reserved` bytes are reserved already. */
+export function beyond(reserved: number, reserve: ByteAccount['reserve']): ByteAccount['reserve'] {
+  let left = reserved;
   return (bytes) => {
     const own = Math.min(left, bytes);
     left -= own;

@@ -1,14 +1,15 @@
 /**
- * Undoes Content-Encoding under a limit, without ever holding what a small body merely claims to be.
+ * Decompresses bodies (Content-Encoding) up to a size limit. Must never keep the output of a
+ * decompression bomb in memory.
  *
- *   gzip that says how large it becomes ──► inflate in one call ───────────────► use
- *              │ it does not become that
+ *   gzip with a plausible size ──► inflate in one call ────────────────────────► use
+ *              │ the size is wrong
  *   body ──► inflate, keep ──► ends ──────────────────────────────────────────► use
- *              │ grows past what honest telemetry does: drop, go on counting
+ *              │ grows more than telemetry does: drop it, continue counting
  *              ├──► past the limit: 413
  *              └──► ends within the limit: inflate again, keep, one such body at a time ──► use
  *
- * So a bomb costs a few times its own size, and many bodies that are dense but within the limit
+ * So a decompression bomb costs a few times its own size, and many dense bodies within the limit
  * cost the memory of one. Workspaces take turns with these.
  */
 import { Readable } from 'node:stream';
@@ -20,22 +21,22 @@ import { type BodyLimits, bodyTooLarge, noRoom } from '../transport/exchange.ts'
 import { beyond } from './byte-budget.ts';
 import { gunzipAtOnce, gunzippedSize } from './inflate-at-once.ts';
 
-/** Output is handed on in pieces of this size; small enough to stop soon after the limit. */
+/** Size of zlib's output chunks; small enough to stop soon after the limit. */
 const CHUNK_BYTES = 64 * 1024;
-/** Pieces concatenated per turn of the event loop. */
+/** Chunks concatenated per turn of the event loop. */
 const JOINED_PER_ROUND = 64;
-/** Telemetry in JSON deflates 5 to 20 fold; what grows more is counted before it is kept. */
-const HONEST_GROWTH = 32;
-/** Dense bodies of a workspace that may wait for their turn; more are refused. */
+/** A body that grows more is dense. JSON telemetry compresses 5 to 20 fold. */
+const DENSE_GROWTH = 32;
+/** Most waiting dense bodies per workspace; more are refused. */
 const DENSE_WAITING_MAX = 32;
 
 const GZIP: ReadonlySet<string> = new Set(['gzip', 'x-gzip']);
 
 type Decoder = () => NodeJS.ReadWriteStream & AsyncIterable<Buffer>;
 
-/** zstd came with Node 22.15; the types are Node 20's. */
+/** Node has zstd since 22.15; the types are Node 20's. */
 const createZstd: unknown = Reflect.get(zlib, 'createZstdDecompress');
-/** Wider windows ask for up to 128 MiB each; 8 MiB is what RFC 8878 §3.1.1.1.2 has decoders take. */
+/** 8 MiB, which RFC 8878 §3.1.1.1.2 requires; wider windows take up to 128 MiB each. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 
 function zstdDecoder(create: (options: object) => ReturnType<Decoder>): Decoder {
@@ -53,12 +54,12 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
     : []),
 ]);
 
-/** The encodings this process takes, for messages. */
+/** The supported encodings, for messages. */
 export const ENCODINGS = ['identity', ...[...DECODERS.keys()].filter((name) => name !== 'x-gzip')];
 
 export interface DecodingLimits extends Omit<BodyLimits, 'deadlineMs'> {
   readonly workspaceId: number;
-  /** does some work when the event loop can be held again */
+  /** runs work in this workspace's next turn on the event loop */
   readonly takeTurn: <T>(work: () => T) => Promise<T>;
 }
 
@@ -67,7 +68,7 @@ function nameOf(encoding: string): string {
 }
 
 /**
- * Is the body encoded in a way that is taken?
+ * Checks that the encoding is supported.
  *
  * @throws {SluiceError} `unsupported_encoding`
  */
@@ -83,8 +84,8 @@ export function checkEncoding(encoding: string): void {
 /**
  * Inflates a body.
  *
- * @param keepMax past so many bytes nothing is kept any more, only counted
- * @returns the decoded body, or null when it was only counted
+ * @param keepMax beyond this many bytes, the output is dropped and only counted
+ * @returns the decoded body, or null if it was only counted
  */
 async function inflate(
   body: Buffer,
@@ -121,25 +122,25 @@ async function joined(chunks: readonly Buffer[], bytes: number): Promise<Buffer>
   return whole;
 }
 
-/** How large a body says it becomes, where that may be believed; else null. */
-function claimedSize(name: string, body: Buffer, bytesMax: number): number | null {
+/** The inflated size that a body declares, if it is known and at most `bytesMax`; else null. */
+function declaredSize(name: string, body: Buffer, bytesMax: number): number | null {
   const size = GZIP.has(name) ? gunzippedSize(body) : null;
   return size === null || size > bytesMax ? null : size;
 }
 
 /** Decodes the bodies of one thread. */
 export class ContentDecoder {
-  /** dense bodies that wait, by workspace, in the order of the workspaces' turns */
+  /** waiting dense bodies by workspace, in the order of the workspaces' turns */
   readonly #denseWaiting = new Map<number, (() => void)[]>();
   #isDenseInMemory = false;
 
   /**
-   * Decodes a body and hands it on.
+   * Decodes a body and calls `use` with it.
    *
-   * @param encoding a Content-Encoding that `checkEncoding` has passed
-   * @param use takes what it needs out of the decoded body, which is gone once it resolves
-   * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` when the bytes are not
-   *   what the header says; and whatever `use` throws
+   * @param encoding a Content-Encoding that passed `checkEncoding`
+   * @param use must not keep the decoded body after it resolves
+   * @throws {SluiceError} `body_too_large`, `overloaded`, or `undecodable_body` if the bytes do not
+   *   match the header; and the errors of `use`
    */
   async decode<T>(
     body: Buffer,
@@ -153,7 +154,7 @@ export class ContentDecoder {
     try {
       return await this.#decodeWith(name, decoder, body, limits, use);
     } catch (error) {
-      // zlib names its faults by code; other errors are not about the bytes.
+      // zlib's errors about the bytes have such a code; other errors are not the client's fault.
       const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
       if (typeof code !== 'string' || !/^(Z_|ZSTD_|ERR_)/.test(code)) throw error;
       throw new SluiceError('undecodable_body', `The body is not valid ${name}.`, { cause: error });
@@ -167,8 +168,8 @@ export class ContentDecoder {
     limits: DecodingLimits,
     use: (decoded: Buffer) => T | Promise<T>,
   ): Promise<T> {
-    const keepMax = Math.max(CHUNK_BYTES, body.length * HONEST_GROWTH);
-    const size = claimedSize(name, body, Math.min(keepMax, limits.bytesMax));
+    const keepMax = Math.max(CHUNK_BYTES, body.length * DENSE_GROWTH);
+    const size = declaredSize(name, body, Math.min(keepMax, limits.bytesMax));
     if (size !== null) {
       if (!limits.reserve(size)) throw noRoom();
       const whole = await gunzipAtOnce(body, size, limits.takeTurn);
@@ -184,7 +185,7 @@ export class ContentDecoder {
     });
   }
 
-  /** Runs `work` when no other dense body is in memory. */
+  /** Runs `work` once no other dense body is in memory. */
   async #inDenseTurn<T>(workspaceId: number, work: () => Promise<T>): Promise<T> {
     if (this.#isDenseInMemory) await this.#denseTurn(workspaceId);
     this.#isDenseInMemory = true;
@@ -205,13 +206,13 @@ export class ContentDecoder {
     });
   }
 
-  /** Moves the workspace whose turn it was to the end of the round. */
+  /** Starts the next waiting body, and moves its workspace to the end of the queue. */
   #startNextDense(): void {
     for (const [workspaceId, waiting] of this.#denseWaiting) {
       this.#denseWaiting.delete(workspaceId);
       const start = waiting.shift();
       if (waiting.length > 0) this.#denseWaiting.set(workspaceId, waiting);
-      // Before it runs: a body that arrives in between must wait.
+      // Set before it runs, so that a body that arrives in between waits.
       this.#isDenseInMemory = true;
       start?.();
       return;

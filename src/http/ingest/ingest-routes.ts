@@ -1,8 +1,10 @@
 /**
- * The three OTLP endpoints: refuse early and cheaply, read, decode, store, answer after the commit.
+ * The three OTLP endpoints: refuse early and cheaply, read, decode, store, respond after the
+ * commit.
  *
- * The order is the contract's: key, rate, content type, encoding, declared length, body. A body of
- * declared length has its room before more of it is read than came with the head (`body-gate.ts`).
+ * Checks are made in this order: key, rate, content type, encoding, declared length, body. Memory
+ * for a body of declared length is reserved before it is read, except for bytes that came with the
+ * head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../../errors.ts';
 import type { Ingest, IngestRequest, IngestResult } from '../../ingest/ingest.ts';
@@ -26,13 +28,13 @@ import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';
 import { type ContentDecoder, checkEncoding } from './content-encoding.ts';
 
-/** From head to last byte; OTLP exporters give up after 10 s by default. */
+/** From head to last byte; OTLP exporters time out after 10 s by default. */
 const BODY_DEADLINE_MS = 30_000;
 
-/** What is kept of the body of a request that PostgreSQL refuses. */
+/** Most bytes kept of the body of a request that PostgreSQL refuses. */
 const KEPT_BODY_BYTES_MAX = 256 * 1024;
 
-/** Where each signal is served on the base host. */
+/** The path of each signal on the base host. */
 export const BASE_PATHS: Readonly<Record<Signal, string>> = {
   traces: '/platform/v1/ingest/otel',
   metrics: '/platform/v1/ingest/otel/metrics',
@@ -52,29 +54,29 @@ export const BARE_PATHS: Readonly<Record<Signal, string>> = {
 
 const SIGNALS: readonly Signal[] = ['traces', 'metrics', 'logs'];
 
-/** A request that decoded and was refused all the same. */
+/** A decoded request that PostgreSQL refused. */
 export interface RejectedBody {
   readonly workspaceId: number;
   readonly signal: Signal;
   /** the decoded body, or its beginning */
   readonly body: Buffer;
   readonly bodyBytes: number;
-  /** what PostgreSQL said */
+  /** PostgreSQL's error */
   readonly error: unknown;
 }
 
 export interface IngestDependencies extends AdmissionDependencies {
-  /** admits bodies; their bytes are held from the head to the answer */
+  /** admits bodies; reserves their bytes from the head to the response */
   readonly gate: BodyGate;
-  /** the budget for rows, which the store reserves; only checked here */
+  /** the budget for rows; only checked here, reserved by the store */
   readonly rowBudget: Pick<ByteBudget, 'hasRoom'>;
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
   readonly ingest: Pick<Ingest, 'decode'>;
   readonly contentDecoder: ContentDecoder;
-  /** of this thread: bodies that are complete at once, or large, are decoded a little at a time */
+  /** the turns of this thread: bodies are decoded in pieces, workspaces in turn */
   readonly turns: Turns;
-  /** keeps a request whose rows PostgreSQL refused, for the operator */
+  /** stores a request that PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
   readonly events: Pick<
     Events,
@@ -82,7 +84,7 @@ export interface IngestDependencies extends AdmissionDependencies {
   >;
 }
 
-/** A body that could not be decoded, with the place in it, which the message names as well. */
+/** An undecodable body, with the path of the fault, which the message contains too. */
 class UndecodableBody extends SluiceError {
   readonly violations: readonly FieldViolation[];
   constructor(message: string, path: string) {
@@ -91,7 +93,7 @@ class UndecodableBody extends SluiceError {
   }
 }
 
-/** An error as google.rpc.Status, the form OTLP asks for. */
+/** An error as google.rpc.Status, which OTLP requires. */
 export function statusAnswer(error: SluiceError, headers: HeaderList = []): Answer {
   const violations = error instanceof UndecodableBody ? error.violations : [];
   return {
@@ -151,13 +153,13 @@ async function readAndDecode(
 
 function decodedBody(result: IngestResult, body: Buffer): DecodedBody {
   if (!result.ok) throw new UndecodableBody(result.message, result.path);
-  // A copy of the beginning, so that a large body does not stay until the commit.
+  // A copy of the beginning, so that a large body is not in memory until the commit.
   const isSmall = body.length <= KEPT_BODY_BYTES_MAX;
   const kept = isSmall ? body : Buffer.from(body.subarray(0, KEPT_BODY_BYTES_MAX));
   return { request: result.request, body: kept, bodyBytes: body.length };
 }
 
-/** Stores the rows; a request that PostgreSQL refuses for its data is kept for the operator. */
+/** Stores the rows; keeps a request that PostgreSQL refuses for its data, for the operator. */
 async function store(
   { request, body, bodyBytes }: DecodedBody,
   workspaceId: number,
@@ -178,9 +180,7 @@ async function store(
   }
 }
 
-/**
- * Takes one export request to its commit; null when the client left before its body was complete.
- */
+/** Ingests a request up to the commit; null if the client left before its body was complete. */
 async function ingestRequest(
   exchange: Exchange,
   signal: Signal,
@@ -197,7 +197,7 @@ async function ingestRequest(
     await store(decoded, workspaceId, deps);
     return decoded.request;
   } finally {
-    // Rows and what is kept of a refused body have been stored: nothing reads the body any more.
+    // The rows, or the kept part of a refused body, have been stored: nothing reads the body now.
     exchange.releaseBody();
     account.release();
   }
@@ -258,7 +258,7 @@ export function goneBody(signal: Signal, observeUrl: string, baseUrl: string): B
   };
 }
 
-/** 410 at the bare paths of the base host, naming where the signal is served; asks for no key. */
+/** 410 at the bare paths of the base host, with the path to use; requires no key. */
 export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
   return SIGNALS.map((signal) => ({
     method: 'POST',

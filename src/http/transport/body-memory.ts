@@ -1,14 +1,14 @@
 /**
- * Owns the memory that request bodies arrive in. A new buffer per body would be memory outside of V8's
- * heap, and V8 collects the whole heap for every 64 MB of it: twenty times a second at full ingest
- * (Node 20.20). So buffers are reused, in sizes of powers of two.
+ * The memory pool for request bodies. Buffers are reused, in sizes of powers of two, because V8
+ * collects its whole heap for every 64 MB allocated outside of it: with a new buffer per body,
+ * twenty times a second at full ingest (Node 20.20).
  *
- * The owner of a buffer releases it when nothing reads it any more. A buffer that is not released is
- * garbage collected; one that is released too early would show one sender's bytes to another.
+ * The owner of a buffer releases it when nothing reads it any more. A buffer that is not released
+ * is garbage collected; one that is released too early would show one sender's bytes to another.
  */
 
 const BYTES_MIN = 4 * 1024;
-/** Larger buffers are rare, and not reused. */
+/** Larger buffers are rare and not reused. */
 const BYTES_MAX = 4 * 1024 * 1024;
 /** Most bytes kept for later bodies, of all sizes together. */
 const KEPT_BYTES_MAX = 16 * 1024 * 1024;
@@ -23,7 +23,7 @@ export class BodyMemory {
     return this.#keptBytes;
   }
 
-  /** A buffer of at least so many bytes, with arbitrary content. */
+  /** A buffer of at least `bytes` bytes, with arbitrary content. */
   take(bytes: number): Buffer {
     if (bytes > BYTES_MAX) return Buffer.allocUnsafeSlow(bytes);
     const size = sizeFor(bytes);
@@ -33,8 +33,8 @@ export class BodyMemory {
     return kept;
   }
 
-  /** Releases a buffer of `take`, whole; it must not be read any more. */
-  give(buffer: Buffer): void {
+  /** Releases a whole buffer of `take`, which must not be read any more. */
+  release(buffer: Buffer): void {
     const size = buffer.length;
     if (size > BYTES_MAX || this.#keptBytes + size > KEPT_BYTES_MAX) return;
     this.#keptBytes += size;
@@ -50,10 +50,10 @@ function sizeFor(bytes: number): number {
   return size;
 }
 
-/** Limits a body's next buffer by what has arrived, because declaring a length costs nothing. */
+/** Limits a buffer to this many times the arrived bytes: declaring a large length costs nothing. */
 const GROWTH = 4;
 
-/** A body while it arrives, in one buffer that grows. */
+/** A body being received, in one growing buffer. */
 export class BodyBytes {
   readonly #memory: BodyMemory;
   #buffer: Buffer | null = null;
@@ -89,12 +89,12 @@ export class BodyBytes {
     this.#buffer = larger;
     if (before === null) return;
     larger.set(before.subarray(0, this.#length));
-    this.#memory.give(before);
+    this.#memory.release(before);
   }
 
   /** Releases the buffer; the body is empty again. */
   release(): void {
-    if (this.#buffer !== null) this.#memory.give(this.#buffer);
+    if (this.#buffer !== null) this.#memory.release(this.#buffer);
     this.#buffer = null;
     this.#length = 0;
   }

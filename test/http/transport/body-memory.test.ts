@@ -10,7 +10,7 @@ describe('the memory of bodies', () => {
     const memory = new BodyMemory();
     const first = memory.take(5000);
     expect(first.length).toBe(8 * KIB);
-    memory.give(first);
+    memory.release(first);
     expect(memory.keptBytes).toBe(8 * KIB);
     expect(memory.take(8000)).toBe(first);
     expect(memory.keptBytes).toBe(0);
@@ -20,9 +20,9 @@ describe('the memory of bodies', () => {
   it('keeps 16 MiB at most, and nothing that is large', () => {
     const memory = new BodyMemory();
     const buffers = Array.from({ length: 20 }, () => memory.take(MIB));
-    for (const buffer of buffers) memory.give(buffer);
+    for (const buffer of buffers) memory.release(buffer);
     expect(memory.keptBytes).toBe(16 * MIB);
-    memory.give(memory.take(MIB + 1));
+    memory.release(memory.take(MIB + 1));
     expect(memory.keptBytes).toBe(16 * MIB);
   });
 });
