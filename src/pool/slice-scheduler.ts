@@ -23,10 +23,16 @@ interface Waiting {
 }
 
 export class SliceScheduler {
+  readonly #now: () => number;
   readonly #waiting: Waiting[] = [];
   #isScheduled = false;
   /** `reachedMs` of the flow of the last slice when it began; an idle flow resumes from here */
   #reachedMs = 0;
+
+  /** @param now milliseconds, monotonic */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
 
   /**
    * Does a slice of work when it is the flow's turn. Input and output are served between slices.
@@ -62,9 +68,9 @@ export class SliceScheduler {
     this.#waiting.splice(this.#waiting.indexOf(next), 1);
     const { flow, run } = next;
     this.#reachedMs = flow.reachedMs;
-    const from = performance.now();
+    const from = this.#now();
     run();
-    flow.reachedMs += (performance.now() - from) / flow.weight;
+    flow.reachedMs += (this.#now() - from) / flow.weight;
     this.#schedule();
   }
 }
