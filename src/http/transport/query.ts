@@ -55,6 +55,15 @@ export const moment = z
 
 /** The id of a run or finding. */
 export const HEX_16 = /^[0-9a-f]{32}$/;
+
+/** The id of a run or finding as a query parameter. */
+export const hexId = z.string().toLowerCase().regex(HEX_16, 'must be 32 hexadecimal digits');
+
+/** The id in a path, as 32 lower-case digits or as a UUID with dashes; null if it is neither. */
+export function idOf(parameter = ''): string | null {
+  const id = parameter.toLowerCase().replaceAll('-', '');
+  return HEX_16.test(id) ? id : null;
+}
 /**
  * Sixteen digits of microseconds reach the year 2286; more would exceed PostgreSQL's limits.
  */

@@ -7,7 +7,8 @@ import type { Finding, FindingFilter } from '../../../model/findings.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import { json } from '../../transport/problem.ts';
 import {
-  HEX_16,
+  hexId,
+  idOf,
   moment,
   pageCursor,
   parseQuery,
@@ -43,12 +44,7 @@ export const filterQuery = z.object({
     .regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001')
     .optional()
     .describe('Only findings of this rule.'),
-  run_id: z
-    .string()
-    .toLowerCase()
-    .regex(HEX_16, 'must be 32 hexadecimal digits')
-    .optional()
-    .describe('Only findings in this run.'),
+  run_id: hexId.optional().describe('Only findings in this run.'),
   since: moment.optional().describe('Only findings stored then or later.'),
   until: moment.optional().describe('Only findings stored before.'),
 });
@@ -125,8 +121,8 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
 /** `GET /platform/v1/risk-findings/{findingId}` */
 export function showFinding(reader: FindingReader): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { findingId }) => {
-    const id = (findingId ?? '').toLowerCase().replaceAll('-', '');
-    const finding = HEX_16.test(id) ? await reader.find(workspaceId, id) : null;
+    const id = idOf(findingId);
+    const finding = id === null ? null : await reader.find(workspaceId, id);
     if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
     return json(toFinding(finding));
   };

@@ -6,7 +6,6 @@
  * requests everything `after` the last finding it has gets every finding once, whatever is stored in
  * the meantime and wherever a transfer broke.
  */
-import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
@@ -14,7 +13,7 @@ import type { FindingFilter } from '../../../model/findings.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import type { StreamedAnswer } from '../../transport/exchange.ts';
 import { InvalidInput } from '../../transport/invalid-input.ts';
-import { HEX_16, parseQuery } from '../../transport/query.ts';
+import { hexId, parseQuery } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import { filterOf, filterQuery } from './finding-routes.ts';
 import { type OcsfSource, toOcsf } from './ocsf.ts';
@@ -30,12 +29,7 @@ export const NDJSON_TYPE = 'application/x-ndjson';
 
 /** The parameters of the export. */
 export const exportQuery = filterQuery.extend({
-  after: z
-    .string()
-    .toLowerCase()
-    .regex(HEX_16, 'must be 32 hexadecimal digits')
-    .optional()
-    .describe('Id of the last finding you have: only later ones.'),
+  after: hexId.optional().describe('Id of the last finding you have: only later ones.'),
 });
 
 /** Counts the running exports. */

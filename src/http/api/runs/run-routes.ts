@@ -15,7 +15,7 @@ import type { StepOutline } from '../../../model/steps.ts';
 import { json } from '../../transport/problem.ts';
 import {
   flag,
-  HEX_16,
+  idOf,
   moment,
   pageCursor,
   parseQuery,
@@ -168,8 +168,8 @@ export function listRuns(reader: RunReader): AuthorizedHandler {
 /** `GET /platform/v1/runs/{runId}` */
 export function showRun(reader: RunReader): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { runId }) => {
-    const id = (runId ?? '').toLowerCase().replaceAll('-', '');
-    const found = HEX_16.test(id) ? await reader.find(workspaceId, id) : null;
+    const id = idOf(runId);
+    const found = id === null ? null : await reader.find(workspaceId, id);
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
     const { run, steps, stepsLeftOut } = found;
     const body: BodyOf<typeof runBody> = {
