@@ -168,7 +168,7 @@ describe('problems', () => {
     vi.unstubAllGlobals();
   });
 
-  test('are told all at once, in one error for the operator', () => {
+  test('are all reported together, in one error for the operator', () => {
     const env = {
       PORT: 'http',
       MATCH_THREADS: '0',

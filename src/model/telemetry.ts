@@ -34,7 +34,7 @@ export interface LogSession {
   /** names the run: a hash of service, session and prompt; null when no prompt is named */
   readonly runId: Hex16 | null;
   /** the record begins a prompt, ends the session, carries text that a rule can be about, or none */
-  readonly tells: 'prompt' | 'end' | 'text' | 'nothing';
+  readonly event: 'prompt' | 'end' | 'text' | 'nothing';
 }
 
 /** One log record. `timeUnixNano` is "0" when the sender did not know it. */

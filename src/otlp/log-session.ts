@@ -133,7 +133,7 @@ function readSession(
   return {
     key: contentId([service, session]),
     runId: prompt === '' ? null : contentId([service, session, prompt]),
-    tells: isNamed(product.promptEvents)
+    event: isNamed(product.promptEvents)
       ? 'prompt'
       : isNamed(product.endEvents)
         ? 'end'

@@ -108,7 +108,7 @@ describe('the cookie', () => {
 });
 
 describe('a wrong password', () => {
-  test('and an unknown account are told alike', async () => {
+  test('and an unknown account get the same answer', async () => {
     const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
     const without = await addPerson(gateway.database, workspaceId, 'member');
     const pages: string[] = [];

@@ -5,7 +5,7 @@ import { StartInterrupted, StopOrder } from '../../src/main/stop-order.ts';
 
 const silent = { stopFailed: () => {} };
 
-test('steps run last first, also past one that fails, and the failure is told', async () => {
+test('steps run last first, also after one that fails, and the failure is reported', async () => {
   const done: string[] = [];
   const failures: string[] = [];
   const stops = new StopOrder();

@@ -157,7 +157,7 @@ describe('attribute lists', () => {
     expect(fault.refused).toBe(false);
   });
 
-  test.each([2, 24, 25, 200])('the last of a repeated key stands in a list of %i', (length) => {
+  test.each([2, 24, 25, 200])('the last of a repeated key is kept in a list of %i', (length) => {
     const list = Array.from({ length }, (_, index) => ({
       key: index === length - 1 ? 'k0' : `k${index}`,
       value: { intValue: index },

@@ -1,4 +1,4 @@
-/** Which session and run a log record names, by product, and what it tells of the session's course. */
+/** Which session and run a log record names, by product, and what it does to the session. */
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { LogSession } from '../../src/model/telemetry.ts';
@@ -28,15 +28,15 @@ describe('who names its prompts', () => {
     expect(of(CLAUDE, { 'event.name': 'user_prompt', prompt: 'x', ...ids })).toEqual({
       key: contentId(['claude-code', 's-1']),
       runId: contentId(['claude-code', 's-1', 'p-1']),
-      tells: 'prompt',
+      event: 'prompt',
     });
-    expect(of(CLAUDE, ids, { body: { stringValue: 'claude_code.user_prompt' } })?.tells).toBe(
+    expect(of(CLAUDE, ids, { body: { stringValue: 'claude_code.user_prompt' } })?.event).toBe(
       'prompt',
     );
-    expect(of(CLAUDE, { 'event.name': 'tool_result', tool_name: 'Bash', ...ids })?.tells).toBe(
+    expect(of(CLAUDE, { 'event.name': 'tool_result', tool_name: 'Bash', ...ids })?.event).toBe(
       'text',
     );
-    expect(of(CLAUDE, { 'event.name': 'api_request', model: 'm', ...ids })?.tells).toBe('nothing');
+    expect(of(CLAUDE, { 'event.name': 'api_request', model: 'm', ...ids })?.event).toBe('nothing');
   });
 
   test('Gemini CLI and its fork: session.id and prompt_id; the end of a session', () => {
@@ -45,18 +45,18 @@ describe('who names its prompts', () => {
     expect(of(GEMINI, { ...name('gemini_cli.user_prompt'), ...ids })).toEqual({
       key: contentId(['gemini-cli', 's-1']),
       runId: contentId(['gemini-cli', 's-1', 's-1########0']),
-      tells: 'prompt',
+      event: 'prompt',
     });
     const end = { ...name('gemini_cli.conversation_finished'), 'session.id': 's-1' };
-    expect(of(GEMINI, end)).toMatchObject({ runId: null, tells: 'end' });
+    expect(of(GEMINI, end)).toMatchObject({ runId: null, event: 'end' });
     const details = {
       ...name('gen_ai.client.inference.operation.details'),
       'gen_ai.output.messages': '[]',
       'session.id': 's-1',
     };
-    expect(of(GEMINI, details)).toMatchObject({ runId: null, tells: 'text' });
+    expect(of(GEMINI, details)).toMatchObject({ runId: null, event: 'text' });
     const fork = { scopeName: 'qwen-code', serviceName: 'qwen-code' };
-    expect(of(fork, { ...name('qwen-code.user_prompt'), ...ids })?.tells).toBe('prompt');
+    expect(of(fork, { ...name('qwen-code.user_prompt'), ...ids })?.event).toBe('prompt');
   });
 });
 
@@ -66,10 +66,10 @@ test('Codex names conversations only', () => {
   expect(of(CODEX, ids, place)).toEqual({
     key: contentId(['codex_cli_rs', 'c-1']),
     runId: null,
-    tells: 'prompt',
+    event: 'prompt',
   });
   const result = { 'conversation.id': 'c-1', 'event.name': 'codex.tool_result', output: 'x' };
-  expect(of(CODEX, result)?.tells).toBe('text');
+  expect(of(CODEX, result)?.event).toBe('text');
 });
 
 test('service, session and prompt name a run only together', () => {
@@ -120,5 +120,5 @@ test('a record with a trace id has no session: its trace is its run', () => {
   const [traced] = accepted(decodeLogs(body(TRACE_ID))).logs;
   expect(traced).toMatchObject({ traceId: TRACE_ID, session: null });
   const [bare] = accepted(decodeLogs(body('0'.repeat(32)))).logs;
-  expect(bare).toMatchObject({ traceId: null, session: { tells: 'prompt' } });
+  expect(bare).toMatchObject({ traceId: null, session: { event: 'prompt' } });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { dataBlock, escapeHtml, html } from '../../src/web/html.ts';
 
 describe('a template', () => {
-  it('escapes what stands in it, in elements and attributes', () => {
+  it('escapes its values in elements and attributes', () => {
     const name = `<script>"o'neill" & co</script>`;
     expect(html`<a title="${name}">${name}</a>`.text).toBe(
       '<a title="&lt;script&gt;&quot;o&#39;neill&quot; &amp; co&lt;/script&gt;">' +

@@ -122,8 +122,8 @@ export class LogRuns {
   #mark(log: Times, session: LogSession, workspaceId: number): SessionMark | null {
     const atUnixNano = timeOf(log);
     if (atUnixNano === null) return null;
-    if (session.tells === 'end') return { sessionKey: session.key, runId: null, atUnixNano };
-    if (session.tells !== 'prompt') return null;
+    if (session.event === 'end') return { sessionKey: session.key, runId: null, atUnixNano };
+    if (session.event !== 'prompt') return null;
     const runId = session.runId ?? hashOf([session.key, 'prompt', atUnixNano]);
     this.#remember(`${workspaceId}/${session.key}`, { atUnixNano, runId });
     return { sessionKey: session.key, runId, atUnixNano };
@@ -150,14 +150,14 @@ export class LogRuns {
   }
 
   #runOf(log: Times, session: LogSession, workspaceId: number): LogRun | null {
-    const { key, runId, tells } = session;
+    const { key, runId, event } = session;
     if (runId !== null) return { runId, sessionKey: key };
     const at = timeOf(log) ?? '0';
     const prompt = this.#use(`${workspaceId}/${key}`).findLast(
       ({ atUnixNano }) => !isLess(at, atUnixNano),
     );
     if (prompt !== undefined) return { runId: prompt.runId, sessionKey: key };
-    if (tells !== 'text' && tells !== 'prompt') return null;
+    if (event !== 'text' && event !== 'prompt') return null;
     const span = String(BigInt(at) / UNPROMPTED_SPAN_NANOS);
     return { runId: hashOf([key, 'unprompted', span]), sessionKey: null };
   }

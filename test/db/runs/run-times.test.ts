@@ -88,10 +88,10 @@ test('a trace without a root that gets a span every ten minutes is timed out aft
 });
 
 test('a prompt that its session has ended is put off by its own records for no longer', async () => {
-  const of = (tells: 'prompt' | 'text' | 'end', seconds: number): LogRow =>
+  const of = (event: 'prompt' | 'text' | 'end', seconds: number): LogRow =>
     logRow({
       timeUnixNano: String(1_000_000_000 + seconds),
-      session: { key: hex16(0x5e), runId: tells === 'end' ? null : hex16(1), tells },
+      session: { key: hex16(0x5e), runId: event === 'end' ? null : hex16(1), event },
     });
   await arrive({ logs: [of('prompt', 0), of('end', 9)] });
   await pass(60);

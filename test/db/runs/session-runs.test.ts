@@ -43,13 +43,13 @@ beforeEach(async () => {
 });
 
 function record(
-  tells: LogSession['tells'],
+  event: LogSession['event'],
   seconds: number,
   fields: Partial<LogSession> & Pick<Partial<LogRow>, 'eventName' | 'body'> = {},
 ): LogRow {
   const { runId = null, key = SESSION, ...more } = fields;
   const timeUnixNano = String(NOON_NANO + BigInt(seconds) * 1_000_000_000n);
-  return logRow({ timeUnixNano, ...more, session: { key, runId, tells } });
+  return logRow({ timeUnixNano, ...more, session: { key, runId, event } });
 }
 
 async function store(

@@ -15,12 +15,12 @@ const NOON_NANO = 1_795_176_000_000_000_000n;
 const SECOND = 1_000_000_000n;
 
 function record(
-  tells: LogSession['tells'],
+  event: LogSession['event'],
   seconds: number,
   { runId = null, key = SESSION }: { runId?: Hex16 | null; key?: Hex16 } = {},
 ): LogRow {
   const timeUnixNano = String(NOON_NANO + BigInt(seconds) * SECOND);
-  return logRow({ timeUnixNano, session: { key, runId, tells } });
+  return logRow({ timeUnixNano, session: { key, runId, event } });
 }
 
 const prompt = (seconds: number) => record('prompt', seconds);

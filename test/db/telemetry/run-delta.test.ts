@@ -89,7 +89,7 @@ describe('one request', () => {
   });
 
   test('log records without a trace id count for the run they were put into', () => {
-    const session = { key: hex16(0x5e), runId: hex16(5), tells: 'text' } as const;
+    const session = { key: hex16(0x5e), runId: hex16(5), event: 'text' } as const;
     const own = logRow({ timeUnixNano: '60', session });
     const other = logRow({ timeUnixNano: '70', session: { ...session, runId: null } });
     const request = decodedRequest({ logs: [own, other] });

@@ -131,7 +131,7 @@ describe('the header', () => {
 });
 
 describe('kinds', () => {
-  test('a key of the wrong kind may not, and is told which it is', async () => {
+  test('a key of the wrong kind may not, and the error names its kind', async () => {
     await expect(authenticate(`Bearer ${READER_KEY}`, 'agent')).rejects.toMatchObject({
       code: 'wrong_key_kind',
       message: 'This takes an agent key; the key sent is a workspace key.',
