@@ -19,7 +19,7 @@ import zlib from 'node:zlib';
 import { SluiceError } from '../../errors.ts';
 import { type BodyLimits, bodyTooLarge, noRoom } from '../transport/exchange.ts';
 import { beyond } from './byte-budget.ts';
-import { gunzipAtOnce, gunzippedSize } from './inflate-at-once.ts';
+import { GzipInflater, gunzippedSize } from './inflate-at-once.ts';
 
 /** Size of zlib's output chunks; small enough to stop soon after the limit. */
 const CHUNK_BYTES = 64 * 1024;
@@ -59,6 +59,8 @@ export const ENCODINGS = ['identity', ...[...DECODERS.keys()].filter((name) => n
 
 export interface DecodingLimits extends Omit<BodyLimits, 'deadlineMs'> {
   readonly workspaceId: number;
+  /** memory for a decoded body, of at least so many bytes */
+  readonly allocate: (bytes: number) => Buffer;
   /** runs work in this workspace's next turn on the event loop */
   readonly takeTurn: <T>(work: () => T) => Promise<T>;
 }
@@ -130,6 +132,7 @@ function declaredSize(name: string, body: Buffer, bytesMax: number): number | nu
 
 /** Decodes the bodies of one thread. */
 export class ContentDecoder {
+  readonly #inflater = new GzipInflater();
   /** waiting dense bodies by workspace, in the order of the workspaces' turns */
   readonly #denseWaiting = new Map<number, (() => void)[]>();
   #isDenseInMemory = false;
@@ -172,7 +175,8 @@ export class ContentDecoder {
     const size = declaredSize(name, body, Math.min(keepMax, limits.bytesMax));
     if (size !== null) {
       if (!limits.reserve(size)) throw noRoom();
-      const whole = await gunzipAtOnce(body, size, limits.takeTurn);
+      const { allocate, takeTurn } = limits;
+      const whole = await this.#inflater.inflate(body, size, allocate, takeTurn);
       if (whole !== null) return await use(whole);
     }
     const reserve = beyond(size ?? 0, limits.reserve);

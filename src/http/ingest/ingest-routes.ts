@@ -134,7 +134,8 @@ async function readAndDecode(
   });
   if (wire === null) return null;
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
-  const limits = { workspaceId, bytesMax: maxDecodedBodyBytes, reserve, takeTurn };
+  const allocate = (bytes: number): Buffer => exchange.allocate(bytes);
+  const limits = { workspaceId, bytesMax: maxDecodedBodyBytes, reserve, allocate, takeTurn };
   const decoded = await contentDecoder.decode(
     wire,
     exchange.contentEncoding,

@@ -102,6 +102,8 @@ export class Exchange extends RequestHead {
   #received = 0;
   /** the part of the body that has arrived and is not refused */
   readonly #body = new BodyBytes(memory);
+  /** other memory that is released with the body */
+  readonly #allocated: Buffer[] = [];
   /** reading is paused; a connection that stays paused never gets its next request */
   #paused = false;
   #onBody: BodyListener | null = null;
@@ -213,9 +215,17 @@ export class Exchange extends RequestHead {
     });
   }
 
-  /** Gives the body's memory to other requests: the buffer of `readBody` must not be read any more. */
+  /** Memory for the decompressed body, of at least `bytes` bytes; released with the body. */
+  allocate(bytes: number): Buffer {
+    const buffer = memory.take(bytes);
+    this.#allocated.push(buffer);
+    return buffer;
+  }
+
+  /** Gives the body's memory to other requests: none of its buffers must be read any more. */
   releaseBody(): void {
     this.#body.release();
+    for (const buffer of this.#allocated.splice(0)) memory.release(buffer);
   }
 
   #deliver(listener: BodyListener): void {

@@ -21,6 +21,7 @@ const ROOMY: DecodingLimits = {
   workspaceId: 1,
   bytesMax: 1 << 30,
   reserve: () => true,
+  allocate: (bytes) => Buffer.alloc(bytes),
   takeTurn,
 };
 const BODY = Buffer.from(JSON.stringify({ text: 'é\u{1F600}'.repeat(100_000) }));

@@ -3,9 +3,11 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ContentDecoder, type DecodingLimits } from '../../../src/http/ingest/content-encoding.ts';
-import { gunzipAtOnce, gunzippedSize } from '../../../src/http/ingest/inflate-at-once.ts';
+import { GzipInflater, gunzippedSize } from '../../../src/http/ingest/inflate-at-once.ts';
 
 const KIB = 1024;
+const inflater = new GzipInflater();
+const allocate = (bytes: number): Buffer => Buffer.alloc(bytes, 0xff);
 const inTurn = async <T>(work: () => T): Promise<T> => work();
 /** Sixteen letters in no order: half its size once deflated. */
 function text(bytes: number): Buffer {
@@ -45,9 +47,9 @@ test('whatever the bytes, and whatever size is believed: all of it, nothing, or 
   await fc.assert(
     fc.asyncProperty(broken, fc.nat(4000), async (body, size) => {
       const whole = expected(body);
-      const taken = await gunzipAtOnce(body, size, inTurn).catch((error: unknown) =>
-        String(Reflect.get(error as Error, 'code')),
-      );
+      const taken = await inflater
+        .inflate(body, size, allocate, inTurn)
+        .catch((error: unknown) => String(Reflect.get(error as Error, 'code')));
       if (taken === null) expect(Buffer.isBuffer(whole) && whole.length <= size).toBe(false);
       else expect(taken).toEqual(whole);
     }),
@@ -61,6 +63,19 @@ test('a body says its size in its last four bytes', () => {
   expect(gunzippedSize(Buffer.alloc(17, 1))).toBeNull();
 });
 
+test('a small body is inflated into the given memory, after failures too', async () => {
+  const memory = Buffer.alloc(64 * KIB);
+  const given = (): Buffer => memory;
+  for (const bytes of [1000, 64 * KIB - 1, 0, 1]) {
+    const body = text(bytes);
+    const inflated = await inflater.inflate(gzipSync(body), bytes, given, inTurn);
+    expect(inflated?.buffer).toBe(memory.buffer);
+    expect(inflated).toEqual(body);
+    const cut = gzipSync(body).subarray(0, -9);
+    await expect(inflater.inflate(cut, bytes, given, inTurn)).rejects.toThrow('unexpected end');
+  }
+});
+
 test('what holds the event loop for long does not happen on it', async () => {
   let turns = 0;
   const counted = async <T>(work: () => T): Promise<T> => {
@@ -68,10 +83,10 @@ test('what holds the event loop for long does not happen on it', async () => {
     return work();
   };
   const small = text(256 * KIB);
-  expect(await gunzipAtOnce(gzipSync(small), small.length, counted)).toEqual(small);
+  expect(await inflater.inflate(gzipSync(small), small.length, allocate, counted)).toEqual(small);
   expect(turns).toBe(1);
   const large = text(256 * KIB + 1);
-  expect(await gunzipAtOnce(gzipSync(large), large.length, counted)).toEqual(large);
+  expect(await inflater.inflate(gzipSync(large), large.length, allocate, counted)).toEqual(large);
   expect(turns).toBe(1);
 });
 
@@ -79,7 +94,9 @@ test('a body that is long and becomes nothing is not inflated on the event loop 
   const member = gzipSync('');
   const body = Buffer.concat(Array.from({ length: 20_000 }, () => member));
   expect(gunzippedSize(body)).toBe(0);
-  const taken = gunzipAtOnce(body, 0, () => Promise.reject(new Error('on the event loop')));
+  const taken = inflater.inflate(body, 0, allocate, () =>
+    Promise.reject(new Error('on the event loop')),
+  );
   expect(await taken).toEqual(Buffer.alloc(0));
 });
 
@@ -89,6 +106,7 @@ describe('in a request', () => {
     workspaceId: 1,
     bytesMax: 1 << 30,
     reserve,
+    allocate,
     takeTurn: inTurn,
   });
 
