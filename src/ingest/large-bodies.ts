@@ -1,7 +1,6 @@
 /**
  * Decodes on a separate thread the bodies that would block the event loop: bodies above 128 KiB
- * that cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in
- * turn.
+ * that cannot be scanned, and bodies with a record above 256 KiB. One at a time, workspaces in turn.
  *
  *   decode ─► waits (5 s, 32 bodies) ─► copied to the thread ─► decoded (60 s) ─► rows
  *               503                        started if there is none ─► ended when idle for 30 s
@@ -16,6 +15,7 @@ import { SluiceError } from '../errors.ts';
 import type { TelemetryTable } from '../model/columns.ts';
 import type { Signal } from '../model/telemetry.ts';
 import { withinLimit } from '../time-limit.ts';
+import { WorkspaceQueue } from '../workspace-queue.ts';
 import type { FromDecodeThread, StoredLists, ToDecodeThread } from './decode-messages.ts';
 import type { ReadyResult, RequestContext } from './request-decoder.ts';
 
@@ -54,10 +54,7 @@ interface Waiter {
 
 export class LargeBodies {
   readonly #settings: LargeBodiesSettings;
-  /** by workspace, in the order of their turns */
-  readonly #waiting = new Map<number, Waiter[]>();
-  #waitingCount = 0;
-  #isBusy = false;
+  readonly #bodies = new WorkspaceQueue<Waiter>();
   #isClosed = false;
   #worker: Worker | null = null;
   #idle: NodeJS.Timeout | undefined;
@@ -110,59 +107,38 @@ export class LargeBodies {
   /** Waits until no other body is being decoded. */
   async #turn(workspaceId: number): Promise<void> {
     if (this.#isClosed) throw new SluiceError('shutting_down', 'The server is shutting down.');
-    if (!this.#isBusy) {
-      this.#isBusy = true;
-      return;
-    }
     const { waitingMax, waitMs } = this.#settings;
-    if (this.#waitingCount >= waitingMax && !this.#makePlace(workspaceId)) throw tooManyWait();
+    if (this.#bodies.size >= waitingMax) {
+      const other = this.#bodies.removeForOther(workspaceId);
+      if (other === null) throw tooManyWait();
+      other.refuse();
+    }
     await new Promise<void>((resolve, reject) => {
-      const begin = (): void => {
-        clearTimeout(timer);
-        resolve();
+      const timer = setTimeout(() => {
+        this.#bodies.remove(workspaceId, waiter);
+        waiter.refuse();
+      }, waitMs);
+      const waiter = {
+        begin: () => {
+          clearTimeout(timer);
+          resolve();
+        },
+        refuse: () => {
+          clearTimeout(timer);
+          reject(tooManyWait());
+        },
       };
-      const refuse = (): void => {
-        clearTimeout(timer);
-        this.#leave(workspaceId, waiter);
-        reject(tooManyWait());
-      };
-      const timer = setTimeout(refuse, waitMs);
-      const waiter = { begin, refuse };
-      this.#waiting.set(workspaceId, [...(this.#waiting.get(workspaceId) ?? []), waiter]);
-      this.#waitingCount += 1;
+      this.#bodies.add(workspaceId, waiter);
+      this.#bodies.begin()?.begin();
     });
   }
 
-  /**
-   * In a full queue, a workspace takes the last place of the one with the most, if that has more.
-   */
-  #makePlace(workspaceId: number): boolean {
-    const own = this.#waiting.get(workspaceId)?.length ?? 0;
-    let most: readonly Waiter[] = [];
-    for (const line of this.#waiting.values()) if (line.length > most.length) most = line;
-    if (most.length <= own + 1) return false;
-    most.at(-1)?.refuse();
-    return true;
-  }
-
-  #leave(workspaceId: number, waiter: Waiter): void {
-    const others = (this.#waiting.get(workspaceId) ?? []).filter((other) => other !== waiter);
-    if (others.length === 0) this.#waiting.delete(workspaceId);
-    else this.#waiting.set(workspaceId, others);
-    this.#waitingCount -= 1;
-  }
-
-  /** Starts the next body, of the workspace whose last turn was longest ago. */
   #next(): void {
-    for (const [workspaceId, [first, ...others]] of this.#waiting) {
-      this.#waiting.delete(workspaceId);
-      if (others.length > 0) this.#waiting.set(workspaceId, others);
-      this.#waitingCount -= 1;
-      first?.begin();
-      return;
+    this.#bodies.end();
+    this.#bodies.begin()?.begin();
+    if (this.#bodies.isIdle) {
+      this.#idle = setTimeout(() => void this.#end(), this.#settings.idleMs).unref();
     }
-    this.#isBusy = false;
-    this.#idle = setTimeout(() => void this.#end(), this.#settings.idleMs).unref();
   }
 
   async #decode(signal: Signal, body: Buffer, context: RequestContext): Promise<ReadyResult> {

@@ -19,9 +19,9 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
-  ingest: ['otlp', 'db', 'model', 'errors', 'time-limit'],
+  ingest: ['otlp', 'db', 'model', 'errors', 'time-limit', 'workspace-queue'],
   // of db and ingest types only: TYPES_ONLY
-  http: ['db', 'ingest', 'otlp', 'observe', 'web', 'model', 'errors'],
+  http: ['db', 'ingest', 'otlp', 'observe', 'web', 'model', 'errors', 'workspace-queue'],
   web: ['model', 'errors'],
   db: ['model', 'errors', 'observe'],
   engine: ['model', 'errors'],
@@ -29,6 +29,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   observe: ['model'],
   terminal: ['engine', 'errors'],
   'time-limit': [],
+  'workspace-queue': [],
 };
 
 /** Room → the rooms of which it may import types only: it is handed what it calls. */

@@ -187,7 +187,7 @@ test('bodies are decoded one after the other, in turn of workspaces, by one thre
     ended.push(workspaceId);
   };
   await Promise.all([1, 1, 1, 1, 2, 3, 2].map(send));
-  expect(ended).toEqual([1, 1, 2, 3, 1, 2, 1]);
+  expect(ended).toEqual([1, 2, 3, 1, 2, 1, 1]);
 });
 
 describe('a body is refused', () => {

@@ -17,6 +17,7 @@ import { setImmediate as nextRound } from 'node:timers/promises';
 import zlib from 'node:zlib';
 
 import { SluiceError } from '../../errors.ts';
+import { WorkspaceQueue } from '../../workspace-queue.ts';
 import { type BodyLimits, bodyTooLarge, noRoom } from '../transport/exchange.ts';
 import { beyond } from './byte-budget.ts';
 import { GzipInflater, gunzippedSize } from './inflate-at-once.ts';
@@ -133,9 +134,8 @@ function declaredSize(name: string, body: Buffer, bytesMax: number): number | nu
 /** Decodes the bodies of one thread. */
 export class ContentDecoder {
   readonly #inflater = new GzipInflater();
-  /** waiting dense bodies by workspace, in the order of the workspaces' turns */
-  readonly #denseWaiting = new Map<number, (() => void)[]>();
-  #isDenseInMemory = false;
+  /** dense bodies: how each is started */
+  readonly #dense = new WorkspaceQueue<() => void>();
 
   /**
    * Decodes a body and calls `use` with it.
@@ -191,35 +191,16 @@ export class ContentDecoder {
 
   /** Runs `work` once no other dense body is in memory. */
   async #inDenseTurn<T>(workspaceId: number, work: () => Promise<T>): Promise<T> {
-    if (this.#isDenseInMemory) await this.#denseTurn(workspaceId);
-    this.#isDenseInMemory = true;
+    if (this.#dense.countOf(workspaceId) >= DENSE_WAITING_MAX) throw noRoom();
+    await new Promise<void>((resolve) => {
+      this.#dense.add(workspaceId, resolve);
+      this.#dense.begin()?.();
+    });
     try {
       return await work();
     } finally {
-      this.#isDenseInMemory = false;
-      this.#startNextDense();
-    }
-  }
-
-  #denseTurn(workspaceId: number): Promise<void> {
-    const waiting = this.#denseWaiting.get(workspaceId) ?? [];
-    if (waiting.length >= DENSE_WAITING_MAX) throw noRoom();
-    this.#denseWaiting.set(workspaceId, waiting);
-    return new Promise((resolve) => {
-      waiting.push(resolve);
-    });
-  }
-
-  /** Starts the next waiting body, and moves its workspace to the end of the queue. */
-  #startNextDense(): void {
-    for (const [workspaceId, waiting] of this.#denseWaiting) {
-      this.#denseWaiting.delete(workspaceId);
-      const start = waiting.shift();
-      if (waiting.length > 0) this.#denseWaiting.set(workspaceId, waiting);
-      // Set before it runs, so that a body that arrives in between waits.
-      this.#isDenseInMemory = true;
-      start?.();
-      return;
+      this.#dense.end();
+      this.#dense.begin()?.();
     }
   }
 }

@@ -5,10 +5,9 @@
  *
  *   sockets are polled ──► work, for `TURN_MS` and to the end of the current piece ──► sockets …
  *
- * A body is decoded to its end, piece by piece, before the next one starts. Workspaces take turns,
- * and each workspace's bodies are decoded in order of arrival, so a body waits for at most one of
- * each other workspace before its workspace's turn.
+ * A body is decoded to its end, piece by piece, before the next one starts; workspaces take turns.
  */
+import { WorkspaceQueue } from '../../workspace-queue.ts';
 
 /** Short for a request, long compared with the cost of a round of the loop. */
 export const TURN_MS = 2;
@@ -18,10 +17,9 @@ type Piece = () => boolean;
 
 export class Turns {
   readonly #now: () => number;
-  /** by workspace, in the order of their turns; no queue is empty */
-  readonly #waiting = new Map<number, Piece[]>();
-  /** the current body and its workspace */
-  #current: { readonly workspaceId: number; readonly piece: Piece } | null = null;
+  readonly #bodies = new WorkspaceQueue<Piece>();
+  /** of the current body */
+  #piece: Piece | null = null;
   /** milliseconds worked since the sockets were polled */
   #usedMs = 0;
   #isArmed = false;
@@ -62,40 +60,21 @@ export class Turns {
   }
 
   #add(workspaceId: number, piece: Piece): void {
-    const isIdle = this.#current === null && this.#waiting.size === 0;
-    const queue = this.#waiting.get(workspaceId);
-    if (queue === undefined) this.#waiting.set(workspaceId, [piece]);
-    else queue.push(piece);
+    const { isIdle } = this.#bodies;
+    this.#bodies.add(workspaceId, piece);
     if (isIdle) this.#work();
-  }
-
-  /** Starts the first body of the workspace whose turn it is; false if nothing waits. */
-  #begin(): boolean {
-    for (const [workspaceId, queue] of this.#waiting) {
-      const piece = queue.shift();
-      if (queue.length === 0) this.#waiting.delete(workspaceId);
-      if (piece === undefined) continue;
-      this.#current = { workspaceId, piece };
-      return true;
-    }
-    return false;
-  }
-
-  /** Moves the workspace to the end of the round. */
-  #end(workspaceId: number): void {
-    this.#current = null;
-    const queue = this.#waiting.get(workspaceId);
-    if (queue === undefined) return;
-    this.#waiting.delete(workspaceId);
-    this.#waiting.set(workspaceId, queue);
   }
 
   /** Works until nothing waits or the turn is used up; the rest is for later rounds. */
   #work(): void {
     while (this.#usedMs < TURN_MS) {
-      if (this.#current === null && !this.#begin()) break;
+      this.#piece ??= this.#bodies.begin();
+      if (this.#piece === null) break;
       const startedAt = this.#now();
-      if (this.#current?.piece() === true) this.#end(this.#current.workspaceId);
+      if (this.#piece()) {
+        this.#piece = null;
+        this.#bodies.end();
+      }
       this.#usedMs += this.#now() - startedAt;
     }
     this.#arm();
@@ -112,7 +91,7 @@ export class Turns {
     this.#isArmed = false;
     const isUsedUp = this.#usedMs >= TURN_MS;
     this.#usedMs = 0;
-    if (this.#current === null && this.#waiting.size === 0) return;
+    if (this.#bodies.isIdle) return;
     if (isUsedUp) {
       this.#arm();
       return;

@@ -1,0 +1,97 @@
+/** The queue of workspaces: whose item is next, what is removed, what is counted. */
+import { describe, expect, test } from 'vitest';
+
+import { WorkspaceQueue } from '../src/workspace-queue.ts';
+
+/** A queue of items like `a1`: the first of workspace `a`. */
+function queueOf(items: readonly string[]): WorkspaceQueue<string> {
+  const queue = new WorkspaceQueue<string>();
+  for (const item of items) queue.add(workspaceOf(item), item);
+  return queue;
+}
+
+const workspaceOf = (item: string): number => item.charCodeAt(0);
+
+/** Takes items to the end; `meanwhile` runs while each is the current one. */
+function drain(queue: WorkspaceQueue<string>, meanwhile: (item: string) => void = () => {}) {
+  const taken: string[] = [];
+  for (let item = queue.begin(); item !== null; item = queue.begin()) {
+    taken.push(item);
+    meanwhile(item);
+    queue.end();
+  }
+  return taken.join(' ');
+}
+
+test('workspaces take turns, and each keeps its order', () => {
+  const queue = queueOf(['a1', 'a2', 'a3', 'b1', 'c1', 'b2']);
+  expect(drain(queue)).toBe('a1 b1 c1 a2 b2 a3');
+  expect(queue.isIdle).toBe(true);
+});
+
+test('a workspace goes to the back when its item ends, not when it begins', () => {
+  const queue = queueOf(['a1', 'a2']);
+  const late = new Map([['a1', 'b1']]);
+  const taken = drain(queue, (item) => {
+    const other = late.get(item);
+    if (other !== undefined) queue.add(workspaceOf(other), other);
+  });
+  expect(taken).toBe('a1 b1 a2');
+});
+
+test('a workspace that always has a next item leaves the others their turns', () => {
+  const queue = queueOf(['a1', 'b1', 'b2']);
+  let next = 2;
+  const taken = drain(queue, (item) => {
+    if (item.startsWith('a') && next <= 4) queue.add(workspaceOf('a'), `a${next++}`);
+  });
+  expect(taken).toBe('a1 b1 a2 b2 a3 a4');
+});
+
+test('one item at a time', () => {
+  const queue = queueOf(['a1', 'b1']);
+  expect(queue.begin()).toBe('a1');
+  expect(queue.begin()).toBeNull();
+  expect(queue.isIdle).toBe(false);
+  queue.end();
+  expect(queue.begin()).toBe('b1');
+  expect([queue.size, queue.isIdle]).toEqual([0, false]);
+  queue.end();
+  expect(queue.isIdle).toBe(true);
+  queue.end();
+  expect(queue.begin()).toBeNull();
+});
+
+test('counts what waits, without the current item', () => {
+  const queue = queueOf(['a1', 'a2', 'b1']);
+  queue.begin();
+  expect([queue.size, queue.countOf(workspaceOf('a')), queue.countOf(workspaceOf('b'))]).toEqual([
+    2, 1, 1,
+  ]);
+  expect(queue.countOf(workspaceOf('c'))).toBe(0);
+});
+
+test('a removed item is not taken; one that does not wait changes nothing', () => {
+  const queue = queueOf(['a1', 'a2', 'b1']);
+  queue.remove(workspaceOf('a'), 'a1');
+  queue.remove(workspaceOf('b'), 'b1');
+  queue.remove(workspaceOf('b'), 'b1');
+  queue.remove(workspaceOf('a'), 'a9');
+  expect([queue.size, queue.countOf(workspaceOf('b'))]).toEqual([1, 0]);
+  expect(drain(queue)).toBe('a2');
+});
+
+describe('a full queue makes room', () => {
+  test.each([
+    ['of the workspace with the most', ['a1', 'a2', 'b1', 'b2', 'b3'], 'c', 'b3'],
+    ['for a workspace that has fewer', ['a1', 'b1', 'b2', 'b3'], 'a', 'b3'],
+    ['not for one that would have as many', ['a1', 'a2', 'b1', 'b2', 'b3'], 'a', null],
+    ['not for the one that has the most', ['a1', 'a2', 'a3', 'b1'], 'a', null],
+    ['not where each has one', ['a1', 'b1'], 'c', null],
+  ] as const)('%s', (_, items, workspace, removed) => {
+    const queue = queueOf(items);
+    expect(queue.removeForOther(workspaceOf(workspace))).toBe(removed);
+    expect(queue.size).toBe(items.length - (removed === null ? 0 : 1));
+    expect(drain(queue).split(' ').sort()).toEqual(items.filter((item) => item !== removed));
+  });
+});
