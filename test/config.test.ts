@@ -205,7 +205,7 @@ describe('problems', () => {
 
   test('never hold a secret', () => {
     const secret = 'hunter2';
-    const told = problemsOf({
+    const message = problemsOf({
       DATABASE_URL: `postgre://me:${secret}@db.test/x`,
       REDIS_URL: `http://:${secret}@redis.test`,
       BASE_URL: `ftp://me:${secret}@base.test`,
@@ -213,8 +213,8 @@ describe('problems', () => {
       OAUTH_GITHUB_CLIENT_SECRET: secret,
       OAUTH_GOOGLE_CLIENT_ID: secret,
     }).join('\n');
-    expect(told.split('\n')).toHaveLength(6);
-    expect(told).not.toContain(secret);
+    expect(message.split('\n')).toHaveLength(6);
+    expect(message).not.toContain(secret);
   });
 
   test.each(['', 'A', '1a', 'a-b', 'a_b', 'a'.repeat(33), 'é'])('BRAND "%s"', (brand) => {

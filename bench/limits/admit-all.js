@@ -1,5 +1,5 @@
 /**
- * Stands in for `dist/http/limits/minute-counts.js` in a server that must not count
+ * Replaces `dist/http/limits/minute-counts.js` in a server that must not count
  * (limiter-off.mjs).
  */
 export const createMinuteCounts = () => {

@@ -16,7 +16,7 @@ test('docs/configuration.md lists every setting, with its default where it is a 
   const known = [...Object.keys(INTEGER_SETTINGS), ...Object.keys(TEXT_SETTINGS), ...oauth];
   expect([...rows.keys()].sort()).toEqual(known.sort());
   for (const [name, { fallback }] of Object.entries(INTEGER_SETTINGS)) {
-    // The default of MATCH_THREADS depends on the machine and is told in words.
+    // The default of MATCH_THREADS depends on the machine and is described in words.
     if (name !== 'MATCH_THREADS') expect(rows.get(name), name).toBe(String(fallback));
   }
 });

@@ -15,7 +15,7 @@ export interface SourceFile {
   readonly lines: number;
   /** modules named by static, dynamic, type-only imports and by re-exports, in order */
   readonly specifiers: readonly string[];
-  /** those of them that `import type` does not erase */
+  /** the ones that `import type` does not erase */
   readonly valueSpecifiers: readonly string[];
   /** modules of `export … from` */
   readonly reExports: readonly string[];
@@ -26,9 +26,13 @@ export interface SourceFile {
   /** every identifier, members and private names included */
   readonly names: readonly string[];
   readonly comments: readonly string[];
+  /** of tests and groups of tests */
+  readonly titles: readonly string[];
   /** exported interfaces, type aliases and classes */
   readonly exportedTypes: readonly string[];
 }
+
+const TESTS: ReadonlySet<string> = new Set(['describe', 'it', 'test']);
 
 /** The parts of a syntax node that are read here. */
 interface SyntaxNode {
@@ -40,6 +44,8 @@ interface SyntaxNode {
   readonly shorthand?: boolean;
   readonly key?: SyntaxNode;
   readonly object?: SyntaxNode;
+  readonly callee?: SyntaxNode;
+  readonly tag?: SyntaxNode;
   readonly property?: SyntaxNode;
   readonly quasis?: readonly { readonly value: { readonly cooked: string | null } }[];
 }
@@ -53,6 +59,13 @@ function textOf({ value, quasis }: SyntaxNode): string | null {
 const isNamed = (node: SyntaxNode | undefined, name: string): boolean =>
   node?.type === 'Identifier' && node.name === name;
 
+/** `test` of `test(…)`, `test.each(…)(…)` and `test.skipIf(…).each(…)(…)`; null without a name. */
+function calledName({ type, name, callee, object, tag }: SyntaxNode): string | null {
+  if (type === 'Identifier') return String(name);
+  const inner = callee ?? object ?? tag;
+  return inner === undefined ? null : calledName(inner);
+}
+
 export function parseSource(path: string, text: string): SourceFile {
   const { program, comments, errors } = parseSync(path, text);
   if (errors.length > 0) throw new SyntaxError(`${path}: ${errors[0]?.message}`);
@@ -61,6 +74,7 @@ export function parseSource(path: string, text: string): SourceFile {
   const reExports: string[] = [];
   const references: string[] = [];
   const names: string[] = [];
+  const titles: string[] = [];
   const exportedTypes: string[] = [];
   const processProperties: string[] = [];
   /** places of identifiers that are members */
@@ -102,6 +116,8 @@ export function parseSource(path: string, text: string): SourceFile {
     TSImportType: ({ source }) => addSpecifier(source, true),
     CallExpression: ({ callee, arguments: [source] }) => {
       if (isNamed(callee, 'require')) addSpecifier(source ?? null);
+      const title = source === undefined ? null : textOf(source);
+      if (title !== null && TESTS.has(calledName(callee) ?? '')) titles.push(title);
     },
     MemberExpression: noteMember,
     Property: noteKey,
@@ -126,6 +142,7 @@ export function parseSource(path: string, text: string): SourceFile {
     processProperties,
     names,
     comments: comments.map(({ value }) => value),
+    titles,
     exportedTypes,
   };
 }
@@ -138,8 +155,8 @@ export function filesIn(folder: string): string[] {
     .sort();
 }
 
-export function readSources(): SourceFile[] {
-  return filesIn('src')
+export function readSources(folder = 'src'): SourceFile[] {
+  return filesIn(folder)
     .filter((path) => /\.(ts|js)$/.test(path))
     .map((path) => parseSource(path, readFileSync(join(ROOT, path), 'utf8')));
 }

@@ -191,7 +191,7 @@ describe('the page', () => {
     expect(shown.sort()).toEqual(charts.sort());
   });
 
-  test('is not written where a place is missing or stands twice', () => {
+  test('is not written where a place is missing or occurs twice', () => {
     expect(() => replaceMeasured('# Page\n', 'facts', 'x')).toThrow('0 places');
     const place = '<!-- measured: facts -->\n<!-- /measured: facts -->\n';
     expect(() => replaceMeasured(place + place, 'facts', 'x')).toThrow('2 places');
@@ -215,7 +215,7 @@ describe('charts', () => {
     ],
   } as const;
 
-  test('bars are as long as their values, and told in words too', () => {
+  test('bars are as long as their values, and described in words too', () => {
     const svg = barChart(bars);
     const widths = [...svg.matchAll(/<rect class="s0"[^>]* width="([\d.]+)"/g)].map(([, w]) => w);
     expect(widths).toEqual(['400', '100']);

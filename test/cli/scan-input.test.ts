@@ -107,7 +107,7 @@ test('log events of a product that sends no traces become runs by session and pr
   expect(events).toEqual([['user_prompt', 'tool_result'], ['user_prompt']]);
 });
 
-test('records that are not read are told', () => {
+test('records that are not read are reported', () => {
   const input = parseScanInput(exportOf([span('00', 'bad id', '1')]));
   expect(input).toMatchObject({ rejections: [{ reason: 'bad_span_id', count: 1 }] });
 });

@@ -68,7 +68,7 @@ describe('a transaction', () => {
     await expect(
       inTransaction(scratch.database, async (connection) => {
         const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-        // Both at once: the loss may be told before the statement that caused it has returned.
+        // Both at once: the loss may be reported before the statement that caused it has returned.
         await Promise.all([
           connection.query('SELECT pg_sleep(600)'),
           scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]),
@@ -114,12 +114,12 @@ describe('a transaction', () => {
   });
 });
 
-test('an idle connection that the server ends is told, and replaced', async () => {
+test('an idle connection that the server ends is reported, and replaced', async () => {
   const lost: unknown[] = [];
   const database = createDatabase(scratch.url, 1, { connectionLost: (error) => lost.push(error) });
   const { rows } = await database.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   await scratch.rows('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
-  await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be told' });
+  await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be reported' });
   await ping(database);
   expect(lost[0]).toMatchObject({ code: '57P01' });
   await database.end();

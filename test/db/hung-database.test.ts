@@ -68,7 +68,7 @@ const spanNames = async (): Promise<unknown[]> =>
 
 const REFUSED = { code: 'store_unavailable', retryAfterSeconds: 1 };
 
-test('a batch is refused when its time is up, and the next is stored once it goes on', async () => {
+test('a batch is refused when its time is up, and the next is stored once it continues', async () => {
   const writer = createWriter();
   await writer.offer(named('before'));
   thaw = await freezeServer(server.home, server.url);

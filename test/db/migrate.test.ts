@@ -1,4 +1,4 @@
-/** The schema's history: applied once, by whoever comes first, and refused when it does not fit. */
+/** The schema's history: applied once, by the first process, and refused when it does not fit. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createMigrationsProbe, loadMigrations, migrate } from '../../src/db/migrate.ts';

@@ -103,12 +103,12 @@ async function explained(text: string, values: readonly unknown[]): Promise<Scan
 
 /** How what `read` asks is answered. */
 async function scansFor(read: (database: Database) => Promise<unknown>): Promise<Scan[]> {
-  const asked: { text: string; values: readonly unknown[] }[] = [];
+  const queries: { text: string; values: readonly unknown[] }[] = [];
   const listening = new Proxy(scratch.database, {
     get: (target, name) => {
       if (name === 'query') {
         return (text: string, values: readonly unknown[]) => {
-          asked.push({ text, values });
+          queries.push({ text, values });
           return target.query(text, [...values]);
         };
       }
@@ -116,7 +116,7 @@ async function scansFor(read: (database: Database) => Promise<unknown>): Promise
     },
   });
   await read(listening);
-  const scans = await Promise.all(asked.map(({ text, values }) => explained(text, values)));
+  const scans = await Promise.all(queries.map(({ text, values }) => explained(text, values)));
   return scans.flat();
 }
 

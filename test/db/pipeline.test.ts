@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 async function onConnection(work: (connection: Connection) => Promise<void>): Promise<void> {
   const connection = await scratch.database.connect();
-  // Told by the query as well; without a listener it would end the process.
+  // Reported by the query as well; without a listener it would end the process.
   connection.on('error', () => {});
   try {
     await work(connection);
@@ -256,7 +256,7 @@ describe('a failure', () => {
   });
 });
 
-test('cells come back as they were, whatever stands in them', async () => {
+test('cells come back as they were, whatever they contain', async () => {
   const texts = [
     '',
     'NULL',

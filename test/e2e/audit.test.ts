@@ -247,8 +247,8 @@ describe('sluice audit verify', () => {
       /^broken {2}tampered {2}at entry 2: its content is not what its hash was made of; whole up to 1 [0-9a-f]{64}\n$/,
     );
     expect((await sluice('audit', 'verify')).code).toBe(1);
-    const told = await sluice('audit', 'verify', ...only, '--json');
-    expect(JSON.parse(told.stdout)).toMatchObject([
+    const verified = await sluice('audit', 'verify', ...only, '--json');
+    expect(JSON.parse(verified.stdout)).toMatchObject([
       { workspace: 'tampered', whole: false, last_whole: { seq: 1 }, broken: { seq: 2 } },
     ]);
   });

@@ -25,7 +25,7 @@ describe('scan', () => {
     expect(byRule.get('ATR-2026-00010')).toEqual(['tool_result', 'step_output', 'query_text']);
   });
 
-  test('looks at one surface when told to', async () => {
+  test('looks at one surface on request', async () => {
     const { hits } = await scan('--surface', 'tool_result');
     expect(hits.map(({ rule, surfaces }) => [rule, surfaces])).toEqual([
       ['ATR-2026-00010', ['tool_result']],

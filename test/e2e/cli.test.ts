@@ -1,4 +1,4 @@
-/** The command line as people use it: alone, beside a running server, and told wrong things. */
+/** The command line as people use it: alone, beside a running server, and with wrong arguments. */
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -211,7 +211,7 @@ describe('with a database', () => {
     }
   });
 
-  test('a database that does not answer, and settings that are wrong, are told in one go', async () => {
+  test('a database that does not answer, and settings that are wrong, are reported together', async () => {
     const away = await runCommand(['key', 'list'], { DATABASE_URL: 'postgres://127.0.0.1:1/x' });
     expect(away).toMatchObject({ code: 1, stderr: expect.stringContaining('DATABASE_URL') });
     const wrong = await runCommand(['key', 'list'], { PORT: 'x', RETENTION_DAYS: '-1' });

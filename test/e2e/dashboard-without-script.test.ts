@@ -102,7 +102,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     expect(await main()).toContain('Findings keep a short excerpt');
   });
 
-  test('all of it stands in the ledger', async () => {
+  test('all of it is in the ledger', async () => {
     await open('/app/audit');
     const ledger = await page.locator('table[aria-label="Audit ledger"]').innerText();
     for (const action of [

@@ -96,7 +96,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await gateway.close();
   });
 
-  test('asks who is not signed in to sign in, and goes on to what was asked for', async () => {
+  test('redirects to sign-in, and then to the requested page', async () => {
     await open('/app/runs?state=failed');
     expect(new URL(page.url()).pathname).toBe('/app/sign-in');
     for (const colorScheme of ['dark', 'light'] as const) {
@@ -122,7 +122,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await page.locator('main').innerText()).toContain('No findings yet');
   });
 
-  test('shows findings as they are found, without being asked again', async () => {
+  test('shows findings as they are found, without a reload', async () => {
     const rows = page.locator('table[aria-label=Findings] tbody tr');
     await send('poisoned page, stolen key');
     // The first of them end the empty state by themselves.
@@ -134,7 +134,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await send('injection by the user');
     await rows.nth(3).waitFor({ timeout: FOUND_WITHIN_MS });
     expect(await rows.count()).toBe(4);
-    // Whoever reads one by the keyboard is still on it, and is told.
+    // A finding that has the keyboard's focus keeps it, and a notice appears.
     expect(await page.evaluate('document.activeElement.href')).toBe(focused);
     expect(await page.getByRole('status').innerText()).toBe('2 new findings.');
     await evaluatedRuns(2);
@@ -143,9 +143,9 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   test('asks for nothing while nobody looks, and gives up when signed out', async () => {
     const tab = await browser.context.newPage();
     await tab.goto(`${gateway.server.baseUrl}/app/findings`);
-    const asked: string[] = [];
+    const fetched: string[] = [];
     tab.on('request', (one) => {
-      if (one.url().includes('/app/findings/rows')) asked.push(one.url());
+      if (one.url().includes('/app/findings/rows')) fetched.push(one.url());
     });
     // What a browser says of a tab that is not shown.
     const setHidden = (hidden: boolean) =>
@@ -154,20 +154,20 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await tab.clock.install();
     await setHidden(true);
     await tab.clock.fastForward(600_000);
-    expect(asked).toEqual([]);
+    expect(fetched).toEqual([]);
     const answered = tab.waitForResponse(/findings\/rows/);
     await setHidden(false);
     expect((await (await answered).body()).byteLength).toBe(0);
-    expect(new URL(asked[0] ?? '').searchParams.get('newest')).toMatch(/^[0-9a-f]{32}$/);
+    expect(new URL(fetched[0] ?? '').searchParams.get('newest')).toMatch(/^[0-9a-f]{32}$/);
     // Only this tab's next question goes without a session.
     await tab.route(/findings\/rows/, (route) => {
       return route.fulfill({ status: 303, headers: { location: '/app/sign-in' } });
     });
     await tab.clock.fastForward(6_000);
     await tab.getByText('You are signed out.').waitFor();
-    const before = asked.length;
+    const before = fetched.length;
     await tab.clock.fastForward(600_000);
-    expect(asked).toHaveLength(before);
+    expect(fetched).toHaveLength(before);
     await tab.close();
   });
 
@@ -188,7 +188,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     const step = page.locator('.step:target');
     expect(await step.count()).toBe(1);
     expect(await step.locator('.hit').first().innerText()).not.toBe('');
-    // What was found stands open beneath it.
+    // What was found is open beneath it.
     expect(await step.locator('details[open] pre mark').allInnerTexts()).toContain(mark);
   });
 
@@ -362,7 +362,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     }
     expect(await pressed()).toEqual(['on', 'false', 'solid']);
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
-    // The page was made anew, and whoever pressed the button is still on it.
+    // The page was rendered again, and the pressed button keeps the focus.
     expect(await pressed()).toEqual(['on', 'true', expect.any(String)]);
   });
 

@@ -209,7 +209,7 @@ test.each(HOSTS)('log records sent to the %s host', async (host) => {
   });
 });
 
-/** Collects when asked, so that the test holds the very points it exports. */
+/** Collects on demand, so that the test holds the very points it exports. */
 class CollectingReader extends MetricReader {
   protected override onForceFlush(): Promise<void> {
     return Promise.resolve();

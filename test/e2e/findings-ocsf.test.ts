@@ -1,6 +1,6 @@
 /**
  * The OCSF export of a running server over a real database: thousands of findings, each once and in
- * order, whoever reads them how, and whatever breaks in between; never a word of an excerpt.
+ * order, however they are read, and whatever breaks in between; never a word of an excerpt.
  */
 import { type IncomingMessage, request as open } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -134,7 +134,7 @@ describe('the export', () => {
     expect(earlier).toEqual(ids.slice(0, from));
   });
 
-  test('goes on after the last finding of a poll, with what was found since', async () => {
+  test('continues after the last finding of a poll, with what was found since', async () => {
     const first = uidsOf(await exported());
     const last = first.at(-1) ?? '';
     expect(await exported(`after=${last}`)).toBe('');
@@ -302,7 +302,7 @@ describe('a database that fails', () => {
   const rename = (from: string, to: string) =>
     gateway.database.query(`ALTER TABLE ${from} RENAME TO ${to}`);
 
-  test('midway breaks the transfer, and the next poll goes on where it broke', async () => {
+  test('midway breaks the transfer, and the next poll continues where it broke', async () => {
     const response = await begin();
     // The reader holds it up: it cannot have come to its end.
     await rename('findings', 'findings_away');

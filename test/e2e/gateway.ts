@@ -135,7 +135,7 @@ export interface RawSpan {
   readonly [member: string]: unknown;
 }
 
-/** A span as OTLP/JSON writes it: a root of a new trace unless told otherwise. */
+/** A span as OTLP/JSON writes it: by default a root of a new trace. */
 export function rawSpan(members: Record<string, unknown> = {}): RawSpan {
   return {
     traceId: randomId(16),

@@ -288,7 +288,7 @@ describe('two threads', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('one that fails is told, and the server stops in order with exit code 1', async () => {
+  test('one that fails is reported, and the server stops in order with exit code 1', async () => {
     const file = join(folder, 'fail');
     const server = await startServer({
       DATABASE_URL: home.url,

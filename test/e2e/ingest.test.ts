@@ -153,7 +153,7 @@ describe('what is taken', () => {
     expect((await send(parameter, '{}')).status).toBe(200);
   });
 
-  test('the key is asked for before anything else', async () => {
+  test('the key is checked before anything else', async () => {
     const headers = { authorization: '', 'content-type': 'text/plain', 'content-encoding': 'br' };
     statusMessage(await send(headers, 'x'.repeat(BODY_BYTES_MAX + 1)), 401, 16);
   });

@@ -1,5 +1,5 @@
 /**
- * Tenants are apart: every route of the base, observe and admin listeners is asked with every
+ * Tenants are apart: every route of the base, observe and admin listeners is called with every
  * credential of another workspace, naming this one's things wherever a path has a place for an id.
  * No answer may hold anything of this workspace, and afterwards nothing of it may have changed.
  *
@@ -41,7 +41,7 @@ const FIRST_IDS = {
 } as const;
 const PASSWORD = 'a long enough password';
 
-/** What a route is asked with; `{name}` of its path is filled from the victim's ids. */
+/** What a route is called with; `{name}` of its path is filled from the victim's ids. */
 interface Ask {
   readonly body?: unknown;
   readonly form?: Readonly<Record<string, string>>;
@@ -115,7 +115,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
 };
 /** Documents and files, the same for everybody. */
 const OPEN = /^GET \/(docs|assets|llms|openapi)/;
-/** Pages for people with a session: asked as such without an entry above. */
+/** Pages for people with a session: called as such without an entry above. */
 const PAGE = /^GET \/app/;
 /** The way to the first page. */
 const DOOR = 'GET /';
@@ -258,7 +258,7 @@ async function ask(
   });
 }
 
-/** Of one more owner: a route may end the session it is asked with. */
+/** Of one more owner: a route may end the session it is called with. */
 async function freshToken(workspaceId: number): Promise<string> {
   return (await addPerson(gateway.database, workspaceId, 'owner')).token;
 }
@@ -279,15 +279,15 @@ describe('another workspace', () => {
     for (const credential of credentials) {
       const { status, text, headers } = await ask(route, credential);
       const said = `${route} with ${Object.keys(credential)[0] ?? 'nothing'}: ${status}`;
-      // Sent to sign in, somebody comes back to the path that they asked for themselves.
-      const asked = encodeURIComponent(pathOf(route.split(' ')[1] ?? ''));
-      const held = `${text}\n${JSON.stringify([...headers]).replaceAll(asked, '')}`;
+      // After sign-in, the browser returns to the path that it requested.
+      const requestedPath = encodeURIComponent(pathOf(route.split(' ')[1] ?? ''));
+      const held = `${text}\n${JSON.stringify([...headers]).replaceAll(requestedPath, '')}`;
       expect(status, said).not.toBe(503);
       expect(
         marks.filter((mark) => held.includes(mark)),
         said,
       ).toEqual([]);
-      // Ids of the victim's things lead nowhere, whoever asks.
+      // Ids of the victim's things lead nowhere, whichever key asks.
       const isSentToSignIn = headers.get('location')?.startsWith('/app/sign-in?') === true;
       if (/\{(?!ruleId)/.test(route) && !isSentToSignIn) {
         expect([401, 403, 404], said).toContain(status);
@@ -405,7 +405,7 @@ const needsOwnSession = (route: string): boolean =>
   route.includes('{sessionId}') || SHOWN[route]?.includes('sessionId') === true;
 
 // Last: what the victim asks for itself does change it. It shows that the questions above were
-// refused for who asked them.
+// refused because of the caller.
 describe('the workspace itself', () => {
   test.each(BASE.map(nameOf))('%s', async (route) => {
     const { as, own } = questionOf(route);

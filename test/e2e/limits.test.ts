@@ -197,7 +197,7 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
       expect(refused.status).toBe(429);
       expect(refused.headers.get('retry-after')).toMatch(/^([1-9]|[1-5]\d|60)$/);
     }
-    // Neither address nor password stands in Redis: a digest does, and the network.
+    // Redis holds neither address nor password, but a digest and the network.
     const names = await eyes.keys('sluice:sign-in:*');
     expect(names).toHaveLength(2);
     expect(names.join()).not.toContain('@');
@@ -318,7 +318,7 @@ describe('two servers and a key that is revoked', () => {
   test('while neither hears of it, it is refused once its memory ages out', async () => {
     await bothListen();
     const { id, key } = await pair.makeKey(1000);
-    // Each server has a connection by now: nobody can make another, those that stand go on working.
+    // Each server has a connection by now: no other can be made, the open ones keep working.
     for (const server of pair.servers) expect((await post(server, key)).status).toBe(200);
     await outside.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
     await pair.database.query('SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) pid', [

@@ -1,7 +1,7 @@
 /**
  * Products that send log events and no traces, over the OpenTelemetry SDK's own exporter to a
  * running server: their events become runs by session and prompt, an attack in one of them is found
- * on the surface where it stands, and the session's course says when a run is over.
+ * on its surface, and the session's course says when a run is over.
  *
  * The server waits its usual quarter of an hour for more of a run that nothing ends.
  */
@@ -49,7 +49,7 @@ interface Product {
   readonly session: string;
   /** the events of one prompt; `prompt` numbers it in its session */
   readonly tell: (session: string, prompt: number, story: Story) => Event[];
-  /** where each part of the story stands, by the event that is found */
+  /** the surface of each part of the story, by the event that is found */
   readonly steps: Readonly<Record<keyof Story, string>>;
 }
 

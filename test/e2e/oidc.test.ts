@@ -19,10 +19,10 @@ let provider: OAuth2Server;
 let gateway: Gateway;
 let workspaceId: number;
 let baseUrl: string;
-/** what the provider says of whoever signs in */
+/** what the provider says of the person who signs in */
 let person: Record<string, unknown>;
 /** what it says of them at its userinfo endpoint, beside the subject */
-let told: Record<string, unknown>;
+let profile: Record<string, unknown>;
 
 beforeAll(async () => {
   provider = new OAuth2Server();
@@ -34,7 +34,7 @@ beforeAll(async () => {
     Object.assign(token.payload, person);
   });
   provider.service.on('beforeUserinfo', (answer: { body: unknown }) => {
-    answer.body = { sub: person.sub, ...told };
+    answer.body = { sub: person.sub, ...profile };
   });
   const port = await findFreePort();
   baseUrl = `http://127.0.0.1:${port}`;
@@ -58,7 +58,7 @@ let subjects = 0;
 beforeEach(() => {
   subjects += 1;
   person = { sub: `subject-${subjects}`, name: 'Pat', email_verified: true };
-  told = {};
+  profile = {};
 });
 
 const visitor = () => new Browser(baseUrl);
@@ -159,12 +159,12 @@ describe('somebody without', () => {
 
   test('is nobody either when address and verification come from two answers', async () => {
     const { email } = await addPerson(gateway.database, workspaceId, 'owner');
-    told = { email };
+    profile = { email };
     expect((await signIn(visitor())).status).toBe(403);
     person = { ...person, email, email_verified: undefined };
-    told = { email_verified: true };
+    profile = { email_verified: true };
     expect((await signIn(visitor())).status).toBe(403);
-    told = { email, email_verified: true };
+    profile = { email, email_verified: true };
     expect((await signIn(visitor())).status).toBe(200);
   });
 

@@ -1,6 +1,6 @@
 /**
  * `/openapi.json` of a running server, taken at its word: every request example is sent, every
- * parameter's example is asked with, every documented status but outages is provoked, and every answer
+ * parameter's example is sent, every documented status but outages is provoked, and every answer
  * is of the documented form and, where there is an example, that example.
  *
  * The trace example is sent first; what the pass finds in it is what the read examples show.
@@ -256,7 +256,7 @@ describe('200', () => {
     },
   );
 
-  test('a list goes on with its cursor, an export after its finding', async () => {
+  test('a list continues with its cursor, an export after its finding', async () => {
     const first = JSON.parse((await send('listFindings', { query: 'limit=1' })).text);
     const query = `limit=1&cursor=${first.next_cursor}`;
     const second = JSON.parse((await send('listFindings', { query })).text);

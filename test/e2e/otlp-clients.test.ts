@@ -209,7 +209,7 @@ describe.each(SIGNALS)('%s', (signal) => {
     expect(await countNamed(signal, 'bad')).toBe(0);
   });
 
-  test('a refusal is told once and not repeated', async () => {
+  test('a refusal is reported once and not repeated', async () => {
     const name = `${signal} refused`;
     const [outcome, sent] = await requestsOf(() => exportNamed(signal, [name], 'sluice_live_no'));
     expect(outcome.error?.message).toMatch(/Unauthorized|401/);

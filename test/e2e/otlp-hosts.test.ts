@@ -17,7 +17,7 @@ import { openEyes, post, rawSpan, storedSpanIds, traceBody } from './gateway.ts'
 const SIGNALS = ['traces', 'metrics', 'logs'] as const;
 const BASE_PATH = '/platform/v1/ingest/otel';
 
-interface Asked {
+interface HostAnswer {
   readonly status: number;
   readonly body: string;
   readonly connection: string | undefined;
@@ -30,7 +30,7 @@ function ask(
   path: string,
   headers: Readonly<Record<string, string>>,
   agent?: Agent,
-): Promise<Asked> {
+): Promise<HostAnswer> {
   return new Promise((resolve, reject) => {
     const type = { 'content-type': 'application/json' };
     const outgoing = httpRequest({
@@ -171,7 +171,7 @@ describe('two ports', () => {
   test('one connection carries any number of requests, refused ones among them', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const authorization = `Bearer ${server.firstKeys?.agent}`;
-    const answers: Asked[] = [];
+    const answers: HostAnswer[] = [];
     for (let count = 0; count < 100; count += 1) {
       const headers: Record<string, string> = count % 3 === 1 ? {} : { authorization };
       if (count % 3 === 2) headers['content-type'] = 'application/x-protobuf';

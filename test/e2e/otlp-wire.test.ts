@@ -60,7 +60,7 @@ async function expectStored(spanIds: readonly string[]): Promise<void> {
   expect(await storedSpanIds(gateway.database, spanIds)).toEqual(new Set(spanIds));
 }
 
-/** Waits until as many answers have come as were asked for. */
+/** Waits until as many answers have come as requests were sent. */
 async function answers(socket: RawSocket, count: number): Promise<number[]> {
   const isThere = (): boolean => statuses(socket.received()).length >= count;
   await waitFor(isThere, {
@@ -71,7 +71,7 @@ async function answers(socket: RawSocket, count: number): Promise<number[]> {
 }
 
 describe('Expect: 100-continue', () => {
-  test('a client that sends no body before it is told to', async () => {
+  test('a client that sends no body before 100 Continue', async () => {
     const { spanId, body } = oneSpan();
     const status = await new Promise<number>((resolve, reject) => {
       const outgoing = httpRequest(url, {
@@ -311,7 +311,7 @@ describe('bombs', () => {
     await expectBounded();
   });
 
-  test('exactly at the limit, some at a time: taken, or told to come back', async () => {
+  test('exactly at the limit, some at a time: accepted, or answered with Retry-After', async () => {
     const statusesSeen = await throwMany(6, gzipSync(blank(DECODED_BYTES_MAX)));
     for (const status of statusesSeen) expect([200, 503]).toContain(status);
     await expectBounded();

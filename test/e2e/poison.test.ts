@@ -63,7 +63,7 @@ async function sendTogether(bodies: readonly (readonly unknown[])[]) {
   }
 }
 
-test('only the poisoned request is refused, whoever shares its batch', async () => {
+test('only the poisoned request is refused, whatever shares its batch', async () => {
   const poison = [rawSpan(), rawSpan({ name: 'poison' })];
   const neighbours = Array.from({ length: NEIGHBOURS }, () => [rawSpan()]);
   const middle = NEIGHBOURS / 2;

@@ -141,7 +141,7 @@ describe('one run', () => {
     expect(JSON.stringify(run)).not.toMatch(/poison|ignore/i);
   });
 
-  test('that told nothing says so', async () => {
+  test('that sent no text says so', async () => {
     expect(await show(silent)).toMatchObject({ texts: 0, text_incomplete: false });
   });
 
@@ -162,7 +162,7 @@ describe('the list', () => {
     expect((await list(query)).runs.map(({ id }) => id)).toEqual(expected());
   });
 
-  test('goes on where a page ended', async () => {
+  test('continues where a page ended', async () => {
     const first = await list('limit=2');
     const second = await list(`limit=2&cursor=${first.next_cursor}`);
     const ids = [...first.runs, ...second.runs].map(({ id }) => id);
@@ -186,7 +186,7 @@ describe('who may read', () => {
     expect(await status(`/${attack}`, other.workspace)).toBe(404);
   });
 
-  test('a wrong query is told with all its faults', async () => {
+  test('a wrong query is refused with all its faults', async () => {
     const answer = await request(url('?state=gone&limit=0&text_incomplete=maybe&cursor=x'), {
       headers: { authorization: `Bearer ${gateway.keys.workspace}` },
     });

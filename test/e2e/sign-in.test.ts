@@ -248,7 +248,7 @@ describe('sessions', () => {
   });
 });
 
-test('another password ends every session, this one goes on under a new token', async () => {
+test('another password ends every session, this one continues under a new token', async () => {
   const person = await addPerson(gateway.database, workspaceId, 'member', { password: PASSWORD });
   const browser = visitor(person.token);
   const change = (current: string, next: string) =>
@@ -302,7 +302,7 @@ test('who signs in, fails to, and ends sessions is logged with account and addre
   const next = { current_password: PASSWORD, new_password: 'the password that comes after' };
   await browser.submit('/app/password', next);
   await browser.submit('/app/sign-out');
-  const told = await waitFor(
+  const listed = await waitFor(
     () => {
       const lines = gateway.server.stderr().slice(before).trimEnd().split('\n');
       const facts = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -312,7 +312,7 @@ test('who signs in, fails to, and ends sessions is logged with account and addre
     { withinMs: 10_000, what: () => `the log tells of it: ${gateway.server.stderr()}` },
   );
   const way = 'password';
-  expect(told).toMatchObject([
+  expect(listed).toMatchObject([
     { level: 40, way, outcome: 'failed', user, msg: 'sign-in refused' },
     { level: 40, way, outcome: 'failed', user: null, msg: 'sign-in refused' },
     { level: 30, way, user, msg: 'signed in' },

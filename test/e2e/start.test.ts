@@ -133,7 +133,7 @@ test('somebody who reads an expired partition keeps neither the start nor the in
     expect(await expired()).toEqual(['log_records_2020_01_01', 'spans_2020_01_01']);
     await waitFor(() => server.stderr().split('maintenance failed').length === 3, {
       withinMs: 60_000,
-      what: 'both failures to be told',
+      what: 'both failures to be reported',
     });
     await reader.query('COMMIT');
     reader.release();

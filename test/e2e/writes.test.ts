@@ -130,7 +130,7 @@ describe('a rule', () => {
     await put(owner, id, null);
   });
 
-  test('that stands so already is not recorded again', async () => {
+  test('that changes nothing is not recorded again', async () => {
     const before = (await ledger()).length;
     expect((await put(owner, STABLE, null)).status).toBe(200);
     expect((await ledger()).length).toBe(before);
@@ -346,7 +346,7 @@ describe('keys', () => {
     expect(JSON.stringify(await ledger())).not.toContain(key);
   });
 
-  test('have a limit of 1,000 unless told otherwise, and of 1 to 100,000', async () => {
+  test('have a limit of 1,000 by default, and of 1 to 100,000', async () => {
     const make = (name: string, limit?: string) =>
       owner.submit('/app/keys', {
         kind: 'workspace',

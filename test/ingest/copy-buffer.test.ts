@@ -163,7 +163,7 @@ describe('the buffer', () => {
     }
   });
 
-  test('starts anew after take and clear, and what was taken stays as it was', () => {
+  test('starts again after take and clear, and what was taken stays as it was', () => {
     const out = new CopyBuffer();
     out.text('first');
     const first = out.take();

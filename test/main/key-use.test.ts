@@ -9,16 +9,16 @@ const TURN_MS = 5;
 
 function setUp(record: (ids: readonly number[]) => Promise<void>, intervalMs: number) {
   const stops = new StopOrder();
-  const told: unknown[] = [];
+  const unrecorded: unknown[] = [];
   const warnings: string[] = [];
   const stopFailures: string[] = [];
   const events = {
-    keyUseUnrecorded: (error: unknown) => void told.push(error),
+    keyUseUnrecorded: (error: unknown) => void unrecorded.push(error),
     warned: (message: string) => void warnings.push(message),
     stopFailed: (step: string) => void stopFailures.push(step),
   };
   const note = keepKeyUse(record, events, stops, intervalMs);
-  return { note, told, warnings, stopFailures, stop: () => stops.run(events) };
+  return { note, unrecorded, warnings, stopFailures, stop: () => stops.run(events) };
 }
 
 test('ids whose write failed are written at the next turn, with those noted since', async () => {
@@ -31,7 +31,10 @@ test('ids whose write failed are written at the next turn, with those noted sinc
   }, TURN_MS);
   lab.note(1);
   lab.note(2);
-  await waitFor(() => lab.told.length > 0, { withinMs: 5000, what: 'the failed write to be told' });
+  await waitFor(() => lab.unrecorded.length > 0, {
+    withinMs: 5000,
+    what: 'the failed write to be reported',
+  });
   lab.note(3);
   isAway = false;
   await waitFor(() => written.length > 0, { withinMs: 5000, what: 'the next write' });
@@ -51,7 +54,7 @@ test('a use noted during a write is kept for the next', async () => {
   expect(written).toEqual([[1], [1]]);
 });
 
-test('the stop writes what is left; that this fails is told and is no failed stop', async () => {
+test('the stop writes what is left; that this fails is reported and is no failed stop', async () => {
   const lab = setUp(() => Promise.reject(new TypeError('away')), 60_000);
   lab.note(1);
   expect(await lab.stop()).toBe(true);

@@ -34,7 +34,7 @@ test('a second call does not stop twice', async () => {
   expect(count).toBe(1);
 });
 
-test('a step that takes too long is told, and the next one begins', async () => {
+test('a step that takes too long is reported, and the next one begins', async () => {
   const done: string[] = [];
   const failures: unknown[] = [];
   const stops = new StopOrder();

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: they are texts of sources
 /**
  * The planted defects, by subject. The first twenty survived every test once (issue 10.11); each of
- * the others stands for a part of `src`. When code moves, its entry moves with it: the runner refuses
+ * the others represents a part of `src`. When code moves, its entry moves with it: the runner refuses
  * a search text that is not there once.
  */
 import type { Mutant } from './mutant.ts';

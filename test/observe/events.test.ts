@@ -140,7 +140,7 @@ describe('levels', () => {
 });
 
 describe('limits', () => {
-  test('Redis that goes and comes is told both times, and seen in the gauge', async () => {
+  test('Redis that is lost and found is reported both times, and shown by the gauge', async () => {
     events.limiterAnswered();
     expect(await samples()).toEqual(['sluice_limits_shared 1']);
     events.limiterUnavailable(new Error('Command timed out'));

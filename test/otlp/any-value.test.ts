@@ -121,7 +121,7 @@ describe('depth', () => {
     expect(fault.refused).toBe(false);
   });
 
-  test('the limit is the one that clients are told', () => {
+  test('the limit is the one in the error that clients get', () => {
     expect(REASONS.too_deep).toBe(`values may nest at most ${VALUE_DEPTH_MAX} levels deep`);
   });
 

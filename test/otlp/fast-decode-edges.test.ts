@@ -66,7 +66,7 @@ const histogram = (members: string): string =>
   );
 const attribute = (value: string): string => `"attributes":[{"key":"k","value":{${value}}}]`;
 
-/** Where `%` stands, every value is tried; a field that is there twice is one of them. */
+/** Every value is tried in place of `%`; a field that is there twice is one of them. */
 const PLACES: readonly [Signal, string][] = [
   ...['traceId', 'spanId'].map((name): [Signal, string] => [
     'traces',

@@ -26,7 +26,7 @@ function countStructures(value: unknown): number {
   return 1 + Object.values(value).reduce((sum: number, one) => sum + countStructures(one), 0);
 }
 
-test('it counts what JSON.parse would build, whatever stands in keys and strings', () => {
+test('it counts what JSON.parse would build, whatever keys and strings hold', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const body = Buffer.from(`${JSON.stringify(value)}${' '.repeat(1000)}`);

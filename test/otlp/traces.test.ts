@@ -203,7 +203,7 @@ describe('undecodable bodies', () => {
     expect(decodeTraces(toBody(body))).toEqual({ ok: false, path, message });
   });
 
-  test('text that is not JSON is told by position, never by content', () => {
+  test('text that is not JSON is reported by position, never by content', () => {
     expect(decodeTraces(Buffer.from('{"secret": sk-123}'))).toEqual({
       ok: false,
       path: '',

@@ -38,7 +38,7 @@ test('the tables made beside it are those of its runnable rules, in memory that 
 test('both are kept in the data folder, and a later start takes them from there', async () => {
   const built = await prepareMatching(CORPUS, folder);
   expectSame(readMatching(folder, matchingKey(MANIFEST_PATH)), built);
-  // A folder without rules: whoever builds fails, whoever reads what was kept does not.
+  // A folder without rules: building fails, reading what was kept does not.
   const withoutRules = { ...CORPUS, packageDir: folder };
   const later = await prepareMatching(withoutRules, folder);
   expectSame(later, built);

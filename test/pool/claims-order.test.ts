@@ -8,7 +8,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated
 
 let scratch: MigratedDatabase;
 let claims: Claims;
-let told: TaskPace[];
+let paces: TaskPace[];
 let failures: unknown[];
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, findings');
-  told = [];
+  paces = [];
   failures = [];
   const failed = (why: unknown): void => {
     failures.push(why);
@@ -43,7 +43,7 @@ beforeEach(async () => {
         runsGivenUp: failed,
         sessionMarksFailed: failed,
       },
-      onWaiting: (pace) => told.push(pace),
+      onWaiting: (pace) => paces.push(pace),
     },
     { settleMs: 0, settleMaxMs: 0, timeoutMs: 900_000, openMaxMs: 900_000 },
   );
@@ -68,8 +68,8 @@ async function next(): Promise<EvaluateTask> {
   if (task === null) throw new Error('nothing is handed out');
   return task;
 }
-const workspacesOf = ({ runs: those }: EvaluateTask): number[] => [
-  ...new Set(those.map(({ workspaceId }) => workspaceId)),
+const workspacesOf = ({ runs }: EvaluateTask): number[] => [
+  ...new Set(runs.map(({ workspaceId }) => workspaceId)),
 ];
 /** Puts runs back as long ones, as a thread does. */
 function putBackLong(task: EvaluateTask, isLarge = false): void {
@@ -112,9 +112,9 @@ test('a workspace with many long runs waiting gets no quick task; others do', as
   }
   expect(seen).toContain(2);
   expect(claims.waiting.filter(({ workspaceId }) => workspaceId === 1).length).toBeGreaterThan(16);
-  told = [];
+  paces = [];
   while (claims.nextLong([]) !== null);
-  expect(told).toContain('quick');
+  expect(paces).toContain('quick');
   expect(workspacesOf(await next())).toEqual([1]);
 });
 
@@ -137,7 +137,7 @@ test('long runs are handed out to workspaces in turn, and no workspace gets all 
   for (let task = claims.nextLong([]); task !== null; task = claims.nextLong(underWay)) {
     underWay.push(task);
   }
-  expect(underWay.map(({ pace, runs: those }) => [pace, those[0]?.workspaceId])).toEqual([
+  expect(underWay.map(({ pace, runs }) => [pace, runs[0]?.workspaceId])).toEqual([
     ['long', 1],
     ['long', 2],
     ['long', 1],
@@ -184,9 +184,9 @@ test('while more of those are due, the last that is taken has quick lanes claim 
   const wakes: TaskPace[][] = [];
   for (let claim = 0; claim < 3; claim += 1) {
     expect(await claims.next()).toBeNull();
-    told = [];
+    paces = [];
     claims.nextApart();
-    wakes.push([...told]);
+    wakes.push([...paces]);
   }
   expect(wakes).toEqual([['quick'], ['quick'], []]);
 });

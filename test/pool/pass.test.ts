@@ -53,7 +53,7 @@ type Answer = (
 ) => Promise<Verdict>;
 
 let scratch: MigratedDatabase;
-let told: string[];
+let logged: string[];
 let reports: PassFacts[];
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ beforeAll(async () => {
 afterAll(() => scratch.close());
 beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, findings');
-  told = [];
+  logged = [];
   reports = [];
 });
 
@@ -151,11 +151,11 @@ function passOf(
   const note =
     (what: string) =>
     (...details: unknown[]) => {
-      told.push([what, ...details].join(' '));
+      logged.push([what, ...details].join(' '));
     };
   const events: PassDependencies['events'] = {
     passFinished: (facts) => reports.push(facts),
-    passFailed: (error) => told.push(`failed: ${error instanceof Error ? error.message : error}`),
+    passFailed: (error) => logged.push(`failed: ${error instanceof Error ? error.message : error}`),
     runUndecided: note('undecided:'),
     runsTriedApart: note('apart:'),
     runLost: note('lost'),
@@ -163,7 +163,7 @@ function passOf(
     runOverBudget: note('over budget'),
     runsGivenUp: note('given up:'),
     sessionMarksFailed: note('marks:'),
-    findingsStored: (severity, count) => told.push(`${severity} ${count}`),
+    findingsStored: (severity, count) => logged.push(`${severity} ${count}`),
   };
   const workers = {
     threads: Array.from({ length: threads }, () => threadOf(answer, stalledMs)),
@@ -203,7 +203,7 @@ test('evaluates until nothing is due, never more at once than the threads have r
   });
   expect(most).toBe(3 * TASKS_PER_THREAD);
   expect(await states()).toEqual([{ ...EVALUATED, n: 50 }]);
-  expect(told.filter((one) => one === 'high 2')).toHaveLength(50);
+  expect(logged.filter((one) => one === 'high 2')).toHaveLength(50);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 0 });
 });
 
@@ -274,7 +274,7 @@ test('stopping ends the workers of runs that do not end, which costs no attempt'
   await waitFor(() => begun === 3, { ...SOON, what: 'three runs begin' });
   await pass.stop();
   expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
-  expect(told).toEqual([]);
+  expect(logged).toEqual([]);
 });
 
 test('who dies over a run costs that run an attempt, and no other; after the last it is given up', async () => {
@@ -299,7 +299,7 @@ test('who dies over a run costs that run an attempt, and no other; after the las
     },
     { evaluation: 'pending', attempts: 1, leased: true, last_error: died, n: 1 },
   ]);
-  expect(told.sort()).toEqual([
+  expect(logged.sort()).toEqual([
     `apart: 2 ${died}`,
     'given up: 1',
     'undecided: RE2 said so',
@@ -308,7 +308,7 @@ test('who dies over a run costs that run an attempt, and no other; after the las
   await pass.check();
 });
 
-test('a worker without a database costs no attempt, is told, and fails the probe until it is back', async () => {
+test('a worker without a database costs no attempt, is reported, and fails the probe until it is back', async () => {
   await insertRuns(5);
   let isAway = true;
   const pass = passOf((run, signal) =>
@@ -334,19 +334,19 @@ test('runs that fail together are tried one by one, and lose nothing by it', asy
   }, 1);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 8, undecided: 0, findings: 8 });
   expect(await states()).toEqual([{ ...EVALUATED, n: 8 }]);
-  expect(told.filter((one) => one !== 'low 1')).toEqual(['apart: 4 a row too long']);
+  expect(logged.filter((one) => one !== 'low 1')).toEqual(['apart: 4 a row too long']);
 });
 
 test('several runs on which a thread is stuck are tried one by one, without a lost attempt', async () => {
   await insertRuns(8);
-  const isStuck = () => told.length === 0;
+  const isStuck = () => logged.length === 0;
   const answer: Answer = async (run, signal) =>
     isStuck() ? await endless(run, signal) : await evaluated()(run, signal);
   const pass = passOf(answer, 1, scratch.database, {}, 20, () => (isStuck() ? 2000 : 0));
   expect(await pass.runOnce()).toMatchObject({ evaluated: 8, undecided: 0 });
   expect(await states()).toEqual([{ ...EVALUATED, n: 8 }]);
   const why = 'the thread was stuck';
-  expect(told).toEqual([`apart: 4 ${why}`, `apart: 4 ${why}`]);
+  expect(logged).toEqual([`apart: 4 ${why}`, `apart: 4 ${why}`]);
 });
 
 test('runs that a worker did not begin are put back and begun later', async () => {
@@ -356,7 +356,7 @@ test('runs that a worker did not begin are put back and begun later', async () =
   const pass = passOf(answer, 1);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 20, undecided: 0 });
   expect(await states()).toEqual([{ ...EVALUATED, n: 20 }]);
-  expect(told).toEqual([]);
+  expect(logged).toEqual([]);
 });
 
 test('runs that were claimed before are alone on a thread of their own', async () => {
@@ -381,7 +381,7 @@ function memberOf(database: Database, key: string | symbol): unknown {
   return typeof value === 'function' ? value.bind(database) : value;
 }
 
-test('what cannot be told to the database is told once it is back', async () => {
+test('what cannot be written to the database is written once it is back', async () => {
   await insertRuns(1);
   let refused = 0;
   const flaky = new Proxy(scratch.database, {
@@ -400,11 +400,11 @@ test('what cannot be told to the database is told once it is back', async () => 
     what: 'the release arrives',
   });
   await pass.stop();
-  expect(told).toEqual(['undecided: once', 'failed: away', 'failed: away']);
+  expect(logged).toEqual(['undecided: once', 'failed: away', 'failed: away']);
   expect(await states()).toMatchObject([{ evaluation: 'pending', attempts: 1 }]);
 });
 
-/** The database as the pass sees it: `before` is asked ahead of every statement, and may refuse. */
+/** The database as the pass sees it: `before` is called ahead of every statement, and may refuse. */
 const beforeEvery = (before: (text: string) => Promise<void>): typeof scratch.database =>
   new Proxy(scratch.database, {
     get: (target, key) =>
@@ -425,14 +425,14 @@ test('an outage, however long and however many runs were claimed, costs no attem
   });
   const pass = passOf(
     async (run, signal) => {
-      isAway ||= told.length === 0;
+      isAway ||= logged.length === 0;
       return isAway ? { kind: 'unreachable', why: 'away' } : await evaluated()(run, signal);
     },
     1,
     database,
   );
   pass.start();
-  await waitFor(() => told.length > 320, { ...SOON, what: 'many turns fail' });
+  await waitFor(() => logged.length > 320, { ...SOON, what: 'many turns fail' });
   isAway = false;
   await waitFor(
     async () => (await states()).every(({ evaluation }) => evaluation === 'evaluated'),
@@ -448,9 +448,9 @@ test('an outage, however long and however many runs were claimed, costs no attem
 test('stopping waits for a claim under way and gives back what it takes', async () => {
   await insertRuns(3);
   let claims = 0;
-  let goOn = (): void => {};
+  let proceed = (): void => {};
   const held = new Promise<void>((resolve) => {
-    goOn = resolve;
+    proceed = resolve;
   });
   const database = beforeEvery(async (text) => {
     if (!text.includes('WITH RECURSIVE visited') || ++claims < 2) return;
@@ -467,7 +467,7 @@ test('stopping waits for a claim under way and gives back what it takes', async 
     ...SOON,
     what: 'what was begun is given back',
   });
-  // Asked later and answered later: by then the lane knows as well, and has closed.
+  // Sent later and answered later: by then the lane knows as well, and has closed.
   await states();
   let isOver = false;
   const stopped = pass.stop().then(() => {
@@ -475,7 +475,7 @@ test('stopping waits for a claim under way and gives back what it takes', async 
   });
   for (let question = 0; question < 3; question += 1) await states();
   expect(isOver).toBe(false);
-  goOn();
+  proceed();
   await stopped;
   expect(await states()).toEqual([{ ...PENDING, n: 5 }]);
 });
@@ -489,7 +489,10 @@ test('a database that is away fails the pass and its probe, and nothing else', a
   });
   const pass = passOf(evaluated(), 2, flaky);
   pass.start();
-  await waitFor(() => told.includes('failed: away'), { ...SOON, what: 'it is told' });
+  await waitFor(() => logged.includes('failed: away'), {
+    ...SOON,
+    what: 'the failure to be reported',
+  });
   await expect(pass.check()).rejects.toThrow('away');
   isAway = false;
   await waitFor(async () => (await states())[0]?.evaluation === 'evaluated', {
@@ -519,7 +522,7 @@ test('a run on which a thread is stuck again when it is alone loses an attempt',
   const pass = passOf(endless, 1, scratch.database, {}, 20, () => 2000);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 0, undecided: 1 });
   const why = 'the thread was stuck';
-  expect(told).toEqual([`apart: 1 ${why}`, `undecided: ${why}`]);
+  expect(logged).toEqual([`apart: 1 ${why}`, `undecided: ${why}`]);
   expect(await states()).toEqual([
     { ...PENDING, attempts: 1, leased: true, last_error: why, n: 1 },
   ]);
@@ -549,7 +552,7 @@ test('counts what was stored: not a run that went to another, nor its findings',
     return await evaluated(['critical'], 0)(run, signal);
   });
   expect(await pass.runOnce()).toMatchObject({ evaluated: 1, undecided: 0, findings: 1 });
-  expect(told.sort()).toEqual(['critical 1', 'lost', 'without text']);
+  expect(logged.sort()).toEqual(['critical 1', 'lost', 'without text']);
 });
 
 test('a run of a workspace that does not exist is undecided, not forgotten', async () => {

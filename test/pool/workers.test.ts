@@ -262,7 +262,7 @@ async function storeLongRun(runId: string, steps: number): Promise<void> {
   await storeSpans(spans);
 }
 
-/** What they look for is everywhere, and never whole: each is asked about every text. */
+/** What they look for is everywhere, and never whole: each is matched against every text. */
 const SLOW_RULES = [
   RULE,
   ...Array.from({ length: 300 }, (_, n) =>
@@ -309,7 +309,7 @@ test('a long run and short ones take turns on a thread: the short ones are done 
     const [first, second, third] = await claimAll();
     if (first === undefined || second === undefined || third === undefined) throw new Error('few');
     const taskOf = (run: ClaimedRun) => quickTask([run], ALL_SLOW);
-    // Compiles what is asked for.
+    // Compiles what it is given.
     await evaluate(taskOf(third), busy);
     const long = evaluate({ ...taskOf(first), pace: 'long' }, busy).then((outcome) => {
       done.push('long');

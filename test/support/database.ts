@@ -11,7 +11,7 @@ export interface TestDatabase {
   readonly url: string;
   /** usable as another one's `template` once nobody is connected to it */
   readonly name: string;
-  /** Disconnects whoever is left and removes the database. */
+  /** Ends the remaining connections and removes the database. */
   drop(): Promise<void>;
 }
 

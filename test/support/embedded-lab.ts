@@ -21,11 +21,11 @@ import { copyCluster } from './copy-cluster.ts';
 const CHILD = fileURLToPath(new URL('./embedded-child.js', import.meta.url));
 
 /** What the child process tells of its database. */
-export type Told = Omit<EmbeddedDatabase, 'stop'>;
+export type Report = Omit<EmbeddedDatabase, 'stop'>;
 
 export interface Child {
   readonly process: ChildProcess;
-  readonly told: Told;
+  readonly report: Report;
   /** Lets the child stop its database and waits for its end. */
   end(): Promise<void>;
 }
@@ -83,14 +83,14 @@ export function openLab(): Lab {
       });
       children.push(child);
       const [line] = await once(createInterface({ input: child.stdout }), 'line');
-      const told: unknown = JSON.parse(String(line));
-      if (!isTold(told)) throw new Error(String(line));
-      homes.add(told.home);
+      const report: unknown = JSON.parse(String(line));
+      if (!isReport(report)) throw new Error(String(line));
+      homes.add(report.home);
       const end = async (): Promise<void> => {
         child.stdin.end();
         await ended(child);
       };
-      return { process: child, told, end };
+      return { process: child, report, end };
     },
     forget: (home) => void homes.add(home),
     async close() {
@@ -108,7 +108,7 @@ export function openLab(): Lab {
   };
 }
 
-function isTold(value: unknown): value is Told {
+function isReport(value: unknown): value is Report {
   return typeof value === 'object' && value !== null && 'home' in value;
 }
 

@@ -1,6 +1,6 @@
 /**
  * A PostgreSQL that hangs: every process of an embedded server is stopped by SIGSTOP. Its sockets
- * stay open and the system goes on taking connections for it, and nothing is ever answered.
+ * stay open and the system still accepts connections for it, and nothing is ever answered.
  */
 import { ask, serverPid } from './embedded-lab.ts';
 
@@ -11,8 +11,8 @@ import { ask, serverPid } from './embedded-lab.ts';
  * @returns lets it go on as if nothing had been
  */
 export async function freezeServer(home: string, url: string): Promise<() => void> {
-  const asked = await ask(url, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
-  const pids = [await serverPid(home), ...asked.map(Number)];
+  const backends = await ask(url, 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+  const pids = [await serverPid(home), ...backends.map(Number)];
   const signalAll = (name: NodeJS.Signals): void => {
     for (const pid of pids) {
       try {

@@ -65,7 +65,7 @@ function itemsOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Of a repeated key the last entry stands; order means nothing. */
+/** Of a repeated key the last entry counts; order means nothing. */
 function entriesOf(value: JsonValue | undefined): JsonValue[] {
   const byKey = new Map<string, JsonValue>();
   for (const entry of itemsOf(value).map(objectOf)) {

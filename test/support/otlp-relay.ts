@@ -24,7 +24,7 @@ export interface Relayed {
 export interface Relay {
   readonly url: string;
   readonly relayed: readonly Relayed[];
-  /** Answers the next requests itself, one refusal each, before it goes on relaying. */
+  /** Answers the next requests itself, one refusal each, before it relays again. */
   refuse(...refusals: readonly Refusal[]): void;
   close(): Promise<void>;
 }

@@ -142,7 +142,7 @@ export function decodedRequest(fields: Partial<DecodedRequest> = {}): DecodedReq
   };
 }
 
-/** What is told of a run that completed and says nothing else of itself. */
+/** The facts of a run that completed and has no others. */
 export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
   return {
     state: 'completed',

@@ -1,7 +1,7 @@
 /**
  * The real server as a process of its own, started as `npm start` starts it, on free ports.
  *
- * Nothing of the environment of whoever runs the tests reaches it but the path and the home folder.
+ * Of the environment in which the tests run it gets only the path and the home folder.
  * What it wrote is kept and shown when it does not do what a test expects.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -1,5 +1,5 @@
 /**
- * Waiting for something to become true, the only kind of waiting tests do: asked again and again,
+ * Waiting for something to become true, the only kind of waiting tests do: checked again and again,
  * bounded, and when the time is up it says what was waited for.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ const ASK_EVERY_MS = 25;
  *
  * @param condition may reject: then the wait ends with its error
  * @param options.withinMs how long to go on asking
- * @param options.what is waited for, for the failure's message; text, or told when it fails
+ * @param options.what is waited for, for the failure's message; text, or a function called when it fails
  * @returns the answer
  */
 export async function waitFor<Answer>(

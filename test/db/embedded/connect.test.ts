@@ -223,13 +223,13 @@ describe('more than one process', () => {
   it('adopts, with ownership, the server of an owner that was killed', async () => {
     const dataDir = await lab.madeFolder();
     const child = await lab.child(dataDir);
-    const pid = await serverPid(child.told.home);
-    await ask(child.told.url, 'CREATE TABLE kept AS SELECT 7 AS n');
+    const pid = await serverPid(child.report.home);
+    await ask(child.report.url, 'CREATE TABLE kept AS SELECT 7 AS n');
     child.process.kill('SIGKILL');
     await ended(child.process);
 
     const adopted = await lab.start(dataDir);
-    expect(adopted).toMatchObject({ adopted: true, owned: true, url: child.told.url });
+    expect(adopted).toMatchObject({ adopted: true, owned: true, url: child.report.url });
     expect(await serverPid(adopted.home)).toBe(pid);
     expect(await ask(adopted.url, 'SELECT n FROM kept')).toEqual([7]);
     // The log is a file of its own: the server still writes to it.
@@ -243,12 +243,12 @@ describe('more than one process', () => {
     expect(await connectEmbedded(dataDir)).toBeNull();
     const owner = await lab.child(dataDir);
     const guest = await lab.start(dataDir);
-    expect(guest).toMatchObject({ adopted: true, owned: false, url: owner.told.url });
-    expect(await connectEmbedded(dataDir)).toBe(owner.told.url);
+    expect(guest).toMatchObject({ adopted: true, owned: false, url: owner.report.url });
+    expect(await connectEmbedded(dataDir)).toBe(owner.report.url);
     await guest.stop();
-    expect(await ask(owner.told.url, 'SELECT 1')).toEqual([1]);
+    expect(await ask(owner.report.url, 'SELECT 1')).toEqual([1]);
 
-    const pid = await serverPid(owner.told.home);
+    const pid = await serverPid(owner.report.home);
     await owner.end();
     await gone(pid);
     expect(await connectEmbedded(dataDir)).toBeNull();
@@ -292,8 +292,8 @@ describe('more than one process', () => {
   it('has one owner when many start at once', async () => {
     const dataDir = await lab.folder();
     const children = await Promise.all([1, 2, 3, 4].map(() => lab.child(dataDir)));
-    expect(children.filter((child) => child.told.owned)).toHaveLength(1);
-    expect(new Set(children.map((child) => child.told.url)).size).toBe(1);
+    expect(children.filter((child) => child.report.owned)).toHaveLength(1);
+    expect(new Set(children.map((child) => child.report.url)).size).toBe(1);
   });
 
   it('keeps Ctrl-C in our terminal from the server', async () => {
@@ -303,7 +303,7 @@ describe('more than one process', () => {
     process.kill(-pid, 'SIGINT');
     await ended(child.process);
     expect(child.process.signalCode).toBe('SIGINT');
-    expect(await ask(child.told.url, 'SELECT 1')).toEqual([1]);
+    expect(await ask(child.report.url, 'SELECT 1')).toEqual([1]);
   });
 });
 
@@ -436,16 +436,16 @@ describe.runIf(isRoot && (await nobodyReaches(checkout)))('as an ordinary user',
     const dataDir = await lab.folder();
     await chmod(dataDir, 0o777);
     const first = await lab.child(dataDir, NOBODY);
-    expect(first.told).toMatchObject({ moved: null, adopted: false, owned: true });
-    expect(first.told.home).toBe(join(dataDir, 'postgres'));
-    expect((await stat(first.told.home)).mode & 0o777).toBe(0o700);
-    expect((await stat(join(first.told.home, 'password'))).uid).toBe(NOBODY.uid);
+    expect(first.report).toMatchObject({ moved: null, adopted: false, owned: true });
+    expect(first.report.home).toBe(join(dataDir, 'postgres'));
+    expect((await stat(first.report.home)).mode & 0o777).toBe(0o700);
+    expect((await stat(join(first.report.home, 'password'))).uid).toBe(NOBODY.uid);
     first.process.kill('SIGKILL');
     await ended(first.process);
 
     const second = await lab.child(dataDir, NOBODY);
-    expect(second.told).toMatchObject({ adopted: true, owned: true, url: first.told.url });
-    const pid = await serverPid(second.told.home);
+    expect(second.report).toMatchObject({ adopted: true, owned: true, url: first.report.url });
+    const pid = await serverPid(second.report.home);
     await second.end();
     await gone(pid);
   });

@@ -1,5 +1,5 @@
 /**
- * Ownership of a home: one at a time, whoever dies, however many want it at once.
+ * Ownership of a home: one at a time, whichever process dies, however many want it at once.
  */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

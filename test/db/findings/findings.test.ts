@@ -232,14 +232,14 @@ describe('the export', () => {
     expect((await walk(3, filter)).flat()).toEqual(expected);
   });
 
-  test('ends before the time it is told, to the microsecond', async () => {
+  test('ends before the given time, to the microsecond', async () => {
     const at = Date.UTC(2026, 10, 20, 10) * 1000;
     expect(await walk(9, {}, String(at + 1))).toEqual([[]]);
     expect(await walk(9, {}, String(at + 2))).toEqual([[1]]);
     expect(await walk(9, {}, String(at + 3))).toEqual([[1, 2]]);
   });
 
-  test('goes on after any of its findings', async () => {
+  test('continues after any of its findings', async () => {
     for (const [index, id] of ALL.entries()) {
       const place = await findPlace(scratch.database, mine, hex16(id));
       expect(place).toMatchObject({ id: hex16(id) });
@@ -289,7 +289,7 @@ describe('the export', () => {
       const range = { after: null, before: LATER };
       const page = await listFindingFacts(limited, mine, {}, range, 100);
       expect(page.findings).toHaveLength(29);
-      // The role really may not: whoever reads excerpts is refused.
+      // The role really may not: reading excerpts is refused.
       await expect(listFindings(limited, mine, {}, null, 1)).rejects.toThrow(/permission denied/);
     } finally {
       await limited.end();

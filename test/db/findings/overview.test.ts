@@ -74,7 +74,7 @@ afterAll(() => scratch.close());
 beforeEach(() => scratch.database.query('TRUNCATE runs, findings'));
 
 /** The slots that hold anything, by the hour or day they begin. */
-function told(slots: readonly { atMs: number; counts: unknown }[]): Record<string, unknown> {
+function nonEmpty(slots: readonly { atMs: number; counts: unknown }[]): Record<string, unknown> {
   const seen = slots.filter(({ counts }) => {
     return Array.isArray(counts) ? counts.length > 0 : (counts as { runs: number }).runs > 0;
   });
@@ -92,7 +92,7 @@ describe('counts', () => {
     expect(days[0]?.atMs).toBe(Date.UTC(2026, 10, 8));
     expect(days).toHaveLength(14);
     expect(days.every(({ counts }) => counts?.length === 0)).toBe(true);
-    expect(told(hours)).toEqual({});
+    expect(nonEmpty(hours)).toEqual({});
     expect(runs).toEqual({ any: false, waiting: 0, moreWait: false, oldestWaitingMs: null });
   });
 
@@ -108,7 +108,7 @@ describe('counts', () => {
     await insertRun(mine, { at: '2026-11-21T13:00:00Z' });
     const { hours, runs } = await readOverview(scratch.database, mine, NOW_MS);
     const none = { open: 0, withoutText: 0, failedEvaluations: 0, lagMs: null };
-    expect(told(hours)).toEqual({
+    expect(nonEmpty(hours)).toEqual({
       '2026-11-20T13': { ...none, runs: 1, steps: 5, lagMs: { mean: 0, most: 0 } },
       '2026-11-21T11': {
         ...none,
@@ -132,7 +132,7 @@ describe('counts', () => {
     await insertFinding(mine, '2026-11-07T23:59:59Z', 'critical', 'prompt-injection');
     const { days } = await readOverview(scratch.database, mine, NOW_MS);
     const low = { severity: 'low', category: 'prompt-injection', findings: 1 };
-    expect(told(days)).toEqual({
+    expect(nonEmpty(days)).toEqual({
       '2026-11-08T00': [low],
       '2026-11-20T00': [low],
       '2026-11-21T00': [
@@ -163,33 +163,33 @@ describe('counts', () => {
     await insertRun(theirs, { at: '2026-11-21T12:00:00Z', evaluation: 'pending' });
     await insertFinding(theirs, '2026-11-21T12:00:00Z', 'high', 'tool-poisoning');
     const { hours, days, runs } = await readOverview(scratch.database, mine, NOW_MS);
-    expect([told(hours), told(days)]).toEqual([{}, {}]);
+    expect([nonEmpty(hours), nonEmpty(days)]).toEqual([{}, {}]);
     expect(runs).toEqual({ any: false, waiting: 0, moreWait: false, oldestWaitingMs: null });
   });
 });
 
-/** Counts what is asked. */
-function counted(database: Database): { database: Database; asked: () => number } {
-  let asked = 0;
+/** Counts queries. */
+function counted(database: Database): { database: Database; queries: () => number } {
+  let queries = 0;
   const proxy = new Proxy(database, {
     get: (target, name) => {
-      if (name === 'query') asked += 1;
+      if (name === 'query') queries += 1;
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  return { database: proxy, asked: () => asked };
+  return { database: proxy, queries: () => queries };
 }
 
 describe('what is over', () => {
-  test('is asked about once: then a view costs two hours, a day and what waits', async () => {
+  test('is queried once: then a view costs two hours, a day and what waits', async () => {
     await insertRun(mine, { at: '2026-11-21T09:00:00Z', lag: 60 });
     const known = { hours: new Map(), days: new Map() };
-    const { database, asked } = counted(scratch.database);
+    const { database, queries } = counted(scratch.database);
     const first = await readOverview(database, mine, NOW_MS, known);
-    expect(asked()).toBe(24 + 14 + 1);
+    expect(queries()).toBe(24 + 14 + 1);
     const second = await readOverview(database, mine, NOW_MS, known);
-    expect(asked()).toBe(24 + 14 + 1 + 4);
+    expect(queries()).toBe(24 + 14 + 1 + 4);
     expect(second).toEqual(first);
     // Half an hour on, the hour before last has closed for good, and the first one is forgotten.
     await readOverview(database, mine, NOW_MS + HOUR_MS, known);
@@ -197,7 +197,7 @@ describe('what is over', () => {
     expect(known.hours.size).toBe(22);
   });
 
-  test('is asked about again as long as runs of it are not evaluated', async () => {
+  test('is queried again as long as runs of it are not evaluated', async () => {
     await insertRun(mine, { at: '2026-11-21T05:00:00Z', evaluation: 'pending' });
     const known = { hours: new Map(), days: new Map() };
     await readOverview(scratch.database, mine, NOW_MS, known);
@@ -205,7 +205,9 @@ describe('what is over', () => {
       `UPDATE runs SET evaluation = 'evaluated', evaluated_at = last_arrival_at + interval '1 hour'`,
     );
     const { hours } = await readOverview(scratch.database, mine, NOW_MS, known);
-    expect(told(hours)).toMatchObject({ '2026-11-21T05': { open: 0, lagMs: { most: HOUR_MS } } });
+    expect(nonEmpty(hours)).toMatchObject({
+      '2026-11-21T05': { open: 0, lagMs: { most: HOUR_MS } },
+    });
   });
 
   test('yesterday can still grow for an hour', async () => {
@@ -219,16 +221,16 @@ describe('what is over', () => {
 });
 
 describe('a reader', () => {
-  test('asks once for those who ask at the same time, and for each workspace', async () => {
-    const { database, asked } = counted(scratch.database);
+  test('queries once for simultaneous requests, and for each workspace', async () => {
+    const { database, queries } = counted(scratch.database);
     const read = createOverviewReader(database, Date.now);
     const [one, other] = await Promise.all([read(mine), read(mine)]);
     expect(other).toBe(one);
-    const before = asked();
+    const before = queries();
     await read(mine);
-    expect(asked()).toBe(before);
+    expect(queries()).toBe(before);
     await read(theirs);
-    expect(asked()).toBeGreaterThan(before);
+    expect(queries()).toBeGreaterThan(before);
   });
 
   test('does not remember a failure', async () => {

@@ -1,6 +1,6 @@
 /**
  * A workspace's redaction: no excerpt is stored while it is on, and switching it on removes those
- * that were. Whoever stores and whoever switches are two connections, held in either order.
+ * that were. Storing and switching are two connections, held in either order.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, Queryable } from '../../../src/db/database.ts';
@@ -276,7 +276,7 @@ describe('storing beside the switch', () => {
     expect(await stored()).toEqual([excerpt]);
   });
 
-  test('storing that began before the switch and goes on after it sees it', async () => {
+  test('storing that began before the switch and ends after it sees it', async () => {
     const run = await claimedRun();
     await inOpenTransaction(async (holding) => {
       await holding.query('SELECT 1 FROM runs FOR UPDATE');
@@ -347,11 +347,11 @@ describe('switching', () => {
 
   test('off while excerpts are removed: no more are, and it is said', async () => {
     await insertFindings(MANY);
-    let asked = 0;
+    let statements = 0;
     const interrupted = {
       query: async (text: string, values: unknown[]) => {
-        asked += 1;
-        if (asked === 3) await setRedaction(scratch.database, mine, false, COMMAND_LINE);
+        statements += 1;
+        if (statements === 3) await setRedaction(scratch.database, mine, false, COMMAND_LINE);
         return await scratch.database.query(text, values);
       },
     } as unknown as Queryable;
@@ -365,7 +365,7 @@ describe('switching', () => {
     expect(await redacting()).toBe(false);
   });
 
-  test('two who switch it on at once both come through, and each excerpt goes once', async () => {
+  test('two simultaneous switches both succeed, and each excerpt goes once', async () => {
     await insertFindings(MANY);
     const removed = await Promise.all([
       setRedaction(scratch.database, mine, true, COMMAND_LINE),

@@ -220,7 +220,7 @@ test.each([
   expect(broken).toEqual({ seq: assignment.startsWith('seq') ? '4' : '3', why });
 });
 
-test('a row taken out, or one hashed anew without the ones after it, is found', async () => {
+test('a removed row, or one hashed again without its successors, is found', async () => {
   const workspaceId = await addWorkspace();
   for (let entry = 0; entry < 4; entry += 1) await append(workspaceId);
   await tamper('DELETE FROM audit_ledger WHERE workspace_id = $1 AND seq = 2', [workspaceId]);

@@ -110,7 +110,7 @@ describe('passwords', () => {
     for (const one of made) expect(one).toMatch(/^([a-km-np-z2-9]{5}-){4}[a-km-np-z2-9]{5}$/);
   });
 
-  test('one kept with other parameters is hashed anew at the next sign-in', async () => {
+  test('one kept with other parameters is hashed again at the next sign-in', async () => {
     const email = 'outdated@people.test';
     const { id } = await createUser(scratch.database, {
       email,
@@ -199,7 +199,7 @@ describe('a password that changes while somebody signs in with it', () => {
     expect(await listSessions(scratch.database, person.id)).toEqual([]);
   });
 
-  test('an old hash made anew at a sign-in does not bring an old password back', async () => {
+  test('an old hash made again at a sign-in does not bring an old password back', async () => {
     const person = await addWithPassword();
     const hash = scryptSync(PASSWORD, 'saltsalt', 32, { N: 2, r: 1, p: 1 });
     const stored = `$scrypt$ln=1,r=1,p=1$c2FsdHNhbHQ$${hash.toString('base64').replace('=', '')}`;
@@ -372,7 +372,7 @@ describe('invitations', () => {
   const accept = (token: string, who: Parameters<typeof acceptInvitation>[2] = newcomer) =>
     acceptInvitation(scratch.database, token, who, '203.0.113.1');
 
-  test('make an account of whoever holds the link, once', async () => {
+  test('make an account for the holder of the link, once', async () => {
     const workspaceId = await addWorkspace();
     const { token } = await inviting(workspaceId, 'new@people.test');
     const outcomes = await Promise.allSettled([accept(token), accept(token), accept(token)]);
@@ -466,7 +466,7 @@ describe('an account at a provider', () => {
     expect(arrivals.filter((user) => user !== null)).toMatchObject([{ id }]);
   });
 
-  test('proves the address: a password chosen by whoever held the link is gone, and its sessions', async () => {
+  test('proves the address: a password chosen by an earlier holder of the link is gone, and its sessions', async () => {
     const workspaceId = await addWorkspace();
     const email = 'victim@people.test';
     const whom = { email, role: 'member' } as const;

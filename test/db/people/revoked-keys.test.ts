@@ -1,4 +1,4 @@
-/** Revoked keys are told as they are revoked, also after the listening connection was lost. */
+/** Revocations of keys are notified at once, also after the listening connection was lost. */
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { inTransaction } from '../../../src/db/database.ts';
@@ -63,7 +63,7 @@ async function makeKeys(count: number): Promise<number[]> {
 const heard = (count: number) =>
   waitFor(() => revoked.length >= count, { withinMs: WITHIN_MS, what: `${count} revocations` });
 
-test('every revocation is told, and no other change of a key', async () => {
+test('every revocation is notified, and no other change of a key', async () => {
   const [first = 0, second = 0, third = 0] = await makeKeys(3);
   listen();
   await listening();
@@ -75,7 +75,7 @@ test('every revocation is told, and no other change of a key', async () => {
   expect(faults).toEqual([]);
 });
 
-test('a revocation inside a transaction is told with its commit, and not when it is undone', async () => {
+test('a revocation inside a transaction is notified at its commit, and not after a rollback', async () => {
   const [first = 0, second = 0] = await makeKeys(2);
   listen();
   await listening();
@@ -91,7 +91,7 @@ test('a revocation inside a transaction is told with its commit, and not when it
   expect(revoked).toEqual([second]);
 });
 
-test('what is no id is not told', async () => {
+test('what is no id is ignored', async () => {
   listen();
   await listening();
   for (const payload of ['', 'x', '-1', '1 ', '12345678901', '7']) {
@@ -101,7 +101,7 @@ test('what is no id is not told', async () => {
   expect(revoked).toEqual([7]);
 });
 
-test('a connection that the server ends is made anew, and the loss is told once', async () => {
+test('a connection that the server ends is replaced, and the loss is reported once', async () => {
   const [id = 0] = await makeKeys(1);
   listen();
   const first = await listening();
@@ -116,7 +116,7 @@ test('a connection that the server ends is made anew, and the loss is told once'
   expect(revoked).toEqual([id]);
 });
 
-test('a database that lets nobody in: tried again until it does; told once', async () => {
+test('a database that lets nobody in: tried again until it does; reported once', async () => {
   const [id = 0] = await makeKeys(1);
   const name = new URL(scratch.url).pathname.slice(1);
   const outside = new pg.Client({ connectionString: inject('databaseUrl') });

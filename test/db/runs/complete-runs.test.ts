@@ -36,7 +36,7 @@ async function claimed(...workspaceIds: readonly number[]): Promise<ClaimedRun[]
   return runs.sort((a, b) => (a.runId < b.runId ? -1 : 1));
 }
 
-/** One per run; what is said of a run stands in its place. */
+/** One per run, at the run's index. */
 function evaluations(
   runs: readonly ClaimedRun[],
   fields: readonly Partial<EvaluatedRun>[],

@@ -167,7 +167,7 @@ describe('claiming', () => {
     expect(await claim()).toEqual([]);
   });
 
-  test('takes the oldest first, as many as asked for', async () => {
+  test('takes the oldest first, up to the limit', async () => {
     for (const age of [100, 300, 200, 400]) await insertRun(hex16(age), 'completed', age);
     const taken = (await claim(2)).map(({ runId }) => runId).sort();
     expect(taken).toEqual([hex16(300), hex16(400)]);
@@ -186,7 +186,7 @@ describe('claiming', () => {
     expect(await claim(4)).toHaveLength(1);
   });
 
-  test('takes no more of those claimed before than asked for, and fresh ones beside them', async () => {
+  test('takes runs claimed before up to their limit, and fresh ones beside them', async () => {
     for (const age of [1, 2, 3, 4]) await insertRun(hex16(age), 'completed', 5000 + age);
     await claim();
     await endLeases();
@@ -320,7 +320,7 @@ describe('leases', () => {
     expect(await findings()).toHaveLength(1);
   });
 
-  test('a renewed lease begins anew, unless it went to somebody else', async () => {
+  test('a renewed lease begins again, unless another process has it', async () => {
     await insertRun(hex16(1));
     await insertRun(hex16(2));
     const runs = await claim();

@@ -346,12 +346,12 @@ describe('reading back', () => {
 
   test('a prompt that names no run, with what follows', async () => {
     await store([
-      record('prompt', 0, { eventName: 'asked' }),
+      record('prompt', 0, { eventName: 'question' }),
       record('text', 5, { eventName: 'done' }),
       record('nothing', 6, { eventName: 'counted' }),
     ]);
     const [run] = await scratch.rows('SELECT run_id FROM runs');
-    expect(await names(String(run?.run_id))).toEqual(['asked', 'done', 'counted']);
+    expect(await names(String(run?.run_id))).toEqual(['question', 'done', 'counted']);
   });
 
   test('by its index alone', async () => {

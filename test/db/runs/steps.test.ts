@@ -336,7 +336,7 @@ describe('several runs at once', () => {
       read === null ? 'too large' : [...read.steps.map(({ name }) => name), read.unread],
     );
 
-  test('each has its own steps, in the order asked for', async () => {
+  test('each has its own steps, in the order of the request', async () => {
     await store({ spans: [span(1, 'a'), span(2, 'b'), span(2, 'c')] });
     await store({ spans: [span(1, 'not mine')] }, { workspaceId: 2 });
     expect(await namesOf([run(2), run(3), run(1)])).toEqual([['b', 'c', 0], [0], ['a', 0]]);

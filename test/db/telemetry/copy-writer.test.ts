@@ -475,7 +475,7 @@ describe('a database that goes away', () => {
     await writer.offer(named('before'));
     const { rows: backends } = await database.query('SELECT pg_backend_pid() AS pid');
     await rows('SELECT pg_terminate_backend($1)', [backends[0]?.pid]);
-    await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be told' });
+    await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be reported' });
     await writer.offer(named('after'));
     expect(lost).toMatchObject([{ code: '57P01' }]);
     expect(await spanNames()).toEqual(['after', 'before']);

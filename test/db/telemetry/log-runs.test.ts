@@ -110,8 +110,8 @@ describe('a record that names no prompt', () => {
 
   test('without any time: one run of its own', () => {
     const timeless = { ...text(0), timeUnixNano: '0', observedUnixNano: '0' };
-    const asked = { ...prompt(0), timeUnixNano: '0', observedUnixNano: '0' };
-    const [run, same] = runsOf(new LogRuns(), timeless, asked);
+    const timelessPrompt = { ...prompt(0), timeUnixNano: '0', observedUnixNano: '0' };
+    const [run, same] = runsOf(new LogRuns(), timeless, timelessPrompt);
     expect(run).not.toBeNull();
     expect(same).toBe(run);
     const observed = { ...prompt(0), observedUnixNano: prompt(0).timeUnixNano, timeUnixNano: '0' };

@@ -12,12 +12,12 @@ import { DAY_MS, NOON_MS } from '../../support/rows.ts';
 const TABLES = ['log_records', 'metric_points', 'spans'];
 
 let scratch: MigratedDatabase;
-let told: { created: string[]; dropped: string[] }[];
+let changes: { created: string[]; dropped: string[] }[];
 let failures: unknown[];
 
 beforeEach(async () => {
   scratch = await openMigratedDatabase();
-  told = [];
+  changes = [];
   failures = [];
 });
 afterEach(() => scratch.close());
@@ -26,7 +26,7 @@ afterEach(() => scratch.close());
 async function keep(nowMs: number, retentionDays: number): Promise<void> {
   const events = {
     partitionsChanged: (created: readonly string[], dropped: readonly string[]) =>
-      void told.push({ created: [...created], dropped: [...dropped] }),
+      void changes.push({ created: [...created], dropped: [...dropped] }),
     maintenanceFailed: (error: unknown) => void failures.push(error),
   };
   await ensureDays(scratch.database, nowMs, events);
@@ -120,15 +120,15 @@ describe('keeping partitions', () => {
     await keep(NOON_MS, 30);
     await keep(NOON_MS, 30);
     expect(await attached()).toEqual(ofDays(...days(0, 2)));
-    expect(told.map(({ created, dropped }) => [created.length, dropped])).toEqual([[9, []]]);
+    expect(changes.map(({ created, dropped }) => [created.length, dropped])).toEqual([[9, []]]);
   });
 
   test('drops what is past retention, and not a day earlier', async () => {
     await ensureDaysOf(-4, 2);
     await keep(NOON_MS, 2);
     expect(await tables()).toEqual(ofDays(...days(-2, 2)));
-    expect(told).toEqual([{ created: [], dropped: expect.any(Array) }]);
-    expect(told[0]?.dropped.sort()).toEqual(ofDays(...days(-4, -3)));
+    expect(changes).toEqual([{ created: [], dropped: expect.any(Array) }]);
+    expect(changes[0]?.dropped.sort()).toEqual(ofDays(...days(-4, -3)));
     await keep(NOON_MS + DAY_MS - 12 * 3_600_000, 2);
     expect(await tables()).toEqual(ofDays(...days(-1, 3)));
   });
@@ -188,7 +188,7 @@ describe('keeping partitions', () => {
     ]);
     const read = ['log_records_2026_11_15', 'spans_2026_11_14'];
     expect((await attached()).sort()).toEqual([...ofDays(...days(0, 2)), ...read].sort());
-    expect(told.flatMap(({ dropped }) => dropped)).toHaveLength(7);
+    expect(changes.flatMap(({ dropped }) => dropped)).toHaveLength(7);
     await reader.query('COMMIT');
     reader.release();
     await keep(NOON_MS, 1);

@@ -1,4 +1,4 @@
-/** A story told through the OpenAI client: history with a tool's call and result, then an answer. */
+/** A conversation through the OpenAI client: history with a tool's call and result, then an answer. */
 import type OpenAI from 'openai';
 
 import type { Story } from './instrumented.ts';
@@ -7,7 +7,7 @@ import type { ProviderStub } from './openai-stub.ts';
 /** Never matched: the operator's own words, which no surface holds. */
 const SYSTEM = 'You are the assistant of a parcel service.';
 
-/** @param stream whether the answer is asked for piece by piece */
+/** @param stream whether the answer is streamed */
 export async function tellStory(
   client: OpenAI,
   provider: ProviderStub,

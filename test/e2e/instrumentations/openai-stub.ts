@@ -1,4 +1,4 @@
-/** A provider of the OpenAI HTTP API on loopback that answers what it is told to. */
+/** A provider of the OpenAI HTTP API on loopback with canned answers. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -37,7 +37,7 @@ function completion({ content, callArguments }: Reply): object {
   };
 }
 
-/** The same, told in pieces as server-sent events. */
+/** The same, in pieces as server-sent events. */
 function pieces({ content, callArguments }: Reply): string {
   const middle = content.length >> 1;
   const deltas = [

@@ -43,7 +43,7 @@ test.each(PLANTED)('an attack in %s is found on %s', async (place, surface) => {
   expect(await instrumented.plant(place, tellStory)).toBe(first);
 });
 
-test('each text stands on its surface', async () => {
+test('each text is on its surface', async () => {
   expect(await instrumented.surfaces(tellStory)).toEqual([
     'agent_output: It is on its way to you.',
     'step_input: Where is parcel 4471?',

@@ -32,7 +32,7 @@ describe.each([
     expect(await tell).toBe(surface);
   });
 
-  test('each text stands on its surface, once, and nothing else is read', async () => {
+  test('each text is on its surface, once, and nothing else is read', async () => {
     const read = instrumented.surfaces((story) => tellStory(client, provider, story, stream));
     expect(await read).toEqual(SURFACES);
   });

@@ -101,7 +101,7 @@ describe.each([
     expect(found).toBe(surface);
   });
 
-  test('each text stands on its surface, once, and nothing else is read', async () => {
+  test('each text is on its surface, once, and nothing else is read', async () => {
     expect(await instrumented.surfaces((story) => tellStory(story, stream))).toEqual([
       'agent_output: It is on its way to you.',
       'step_input: Where is parcel 4471?',

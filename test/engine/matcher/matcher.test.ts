@@ -37,11 +37,11 @@ describe('plain matcher: undecided', () => {
   });
 
   it('puts a question once per text, and not past the step that answers it', () => {
-    const asked: string[] = [];
+    const matched: string[] = [];
     const listening = (source: string): Compiled => ({
       pattern: {
         test: (bytes) => {
-          asked.push(`${source}: ${bytes}`);
+          matched.push(`${source}: ${bytes}`);
           return bytes.includes(source);
         },
         find: (bytes) => ({ start: bytes.indexOf(source), end: bytes.indexOf(source) + 5 }),
@@ -56,7 +56,7 @@ describe('plain matcher: undecided', () => {
       { step: 2, surface: 'tool_args', text: 'it works' },
     ] as const;
     createMatcher([rule], listening).match(texts, settings);
-    expect(asked).toEqual(['breaks: quiet', 'breaks: it breaks', 'works: quiet']);
+    expect(matched).toEqual(['breaks: quiet', 'breaks: it breaks', 'works: quiet']);
   });
 
   it('reports a hit that another condition found', () => {

@@ -21,7 +21,7 @@ const readRequirements = createRequirementsReader();
 const ROOT = join(import.meta.dirname, '../../..');
 /** Every so manyeth text of the corpus: the plain matcher takes a millisecond or more for each. */
 const TEXTS_STEP = isExhaustive ? 9 : 45;
-/** The same for texts of which only their own rule is asked. */
+/** The same for texts that only their own rule is matched against. */
 const OWN_STEP = isExhaustive ? 1 : 4;
 const CAP_BYTES = 65_536;
 

@@ -4,10 +4,10 @@ import { nonAsciiRuns } from '../../../src/engine/prefilter/non-ascii.ts';
 import { type PageRange, pageOf, TextPages } from '../../../src/engine/prefilter/unicode-pages.ts';
 
 const pages = new TextPages();
-const touched = (text: string, ...asked: number[]): boolean => {
+const touched = (text: string, ...wanted: number[]): boolean => {
   const bytes = Buffer.from(text);
   pages.enter(bytes, nonAsciiRuns(bytes));
-  return pages.hasAny(asked.map((page): PageRange => [page, page]));
+  return pages.hasAny(wanted.map((page): PageRange => [page, page]));
 };
 
 it.each([

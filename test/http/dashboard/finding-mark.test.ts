@@ -4,15 +4,15 @@ import { expect, test } from 'vitest';
 import { marker } from '../../../src/http/dashboard/finding-mark.ts';
 import { finding, rule } from '../../web/app/fixtures.ts';
 
-const asked: unknown[] = [];
+const calls: unknown[] = [];
 const markOf = marker([rule({ version: '1.0.0' })], (pattern, excerpt) => {
-  asked.push([pattern, excerpt]);
+  calls.push([pattern, excerpt]);
   return { start: 1, end: 2 };
 });
 
 test('the condition that hit is sought in the excerpt', () => {
   expect(markOf(finding({ excerpt: 'the text' }))).toEqual({ start: 1, end: 2 });
-  expect(asked).toEqual([['ignore all', 'the text']]);
+  expect(calls).toEqual([['ignore all', 'the text']]);
 });
 
 test.each([
@@ -21,7 +21,7 @@ test.each([
   ['another version of the rule', finding({ ruleVersion: '0.9.0' })],
   ['a condition that is gone', finding({ conditionIndex: 5 })],
 ])('%s: nothing is sought', (_what, one) => {
-  asked.length = 0;
+  calls.length = 0;
   expect(markOf(one)).toBeNull();
-  expect(asked).toEqual([]);
+  expect(calls).toEqual([]);
 });

@@ -1,4 +1,4 @@
-/** Inflating in one call gives what zlib gives, or leaves it: never a part, never more than was asked for. */
+/** Inflating in one call gives what zlib gives, or leaves it: never a part, never more than was declared. */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -111,12 +111,12 @@ describe('in a request', () => {
   });
 
   test('an honest body has room for exactly what it becomes', async () => {
-    const asked: number[] = [];
-    const note = (bytes: number): boolean => asked.push(bytes) > 0;
+    const reserved: number[] = [];
+    const note = (bytes: number): boolean => reserved.push(bytes) > 0;
     const body = text(150_000);
     const wire = gzipSync(body);
     expect(await decoder.decode(wire, 'gzip', limits(note), (decoded) => decoded)).toEqual(body);
-    expect(asked).toEqual([150_000]);
+    expect(reserved).toEqual([150_000]);
   });
 
   test('one that says less than it becomes is inflated all the same', async () => {
@@ -132,7 +132,7 @@ describe('in a request', () => {
     expect(decoded.equals(body)).toBe(true);
   });
 
-  test('room that was taken for a wrong size is used before more is asked for', async () => {
+  test('room that was taken for a wrong size is used before more is reserved', async () => {
     const parts = [text(200_000), text(100_000)];
     const wire = Buffer.concat(parts.map((part) => gzipSync(part)));
     let room = 300_000;
@@ -148,14 +148,14 @@ describe('in a request', () => {
   test('one that says far more than telemetry becomes gets no room for it', async () => {
     const wire = gzipSync(text(1000));
     wire.writeUInt32LE(0xffff_fff0, wire.length - 4);
-    let asked = 0;
+    let reserved = 0;
     const note = (bytes: number): boolean => {
-      asked += bytes;
+      reserved += bytes;
       return true;
     };
     await expect(
       decoder.decode(wire, 'gzip', limits(note), (bytes) => bytes),
     ).rejects.toMatchObject({ code: 'undecodable_body' });
-    expect(asked).toBeLessThan(64 * KIB);
+    expect(reserved).toBeLessThan(64 * KIB);
   });
 });

@@ -75,8 +75,8 @@ const invented = (number: number): string =>
 function flood(addressOf: (number: number) => string, from = 0): number {
   for (let number = 0; number < 2000; number += 1) {
     try {
-      const asked = authenticate(invented(from + number), 'agent', addressOf(number));
-      Promise.resolve(asked).catch(() => undefined);
+      const authenticated = authenticate(invented(from + number), 'agent', addressOf(number));
+      Promise.resolve(authenticated).catch(() => undefined);
     } catch (error) {
       expect(error).toMatchObject({ code: 'overloaded', retryAfterSeconds: 1 });
       return number;
@@ -146,7 +146,7 @@ describe('kinds', () => {
     );
   });
 
-  test('any kind will do where any is asked for', async () => {
+  test('any kind will do where any is accepted', async () => {
     expect(await authenticate(`Bearer ${READER_KEY}`, 'any')).toBe(READER);
     expect(await authenticate(`Bearer ${AGENT_KEY}`, 'any')).toBe(AGENT);
     expect(uses).toEqual([2, 1]);
@@ -175,8 +175,8 @@ describe('memory', () => {
 
   test('an unknown key is remembered too, and found once it exists', async () => {
     for (let attempt = 0; attempt < 3; attempt += 1) {
-      const asked = (async () => await authenticate(`Bearer ${NEW_KEY}`, 'agent'))();
-      await expect(asked).rejects.toMatchObject({ code: 'invalid_credential' });
+      const authenticated = (async () => await authenticate(`Bearer ${NEW_KEY}`, 'agent'))();
+      await expect(authenticated).rejects.toMatchObject({ code: 'invalid_credential' });
     }
     expect(lookups).toEqual([NEW_KEY]);
     keys.set(NEW_KEY, { ...AGENT, keyId: 3 });
@@ -189,9 +189,11 @@ describe('memory', () => {
     answering = new Promise((resolve) => {
       answer = resolve;
     });
-    const asked = Array.from({ length: 50 }, () => authenticate(`Bearer ${AGENT_KEY}`, 'agent'));
+    const authenticated = Array.from({ length: 50 }, () =>
+      authenticate(`Bearer ${AGENT_KEY}`, 'agent'),
+    );
     answer();
-    expect(await Promise.all(asked)).toEqual(Array.from({ length: 50 }, () => AGENT));
+    expect(await Promise.all(authenticated)).toEqual(Array.from({ length: 50 }, () => AGENT));
     expect(lookups).toEqual([AGENT_KEY]);
     expect(uses).toHaveLength(50);
   });
@@ -200,12 +202,12 @@ describe('memory', () => {
     const cause = new Error('the database is away');
     answering = Promise.reject(cause);
     answering.catch(() => undefined);
-    const asked = await Promise.allSettled([
+    const authenticated = await Promise.allSettled([
       authenticate(`Bearer ${AGENT_KEY}`, 'agent'),
       authenticate(`Bearer ${AGENT_KEY}`, 'agent'),
     ]);
     const refused = { status: 'rejected', reason: { code: 'store_unavailable', cause } };
-    expect(asked).toMatchObject([refused, refused]);
+    expect(authenticated).toMatchObject([refused, refused]);
     answering = Promise.resolve();
     expect(await authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
     expect(lookups).toEqual([AGENT_KEY, AGENT_KEY]);
@@ -244,10 +246,10 @@ describe('a key that is looked up again', () => {
     now += REFRESH_AFTER_MS;
     expect(authenticate(`Bearer ${AGENT_KEY}`, 'agent')).toBe(AGENT);
     now += KEY_TTL_MS - REFRESH_AFTER_MS;
-    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
-    expect(asked).toBeInstanceOf(Promise);
+    const authenticated = authenticate(`Bearer ${AGENT_KEY}`, 'agent');
+    expect(authenticated).toBeInstanceOf(Promise);
     answer();
-    expect(await asked).toBe(AGENT);
+    expect(await authenticated).toBe(AGENT);
   });
 
   test('is served while that fails, and it is tried again after a pause', async () => {
@@ -319,17 +321,17 @@ describe('invented keys', () => {
     flood((number) => `192.0.2.${number % 256}`);
     // From the network of the flood, too.
     now += KEY_TTL_MS;
-    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent', '192.0.2.1');
+    const authenticated = authenticate(`Bearer ${AGENT_KEY}`, 'agent', '192.0.2.1');
     answer();
-    expect(await asked).toBe(AGENT);
+    expect(await authenticated).toBe(AGENT);
   });
 
   test('of one network take no look-up from another network', async () => {
     const answer = holdLookups();
     expect(flood(() => '192.0.2.1')).toBe(20);
-    const asked = authenticate(`Bearer ${AGENT_KEY}`, 'agent', '192.0.2.2');
+    const authenticated = authenticate(`Bearer ${AGENT_KEY}`, 'agent', '192.0.2.2');
     answer();
-    expect(await asked).toBe(AGENT);
+    expect(await authenticated).toBe(AGENT);
   });
 
   test('of a /64 of IPv6 are those of one network', () => {

@@ -7,7 +7,7 @@ import {
   createLocalCounts,
 } from '../../../src/http/limits/minute-counts.ts';
 
-/** What one count says in several threads: the store is asked from each, and answers later. */
+/** What one count says in several threads: each queries the store, which answers later. */
 function createStore(): CountStore {
   const counts = createLocalCounts();
   return {

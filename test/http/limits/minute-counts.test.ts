@@ -13,14 +13,14 @@ import { waitFor } from '../../support/wait-for.ts';
 
 let open: MinuteCounts[];
 let faults: unknown[];
-/** in the order they were told */
-let told: string[];
+/** in order */
+let reports: string[];
 let countedHere: number;
 
 beforeEach(() => {
   open = [];
   faults = [];
-  told = [];
+  reports = [];
   countedHere = 0;
 });
 afterEach(async () => {
@@ -31,9 +31,9 @@ function create(redisUrl: string | null = null): MinuteCounts {
   const counts = createMinuteCounts(redisUrl, {
     limiterUnavailable: (error) => {
       faults.push(error);
-      told.push('unavailable');
+      reports.push('unavailable');
     },
-    limiterAnswered: () => void told.push('answered'),
+    limiterAnswered: () => void reports.push('answered'),
     countedHere: () => {
       countedHere += 1;
     },
@@ -81,7 +81,7 @@ describe('in this process', () => {
     expect(Number.isInteger(seconds)).toBe(true);
     expect(seconds).toBeGreaterThan(50);
     expect(seconds).toBeLessThanOrEqual(60);
-    expect({ told, countedHere }).toEqual({ told: [], countedHere: 0 });
+    expect({ reports, countedHere }).toEqual({ reports: [], countedHere: 0 });
   });
 
   test('names are counted apart, each under its limit', async () => {
@@ -91,7 +91,7 @@ describe('in this process', () => {
     expect(await admitted(counts, 'c', 2, 3)).toEqual([true, true, false]);
   });
 
-  test('a minute after the first request the count starts anew', async () => {
+  test('a minute after the first request the count starts again', async () => {
     vi.useFakeTimers();
     try {
       const counts = create();
@@ -114,24 +114,24 @@ describe('in this process', () => {
 });
 
 describe('a Redis that was never there', () => {
-  test('requests are counted here, and the fault is told once', async () => {
+  test('requests are counted here, and the fault is reported once', async () => {
     const counts = create('redis://127.0.0.1:1');
     expect(await admitted(counts, 'a', 2, 3)).toEqual([true, true, false]);
-    expect({ told, countedHere }).toEqual({ told: ['unavailable'], countedHere: 3 });
+    expect({ reports, countedHere }).toEqual({ reports: ['unavailable'], countedHere: 3 });
     await expect(counts.ping?.()).rejects.toThrow();
   });
 });
 
 // ── A real Redis ─────────────────────────────────────────────────────────────────────────────
 
-/** Until its connection stands, a process counts on its own. */
+/** A process counts on its own until it is connected. */
 async function connected(...all: MinuteCounts[]): Promise<void> {
   for (const counts of all) {
     await vi.waitFor(() => counts.ping?.(), { timeout: 20_000, interval: 20 });
   }
 }
 
-/** Stands before a Redis and passes its answers on this much later. */
+/** A proxy of Redis that delays its answers by this much. */
 async function delayAnswers(url: string, delayMs: number) {
   const { hostname, port } = new URL(url);
   const relay = createServer((near) => {
@@ -164,7 +164,7 @@ describe.runIf(canStartRedis)('in Redis', () => {
     expect(Number.isInteger(seconds)).toBe(true);
     expect(seconds).toBeGreaterThan(50);
     expect(seconds).toBeLessThanOrEqual(60);
-    expect({ told, countedHere }).toEqual({ told: ['answered', 'answered'], countedHere: 0 });
+    expect({ reports, countedHere }).toEqual({ reports: ['answered', 'answered'], countedHere: 0 });
   });
 
   test('a burst from both sides is admitted once', async () => {
@@ -216,7 +216,7 @@ describe.runIf(canStartRedis)('in Redis', () => {
           }),
         );
       }
-      // Whoever is admitted without an answer of Redis is so before anything comes in.
+      // A request admitted without an answer of Redis is admitted before any answer arrives.
       for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
       expect(atOnce).toBeLessThanOrEqual(200);
     }
@@ -253,7 +253,7 @@ describe.runIf(canStartRedis)('in Redis', () => {
     expect(decisions).toHaveLength(2000);
   });
 
-  test('a name whose limit is raised in the middle of a window goes on', async () => {
+  test('a name whose limit is raised in the middle of a window keeps its count', async () => {
     const counts = create(redis.url);
     await connected(counts);
     expect(await admitted(counts, 'raised', 1, 3)).toEqual([true, false, false]);
@@ -273,7 +273,7 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
     await redis.kill();
   });
 
-  test('killed: the window goes on here from the count that Redis told', async () => {
+  test('killed: the window continues here from the last count of Redis', async () => {
     const counts = create(redis.url);
     await connected(counts);
     expect(await admitted(counts, 'a', 5, 2)).toEqual([true, true]);
@@ -283,7 +283,7 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
     expect(await admitted(counts, 'full', 1, 2)).toEqual([false, false]);
     expect(await admitted(counts, 'new', 2, 3)).toEqual([true, true, false]);
     expect(await retryAfter(counts, 'a', 5)).toBeLessThanOrEqual(60);
-    expect(told).toEqual(['answered', 'unavailable']);
+    expect(reports).toEqual(['answered', 'unavailable']);
     await expect(counts.ping?.()).rejects.toThrow();
   });
 
@@ -293,7 +293,7 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
     expect(await admitted(here, 'a', 4, 1)).toEqual([true]);
     expect(await admitted(there, 'a', 4, 1)).toEqual([true]);
     await redis.kill();
-    // The first was told 1, the other 2.
+    // Redis answered 1 to the first, 2 to the other.
     expect(await admitted(here, 'a', 4, 4)).toEqual([true, true, true, false]);
     expect(await admitted(there, 'a', 4, 3)).toEqual([true, true, false]);
   });
@@ -305,8 +305,11 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
     await redis.kill();
     expect(await admitted(counts, 'a', 3, 2)).toEqual([true, true]);
     await redis.restart();
-    await waitFor(() => told.length === 3, { withinMs: 20_000, what: 'Redis to be found again' });
-    expect(told).toEqual(['answered', 'unavailable', 'answered']);
+    await waitFor(() => reports.length === 3, {
+      withinMs: 20_000,
+      what: 'Redis to be found again',
+    });
+    expect(reports).toEqual(['answered', 'unavailable', 'answered']);
     const before = countedHere;
     expect(await admitted(counts, 'a', 3, 4)).toEqual([true, true, true, false]);
     expect(countedHere).toBe(before);
@@ -334,14 +337,14 @@ describe.runIf(canStartRedis)('a Redis that fails', () => {
     // Twice the 250 ms after which this process decides, with room for a slow machine.
     expect(performance.now() - startedAt).toBeLessThan(5000);
     expect(await admitted(counts, 'a', 20, 2)).toEqual([false, false]);
-    expect(told).toEqual(['answered', 'unavailable']);
+    expect(reports).toEqual(['answered', 'unavailable']);
     expect(faults).toMatchObject([{ message: 'Command timed out' }]);
     await expect(counts.ping?.()).rejects.toThrow();
     redis.thaw();
     await waitFor(
       async () => {
         await counts.consume('b', 1000);
-        return told.length === 3;
+        return reports.length === 3;
       },
       { withinMs: 20_000, what: 'Redis to be found again' },
     );

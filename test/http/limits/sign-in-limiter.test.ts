@@ -51,7 +51,7 @@ test('all addresses of a household’s IPv6 are one', async () => {
   expect(await admitted(addresses)).toBe(5);
 });
 
-test('whoever has many networks of IPv6 has seven attempts over all of them', async () => {
+test('a client with many IPv6 networks has seven attempts over all of them', async () => {
   const addresses = Array.from({ length: 20 }, (_, at) => [null, `2001:db8:1:${at}::1`] as const);
   expect(await admitted([...addresses, [null, '2001:db8:2::1']])).toBe(8);
   const v4 = Array.from({ length: 20 }, (_, at) => [null, `203.0.113.${at}`] as const);

@@ -6,7 +6,7 @@ import { TURN_MS, Turns } from '../../../src/http/limits/turns.ts';
 /** Three pieces of this length fit into a turn: the third begins within it. */
 const PIECE_MS = 0.4 * TURN_MS;
 
-/** Counts rounds of the event loop until it is told to stop. */
+/** Counts rounds of the event loop until stopped. */
 function countRounds(): { now: () => number; stop: () => void } {
   let rounds = 0;
   let timer = setImmediate(function next() {
@@ -16,7 +16,7 @@ function countRounds(): { now: () => number; stop: () => void } {
   return { now: () => rounds, stop: () => clearImmediate(timer) };
 }
 
-/** Works of so many milliseconds by a clock of their own; tells in which round each was done. */
+/** Works of so many milliseconds by a clock of their own; returns in which round each was done. */
 async function roundsOf(durationsMs: readonly number[]): Promise<number[]> {
   let clock = 0;
   const turns = new Turns(() => clock);

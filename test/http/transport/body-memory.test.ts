@@ -35,10 +35,10 @@ describe('a body as it comes', () => {
     const chunks = fc.array(fc.uint8Array({ minLength: 1, maxLength: 9000 }), { maxLength: 12 });
     const declared = fc.oneof(fc.constant(null), fc.nat({ max: 100_000 }));
     fc.assert(
-      fc.property(chunks, declared, (those, length) => {
+      fc.property(chunks, declared, (parts, length) => {
         const body = new BodyBytes(new BodyMemory());
-        for (const chunk of those) body.add(chunk, length);
-        expect(body.bytes.equals(Buffer.concat(those))).toBe(true);
+        for (const chunk of parts) body.add(chunk, length);
+        expect(body.bytes.equals(Buffer.concat(parts))).toBe(true);
         expect(body.length).toBe(body.bytes.length);
       }),
       { numRuns: 200 },

@@ -50,8 +50,8 @@ describe('as it comes', () => {
     await listener?.close();
   });
 
-  /** What is told of a request with these header lines. */
-  async function told(lines: string[], tell: (head: BrowserHead) => string): Promise<string> {
+  /** What a route answers to a request with these header lines. */
+  async function answerFor(lines: string[], tell: (head: BrowserHead) => string): Promise<string> {
     const handler = (exchange: Exchange): void => {
       if (exchange.browser === null) throw new Error('no path for browsers');
       exchange.answer(json(`<${tell(exchange.browser)}>`));
@@ -67,7 +67,7 @@ describe('as it comes', () => {
 
   /** The address of a request that came through one proxy of ours with these lines. */
   const addressOf = (...lines: string[]): Promise<string> =>
-    told(
+    answerFor(
       lines.map((line) => `X-Forwarded-For: ${line}`),
       (one) => clientAddress(one, 1),
     );
@@ -77,10 +77,14 @@ describe('as it comes', () => {
     const padding = `x=${'x'.repeat(5000)}`;
     const line = `Cookie: sluice_session=${planted}; ${padding}; sluice_session=${own}`;
     const cookies = createCookieJar('sluice', false);
-    expect(await told([line], ({ cookie }) => String(cookies.readSession(cookie)))).toBe('null');
+    expect(await answerFor([line], ({ cookie }) => String(cookies.readSession(cookie)))).toBe(
+      'null',
+    );
     await listener?.close();
     const honest = `Cookie: ${padding}; sluice_session=${own}`;
-    expect(await told([honest], ({ cookie }) => String(cookies.readSession(cookie)))).toBe(own);
+    expect(await answerFor([honest], ({ cookie }) => String(cookies.readSession(cookie)))).toBe(
+      own,
+    );
   });
 
   test('a proxy that adds a line of its own counts, not the line a client wrote', async () => {

@@ -175,7 +175,7 @@ describe('bodies', () => {
     expect(bodies.map((read) => read === body.toString('latin1'))).toEqual([true, true]);
   });
 
-  test('that came before anybody asked for them', async () => {
+  test('that came before they were read', async () => {
     const client = await open();
     const body = 'x'.repeat(2 * MIB);
     const sent = client.send(head('POST', '/gated', `Content-Length: ${body.length}`) + body);
@@ -186,7 +186,7 @@ describe('bodies', () => {
     expect(bodies[0] === body).toBe(true);
   });
 
-  test('that were complete before anybody asked for them', async () => {
+  test('that were complete before they were read', async () => {
     const client = await open();
     await client.send(`${head('POST', '/gated', 'Content-Length: 5')}hello`);
     await eventually(() => gated.length === 1);
@@ -349,7 +349,7 @@ describe('a client that leaves', () => {
     expect(bodies).toEqual([null]);
   });
 
-  test('before the body was asked for: the reading ends with null', async () => {
+  test('before the body was read: the reading ends with null', async () => {
     const client = await open();
     await client.send(`${head('POST', '/gated', 'Content-Length: 10')}01234`);
     await eventually(() => gated.length === 1);

@@ -5,7 +5,7 @@ import { json, problem, toSluiceError } from '../../../src/http/transport/proble
 
 const CODES = Object.keys(ERRORS) as ErrorCode[];
 
-/** What is asked for is a session, not a key. */
+/** What is missing is a session, not a key. */
 const SESSION: readonly ErrorCode[] = ['not_signed_in', 'sign_in_failed'];
 
 test.each(CODES)('%s has type, title, status and detail', (code) => {

@@ -23,8 +23,8 @@ const WITHIN = { timeout: 60_000, interval: 5 };
 let listener: Listener;
 let sockets: RawSocket[];
 let responses: IncomingMessage[];
-/** how often a chunk was asked for, and whether the asking came to an end */
-let asked: number;
+/** how often a chunk was requested, and whether the source was closed */
+let requested: number;
 let returned: boolean;
 /** how `stream` ended: null for well */
 let ends: (Error | null)[];
@@ -45,7 +45,7 @@ function chunkOf(index: number): Buffer {
 async function* makeChunks(): AsyncGenerator<Buffer> {
   try {
     for (let index = 0; index < body.chunks && !enough; index += 1) {
-      asked += 1;
+      requested += 1;
       yield chunkOf(index);
     }
     await body.afterwards?.();
@@ -67,7 +67,7 @@ async function handle(exchange: Exchange): Promise<void> {
 beforeEach(async () => {
   sockets = [];
   responses = [];
-  asked = 0;
+  requested = 0;
   returned = false;
   enough = false;
   ends = [];
@@ -128,12 +128,12 @@ function isExactly(bytes: Buffer, chunks: number): boolean {
   return bytes.equals(Buffer.concat(made));
 }
 
-function createHold(): { held: Promise<void>; goOn: () => void } {
-  let goOn = (): void => {};
+function createHold(): { held: Promise<void>; proceed: () => void } {
+  let proceed = (): void => {};
   const held = new Promise<void>((resolve) => {
-    goOn = resolve;
+    proceed = resolve;
   });
-  return { held, goOn };
+  return { held, proceed };
 }
 
 /** Under fake timers: lets offers of the server pass until it has cut the body off. */
@@ -152,8 +152,8 @@ async function untilHeldUp(): Promise<void> {
   let before = -1;
   await vi.waitUntil(
     () => {
-      const isHeldUp = asked > 0 && asked === before;
-      before = asked;
+      const isHeldUp = requested > 0 && requested === before;
+      before = requested;
       return isHeldUp;
     },
     { timeout: 60_000, interval: 300 },
@@ -200,7 +200,7 @@ describe('a body', () => {
   });
 
   test('reaches its reader to the last byte while more of it is made', async () => {
-    const { held, goOn } = createHold();
+    const { held, proceed } = createHold();
     // Chunks as large as what is written at once, and none after the one that is held up: its rest
     // goes by itself when there is room, and not with what comes next.
     body = { chunks: 10_000, chunkBytes: 17 * KIB, afterwards: () => held };
@@ -211,10 +211,10 @@ describe('a body', () => {
     response.on('data', (part: Buffer) => {
       received += part.length;
     });
-    await vi.waitUntil(() => received === asked * 17 * KIB, WITHIN);
-    goOn();
+    await vi.waitUntil(() => received === requested * 17 * KIB, WITHIN);
+    proceed();
     await vi.waitUntil(() => response.complete, WITHIN);
-    expect(received).toBe(asked * 17 * KIB);
+    expect(received).toBe(requested * 17 * KIB);
   });
 
   test('is not made for HEAD', async () => {
@@ -224,7 +224,7 @@ describe('a body', () => {
     expect(fields).toContain('content-type: text/plain\r\n');
     expect(fields).toContain('transfer-encoding: chunked\r\n');
     expect(fields).toMatch(/\r\n\r\n$/);
-    expect(asked).toBe(0);
+    expect(requested).toBe(0);
   });
 
   test('is sent to a request that has one of its own', async () => {
@@ -253,7 +253,7 @@ describe('a body', () => {
     expect(statuses(await endless.until('HTTP/1.1 503'))).toEqual([503]);
     // Ten seconds later, by a clock of uWebSockets.js's own.
     if (isExhaustive) expect(statuses(await endless.closed())).toEqual([503]);
-    expect(asked).toBe(0);
+    expect(requested).toBe(0);
   });
 });
 
@@ -262,10 +262,10 @@ describe('a reader', () => {
     body = { chunks: LARGE_CHUNKS };
     const response = await ask();
     await untilHeldUp();
-    expect(asked).toBeLessThan(LARGE_CHUNKS);
+    expect(requested).toBeLessThan(LARGE_CHUNKS);
     expect(isExactly(await readOn(response), LARGE_CHUNKS)).toBe(true);
     expect(response.complete).toBe(true);
-    expect(asked).toBe(LARGE_CHUNKS);
+    expect(requested).toBe(LARGE_CHUNKS);
   });
 
   test('that reads in small bites gets all of it', async () => {
@@ -309,7 +309,7 @@ describe('a reader', () => {
     await vi.waitUntil(() => ends.length === 1, WITHIN);
     expect(ends).toEqual([null]);
     expect(returned).toBe(true);
-    expect(asked).toBeLessThan(LARGE_CHUNKS);
+    expect(requested).toBeLessThan(LARGE_CHUNKS);
   });
 });
 
@@ -352,11 +352,11 @@ describe('chunks that fail', () => {
   });
 
   test('after the reader has left harm nobody', async () => {
-    const { held: left, goOn: leave } = createHold();
+    const { held: left, proceed: leave } = createHold();
     body = { chunks: 1, afterwards: () => left.then(fail) };
     const client = await openRaw();
     await client.send(head('GET', '/stream'));
-    await vi.waitUntil(() => asked === 1, WITHIN);
+    await vi.waitUntil(() => requested === 1, WITHIN);
     client.abort();
     leave();
     await vi.waitUntil(() => ends.length === 1, WITHIN);
@@ -367,29 +367,29 @@ describe('chunks that fail', () => {
 describe('time', () => {
   test('a body that takes too long to make is cut off', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const { held, goOn } = createHold();
+    const { held, proceed } = createHold();
     body = { chunks: 2, afterwards: () => held };
     const response = await ask();
     const received = readOn(response);
-    await vi.waitUntil(() => asked === 2, WITHIN);
+    await vi.waitUntil(() => requested === 2, WITHIN);
     vi.advanceTimersByTime(15 * 60_000);
     await received;
     expect(response.complete).toBe(false);
-    goOn();
+    proceed();
     await vi.waitUntil(() => ends.length === 1, WITHIN);
     expect(ends[0]?.message).toMatch(/not sent within 900000 ms/);
     expect(returned).toBe(true);
   });
 
   test('a stop waits for a body', async () => {
-    const { held, goOn } = createHold();
+    const { held, proceed } = createHold();
     body = { chunks: 3, afterwards: () => held };
     const response = await ask();
-    await vi.waitUntil(() => asked === 3, WITHIN);
+    await vi.waitUntil(() => requested === 3, WITHIN);
     listener.drain();
     const closed = listener.close();
     const received = readOn(response);
-    goOn();
+    proceed();
     expect(isExactly(await received, 3)).toBe(true);
     expect(response.complete).toBe(true);
     await closed;
@@ -419,19 +419,19 @@ describe('time', () => {
   });
 
   test('a stop that is over cuts what is left', async () => {
-    const { held, goOn } = createHold();
+    const { held, proceed } = createHold();
     body = { chunks: 3, afterwards: () => held };
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const response = await ask();
     const received = readOn(response);
-    await vi.waitUntil(() => asked === 3, WITHIN);
+    await vi.waitUntil(() => requested === 3, WITHIN);
     listener.drain();
     const closed = listener.close();
     await vi.advanceTimersByTimeAsync(20_000);
     await closed;
     await received;
     expect(response.complete).toBe(false);
-    goOn();
+    proceed();
     await vi.waitUntil(() => returned, WITHIN);
   });
 });

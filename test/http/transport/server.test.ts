@@ -115,7 +115,7 @@ describe('dispatch', () => {
   });
 
   test.each(['/throws', '/rejects'])(
-    '%s: a fault is reported, answered 503 and not told',
+    '%s: a fault is reported, answered 503 and not disclosed',
     async (path) => {
       const { status, headers, body } = await ask(await listen(), path);
       expect(status).toBe(503);

@@ -61,7 +61,7 @@ describe.runIf(process.platform === 'linux')('a port of several listeners', () =
     expect(await many()).toEqual(new Set(['two']));
   });
 
-  test('one that is shared is taken for whoever wants it alone, and for whoever tries it', async () => {
+  test('one that is shared can neither be taken alone nor probed as free', async () => {
     const port = await findFreePort();
     await listen('one', port, true);
     await expect(listen('two', port, false)).rejects.toEqual(taken('PORT', port));

@@ -104,7 +104,7 @@ describe('a connection that asks and reads nothing', () => {
     await listen();
     const client = await openDeaf();
     const before = process.memoryUsage().rss;
-    for (let asked = 0; asked < requests; asked += 1) {
+    for (let sent = 0; sent < requests; sent += 1) {
       if (client.socket.destroyed) break;
       client.socket.write(head('GET', path));
       await new Promise(setImmediate);

@@ -40,7 +40,7 @@ test('budgets over one count share their room', () => {
 test('threads that take and give back at once never pass the limit and lose nothing', async () => {
   const memory = createCountMemory();
   const workerData = { memory, turns: TURNS, limit: 14 };
-  const told = await Promise.all(
+  const counts = await Promise.all(
     Array.from({ length: THREADS }, async () => {
       const worker = new Worker(ENTRY, { workerData, execArgv: [] });
       // Both may come in one turn of the event loop: who listens for the end after the message misses it.
@@ -48,7 +48,7 @@ test('threads that take and give back at once never pass the limit and lose noth
       return message as { most: number; taken: number };
     }),
   );
-  for (const { most, taken } of told) {
+  for (const { most, taken } of counts) {
     expect(most).toBeLessThanOrEqual(14);
     expect(taken).toBeGreaterThan(0);
   }

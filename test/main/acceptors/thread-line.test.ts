@@ -48,7 +48,7 @@ test('many questions at once get each its own answer', async () => {
   expect(answers).toEqual(values.map((value) => value * 2));
 });
 
-test('what is told arrives in order, and is not answered', async () => {
+test('messages without answers arrive in order', async () => {
   const all = new Promise<void>((resolve) => {
     onNoted = () => {
       if (noted.length === 3) resolve();
@@ -78,7 +78,7 @@ test('a question that is not answered ends at its limit', async () => {
   expect(await here.request('double', 4, LIMIT_MS)).toBe(8);
 });
 
-test('a line that is cut ends what waits and what is asked later, with the reason', async () => {
+test('a line that is cut ends what waits and what is sent later, with the reason', async () => {
   const waiting = here.request('hang', undefined, LIMIT_MS);
   here.cut(new Error('the thread is gone'));
   here.cut(new Error('and again'));

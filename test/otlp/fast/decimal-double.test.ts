@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decimalDouble } from '../../../src/otlp/fast/decimal-double.ts';
 import { casesOf } from '../../support/exhaustive.ts';
 
-function told(text: string): number {
+function parsed(text: string): number {
   const bytes = Buffer.from(`x${text}`);
   return decimalDouble(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 1, bytes.length);
 }
@@ -19,34 +19,34 @@ const decimals = fc
   );
 
 describe('the double nearest to a decimal', () => {
-  it('is that of Number, or is not told', () => {
-    let untold = 0;
+  it('is that of Number, or is left to Number', () => {
+    let unparsed = 0;
     const runs = casesOf(50_000);
     fc.assert(
       fc.property(decimals, (text) => {
-        const double = told(text);
-        if (Number.isNaN(double)) untold += 1;
+        const double = parsed(text);
+        if (Number.isNaN(double)) unparsed += 1;
         else expect(double).toBe(Number(text));
       }),
       { numRuns: runs },
     );
     // Only what lies in the middle of two doubles, or very near.
-    expect(untold).toBeLessThan(runs / 100);
+    expect(unparsed).toBeLessThan(runs / 100);
   });
 
-  it('is told of every double as JSON writes it, where that has no exponent', () => {
-    let untold = 0;
+  it('is parsed for every double as JSON writes it, where that has no exponent', () => {
+    let unparsed = 0;
     fc.assert(
       fc.property(fc.double({ min: 1e-3, max: 1e15, noNaN: true }), (value) => {
         const text = JSON.stringify(value);
         fc.pre(text.replace('.', '').length <= 19);
-        const double = told(text);
-        if (Number.isNaN(double)) untold += 1;
+        const double = parsed(text);
+        if (Number.isNaN(double)) unparsed += 1;
         else expect(double).toBe(value);
       }),
       { numRuns: casesOf(50_000) },
     );
-    expect(untold).toBeLessThan(50);
+    expect(unparsed).toBeLessThan(50);
   });
 
   it.each([
@@ -58,10 +58,10 @@ describe('the double nearest to a decimal', () => {
     ['0000000000000000', 0],
     ['1.1000000000000001', 1.1000000000000001],
   ])('%s', (text, expected) => {
-    expect(told(text)).toBe(expected);
+    expect(parsed(text)).toBe(expected);
   });
 
-  it.each(['12345678901234567890', '1.5e3', '1,5'])('is not told of %s', (text) => {
-    expect(told(text)).toBeNaN();
+  it.each(['12345678901234567890', '1.5e3', '1,5'])('is not parsed from %s', (text) => {
+    expect(parsed(text)).toBeNaN();
   });
 });

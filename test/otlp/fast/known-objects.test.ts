@@ -16,7 +16,7 @@ function reader() {
 }
 
 describe('an object that was sent before', () => {
-  it('is read as the first time, however the body goes on', () => {
+  it('is read as the first time, whatever follows in the body', () => {
     const read = reader();
     const first = read(`${RESOURCE},`);
     expect(first).toEqual({ text: RESOURCE, at: RESOURCE.length, structures: 4 });

@@ -61,7 +61,7 @@ describe('filters', () => {
     expect(filtered).toContain('type="date" name="since" value="2026-11-01"');
   });
 
-  test('go along to the next page, to the rows fetched anew, and into the exports', () => {
+  test('go along to the next page, to the rows fetched again, and into the exports', () => {
     expect(filtered).toContain(
       'href="/app/findings?severity=high&amp;q=secret+key&amp;category=&amp;since=2026-11-01&amp;cursor=next-one"',
     );
@@ -89,7 +89,7 @@ describe('filters', () => {
 });
 
 describe('an older page', () => {
-  test('stands still: only the first one grows', () => {
+  test('does not move: only the first one grows', () => {
     expect(page()).toContain('data-live="/app/findings/rows"');
     expect(page({ query: 'cursor=older' })).not.toContain('data-live=');
   });

@@ -15,7 +15,7 @@ export const LOOK: Look = {
 export const HOSTILE = `"><img src=x onerror=alert(1)>'<script>alert(2)</script>&`;
 const ESCAPED = '&quot;&gt;&lt;img src=x onerror=alert(1)&gt;&#39;&lt;script&gt;';
 
-/** Whether the hostile text stands in a page, and only as text. */
+/** Whether a page contains the hostile text, and only as text. */
 export function holdsAsText(page: string): boolean {
   return page.includes(ESCAPED) && !page.includes('<img') && !page.includes('<script>alert');
 }

@@ -138,7 +138,7 @@ describe('before anything has arrived', () => {
     expect(text).not.toContain('<svg');
   });
 
-  test('a member, who makes no keys, is told to ask', () => {
+  test('a member, who cannot create keys, is referred to an admin', () => {
     expect(page({ runs: none }, MEMBER)).toContain('Ask an admin for an agent key');
   });
 });

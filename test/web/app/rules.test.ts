@@ -52,7 +52,7 @@ describe('the list', () => {
     }
   });
 
-  test('goes on to other pages with its filter', () => {
+  test('links to other pages with its filter', () => {
     const text = page({ query: 'q=key&page=2', page: 2, pages: 3 });
     expect(text).toContain('href="/app/rules?q=key&amp;page=1">Previous');
     expect(text).toContain('href="/app/rules?q=key&amp;page=3">Next');
@@ -120,7 +120,7 @@ describe('a rule', () => {
     expect(text).toContain('<li>true positive 3: did not match</li>');
   });
 
-  test('is text, whatever stands in the corpus', () => {
+  test('is text, whatever the corpus contains', () => {
     const hostile = rule({
       title: HOSTILE,
       description: HOSTILE,

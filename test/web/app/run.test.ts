@@ -108,7 +108,7 @@ describe('findings', () => {
     expect(text).toContain('far away, which is not shown');
   });
 
-  test('are said to be none only once the rules were asked', () => {
+  test('are reported as none only once the rules were evaluated', () => {
     expect(page()).toContain('The rules found nothing in this run.');
     expect(page({ run: run({ evaluation: 'pending', texts: null }) })).not.toContain(
       'The rules found nothing',

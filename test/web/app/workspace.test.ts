@@ -184,7 +184,7 @@ describe('settings', () => {
     expectPlainForms(page());
   });
 
-  test('redaction is told to be final before it is switched on', () => {
+  test('the page says that redaction is final before it is switched on', () => {
     expect(page()).toMatch(/This cannot be undone[\s\S]*name="redact_excerpts"[^>]*value="true"/);
     expect(page({ redactExcerpts: true })).toMatch(/name="redact_excerpts"[^>]*value="false"/);
   });

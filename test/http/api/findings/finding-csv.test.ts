@@ -158,17 +158,17 @@ function facts(id: number, stepName: string) {
   };
 }
 
-/** An export of two pages, and what it was asked for. */
-function twoPages(): { exporter: FindingExporter; asked: unknown[] } {
-  const asked: unknown[] = [];
+/** An export of two pages, and the queries it received. */
+function twoPages(): { exporter: FindingExporter; queries: unknown[] } {
+  const queries: unknown[] = [];
   const next = { atMicros: '5', id: hex16(1) };
   return {
-    asked,
+    queries,
     exporter: {
       place: async () => null,
       settledBefore: async () => '99',
       page: async (workspaceId, filter, range, limit) => {
-        asked.push([workspaceId, filter, range, limit]);
+        queries.push([workspaceId, filter, range, limit]);
         return range.after === null
           ? { findings: [facts(1, '=cmd, "x"')], next }
           : { findings: [facts(2, 'plain')], next: null };
@@ -186,7 +186,7 @@ async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
 }
 
 test('a file is its header and a line per finding, to the byte', async () => {
-  const { exporter, asked } = twoPages();
+  const { exporter, queries } = twoPages();
   const filter: FindingFilter = { severity: 'high' };
   const csv = { exporter, slots: new ExportSlots(), titleOf };
   const line = (step: string, id: number): string =>
@@ -196,7 +196,7 @@ test('a file is its header and a line per finding, to the byte', async () => {
   expect(await textOf(csvOf(csv, 7, filter))).toBe(
     HEADER + line(`"'=cmd, ""x"""`, 1) + line('plain', 2),
   );
-  expect(asked).toEqual([
+  expect(queries).toEqual([
     [7, filter, { after: null, before: '99' }, 200],
     [7, filter, { after: { atMicros: '5', id: hex16(1) }, before: '99' }, 200],
   ]);

@@ -23,17 +23,17 @@ const RECORD: Finding = {
   excerpt: null,
 };
 
-let asked: [number, FindingFilter, PageCursor | null, number][];
+let queries: [number, FindingFilter, PageCursor | null, number][];
 let next: PageCursor | null;
 
 beforeEach(() => {
-  asked = [];
+  queries = [];
   next = null;
 });
 
 const reader = {
-  list: async (...question: (typeof asked)[number]) => {
-    asked.push(question);
+  list: async (...question: (typeof queries)[number]) => {
+    queries.push(question);
     return { findings: [RECORD], next };
   },
   find: async (_workspaceId: number, id: string) => (id === RECORD.id ? RECORD : null),
@@ -78,7 +78,7 @@ const ITEM = {
 
 test('a page, with every member of a finding', async () => {
   expect(await list('')).toEqual({ findings: [ITEM], next_cursor: null });
-  expect(asked).toEqual([[7, {}, null, 50]]);
+  expect(queries).toEqual([[7, {}, null, 50]]);
 });
 
 test('filters reach the reader in its own words', async () => {
@@ -94,7 +94,7 @@ test('filters reach the reader in its own words', async () => {
     since: new Date('2026-11-01'),
     until: new Date('2026-11-02'),
   };
-  expect(asked).toEqual([[7, filter, null, 500]]);
+  expect(queries).toEqual([[7, filter, null, 500]]);
 });
 
 describe('cursors', () => {
@@ -102,7 +102,7 @@ describe('cursors', () => {
     next = { atMicros: '1763640000123456', id: hex16(9) };
     const { next_cursor: cursor } = await list('');
     await list(`cursor=${cursor}`);
-    expect(asked[1]?.[2]).toEqual(next);
+    expect(queries[1]?.[2]).toEqual(next);
   });
 
   const forged = (text: string): string => Buffer.from(text).toString('base64url');
@@ -116,7 +116,7 @@ describe('cursors', () => {
     ['something after it', forged(`1.${hex16(1)} `)],
   ])('that nobody gave are refused: %s', async (_what, cursor) => {
     await expect(list(`cursor=${cursor}`)).rejects.toBeInstanceOf(InvalidInput);
-    expect(asked).toEqual([]);
+    expect(queries).toEqual([]);
   });
 });
 

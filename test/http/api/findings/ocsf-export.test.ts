@@ -20,13 +20,13 @@ const PAGE = 200;
 type Question = Parameters<FindingExporter['page']>;
 
 let stored: number;
-let asked: Question[];
+let queries: Question[];
 /** what reading a page waits for */
 let gate: Promise<void>;
 
 beforeEach(() => {
   stored = 3;
-  asked = [];
+  queries = [];
   gate = Promise.resolve();
 });
 
@@ -51,7 +51,7 @@ const exporter: FindingExporter = {
   },
   settledBefore: async () => SETTLED,
   page: async (...question) => {
-    asked.push(question);
+    queries.push(question);
     await gate;
     const [, , { after }, limit] = question;
     const first = after === null ? 1 : Number.parseInt(after.id, 16) + 1;
@@ -113,7 +113,7 @@ describe('the lines', () => {
   test('are read page after page, all before the same time', async () => {
     stored = 2 * PAGE + 1;
     expect(await uids('')).toEqual(Array.from({ length: stored }, (_, index) => index + 1));
-    expect(asked).toEqual([
+    expect(queries).toEqual([
       [7, {}, { after: null, before: SETTLED }, PAGE],
       [7, {}, { after: cursorOf(PAGE), before: SETTLED }, PAGE],
       [7, {}, { after: cursorOf(2 * PAGE), before: SETTLED }, PAGE],
@@ -123,14 +123,14 @@ describe('the lines', () => {
   test('are read only as they are taken', async () => {
     stored = 100 * PAGE;
     const { chunks } = await ask();
-    expect(asked).toHaveLength(0);
+    expect(queries).toHaveLength(0);
     let taken = 0;
     for await (const _ of chunks) {
       taken += 1;
-      expect(asked).toHaveLength(taken);
+      expect(queries).toHaveLength(taken);
       if (taken === 3) break;
     }
-    expect(asked).toHaveLength(3);
+    expect(queries).toHaveLength(3);
   });
 });
 
@@ -141,7 +141,7 @@ describe('the query', () => {
       `severity=low&category=atr_tool_poisoning&rule_id=ATR-2026-00001&run_id=${hex16(0xab)}` +
         `&since=2026-11-01&until=${until}`,
     );
-    expect(asked.map(([, filter]) => filter)).toEqual([
+    expect(queries.map(([, filter]) => filter)).toEqual([
       {
         severity: 'low',
         category: 'tool-poisoning',
@@ -153,7 +153,7 @@ describe('the query', () => {
     ]);
   });
 
-  test('goes on after a finding', async () => {
+  test('continues after a finding', async () => {
     stored = 12;
     expect(await uids(`after=${hex16(10)}`)).toEqual([11, 12]);
     expect(await uids(`after=${hex16(11).toUpperCase()}`)).toEqual([12]);
@@ -180,7 +180,7 @@ describe('the query', () => {
     const faults = [{ path: 'after', message: 'must be a finding of this workspace' }];
     await expect(ask(`after=${hex16(4)}`)).rejects.toMatchObject({ code: 'bad_query', faults });
     await expect(ask(`after=${hex16(1)}`, 8)).rejects.toMatchObject({ faults });
-    expect(asked).toEqual([]);
+    expect(queries).toEqual([]);
   });
 });
 

@@ -14,9 +14,9 @@ const fails: Probe = () => Promise.reject(new Error('secret of the operator'));
 
 async function readiness(
   probes: Record<string, Probe>,
-  aids: Record<string, Probe>,
+  others: Record<string, Probe>,
 ): Promise<{ status: number; body: unknown }> {
-  const routes = probeRoutes(new Map(Object.entries(probes)), new Map(Object.entries(aids)));
+  const routes = probeRoutes(new Map(Object.entries(probes)), new Map(Object.entries(others)));
   const sites = new Map([['', routes]]);
   const settings = { setting: 'PORT', host: '127.0.0.1', port: 0, sites } as const;
   listener = await openListener(settings, { requestFailed: () => {} });
@@ -38,14 +38,14 @@ test('an aid that fails is named, and the server is ready', async () => {
   });
 });
 
-test('a probe that fails makes it not ready, whatever the aids say', async () => {
+test('a probe that fails makes it not ready, whatever the others say', async () => {
   expect(await readiness({ db: fails, pass: works }, { redis: works })).toEqual({
     status: 503,
     body: { status: 'not_ready', failing: ['db'], probes: { db: 'failing', pass: 'ok' } },
   });
 });
 
-test('both are told', async () => {
+test('both are reported', async () => {
   expect(await readiness({ db: fails }, { redis: fails })).toEqual({
     status: 503,
     body: {

@@ -13,7 +13,7 @@ let server: Server;
 let github: IdentityProvider;
 let site: string;
 let answers: Record<string, unknown>;
-let asked: { readonly path: string; readonly body: string; readonly authorization: string }[];
+let requests: { readonly path: string; readonly body: string; readonly authorization: string }[];
 
 beforeAll(async () => {
   server = createServer((request, response) => {
@@ -23,7 +23,7 @@ beforeAll(async () => {
     });
     request.on('end', () => {
       const path = request.url ?? '';
-      asked.push({ path, body, authorization: request.headers.authorization ?? '' });
+      requests.push({ path, body, authorization: request.headers.authorization ?? '' });
       const answer = answers[path];
       response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(answer ?? {}));
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => new Promise<void>((resolve) => server.close(() => resolve())));
 beforeEach(() => {
-  asked = [];
+  requests = [];
   answers = {
     '/login/oauth/access_token': { access_token: 'gho_x', token_type: 'bearer', scope: 'a,b' },
     '/api/user': { id: 42, login: 'ana', name: 'Ana' },
@@ -62,15 +62,15 @@ test('asks for user and addresses, proves the code is its own, and takes the ver
     verifiedEmail: 'ana@people.test',
     displayName: 'Ana',
   });
-  expect(asked.map(({ path }) => path)).toEqual([
+  expect(requests.map(({ path }) => path)).toEqual([
     '/login/oauth/access_token',
     '/api/user',
     '/api/user/emails',
   ]);
-  const exchange = new URLSearchParams(asked[0]?.body);
+  const exchange = new URLSearchParams(requests[0]?.body);
   expect(exchange.get('code_verifier')).toBe(flow.verifier);
   expect(exchange.get('client_secret')).toBe('secret');
-  expect(asked[1]?.authorization.toLowerCase()).toBe('bearer gho_x');
+  expect(requests[1]?.authorization.toLowerCase()).toBe('bearer gho_x');
 });
 
 test.each([
@@ -113,7 +113,7 @@ test('another state is no way back', async () => {
   const { flow } = await github.begin(CALLBACK);
   const back = new URL(`${CALLBACK}?code=abc&state=other`);
   await expect(github.finish(back, flow)).rejects.toMatchObject({ code: 'sign_in_failed' });
-  expect(asked).toEqual([]);
+  expect(requests).toEqual([]);
 });
 
 test('who can be signed in through: known names, and whatever has an issuer', () => {
@@ -131,7 +131,7 @@ test('who can be signed in through: known names, and whatever has an issuer', ()
   expect(providers.map(({ name }) => name)).toEqual(['github', 'google', 'own']);
 });
 
-test('a provider that cannot be reached may be asked again', async () => {
+test('a provider that cannot be reached may be tried again', async () => {
   const [unreachable] = createProviders([
     { ...SETTINGS, provider: 'own', issuer: 'http://127.0.0.1:9' },
   ]);

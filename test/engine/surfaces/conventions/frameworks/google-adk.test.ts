@@ -25,7 +25,7 @@ const contents = [
     parts: [{ function_response: { id: '1', name: 'search', response: { result: 'at noon' } } }],
   },
 ];
-const asked = [
+const requestTexts = [
   'step_input: Will it rain?',
   'tool_name: search',
   'tool_args: {"q":"rain"}',
@@ -51,7 +51,7 @@ describe('Agent Development Kit', () => {
         usage_metadata: { prompt_token_count: 3 },
       }),
     });
-    expect(read(step)).toEqual([...asked, 'agent_output: Yes.']);
+    expect(read(step)).toEqual([...requestTexts, 'agent_output: Yes.']);
   });
 
   it('a request without contents has no text', () => {
@@ -82,7 +82,7 @@ describe('Agent Development Kit', () => {
       'gcp.vertex.agent.tool_call_args': '{"q":"rain"}',
       'gcp.vertex.agent.tool_response': '{"result":"at noon"}',
     });
-    expect(read(step)).toEqual([...asked.slice(2), 'tool_name: search']);
+    expect(read(step)).toEqual([...requestTexts.slice(2), 'tool_name: search']);
   });
 
   it('text withheld, and tools merged', () => {
