@@ -30,7 +30,8 @@ export type IngestResult =
 export class Ingest {
   readonly #writer: Pick<CopyWriter, 'offer'>;
   readonly #nowMs: () => number;
-  readonly #decoder = new RequestDecoder();
+  /** decoders without a request */
+  readonly #idle = [new RequestDecoder()];
   readonly #largeBodies = createLargeBodies();
   readonly #logRuns = new LogRuns();
 
@@ -41,8 +42,8 @@ export class Ingest {
   }
 
   /**
-   * Decodes one export request. The generator must end before the next one starts; a promise that
-   * it returns need not be settled by then.
+   * Decodes one export request. A request whose generator starts before another one's has ended
+   * takes a decoder of its own; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; not read after the generator has ended and its promise is settled
    * @throws {SluiceError} the error for the response
@@ -54,9 +55,14 @@ export class Ingest {
   ): Pieces<IngestResult | Promise<IngestResult>> {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const { decode } = this.#largeBodies;
-    const result = yield* this.#decoder.decodeInPieces(signal, body, context, decode);
-    if (result instanceof Promise) return result.then((later) => this.#storable(later));
-    return this.#storable(result);
+    const decoder = this.#idle.pop() ?? new RequestDecoder();
+    try {
+      const result = yield* decoder.decodeInPieces(signal, body, context, decode);
+      if (result instanceof Promise) return result.then((later) => this.#storable(later));
+      return this.#storable(result);
+    } finally {
+      this.#idle.push(decoder);
+    }
   }
 
   /** Ends the threads that decode large bodies; waiting bodies are refused. */

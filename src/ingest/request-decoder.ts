@@ -73,8 +73,8 @@ export class RequestDecoder {
   readonly #plainEncoder = new PlainEncoder();
 
   /**
-   * Decodes one export request, in pieces on the event loop or on another thread. The generator
-   * must end before the next one starts; a promise that it returns need not be settled by then.
+   * Decodes one export request, in pieces on the event loop or on another thread. A
+   * decoder's generator must end before its next one starts; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; not read after the generator has ended and its promise is settled
    */

@@ -30,6 +30,7 @@ export function createOutliner(
     const outlined = await turns.takeInPieces(
       workspaceId,
       outlineInPieces(steps, cut, found.redactedSteps),
+      LIMITS.bytesMax,
     );
     return { run: found.run, steps: outlined, stepsLeftOut: unread };
   };

@@ -144,6 +144,7 @@ async function readAndDecode(
       const result = await turns.takeInPieces(
         workspaceId,
         ingest.decode(signal, body, workspaceId),
+        body.length,
       );
       return decodedBody(result, body);
     },

@@ -5,21 +5,41 @@
  *
  *   sockets are polled ──► work, for `TURN_MS` and to the end of the current piece ──► sockets …
  *
- * A body is decoded to its end, piece by piece, before the next one starts; workspaces take turns.
+ * There are two lines, so that a small body does not wait for a large one: while both have work, each
+ * gets half of the time. In a line, a body is decoded to its end, piece by piece, before the next one
+ * starts; workspaces take turns.
  */
 import { WorkspaceQueue } from '../../workspace-queue.ts';
 
 /** Short for a request, long compared with the cost of a round of the loop. */
 export const TURN_MS = 2;
 
+/** Bodies up to this size, which take about a millisecond, are in the line of the small ones. */
+export const SMALL_BODY_BYTES_MAX = 256 * 1024;
+
 /** Does one piece of work. Returns true for the last one; never throws. */
 type Piece = () => boolean;
 
-export class Turns {
-  readonly #now: () => number;
-  readonly #bodies = new WorkspaceQueue<Piece>();
+class Line {
+  readonly bodies = new WorkspaceQueue<Piece>();
+  /** milliseconds worked, or more if the line was idle meanwhile */
+  usedMs = 0;
   /** of the current body */
   #piece: Piece | null = null;
+
+  /** Works on the current body, or begins the next one. */
+  work(): void {
+    this.#piece ??= this.bodies.begin();
+    if (this.#piece?.() === false) return;
+    this.#piece = null;
+    this.bodies.end();
+  }
+}
+
+export class Turns {
+  readonly #now: () => number;
+  readonly #small = new Line();
+  readonly #large = new Line();
   /** milliseconds worked since the sockets were polled */
   #usedMs = 0;
   #isArmed = false;
@@ -30,23 +50,26 @@ export class Turns {
   }
 
   /**
-   * Does some work, at once or in a later round of the event loop.
+   * Does some short work, at once or in a later round of the event loop.
    *
    * @throws what `work` throws
    */
   take<T>(workspaceId: number, work: () => T): Promise<T> {
-    return this.takeInPieces(workspaceId, { next: () => ({ done: true, value: work() }) });
+    return this.takeInPieces(workspaceId, { next: () => ({ done: true, value: work() }) }, 0);
   }
 
   /**
-   * Does work in pieces; the sockets may be polled between two of them.
+   * Does work in pieces; the sockets may be polled between two of them, and a piece of one other
+   * work may be done.
    *
+   * @param bytes size of the body
    * @returns what `work` returns
    * @throws what `work` throws
    */
-  takeInPieces<T>(workspaceId: number, work: Iterator<void, T, void>): Promise<T> {
+  takeInPieces<T>(workspaceId: number, work: Iterator<void, T, void>, bytes: number): Promise<T> {
+    const line = bytes > SMALL_BODY_BYTES_MAX ? this.#large : this.#small;
     return new Promise((resolve, reject) => {
-      this.#add(workspaceId, () => {
+      this.#add(line, workspaceId, () => {
         try {
           const result = work.next();
           if (result.done !== true) return false;
@@ -59,23 +82,36 @@ export class Turns {
     });
   }
 
-  #add(workspaceId: number, piece: Piece): void {
-    const { isIdle } = this.#bodies;
-    this.#bodies.add(workspaceId, piece);
+  get #isIdle(): boolean {
+    return this.#small.bodies.isIdle && this.#large.bodies.isIdle;
+  }
+
+  #add(line: Line, workspaceId: number, piece: Piece): void {
+    const isIdle = this.#isIdle;
+    if (line.bodies.isIdle) {
+      // Time in which a line had no work gives it no advantage later.
+      line.usedMs = Math.max(this.#small.usedMs, this.#large.usedMs);
+    }
+    line.bodies.add(workspaceId, piece);
     if (isIdle) this.#work();
+  }
+
+  /** The line that has worked less, of those that have work. */
+  #next(): Line {
+    if (this.#large.bodies.isIdle) return this.#small;
+    if (this.#small.bodies.isIdle) return this.#large;
+    return this.#large.usedMs < this.#small.usedMs ? this.#large : this.#small;
   }
 
   /** Works until nothing waits or the turn is used up; the rest is for later rounds. */
   #work(): void {
-    while (this.#usedMs < TURN_MS) {
-      this.#piece ??= this.#bodies.begin();
-      if (this.#piece === null) break;
+    while (this.#usedMs < TURN_MS && !this.#isIdle) {
+      const line = this.#next();
       const startedAt = this.#now();
-      if (this.#piece()) {
-        this.#piece = null;
-        this.#bodies.end();
-      }
-      this.#usedMs += this.#now() - startedAt;
+      line.work();
+      const tookMs = this.#now() - startedAt;
+      line.usedMs += tookMs;
+      this.#usedMs += tookMs;
     }
     this.#arm();
   }
@@ -91,7 +127,7 @@ export class Turns {
     this.#isArmed = false;
     const isUsedUp = this.#usedMs >= TURN_MS;
     this.#usedMs = 0;
-    if (this.#bodies.isIdle) return;
+    if (this.#isIdle) return;
     if (isUsedUp) {
       this.#arm();
       return;

@@ -1,7 +1,7 @@
 /** Work in turn: in order, a few milliseconds per round of the event loop, failures and all. */
 import { expect, test } from 'vitest';
 
-import { TURN_MS, Turns } from '../../../src/http/limits/turns.ts';
+import { SMALL_BODY_BYTES_MAX, TURN_MS, Turns } from '../../../src/http/limits/turns.ts';
 
 /** Three pieces of this length fit into a turn: the third begins within it. */
 const PIECE_MS = 0.4 * TURN_MS;
@@ -102,6 +102,8 @@ test('after a rest, work is done at once again', async () => {
   await taken;
 });
 
+const LARGE = SMALL_BODY_BYTES_MAX + 1;
+
 /** So many pieces of so many milliseconds each; notes who works when. */
 function* pieces(
   name: string,
@@ -127,12 +129,9 @@ test('work in pieces lets the sockets be looked at in between, and nobody else b
     worked.push(rounds.now());
   };
   const done = await Promise.all([
-    turns.takeInPieces(1, pieces('a', 9, work)),
-    turns.take(1, () => {
-      work('b');
-      return 'b';
-    }),
-    turns.takeInPieces(1, pieces('c', 4, work)),
+    turns.takeInPieces(1, pieces('a', 9, work), LARGE),
+    turns.takeInPieces(1, pieces('b', 1, work), LARGE),
+    turns.takeInPieces(1, pieces('c', 4, work), LARGE),
   ]);
   rounds.stop();
   expect(done).toEqual(['a', 'b', 'c']);
@@ -149,10 +148,10 @@ test('what comes while work in pieces waits for its next round comes behind it',
     clock += 10;
     order.push(name);
   };
-  const first = turns.takeInPieces(1, pieces('a', 5, work));
+  const first = turns.takeInPieces(1, pieces('a', 5, work), LARGE);
   await new Promise((resolve) => setImmediate(resolve));
   expect(order.length).toBeLessThan(5);
-  await Promise.all([first, turns.take(1, () => work('b'))]);
+  await Promise.all([first, turns.takeInPieces(1, pieces('b', 1, work), LARGE)]);
   expect(order.join('')).toBe('aaaaab');
 });
 
@@ -164,7 +163,13 @@ test('a piece that fails rejects, and those behind it are done', async () => {
     yield;
     throw new Error('second piece');
   })();
-  const settled = Promise.allSettled([turns.takeInPieces(1, failing), turns.take(1, () => 'b')]);
+  const failed = turns.takeInPieces(1, failing, LARGE);
+  const behind = turns.takeInPieces(
+    1,
+    pieces('b', 1, () => {}),
+    LARGE,
+  );
+  const settled = Promise.allSettled([failed, behind]);
   expect(await settled).toMatchObject([
     { status: 'rejected', reason: new Error('second piece') },
     { status: 'fulfilled', value: 'b' },
@@ -179,12 +184,48 @@ test('workspaces take turns, body by body, in whatever order they came', async (
     clock += 10;
     order.push(name);
   };
-  const flood = ['a', 'b', 'c', 'd'].map((name) => turns.takeInPieces(1, pieces(name, 3, work)));
+  const flood = ['a', 'b', 'c', 'd'].map((name) =>
+    turns.takeInPieces(1, pieces(name, 3, work), LARGE),
+  );
   const quiet = [
-    turns.takeInPieces(2, pieces('q', 2, work)),
-    turns.take(3, () => work('r')),
-    turns.take(2, () => work('s')),
+    turns.takeInPieces(2, pieces('q', 2, work), LARGE),
+    turns.takeInPieces(3, pieces('r', 1, work), LARGE),
+    turns.takeInPieces(2, pieces('s', 1, work), LARGE),
   ];
   await Promise.all([...flood, ...quiet]);
   expect(order.join('')).toBe('aaaqqrbbbsccc' + 'ddd');
+});
+
+test('a small body does not wait for the end of a large one, and both get half of the time', async () => {
+  let clock = 0;
+  const turns = new Turns(() => clock);
+  const order: string[] = [];
+  const work = (name: string): void => {
+    clock += name === 'L' ? 4 : 1;
+    order.push(name);
+  };
+  const large = turns.takeInPieces(1, pieces('L', 4, work), LARGE);
+  const small = ['a', 'b', 'c'].map((name) =>
+    turns.takeInPieces(1, pieces(name, 2, work), SMALL_BODY_BYTES_MAX),
+  );
+  await Promise.all([large, ...small]);
+  expect(order.join('')).toBe('LaLabbcLcL');
+});
+
+test('a line that had no work gets no more than half of the time afterwards', async () => {
+  let clock = 0;
+  const turns = new Turns(() => clock);
+  const order: string[] = [];
+  const work = (name: string): void => {
+    clock += 1;
+    order.push(name);
+  };
+  await turns.takeInPieces(1, pieces('L', 9, work), LARGE);
+  order.length = 0;
+  await Promise.all([
+    // A turn for the first two pieces, before the large body is there.
+    turns.takeInPieces(1, pieces('a', 4, work), SMALL_BODY_BYTES_MAX),
+    turns.takeInPieces(1, pieces('L', 4, work), LARGE),
+  ]);
+  expect(order.join('')).toBe('aaaLaLLL');
 });
