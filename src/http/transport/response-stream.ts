@@ -7,14 +7,22 @@
  *
  * How uWebSockets.js (3.0.6) treats `write`, measured 2026-11-21: it accepts every byte, sent or not,
  * and returns `false` when some could not be sent; this is reliable only for writes larger than its
- * own buffer of 16 KiB. While `onWritable` is set it sends nothing by itself: every event needs a
- * write or a cork. And it closes a connection 10 s after a failed write without an event, unless
- * another write fails in between.
+ * own buffer of 16 KiB. A smaller write returns `false` when bytes of earlier writes could not be
+ * sent. While `onWritable` is set it sends nothing by itself: every event needs a write or a cork.
+ * And it closes a connection 10 s after a failed write without an event, unless another write fails
+ * in between.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 
-/** One write: a little more than the buffer of uWebSockets.js (16 KiB), see above. */
+/** The buffer of uWebSockets.js. */
+const WRITE_BUFFER_BYTES = 16 * 1024;
+/** One write: a little more than that buffer, see above. */
 const SLICE_BYTES = 17 * 1024;
+/**
+ * Written first while earlier bytes are unsent, to learn whether they are sent now. Less than a kernel
+ * takes at once, also when it is short of memory; otherwise the unsent bytes of a quick reader grow.
+ */
+const PROBE_BYTES = 32;
 /** Most bytes that are written and not known to be sent; beyond this the reader is cut off. */
 const UNSENT_BYTES_MAX = 512 * 1024;
 /** How often a slice is written to a reader that takes nothing: within the 10 s of uWebSockets.js. */
@@ -114,22 +122,28 @@ export class ResponseStream {
   }
 
   async #flush(): Promise<void> {
-    while (!this.#over && this.#pending.length >= SLICE_BYTES) {
+    while (!this.#over && this.#pending.length > WRITE_BUFFER_BYTES + PROBE_BYTES) {
       if (!this.#offerSlice()) await this.#readerTakesSome();
     }
   }
 
   /** @returns false when not all could be sent at once */
   #offerSlice(): boolean {
-    const slice = this.#pending.subarray(0, SLICE_BYTES);
-    this.#pending = this.#pending.subarray(SLICE_BYTES);
+    // Two corks: in one, uWebSockets.js mixes up the bytes of both writes.
+    const isSent = (this.#unsent === 0 || this.#write(PROBE_BYTES)) && this.#write(SLICE_BYTES);
+    if (isSent) this.#refusedOffers = 0;
+    return isSent;
+  }
+
+  #write(bytesMax: number): boolean {
+    const slice = this.#pending.subarray(0, bytesMax);
+    this.#pending = this.#pending.subarray(bytesMax);
     let isSent = false;
     this.#response.cork(() => {
       this.#writeHeadOnce();
       isSent = this.#response.write(slice);
     });
-    this.#unsent = isSent ? 0 : this.#unsent + SLICE_BYTES;
-    if (isSent) this.#refusedOffers = 0;
+    this.#unsent = isSent ? 0 : this.#unsent + slice.length;
     return isSent;
   }
 
