@@ -3,6 +3,7 @@
  * is not linked to a span; it never rejects the record.
  */
 
+import { SEVERITY_MAX } from '../model/columns.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { LogRow } from '../model/telemetry.ts';
 import { parseAnyValue, parseAttributes } from './any-value.ts';
@@ -21,8 +22,6 @@ import {
   toTraceId,
 } from './fields.ts';
 import { sessionOf } from './log-session.ts';
-
-const SEVERITY_MAX = 24;
 
 const LOGS: Envelope = {
   signal: 'logs',

@@ -3,6 +3,7 @@
  * trace.proto define which are valid; `REASONS` lists the reasons for rejections.
  */
 
+import { SPAN_KIND_MAX, STATUS_CODE_MAX } from '../model/columns.ts';
 import type { JsonText, JsonValue } from '../model/json.ts';
 import type { SpanRow } from '../model/telemetry.ts';
 import { parseAttributes } from './any-value.ts';
@@ -23,9 +24,6 @@ import {
 } from './fields.ts';
 import { quote } from './json-text.ts';
 import { parseListText } from './list-text.ts';
-
-const KIND_MAX = 5;
-const STATUS_MAX = 2;
 
 const TRACES: Envelope = {
   signal: 'traces',
@@ -65,11 +63,11 @@ function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow 
   const traceState = parseText(span.traceState, 'traceState', fault);
   const flags = parseUint32(span.flags, 'bad_flags', 'flags', fault);
   const name = parseText(span.name, 'name', fault);
-  const kind = parseEnum(span.kind, KIND_MAX, 'bad_kind', 'kind', fault);
+  const kind = parseEnum(span.kind, SPAN_KIND_MAX, 'bad_kind', 'kind', fault);
   const startUnixNano = parseTime(span.startTimeUnixNano, 'startTimeUnixNano', fault);
   const endUnixNano = parseTime(span.endTimeUnixNano, 'endTimeUnixNano', fault);
   const status = parseObject(span.status, 'status', fault);
-  const statusCode = parseEnum(status.code, STATUS_MAX, 'bad_status', 'status.code', fault);
+  const statusCode = parseEnum(status.code, STATUS_CODE_MAX, 'bad_status', 'status.code', fault);
   const statusMessage = parseText(status.message, 'status.message', fault);
   const droppedAttributes = parseDropped(
     span.droppedAttributesCount,

@@ -12,6 +12,7 @@ import type { TelemetryTable } from '../../model/columns.ts';
 import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
 import type { Connection } from '../database.ts';
 import {
+  type Cell,
   type Copy,
   NEXT_TURN,
   type PipelineStep,
@@ -79,51 +80,48 @@ async function unknownRows<Row extends { readonly id: string }>(
   return inKeyOrder(found);
 }
 
-function insertResources(rows: readonly Owned<ResourceRow>[]): Statement {
-  const column = <T>(value: (row: ResourceRow) => T) => rows.map(({ row }) => value(row));
-  return {
-    name: 'insert-resources',
-    text: `INSERT INTO resources (workspace_id, id, service_name, attributes, schema_url,
-             dropped_attributes, scope_name, scope_version, scope_attributes, scope_schema_url,
-             scope_dropped_attributes)
-           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::json[], $5::text[],
-             $6::bigint[], $7::text[], $8::text[], $9::json[], $10::text[], $11::bigint[])
-           ON CONFLICT DO NOTHING`,
-    columns: [
-      rows.map(({ workspaceId }) => workspaceId),
-      column((row) => row.id),
-      column((row) => row.serviceName),
-      column((row) => row.attributes),
-      column((row) => row.schemaUrl),
-      column((row) => row.droppedAttributes),
-      column((row) => row.scopeName),
-      column((row) => row.scopeVersion),
-      column((row) => row.scopeAttributes),
-      column((row) => row.scopeSchemaUrl),
-      column((row) => row.scopeDroppedAttributes),
-    ],
-  };
-}
+/** A table of contents that many rows share: PostgreSQL type and row's field of each column. */
+type ContentColumns<Field> = Readonly<Record<string, readonly [type: string, field: Field]>>;
 
-function insertMetrics(rows: readonly Owned<MetricRow>[]): Statement {
-  const column = <T>(value: (row: MetricRow) => T) => rows.map(({ row }) => value(row));
+const RESOURCE_COLUMNS = {
+  id: ['uuid', 'id'],
+  service_name: ['text', 'serviceName'],
+  attributes: ['json', 'attributes'],
+  schema_url: ['text', 'schemaUrl'],
+  dropped_attributes: ['bigint', 'droppedAttributes'],
+  scope_name: ['text', 'scopeName'],
+  scope_version: ['text', 'scopeVersion'],
+  scope_attributes: ['json', 'scopeAttributes'],
+  scope_schema_url: ['text', 'scopeSchemaUrl'],
+  scope_dropped_attributes: ['bigint', 'scopeDroppedAttributes'],
+} as const satisfies ContentColumns<keyof ResourceRow>;
+
+const METRIC_COLUMNS = {
+  id: ['uuid', 'id'],
+  name: ['text', 'name'],
+  description: ['text', 'description'],
+  unit: ['text', 'unit'],
+  kind: ['text', 'kind'],
+  temporality: ['smallint', 'temporality'],
+  monotonic: ['boolean', 'monotonic'],
+  metadata: ['json', 'metadata'],
+} as const satisfies ContentColumns<keyof MetricRow>;
+
+function insertContents<Field extends string>(
+  table: 'resources' | 'metrics',
+  columns: ContentColumns<Field>,
+  rows: readonly Owned<Readonly<Record<Field, Cell>>>[],
+): Statement {
+  const values = Object.values(columns);
+  const lists = values.map(([type], index) => `$${index + 2}::${type}[]`);
   return {
-    name: 'insert-metrics',
-    text: `INSERT INTO metrics (workspace_id, id, name, description, unit, kind, temporality,
-             monotonic, metadata)
-           SELECT * FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[],
-             $6::text[], $7::smallint[], $8::boolean[], $9::json[])
+    name: `insert-${table}`,
+    text: `INSERT INTO ${table} (workspace_id, ${Object.keys(columns).join()})
+           SELECT * FROM unnest($1::int[], ${lists.join()})
            ON CONFLICT DO NOTHING`,
     columns: [
       rows.map(({ workspaceId }) => workspaceId),
-      column((row) => row.id),
-      column((row) => row.name),
-      column((row) => row.description),
-      column((row) => row.unit),
-      column((row) => row.kind),
-      column((row) => row.temporality),
-      column((row) => row.monotonic),
-      column((row) => row.metadata),
+      ...values.map(([, field]) => rows.map(({ row }) => row[field])),
     ],
   };
 }
@@ -222,8 +220,12 @@ function* stepsOf(
   { resources, metrics, allowance }: BatchContents,
 ): Generator<PipelineStep, void> {
   if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
-  for (const rows of rowGroups(resources, resourceCharacters)) yield insertResources(rows);
-  for (const rows of rowGroups(metrics, metricCharacters)) yield insertMetrics(rows);
+  for (const rows of rowGroups(resources, resourceCharacters)) {
+    yield insertContents('resources', RESOURCE_COLUMNS, rows);
+  }
+  for (const rows of rowGroups(metrics, metricCharacters)) {
+    yield insertContents('metrics', METRIC_COLUMNS, rows);
+  }
   for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests);
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
     sessionMarks.map((mark) => ({ workspaceId, ...mark })),
