@@ -5,7 +5,8 @@
 import type { Config } from '../src/config.ts';
 import type { Database } from '../src/db/database.ts';
 import { connectEmbedded } from '../src/db/embedded/connect.ts';
-import { createKey, revokeKey } from '../src/db/people/keys.ts';
+import { COMMAND_LINE } from '../src/db/people/audit.ts';
+import { createRecordedKey, revokeRecordedKey } from '../src/db/people/workspace-writes.ts';
 import { findWorkspace } from '../src/db/people/workspaces.ts';
 import { OperatorError } from '../src/errors.ts';
 import { openForCommand } from '../src/main/open-database.ts';
@@ -14,6 +15,8 @@ import type { KeyKind } from '../src/model/people.ts';
 const PROBE_TIMEOUT_MS = 5000;
 /** Enough for three exports and for polling twice a second. */
 const REQUESTS_PER_MINUTE = 600;
+/** The author of its entries in the audit ledger. */
+const DEMO = { ...COMMAND_LINE, name: 'npm run demo' };
 
 export interface Session {
   readonly baseUrl: string;
@@ -71,10 +74,12 @@ export async function openSession(config: Config, workspaceSlug: string | null):
   await requireDatabase(config);
   const open = await openForCommand(config);
   const { database } = open;
-  const keyIds: number[] = [];
+  const keys: { readonly workspaceId: number; readonly id: number }[] = [];
   const close = async (): Promise<void> => {
     try {
-      for (const id of keyIds) await revokeKey(database, id);
+      for (const { workspaceId, id } of keys) {
+        await revokeRecordedKey(database, workspaceId, id, DEMO);
+      }
     } finally {
       await open.close();
     }
@@ -82,14 +87,19 @@ export async function openSession(config: Config, workspaceSlug: string | null):
   try {
     const workspace = await findWorkspace(database, workspaceSlug);
     const createDemoKey = async (kind: KeyKind): Promise<string> => {
-      const { id, key } = await createKey(database, {
-        workspaceId: workspace.id,
-        kind,
-        name: 'npm run demo',
-        rateLimitPerMinute: REQUESTS_PER_MINUTE,
-        brand: config.brand,
-      });
-      keyIds.push(id);
+      const workspaceId = workspace.id;
+      const { id, key } = await createRecordedKey(
+        database,
+        {
+          workspaceId,
+          kind,
+          name: 'npm run demo',
+          rateLimitPerMinute: REQUESTS_PER_MINUTE,
+          brand: config.brand,
+        },
+        DEMO,
+      );
+      keys.push({ workspaceId, id });
       return key;
     };
     return {

@@ -16,7 +16,7 @@ export interface OauthClient {
   readonly provider: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** of OpenID Connect; null for a well-known provider, and for OAuth 2 without OpenID Connect */
+  /** of OpenID Connect; null for GitHub, which has none, and for a provider that lacks its setting */
   readonly issuer: string | null;
 }
 
@@ -55,6 +55,8 @@ export interface Config {
   readonly oauthProviders: readonly string[];
   /** the same, with their credentials */
   readonly oauthClients: readonly OauthClient[];
+  /** settings that lack a part and have no effect, one line each; logged at start */
+  readonly warnings: readonly string[];
   /** e-mail address of the account that the first start creates */
   readonly ownerEmail: string;
   /** proxies of ours before this server, each of which adds to X-Forwarded-For */
@@ -128,6 +130,11 @@ export const TEXT_SETTINGS = {
 
 const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 const OAUTH_SETTING = /^OAUTH_([A-Z0-9_]+)_(CLIENT_ID|CLIENT_SECRET|ISSUER)$/;
+/** Issuers of well-known providers. */
+const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
+  google: 'https://accounts.google.com',
+  gitlab: 'https://gitlab.com',
+};
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -197,8 +204,8 @@ function checkIssuer(name: string, value: string, problems: Problems): void {
   problems.push(`${name} must be a URL that starts with https://`);
 }
 
-/** Providers with both halves set, sorted; one half alone is a problem worth naming. */
-function oauthClients(env: Environment, problems: Problems): OauthClient[] {
+/** What the environment says of each provider: its settings by their last part. */
+function providerSettings(env: Environment): Map<string, Map<string, string>> {
   const providers = new Map<string, Map<string, string>>();
   for (const [name, value] of Object.entries(env)) {
     const [, provider, part] = OAUTH_SETTING.exec(name) ?? [];
@@ -207,31 +214,37 @@ function oauthClients(env: Environment, problems: Problems): OauthClient[] {
     const parts = providers.get(provider) ?? new Map<string, string>();
     providers.set(provider, parts.set(part, given));
   }
-  const complete: OauthClient[] = [];
-  for (const [provider, parts] of providers) {
+  return providers;
+}
+
+/** The providers with a client id and a client secret, sorted; each missing setting is a warning. */
+function oauthSettings(
+  env: Environment,
+  problems: Problems,
+): Pick<Config, 'oauthClients' | 'oauthProviders' | 'warnings'> {
+  const clients: OauthClient[] = [];
+  const warnings: string[] = [];
+  for (const [name, parts] of providerSettings(env)) {
+    const provider = name.toLowerCase();
     const clientId = parts.get('CLIENT_ID');
     const clientSecret = parts.get('CLIENT_SECRET');
-    const issuer = parts.get('ISSUER') ?? null;
-    if (issuer !== null) checkIssuer(`OAUTH_${provider}_ISSUER`, issuer, problems);
+    const given = parts.get('ISSUER') ?? null;
+    if (given !== null) checkIssuer(`OAUTH_${name}_ISSUER`, given, problems);
     if (clientId !== undefined && clientSecret !== undefined) {
-      complete.push({ provider: provider.toLowerCase(), clientId, clientSecret, issuer });
+      const issuer = given ?? KNOWN_ISSUERS[provider] ?? null;
+      clients.push({ provider, clientId, clientSecret, issuer });
+      if (issuer !== null || provider === 'github') continue;
+      warnings.push(`OAUTH_${name}_ISSUER is not set: nobody can sign in through ${provider}`);
       continue;
     }
     for (const part of ['CLIENT_ID', 'CLIENT_SECRET']) {
       if (parts.has(part)) continue;
-      const rest = issuer === null ? 'its other half is set' : 'the issuer is set';
-      problems.push(`OAUTH_${provider}_${part} is missing; ${rest}`);
+      warnings.push(`OAUTH_${name}_${part} is not set: the provider ${provider} is left out`);
     }
   }
-  return complete.sort((one, other) => (one.provider < other.provider ? -1 : 1));
-}
-
-function oauthSettings(
-  env: Environment,
-  problems: Problems,
-): Pick<Config, 'oauthClients' | 'oauthProviders'> {
-  const clients = oauthClients(env, problems);
-  return { oauthClients: clients, oauthProviders: clients.map(({ provider }) => provider) };
+  clients.sort((one, other) => (one.provider < other.provider ? -1 : 1));
+  const oauthProviders = clients.map(({ provider }) => provider);
+  return { oauthClients: clients, oauthProviders, warnings };
 }
 
 /** A maximum that is not set is raised to the time it bounds. */

@@ -50,6 +50,7 @@ describe('without any setting', () => {
       bareOtlpOnBase: 'gone',
       oauthProviders: [],
       oauthClients: [],
+      warnings: [],
       ownerEmail: 'owner@localhost',
       trustedProxyHops: 0,
       logLevel: 'info',
@@ -130,6 +131,7 @@ test('every setting is taken', () => {
     bareOtlpOnBase: 'serve',
     oauthProviders: [],
     oauthClients: [],
+    warnings: [],
     ownerEmail: 'me@base.test',
     trustedProxyHops: 2,
     logLevel: 'silent',
@@ -177,7 +179,6 @@ describe('problems', () => {
       LOG_LEVEL: 'loud',
       BRAND: 'Acme!',
       BARE_OTLP_ON_BASE: 'maybe',
-      OAUTH_GITHUB_CLIENT_ID: 'id',
       RUN_SETTLE_MS: '2000',
       RUN_TIMEOUT_MS: '1000',
     };
@@ -187,7 +188,6 @@ describe('problems', () => {
       'DATABASE_URL must be a URL that starts with postgres:// or postgresql://',
       'MATCH_THREADS must be a whole number from 1 to 256, not "0"',
       'BARE_OTLP_ON_BASE must be one of gone, serve, not "maybe"',
-      'OAUTH_GITHUB_CLIENT_SECRET is missing; its other half is set',
       'LOG_LEVEL must be one of trace, debug, info, warn, error, silent, not "loud"',
       'RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS',
       'BRAND must be 1 to 32 lower-case letters and digits, a letter first',
@@ -200,7 +200,7 @@ describe('problems', () => {
       }
     })();
     expect(failure).toBeInstanceOf(OperatorError);
-    expect(String(failure).split('\n')).toHaveLength(10);
+    expect(String(failure).split('\n')).toHaveLength(9);
   });
 
   test('never hold a secret', () => {
@@ -210,10 +210,9 @@ describe('problems', () => {
       REDIS_URL: `http://:${secret}@redis.test`,
       BASE_URL: `ftp://me:${secret}@base.test`,
       OBSERVE_URL: secret,
-      OAUTH_GITHUB_CLIENT_SECRET: secret,
-      OAUTH_GOOGLE_CLIENT_ID: secret,
+      OAUTH_GITHUB_ISSUER: secret,
     }).join('\n');
-    expect(message.split('\n')).toHaveLength(6);
+    expect(message.split('\n')).toHaveLength(5);
     expect(message).not.toContain(secret);
   });
 
@@ -346,7 +345,12 @@ describe('OAuth providers', () => {
       OAUTH_GOOGLE_CLIENT_SECRET: 'b',
     });
     expect(oauthClients).toEqual([
-      { provider: 'google', clientId: 'a', clientSecret: 'b', issuer: null },
+      {
+        provider: 'google',
+        clientId: 'a',
+        clientSecret: 'b',
+        issuer: 'https://accounts.google.com',
+      },
       {
         provider: 'okta',
         clientId: 'id',
@@ -364,19 +368,33 @@ describe('OAuth providers', () => {
     },
   );
 
-  test('an issuer alone is a problem, on this machine it may be plain HTTP', () => {
-    expect(problemsOf({ OAUTH_X_ISSUER: 'http://localhost:9000' })).toEqual([
-      'OAUTH_X_CLIENT_ID is missing; the issuer is set',
-      'OAUTH_X_CLIENT_SECRET is missing; the issuer is set',
+  test('an issuer alone is left out with a warning; on this machine it may be plain HTTP', () => {
+    const { oauthProviders, warnings } = readConfig({ OAUTH_X_ISSUER: 'http://localhost:9000' });
+    expect(oauthProviders).toEqual([]);
+    expect(warnings).toEqual([
+      'OAUTH_X_CLIENT_ID is not set: the provider x is left out',
+      'OAUTH_X_CLIENT_SECRET is not set: the provider x is left out',
     ]);
   });
 
   test.each([
     ['ID', 'SECRET'],
     ['SECRET', 'ID'],
-  ])('with %s alone are a problem', (half, missing) => {
-    expect(problemsOf({ [`OAUTH_GITHUB_CLIENT_${half}`]: 'x' })).toEqual([
-      `OAUTH_GITHUB_CLIENT_${missing} is missing; its other half is set`,
+  ])('with %s alone are left out, with a warning that names what is missing', (half, missing) => {
+    const config = readConfig({ [`OAUTH_GITHUB_CLIENT_${half}`]: 'hunter2' });
+    expect({ ...config }).toMatchObject({ oauthProviders: [], oauthClients: [] });
+    expect(config.warnings).toEqual([
+      `OAUTH_GITHUB_CLIENT_${missing} is not set: the provider github is left out`,
     ]);
+  });
+
+  test('without a known issuer there is a warning, and GitHub needs none', () => {
+    const clients = ['GITHUB', 'GITLAB', 'OKTA'].flatMap((name) => [
+      [`OAUTH_${name}_CLIENT_ID`, 'id'],
+      [`OAUTH_${name}_CLIENT_SECRET`, 'hunter2'],
+    ]);
+    const { oauthProviders, warnings } = readConfig(Object.fromEntries(clients));
+    expect(oauthProviders).toEqual(['github', 'gitlab', 'okta']);
+    expect(warnings).toEqual(['OAUTH_OKTA_ISSUER is not set: nobody can sign in through okta']);
   });
 });

@@ -73,6 +73,7 @@ export async function runServer(): Promise<void> {
     const config = readConfig(process.env);
     const observer = createObserver(config.logLevel);
     const { events } = observer;
+    for (const warning of config.warnings) events.warned(warning);
     onStopSignal((signal) => stopInOrder(stops, events, signal, 0));
     const onFailure = (): void => stopInOrder(stops, events, 'a thread failed', 1);
     try {

@@ -4,8 +4,9 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { migrate } from '../../src/db/migrate.ts';
-import { createWorkspace } from '../../src/db/people/workspaces.ts';
+import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { ledgerOf } from '../support/ledger.ts';
 import { findFreePort, ROOT, startServer, type TestServer } from '../support/server.ts';
 import { openEyes } from './gateway.ts';
 
@@ -66,6 +67,16 @@ test('both attacks are found, the honest run is not, the keys are revoked', asyn
   expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
 
   const eyes = openEyes(database.url);
+  const { id: workspaceId } = await findWorkspace(eyes, null);
+  const entries = (await ledgerOf(eyes, workspaceId)).filter(
+    ({ actor }) => actor === 'npm run demo',
+  );
+  expect(entries.map(({ action, after }) => `${action} ${after?.kind}`)).toEqual([
+    'key.revoked workspace',
+    'key.revoked agent',
+    'key.created workspace',
+    'key.created agent',
+  ]);
   const { rows } = await eyes.query(
     `SELECT kind FROM api_keys
       WHERE name = 'npm run demo' AND revoked_at IS NOT NULL ORDER BY kind`,

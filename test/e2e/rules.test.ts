@@ -35,6 +35,7 @@ beforeAll(async () => {
     OAUTH_GOOGLE_CLIENT_SECRET: 'secret',
     OAUTH_GITHUB_CLIENT_ID: 'id',
     OAUTH_GITHUB_CLIENT_SECRET: 'secret',
+    OAUTH_GITLAB_CLIENT_ID: 'id',
   });
 });
 afterAll(() => gateway.close());
@@ -217,6 +218,16 @@ test('the providers with both halves, in order, for any key', async () => {
   const cookie = { cookie: 'session=anything' };
   const answer = await request(`${gateway.server.baseUrl}${path}`, { headers: cookie });
   expect(answer.status).toBe(401);
+});
+
+test('a provider with one half is left out, and the start warns of the missing setting', async () => {
+  const { baseUrl, stderr } = gateway.server;
+  expect(stderr()).toContain(
+    'OAUTH_GITLAB_CLIENT_SECRET is not set: the provider gitlab is left out',
+  );
+  const page = await request(`${baseUrl}/app/sign-in`);
+  expect(page.text).toContain('google');
+  expect(page.text).not.toContain('gitlab');
 });
 
 test('probes and metrics are open', async () => {

@@ -69,7 +69,6 @@ describe('a start that cannot succeed', () => {
       PASS_INTERVAL_MS: '1',
       REDIS_URL: 'http://user:secret@localhost',
       BRAND: 'Two Words',
-      OAUTH_GITHUB_CLIENT_ID: 'id',
     });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.trimEnd().split('\n')).toEqual([
@@ -77,7 +76,6 @@ describe('a start that cannot succeed', () => {
       '  PORT must be a whole number from 0 to 65535, not "80a"',
       '  REDIS_URL must be a URL that starts with redis:// or rediss://',
       '  PASS_INTERVAL_MS must be a whole number from 100 to 3600000, not "1"',
-      '  OAUTH_GITHUB_CLIENT_SECRET is missing; its other half is set',
       '  BRAND must be 1 to 32 lower-case letters and digits, a letter first',
     ]);
     expect(await readdir(tmpdir())).not.toContain('sluice-never-made');

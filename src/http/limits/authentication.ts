@@ -30,9 +30,12 @@ const ENTRIES_MAX = 10_000;
 const KNOWN_LOOKUPS_MAX = 500;
 /**
  * The scheme in any case, then a key as `createKey` makes it: `<brand>_<kind>_` and 43 characters.
+ *
+ * OTEL_EXPORTER_OTLP_HEADERS is percent-encoded (OTLP exporter specification), so that the space has
+ * to be written `%20`. Claude Code and the JavaScript SDK of LangSmith send that as it is.
  */
 const BEARER =
-  /^[Bb][Ee][Aa][Rr][Ee][Rr] +([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
+  /^[Bb][Ee][Aa][Rr][Ee][Rr](?: |%20)+([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
 
 interface Entry {
   readonly expiresAtMs: number;

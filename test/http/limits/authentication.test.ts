@@ -122,12 +122,14 @@ describe('the header', () => {
     expect(lookups).toEqual([]);
   });
 
-  test.each([`Bearer ${AGENT_KEY}`, `bearer ${AGENT_KEY}`, `BEARER   ${AGENT_KEY}  `])(
-    '"%s" is understood',
-    async (header) => {
-      expect(await authenticate(header, 'agent')).toBe(AGENT);
-    },
-  );
+  test.each([
+    `Bearer ${AGENT_KEY}`,
+    `bearer ${AGENT_KEY}`,
+    `BEARER   ${AGENT_KEY}  `,
+    `Bearer%20${AGENT_KEY}`,
+  ])('"%s" is understood', async (header) => {
+    expect(await authenticate(header, 'agent')).toBe(AGENT);
+  });
 });
 
 describe('kinds', () => {

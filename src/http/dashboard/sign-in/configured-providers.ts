@@ -3,17 +3,10 @@ import { createGithubProvider } from './github-provider.ts';
 import type { IdentityProvider, ProviderSettings } from './identity-provider.ts';
 import { createOidcProvider } from './oidc-provider.ts';
 
-/** Issuers of well-known providers. */
-const KNOWN_ISSUERS: Readonly<Record<string, string>> = {
-  google: 'https://accounts.google.com',
-  gitlab: 'https://gitlab.com',
-};
-
-/** Providers without a known issuer are left out. */
+/** Providers without an issuer are left out, except GitHub, which needs none. */
 export function createProviders(settings: readonly ProviderSettings[]): IdentityProvider[] {
   return settings.flatMap((one) => {
-    const issuer = one.issuer ?? KNOWN_ISSUERS[one.provider];
-    if (issuer !== undefined) return [createOidcProvider(one, issuer)];
+    if (one.issuer !== null) return [createOidcProvider(one, one.issuer)];
     return one.provider === 'github' ? [createGithubProvider(one)] : [];
   });
 }
