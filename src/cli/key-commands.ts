@@ -3,7 +3,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { COMMAND_LINE } from '../db/people/audit.ts';
 import { type ApiKey, listKeys } from '../db/people/keys.ts';
-import { createRecordedKey, revokeAnyKey } from '../db/people/workspace-writes.ts';
+import {
+  createRecordedKey,
+  revokeRecordedKey,
+  setRecordedKeyLimit,
+  workspaceOfKey,
+} from '../db/people/workspace-writes.ts';
 import { findWorkspace } from '../db/people/workspaces.ts';
 import {
   AGENT_KEY_PREFIXES,
@@ -46,7 +51,7 @@ async function create(options: CreateOptions): Promise<void> {
     );
     answer(options, { id, key, kind, name, rate_limit_per_minute: limit }, () =>
       [
-        `Key ${id} of workspace "${workspace.slug}", shown this once; keep it now:`,
+        `Key ${id} of workspace "${workspace.slug}", shown only once; copy it now:`,
         paint.green(key),
       ].join('\n'),
     );
@@ -102,18 +107,31 @@ async function list(options: ListOptions): Promise<void> {
 
 async function revoke(id: number, options: OutputOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
-    await revokeAnyKey(database, id, COMMAND_LINE);
+    await revokeRecordedKey(database, await workspaceOfKey(database, id), id, COMMAND_LINE);
     answer(
       options,
       { id, revoked: true },
-      () => `Key ${id} is revoked; servers drop it within 5 s.`,
+      () => `Key ${id} is revoked; servers refuse it within 5 s.`,
     );
   });
 }
 
-/** Adds `key create`, `key list` and `key revoke`. */
+async function setLimit(id: number, limit: number, options: OutputOptions): Promise<void> {
+  await withDatabase(async ({ database }) => {
+    const workspaceId = await workspaceOfKey(database, id);
+    await setRecordedKeyLimit(database, workspaceId, id, limit, COMMAND_LINE);
+    answer(
+      options,
+      { id, rate_limit_per_minute: limit },
+      () =>
+        `Key ${id} may send ${limit} requests per minute; servers use the new limit within 5 s.`,
+    );
+  });
+}
+
+/** Adds `key create`, `key list`, `key limit` and `key revoke`. */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('create, list and revoke API keys');
+  const key = program.command('key').description('create, list, change and revoke API keys');
   key
     .command('create')
     .description('create a key and show it once')
@@ -145,6 +163,14 @@ export function addKeyCommands(program: Command): void {
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key list --workspace default')
     .action(list);
+  key
+    .command('limit')
+    .description("change a key's limit")
+    .argument('<id>', 'its id in `sluice key list`', wholeNumber)
+    .argument('<n>', `requests per minute, 1 to ${RATE_LIMIT_MAX}`, wholeNumber)
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice key limit 3 5000')
+    .action(setLimit);
   key
     .command('revoke')
     .description('revoke a key')

@@ -45,10 +45,12 @@ import {
   createRecordedKey,
   renameWorkspace,
   revokeRecordedKey,
+  setRecordedKeyLimit,
   setRedaction,
 } from './people/workspace-writes.ts';
 import { findWorkspaceById } from './people/workspaces.ts';
 import { findRun, listRuns } from './runs/runs.ts';
+import { listRefusedRequests } from './telemetry/refused-requests.ts';
 
 /**
  * Most revoked keys that a page lists, the latest: an admin may create and revoke any number of
@@ -137,6 +139,7 @@ export function createStore(
       findRun: findRunSummary,
     }),
     overview: createOverviewReader(database, nowMs),
+    refused: (workspaceId: number) => listRefusedRequests(database, workspaceId),
     findings: bind(database, {
       list: listFindings,
       find: findFinding,
@@ -167,7 +170,7 @@ export function createStore(
       accept,
     }),
     keys: {
-      ...bind(database, { revoke: revokeRecordedKey }),
+      ...bind(database, { revoke: revokeRecordedKey, setLimit: setRecordedKeyLimit }),
       list: (workspaceId: number) => listKeys(database, workspaceId, REVOKED_KEYS_LISTED),
       create: (workspaceId: number, key: Omit<NewKey, 'workspaceId' | 'brand'>, actor: Actor) =>
         createRecordedKey(database, { ...key, workspaceId, brand }, actor),

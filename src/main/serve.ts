@@ -10,7 +10,7 @@
 import type { Config } from '../config.ts';
 import { DatabaseClock } from '../db/database-clock.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/people/first-start.ts';
-import { listenForRevokedKeys } from '../db/people/revoked-keys.ts';
+import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { dropOutdated, ensureDays } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import type { Catalog } from '../engine/rules/catalog.ts';
@@ -108,7 +108,7 @@ export async function serve(
     config.httpThreads === 1
       ? acceptHere(parts, stops)
       : await acceptInThreads(parts, stops, onFailure);
-  const keyChanges = listenForRevokedKeys(open.urls.url, acceptors.forget, events);
+  const keyChanges = listenForKeyChanges(open.urls.url, acceptors.forget, events);
   stops.add('key changes', keyChanges.close);
   const probes = { probes: probesOf(open.probes, main), optionalProbes: acceptors.optionalProbes };
   const admin = await openListeners(

@@ -12,6 +12,7 @@ import {
   type IngestDependencies,
   ingestRoutes,
 } from '../http/ingest/ingest-routes.ts';
+import type { RefusedRequests } from '../http/limits/refused-requests.ts';
 import { type Asset, assetRoutes } from '../http/transport/assets.ts';
 import type { Route } from '../http/transport/router.ts';
 import type { ListenAddress, ListenerSettings } from '../http/transport/server.ts';
@@ -36,6 +37,8 @@ export interface ProbeDependencies {
 
 export interface SiteDependencies extends PublicDependencies, ProbeDependencies {
   readonly app: AppDependencies;
+  /** counts requests that no route takes */
+  readonly refused: Pick<RefusedRequests, 'noteUnrouted'>;
   /** the files that pages refer to */
   readonly assets: readonly Asset[];
 }
@@ -63,7 +66,9 @@ export function publicRoutes(
   { ingest, read, documentation, apiDocument }: PublicDependencies,
 ): Route[] {
   const bare =
-    bareOtlpOnBase === 'serve' ? ingestRoutes(BARE_PATHS, ingest) : goneRoutes(observeUrl, baseUrl);
+    bareOtlpOnBase === 'serve'
+      ? ingestRoutes(BARE_PATHS, ingest)
+      : goneRoutes(observeUrl, baseUrl, ingest.refused);
   return [
     ...ingestRoutes(BASE_PATHS, ingest),
     ...bare,
@@ -89,15 +94,18 @@ const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
 /** The listeners of the `publicAddresses`, in their order; on a shared port the Host header decides. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
   const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
-  const { ingest, app, assets } = site;
+  const { ingest, app, assets, refused } = site;
+  const onUnrouted: ListenerSettings['onUnrouted'] = (exchange, error) =>
+    refused.noteUnrouted(exchange, error);
+  const shared = { trustedHops, onUnrouted };
   const probe = probeRoutes(site.probes, site.optionalProbes);
   const base = [...publicRoutes(config, site), ...appRoutes(app), ...assetRoutes(assets), ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest), ...probe];
   const [first, second] = publicAddresses(config);
   if (second !== undefined) {
     return [
-      { ...first, trustedHops, isBehindTls: isHttps(baseUrl), sites: new Map([['', base]]) },
-      { ...second, trustedHops, isBehindTls: isHttps(observeUrl), sites: new Map([['', observe]]) },
+      { ...first, ...shared, isBehindTls: isHttps(baseUrl), sites: new Map([['', base]]) },
+      { ...second, ...shared, isBehindTls: isHttps(observeUrl), sites: new Map([['', observe]]) },
     ];
   }
   const { host: authority, hostname } = new URL(observeUrl);
@@ -107,7 +115,7 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   ]);
   // Proxies forward the Host header without the port; where the names differ, the name is enough.
   if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
-  return [{ ...first, trustedHops, isBehindTls: isHttps(baseUrl), sites }];
+  return [{ ...first, ...shared, isBehindTls: isHttps(baseUrl), sites }];
 }
 
 /** The listener on the loopback interface, for the operator. */

@@ -20,6 +20,9 @@ export interface Credential {
 export const RATE_LIMIT_DEFAULT = 1000;
 export const RATE_LIMIT_MAX = 100_000;
 
+/** Characters of a key's secret part that are stored and shown, so that people can tell keys apart. */
+export const KEY_PREFIX_CHARS = 6;
+
 /** The two spellings of an agent key: `<brand>_live_…` and `<brand>_obs_…`. */
 export const AGENT_KEY_PREFIXES = ['live', 'obs'] as const;
 export type AgentKeyPrefix = (typeof AGENT_KEY_PREFIXES)[number];

@@ -5,6 +5,7 @@
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
+import type { RefusedSender } from '../model/refused-requests.ts';
 import type { Severity } from '../model/rules.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
@@ -32,6 +33,18 @@ function ingestEvents(log: Logger, metrics: Metrics) {
   return {
     requestAnswered(signal: Signal, status: number): void {
       metrics.requests.inc({ signal, status: String(status) });
+    },
+    /** @param reason a code of the error table */
+    requestRefused(reason: string): void {
+      metrics.refused.inc({ reason });
+    },
+    /** Requests without a known key, which no workspace is shown. Once an hour per sender. */
+    senderRefused(sender: RefusedSender & { readonly keyPrefix: string | null }): void {
+      log.warn(sender, 'telemetry refused, and no workspace has its key');
+    },
+    refusalsUnrecorded(error: unknown): void {
+      metrics.faults.inc({ place: 'refused_requests' });
+      log.warn(errorFacts(error), 'counts of refused requests not recorded');
     },
     recordsRejected(signal: Signal, rejections: readonly Rejection[]): void {
       for (const { reason, count } of rejections) {
@@ -235,7 +248,7 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'key_changes' });
       log.warn(
         errorFacts(error),
-        'revoked keys are not announced at once; they are refused within 5 s',
+        'changes of keys are not received at once; they take effect within 5 s',
       );
     },
   };

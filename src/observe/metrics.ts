@@ -12,6 +12,11 @@ function declareMetrics(registry: Registry) {
       'signal',
       'status',
     ]),
+    refused: counter(
+      'ingest_refused_requests_total',
+      'Telemetry requests refused for a fault of their sender, by reason (docs/errors).',
+      ['reason'],
+    ),
     rejected: counter('ingest_rejected_records_total', 'Records set aside, by reason.', [
       'signal',
       'reason',

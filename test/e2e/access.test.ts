@@ -98,6 +98,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
   'POST /app/rules/{ruleId}': tabWrite({ form: RULE_FORM, ok: 303 }),
   'POST /app/keys': adminForm(KEY_FORM, { ok: 200 }),
+  'POST /app/keys/{keyId}/limit': adminForm({ rate_limit_per_minute: '500' }),
   'POST /app/keys/{keyId}/revoke': adminForm(),
   'POST /app/members/{userId}': adminForm({ role: 'admin' }),
   'POST /app/members/{userId}/remove': adminForm(),

@@ -140,7 +140,29 @@ describe('with a database', () => {
     const listed = succeeded(await runCommand(['key', 'list'], settings)).stdout;
     expect(listed).toContain('ci');
     expect(listed).not.toContain(made.key);
+    const limit = (...args: string[]) => runCommand(['key', 'limit', ...args], settings);
+    expect(succeeded(await limit(String(made.id), '90000')).stdout).toContain('90000 requests');
+    expect(jsonOf(await limit(String(made.id), '8', '--json'))).toEqual({
+      id: made.id,
+      rate_limit_per_minute: 8,
+    });
+    expect(await limit(String(made.id), '0')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('from 1 to 100000'),
+    });
+    expect(await limit('4711', '5')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no key 4711'),
+    });
+    const changed = jsonOf<{ rate_limit_per_minute: number }[]>(
+      await runCommand(['key', 'list', '--json'], settings),
+    );
+    expect(changed[0]?.rate_limit_per_minute).toBe(8);
     succeeded(await runCommand(['key', 'revoke', String(made.id)], settings));
+    expect(await limit(String(made.id), '9')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('revoked'),
+    });
     const after = jsonOf<{ revoked_at: string | null }[]>(
       await runCommand(['key', 'list', '--json'], settings),
     );

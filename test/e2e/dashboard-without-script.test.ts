@@ -73,7 +73,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 
   test('somebody is invited, and the invitation revoked', async () => {
     await open('/app/members');
-    await page.getByLabel('E-mail', { exact: true }).fill('new@people.test');
+    await page.getByLabel('E-mail address', { exact: true }).fill('new@people.test');
     await page.getByRole('button', { name: 'Invite' }).click();
     expect(await page.locator('.secret').innerText()).toContain('/app/invitation/');
     await open('/app/members');

@@ -90,6 +90,11 @@ const ASKS: Readonly<Record<string, Ask>> = {
     own: 200,
     as: 'session',
   },
+  'POST /app/keys/{keyId}/limit': {
+    form: { rate_limit_per_minute: '7' },
+    own: 303,
+    as: 'session',
+  },
   'POST /app/keys/{keyId}/revoke': { form: {}, own: 303, as: 'session' },
   'POST /app/members/{userId}': { form: { role: 'admin' }, own: 303, as: 'session' },
   'POST /app/members/{userId}/remove': { form: {}, own: 303, as: 'session' },

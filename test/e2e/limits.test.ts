@@ -7,7 +7,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createKey, listKeys, revokeKey } from '../../src/db/people/keys.ts';
+import { createKey, listKeys, revokeKey, setKeyLimit } from '../../src/db/people/keys.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { KEY_TTL_MS } from '../../src/http/limits/authentication.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -283,7 +283,7 @@ describe('two servers and a key that is revoked', () => {
   const listeners = async (): Promise<number[]> => {
     const { rows } = await pair.database.query<{ pid: number }>(
       `SELECT pid FROM pg_stat_activity
-        WHERE datname = current_database() AND query = 'LISTEN sluice_key_revoked'`,
+        WHERE datname = current_database() AND query = 'LISTEN sluice_key_changed'`,
     );
     return rows.map(({ pid }) => pid);
   };
@@ -315,6 +315,27 @@ describe('two servers and a key that is revoked', () => {
     expect(revoked?.revokedAt).toBeInstanceOf(Date);
   });
 
+  test('a limit that is changed applies at both before either could have looked it up again', async () => {
+    await bothListen();
+    const { id, key } = await pair.makeKey(1);
+    const statusesOfBoth = async () =>
+      (await Promise.all(pair.servers.map((server) => post(server, key)))).map((one) => one.status);
+    await statusesOfBoth();
+    expect(await statusesOfBoth()).toEqual([429, 429]);
+    const changedAt = performance.now();
+    await setKeyLimit(pair.database, id, 1000);
+    await waitFor(async () => (await statusesOfBoth()).every((status) => status === 200), {
+      withinMs: SETTLES_WITHIN_MS,
+      what: 'the higher limit at both',
+    });
+    await setKeyLimit(pair.database, id, 1);
+    await waitFor(async () => (await statusesOfBoth()).every((status) => status === 429), {
+      withinMs: SETTLES_WITHIN_MS,
+      what: 'the lower limit at both',
+    });
+    expect(performance.now() - changedAt).toBeLessThan(KEY_TTL_MS);
+  });
+
   test('while neither hears of it, it is refused once its memory ages out', async () => {
     await bothListen();
     const { id, key } = await pair.makeKey(1000);
@@ -331,7 +352,7 @@ describe('two servers and a key that is revoked', () => {
     // That it is no later than KEY_TTL_MS is tested with a clock, in authentication.test.ts.
     await revoke(id, key);
     for (const server of pair.servers) {
-      expect(server.stderr()).toContain('revoked keys are not announced at once');
+      expect(server.stderr()).toContain('changes of keys are not received at once');
     }
   });
 

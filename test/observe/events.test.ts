@@ -169,7 +169,7 @@ describe('limits', () => {
         level: 40,
         error: 'Error',
         message: 'The connection was closed.',
-        msg: 'revoked keys are not announced at once; they are refused within 5 s',
+        msg: 'changes of keys are not received at once; they take effect within 5 s',
       },
     ]);
   });

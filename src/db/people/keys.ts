@@ -8,16 +8,15 @@ import { OperatorError } from '../../errors.ts';
 import {
   type AgentKeyPrefix,
   type Credential,
+  KEY_PREFIX_CHARS,
   type KeyKind,
   type ListedKey,
   RATE_LIMIT_MAX,
 } from '../../model/people.ts';
 import type { Queryable } from '../database.ts';
-import { KEY_REVOKED_CHANNEL } from './revoked-keys.ts';
+import { KEY_CHANGED_CHANNEL } from './key-changes.ts';
 
 const SECRET_BYTES = 32;
-/** Characters of the secret part that are stored, so that people can tell keys apart. */
-const PREFIX_CHARS = 6;
 
 export interface ApiKey extends ListedKey {
   readonly workspace: string;
@@ -39,6 +38,12 @@ export function digestKey(secret: string): Buffer {
   return createHash('sha256').update(secret).digest();
 }
 
+/** @throws {OperatorError} when it is out of range */
+function checkLimit(perMinute: number): void {
+  if (Number.isInteger(perMinute) && perMinute >= 1 && perMinute <= RATE_LIMIT_MAX) return;
+  throw new OperatorError(`A key's limit is a whole number from 1 to ${RATE_LIMIT_MAX}.`);
+}
+
 /**
  * Creates a key: `<brand>_live_…` or `<brand>_obs_…` for agents, `<brand>_key_…` for reading.
  *
@@ -49,13 +54,7 @@ export async function createKey(
   database: Queryable,
   { workspaceId, kind, name, rateLimitPerMinute, brand, agentPrefix = 'live' }: NewKey,
 ): Promise<{ id: number; key: string }> {
-  if (
-    !Number.isInteger(rateLimitPerMinute) ||
-    rateLimitPerMinute < 1 ||
-    rateLimitPerMinute > RATE_LIMIT_MAX
-  ) {
-    throw new OperatorError(`A key's limit is a whole number from 1 to ${RATE_LIMIT_MAX}.`);
-  }
+  checkLimit(rateLimitPerMinute);
   const secret = randomBytes(SECRET_BYTES).toString('base64url').replaceAll(/[-_]/g, 'x');
   const key = `${brand}_${kind === 'agent' ? agentPrefix : 'key'}_${secret}`;
   const { rows } = await database.query<{ id: number }>(
@@ -65,7 +64,7 @@ export async function createKey(
       workspaceId,
       kind,
       name,
-      key.slice(0, key.length - secret.length + PREFIX_CHARS),
+      key.slice(0, key.length - secret.length + KEY_PREFIX_CHARS),
       digestKey(key),
       rateLimitPerMinute,
     ],
@@ -103,7 +102,7 @@ export async function listKeys(
 
 /**
  * Revokes a key for good; a revoked one stays as it is. The same statement notifies the servers
- * (`listenForRevokedKeys`) when its transaction commits.
+ * (`listenForKeyChanges`) when its transaction commits.
  *
  * @throws {OperatorError} when there is no such key
  */
@@ -113,9 +112,30 @@ export async function revokeKey(database: Queryable, id: number): Promise<void> 
        UPDATE api_keys SET revoked_at = coalesce(revoked_at, now()) WHERE id = $1 RETURNING id
      )
      SELECT pg_notify($2, id::text) FROM revoked`,
-    [id, KEY_REVOKED_CHANNEL],
+    [id, KEY_CHANGED_CHANNEL],
   );
   if (rowCount === 0) throw new OperatorError(`There is no key ${id}: see sluice key list`);
+}
+
+/**
+ * Sets the limit of a key that exists. The same statement notifies the servers, as `revokeKey` does.
+ *
+ * @param perMinute requests, 1 to 100,000
+ * @throws {OperatorError} when the limit is out of range
+ */
+export async function setKeyLimit(
+  database: Queryable,
+  id: number,
+  perMinute: number,
+): Promise<void> {
+  checkLimit(perMinute);
+  await database.query(
+    `WITH changed AS (
+       UPDATE api_keys SET rate_limit_per_minute = $2 WHERE id = $1 RETURNING id
+     )
+     SELECT pg_notify($3, id::text) FROM changed`,
+    [id, perMinute, KEY_CHANGED_CHANNEL],
+  );
 }
 
 /**

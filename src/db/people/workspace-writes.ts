@@ -4,7 +4,7 @@ import type { Actor, Plan } from '../../model/people.ts';
 import { type Connection, type Database, inTransaction } from '../database.ts';
 import { appendAudit, type Change, lockLedger } from './audit.ts';
 import { recordedByAdmin } from './authority.ts';
-import { createKey, type NewKey, revokeKey } from './keys.ts';
+import { createKey, type NewKey, revokeKey, setKeyLimit } from './keys.ts';
 import { createWorkspace, removeExcerpts, type Workspace } from './workspaces.ts';
 
 /** Most keys of a workspace that are not revoked. */
@@ -146,6 +146,26 @@ export async function createRecordedKey(
   });
 }
 
+interface StoredKey {
+  readonly name: string;
+  readonly kind: string;
+  readonly rateLimitPerMinute: number;
+  readonly revoked: boolean;
+}
+
+/** @throws {SluiceError} `not_found` when the workspace has no such key */
+async function lockKey(connection: Connection, workspaceId: number, id: number) {
+  const { rows } = await connection.query<StoredKey>(
+    `SELECT name, kind, rate_limit_per_minute AS "rateLimitPerMinute",
+            revoked_at IS NOT NULL AS revoked
+       FROM api_keys WHERE id = $1 AND workspace_id = $2 FOR UPDATE`,
+    [id, workspaceId],
+  );
+  const [key] = rows;
+  if (key === undefined) throw new SluiceError('not_found', 'The workspace has no such key.');
+  return key;
+}
+
 /**
  * Revokes a key of the workspace; records nothing if it is revoked already.
  *
@@ -158,32 +178,52 @@ export async function revokeRecordedKey(
   actor: Actor,
 ): Promise<void> {
   await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
-    const { rows } = await connection.query<{ name: string; kind: string; revoked: boolean }>(
-      `SELECT name, kind, revoked_at IS NOT NULL AS revoked FROM api_keys
-        WHERE id = $1 AND workspace_id = $2 FOR UPDATE`,
-      [id, workspaceId],
-    );
-    const [key] = rows;
-    if (key === undefined) throw new SluiceError('not_found', 'The workspace has no such key.');
-    if (key.revoked) return;
+    const { name, kind, revoked } = await lockKey(connection, workspaceId, id);
+    if (revoked) return;
     await revokeKey(connection, id);
-    const before = { name: key.name, kind: key.kind, revoked: false };
+    const before = { name, kind, revoked };
     const after = { ...before, revoked: true };
     await record({ action: 'key.revoked', subject: `key ${id}`, before, after });
   });
 }
 
 /**
- * As `revokeRecordedKey`, in whichever workspace the key is: commands name keys by id alone.
+ * Changes the limit of a key of the workspace, for all servers at once; records nothing if it is the
+ * same.
+ *
+ * @param perMinute requests, 1 to 100,000
+ * @throws {SluiceError} `not_found` when the workspace has no such key, `conflict` when it is revoked
+ * @throws {OperatorError} when the limit is out of range
+ */
+export async function setRecordedKeyLimit(
+  database: Database,
+  workspaceId: number,
+  id: number,
+  perMinute: number,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
+    const { name, kind, rateLimitPerMinute, revoked } = await lockKey(connection, workspaceId, id);
+    if (revoked) throw new SluiceError('conflict', 'The key is revoked.');
+    if (rateLimitPerMinute === perMinute) return;
+    await setKeyLimit(connection, id, perMinute);
+    const before = { name, kind, rate_limit_per_minute: rateLimitPerMinute };
+    const after = { ...before, rate_limit_per_minute: perMinute };
+    await record({ action: 'key.rate_limit_per_minute', subject: `key ${id}`, before, after });
+  });
+}
+
+/**
+ * The workspace of a key: commands name keys by id alone.
  *
  * @throws {OperatorError} when there is no such key
  */
-export async function revokeAnyKey(database: Database, id: number, actor: Actor): Promise<void> {
+export async function workspaceOfKey(database: Database, id: number): Promise<number> {
   const { rows } = await database.query<{ workspaceId: number }>(
     'SELECT workspace_id AS "workspaceId" FROM api_keys WHERE id = $1',
     [id],
   );
   const [key] = rows;
   if (key === undefined) throw new OperatorError(`There is no key ${id}: see sluice key list`);
-  await revokeRecordedKey(database, key.workspaceId, id, actor);
+  return key.workspaceId;
 }

@@ -40,8 +40,8 @@ export async function keepRejectedRequest(
       ],
     );
     await connection.query(
-      `DELETE FROM rejected_requests WHERE workspace_id = $1 AND id <= (
-         SELECT id FROM rejected_requests WHERE workspace_id = $1
+      `DELETE FROM rejected_requests WHERE workspace_id = $1 AND since IS NULL AND id <= (
+         SELECT id FROM rejected_requests WHERE workspace_id = $1 AND since IS NULL
           ORDER BY id DESC OFFSET $2 LIMIT 1)`,
       [workspaceId, KEPT_REQUESTS_MAX],
     );

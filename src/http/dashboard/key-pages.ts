@@ -1,4 +1,4 @@
-/** The page of a workspace's keys, and its forms: create one, which is shown once, and revoke one. */
+/** The page of a workspace's keys, and its forms: create a key, which is shown once, change its limit, revoke it. */
 import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
@@ -18,16 +18,13 @@ export interface KeyPageDependencies extends DashboardDependencies {
 
 const PATH = '/app/keys';
 
+const limit = z.coerce.number().int().min(1).max(RATE_LIMIT_MAX);
+const limitForm = z.object({ rate_limit_per_minute: limit });
 const keyForm = z.object({
   name,
   kind: z.enum(['agent', 'workspace']),
   prefix: z.enum(AGENT_KEY_PREFIXES).default('live'),
-  rate_limit_per_minute: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(RATE_LIMIT_MAX)
-    .default(RATE_LIMIT_DEFAULT),
+  rate_limit_per_minute: limit.default(RATE_LIMIT_DEFAULT),
 });
 
 export function keyPages(deps: KeyPageDependencies): Route[] {
@@ -54,6 +51,12 @@ export function keyPages(deps: KeyPageDependencies): Route[] {
         secret: key,
       };
       return pageAnswer(shownOncePage(look, viewerOf(request), shown).text);
+    }),
+    form(`${PATH}/{keyId}/limit`, { roles: ADMINS }, async ({ exchange, request, parameters }) => {
+      const { rate_limit_per_minute: perMinute } = await readForm(exchange, limitForm);
+      const { workspace, actor } = request;
+      await keys.setLimit(workspace.id, requireId(parameters.keyId), perMinute, actor);
+      return PATH;
     }),
     form(`${PATH}/{keyId}/revoke`, { roles: ADMINS }, async ({ request, parameters }) => {
       await keys.revoke(request.workspace.id, requireId(parameters.keyId), request.actor);

@@ -1,4 +1,5 @@
 /** The first page of the dashboard, and the way to it from `/`. */
+import type { ListedRefusals } from '../../model/refused-requests.ts';
 import { type Overview, overviewPage } from '../../web/app/overview.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
@@ -8,17 +9,22 @@ import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
 export interface OverviewPageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
   readonly overview: (workspaceId: number) => Promise<Overview>;
+  readonly refused: (workspaceId: number) => Promise<ListedRefusals>;
   readonly observeUrl: string;
 }
 
 export function overviewPages(deps: OverviewPageDependencies): Route[] {
-  const { look, rules, overview, observeUrl } = deps;
+  const { look, rules, overview, refused, observeUrl } = deps;
   const page = pageRoutes(deps);
   return [
     { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
     page('/app', {}, async ({ request, viewer, nowMs }) => {
       const { id } = request.workspace;
-      const [counts, settings] = await Promise.all([overview(id), rules.settings(id)]);
+      const [counts, settings, refusals] = await Promise.all([
+        overview(id),
+        rules.settings(id),
+        refused(id),
+      ]);
       const enabled = rules.rules.filter((rule) => rules.decide(rule, settings).enabled).length;
       return overviewPage(look, viewer, {
         overview: counts,
@@ -28,6 +34,7 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
           experimental: settings.experimental,
           version: rules.snapshot.version,
         },
+        refused: refusals,
         observeUrl,
         nowMs,
         iso: (ms) => new Date(ms).toISOString(),

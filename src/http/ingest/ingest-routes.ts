@@ -14,6 +14,7 @@ import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../o
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { gone } from '../api/openapi/error-schema.ts';
 import { type AdmissionDependencies, admit } from '../limits/admission.ts';
+import type { RefusedRequests } from '../limits/refused-requests.ts';
 import type { Turns } from '../limits/turns.ts';
 import {
   type Answer,
@@ -78,6 +79,8 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly turns: Turns;
   /** stores a request that PostgreSQL refused, for the operator */
   readonly keepRejected: (rejected: RejectedBody) => Promise<void>;
+  /** counts refusals, for the sender's workspace or the operator */
+  readonly refused: Pick<RefusedRequests, 'note'>;
   readonly events: Pick<
     Events,
     'requestAnswered' | 'recordsRejected' | 'charactersReplaced' | 'requestFailed'
@@ -206,7 +209,7 @@ async function ingestRequest(
 }
 
 function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
-  const { events } = deps;
+  const { events, refused } = deps;
   return async (exchange) => {
     try {
       const request = await ingestRequest(exchange, signal, deps);
@@ -223,6 +226,7 @@ function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
       const error = toSluiceError(thrown);
       if (error !== thrown) events.requestFailed('ingest', thrown);
       events.requestAnswered(signal, ERRORS[error.code].status);
+      refused.note(exchange, error);
       exchange.answer(statusAnswer(error));
     }
   };
@@ -261,12 +265,17 @@ export function goneBody(signal: Signal, observeUrl: string, baseUrl: string): B
 }
 
 /** 410 at the bare paths of the base host, with the path to use; requires no key. */
-export function goneRoutes(observeUrl: string, baseUrl: string): Route[] {
+export function goneRoutes(
+  observeUrl: string,
+  baseUrl: string,
+  refused: Pick<RefusedRequests, 'note'>,
+): Route[] {
   return SIGNALS.map((signal) => ({
     method: 'POST',
     path: BARE_PATHS[signal],
     refusal: statusAnswer,
     handler: (exchange) => {
+      refused.note(exchange, new SluiceError('bare_path_gone', 'Not served on this host.'));
       exchange.answer({
         status: ERRORS.bare_path_gone.status,
         contentType: JSON_TYPE,

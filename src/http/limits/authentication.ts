@@ -13,7 +13,7 @@
 import { LRUCache } from 'lru-cache';
 
 import { SluiceError } from '../../errors.ts';
-import type { Credential, KeyKind } from '../../model/people.ts';
+import { type Credential, KEY_PREFIX_CHARS, type KeyKind } from '../../model/people.ts';
 import { NetworkShares, SHARE_LIMITS } from './network-shares.ts';
 
 /** A revocation takes effect everywhere within this time. */
@@ -35,7 +35,7 @@ const KNOWN_LOOKUPS_MAX = 500;
  * to be written `%20`. Claude Code and the JavaScript SDK of LangSmith send that as it is.
  */
 const BEARER =
-  /^[Bb][Ee][Aa][Rr][Ee][Rr](?: |%20)+([a-z][a-z0-9]{0,31}_(?:live|obs|key)_[A-Za-z0-9]{43}) *$/;
+  /^[Bb][Ee][Aa][Rr][Ee][Rr](?: |%20)+(([a-z][a-z0-9]{0,31}_(?:live|obs|key)_)[A-Za-z0-9]{43}) *$/;
 
 interface Entry {
   readonly expiresAtMs: number;
@@ -62,8 +62,24 @@ export interface Authenticator {
     sender: Sender,
     kind: KeyKind | 'any',
   ) => Credential | Promise<Credential>;
+  /**
+   * The key of an Authorization header, without a look-up in the database; null when the header holds
+   * none of this server's form.
+   */
+  readonly identify: (authorization: string) => IdentifiedKey | null;
   /** Looks a key up again at its next request. */
   readonly forget: (keyId: number) => void;
+}
+
+/** A key that was sent, valid or not. */
+interface IdentifiedKey {
+  readonly digest: Buffer;
+  /** the digest as text */
+  readonly id: string;
+  /** its first characters, as lists of keys show them */
+  readonly prefix: string;
+  /** null unless the key was valid at its last look-up */
+  readonly credential: Credential | null;
 }
 
 interface KeyDirectory {
@@ -184,6 +200,18 @@ export function createAuthenticator(
         return finish(entry.credential, kind);
       }
       return lookUp(id, key, sender).then((credential) => finish(credential, kind));
+    },
+    identify: (authorization) => {
+      const [, secret, head = ''] = BEARER.exec(authorization) ?? [];
+      if (secret === undefined) return null;
+      const key = digest(secret);
+      const id = key.toString('latin1');
+      return {
+        digest: key,
+        id,
+        prefix: secret.slice(0, head.length + KEY_PREFIX_CHARS),
+        credential: valid.peek(id)?.credential ?? null,
+      };
     },
     forget: (keyId) => {
       forgotten += 1;

@@ -20,6 +20,7 @@ class HeaderLines {
   host: string | null = null;
   authorization: string | null = null;
   contentType: string | null = null;
+  userAgent = '';
   contentEncoding: string | null = null;
   length: string | null = null;
   transferEncoding: string | null = null;
@@ -31,6 +32,7 @@ class HeaderLines {
     this.host = null;
     this.authorization = null;
     this.contentType = null;
+    this.userAgent = '';
     this.contentEncoding = null;
     this.length = null;
     this.transferEncoding = null;
@@ -59,6 +61,9 @@ class HeaderLines {
       case 'transfer-encoding':
         this.transferEncoding = this.#once(name, this.transferEncoding, value);
         break;
+      case 'user-agent':
+        this.userAgent = value;
+        break;
       case 'x-forwarded-for':
         this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
@@ -82,6 +87,7 @@ export class RequestHead {
   readonly host: string;
   readonly authorization: string;
   readonly contentType: string;
+  readonly userAgent: string;
   readonly contentEncoding: string;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
@@ -105,6 +111,7 @@ export class RequestHead {
     this.host = lines.host ?? '';
     this.authorization = lines.authorization ?? '';
     this.contentType = lines.contentType ?? '';
+    this.userAgent = lines.userAgent;
     this.contentEncoding = lines.contentEncoding ?? '';
     this.contentLength = lengthOf(lines.length);
     this.hasBody = lines.transferEncoding !== null || (this.contentLength ?? 0) > 0;

@@ -25,6 +25,8 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+type OnUnrouted = (exchange: Exchange, error: SluiceError) => void;
+
 export interface ListenerSettings extends ListenAddress {
   /** several threads of this process listen on the port; `reservePorts` has checked it */
   readonly isShared?: boolean;
@@ -34,6 +36,8 @@ export interface ListenerSettings extends ListenAddress {
   readonly isBehindTls?: boolean;
   /** number of our proxies in front of this server; 0 by default */
   readonly trustedHops?: number;
+  /** called before a request that no route takes is answered */
+  readonly onUnrouted?: OnUnrouted;
   /** by default the one of the thread */
   readonly unsent?: UnsentAnswers;
 }
@@ -69,20 +73,30 @@ function createSites(sites: ListenerSettings['sites']): Resolve {
   };
 }
 
-function dispatch(exchange: Exchange, resolve: Resolve, events: Pick<Events, 'requestFailed'>) {
+interface Dispatching {
+  readonly resolve: Resolve;
+  readonly onUnrouted: OnUnrouted;
+  readonly events: Pick<Events, 'requestFailed'>;
+}
+
+function dispatch(exchange: Exchange, { resolve, onUnrouted, events }: Dispatching): void {
   const match = resolve(exchange.host, exchange.method, exchange.path);
   if (exchange.fault !== null) {
     const error = new SluiceError('bad_request', exchange.fault);
+    onUnrouted(exchange, error);
     const refusal = match.kind === 'unknown' ? null : match.refusal;
     exchange.answer(refusal?.(error, []) ?? problem(error));
     return;
   }
   if (match.kind === 'unknown') {
-    exchange.answer(problem(new SluiceError('not_found', 'Nothing is served at this path.')));
+    const error = new SluiceError('not_found', 'Nothing is served at this path.');
+    onUnrouted(exchange, error);
+    exchange.answer(problem(error));
     return;
   }
   if (match.kind === 'wrong_method') {
     const error = new SluiceError('method_not_allowed', `This path takes ${match.allow}.`);
+    onUnrouted(exchange, error);
     const headers = [['allow', match.allow]] as const;
     exchange.answer(match.refusal?.(error, headers) ?? problem(error, {}, headers));
     return;
@@ -182,11 +196,13 @@ export async function openListener(
     app.close();
   };
   const { isBehindTls = false, unsent = threadUnsent, trustedHops = 0 } = settings;
+  const { onUnrouted = () => {} } = settings;
+  const dispatching = { resolve, onUnrouted, events };
   const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
   const shared = { isDraining: () => draining, headers, unsent, trustedHops };
   app.any('/*', (response, request) => {
     open += 1;
-    dispatch(new Exchange(response, request, shared, onClosed), resolve, events);
+    dispatch(new Exchange(response, request, shared, onClosed), dispatching);
   });
   const options = settings.isShared === true ? SHARED_PORT : EXCLUSIVE_PORT;
   const socket = await listen(app, settings, options).catch((error: unknown) => {

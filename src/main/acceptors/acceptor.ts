@@ -13,6 +13,7 @@ import { createMigrationsProbe } from '../../db/migrate.ts';
 import { digestKey, findCredential, recordKeyUse } from '../../db/people/keys.ts';
 import { createStore, type Store } from '../../db/store.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
+import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
 import { locateHit } from '../../engine/matcher/locate-hit.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
@@ -30,6 +31,7 @@ import { ContentDecoder } from '../../http/ingest/content-encoding.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
 import type { MinuteCounts } from '../../http/limits/minute-counts.ts';
 import { createRateLimiter } from '../../http/limits/rate-limiter.ts';
+import { RefusedRequests } from '../../http/limits/refused-requests.ts';
 import { createSessionLimiter } from '../../http/limits/session-limiter.ts';
 import { createSignInLimiter } from '../../http/limits/sign-in-limiter.ts';
 import { Turns } from '../../http/limits/turns.ts';
@@ -40,6 +42,7 @@ import type { RequestDatabases } from '../connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
 import { programVersion } from '../program-version.ts';
+import { keepRefusedRequests } from '../refused-requests.ts';
 import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
 import { type ProbeDependencies, publicListeners } from '../sites.ts';
@@ -156,6 +159,8 @@ export function createAcceptor(
     find: (digest) => findCredential(ingest, digest),
     noteUse: keepKeyUse((ids) => recordKeyUse(ingest, ids), events, stops),
   });
+  const refused = new RefusedRequests(authenticator, events);
+  keepRefusedRequests(refused, (groups) => recordRefusedRequests(ingest, groups), events, stops);
   const rateLimiter = createRateLimiter(minuteCounts);
   const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
   const rules = ruleReader(catalog, store);
@@ -178,6 +183,7 @@ export function createAcceptor(
       ingest: bodies,
       contentDecoder: new ContentDecoder(),
       turns: new Turns(),
+      refused,
       events,
     },
     read: {
@@ -201,6 +207,7 @@ export function createAcceptor(
       look: { brand: config.brand, assets: pathsOf(pages.assets) },
       events,
     }),
+    refused,
     probes,
     optionalProbes,
     ...pages,

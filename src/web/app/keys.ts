@@ -1,5 +1,5 @@
-/** The keys of a workspace by their first characters, and the forms to create and revoke them. */
-import type { ListedKey } from '../../model/people.ts';
+/** The keys of a workspace by their first characters, and the forms to create, change and revoke them. */
+import { type ListedKey, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, time } from './format.ts';
 import {
@@ -18,7 +18,7 @@ const NAME_CHARS_MAX = 100;
 
 function revocation({ id, name, revokedAt }: ListedKey, viewer: Viewer, nowMs: number): HtmlValue {
   if (revokedAt !== null) return html`<span class="soft">revoked ${time(revokedAt, nowMs)}</span>`;
-  if (!viewer.isAdmin) return html`<span class="soft">in use</span>`;
+  if (!viewer.isAdmin) return html`<span class="soft">valid</span>`;
   return confirmed(
     html`Revoke<span class="hidden"> ${name}</span>`,
     'Requests with it are refused within seconds. This cannot be undone.',
@@ -29,21 +29,30 @@ function revocation({ id, name, revokedAt }: ListedKey, viewer: Viewer, nowMs: n
   );
 }
 
+/** The limit, and for admins the form to change it. */
+function limit({ id, name, rateLimitPerMinute, revokedAt }: ListedKey, viewer: Viewer): HtmlValue {
+  const perMinute = count(rateLimitPerMinute);
+  if (revokedAt !== null || !viewer.isAdmin) return perMinute;
+  const field = html`<label>Requests per minute of ${name}<input name="rate_limit_per_minute" type="number" min="1" max="${RATE_LIMIT_MAX}" value="${rateLimitPerMinute}" required></label>
+<button>Change limit</button>`;
+  return html`${perMinute} <details class="confirmed"><summary>Change<span class="hidden"> the limit of ${name}</span></summary><div>${writeForm(writeTo(`${PATH}/${id}/limit`, viewer), field)}</div></details>`;
+}
+
 function row(key: ListedKey, viewer: Viewer, nowMs: number): Html {
   return html`<tr><td data-label="Name">${key.name}</td><td data-label="Kind">${key.kind}</td>
-<td data-label="Begins with"><code>${key.prefix}…</code></td>
-<td data-label="A minute" class="number">${count(key.rateLimitPerMinute)}</td>
+<td data-label="Prefix"><code>${key.prefix}…</code></td>
+<td data-label="Requests per minute" class="number">${limit(key, viewer)}</td>
 <td data-label="Created">${time(key.createdAt, nowMs)}</td>
 <td data-label="Last used">${time(key.lastUsedAt, nowMs)}</td>
-<td data-label="State">${revocation(key, viewer, nowMs)}</td></tr>
+<td data-label="Status">${revocation(key, viewer, nowMs)}</td></tr>
 `;
 }
 
 function createForm(brand: string, viewer: Viewer): Html {
   const fields = html`<label>Name<input name="name" required maxlength="${NAME_CHARS_MAX}" placeholder="production collector"></label>
 <label>Kind<select name="kind"><option value="agent">agent: sends telemetry</option><option value="workspace">workspace: reads the API</option></select></label>
-<label>An agent key begins with<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
-<label>Requests a minute<input name="rate_limit_per_minute" type="number" min="1" max="100000" value="1000" required></label>
+<label>Prefix of an agent key<select name="prefix"><option value="live">${brand}_live_</option><option value="obs">${brand}_obs_</option></select></label>
+<label>Requests per minute<input name="rate_limit_per_minute" type="number" min="1" max="${RATE_LIMIT_MAX}" value="${RATE_LIMIT_DEFAULT}" required></label>
 <div class="buttons"><button>Create key</button></div><output></output>`;
   return html`<section class="panel"><h2>Create a key</h2>${writeForm(writeTo(PATH, viewer), fields, 'filters')}</section>`;
 }
@@ -54,23 +63,23 @@ export function keysPage(
   { keys, nowMs }: { readonly keys: readonly ListedKey[]; readonly nowMs: number },
 ): Html {
   const table = html`<table class="stack" aria-label="Keys"><thead><tr><th scope="col">Name</th><th scope="col">Kind</th>
-<th scope="col">Begins with</th><th scope="col" class="number">A minute</th><th scope="col">Created</th><th scope="col">Last used</th>
-<th scope="col">State</th></tr></thead><tbody>${keys.map((key) => row(key, viewer, nowMs))}</tbody></table>`;
+<th scope="col">Prefix</th><th scope="col" class="number">Requests per minute</th><th scope="col">Created</th><th scope="col">Last used</th>
+<th scope="col">Status</th></tr></thead><tbody>${keys.map((key) => row(key, viewer, nowMs))}</tbody></table>`;
   return appPage(look, viewer, {
     title: 'Keys',
     current: PATH,
     main: html`<h1>Keys</h1>
-<p class="lead">Agent keys send telemetry, workspace keys read the API. No key can change anything.</p>
+<p class="lead">Agent keys send telemetry, workspace keys read the API. Keys cannot change anything.</p>
 ${viewer.isAdmin && createForm(look.brand, viewer)}
-${
-  keys.length === 0
-    ? empty(
-        'No keys',
-        viewer.isAdmin
-          ? html`<p>Nothing can be sent without an agent key: create one above.</p>`
-          : html`<p>Nothing can be sent without an agent key: ask an admin of the workspace for one.</p>`,
-      )
-    : scrolling('Keys', table)
-}`,
+<div data-fresh="keys">${
+      keys.length === 0
+        ? empty(
+            'No keys',
+            viewer.isAdmin
+              ? html`<p>Create an agent key above to send telemetry.</p>`
+              : html`<p>Sending telemetry needs an agent key: ask an admin of the workspace for one.</p>`,
+          )
+        : scrolling('Keys', table)
+    }</div>`,
   });
 }

@@ -53,7 +53,7 @@ ${viewer.isAdmin && html`<td data-label="Membership">${mayChange(member, viewer)
 }
 
 function inviteForm(viewer: Viewer): Html {
-  const fields = html`<label>E-mail<input name="email" type="email" required maxlength="254"></label>
+  const fields = html`<label>E-mail address<input name="email" type="email" required maxlength="254"></label>
 <label>Role<select name="role">${rolesFor(viewer)
     .toReversed()
     .map((one) => option(one, one, 'member'))}</select></label>
@@ -70,7 +70,7 @@ function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValu
   const row = (one: Invitation) => {
     const ends = one.expiresAt.toISOString();
     return html`<tr><td data-label="E-mail">${one.email}</td><td data-label="Role">${one.role}</td>
-<td data-label="Ends"><time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time></td>
+<td data-label="Expires"><time datetime="${ends}" title="${ends}">${ends.slice(0, 10)}</time></td>
 <td data-label="Invitation">${mayChange(one, viewer) && revocation(one)}</td></tr>`;
   };
   return (
@@ -78,7 +78,7 @@ function invitationTable({ invitations }: MembersPage, viewer: Viewer): HtmlValu
     scrolling(
       'Invitations',
       html`<table class="stack" aria-label="Invitations"><thead><tr><th scope="col">E-mail</th><th scope="col">Role</th>
-<th scope="col">Ends</th><th scope="col">Invitation</th></tr></thead><tbody>${invitations.map(row)}</tbody></table>`,
+<th scope="col">Expires</th><th scope="col">Invitation</th></tr></thead><tbody>${invitations.map(row)}</tbody></table>`,
     )
   );
 }
@@ -89,7 +89,7 @@ export function membersPage(look: Look, viewer: Viewer, data: MembersPage): Html
     title: 'Members',
     current: PATH,
     main: html`<h1>Members</h1>
-<p class="lead">Members read. Admins and owners also switch rules, create keys and invite.</p>
+<p class="lead">Members can read everything but the audit log. Admins and owners can also switch rules, manage keys and invite members.</p>
 ${scrolling(
   'Members',
   html`<table class="stack" aria-label="Members"><thead><tr><th scope="col">Name</th><th scope="col">E-mail</th><th scope="col">Role</th>
@@ -98,7 +98,7 @@ ${scrolling(
 )}
 ${
   viewer.isAdmin &&
-  html`<section class="panel"><h2>Invite a member</h2>${inviteForm(viewer)}${invitationTable(data, viewer)}</section>`
+  html`<section class="panel"><h2>Invite a member</h2>${inviteForm(viewer)}<div data-fresh="invitations">${invitationTable(data, viewer)}</div></section>`
 }`,
   });
 }

@@ -1,10 +1,12 @@
-/** The first page: arrivals, findings, the lag of the pass, and the rules that run. */
+/** The first page: arrivals, findings, time to evaluation, the rules that run, refused requests. */
 
+import type { ListedRefusals } from '../../model/refused-requests.ts';
 import type { SupportCounts } from '../../model/rules.ts';
 import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses, shares } from './charts.ts';
 import { count, dayLabel, duration, hourLabel, words } from './format.ts';
+import { refusedPanel } from './refused.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
 
 /** Counts of a workspace, as the database has them; null where nothing was counted yet. */
@@ -53,6 +55,7 @@ interface RuleCounts {
 export interface OverviewPage {
   readonly overview: Overview;
   readonly rules: RuleCounts;
+  readonly refused: ListedRefusals;
   readonly observeUrl: string;
   readonly nowMs: number;
   /** milliseconds since 1970 as RFC 3339 */
@@ -65,8 +68,9 @@ export function overviewPage(look: Look, viewer: Viewer, data: OverviewPage): Ht
     title: 'Overview',
     current: '/app',
     main: html`<h1>Overview</h1>
-<p class="lead">What arrives in ${viewer.workspaceName}, and what the rules found. Advisory: nothing is blocked.</p>
-${main}`,
+<p class="lead">What arrives in ${viewer.workspaceName}, and what the rules found. Findings are advisory: nothing is blocked.</p>
+${main}
+${refusedPanel(data.refused, data.nowMs)}`,
   });
 }
 
@@ -80,11 +84,11 @@ function firstSteps(viewer: Viewer, observeUrl: string): Html {
 <pre tabindex="0"><code>OTEL_EXPORTER_OTLP_ENDPOINT=${observeUrl}
 OTEL_EXPORTER_OTLP_PROTOCOL=http/json
 OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20&lt;agent key&gt;</code></pre></li>
-<li><p>Most instrumentations leave prompts out by default:
-<a href="/docs/instrumentations">what to switch on</a>.</p></li>
+<li><p>Most instrumentations do not send prompts by default:
+<a href="/docs/instrumentations">turn on content capture</a>.</p></li>
 <li><p>A run is evaluated about a minute after its last step arrived. What the rules find is listed under
 <a href="/app/findings">findings</a>.</p></li></ol>
-<p>To see it work at once, run <code>npm run demo</code> beside the server.</p>`,
+<p>To see an example now, run <code>npm run demo</code> beside the server.</p>`,
   );
 }
 
@@ -142,12 +146,12 @@ function cards({ overview, rules, nowMs }: OverviewPage): Html {
         )}</span>`
   }</p></section>
 <section class="panel"><h2>Steps, 24 hours</h2><p class="figure">${count(steps)}</p>
-<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} a minute on average, of ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a></p></section>
-<section class="panel"><h2>The pass</h2><p class="figure">${count(runs.waiting)}${runs.moreWait && ' or more'} waiting</p>
+<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a></p></section>
+<section class="panel"><h2>Evaluation queue</h2><p class="figure">${runs.waiting === 0 ? 'empty' : html`${count(runs.waiting)}${runs.moreWait && ' or more'} waiting`}</p>
 <p class="soft">${
     runs.oldestWaitingMs === null
       ? 'every finished run is evaluated'
-      : `the longest for ${duration(nowMs - runs.oldestWaitingMs)}`
+      : `the oldest has waited ${duration(nowMs - runs.oldestWaitingMs)}`
   }</p></section>
 ${ruleCard(rules)}
 </div>`;
@@ -175,11 +179,11 @@ function notices({ hours }: Overview): HtmlValue {
   return html`${
     failed > 0 &&
     html`<p class="notice error">${runs(failed)} of the last day could not be evaluated:
-<a href="/app/runs?evaluation=evaluation_failed">look at them</a>.</p>`
+<a href="/app/runs?evaluation=evaluation_failed">show them</a>.</p>`
   }${
     silent > 0 &&
-    html`<p class="notice">${runs(silent)} of the last day without text that a rule can read:
-<a href="/docs/instrumentations">what to switch on</a>.</p>`
+    html`<p class="notice">${runs(silent)} of the last day had no text that a rule could check:
+<a href="/docs/instrumentations">turn on content capture</a>.</p>`
   }`;
 }
 
@@ -231,7 +235,7 @@ function arrivalChart(data: OverviewPage): Html {
       },
     ],
     isStacked: true,
-    note: 'A run’s steps count in the hour in which its first one arrived.',
+    note: 'A run’s steps are counted in the hour in which its first step arrived.',
   });
 }
 
@@ -239,7 +243,7 @@ function lagChart(data: OverviewPage): Html {
   const { hours } = data.overview;
   const of = (pick: 'mean' | 'most') => hours.map(({ counts }) => counts?.lagMs?.[pick] ?? null);
   return barChart({
-    title: 'Lag of the pass by hour',
+    title: 'Time to evaluation by hour',
     slot: 'Hour (UTC)',
     labels: hourLabels(data),
     series: [
@@ -248,6 +252,6 @@ function lagChart(data: OverviewPage): Html {
     ],
     isStacked: false,
     format: duration,
-    note: 'From the arrival of a run’s last step to its evaluation, which waits until the run has settled.',
+    note: 'From the arrival of a run’s last step to the end of its evaluation, including the settle time.',
   });
 }

@@ -45,6 +45,19 @@ function showSecret(form, page, text) {
   form.querySelector('output').replaceChildren(lead, secret, copy);
 }
 
+/** Replaces the lists that a write has changed, without a reload: the secret stays on the page. */
+async function refreshLists() {
+  const response = await fetch(location.href, { cache: 'no-store' });
+  if (!response.ok) return;
+  const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+  for (const list of document.querySelectorAll('[data-fresh]')) {
+    const fresh = page.querySelector(`[data-fresh="${list.dataset.fresh}"]`);
+    if (fresh === null) continue;
+    list.replaceWith(fresh);
+    keepTimes(fresh);
+  }
+}
+
 const FOCUS = 'sluice-focus';
 
 /** Reloads the page; the button that was pressed has the focus again. */
@@ -77,7 +90,10 @@ async function submit(form, button) {
     const page = await send(form, button);
     const secret = textOf(page.querySelector('.secret'));
     if (secret === undefined) reload(form, button);
-    else showSecret(form, page, secret);
+    else {
+      showSecret(form, page, secret);
+      await refreshLists();
+    }
   } catch (error) {
     alert.textContent = error.message;
   } finally {
@@ -85,12 +101,11 @@ async function submit(form, button) {
   }
 }
 
-for (const form of document.querySelectorAll('form[data-stay]')) {
-  form.addEventListener('submit', (event) => {
-    event.preventDefault();
-    void submit(form, event.submitter);
-  });
-}
+document.addEventListener('submit', (event) => {
+  if (event.target.dataset.stay === undefined) return;
+  event.preventDefault();
+  void submit(event.target, event.submitter);
+});
 restoreFocus();
 
 // ── Times ────────────────────────────────────────────────────────────────────────────────────

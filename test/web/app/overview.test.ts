@@ -40,6 +40,7 @@ function data(overview: Partial<Overview> = {}): OverviewPage {
       experimental: false,
       version: '4.0.0',
     },
+    refused: { groups: [], requests: 0 },
     observeUrl: 'https://observe.test',
     nowMs: NOW_MS,
     iso: (ms) => new Date(ms).toISOString(),
@@ -57,7 +58,7 @@ describe('figures', () => {
     expect(text).toContain('href="/app/findings?severity=high">1,204 high</a>');
     expect(text).toContain('href="/app/findings?severity=critical">3 critical</a>');
     expect(text).toContain('<p class="figure">1,440</p>');
-    expect(text).toContain('1.0 a minute on average, of 4 ');
+    expect(text).toContain('1.0 per minute on average, in 4 ');
     expect(text).toContain('<a href="/app/rules?enabled=true">51 run</a>');
   });
 
@@ -65,7 +66,7 @@ describe('figures', () => {
     const waiting = { any: true, waiting: 10_000, moreWait: true };
     const text = flat(page({ runs: { ...waiting, oldestWaitingMs: NOW_MS - 3 * HOUR_MS } }));
     expect(text).toContain('10,000 or more waiting');
-    expect(text).toContain('the longest for 3 h 0 min');
+    expect(text).toContain('the oldest has waited 3 h 0 min');
     expect(page()).toContain('every finished run is evaluated');
   });
 
@@ -73,7 +74,7 @@ describe('figures', () => {
     const bad = { ...hour, withoutText: 1, failedEvaluations: 2 };
     const text = flat(page({ hours: [{ atMs: NOW_MS, counts: bad }] }));
     expect(text).toContain('2 runs of the last day could not be evaluated');
-    expect(text).toContain('1 run of the last day without text');
+    expect(text).toContain('1 run of the last day had no text that a rule could check');
     expect(page()).not.toContain('class="notice');
   });
 });
@@ -84,7 +85,7 @@ describe('charts', () => {
     for (const label of [
       'Findings by day and severity, from 20 Nov to 21 Nov; most at once 1,207',
       'Steps by hour, from 11:00 to 12:00; most at once 1,430',
-      'Lag of the pass by hour, from 11:00 to 12:00; most at once 1 min 30 s',
+      'Time to evaluation by hour, from 11:00 to 12:00; most at once 1 min 30 s',
     ]) {
       expect(text).toContain(`role="img" aria-label="${label}"`);
     }
@@ -124,6 +125,50 @@ describe('charts', () => {
     expect(text).toContain('still being counted');
     expect(text).toContain('<title>11:00: not known</title>');
     expect(page()).not.toContain('still being counted');
+  });
+});
+
+describe('refused requests', () => {
+  const refusal = {
+    reason: 'unsupported_type',
+    address: '192.0.2.7',
+    userAgent: 'Deno/2.5 <b>',
+    path: '/v1/traces',
+    requests: 1200,
+    keyName: 'collector',
+    keyPrefix: 'sluice_live_AbCdEf',
+    lastAt: new Date(NOW_MS - 61_000),
+  };
+  const shown = (overview: Partial<Overview> = {}, groups = [refusal], requests = 1200) =>
+    overviewPage(LOOK, viewer(), { ...data(overview), refused: { groups, requests } }).text;
+
+  test('are listed with their key, their sender, and what to change there', () => {
+    const text = shown();
+    expect(text).toContain('Refused requests, last hour: 1,200');
+    expect(text).toContain('OTEL_EXPORTER_OTLP_PROTOCOL=http/json');
+    expect(text).toContain('<code>sluice_live_AbCdEf…</code>');
+    expect(text).toContain('192.0.2.7');
+    expect(text).toContain('Deno/2.5 &lt;b&gt;');
+    expect(text).toContain('1 minute ago');
+    expect(text).not.toContain('The most frequent are listed');
+  });
+
+  test('show also before anything has arrived, and say when there are more', () => {
+    const none = { any: false, waiting: 0, moreWait: false, oldestWaitingMs: null };
+    const text = shown({ runs: none }, [refusal], 1300);
+    expect(text).toContain('Refused requests, last hour: 1,300');
+    expect(text).toContain('The most frequent are listed');
+  });
+
+  test('none: says where requests without a known key are', () => {
+    expect(page()).toContain('No request with a key of this workspace was refused');
+    expect(page()).toContain('sluice_ingest_refused_requests_total');
+  });
+
+  test('a reason without advice of its own links to the error table', () => {
+    expect(shown({}, [{ ...refusal, reason: 'conflict' }])).toContain(
+      'href="/docs/errors#conflict"',
+    );
   });
 });
 

@@ -2,8 +2,8 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { inTransaction } from '../../../src/db/database.ts';
+import { type KeyChanges, listenForKeyChanges } from '../../../src/db/people/key-changes.ts';
 import { createKey, revokeKey } from '../../../src/db/people/keys.ts';
-import { type KeyChanges, listenForRevokedKeys } from '../../../src/db/people/revoked-keys.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -11,7 +11,7 @@ import { waitFor } from '../../support/wait-for.ts';
 const WITHIN_MS = 20_000;
 /** The sessions that listen, but for those that a test opened itself. */
 const LISTENERS = `FROM pg_stat_activity
-  WHERE datname = current_database() AND query = 'LISTEN sluice_key_revoked'`;
+  WHERE datname = current_database() AND query = 'LISTEN sluice_key_changed'`;
 
 let scratch: MigratedDatabase;
 let revoked: number[];
@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 function listen(url = scratch.url): KeyChanges {
-  listener = listenForRevokedKeys(url, (id) => void revoked.push(id), {
+  listener = listenForKeyChanges(url, (id) => void revoked.push(id), {
     keyChangesUnheard: (error) => void faults.push(error),
   });
   return listener;
@@ -95,7 +95,7 @@ test('what is no id is ignored', async () => {
   listen();
   await listening();
   for (const payload of ['', 'x', '-1', '1 ', '12345678901', '7']) {
-    await scratch.rows("SELECT pg_notify('sluice_key_revoked', $1)", [payload]);
+    await scratch.rows("SELECT pg_notify('sluice_key_changed', $1)", [payload]);
   }
   await heard(1);
   expect(revoked).toEqual([7]);

@@ -1,5 +1,5 @@
 /**
- * Receives notifications of revoked keys (LISTEN) over a connection of its own, because LISTEN
+ * Receives notifications of changed and revoked keys (LISTEN) over a connection of its own, because LISTEN
  * belongs to a session and a pool closes its sessions.
  *
  *   connecting ──LISTEN──► listening ──connection lost, no heartbeat──► waiting ──► connecting
@@ -15,10 +15,10 @@ import type { Events } from '../../observe/events.ts';
 import { type Connection, createDatabase, type Database } from '../database.ts';
 
 /** Its notifications carry a key's id in decimal digits. */
-export const KEY_REVOKED_CHANNEL = 'sluice_key_revoked';
+export const KEY_CHANGED_CHANNEL = 'sluice_key_changed';
 
 /** Also the heartbeat: repeating it changes nothing. */
-const LISTEN = `LISTEN ${KEY_REVOKED_CHANNEL}`;
+const LISTEN = `LISTEN ${KEY_CHANGED_CHANNEL}`;
 
 const BACKOFF_MIN_MS = 250;
 const BACKOFF_MAX_MS = 5000;
@@ -31,7 +31,7 @@ export interface KeyChanges {
 }
 
 interface Listening {
-  readonly onRevoked: (keyId: number) => void;
+  readonly onChanged: (keyId: number) => void;
   /** called when LISTEN has succeeded */
   readonly onListening: () => void;
   /** ends it */
@@ -41,7 +41,7 @@ interface Listening {
 /** Listens until the connection is lost or the signal aborts, and rejects with the reason. */
 async function listen(
   connection: Connection,
-  { onRevoked, onListening, signal }: Listening,
+  { onChanged, onListening, signal }: Listening,
 ): Promise<void> {
   let heartbeat: NodeJS.Timeout | undefined;
   try {
@@ -51,7 +51,7 @@ async function listen(
       connection.once('error', reject);
       connection.once('end', () => reject(new Error('The connection was closed.')));
       connection.on('notification', ({ payload = '' }) => {
-        if (/^\d{1,10}$/.test(payload)) onRevoked(Number(payload));
+        if (/^\d{1,10}$/.test(payload)) onChanged(Number(payload));
       });
       connection.query(LISTEN).then(onListening, reject);
       heartbeat = setInterval(() => connection.query(LISTEN).catch(reject), HEARTBEAT_MS);
@@ -76,12 +76,13 @@ async function listenOnce(database: Database, listening: Listening): Promise<voi
  * Begins listening, in the background: the server may start while this does not work.
  *
  * @param url postgres://…
- * @param onRevoked called with the id of every key that is revoked while this listens
+ * @param onChanged called with the id of every key that is revoked or gets another limit while this
+ *   listens
  * @param events `keyChangesUnheard` once per gap
  */
-export function listenForRevokedKeys(
+export function listenForKeyChanges(
   url: string,
-  onRevoked: (keyId: number) => void,
+  onChanged: (keyId: number) => void,
   events: Pick<Events, 'keyChangesUnheard'>,
 ): KeyChanges {
   // A lost connection is reported as `keyChangesUnheard`.
@@ -97,7 +98,7 @@ export function listenForRevokedKeys(
   const run = async (): Promise<void> => {
     while (!signal.aborted) {
       try {
-        await listenOnce(database, { onRevoked, onListening, signal });
+        await listenOnce(database, { onChanged, onListening, signal });
       } catch (error) {
         if (!signal.aborted && !isUnheard) events.keyChangesUnheard(error);
         isUnheard = true;

@@ -1,0 +1,129 @@
+/**
+ * Counts telemetry requests that are refused for a fault of their sender, because most exporters
+ * report a refusal nowhere. Equal refusals (key, address, program, path, reason) are one group; the
+ * groups are taken away at intervals (`takeGroups`), to be stored for the key's workspace or logged.
+ *
+ * A refusal costs a digest and a few look-ups in memory, whatever is sent. Groups of valid keys and all
+ * others have separate memory, each workspace and each network has a share of it, and refusals beyond a
+ * share are counted by the metric only: a flood of invented keys does not displace the groups of known
+ * senders. Keys are held by digest, never in clear.
+ */
+import { ERRORS, type ErrorCode, type SluiceError } from '../../errors.ts';
+import type { RefusedGroup } from '../../model/refused-requests.ts';
+import type { Events } from '../../observe/events.ts';
+import { networkOf } from '../transport/browser-head.ts';
+import type { Exchange } from '../transport/exchange.ts';
+import type { Authenticator } from './authentication.ts';
+
+/** Most groups of one workspace, or of one network, between two calls of `takeGroups`. */
+export const GROUPS_EACH_MAX = 20;
+/** Most groups of valid keys, and as many others. */
+export const GROUPS_MAX = 500;
+/** Characters kept of a path and of a User-Agent header. */
+export const SHOWN_CHARS_MAX = 120;
+/** What looks like a key of ours in a path or a header: it is not kept. */
+const KEY_LIKE = /[a-z0-9]{1,32}_(?:live|obs|key)_[A-Za-z0-9]{7,}/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it finds
+const CONTROLS = /[\x00-\x1f\x7f]/g;
+
+const TELEMETRY_PATH =
+  /(?:^|\/)v1\/(?:traces|metrics|logs)\/?$|^\/platform\/v1\/ingest(?:\/|$)|^\/v1\//;
+const APP_PATH = /^\/app(?:\/|$)/;
+
+/** The part of a request that is counted. */
+export type RefusedRequest = Pick<
+  Exchange,
+  'method' | 'path' | 'authorization' | 'userAgent' | 'clientAddress'
+>;
+
+/** Refusals that are to be corrected by the sender; all but the rate limit are for good. */
+function isSendersFault(code: ErrorCode): boolean {
+  return !ERRORS[code].retryable || code === 'rate_limited';
+}
+
+/** Whether a request that no route took was meant to send telemetry. */
+function isTelemetry({ method, path }: RefusedRequest): boolean {
+  if (APP_PATH.test(path)) return false;
+  return method === 'POST' || TELEMETRY_PATH.test(path);
+}
+
+function shown(text: string): string {
+  return text.replaceAll(CONTROLS, '').replaceAll(KEY_LIKE, '…').slice(0, SHOWN_CHARS_MAX);
+}
+
+type Group = { -readonly [Name in keyof RefusedGroup]: RefusedGroup[Name] };
+
+/** Groups in equal shares. */
+class Shares {
+  #shares = new Map<string, Map<string, Group>>();
+  #groups = 0;
+
+  /** @param create called for the first refusal of a group that there is room for */
+  add(share: string, id: string, create: () => Group): void {
+    const groups = this.#shares.get(share);
+    const known = groups?.get(id);
+    if (known !== undefined) {
+      known.requests += 1;
+      return;
+    }
+    if (this.#groups >= GROUPS_MAX || (groups?.size ?? 0) >= GROUPS_EACH_MAX) return;
+    this.#groups += 1;
+    const created = create();
+    if (groups === undefined) this.#shares.set(share, new Map([[id, created]]));
+    else groups.set(id, created);
+  }
+
+  take(): RefusedGroup[] {
+    const taken = [...this.#shares.values()].flatMap((groups) => [...groups.values()]);
+    this.#shares = new Map();
+    this.#groups = 0;
+    return taken;
+  }
+}
+
+export class RefusedRequests {
+  readonly #identify: Authenticator['identify'];
+  readonly #events: Pick<Events, 'requestRefused'>;
+  readonly #valid = new Shares();
+  readonly #others = new Shares();
+
+  constructor(
+    { identify }: Pick<Authenticator, 'identify'>,
+    events: Pick<Events, 'requestRefused'>,
+  ) {
+    this.#identify = identify;
+    this.#events = events;
+  }
+
+  /** Counts the refusal of a request to an ingest path; call it before the answer is sent. */
+  note(request: RefusedRequest, { code }: SluiceError): void {
+    if (!isSendersFault(code)) return;
+    this.#events.requestRefused(code);
+    const { path, clientAddress: address } = request;
+    const userAgent = request.userAgent.slice(0, SHOWN_CHARS_MAX);
+    const key = this.#identify(request.authorization);
+    const credential = key?.credential ?? null;
+    const id = `${key?.id ?? ''}\n${code}\n${address}\n${path}\n${userAgent}`;
+    const create = (): Group => ({
+      reason: code,
+      digest: key?.digest ?? null,
+      keyPrefix: key?.prefix ?? null,
+      address,
+      userAgent: shown(userAgent),
+      path: shown(path),
+      requests: 1,
+    });
+    if (credential === null) this.#others.add(networkOf(address, 4, 4), id, create);
+    else this.#valid.add(String(credential.workspaceId), id, create);
+  }
+
+  /** Counts a request that no route took, if it was meant to send telemetry. */
+  noteUnrouted(request: RefusedRequest, error: SluiceError): void {
+    if (isTelemetry(request)) this.note(request, error);
+  }
+
+  /** The groups since the last call. */
+  takeGroups(): RefusedGroup[] {
+    return [...this.#valid.take(), ...this.#others.take()];
+  }
+}
