@@ -5,6 +5,7 @@ import { type Probe, probeRoutes } from '../http/api/open/probe-routes.ts';
 import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';
 import { type ReadDependencies, readRoutes } from '../http/api/read-routes.ts';
 import { type AppDependencies, appRoutes } from '../http/dashboard/app-routes.ts';
+import { unknownPages } from '../http/dashboard/unknown-pages.ts';
 import {
   BARE_PATHS,
   BASE_PATHS,
@@ -97,6 +98,8 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const { ingest, app, assets, refused } = site;
   const onUnrouted: ListenerSettings['onUnrouted'] = (exchange, error) =>
     refused.noteUnrouted(exchange, error);
+  const { host: authority, hostname } = new URL(observeUrl);
+  const pages = unknownPages(app);
   const shared = { trustedHops, onUnrouted };
   const probe = probeRoutes(site.probes, site.optionalProbes);
   const base = [...publicRoutes(config, site), ...appRoutes(app), ...assetRoutes(assets), ...probe];
@@ -104,18 +107,25 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const [first, second] = publicAddresses(config);
   if (second !== undefined) {
     return [
-      { ...first, ...shared, isBehindTls: isHttps(baseUrl), sites: new Map([['', base]]) },
+      {
+        ...first,
+        ...shared,
+        answerBrowser: pages,
+        isBehindTls: isHttps(baseUrl),
+        sites: new Map([['', base]]),
+      },
       { ...second, ...shared, isBehindTls: isHttps(observeUrl), sites: new Map([['', observe]]) },
     ];
   }
-  const { host: authority, hostname } = new URL(observeUrl);
   const sites = new Map([
     ['', base],
     [authority, observe],
   ]);
   // Proxies forward the Host header without the port; where the names differ, the name is enough.
   if (hostname !== new URL(baseUrl).hostname) sites.set(hostname, observe);
-  return [{ ...first, ...shared, isBehindTls: isHttps(baseUrl), sites }];
+  const answerBrowser: ListenerSettings['answerBrowser'] = (exchange, error, headers) =>
+    sites.get(exchange.host.toLowerCase()) !== observe && pages(exchange, error, headers);
+  return [{ ...first, ...shared, answerBrowser, isBehindTls: isHttps(baseUrl), sites }];
 }
 
 /** The listener on the loopback interface, for the operator. */

@@ -65,7 +65,12 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     const row = page.locator('tr', { hasText: 'a collector' });
     const button = row.getByRole('button', { name: 'Revoke a collector' });
     expect(await button.isVisible()).toBe(false);
-    await row.locator('summary').click();
+    await row.locator('td[data-label="Requests per minute"] summary').click();
+    await row.getByLabel('Requests per minute of a collector').fill('77');
+    await row.getByRole('button', { name: 'Change limit' }).click();
+    expect(path()).toBe('/app/keys');
+    expect(await row.innerText()).toContain('77');
+    await row.locator('td[data-label="Status"] summary').click();
     await button.click();
     expect(path()).toBe('/app/keys');
     expect(await row.innerText()).toContain('revoked');
@@ -96,7 +101,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
   test('excerpts are redacted, and no longer', async () => {
     await open('/app/settings');
     await page.getByText('Redact excerpts').click();
-    await page.getByRole('button', { name: 'Redact, and remove what is stored' }).click();
+    await page.getByRole('button', { name: 'Redact and delete stored excerpts' }).click();
     expect(await main()).toContain('This workspace redacts');
     await page.getByRole('button', { name: 'Stop redacting' }).click();
     expect(await main()).toContain('Findings keep a short excerpt');

@@ -87,7 +87,7 @@ describe('sign-in', () => {
     const page = await submit(visitor(), '/app/sign-in', { email, password: 'secret guess' });
     expect(page.status).toBe(401);
     expectGuarded(page);
-    expect(page.text).toContain('do not fit together');
+    expect(page.text).toContain('Incorrect e-mail or password');
     expect(page.text).toContain('&quot;&gt;&lt;script&gt;');
     expect(page.text).not.toContain('secret guess');
   });

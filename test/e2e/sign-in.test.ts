@@ -116,7 +116,7 @@ describe('a wrong password', () => {
       const { status, text, headers } = await visitor().signIn(email, 'wrong horse battery');
       expect([status, headers.get('www-authenticate')]).toEqual([401, 'Session']);
       expect(headers.getSetCookie()).toEqual([]);
-      expect(text).toContain('E-mail address and password do not fit together.');
+      expect(text).toContain('Incorrect e-mail or password.');
       pages.push(text.replaceAll(email, 'ADDRESS'));
     }
     expect(new Set(pages).size).toBe(1);
@@ -202,7 +202,7 @@ describe('sessions', () => {
       address: '127.0.0.0/24',
     });
     const page = (await one.get('/app/settings')).text;
-    expect(page.match(/<span class="soft">this one<\/span>/g)).toHaveLength(1);
+    expect(page.match(/<span class="soft">this session<\/span>/g)).toHaveLength(1);
     expect(page).toContain('another program');
     const path = `/app/sessions/${theirs?.id}/end`;
     expect(page).toContain(`action="${path}"`);

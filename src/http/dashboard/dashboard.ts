@@ -2,7 +2,7 @@
  * What all pages and forms of the dashboard share: they need a session within its caps, take no API
  * credential, and answer an error with a page.
  */
-import { ERRORS, type SluiceError } from '../../errors.ts';
+import { ERRORS } from '../../errors.ts';
 import type { Session } from '../../model/people.ts';
 import { errorPage, type Look, type Viewer } from '../../web/app/shell.ts';
 import type { Html } from '../../web/html.ts';
@@ -41,7 +41,10 @@ export interface View {
 type PageHandler = (view: View) => Promise<Html | Answer | StreamedAnswer>;
 
 /** The signed-in user, as pages show them. */
-export function viewerOf({ session, workspace }: SignedInRequest): Viewer {
+export function viewerOf({
+  session,
+  workspace,
+}: Pick<SignedInRequest, 'session' | 'workspace'>): Viewer {
   return {
     email: session.email,
     role: workspace.role,
@@ -52,9 +55,14 @@ export function viewerOf({ session, workspace }: SignedInRequest): Viewer {
   };
 }
 
-/** Without a session the browser goes to the sign-in and comes back; any other error is a page. */
-function refusalPage(look: Look): RefusalForm {
-  return (error: SluiceError, exchange: Exchange) => {
+/**
+ * Without a session the browser goes to the sign-in and comes back. Any other error is a page, with the
+ * navigation of the signed-in user.
+ *
+ * @param filters the form of a page's filter, shown again when the query is not valid
+ */
+export function refusalPage(look: Look, filters?: (query: string) => Html): RefusalForm {
+  return (error, exchange, session) => {
     if (error.code === 'not_signed_in') {
       const query = exchange.query === '' ? '' : `?${exchange.query}`;
       // A form that came too late cannot be sent again by a link.
@@ -67,15 +75,30 @@ function refusalPage(look: Look): RefusalForm {
         ? error.faults.map(({ path, message }) => `${path} ${message}`)
         : [];
     const switchTo = error.code === 'other_workspace' ? namedWorkspace(exchange) : null;
-    const button = switchTo === null ? {} : { switchTo };
-    const page = errorPage(look, { title, detail: error.message, faults, ...button });
+    const viewer =
+      session === null || session.workspace === null
+        ? null
+        : viewerOf({ session, workspace: session.workspace });
+    const page = errorPage(look, viewer, {
+      title,
+      detail: error.message,
+      faults,
+      current: exchange.path,
+      ...(switchTo === null ? {} : { switchTo }),
+      ...(error.code === 'bad_query' && filters ? { form: filters(exchange.query) } : {}),
+    });
     return pageAnswer(page.text, status, errorHeaders(error));
   };
 }
 
 /** Makes the routes of pages. */
 export function pageRoutes(deps: DashboardDependencies) {
-  return (path: string, needs: Needs, handler: PageHandler): Route => ({
+  return (
+    path: string,
+    needs: Needs,
+    handler: PageHandler,
+    filters?: (query: string) => Html,
+  ): Route => ({
     method: 'GET',
     path,
     handler: signedIn(
@@ -87,7 +110,7 @@ export function pageRoutes(deps: DashboardDependencies) {
         return 'text' in made ? pageAnswer(made.text) : made;
       },
       deps,
-      refusalPage(deps.look),
+      refusalPage(deps.look, filters),
     ),
   });
 }

@@ -7,7 +7,7 @@ import type { FindingFilter } from '../../model/findings.ts';
 import type { Rule } from '../../model/rules.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import { findingPage, type MarkedRange } from '../../web/app/finding.ts';
-import { findingRows, findingsPage } from '../../web/app/findings.ts';
+import { findingFilters, findingRows, findingsPage } from '../../web/app/findings.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
 import { type FindingReader, filterOf, filterQuery } from '../api/findings/finding-routes.ts';
 import type { OcsfSource } from '../api/findings/ocsf.ts';
@@ -93,7 +93,12 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     ] as const;
   const page = pageRoutes(deps);
   return [
-    page('/app/findings', {}, async (view) => findingsPage(look, view.viewer, await list(view))),
+    page(
+      '/app/findings',
+      {},
+      async (view) => findingsPage(look, view.viewer, await list(view)),
+      findingFilters,
+    ),
     page('/app/findings/rows', {}, async (view) => {
       const { newest } = parseQuery(pageQuery, view.exchange.query);
       const data = await list(view);

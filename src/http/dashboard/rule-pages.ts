@@ -9,7 +9,7 @@ import { SluiceError } from '../../errors.ts';
 import type { Plan, SessionWorkspace } from '../../model/people.ts';
 import type { Rule, RuleSettings } from '../../model/rules.ts';
 import { rulePage } from '../../web/app/rule.ts';
-import { type DecidedRule, rulesPage, upgradePage } from '../../web/app/rules.ts';
+import { type DecidedRule, ruleFilters, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import {
   type RuleReader,
   rulesQuery,
@@ -78,21 +78,26 @@ function pages(deps: RulePageDependencies): Route[] {
     override: settings.overrides.get(rule.id) ?? null,
   });
   return [
-    page(LIST, {}, async ({ exchange, request, viewer }) => {
-      if (!hasRules(request.workspace)) return upgradePage(look, viewer);
-      const settings = await book.settings(request.workspace.id);
-      const found = toRulePage(parseQuery(rulesQuery, exchange.query), settings, book);
-      return rulesPage(look, viewer, {
-        snapshot: book.snapshot,
-        counts: book.counts,
-        experimental: settings.experimental,
-        rules: found.rules.map(({ id }) => decided(ruleOf(book, id), settings)),
-        query: exchange.query,
-        page: found.page,
-        pages: found.total_pages,
-        total: found.total,
-      });
-    }),
+    page(
+      LIST,
+      {},
+      async ({ exchange, request, viewer }) => {
+        if (!hasRules(request.workspace)) return upgradePage(look, viewer);
+        const settings = await book.settings(request.workspace.id);
+        const found = toRulePage(parseQuery(rulesQuery, exchange.query), settings, book);
+        return rulesPage(look, viewer, {
+          snapshot: book.snapshot,
+          counts: book.counts,
+          experimental: settings.experimental,
+          rules: found.rules.map(({ id }) => decided(ruleOf(book, id), settings)),
+          query: exchange.query,
+          page: found.page,
+          pages: found.total_pages,
+          total: found.total,
+        });
+      },
+      ruleFilters,
+    ),
     page(ONE, {}, async ({ request, viewer, parameters }) => {
       if (!hasRules(request.workspace)) return upgradePage(look, viewer);
       const rule = ruleOf(book, parameters.ruleId);

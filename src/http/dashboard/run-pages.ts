@@ -4,7 +4,7 @@ import type { Hex16 } from '../../model/json.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import type { MarkedRange } from '../../web/app/finding.ts';
 import { runPage, type ShownStep } from '../../web/app/run.ts';
-import { runsPage } from '../../web/app/runs.ts';
+import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { FindingReader } from '../api/findings/finding-routes.ts';
 import type { FindingExporter } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
@@ -42,18 +42,23 @@ export function runPages(deps: RunPageDependencies): Route[] {
   const markOf = marker(rules.rules, deps.locate);
   const page = pageRoutes(deps);
   return [
-    page('/app/runs', {}, async ({ exchange, request, viewer, nowMs }) => {
-      const query = parseQuery(runsQuery, exchange.query);
-      const { id } = request.workspace;
-      const found = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
-      return runsPage(look, viewer, {
-        runs: found.runs,
-        query: exchange.query,
-        next: toCursor(found.next),
-        endedEarly: found.next !== null && found.runs.length < PER_PAGE,
-        nowMs,
-      });
-    }),
+    page(
+      '/app/runs',
+      {},
+      async ({ exchange, request, viewer, nowMs }) => {
+        const query = parseQuery(runsQuery, exchange.query);
+        const { id } = request.workspace;
+        const found = await runs.list(id, runFilterOf(query), query.cursor ?? null, PER_PAGE);
+        return runsPage(look, viewer, {
+          runs: found.runs,
+          query: exchange.query,
+          next: toCursor(found.next),
+          endedEarly: found.next !== null && found.runs.length < PER_PAGE,
+          nowMs,
+        });
+      },
+      runFilters,
+    ),
     page('/app/runs/{runId}', {}, async ({ request, viewer, parameters, nowMs }) => {
       const runId = parameters.runId ?? '';
       const { id, redactExcerpts } = request.workspace;

@@ -21,6 +21,7 @@ class HeaderLines {
   authorization: string | null = null;
   contentType: string | null = null;
   userAgent = '';
+  accept = '';
   contentEncoding: string | null = null;
   length: string | null = null;
   transferEncoding: string | null = null;
@@ -33,6 +34,7 @@ class HeaderLines {
     this.authorization = null;
     this.contentType = null;
     this.userAgent = '';
+    this.accept = '';
     this.contentEncoding = null;
     this.length = null;
     this.transferEncoding = null;
@@ -64,6 +66,9 @@ class HeaderLines {
       case 'user-agent':
         this.userAgent = value;
         break;
+      case 'accept':
+        this.accept = value;
+        break;
       case 'x-forwarded-for':
         this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
@@ -88,6 +93,7 @@ export class RequestHead {
   readonly authorization: string;
   readonly contentType: string;
   readonly userAgent: string;
+  readonly accept: string;
   readonly contentEncoding: string;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
@@ -112,6 +118,7 @@ export class RequestHead {
     this.authorization = lines.authorization ?? '';
     this.contentType = lines.contentType ?? '';
     this.userAgent = lines.userAgent;
+    this.accept = lines.accept;
     this.contentEncoding = lines.contentEncoding ?? '';
     this.contentLength = lengthOf(lines.length);
     this.hasBody = lines.transferEncoding !== null || (this.contentLength ?? 0) > 0;

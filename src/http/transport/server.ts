@@ -9,7 +9,7 @@ import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, type HeaderList } from './exchange.ts';
 import { problem, toSluiceError } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
@@ -27,6 +27,8 @@ export interface ListenAddress {
 
 type OnUnrouted = (exchange: Exchange, error: SluiceError) => void;
 
+type AnswerBrowser = (exchange: Exchange, error: SluiceError, headers?: HeaderList) => boolean;
+
 export interface ListenerSettings extends ListenAddress {
   /** several threads of this process listen on the port; `reservePorts` has checked it */
   readonly isShared?: boolean;
@@ -38,6 +40,8 @@ export interface ListenerSettings extends ListenAddress {
   readonly trustedHops?: number;
   /** called before a request that no route takes is answered */
   readonly onUnrouted?: OnUnrouted;
+  /** answers a browser with a page where no route does; false for a program */
+  readonly answerBrowser?: AnswerBrowser;
   /** by default the one of the thread */
   readonly unsent?: UnsentAnswers;
 }
@@ -76,10 +80,12 @@ function createSites(sites: ListenerSettings['sites']): Resolve {
 interface Dispatching {
   readonly resolve: Resolve;
   readonly onUnrouted: OnUnrouted;
+  readonly answerBrowser: AnswerBrowser;
   readonly events: Pick<Events, 'requestFailed'>;
 }
 
-function dispatch(exchange: Exchange, { resolve, onUnrouted, events }: Dispatching): void {
+function dispatch(exchange: Exchange, dispatching: Dispatching): void {
+  const { resolve, onUnrouted, answerBrowser, events } = dispatching;
   const match = resolve(exchange.host, exchange.method, exchange.path);
   if (exchange.fault !== null) {
     const error = new SluiceError('bad_request', exchange.fault);
@@ -91,13 +97,14 @@ function dispatch(exchange: Exchange, { resolve, onUnrouted, events }: Dispatchi
   if (match.kind === 'unknown') {
     const error = new SluiceError('not_found', 'Nothing is served at this path.');
     onUnrouted(exchange, error);
-    exchange.answer(problem(error));
+    if (!answerBrowser(exchange, error)) exchange.answer(problem(error));
     return;
   }
   if (match.kind === 'wrong_method') {
     const error = new SluiceError('method_not_allowed', `This path takes ${match.allow}.`);
     onUnrouted(exchange, error);
     const headers = [['allow', match.allow]] as const;
+    if (match.refusal === null && answerBrowser(exchange, error, headers)) return;
     exchange.answer(match.refusal?.(error, headers) ?? problem(error, {}, headers));
     return;
   }
@@ -196,8 +203,8 @@ export async function openListener(
     app.close();
   };
   const { isBehindTls = false, unsent = threadUnsent, trustedHops = 0 } = settings;
-  const { onUnrouted = () => {} } = settings;
-  const dispatching = { resolve, onUnrouted, events };
+  const { onUnrouted = () => {}, answerBrowser = () => false } = settings;
+  const dispatching = { resolve, onUnrouted, answerBrowser, events };
   const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
   const shared = { isDraining: () => draining, headers, unsent, trustedHops };
   app.any('/*', (response, request) => {

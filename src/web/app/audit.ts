@@ -31,30 +31,30 @@ function change({ before, after }: ShownEntry): HtmlValue {
 }
 
 function row(entry: ShownEntry, nowMs: number): Html {
-  return html`<tr><td data-label="No." class="number">${entry.seq}</td><td data-label="When">${time(entry.at, nowMs)}</td>
-<td data-label="Who">${entry.actor}</td><td data-label="From">${entry.origin}</td>
-<td data-label="What">${entry.action} <span class="soft below">${entry.subject}</span></td>
+  return html`<tr><td data-label="No." class="number">${entry.seq}</td><td data-label="Time">${time(entry.at, nowMs)}</td>
+<td data-label="Actor">${entry.actor}</td><td data-label="Address">${entry.origin}</td>
+<td data-label="Action">${entry.action} <span class="soft below">${entry.subject}</span></td>
 <td data-label="Change"><div>${change(entry)}</div></td>
-<td data-label="Seal"><code title="${entry.hash}">${entry.hash.slice(0, 10)}</code></td></tr>
+<td data-label="Hash"><code title="${entry.hash}">${entry.hash.slice(0, 10)}</code></td></tr>
 `;
 }
 
 export function auditPage(look: Look, viewer: Viewer, data: AuditPage): Html {
   const { entries, query, next, nowMs } = data;
-  const table = html`<table class="stack" aria-label="Audit ledger"><thead><tr><th scope="col" class="number">No.</th><th scope="col">When</th>
-<th scope="col">Who</th><th scope="col">From</th><th scope="col">What</th><th scope="col">Change</th><th scope="col">Seal</th></tr></thead>
+  const table = html`<table class="stack" aria-label="Audit ledger"><thead><tr><th scope="col" class="number">No.</th><th scope="col">Time</th>
+<th scope="col">Actor</th><th scope="col">Address</th><th scope="col">Action</th><th scope="col">Change</th><th scope="col">Hash</th></tr></thead>
 <tbody>${entries.map((entry) => row(entry, nowMs))}</tbody></table>`;
   return appPage(look, viewer, {
     title: 'Audit',
     current: '/app/audit',
     main: html`<h1>Audit ledger</h1>
-<p class="lead">Who changed what, from where. Entries are only ever added, each sealed with the one before it:
+<p class="lead">Who changed what, and from which address. Entries are never changed or removed; each contains the hash of the entry before it.
 <code>sluice audit verify</code> checks the chain.</p>
 ${
   entries.length === 0
     ? empty(
-        'Nothing has been changed yet',
-        html`<p>Switches of rules, keys, members and settings are recorded here.</p>`,
+        'No changes yet',
+        html`<p>Changes of rules, keys, members and settings are recorded here.</p>`,
       )
     : html`${scrolling('Audit ledger', table)}${pager('/app/audit', query, next)}`
 }`,

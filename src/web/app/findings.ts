@@ -35,21 +35,28 @@ function isNarrow(query: string): boolean {
   return FILTERS.some((name) => (given.get(name) ?? '') !== '');
 }
 
-function filters({ filter, query }: FindingsPage): Html {
+/** A date that was typed as something else is shown as text, because a date field would hide it. */
+function dateField(name: string, label: string, value: string | null): Html {
+  const isDate = !value || /^\d{4}-\d{2}-\d{2}$/.test(value);
+  return field(name, label, value, { type: isDate ? 'date' : 'text' });
+}
+
+/** The form of the filter, with what the query has. */
+export function findingFilters(query: string, filter: FindingFilter = {}): Html {
   const given = new URLSearchParams(query);
   const runId = given.get('run_id');
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Findings">
 ${field('q', 'Search rules', given.get('q'), { type: 'search', hint: 'title, category or id' })}
-${choice('severity', 'Severity', SEVERITIES, filter.severity ?? null)}
+${choice('severity', 'Severity', SEVERITIES, filter.severity ?? given.get('severity'))}
 ${choice(
   'category',
   'Category',
   CATEGORIES.map((category) => [categoryName(category), words(category)] as const),
-  filter.category === undefined ? null : categoryName(filter.category),
+  filter.category === undefined ? given.get('category') : categoryName(filter.category),
 )}
 ${field('rule_id', 'Rule', given.get('rule_id'), { hint: 'ATR-2026-00001' })}
-${field('since', 'Since', given.get('since'), { type: 'date' })}
-${field('until', 'Before', given.get('until'), { type: 'date' })}
+${dateField('since', 'Since', given.get('since'))}
+${dateField('until', 'Before', given.get('until'))}
 ${runId !== null && runId !== '' && field('run_id', 'Run', runId)}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div>
 </form>`;
@@ -128,7 +135,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
 <p class="lead">What the rules matched, once per rule and run. New ones appear on their own.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
-${filters(data)}
+${findingFilters(query, data.filter)}
 <p class="live soft" role="status" data-live-status></p>
 ${findings.length === 0 && html`<div data-live-empty>${emptyState(query)}</div>`}
 <div${findings.length === 0 && html` hidden`}>${table(data)}</div>

@@ -122,7 +122,8 @@ function countCards(counts: SupportCounts): Html {
 ${card('unsupported', 'cannot run here')}${card('fails_own_examples', 'fail their own examples, and never run')}</div>`;
 }
 
-function filters(query: string): Html {
+/** The form of the filter, with what the query has. */
+export function ruleFilters(query: string): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Rules">
 ${field('q', 'Search', given.get('q'), { type: 'search', hint: 'title, id, description' })}
@@ -180,7 +181,7 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
 against a manifest. <a href="/docs/rules-coverage">What runs and what does not</a>.</p>
 ${countCards(data.counts)}
 ${tierSwitch(data.experimental, viewer)}
-${filters(data.query)}
+${ruleFilters(data.query)}
 <p class="soft">${count(total)} ${total === 1 ? 'rule' : 'rules'}</p>
 ${
   rules.length === 0

@@ -27,7 +27,8 @@ export interface RunsPage {
   readonly nowMs: number;
 }
 
-function filters(query: string): Html {
+/** The form of the filter, with what the query has. */
+export function runFilters(query: string): Html {
   const given = new URLSearchParams(query);
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Runs">
 ${choice('state', 'State', RUN_STATES, given.get('state'))}
@@ -133,7 +134,7 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     current: PATH,
     main: html`<h1>Runs</h1>
 <p class="lead">One run of an agent: a trace, or everything that one prompt caused. Newest first.</p>
-${filters(query)}
+${runFilters(query)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${
   endedEarly &&

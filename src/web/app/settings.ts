@@ -59,8 +59,8 @@ function redaction({ redactExcerpts }: SettingsPage, viewer: Viewer): Html {
     ? form('Stop redacting', 'quiet')
     : confirmed(
         'Redact excerpts',
-        'No more excerpts are stored, and the stored ones are removed. This cannot be undone.',
-        form('Redact, and remove what is stored', 'danger'),
+        'Excerpts are no longer stored, and stored excerpts are deleted. This cannot be undone.',
+        form('Redact and delete stored excerpts', 'danger'),
       );
 }
 
@@ -68,43 +68,46 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
   return html`<section class="panel"><h2>Excerpts</h2>
 <p>${
     data.redactExcerpts
-      ? 'This workspace redacts: findings say where, not what, and the texts of runs are not shown.'
-      : 'Findings keep a short excerpt of the text around the hit. It is shown here and over the API, never in an export.'
+      ? 'Redaction is on: findings show where a rule matched but not the text, and the texts of runs are not shown.'
+      : 'Findings keep a short excerpt of the text around the match. It is shown in the dashboard and the API, never in an export.'
   }</p>
 ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
 
 function sessionRow(session: ShownSession, nowMs: number): Html {
   const end: HtmlValue = session.isThis
-    ? html`<span class="soft">this one</span>`
+    ? html`<span class="soft">this session</span>`
     : writeForm(
         `/app/sessions/${session.id}/end`,
-        html`<button class="danger">End<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button>`,
+        html`<button class="danger">Sign out<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button>`,
       );
-  return html`<tr><td data-label="Program">${session.userAgent}</td><td data-label="From">${session.address}</td>
-<td data-label="Since">${time(session.createdAt, nowMs)}</td><td data-label="Last seen">${time(session.lastSeenAt, nowMs)}</td>
+  return html`<tr><td data-label="Browser">${session.userAgent}</td><td data-label="Address">${session.address}</td>
+<td data-label="Signed in">${time(session.createdAt, nowMs)}</td><td data-label="Last seen">${time(session.lastSeenAt, nowMs)}</td>
 <td data-label="Session">${end}</td></tr>
 `;
 }
 
 function sessions({ sessions: all, nowMs }: SettingsPage): Html {
-  const table = html`<table class="stack" aria-label="Sessions"><thead><tr><th scope="col">Program</th><th scope="col">From</th>
-<th scope="col">Since</th><th scope="col">Last seen</th><th scope="col">Session</th></tr></thead>
+  const table = html`<table class="stack" aria-label="Sessions"><thead><tr><th scope="col">Browser</th><th scope="col">Address</th>
+<th scope="col">Signed in</th><th scope="col">Last seen</th><th scope="col">Session</th></tr></thead>
 <tbody>${all.map((session) => sessionRow(session, nowMs))}</tbody></table>`;
   return html`<section class="panel"><h2>Your sessions</h2>${scrolling('Sessions', table)}
 ${
   all.length > 1 &&
-  writeForm('/app/sessions/end-others', html`<button class="quiet">End all others</button>`)
+  writeForm(
+    '/app/sessions/end-others',
+    html`<button class="quiet">Sign out all other sessions</button>`,
+  )
 }</section>`;
 }
 
 function password({ passwordCharsMin }: SettingsPage, viewer: Viewer): Html {
   const fields = html`<input type="hidden" name="username" autocomplete="username" value="${viewer.email}">
-<label>Present password<input name="current_password" type="password" autocomplete="current-password" required maxlength="200"></label>
+<label>Current password<input name="current_password" type="password" autocomplete="current-password" required maxlength="200"></label>
 <label>New password, ${passwordCharsMin} characters or more<input name="new_password" type="password" autocomplete="new-password" required minlength="${passwordCharsMin}" maxlength="200"></label>
 <div><button>Change password</button></div>`;
   return html`<section class="panel"><h2>Your password</h2>${writeForm('/app/password', fields, 'stacked')}
-<p class="soft">Your other sessions end. Accounts that sign in through a provider have no password here.</p></section>`;
+<p class="soft">This signs out your other sessions. Accounts that sign in through a provider have no password here.</p></section>`;
 }
 
 export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Html {
@@ -112,7 +115,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     title: 'Settings',
     current: PATH,
     main: html`<h1>Settings</h1>
-<p class="lead">The workspace's, and your own: you are signed in as ${viewer.email}.</p>
+<p class="lead">Settings of the workspace and of your account: you are signed in as ${viewer.email}.</p>
 <div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,

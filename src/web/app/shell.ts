@@ -72,9 +72,13 @@ export function appPage(look: Look, viewer: Viewer, { title, current, main }: Ap
   });
 }
 
-/** A page without the navigation, for errors. */
+/** A page without a signed-in user, for errors. */
 function plainPage(look: Look, title: string, main: HtmlValue): Html {
-  return page({ ...look, title, navigation: [], main: html`<div class="narrow">${main}</div>` });
+  const navigation = [
+    { href: '/app', label: 'Dashboard', isCurrent: false },
+    { href: '/docs', label: 'Docs', isCurrent: false },
+  ];
+  return page({ ...look, title, navigation, main: html`<div class="narrow">${main}</div>` });
 }
 
 interface ErrorView {
@@ -82,24 +86,33 @@ interface ErrorView {
   readonly detail: string;
   /** each fault of a form or query */
   readonly faults: readonly string[];
+  /** path of the page */
+  readonly current?: string;
+  /** to correct what was typed */
+  readonly form?: Html;
   /** slug of the workspace that a refused write was for; a button switches to it */
   readonly switchTo?: string;
 }
 
-/** An error with its faults, and links to go on. */
-export function errorPage(look: Look, { title, detail, faults, switchTo }: ErrorView): Html {
-  return plainPage(
-    look,
-    title,
-    html`<h1>${title}</h1><div class="refusal"><p>${detail}</p>
+/**
+ * An error with its faults, and links to continue.
+ *
+ * @param viewer the signed-in user, whose navigation is shown; null when there is none
+ */
+export function errorPage(look: Look, viewer: Viewer | null, view: ErrorView): Html {
+  const { title, detail, faults, current = '', form, switchTo } = view;
+  const main = html`<h1>${title}</h1><div class="refusal"><p>${detail}</p>
 ${faults.length > 0 && html`<ul>${faults.map((fault) => html`<li>${fault}</li>`)}</ul>`}</div>
+${form}
 ${
   switchTo !== undefined &&
   html`<form method="post" action="/app/workspace"><input type="hidden" name="workspace" value="${switchTo}">
 <p><button>Go to the workspace ${switchTo}</button></p></form>`
 }
-<p><a class="button${switchTo !== undefined && ' quiet'}" href="/app">Back to the overview</a></p>`,
-  );
+<p><a class="button${switchTo !== undefined && ' quiet'}" href="/app">Back to the overview</a></p>`;
+  return viewer === null
+    ? plainPage(look, title, main)
+    : appPage(look, viewer, { title, current, main });
 }
 
 interface ShownOncePage {
@@ -171,7 +184,7 @@ export function option(value: string, label: string, chosen: string | null): Htm
     : html`<option value="${value}">${label}</option>`;
 }
 
-/** A select with "any" first. */
+/** A select with "any" first; a value that it does not have is kept, so that it can be corrected. */
 export function choice(
   name: string,
   label: string,
@@ -183,7 +196,9 @@ export function choice(
       ? option(value, value.replaceAll(/[-_]/g, ' '), chosen)
       : option(value[0], value[1], chosen),
   );
-  return html`<label>${label}<select name="${name}">${option('', 'any', chosen)}${options}</select></label>`;
+  const isOther =
+    !!chosen && !values.some((one) => (typeof one === 'string' ? one : one[0]) === chosen);
+  return html`<label>${label}<select name="${name}">${option('', 'any', chosen)}${options}${isOther && option(chosen, chosen, chosen)}</select></label>`;
 }
 
 /** A field of a filter. @param options.hint an example, shown while the field is empty */

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { type ErrorCode, SluiceError } from '../../../src/errors.ts';
 import { createAuthenticator } from '../../../src/http/limits/authentication.ts';
 import {
-  GROUPS_MAX,
   GROUPS_EACH_MAX,
+  GROUPS_MAX,
   RefusedRequests,
   SHOWN_CHARS_MAX,
 } from '../../../src/http/limits/refused-requests.ts';

@@ -150,7 +150,7 @@ describe('the ledger', () => {
   });
 
   test('says what will stand there', () => {
-    expect(page([])).toContain('Nothing has been changed yet');
+    expect(page([])).toContain('No changes yet');
   });
 
   test('is text', () => {

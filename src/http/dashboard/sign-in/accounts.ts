@@ -159,7 +159,7 @@ async function checkPassword(
     ...(userId === undefined ? {} : { userId }),
   });
   if (user !== null) return user;
-  throw new SluiceError('sign_in_failed', 'E-mail address and password do not fit together.');
+  throw new SluiceError('sign_in_failed', 'Incorrect e-mail or password.');
 }
 
 /**

@@ -40,6 +40,8 @@ export interface BrowserRequest {
   readonly head: BrowserHead;
   /** of the client */
   readonly address: string;
+  /** the open session, once a route has looked for it */
+  session: Session | null;
 }
 
 export type BrowserHandler = (
@@ -74,8 +76,12 @@ export const ADMINS: readonly Role[] = ['owner', 'admin'];
 /** On every answer under /app: neither browsers nor proxies store it. */
 const NO_STORE: HeaderList = [['cache-control', 'no-store']];
 
-/** Makes the answer of a refusal: problem details, or a page. */
-export type RefusalForm = (error: SluiceError, exchange: Exchange) => Answer;
+/** Makes the answer of a refusal: problem details, or a page, with the session if there is one. */
+export type RefusalForm = (
+  error: SluiceError,
+  exchange: Exchange,
+  session: Session | null,
+) => Answer;
 
 const asProblem: RefusalForm = (error) => problem(error);
 
@@ -104,13 +110,15 @@ export function browserRoute(
 ): Handler {
   return async (exchange, parameters) => {
     let answer: Answer;
+    let visit: BrowserRequest | null = null;
     try {
       const head = exchange.browser;
       if (head === null) throw new Error('a route for browsers is outside of /app');
       checkSender(exchange, head, deps);
       checkControls(exchange.query, parameters);
       const address = clientAddress(head, deps.trustedHops);
-      const made = await handler(exchange, { head, address }, parameters);
+      visit = { head, address, session: null };
+      const made = await handler(exchange, visit, parameters);
       if ('chunks' in made) {
         await exchange.stream(made);
         return;
@@ -119,7 +127,7 @@ export function browserRoute(
     } catch (thrown) {
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('app', thrown);
-      answer = refuse(error, exchange);
+      answer = refuse(error, exchange, visit?.session ?? null);
       if (error instanceof RateLimited)
         answer = withHeader(answer, 'x-ratelimit-scope', error.scope);
     }
@@ -181,6 +189,7 @@ export function withSession(
   return browserRoute(
     async (exchange, visit, parameters) => {
       const session = await sessionOf(visit.head, deps);
+      visit.session = session;
       await checkRateLimits(session, deps.sessionLimiter);
       return await handler(exchange, { ...visit, session }, parameters);
     },
