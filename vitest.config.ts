@@ -35,7 +35,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'test/{otlp,ingest,engine,observe,cli,main,web,bench}/**/*.test.ts',
+            'test/{otlp,ingest,engine,observe,cli,main,web,bench,model}/**/*.test.ts',
             'test/*.test.ts',
           ],
           globalSetup: [BUILD, CATALOGUE],

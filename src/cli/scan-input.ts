@@ -2,6 +2,7 @@
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
+import { inTimeOrder } from '../model/step-order.ts';
 import type { SpanEvent, Step } from '../model/steps.ts';
 import type { DecodedRequest, LogRow, Rejection, SpanRow } from '../model/telemetry.ts';
 import { decodeLogs } from '../otlp/logs.ts';
@@ -61,14 +62,6 @@ function logToStep(log: LogRow, scopeName: string, serviceName: string | null): 
   };
 }
 
-/** As the pass orders them: by start, the longer first. */
-function byTime(a: Step, b: Step): number {
-  const order =
-    BigInt(a.startUnixNano) - BigInt(b.startUnixNano) ||
-    BigInt(b.endUnixNano) - BigInt(a.endUnixNano);
-  return order < 0n ? -1 : order > 0n ? 1 : 0;
-}
-
 function toRuns(request: DecodedRequest): Map<string, Step[]> {
   const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
   const runs = new Map<string, Step[]>();
@@ -87,8 +80,7 @@ function toRuns(request: DecodedRequest): Map<string, Step[]> {
     const runId = log.traceId ?? logRuns.get(log)?.runId;
     if (runId !== undefined) add(runId, logToStep(log, scopeName, serviceName));
   }
-  for (const steps of runs.values()) steps.sort(byTime);
-  return runs;
+  return new Map([...runs].map(([runId, steps]) => [runId, inTimeOrder(steps)]));
 }
 
 /**

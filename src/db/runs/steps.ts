@@ -7,6 +7,7 @@
  * longer than reading a short run.
  */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { inTimeOrder } from '../../model/step-order.ts';
 import type { SpanEvent, Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
@@ -97,8 +98,9 @@ function toStep(row: StepRow): Step {
 }
 
 /**
- * The order of steps. The columns after the span's id make it deterministic; a row is never updated,
- * so its ctid in its day's table identifies it.
+ * The order in which steps are counted against the limits; `inTimeOrder` decides among steps that start
+ * at the same time. The columns after the span's id make it deterministic; a row is never updated, so
+ * its ctid in its day's table identifies it.
  */
 const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
 
@@ -278,7 +280,7 @@ export async function readStepsOfRuns(
     if (hasSteps && its.length === 0) return null;
     const own = its.flatMap((row) => (row.source === null ? [] : [row]));
     const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
-    return { steps: own.map(toStep), bytes, unread: total - own.length };
+    return { steps: inTimeOrder(own.map(toStep)), bytes, unread: total - own.length };
   });
   return withoutRest(read);
 }
@@ -336,11 +338,17 @@ export async function readOutlinedSteps(
     [...parametersOf([run], limits), limits.bytesMax, Number.MAX_SAFE_INTEGER, stepBytesMax],
   );
   const total = rows.find(({ source }) => source === null);
-  const steps = rows.flatMap((row) => (row.source === null ? [] : [toStep(row)]));
-  const cut = rows.flatMap((row) => (row.source === null ? [] : [row.isCut === true]));
+  const cut = new Set<Step>();
+  const read = rows.flatMap((row) => {
+    if (row.source === null) return [];
+    const step = toStep(row);
+    if (row.isCut === true) cut.add(step);
+    return [step];
+  });
+  const steps = inTimeOrder(read);
   return {
     steps,
-    cut: new Set(cut.flatMap((isCut, index) => (isCut ? [index] : []))),
+    cut: new Set(steps.flatMap((step, index) => (cut.has(step) ? [index] : []))),
     unread: (total?.source === null ? total.total : 0) - steps.length,
   };
 }

@@ -193,6 +193,20 @@ test('in the order of time, parents before children, spans before log records', 
   ]);
 });
 
+test('a parent before its child, also when both start and end together and the child arrived first', async () => {
+  const together = { startUnixNano: '5', endUnixNano: '6' };
+  await store({
+    spans: [
+      spanRow({ name: 'child', spanId: hex8(1), parentSpanId: hex8(9), ...together }),
+      spanRow({ name: 'parent', spanId: hex8(9), ...together }),
+    ],
+  });
+  expect(await names()).toEqual(['parent', 'child']);
+  const limits = { stepsMax: 9, bytesMax: 99_999, stepBytesMax: 9_999 };
+  const { steps } = await readOutlinedSteps(scratch.database, RUN, limits);
+  expect(steps.map(({ name }) => name)).toEqual(['parent', 'child']);
+});
+
 test('from all days, and of this workspace and run alone', async () => {
   await store({ spans: [spanRow({ name: 'second', startUnixNano: '2' })] });
   await store(
@@ -241,13 +255,13 @@ test('opens the partitions of those days only', async () => {
   ]);
 });
 
-test('steps that nothing tells apart keep their order', async () => {
+test('steps at the same time come by their names, however they arrived', async () => {
   await store({
     spans: ['c', 'a', 'd', 'b'].map((name) => spanRow({ name })),
     logs: ['z', 'y'].map((eventName) => logRow({ traceId: TRACE_ID, eventName })),
   });
   const before = await names();
-  expect(before).toEqual(['c', 'a', 'd', 'b', 'z', 'y']);
+  expect(before).toEqual(['a', 'b', 'c', 'd', 'y', 'z']);
   for (let again = 0; again < 3; again += 1) expect(await names()).toEqual(before);
 });
 
