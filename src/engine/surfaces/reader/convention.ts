@@ -204,8 +204,12 @@ export interface RunRows {
   readonly placeholders?: readonly string[];
   /** keys whose value refers to a text that the sender stores elsewhere */
   readonly references?: RegExp;
+  /** attributes that are there when a text was withheld */
+  readonly withheldFlags?: readonly string[];
   /** attributes that are `true` when a text beside them was truncated */
   readonly cutFlags?: readonly string[];
+  /** attributes that hold the size of a text */
+  readonly sizes?: readonly SizeRow[];
   /** the end of a truncated text */
   readonly cutMark?: CutMark;
   /** the attribute that names a log record's event, beside OpenTelemetry's `event.name` */
@@ -220,6 +224,15 @@ export type FailureRow = { readonly key: string } & (
   | { readonly atLeast: number }
   | { readonly anyText: true }
 );
+
+/**
+ * The size of a text that is sent or not. A run with a size above 0 and none of the attributes that
+ * would hold the text, on whichever step, has the text withheld.
+ */
+export interface SizeRow {
+  readonly key: string;
+  readonly texts: readonly string[];
+}
 
 interface CutMark {
   readonly pattern: RegExp;

@@ -15,7 +15,10 @@ import {
   PLACEHOLDERS,
   REFERENCES,
   ROOT_MARKS,
+  SIZED_TEXTS,
+  SIZES,
   showsFailure,
+  WITHHELD_FLAGS,
 } from './run-rows.ts';
 
 /** A longer value is no name or id; it is cut. */
@@ -140,22 +143,39 @@ function asName(value: JsonValue | undefined): string | null {
   return name.trim() === '' || PLACEHOLDERS.has(name) ? null : name.slice(0, CHARS_MAX);
 }
 
+/** What the attributes of a run's steps and events say about missing text. */
+interface NotedGaps {
+  readonly gaps: Set<TextGap>;
+  /** attributes with the size of a text */
+  readonly sizes: Set<string>;
+  /** attributes with a text whose size may be sent */
+  readonly texts: Set<string>;
+}
+
 /** Why text of the run is missing, each reason once. */
 function textGapsOf(steps: readonly Step[]): TextGap[] {
-  const gaps = new Set<TextGap>();
+  const noted: NotedGaps = { gaps: new Set(), sizes: new Set(), texts: new Set() };
   for (const { attributes, events, dropped } of steps) {
-    if (dropped > 0) gaps.add('dropped_by_sender');
-    noteGaps(attributes, gaps);
-    for (const event of events) noteGaps(event.attributes, gaps);
+    if (dropped > 0) noted.gaps.add('dropped_by_sender');
+    noteGaps(attributes, noted);
+    for (const event of events) noteGaps(event.attributes, noted);
+  }
+  const { gaps, sizes, texts } = noted;
+  const isThere = (key: string): boolean => texts.has(key);
+  for (const size of sizes) {
+    if (![...(SIZES.get(size) ?? [])].some(isThere)) gaps.add('withheld_by_sender');
   }
   return [...gaps].sort();
 }
 
-function noteGaps(attributes: JsonObject, gaps: Set<TextGap>): void {
+function noteGaps(attributes: JsonObject, { gaps, sizes, texts }: NotedGaps): void {
   for (const key of Object.keys(attributes)) {
     const value = attributes[key];
     if (REFERENCES.test(key)) gaps.add('stored_elsewhere');
     if (CUT_FLAGS.has(key) && (value === true || value === 'true')) gaps.add('cut_by_sender');
+    if (WITHHELD_FLAGS.has(key)) gaps.add('withheld_by_sender');
+    if (SIZES.has(key) && Number(value) > 0) sizes.add(key);
+    if (SIZED_TEXTS.has(key) && value !== '') texts.add(key);
     if (typeof value !== 'string') continue;
     if (cutMarkAt(value) !== -1) gaps.add('cut_by_sender');
     if (value.length < PLACEHOLDER_CHARS_MAX && PLACEHOLDERS.has(value.trim())) {

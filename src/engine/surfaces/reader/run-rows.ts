@@ -28,10 +28,28 @@ export const EVENT_NAME_KEYS = [
 export const CUT_FLAGS: ReadonlySet<string> = new Set(
   RUN.flatMap(({ cutFlags }) => cutFlags ?? []),
 );
+export const WITHHELD_FLAGS: ReadonlySet<string> = new Set(
+  RUN.flatMap(({ withheldFlags }) => withheldFlags ?? []),
+);
+/** of each attribute that holds a text's size, the attributes that hold the text */
+export const SIZES: ReadonlyMap<string, ReadonlySet<string>> = textsBySize();
+/** the attributes that hold any of these texts */
+export const SIZED_TEXTS: ReadonlySet<string> = new Set(
+  [...SIZES.values()].flatMap((of) => [...of]),
+);
 /** one expression, because every attribute of a run is compared with it */
 export const REFERENCES = new RegExp(
   RUN.flatMap(({ references }) => references?.source ?? []).join('|'),
 );
+
+/** Products may have a key in common. */
+function textsBySize(): Map<string, Set<string>> {
+  const bySize = new Map<string, Set<string>>();
+  for (const { key, texts } of RUN.flatMap(({ sizes }) => sizes ?? [])) {
+    bySize.set(key, new Set([...(bySize.get(key) ?? []), ...texts]));
+  }
+  return bySize;
+}
 
 const CUT_MARKS = RUN.flatMap(({ cutMark }) => cutMark ?? []);
 const CUT_MARK_UNITS_MAX = 64;

@@ -152,8 +152,40 @@ describe('gaps in the text', () => {
     ['cut_by_sender', log({ attributes: { body_truncated: 'true' } })],
     ['withheld_by_sender', log({ attributes: { prompt: '<REDACTED>' } })],
     ['withheld_by_sender', span({ events: [{ name: 'e', attributes: { a: '__REDACTED__' } }] })],
+    ['withheld_by_sender', span({ attributes: { a: '<truncated due to size exceeding limit>' } })],
+    ['withheld_by_sender', span({ attributes: { 'logfire.scrubbed': '[{"path":["a"]}]' } })],
+    ['cut_by_sender', span({ attributes: { a: 'x\n\n[TRUNCATED - Content exceeds 60KB limit]' } })],
+    ['cut_by_sender', span({ attributes: { 'response.model_output_truncated': true } })],
+    ['cut_by_sender', span({ events: [{ name: 'e', attributes: { output_truncated: true } }] })],
+    ['cut_by_sender', log({ attributes: { response: 'a', response_truncated: 'true' } })],
+    ['withheld_by_sender', log({ attributes: { tool_result_size_bytes: '12' } })],
+    ['withheld_by_sender', log({ attributes: { tool_input_size_bytes: 12, tool_input: '' } })],
+    ['withheld_by_sender', log({ attributes: { prompt_length: 13 } })],
+    ['withheld_by_sender', span({ attributes: { output_length: 5 } })],
   ])('%s', (gap, step) => {
     expect(factsOf([span(), step]).textGaps).toEqual([gap]);
+  });
+
+  it.each<[string, Step[]]>([
+    ['on the step', [log({ attributes: { prompt_length: '3', prompt: 'abc' } })]],
+    [
+      'on another step: raw bodies contain the results',
+      [
+        log({ attributes: { tool_result_size_bytes: '12' } }),
+        log({ attributes: { body: '{"messages":[]}' } }),
+      ],
+    ],
+    [
+      'in an event of its span',
+      [
+        log({ attributes: { tool_result_size_bytes: '12' } }),
+        span({ events: [{ name: 'tool.output', attributes: { output: 'a.txt' } }] }),
+      ],
+    ],
+    ['nowhere, because it is empty', [log({ attributes: { tool_result_size_bytes: '0' } })]],
+    ['whole', [log({ attributes: { output: 'a', output_truncated: 'false' } })]],
+  ])('are none where the text of a size is %s', (_where, steps) => {
+    expect(factsOf(steps).textGaps).toEqual([]);
   });
 
   it('are none where all is there', () => {

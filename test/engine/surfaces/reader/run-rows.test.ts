@@ -107,6 +107,7 @@ test('placeholders of all products', () => {
     '<elided>',
     '<not serializable>',
     '<not specified>',
+    '<truncated due to size exceeding limit>',
     'FILTERED',
     'N/A',
     '[REDACTED]',

@@ -57,6 +57,9 @@ const TOOL_INPUT: AttributeRow = {
 /** A tool's output in its span event; `<name>_truncated` and the like may be beside each. */
 const OUTPUTS = ['output', 'content', 'diff'];
 
+/** Raw bodies of the Messages API contain every call and result; a reference is a gap of its own. */
+const BODIES = ['body', 'body_ref'];
+
 export const CLAUDE_CODE: Convention = {
   name: 'claude-code',
   appliesTo: { scopes: ['com.anthropic.claude_code'], services: ['claude-code'] },
@@ -122,6 +125,21 @@ export const CLAUDE_CODE: Convention = {
     failure: { key: 'success', values: [false, 'false'] },
     placeholders: ['<REDACTED>'],
     references: /^body_ref$/,
-    cutFlags: ['body_truncated'],
+    cutFlags: [
+      'body',
+      'new_context',
+      'response',
+      'response.model_output',
+      'tool_input',
+      ...OUTPUTS,
+    ].map((name) => `${name}_truncated`),
+    cutMark: { pattern: /\s*\[TRUNCATED - Content exceeds \d+KB limit\]$/, last: ']' },
+    sizes: [
+      { key: 'prompt_length', texts: ['prompt'] },
+      { key: 'user_prompt_length', texts: ['user_prompt'] },
+      { key: 'response_length', texts: ['response'] },
+      { key: 'tool_input_size_bytes', texts: ['tool_input', 'tool_parameters', ...BODIES] },
+      { key: 'tool_result_size_bytes', texts: ['new_context', ...OUTPUTS, ...BODIES] },
+    ],
   },
 };

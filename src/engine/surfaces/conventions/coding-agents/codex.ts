@@ -45,5 +45,11 @@ export const CODEX: Convention = {
   run: {
     names: { sessionId: { 'conversation.id': 140 } },
     placeholders: ['[REDACTED]'],
+    cutFlags: ['output_truncated', 'response_truncated'],
+    // Its spans carry lengths, its log events the texts.
+    sizes: ['prompt', 'arguments', 'output', 'response'].map((text) => ({
+      key: `${text}_length`,
+      texts: [text],
+    })),
   },
 };

@@ -128,5 +128,8 @@ export const GEMINI_CLI: Convention = {
       ERROR,
     ]),
   ],
-  run: { cutMark: { pattern: /\.\.\.\[TRUNCATED: original length \d+\]$/, last: ']' } },
+  run: {
+    cutMark: { pattern: /\.\.\.\[TRUNCATED: original length \d+\]$/, last: ']' },
+    sizes: [{ key: 'prompt_length', texts: ['prompt'] }],
+  },
 };

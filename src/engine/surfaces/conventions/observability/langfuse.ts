@@ -91,6 +91,7 @@ export const LANGFUSE: Convention = {
       },
     },
     failure: { key: 'langfuse.observation.level', values: ['ERROR'] },
+    placeholders: ['<truncated due to size exceeding limit>'],
     rootMarks: ['langfuse.internal.as_root', 'langfuse.internal.is_app_root'],
   },
 };

@@ -80,5 +80,9 @@ export const LOGFIRE: Convention = {
     },
     ...exchanges('output', ['output', 'response', 'result']),
   ],
-  run: { failure: { key: 'logfire.level_num', atLeast: 17 } },
+  run: {
+    failure: { key: 'logfire.level_num', atLeast: 17 },
+    // The scrubber replaces a value that looks like a secret, and lists what it replaced.
+    withheldFlags: ['logfire.scrubbed'],
+  },
 };

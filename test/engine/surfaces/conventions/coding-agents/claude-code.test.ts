@@ -218,6 +218,8 @@ describe('raw bodies', () => {
     const whole = JSON.stringify(request);
     const body = whole.slice(0, whole.indexOf(end) + end.length);
     expect(read(event('api_request_body', { body, body_truncated: 'true' }))).toEqual(texts);
+    const marked = `${body}\n\n[TRUNCATED - Content exceeds 60KB limit]`;
+    expect(read(event('api_request_body', { body: marked }))).toEqual(texts);
   });
 
   it('a request that was cut in a message', () => {
