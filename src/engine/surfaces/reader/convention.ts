@@ -26,7 +26,7 @@ export interface Convention {
 }
 
 /** Selects the steps that show any of these. */
-interface StepSelector {
+export interface StepSelector {
   /** prefixes of the instrumentation scope's name */
   readonly scopes?: readonly string[];
   /** prefixes of the service's name */
