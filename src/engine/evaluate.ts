@@ -11,7 +11,13 @@
  */
 import type { FindingDraft } from '../model/findings.ts';
 import type { Rule } from '../model/rules.ts';
-import type { Step, StepKind, Surface, SurfaceText } from '../model/steps.ts';
+import {
+  type Step,
+  type StepKind,
+  SURFACES,
+  type Surface,
+  type SurfaceText,
+} from '../model/steps.ts';
 import { excerptOf } from './matcher/excerpt.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
@@ -41,8 +47,12 @@ export interface Evaluation {
   readonly undecided: readonly { readonly ruleId: string; readonly message: string }[];
   /** number of distinct texts that were matched */
   readonly surfaces: number;
+  /** on which surfaces they were, in the order of `SURFACES` */
+  readonly surfaceNames: readonly Surface[];
   /** number of texts not matched in full because of the cap, and of values not parsed in full */
   readonly truncated: number;
+  /** the values among `truncated` */
+  readonly unparsed: number;
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
   /** number of last steps that were not matched in full, because the evaluation was stopped */
@@ -82,6 +92,7 @@ export class RunEvaluation {
   readonly #work: Generator<void, void>;
   readonly #findings: { readonly ruleIndex: number; readonly finding: FindingDraft }[] = [];
   readonly #kinds: StepKind[] = [];
+  readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
   #stepsRead = 0;
   #isOver: IsOver = () => false;
@@ -124,7 +135,9 @@ export class RunEvaluation {
         message,
       })),
       surfaces: texts,
+      surfaceNames: SURFACES.filter((surface) => this.#surfaces.has(surface)),
       truncated: truncated + this.#exceeded,
+      unparsed: this.#exceeded,
       kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
       unreadSteps: this.#steps.length - this.#stepsRead,
     };
@@ -152,6 +165,7 @@ export class RunEvaluation {
 
   *#matchPortion(texts: readonly SurfaceText[], isOver: IsOver): Generator<void, void> {
     const hits: Hit[] = [];
+    for (const { surface } of texts) this.#surfaces.add(surface);
     try {
       yield* this.#match.portion(texts, hits, isOver);
     } finally {

@@ -1,7 +1,7 @@
 /** Runs: states, facts, summaries, and the filter of a list. Plain data. */
 import type { Hex16, Int64 } from './json.ts';
 import type { Severity } from './rules.ts';
-import type { TextGap } from './steps.ts';
+import type { Surface, TextGap } from './steps.ts';
 
 export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
 export type RunState = (typeof RUN_STATES)[number];
@@ -9,6 +9,23 @@ export type RunState = (typeof RUN_STATES)[number];
 /** Whether a run's text was matched against the rules; `evaluation_failed` after the last attempt. */
 export const EVALUATION_STATES = ['pending', 'evaluated', 'evaluation_failed'] as const;
 export type EvaluationState = (typeof EVALUATION_STATES)[number];
+
+export const CHECKED = [
+  'pending',
+  'failed',
+  'nothing',
+  'tool_names_only',
+  'partly',
+  'not_recorded',
+  'fully',
+] as const;
+/**
+ * What of a run was checked (run-check.ts). `pending`: not evaluated yet. `failed`: every attempt
+ * failed. `nothing`: no text was found. `tool_names_only`: the only texts were names of tools. `partly`:
+ * not everything, for known reasons. `not_recorded`: a version before migration 13 checked it, and did
+ * not record what its texts were. `fully`: every text that was sent.
+ */
+export type Checked = (typeof CHECKED)[number];
 
 /** Names one run of one workspace. */
 export interface RunRef {
@@ -24,6 +41,8 @@ export interface RunFacts {
   readonly sessionId: string | null;
   readonly userId: string | null;
   readonly textGaps: readonly TextGap[];
+  /** the line that makes the sender send text; null where it sends some, or none is known */
+  readonly captureHint: string | null;
 }
 
 /** Where the next page of a list begins: after the finding or run with this time and id. */
@@ -58,9 +77,17 @@ export interface RunSummary {
   readonly unreadSteps: number | null;
   /** number of texts in its steps; 0 if no step has any */
   readonly texts: number | null;
-  /** texts of which only the beginning was matched (`SURFACE_CAP_BYTES`) */
+  /** on which its texts were; null also for runs evaluated before migration 13 */
+  readonly surfaces: readonly Surface[] | null;
+  /** texts of which only the first `textCapBytes` were matched */
   readonly truncatedTexts: number | null;
+  /** `SURFACE_CAP_BYTES` when it was evaluated; null also before migration 13 */
+  readonly textCapBytes: number | null;
+  /** values whose strings were matched as written, because parsing them would have taken too much */
+  readonly unparsedValues: number | null;
   readonly textGaps: readonly TextGap[] | null;
+  /** the line that makes its sender send text; null where it sent some, or none is known */
+  readonly captureHint: string | null;
   readonly corpusVersion: string | null;
   /** of its findings, one per finding */
   readonly severities: readonly Severity[];
@@ -76,6 +103,7 @@ export interface RunFilter {
   readonly sessionId?: string | undefined;
   readonly userId?: string | undefined;
   readonly textIncomplete?: boolean | undefined;
+  readonly checked?: Checked | undefined;
   readonly hasFindings?: boolean | undefined;
   /** by the arrival of the first step */
   readonly since?: Date | undefined;

@@ -7,6 +7,7 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 
 import type { RefusedSender } from '../model/refused-requests.ts';
 import type { Severity } from '../model/rules.ts';
+import type { Checked } from '../model/runs.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
@@ -133,8 +134,10 @@ function passEvents(log: Logger, metrics: Metrics) {
       metrics.runs.inc({ outcome: 'lost' });
       log.warn('another process claimed a run before it was evaluated');
     },
-    runWithoutText(): void {
-      metrics.runsWithoutText.inc();
+    /** @param isOverBudget it may have text that was not read */
+    runChecked(checked: Checked, isOverBudget: boolean): void {
+      metrics.runsChecked.inc({ checked });
+      if (checked === 'nothing' && !isOverBudget) metrics.runsWithoutText.inc();
     },
     sessionMarksFailed(error: unknown): void {
       metrics.faults.inc({ place: 'session_marks' });

@@ -45,6 +45,11 @@ function declareMetrics(registry: Registry) {
       'Runs evaluated that held no text: their instrumentation sends none.',
       [],
     ),
+    runsChecked: counter(
+      'pass_runs_checked_total',
+      'Runs evaluated, by what of them was checked: nothing, tool_names_only, partly or fully.',
+      ['checked'],
+    ),
     runsOverBudget: counter(
       'pass_runs_over_budget_total',
       'Runs evaluated whose CPU time was used up before all of their steps were read.',

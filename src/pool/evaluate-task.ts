@@ -20,6 +20,8 @@ import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/runs
 import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
+import { checkOf } from '../model/run-check.ts';
+import type { Checked } from '../model/runs.ts';
 import { reasonOf, shortReason } from './reason.ts';
 import { rescueFindings } from './rescue.ts';
 import { createFlow, type Flow } from './slice-scheduler.ts';
@@ -156,7 +158,7 @@ async function judge(
     const isDone = await workInSlices(evaluation, flow, cpuMaxMs, context);
     if (!isDone && pace === 'quick') return { kind: 'long', isLarge: false };
     if (!isDone) evaluation.stop();
-    return conclude(run, read, rules, evaluation);
+    return conclude(run, read, rules, evaluation, settings.surfaceCapBytes);
   } catch (error) {
     return { kind: 'undecided', why: reasonOf(error) };
   }
@@ -167,8 +169,9 @@ function conclude(
   { steps, unread }: StepsOfRun,
   { ruleSetSha256, redactExcerpts }: WorkspaceRules,
   { result }: RunEvaluation,
+  textCapBytes: number,
 ): Judged {
-  const { findings, undecided, surfaces, truncated, kinds, unreadSteps } = result;
+  const { findings, undecided, surfaceNames, truncated, unparsed, kinds, unreadSteps } = result;
   const [first] = undecided;
   if (first !== undefined) {
     const why = `${undecided.length} rules undecided, first ${first.ruleId}: ${first.message}`;
@@ -176,14 +179,17 @@ function conclude(
   }
   const evaluation = {
     run,
-    facts: runFactsOf(steps, kinds, run.state),
+    facts: runFactsOf(steps, kinds, surfaceNames, run.state),
     findings,
     redactExcerpts,
     ruleSetSha256,
     steps: steps.length + unread,
     unreadSteps: unread + unreadSteps,
-    texts: surfaces,
-    truncatedTexts: truncated,
+    texts: result.surfaces,
+    surfaces: surfaceNames,
+    truncatedTexts: truncated - unparsed,
+    textCapBytes,
+    unparsedValues: unparsed,
   };
   return { kind: 'decided', evaluation, isOverBudget: unreadSteps > 0 };
 }
@@ -201,7 +207,23 @@ async function store(
     if (one.kind !== 'decided') return one;
     const findings = stored[next++] ?? null;
     if (findings === null) return { kind: 'lost' };
-    const { texts } = one.evaluation;
-    return { kind: 'evaluated', findings, texts, isOverBudget: one.isOverBudget };
+    return {
+      kind: 'evaluated',
+      findings,
+      checked: checkedOf(one.evaluation),
+      isOverBudget: one.isOverBudget,
+    };
   });
+}
+
+/** What of a run was checked, before any step can be late. */
+function checkedOf({ facts, steps, ...evaluation }: EvaluatedRun): Checked {
+  return checkOf({
+    ...evaluation,
+    evaluation: 'evaluated',
+    spans: steps,
+    logRecords: 0,
+    evaluatedSteps: steps,
+    textGaps: facts.textGaps,
+  }).checked;
 }

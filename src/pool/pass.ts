@@ -50,7 +50,7 @@ export interface PassDependencies {
     | 'passFailed'
     | 'runUndecided'
     | 'runLost'
-    | 'runWithoutText'
+    | 'runChecked'
     | 'runOverBudget'
     | 'runsGivenUp'
     | 'runsTriedApart'
@@ -198,7 +198,7 @@ export class Pass {
     }
     this.#tally.evaluated += 1;
     this.#tally.findings += outcome.findings.length;
-    if (outcome.texts === 0 && !outcome.isOverBudget) events.runWithoutText();
+    events.runChecked(outcome.checked, outcome.isOverBudget);
     if (outcome.isOverBudget) events.runOverBudget();
     for (const severity of SEVERITIES) {
       const count = outcome.findings.filter((one) => one === severity).length;

@@ -5,6 +5,7 @@
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
+import type { Checked } from '../model/runs.ts';
 
 /**
  * Quick tasks per thread: while the runs of one are matched, the runs of the other are read or stored.
@@ -81,7 +82,7 @@ export type RunOutcome =
   | {
       readonly kind: 'evaluated';
       readonly findings: readonly Severity[];
-      readonly texts: number;
+      readonly checked: Checked;
       /** its CPU time was used up before all of its steps were read */
       readonly isOverBudget: boolean;
     }

@@ -107,10 +107,16 @@ describe('one run', () => {
       corpus_version: '4.0.0',
       late_steps: 0,
       unread_steps: 0,
+      checked: 'tool_names_only',
+      check_limits: ['text_gaps'],
       texts: 1,
+      surfaces: ['tool_name'],
       truncated_texts: 0,
+      text_cap_bytes: 65_536,
+      unparsed_values: 0,
       text_incomplete: true,
       text_gaps: ['stored_elsewhere'],
+      capture_hint: 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true',
       findings: 0,
       highest_severity: null,
       steps: [
@@ -135,6 +141,7 @@ describe('one run', () => {
   test('of an attack has its findings counted, and tells where text stood', async () => {
     const run = await show(attack);
     expect(run).toMatchObject({ findings: 2, text_incomplete: false, texts: expect.any(Number) });
+    expect(run).toMatchObject({ checked: 'fully', check_limits: [], capture_hint: null });
     expect(run.highest_severity).toMatch(/^(critical|high)$/);
     const surfaces = new Set(run.steps.flatMap((step) => step.surfaces.map((one) => one.surface)));
     expect(surfaces).toContain('tool_result');
@@ -142,7 +149,19 @@ describe('one run', () => {
   });
 
   test('that sent no text says so', async () => {
-    expect(await show(silent)).toMatchObject({ texts: 0, text_incomplete: false });
+    expect(await show(silent)).toMatchObject({
+      checked: 'nothing',
+      texts: 0,
+      text_incomplete: false,
+    });
+  });
+
+  test('is counted by what of it was checked', async () => {
+    const { text } = await request(gateway.server.metricsUrl);
+    for (const checked of ['nothing', 'tool_names_only', 'fully']) {
+      expect(text).toContain(`sluice_pass_runs_checked_total{checked="${checked}"} 1`);
+    }
+    expect(text).toContain('sluice_pass_runs_without_text_total 1');
   });
 
   test('is read by its id with dashes as well', async () => {
@@ -156,6 +175,8 @@ describe('the list', () => {
     ['session_id=s-77', () => [withheld]],
     ['agent=secretive&model=m-7&user_id=u-7', () => [withheld]],
     ['text_incomplete=true', () => [withheld]],
+    ['checked=tool_names_only', () => [withheld]],
+    ['checked=nothing', () => [silent]],
     ['has_findings=true', () => [attack]],
     ['state=failed', () => []],
   ])('narrowed by %s', async (query, expected) => {

@@ -119,12 +119,22 @@ describe('evaluateRun', () => {
   it('counts a value too large to be taken apart, and still matches it as written', () => {
     const large = `["a secret",${'"",'.repeat(200_000)}"x"]`;
     const step = operation('execute_tool', { 'gen_ai.tool.call.result': large });
-    const { findings, truncated } = evaluateRun([step], matcher, all, {
+    const { findings, truncated, unparsed } = evaluateRun([step], matcher, all, {
       ...settings,
       surfaceCapBytes: 1_000_000,
     });
     expect(findings).toHaveLength(2);
     expect(truncated).toBe(1);
+    expect(unparsed).toBe(1);
+  });
+
+  it('says on which surfaces the texts were', () => {
+    expect(evaluateRun(steps, matcher, all, settings).surfaceNames).toEqual([
+      'step_input',
+      'tool_result',
+    ]);
+    const named = operation('execute_tool', { 'gen_ai.tool.name': 'search' });
+    expect(evaluateRun([named], matcher, all, settings).surfaceNames).toEqual(['tool_name']);
   });
 
   it('counts a text once, on any number of surfaces', () => {
@@ -151,7 +161,9 @@ describe('evaluateRun', () => {
       findings: [],
       undecided: [],
       surfaces: 0,
+      surfaceNames: [],
       truncated: 0,
+      unparsed: 0,
     });
   });
 });

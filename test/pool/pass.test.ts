@@ -7,6 +7,7 @@ import type { Database } from '../../src/db/database.ts';
 import { completeRuns } from '../../src/db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
 import type { Severity } from '../../src/model/rules.ts';
+import type { Checked } from '../../src/model/runs.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
 import { Pass, type PassDependencies, type PassTiming } from '../../src/pool/pass.ts';
 import {
@@ -39,7 +40,7 @@ const SOON = { withinMs: 20_000 };
 
 /** What a worker makes of one run; `found` is stored with the rest of its task. */
 type Verdict =
-  | { readonly kind: 'found'; readonly findings: readonly Severity[]; readonly texts: number }
+  | { readonly kind: 'found'; readonly findings: readonly Severity[]; readonly checked: Checked }
   | Exclude<RunOutcome, { kind: 'evaluated' }>
   | Exclude<TaskOutcome, { kind: 'done' }>
   /** this run and those after it are not begun */
@@ -79,14 +80,14 @@ async function insertRuns(count: number, workspaceId = 1, first = 1): Promise<vo
 
 /** What a worker does with a run in which it finds these. */
 const evaluated =
-  (findings: readonly Severity[] = [], texts = 1) =>
+  (findings: readonly Severity[] = [], checked: Checked = 'fully') =>
   async (_run: ClaimedRun, _signal: AbortSignal): Promise<Verdict> => ({
     kind: 'found',
     findings,
-    texts,
+    checked,
   });
 
-async function store(run: ClaimedRun, findings: readonly Severity[], texts: number) {
+async function store(run: ClaimedRun, findings: readonly Severity[], checked: Checked) {
   const drafts = findings.map((severity, index) => findingDraft({ severity, ruleId: `${index}` }));
   const evaluation = {
     run,
@@ -96,14 +97,17 @@ async function store(run: ClaimedRun, findings: readonly Severity[], texts: numb
     ruleSetSha256: 'ab'.repeat(32),
     steps: 1,
     unreadSteps: 0,
-    texts,
+    texts: 1,
+    surfaces: ['step_input' as const],
     truncatedTexts: 0,
+    textCapBytes: 65_536,
+    unparsedValues: 0,
   };
   const [stored = null] = await completeRuns(scratch.database, [evaluation], '4.0.0');
   const outcome: RunOutcome =
     stored === null
       ? { kind: 'lost' }
-      : { kind: 'evaluated', findings: stored, texts, isOverBudget: false };
+      : { kind: 'evaluated', findings: stored, checked, isOverBudget: false };
   return outcome;
 }
 
@@ -117,7 +121,7 @@ function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
       if (verdict.kind === 'failed' || verdict.kind === 'unreachable') return verdict;
       if (verdict.kind === 'no room') break;
       judged.push(async () =>
-        verdict.kind === 'found' ? await store(run, verdict.findings, verdict.texts) : verdict,
+        verdict.kind === 'found' ? await store(run, verdict.findings, verdict.checked) : verdict,
       );
     }
     const outcomes: RunOutcome[] = [];
@@ -159,7 +163,7 @@ function passOf(
     runUndecided: note('undecided:'),
     runsTriedApart: note('apart:'),
     runLost: note('lost'),
-    runWithoutText: note('without text'),
+    runChecked: (checked) => checked !== 'fully' && told.push(`checked ${checked}`),
     runOverBudget: note('over budget'),
     runsGivenUp: note('given up:'),
     sessionMarksFailed: note('marks:'),
@@ -549,10 +553,10 @@ test('counts what was stored: not a run that went to another, nor its findings',
     if (run.runId === hex16(1)) {
       await scratch.database.query('UPDATE runs SET attempts = 2 WHERE run_id = $1', [hex16(1)]);
     }
-    return await evaluated(['critical'], 0)(run, signal);
+    return await evaluated(['critical'], 'nothing')(run, signal);
   });
   expect(await pass.runOnce()).toMatchObject({ evaluated: 1, undecided: 0, findings: 1 });
-  expect(logged.sort()).toEqual(['critical 1', 'lost', 'without text']);
+  expect(logged.sort()).toEqual(['checked nothing', 'critical 1', 'lost']);
 });
 
 test('a run of a workspace that does not exist is undecided, not forgotten', async () => {

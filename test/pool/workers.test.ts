@@ -129,7 +129,7 @@ const runRow = async () => (await scratch.rows('SELECT evaluation, texts, attemp
 
 test('evaluates a run and stores what it found', async () => {
   expect(await evaluate(await taskOf(PROMPT))).toEqual(
-    oneRun({ kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false }),
+    oneRun({ kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false }),
   );
   expect(await runRow()).toEqual({ evaluation: 'evaluated', texts: 1, attempts: 1 });
   expect(await scratch.rows('SELECT rule_id, excerpt FROM findings')).toEqual([
@@ -151,8 +151,9 @@ test('a masked rule finds nothing', async () => {
   expect(await evaluate(masked)).toMatchObject(oneRun({ kind: 'evaluated', findings: [] }));
 });
 
-test('says how many texts there were: none is a fact worth knowing', async () => {
-  expect(await evaluate(await taskOf('{}'))).toMatchObject(oneRun({ kind: 'evaluated', texts: 0 }));
+test('says what was checked: nothing, where there was no text', async () => {
+  const outcome = { kind: 'evaluated', checked: 'nothing' };
+  expect(await evaluate(await taskOf('{}'))).toMatchObject(oneRun(outcome));
   expect(await runRow()).toMatchObject({ evaluation: 'evaluated', texts: 0 });
 });
 
@@ -197,9 +198,9 @@ test('several runs are read and stored together; what went to somebody else is l
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
     runs: [
-      { kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false },
+      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
       { kind: 'lost' },
-      { kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false },
+      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
     ],
   });
   expect(
@@ -284,7 +285,7 @@ test('a run that uses up its CPU time is stored all the same and says how much i
       oneRun({
         kind: 'evaluated',
         findings: expect.any(Array),
-        texts: expect.any(Number),
+        checked: expect.any(String),
         isOverBudget: true,
       }),
     );
@@ -336,7 +337,7 @@ test('a run that is too large to be read together with others is left to a long 
     kind: 'done',
     runs: [
       { kind: 'long', isLarge: true },
-      { kind: 'evaluated', findings: ['high'], texts: 1, isOverBudget: false },
+      { kind: 'evaluated', findings: ['high'], checked: 'fully', isOverBudget: false },
     ],
   });
   const task: EvaluateTask = { ...quickTask(runs.slice(0, 1)), pace: 'long', isLarge: true };
@@ -397,7 +398,7 @@ test('a text that reads otherwise at every letter, past the cap, is judged like 
     await storeRun(TRACE_ID, toolResult(`redis://u:${'о'.repeat(4_000_000)}`), PROMPT);
     const task = apartTask(await claimAll());
     expect(await evaluate(task, small)).toEqual(
-      oneRun({ kind: 'evaluated', findings: ['high'], texts: 2, isOverBudget: false }),
+      oneRun({ kind: 'evaluated', findings: ['high'], checked: 'partly', isOverBudget: false }),
     );
   } finally {
     await small.close();

@@ -151,6 +151,7 @@ export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
     sessionId: null,
     userId: null,
     textGaps: [],
+    captureHint: null,
     ...fields,
   };
 }

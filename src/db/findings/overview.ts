@@ -27,6 +27,7 @@ interface HourCounts {
   readonly steps: number;
   /** not evaluated yet: nothing below counts them */
   readonly open: number;
+  /** nothing but tool names could be checked, or nothing at all */
   readonly withoutText: number;
   readonly failedEvaluations: number;
   /** from the last step's arrival to the evaluation; null when none was evaluated */
@@ -78,7 +79,7 @@ interface HourRow extends Omit<HourCounts, 'lagMs'> {
 export const HOUR = `
   SELECT count(*)::int AS runs, coalesce(sum(spans + log_records), 0)::float8 AS steps,
          count(*) FILTER (WHERE evaluation = 'pending')::int AS open,
-         count(*) FILTER (WHERE texts = 0)::int AS "withoutText",
+         count(*) FILTER (WHERE texts = 0 OR surfaces <@ '{tool_name}')::int AS "withoutText",
          count(*) FILTER (WHERE evaluation = 'evaluation_failed')::int AS "failedEvaluations",
          ${MS(`avg(${LAG})`)} AS mean, ${MS(`max(${LAG})`)} AS most
     FROM runs

@@ -5,6 +5,7 @@
 import type { FindingDraft } from '../../model/findings.ts';
 import type { Severity } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
+import type { Surface } from '../../model/steps.ts';
 import type { Queryable } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 
@@ -23,7 +24,12 @@ export interface EvaluatedRun {
   readonly unreadSteps: number;
   /** surface texts that its steps held, and how many of them were cut */
   readonly texts: number;
+  readonly surfaces: readonly Surface[];
   readonly truncatedTexts: number;
+  /** the cap that cut them */
+  readonly textCapBytes: number;
+  /** values that were matched as written, not parsed */
+  readonly unparsedValues: number;
 }
 
 /** A finding with the place of its run in the statement. */
@@ -42,7 +48,9 @@ const MARK = `
            truncated_texts = own.truncated, corpus_version = $1,
            rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
            model = own.model, session_id = own.session, user_id = own."user",
-           text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps))
+           text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps)),
+           surfaces = ARRAY(SELECT json_array_elements_text(own.surfaces)),
+           text_cap_bytes = own.cap, unparsed_values = own.unparsed, capture_hint = own.hint
       FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
     RETURNING own.workspace_id, own.run_id, own.place`;
 /** Leaves the runs pending. */
@@ -55,9 +63,9 @@ const storing = (mark: string): string => `
   WITH own AS (
     SELECT t.* FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[]) WITH ORDINALITY
+        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[]) WITH ORDINALITY
         AS t (workspace_id, run_id, attempt, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, place)
       JOIN runs r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
                  AND r.attempts = t.attempt
      WHERE r.evaluation = 'pending'
@@ -65,7 +73,7 @@ const storing = (mark: string): string => `
   ), done AS (
     ${mark}
   ), workspace AS (
-    SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($16::int[]) ORDER BY id FOR SHARE
+    SELECT id, redact_excerpts FROM workspaces WHERE id = ANY ($20::int[]) ORDER BY id FOR SHARE
   ), found AS (
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
@@ -78,9 +86,9 @@ const storing = (mark: string): string => `
            step_matched,
            CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
            actions
-      FROM done JOIN unnest($17::bigint[], $18::text[], $19::text[], $20::text[], $21::text[],
-        $22::text[], $23::text[], $24::text[], $25::smallint[], $26::text[], $27::text[],
-        $28::text[], $29::text[], $30::text[], $31::boolean[], $32::text[], $33::json[]) WITH ORDINALITY
+      FROM done JOIN unnest($21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
+        $26::text[], $27::text[], $28::text[], $29::smallint[], $30::text[], $31::text[],
+        $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[]) WITH ORDINALITY
         AS t (place, rule, version, status, severity, category, subcategory, description,
               condition, condition_text, field, surface, span, step, step_matched, excerpt,
               actions, ordinal)
@@ -136,17 +144,20 @@ export async function keepFindings(
   corpusVersion: string,
 ): Promise<Severity[] | null> {
   // Columns of an evaluated run, which are not stored here.
-  const unset = { agentName: null, model: null, sessionId: null, userId: null, textGaps: [] };
+  const names = { agentName: null, model: null, sessionId: null, userId: null };
   const evaluation: EvaluatedRun = {
     run,
     findings,
     redactExcerpts,
-    facts: { state: run.state, ...unset },
+    facts: { state: run.state, ...names, textGaps: [], captureHint: null },
     ruleSetSha256: '',
     steps: 0,
     unreadSteps: 0,
     texts: 0,
+    surfaces: [],
     truncatedTexts: 0,
+    textCapBytes: 0,
+    unparsedValues: 0,
   };
   const stored = await store(database, 'keep-findings', KEEP_FINDINGS, [evaluation], corpusVersion);
   return stored[0] ?? null;
@@ -191,7 +202,7 @@ function placedFindings(evaluations: readonly EvaluatedRun[]): PlacedFinding[] {
   );
 }
 
-/** `$2` to `$15` */
+/** `$2` to `$19` */
 function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
   const column = <T>(value: (evaluation: EvaluatedRun) => T): T[] => evaluations.map(value);
   return [
@@ -209,10 +220,14 @@ function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
     column(({ facts }) => facts.sessionId),
     column(({ facts }) => facts.userId),
     column(({ facts }) => JSON.stringify(facts.textGaps)),
+    column(({ surfaces }) => JSON.stringify(surfaces)),
+    column(({ textCapBytes }) => textCapBytes),
+    column(({ unparsedValues }) => unparsedValues),
+    column(({ facts }) => facts.captureHint),
   ];
 }
 
-/** `$17` to `$33` */
+/** `$21` to `$37` */
 function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
   const column = <T>(value: (finding: FindingDraft) => T): T[] =>
     findings.map(({ finding }) => value(finding));

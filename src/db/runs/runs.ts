@@ -4,7 +4,7 @@
  */
 import type { Hex8, Hex16 } from '../../model/json.ts';
 import type { Severity } from '../../model/rules.ts';
-import type { PageCursor, RunFilter, RunSummary } from '../../model/runs.ts';
+import type { Checked, PageCursor, RunFilter, RunSummary } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
@@ -31,7 +31,8 @@ const COLUMNS = `
   r.first_arrival_at AS "firstArrivalAt", r.last_arrival_at AS "lastArrivalAt",
   r.spans, r.log_records AS "logRecords", r.evaluated_at AS "evaluatedAt",
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
-  r.truncated_texts AS "truncatedTexts", r.text_gaps AS "textGaps",
+  r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",
+  r.unparsed_values AS "unparsedValues", r.text_gaps AS "textGaps", r.capture_hint AS "captureHint",
   r.corpus_version AS "corpusVersion", found.severities, found."redactedSteps",
   ${toMicros('r.first_arrival_at')} AS "atMicros",
   ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn", ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn"`;
@@ -78,6 +79,11 @@ class Conditions {
     this.#texts.push(condition(`$${this.values.length}`));
   }
 
+  /** Adds a condition without a parameter. */
+  addText(condition: string): void {
+    this.#texts.push(condition);
+  }
+
   /** the conditions from index `from` on */
   text(from = 0): string {
     return this.#texts.slice(from).join(' AND ') || 'true';
@@ -101,6 +107,22 @@ function afterCursor(all: Conditions, { atMicros, id }: PageCursor): void {
   all.add((value) => `(r.first_arrival_at, r.run_id) < (${moment}, ${value}::uuid)`, id);
 }
 
+const EVALUATED = "r.evaluation = 'evaluated'";
+const WITH_TEXT = `${EVALUATED} AND r.texts > 0`;
+const NAMES_ONLY = "coalesce(r.surfaces <@ '{tool_name}', false)";
+const LIMITED = `(r.spans + r.log_records > r.evaluated_steps OR r.unread_steps > 0
+  OR r.truncated_texts > 0 OR r.unparsed_values > 0 OR cardinality(r.text_gaps) > 0)`;
+/** `checkOf` (run-check.ts) as conditions; a test compares the two. */
+const IS_CHECKED: Readonly<Record<Checked, string>> = {
+  pending: "r.evaluation = 'pending'",
+  failed: "r.evaluation = 'evaluation_failed'",
+  nothing: `${EVALUATED} AND r.texts = 0`,
+  tool_names_only: `${WITH_TEXT} AND ${NAMES_ONLY}`,
+  partly: `${WITH_TEXT} AND NOT ${NAMES_ONLY} AND ${LIMITED}`,
+  not_recorded: `${WITH_TEXT} AND r.surfaces IS NULL AND ${LIMITED} IS NOT TRUE`,
+  fully: `${WITH_TEXT} AND r.surfaces IS NOT NULL AND NOT ${NAMES_ONLY} AND ${LIMITED} IS NOT TRUE`,
+};
+
 /** Conditions that take the run's row. */
 function addUnindexed(all: Conditions, filter: RunFilter): void {
   all.add((value) => `r.state = ${value}`, filter.state);
@@ -110,6 +132,7 @@ function addUnindexed(all: Conditions, filter: RunFilter): void {
   all.add((value) => `r.model = ${value}`, filter.model);
   all.add((value) => `r.user_id = ${value}`, filter.userId);
   all.add((value) => `(cardinality(r.text_gaps) > 0) = ${value}`, filter.textIncomplete);
+  if (filter.checked !== undefined) all.addText(IS_CHECKED[filter.checked]);
   all.add((value) => `(found.severities IS NOT NULL) = ${value}`, filter.hasFindings);
 }
 

@@ -1,4 +1,5 @@
 /** How times, counts and sizes are written for people. */
+import type { Surface } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
 
 const MS_PER_SECOND = 1000;
@@ -74,6 +75,21 @@ export function dayLabel(iso: string): string {
 /** `2026-11-08T14:05:…` → `14:05` */
 export function hourLabel(iso: string): string {
   return iso.slice(11, 16);
+}
+
+const SURFACE_NAMES: Readonly<Record<Surface, string>> = {
+  step_input: 'User input',
+  tool_args: 'Tool arguments',
+  tool_result: 'Tool result',
+  step_output: 'Step output',
+  query_text: 'Query text',
+  agent_output: 'Agent output',
+  tool_name: 'Tool name',
+};
+
+/** `tool_args` → `Tool arguments` */
+export function surfaceName(surface: Surface): string {
+  return SURFACE_NAMES[surface];
 }
 
 /** `prompt-injection` → `prompt injection` */

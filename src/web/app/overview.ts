@@ -182,8 +182,8 @@ function notices({ hours }: Overview): HtmlValue {
 <a href="/app/runs?evaluation=evaluation_failed">show them</a>.</p>`
   }${
     silent > 0 &&
-    html`<p class="notice">${runs(silent)} of the last day had no text that a rule could check:
-<a href="/docs/instrumentations">turn on content capture</a>.</p>`
+    html`<p class="notice">${runs(silent)} of the last day with nothing to check, or only
+<a href="/app/runs?checked=tool_names_only">tool names</a>: <a href="/docs/instrumentations">how to send text</a>.</p>`
   }`;
 }
 

@@ -6,6 +6,7 @@ import { type Html, type HtmlValue, html } from '../html.ts';
 import { type MarkedRange, marked } from './finding.ts';
 import { stepLink, stepName } from './findings.ts';
 import { count, duration, time, words } from './format.ts';
+import { checkedLine, withoutFindings } from './run-check.ts';
 import { lengthOf, nameOf } from './runs.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 
@@ -166,10 +167,7 @@ ${texts.map((text) => textView(text, own, data))}${leftOut(step, data)}</li>
 /** All findings with links to their steps, so that none is missed in a long run. */
 function findingList({ findings, steps, titleOf, run }: RunPage): HtmlValue {
   if (findings.length === 0) {
-    return (
-      run.evaluation === 'evaluated' &&
-      html`<p class="soft">The rules found nothing in this run.</p>`
-    );
+    return withoutFindings(run);
   }
   return html`<section class="panel"><h2>Findings</h2><ul class="plain">${findings.map(
     (finding) => {
@@ -185,29 +183,6 @@ function link(name: string, value: string): Html {
   return html`<a href="${PATH}?${name}=${encodeURIComponent(value)}">${value}</a>`;
 }
 
-function late({ evaluatedSteps, spans, logRecords }: RunSummary): HtmlValue {
-  const steps = evaluatedSteps === null ? 0 : spans + logRecords - evaluatedSteps;
-  return steps > 0 ? `${count(steps)} steps came after the evaluation and were not matched` : null;
-}
-
-function textFacts(run: RunSummary): HtmlValue {
-  const { texts, truncatedTexts, textGaps, unreadSteps, evaluation } = run;
-  if (evaluation === 'evaluation_failed') return 'not evaluated: every attempt failed';
-  if (texts === null) return 'not evaluated yet';
-  if (texts === 0 && unreadSteps === 0) {
-    return html`none that a rule can read: <a href="/docs/instrumentations">what to switch on</a>`;
-  }
-  const notes = [
-    ...(textGaps ?? []).map(words),
-    ...((truncatedTexts ?? 0) > 0 ? [`${count(truncatedTexts ?? 0)} cut at the cap`] : []),
-    ...((unreadSteps ?? 0) > 0
-      ? [`${count(unreadSteps ?? 0)} steps unread: past the limits of one evaluation`]
-      : []),
-  ];
-  const matched = `${count(texts)} matched`;
-  return notes.length === 0 ? matched : `${matched} (${notes.join(', ')})`;
-}
-
 function about({ run, findings }: RunPage): Html {
   return html`<section class="panel">${facts([
     ['Run', html`<code>${run.runId}</code>`],
@@ -217,8 +192,7 @@ function about({ run, findings }: RunPage): Html {
     ['Session', run.sessionId === null ? null : link('session_id', run.sessionId)],
     ['User', run.userId === null ? null : link('user_id', run.userId)],
     ['Steps', `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
-    ['Late', late(run)],
-    ['Texts', textFacts(run)],
+    ['Checked', checkedLine(run)],
     ['Findings', findings.length === 0 ? 'none' : count(findings.length)],
     ['Corpus', run.corpusVersion],
   ])}</section>`;

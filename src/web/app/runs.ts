@@ -1,8 +1,10 @@
 /** The list of runs, with its filters. */
 import { SEVERITIES } from '../../model/rules.ts';
+import { checkOf } from '../../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, duration, time, words } from './format.ts';
+import { CHECKED_NAMES, checkedCell } from './run-check.ts';
 import {
   appPage,
   choice,
@@ -42,15 +44,7 @@ ${choice(
   ],
   given.get('has_findings'),
 )}
-${choice(
-  'text_incomplete',
-  'Text',
-  [
-    ['false', 'complete'],
-    ['true', 'incomplete'],
-  ],
-  given.get('text_incomplete'),
-)}
+${choice('checked', 'Checked', Object.entries(CHECKED_NAMES), given.get('checked'))}
 ${field('agent', 'Agent', given.get('agent'))}
 ${field('service', 'Service', given.get('service'))}
 ${field('model', 'Model', given.get('model'))}
@@ -71,22 +65,16 @@ export function nameOf(run: RunSummary): string {
   return run.agentName ?? run.name ?? run.serviceName ?? run.runId.slice(0, 8);
 }
 
-function highestSeverity({ severities, evaluation }: RunSummary): HtmlValue {
+/** The highest severity; a dash where nothing could match. */
+function highestSeverity(run: RunSummary): HtmlValue {
+  const { severities } = run;
   const severity = SEVERITIES.find((one) => severities.includes(one));
   if (severity === undefined) {
-    return html`<span class="soft">${evaluation === 'evaluated' ? 'none' : '–'}</span>`;
+    const { checked } = checkOf(run);
+    const isChecked = checked === 'fully' || checked === 'partly' || checked === 'not_recorded';
+    return html`<span class="soft">${isChecked ? 'none' : '–'}</span>`;
   }
   return html`${severityBadge(severity)} ${severities.length > 1 && html`<span class="soft">of ${count(severities.length)}</span>`}`;
-}
-
-function textOf({ evaluation, texts, textGaps }: RunSummary): HtmlValue {
-  if (evaluation === 'evaluation_failed') return html`<span class="critical">not evaluated</span>`;
-  if (texts === null) return html`<span class="soft">waiting</span>`;
-  if (texts === 0) return html`<span class="medium">none</span>`;
-  const isWhole = textGaps === null || textGaps.length === 0;
-  return isWhole
-    ? count(texts)
-    : html`${count(texts)} <span class="medium" title="${textGaps.map(words).join(', ')}">incomplete</span>`;
 }
 
 function row(run: RunSummary, nowMs: number): Html {
@@ -95,7 +83,7 @@ function row(run: RunSummary, nowMs: number): Html {
 <td data-label="State">${words(run.state)}</td>
 <td data-label="Findings">${highestSeverity(run)}</td>
 <td data-label="Steps" class="number">${count(run.spans + run.logRecords)}</td>
-<td data-label="Texts">${textOf(run)}</td>
+<td data-label="Checked">${checkedCell(run)}</td>
 <td data-label="Model">${run.model ?? html`<span class="soft">–</span>`}</td>
 <td data-label="Took" class="number">${lengthOf(run)}</td>
 <td data-label="Arrived">${time(run.firstArrivalAt, nowMs)}</td></tr>
@@ -106,7 +94,7 @@ function table(rows: readonly Html[]): Html {
   return scrolling(
     'Runs',
     html`<table class="stack" aria-label="Runs"><thead><tr><th scope="col">Agent</th><th scope="col">State</th>
-<th scope="col">Findings</th><th scope="col" class="number">Steps</th><th scope="col">Texts</th><th scope="col">Model</th>
+<th scope="col">Findings</th><th scope="col" class="number">Steps</th><th scope="col">Checked</th><th scope="col">Model</th>
 <th scope="col" class="number">Took</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
   );
 }

@@ -24,6 +24,7 @@ interface StoredRun {
   /** seconds from the last arrival to the evaluation */
   readonly lag?: number;
   readonly texts?: number;
+  readonly surfaces?: readonly string[];
   readonly attempts?: number;
 }
 
@@ -31,9 +32,9 @@ async function insertRun(workspaceId: number, run: StoredRun): Promise<void> {
   ids += 1;
   await scratch.database.query(
     `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records, attempts,
-       first_arrival_at, last_arrival_at, evaluated_at, texts)
+       first_arrival_at, last_arrival_at, evaluated_at, texts, surfaces)
      VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $7::timestamptz + interval '1 second',
-       $7::timestamptz + interval '1 second' + $8 * interval '1 second', $9)`,
+       $7::timestamptz + interval '1 second' + $8 * interval '1 second', $9, $10)`,
     [
       workspaceId,
       hex16(ids),
@@ -44,6 +45,7 @@ async function insertRun(workspaceId: number, run: StoredRun): Promise<void> {
       run.at,
       run.lag ?? null,
       run.texts ?? null,
+      run.surfaces ?? null,
     ],
   );
 }
@@ -97,7 +99,13 @@ describe('counts', () => {
   });
 
   test('of runs go by the hour of their first arrival', async () => {
-    await insertRun(mine, { at: '2026-11-21T11:00:00Z', steps: 4, lag: 60, texts: 3 });
+    await insertRun(mine, {
+      at: '2026-11-21T11:00:00Z',
+      steps: 4,
+      lag: 60,
+      texts: 3,
+      surfaces: ['tool_name'],
+    });
     await insertRun(mine, { at: '2026-11-21T11:59:59.999999Z', steps: 6, lag: 120, texts: 0 });
     await insertRun(mine, { at: '2026-11-21T12:00:00Z', evaluation: 'evaluation_failed' });
     await insertRun(mine, { at: '2026-11-21T12:10:00Z', evaluation: 'pending', state: 'running' });
@@ -114,7 +122,7 @@ describe('counts', () => {
         ...none,
         runs: 2,
         steps: 10,
-        withoutText: 1,
+        withoutText: 2,
         lagMs: { mean: 90_000, most: 120_000 },
       },
       '2026-11-21T12': { ...none, runs: 2, steps: 10, open: 1, failedEvaluations: 1 },

@@ -72,7 +72,10 @@ function store(
     steps: 1,
     unreadSteps: 0,
     texts: 1,
+    surfaces: ['step_input' as const],
     truncatedTexts: 0,
+    textCapBytes: 65_536,
+    unparsedValues: 0,
     ...fields,
   };
   return completeRun(database, evaluation, CORPUS);

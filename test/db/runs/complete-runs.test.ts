@@ -50,7 +50,10 @@ function evaluations(
     steps: 1,
     unreadSteps: 0,
     texts: 1,
+    surfaces: ['step_input'],
     truncatedTexts: 0,
+    textCapBytes: 65_536,
+    unparsedValues: 0,
     ...fields[index],
   }));
 }
@@ -90,6 +93,31 @@ test('every run gets its own findings, facts and counts', async () => {
       usual: true,
     },
     { evaluation: 'evaluated', steps: 1, texts: 0, agent: null, gaps: [], usual: false },
+  ]);
+});
+
+test('what of a run was checked is stored with it', async () => {
+  const runs = await claimed(mine);
+  const checked = {
+    surfaces: ['step_input', 'tool_name'] as const,
+    truncatedTexts: 2,
+    textCapBytes: 1024,
+    unparsedValues: 3,
+    facts: runFacts({ captureHint: 'A=1' }),
+  };
+  await completeRuns(scratch.database, evaluations(runs, [checked]), '4.0.0');
+  expect(
+    await scratch.rows(
+      'SELECT surfaces, truncated_texts, text_cap_bytes, unparsed_values, capture_hint FROM runs',
+    ),
+  ).toEqual([
+    {
+      surfaces: ['step_input', 'tool_name'],
+      truncated_texts: 2,
+      text_cap_bytes: 1024,
+      unparsed_values: 3,
+      capture_hint: 'A=1',
+    },
   ]);
 });
 

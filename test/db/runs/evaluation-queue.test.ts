@@ -112,7 +112,10 @@ function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
     steps: 3,
     unreadSteps: 2,
     texts: 7,
+    surfaces: ['step_input'],
     truncatedTexts: 1,
+    textCapBytes: 65_536,
+    unparsedValues: 0,
     ...fields,
   };
 }

@@ -31,7 +31,16 @@ async function claim(): Promise<ClaimedRun> {
 }
 
 async function complete(facts: RunFacts): Promise<unknown> {
-  const rest = { redactExcerpts: false, steps: 1, unreadSteps: 0, texts: 0, truncatedTexts: 0 };
+  const rest = {
+    redactExcerpts: false,
+    steps: 1,
+    unreadSteps: 0,
+    texts: 0,
+    surfaces: [],
+    truncatedTexts: 0,
+    textCapBytes: 65_536,
+    unparsedValues: 0,
+  };
   const evaluation = { run: await claim(), facts, findings: [], ...rest };
   expect(await completeRun(store.database, evaluation, CORPUS)).toEqual([]);
   const [row] = await store.rows(

@@ -2,7 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
+import { checkOf } from '../../../src/model/run-check.ts';
 import type { PageCursor, RunFilter } from '../../../src/model/runs.ts';
+import { CHECKED } from '../../../src/model/runs.ts';
+import { CHECKED_CASES, checkedFields } from '../../support/checked-runs.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -127,6 +130,34 @@ test('a run tells the severities of its own findings', async () => {
   const clean = await findRun(scratch.database, mine, hex16(1));
   expect(clean?.run).toMatchObject({ severities: [], textGaps: [], texts: 5, spans: 3 });
 });
+
+test.each(CHECKED.map((checked) => [checked]))(
+  '%s runs are those that are shown as such',
+  async (checked) => {
+    const cases = CHECKED_CASES.map((one, index) => ({ ...one, id: hex16(100 + index) }));
+    await scratch.database.query('DELETE FROM runs WHERE run_id >= $1', [hex16(100)]);
+    for (const one of cases) {
+      const fields = checkedFields(one);
+      await scratch.database.query(
+        `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records, evaluated_steps,
+         unread_steps, texts, surfaces, truncated_texts, text_cap_bytes, unparsed_values, text_gaps,
+         capture_hint, first_arrival_at)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, '2026-11-22')`,
+        [theirs, one.id, ...Object.values(fields)],
+      );
+    }
+    const since = new Date('2026-11-22T00:00:00Z');
+    const { runs } = await listRuns(scratch.database, theirs, { checked, since }, null, 100);
+    const expected = cases.filter((one) => one.checked === checked);
+    expect(expected.length).toBeGreaterThan(0);
+    expect(runs.map(({ runId }) => runId).toSorted()).toEqual(expected.map(({ id }) => id));
+    for (const run of runs) {
+      const stored = cases.find(({ id }) => id === run.runId);
+      expect(run).toMatchObject(stored === undefined ? {} : checkedFields(stored));
+      expect(checkOf(run).checked).toBe(checked);
+    }
+  },
+);
 
 test("another workspace's runs are neither listed nor found", async () => {
   expect(await ids({ sessionId: 's-1' }, theirs)).toEqual([hex16(5)]);

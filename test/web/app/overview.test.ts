@@ -74,7 +74,7 @@ describe('figures', () => {
     const bad = { ...hour, withoutText: 1, failedEvaluations: 2 };
     const text = flat(page({ hours: [{ atMs: NOW_MS, counts: bad }] }));
     expect(text).toContain('2 runs of the last day could not be evaluated');
-    expect(text).toContain('1 run of the last day had no text that a rule could check');
+    expect(text).toContain('1 run of the last day with nothing to check');
     expect(page()).not.toContain('class="notice');
   });
 });

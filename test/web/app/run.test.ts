@@ -107,13 +107,6 @@ describe('findings', () => {
     const text = page({ findings: [finding({ stepSpanId: hex8(77), stepName: 'far away' })] });
     expect(text).toContain('far away, which is not shown');
   });
-
-  test('are reported as none only once the rules were evaluated', () => {
-    expect(page()).toContain('The rules found nothing in this run.');
-    expect(page({ run: run({ evaluation: 'pending', texts: null }) })).not.toContain(
-      'The rules found nothing',
-    );
-  });
 });
 
 describe('what is said of the run', () => {
@@ -121,8 +114,10 @@ describe('what is said of the run', () => {
     const text = page({
       run: run({ spans: 9, evaluatedSteps: 5, truncatedTexts: 2, textGaps: ['cut_by_sender'] }),
     });
-    expect(text).toContain('5 steps came after the evaluation and were not matched');
-    expect(text).toContain('6 matched (cut by sender, 2 cut at the cap)');
+    expect(text).toContain('6 texts: User input, Tool result, Tool name. Not everything:');
+    expect(text).toContain('<li>Not checked: 5 steps that arrived after the evaluation.</li>');
+    expect(text).toContain('<li>Only the first 64 KiB of 2 texts was checked.</li>');
+    expect(text).toContain('<li>The sender cut texts at its own maximum length.</li>');
   });
 
   test('leads to the other runs of its session, whatever it is called', () => {

@@ -36,15 +36,6 @@ describe('a row', () => {
     expect(text).not.toContain('badge low');
   });
 
-  test.each([
-    ['waiting', run({ texts: null, evaluation: 'pending' })],
-    ['not evaluated', run({ texts: null, evaluation: 'evaluation_failed' })],
-    ['<span class="medium">none</span>', run({ texts: 0 })],
-    ['title="dropped by sender"', run({ textGaps: ['dropped_by_sender'] })],
-  ])('says %s', (text, one) => {
-    expect(page({ runs: [one] })).toContain(text);
-  });
-
   test('has no length when an end did not arrive', () => {
     expect(page({ runs: [run({ endUnixNano: null })] })).toContain(
       '<td data-label="Took" class="number"></td>',

@@ -6,7 +6,8 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { RunFacts, RunState } from '../../../model/runs.ts';
-import type { Step, StepKind, TextGap } from '../../../model/steps.ts';
+import type { Step, StepKind, Surface, TextGap } from '../../../model/steps.ts';
+import { captureHintOf } from './capture-hint.ts';
 import {
   AGENT_SPAN_NAMES,
   CUT_FLAGS,
@@ -36,15 +37,20 @@ const USER_KEYS = nameKeys('userId');
  * order.
  * @param steps of one run, in time order
  * @param kinds of the steps, by their index
+ * @param surfaces of its texts
  * @param state as the store has it: by the span without a parent, or by timeout
  */
 export function runFactsOf(
   steps: readonly Step[],
   kinds: readonly StepKind[],
+  surfaces: readonly Surface[],
   state: RunState,
 ): RunFacts {
   const top = topmostAgent(steps, kinds);
   const ordered = top === null ? steps : [top, ...steps];
+  const textGaps = textGapsOf(steps);
+  const isCaptured =
+    surfaces.some((surface) => surface !== 'tool_name') && !textGaps.includes('withheld_by_sender');
   const models = steps.filter((_, index) => kinds[index] === 'llm');
   return {
     state: top === null ? state : endOf(top, state),
@@ -52,7 +58,8 @@ export function runFactsOf(
     model: firstOf(models, MODEL_KEYS) ?? firstOf(ordered, MODEL_KEYS),
     sessionId: firstOf(ordered, SESSION_KEYS),
     userId: firstOf(ordered, USER_KEYS),
-    textGaps: textGapsOf(steps),
+    textGaps,
+    captureHint: isCaptured ? null : captureHintOf(steps),
   };
 }
 

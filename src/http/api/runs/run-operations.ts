@@ -36,8 +36,12 @@ const SUMMARY: Omit<RunSummary, 'corpusVersion'> = {
   evaluatedSteps: 2,
   unreadSteps: 0,
   texts: 4,
+  surfaces: ['step_input', 'tool_args', 'tool_result', 'tool_name'],
   truncatedTexts: 0,
+  textCapBytes: 65_536,
+  unparsedValues: 0,
   textGaps: [],
+  captureHint: null,
   severities: ['high', 'high'],
 };
 
@@ -107,6 +111,7 @@ export function runOperations(settings: ApiSettings): Operation[] {
         session_id: 's-1',
         user_id: 'u-1',
         text_incomplete: 'false',
+        checked: 'fully',
         has_findings: 'true',
         since: '2025-11-01',
         until: '2125-11-01T00:00:00+01:00',

@@ -5,7 +5,9 @@ import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
 import type { Hex16, Int64 } from '../../../model/json.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
+import { checkOf, lateSteps } from '../../../model/run-check.ts';
 import {
+  CHECKED,
   EVALUATION_STATES,
   RUN_STATES,
   type RunFilter,
@@ -61,6 +63,7 @@ export const runsQuery = z.object({
   text_incomplete: flag
     .optional()
     .describe('`true`: only runs whose sender reports missing text; `false`: only others.'),
+  checked: z.enum(CHECKED).optional().describe('Only runs of which this was checked.'),
   has_findings: flag
     .optional()
     .describe('`true`: only runs with findings; `false`: only runs without.'),
@@ -84,8 +87,8 @@ const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : 
 
 /** A run as the list shows it. */
 export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
-  const { startUnixNano: start, endUnixNano: end, evaluatedSteps } = run;
-  const steps = run.spans + run.logRecords;
+  const { startUnixNano: start, endUnixNano: end } = run;
+  const { checked, limits } = checkOf(run);
   return {
     id: run.runId,
     state: run.state,
@@ -104,12 +107,18 @@ export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
     log_records: run.logRecords,
     evaluated_at: run.evaluatedAt?.toISOString() ?? null,
     corpus_version: run.corpusVersion,
-    late_steps: evaluatedSteps === null ? 0 : Math.max(0, steps - evaluatedSteps),
+    late_steps: lateSteps(run),
     unread_steps: run.unreadSteps,
+    checked,
+    check_limits: [...limits],
     texts: run.texts,
+    surfaces: run.surfaces,
     truncated_texts: run.truncatedTexts,
+    text_cap_bytes: run.textCapBytes,
+    unparsed_values: run.unparsedValues,
     text_incomplete: run.textGaps === null ? null : run.textGaps.length > 0,
     text_gaps: run.textGaps,
+    capture_hint: run.captureHint,
     findings: run.severities.length,
     highest_severity: SEVERITIES.find((one) => run.severities.includes(one)) ?? null,
   };
@@ -145,6 +154,7 @@ export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
     sessionId: query.session_id,
     userId: query.user_id,
     textIncomplete: query.text_incomplete,
+    checked: query.checked,
     hasFindings: query.has_findings,
     since: query.since,
     until: query.until,

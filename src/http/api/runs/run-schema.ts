@@ -2,7 +2,8 @@
 import { z } from 'zod';
 
 import { SEVERITIES } from '../../../model/rules.ts';
-import { EVALUATION_STATES, RUN_STATES } from '../../../model/runs.ts';
+import { CHECK_LIMITS } from '../../../model/run-check.ts';
+import { CHECKED, EVALUATION_STATES, RUN_STATES } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
 
@@ -35,8 +36,33 @@ const members = {
   unread_steps: countOrNull(
     'Steps that were not matched, or not in full: past the steps, bytes or CPU time of one evaluation.',
   ),
+  checked: z
+    .enum(CHECKED)
+    .describe(
+      'What of it was checked, by the worst that is known. `pending`: not evaluated yet. `failed`: every ' +
+        'attempt failed. `nothing`: no text was found. `tool_names_only`: the only texts were names ' +
+        'of tools. `partly`: `check_limits` says why. `not_recorded`: evaluated by an older version, ' +
+        'which did not record what its texts were. `fully`: every text that was sent.',
+    ),
+  check_limits: z
+    .array(z.enum(CHECK_LIMITS))
+    .describe('Why not everything was checked; the member of that name says how much.'),
   texts: countOrNull('Texts of its steps; 0 means that the sender sends none.'),
-  truncated_texts: countOrNull('Texts of which only the beginning was matched.'),
+  surfaces: z
+    .array(z.enum(SURFACES))
+    .nullable()
+    .describe('What its texts were. Null until the run is evaluated, and for `not_recorded`.'),
+  truncated_texts: countOrNull('Texts of which only the first `text_cap_bytes` were matched.'),
+  text_cap_bytes: z
+    .int()
+    .min(1)
+    .nullable()
+    .describe(
+      '`SURFACE_CAP_BYTES` at its evaluation. Null until then, and where an older version ran it.',
+    ),
+  unparsed_values: countOrNull(
+    'Values whose strings were matched as they are written, not parsed: too large or too deep.',
+  ),
   text_incomplete: z
     .boolean()
     .nullable()
@@ -45,6 +71,13 @@ const members = {
     .array(z.enum(['dropped_by_sender', 'cut_by_sender', 'withheld_by_sender', 'stored_elsewhere']))
     .nullable()
     .describe('Why text is missing.'),
+  capture_hint: z
+    .string()
+    .nullable()
+    .describe(
+      'The line of configuration or code that makes its instrumentation send text, where nothing but ' +
+        'tool names came, or text was withheld.',
+    ),
   findings: count('Findings in it.'),
   highest_severity: z.enum(SEVERITIES).nullable().describe('Of its findings.'),
 };

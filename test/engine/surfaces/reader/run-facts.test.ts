@@ -6,7 +6,9 @@ import { log, operation, span } from '../../steps.ts';
 import { extractSurfaces } from '../extract-surfaces.ts';
 
 function factsOf(steps: readonly Step[], state: RunState = 'completed') {
-  return runFactsOf(steps, extractSurfaces(steps).kinds, state);
+  const { kinds, texts } = extractSurfaces(steps);
+  const surfaces = texts.map(({ surface }) => surface);
+  return runFactsOf(steps, kinds, surfaces, state);
 }
 
 const agent = (spanId: string, parentSpanId: string | null, parts: Partial<Step> = {}): Step => ({

@@ -1,0 +1,61 @@
+/**
+ * What of a run was checked, as the list, the run's page, the API and the metrics say it. A run without
+ * findings says little unless everything was checked.
+ */
+import type { Checked, RunSummary } from './runs.ts';
+
+export const CHECK_LIMITS = [
+  'late_steps',
+  'unread_steps',
+  'truncated_texts',
+  'unparsed_values',
+  'text_gaps',
+] as const;
+/** Why not everything was checked: each is the member of the run that says how much. */
+export type CheckLimit = (typeof CHECK_LIMITS)[number];
+
+export interface RunCheck {
+  readonly checked: Checked;
+  readonly limits: readonly CheckLimit[];
+}
+
+export type CheckedRun = Pick<
+  RunSummary,
+  | 'evaluation'
+  | 'spans'
+  | 'logRecords'
+  | 'evaluatedSteps'
+  | 'unreadSteps'
+  | 'texts'
+  | 'surfaces'
+  | 'truncatedTexts'
+  | 'unparsedValues'
+  | 'textGaps'
+>;
+
+/** Steps that arrived after the evaluation. */
+export function lateSteps({ spans, logRecords, evaluatedSteps }: CheckedRun): number {
+  return evaluatedSteps === null ? 0 : Math.max(0, spans + logRecords - evaluatedSteps);
+}
+
+/** What of a run was checked, by the worst that is known, and every reason why not all of it. */
+export function checkOf(run: CheckedRun): RunCheck {
+  if (run.evaluation !== 'evaluated') {
+    return { checked: run.evaluation === 'pending' ? 'pending' : 'failed', limits: [] };
+  }
+  const counts: Readonly<Record<CheckLimit, number>> = {
+    late_steps: lateSteps(run),
+    unread_steps: run.unreadSteps ?? 0,
+    truncated_texts: run.truncatedTexts ?? 0,
+    unparsed_values: run.unparsedValues ?? 0,
+    text_gaps: run.textGaps?.length ?? 0,
+  };
+  const limits = CHECK_LIMITS.filter((limit) => counts[limit] > 0);
+  const { texts, surfaces } = run;
+  if (texts === 0) return { checked: 'nothing', limits };
+  if (surfaces?.every((surface) => surface === 'tool_name')) {
+    return { checked: 'tool_names_only', limits };
+  }
+  if (limits.length > 0) return { checked: 'partly', limits };
+  return { checked: surfaces === null ? 'not_recorded' : 'fully', limits };
+}

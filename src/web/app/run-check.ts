@@ -1,0 +1,158 @@
+/**
+ * What of a run was checked, in words: the column of the list, the line of a run's page, and what a run
+ * without findings says. Nothing here may sound as if more was checked than was.
+ */
+import { type CheckLimit, checkOf, lateSteps } from '../../model/run-check.ts';
+import type { Checked, RunSummary } from '../../model/runs.ts';
+import type { TextGap } from '../../model/steps.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { count, surfaceName, words } from './format.ts';
+
+const KIB = 1024;
+
+/** The choices of the list's filter. */
+export const CHECKED_NAMES: Readonly<Record<Checked, string>> = {
+  pending: 'not yet',
+  failed: 'failed',
+  nothing: 'nothing',
+  tool_names_only: 'only tool names',
+  partly: 'partly',
+  not_recorded: 'not recorded',
+  fully: 'everything sent',
+};
+
+const GAPS: Readonly<Record<TextGap, string>> = {
+  cut_by_sender: 'The sender cut texts at its own maximum length',
+  dropped_by_sender: 'The sender dropped attributes or events beyond its limits',
+  stored_elsewhere: 'The sender stores texts elsewhere and sent references',
+  withheld_by_sender: 'The sender withheld texts',
+};
+
+/** `1 text`, `2 texts` */
+function many(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+}
+
+/** `64 KiB`, `1,000 bytes` */
+function capOf(bytes: number): string {
+  return bytes % KIB === 0 ? `${count(bytes / KIB)} KiB` : `${count(bytes)} bytes`;
+}
+
+/** Why not everything was checked, one sentence for each reason. */
+export function limitsOf(run: RunSummary): string[] {
+  const { truncatedTexts, textCapBytes, unreadSteps, unparsedValues, textGaps } = run;
+  const sentences: Readonly<Record<CheckLimit, () => readonly string[]>> = {
+    late_steps: () => [
+      `Not checked: ${many(lateSteps(run), 'step')} that arrived after the evaluation`,
+    ],
+    unread_steps: () => [
+      `Not checked, or not in full: ${many(unreadSteps ?? 0, 'step')} beyond the limits of one evaluation`,
+    ],
+    truncated_texts: () => {
+      const part = textCapBytes === null ? 'beginning' : `first ${capOf(textCapBytes)}`;
+      return [`Only the ${part} of ${many(truncatedTexts ?? 0, 'text')} was checked`];
+    },
+    unparsed_values: () => [
+      `Checked as written, because too large or too deep to parse: ${many(unparsedValues ?? 0, 'value')}`,
+    ],
+    text_gaps: () => (textGaps ?? []).map((gap) => GAPS[gap]),
+  };
+  return checkOf(run).limits.flatMap((limit) => sentences[limit]());
+}
+
+/** `truncated texts, cut by sender` */
+function shortLimits(run: RunSummary): string {
+  const gaps: readonly string[] = run.textGaps ?? [];
+  const names = checkOf(run).limits.flatMap((limit): readonly string[] =>
+    limit === 'text_gaps' ? gaps : [limit],
+  );
+  return names.map(words).join(', ');
+}
+
+/** The cell of the list. */
+export function checkedCell(run: RunSummary): Html {
+  const texts = many(run.texts ?? 0, 'text');
+  switch (checkOf(run).checked) {
+    case 'pending':
+      return html`<span class="soft">not yet</span>`;
+    case 'failed':
+      return html`<span class="critical">evaluation failed</span>`;
+    case 'nothing':
+      return html`<span class="medium">nothing</span>`;
+    case 'tool_names_only':
+      return html`<span class="medium">only tool names</span>`;
+    case 'partly':
+      return html`${texts} <span class="medium below">not everything: ${shortLimits(run)}</span>`;
+    case 'not_recorded':
+    case 'fully':
+      return html`${texts}`;
+  }
+}
+
+const SWITCH_ON = html`<a href="/docs/instrumentations">how to send text</a>`;
+
+/** How to send text; empty where steps were not read, because they may have some. */
+function hintOf({ captureHint, unreadSteps }: RunSummary): HtmlValue {
+  if ((unreadSteps ?? 0) > 0) return null;
+  return captureHint === null
+    ? html` See ${SWITCH_ON}.`
+    : html` To send text: <code>${captureHint}</code> (${SWITCH_ON}).`;
+}
+
+function surfacesOf({ surfaces }: RunSummary): string {
+  return (surfaces ?? []).map(surfaceName).join(', ');
+}
+
+/** What was checked: the line of the run's page. */
+export function checkedLine(run: RunSummary): HtmlValue {
+  const texts = many(run.texts ?? 0, 'text');
+  const limits = limitsOf(run);
+  const but =
+    limits.length > 0 &&
+    html`<ul class="plain">${limits.map((one) => html`<li>${one}.</li>`)}</ul>`;
+  switch (checkOf(run).checked) {
+    case 'pending':
+      return 'nothing yet';
+    case 'failed':
+      return run.severities.length === 0
+        ? 'not evaluated: every attempt failed'
+        : 'not as a whole: every attempt failed, and the findings are of single steps';
+    case 'nothing':
+      return html`nothing: no text was found.${hintOf(run)}${but}`;
+    case 'tool_names_only':
+      return html`only tool names (${texts}).${hintOf(run)}${but}`;
+    case 'partly':
+      return html`${texts}${run.surfaces !== null && `: ${surfacesOf(run)}`}. Not everything:${but}${run.captureHint !== null && hintOf(run)}`;
+    case 'not_recorded':
+      return html`${texts}. An older version evaluated this run and did not record what they were.`;
+    case 'fully':
+      return `${texts}: ${surfacesOf(run)}`;
+  }
+}
+
+/** What no findings mean, and do not mean. */
+export function withoutFindings(run: RunSummary): Html {
+  const texts = many(run.texts ?? 0, 'text');
+  switch (checkOf(run).checked) {
+    case 'pending':
+      return html`<p class="soft">Not evaluated yet.</p>`;
+    case 'failed':
+      return html`<p class="notice error">This run was not evaluated: every attempt failed. It may contain anything.</p>`;
+    case 'nothing':
+      return html`<p class="notice">Nothing was checked, so no rule could match.${limitSentences(run)}${hintOf(run)}</p>`;
+    case 'tool_names_only':
+      return html`<p class="notice">Checked: only tool names. No rule matched them; nothing else was there to match.${limitSentences(run)}${hintOf(run)}</p>`;
+    case 'partly':
+      return html`<p class="notice">No rule matched the ${texts} that were checked, but not everything was.${limitSentences(run)}${run.captureHint !== null && hintOf(run)}</p>`;
+    case 'not_recorded':
+      return html`<p class="soft">No rule matched. ${texts} checked; an older version did not record what they were.</p>`;
+    case 'fully':
+      return html`<p class="soft">No rule matched. ${texts} checked: ${surfacesOf(run)}.</p>`;
+  }
+}
+
+function limitSentences(run: RunSummary): string {
+  return limitsOf(run)
+    .map((one) => ` ${one}.`)
+    .join('');
+}

@@ -1,0 +1,57 @@
+/** What the list, the page and the API say of a run in every state: all the same, and never more. */
+import { describe, expect, test } from 'vitest';
+import { toRunItem } from '../../../src/http/api/runs/run-routes.ts';
+import { runPage } from '../../../src/web/app/run.ts';
+import { checkedLine } from '../../../src/web/app/run-check.ts';
+import { runsPage } from '../../../src/web/app/runs.ts';
+import { html } from '../../../src/web/html.ts';
+import { CHECKED_CASES, checkedFields } from '../../support/checked-runs.ts';
+import { LOOK, NOW_MS, run, viewer } from './fixtures.ts';
+
+describe.each(CHECKED_CASES)('a run $what', (one) => {
+  const summary = run(checkedFields(one));
+  const isReassuring = one.checked === 'fully' || one.checked === 'not_recorded';
+
+  test('in the list', () => {
+    const list = { runs: [summary], query: '', next: null, endedEarly: false, nowMs: NOW_MS };
+    const { text } = runsPage(LOOK, viewer(), list);
+    const cell = /<td data-label="Checked">(.*?)<\/td>/s.exec(text)?.[1] ?? '';
+    expect(cell).toContain(one.cell);
+    const findings = /<td data-label="Findings">(.*?)<\/td>/s.exec(text)?.[1];
+    expect(findings).toContain(isReassuring || one.checked === 'partly' ? 'none' : '–');
+  });
+
+  test('on its page', () => {
+    const data = {
+      run: summary,
+      steps: [],
+      stepsLeftOut: 0,
+      findings: [],
+      titleOf: (ruleId: string) => ruleId,
+      markOf: () => null,
+      isRedacted: false,
+      nowMs: NOW_MS,
+    };
+    const { text } = runPage(LOOK, viewer(), data);
+    for (const part of one.page) expect(text).toContain(part);
+    if (!isReassuring) expect(text).not.toContain('No rule matched.</p>');
+    expect(text.includes('No rule matched. 2 texts')).toBe(isReassuring);
+  });
+
+  test('over the API', () => {
+    expect(toRunItem(summary)).toMatchObject({
+      checked: one.checked,
+      check_limits: one.limits,
+      surfaces: summary.surfaces,
+      truncated_texts: summary.truncatedTexts,
+      text_cap_bytes: summary.textCapBytes,
+      unparsed_values: summary.unparsedValues,
+      capture_hint: summary.captureHint,
+    });
+  });
+});
+
+test('a run that failed and has findings of single steps is not called evaluated', () => {
+  const failed = run({ evaluation: 'evaluation_failed', texts: null, severities: ['high'] });
+  expect(html`${checkedLine(failed)}`.text).toContain('not as a whole: every attempt failed');
+});
