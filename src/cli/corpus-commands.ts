@@ -47,6 +47,7 @@ function verify(options: OutputOptions): void {
     [
       `${paint.green('verified')}  ${snapshot.files} rule files of ${CORPUS_PACKAGE} ${snapshot.version}`,
       `snapshot  ${snapshot.date}`,
+      `identity  ${snapshot.identity}`,
       `sha256    ${snapshot.sha256}`,
     ].join('\n'),
   );

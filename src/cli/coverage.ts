@@ -1,40 +1,50 @@
 /**
- * The page `docs/rules-coverage.md`: how much of the pinned corpus runs on this engine, and why the
- * rest does not. Generated; a test compares the file with the current output.
+ * The page `docs/rules-coverage.md`: which rules of the pinned corpus can run on this engine, and why
+ * the others cannot. Generated; a test compares the file with the current output.
  *
  * Holds ids, titles and our own reasons, never a rule's patterns or description.
  */
 import type { Catalog } from '../engine/rules/catalog.ts';
-import { supportCounts } from '../engine/rules/effective-set.ts';
-import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS, type Support } from '../model/rules.ts';
+import { runnableRules, supportCounts } from '../engine/rules/effective-set.ts';
+import {
+  CATEGORIES,
+  RULE_STATUSES,
+  type Rule,
+  SUPPORT_LABELS,
+  SUPPORTS,
+  type Support,
+} from '../model/rules.ts';
 import { reasonsOf } from './verdict.ts';
 
-const WORDS: Readonly<Record<Support, string>> = {
-  as_written: 'run as written',
-  degraded: 'run degraded',
-  unsupported: 'cannot run here',
-  fails_own_examples: 'fail their own examples',
-};
 const BAR_CHARS = 40;
 
 /** The whole page, as Markdown. */
 export function coveragePage({ snapshot, rules }: Catalog): string {
   const counts = supportCounts(rules);
   const total = rules.length;
-  const runs = counts.as_written + counts.degraded;
+  const can = supportCounts(runnableRules(rules));
+  const runnable = can.as_written + can.degraded;
+  const supported = counts.as_written + counts.degraded;
   return [
-    '# How much of the corpus runs',
+    '# Which rules of the corpus can run',
     '',
     `Written by \`npx sluice corpus coverage --write\`. Snapshot ${snapshot.version} of ${snapshot.date}, ` +
-      `${snapshot.files} files, sha256 \`${snapshot.sha256}\`.`,
+      `identity \`${snapshot.identity}\`, ${snapshot.files} files, sha256 \`${snapshot.sha256}\`.`,
     '',
-    `**${runs} of ${total} rules run**, ${counts.as_written} of them as written. Only patterns run here, by RE2: in ` +
-      'time linear in the text, without look-around and back-references. A rule that any one of its conditions can ' +
-      'answer runs on without a condition it lost; one that needs them all does not run. What is left of a rule must ' +
-      'still pass every example its author gave it, or it never runs for anyone.',
+    `**${runnable} of ${total} rules can run**: ${can.as_written} are fully supported, ${can.degraded} partly. ` +
+      `The engine supports ${supported} rules; ${supported - runnable} of these are draft or deprecated in ` +
+      'the corpus, and such rules never run. Which of the others run is decided by each workspace: stable rules ' +
+      'are on by default, experimental ones off.',
+    '',
+    'Only patterns run here, by RE2: in time linear in the text, without look-around and back-references. A rule ' +
+      'that needs any one of its conditions is partly supported when it lost some of them; a rule that needs all of ' +
+      'its conditions is not supported when it lost one. What is left of a rule must still pass every test its ' +
+      'author gave it, or it never runs for anyone.',
+    '',
+    'By support, including draft and deprecated rules:',
     '',
     '```text',
-    ...SUPPORTS.map((support) => bar(WORDS[support], counts[support], total)),
+    ...SUPPORTS.map((support) => bar(SUPPORT_LABELS[support], counts[support], total)),
     '```',
     '',
     '## By status',
@@ -49,17 +59,17 @@ export function coveragePage({ snapshot, rules }: Catalog): string {
     '',
     ...reasonTable(rules),
     '',
-    '## Rules that run degraded',
+    '## Partly supported rules',
     '',
     ...ruleTable(rules, 'degraded', lostConditions),
     '',
-    '## Rules that fail their own examples',
+    '## Rules that fail their own tests',
     '',
-    'Each of them lost conditions to the engine; the examples those conditions were for are the ones that fail.',
+    'Each of them lost conditions to the engine, and fails the tests of these conditions.',
     '',
     ...ruleTable(rules, 'fails_own_examples', failedExamples),
     '',
-    '## Rules that cannot run here',
+    '## Rules that are not supported',
     '',
     ...ruleTable(rules, 'unsupported', reasonsOf),
     '',
@@ -91,7 +101,7 @@ function countTable<Value extends string>(
       [value, String(matching.length), ...SUPPORTS.map((support) => String(counts[support]))],
     ];
   });
-  return table([title, 'rules', ...SUPPORTS.map((support) => WORDS[support])], rows);
+  return table([title, 'rules', ...SUPPORTS.map((support) => SUPPORT_LABELS[support])], rows);
 }
 
 function reasonTable(rules: readonly Rule[]): string[] {
@@ -141,7 +151,7 @@ function lostConditions(rule: Rule): string {
 function failedExamples(rule: Rule): string {
   const { truePositives, trueNegatives, failed } = rule.ownExamples;
   const cases = truePositives + trueNegatives;
-  return `fails ${failed.length} of ${cases} examples; ${lostConditions(rule)}`;
+  return `fails ${failed.length} of ${cases} tests; ${lostConditions(rule)}`;
 }
 
 /** Text for a table cell, escaped for Markdown and HTML. */

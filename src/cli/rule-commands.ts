@@ -1,22 +1,41 @@
 /**
- * `sluice rules …`: the rules of the snapshot and how each of them runs here. Needs neither server nor
- * database.
+ * `sluice rules …`: the rules of the snapshot and which of them can run here. Needs the database only
+ * for `--workspace`: then also which of them run in that workspace now.
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-import { supportCounts } from '../engine/rules/effective-set.ts';
+import { readRuleSettings } from '../db/findings/rule-settings.ts';
+import { findWorkspace } from '../db/people/workspaces.ts';
+import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { OperatorError } from '../errors.ts';
-import { CATEGORIES, RULE_STATUSES, type Rule, SUPPORTS } from '../model/rules.ts';
+import {
+  CATEGORIES,
+  RULE_STATES,
+  RULE_STATUSES,
+  type Rule,
+  type RuleBook,
+  type RuleSettings,
+  STATE_LABELS,
+  SUPPORT_LABELS,
+  SUPPORTS,
+} from '../model/rules.ts';
 import { paint } from '../terminal/paint.ts';
+import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
 import { renderTable } from './table.ts';
 import { type Activation, activationOf, verdictOf } from './verdict.ts';
+import { withDatabase } from './with-database.ts';
 
-interface ListOptions extends OutputOptions {
+interface WorkspaceOptions extends OutputOptions {
+  readonly workspace?: string;
+}
+
+interface ListOptions extends WorkspaceOptions {
   readonly status?: string;
   readonly support?: string;
   readonly category?: string;
+  readonly state?: string;
 }
 
 const RULE_ID = /^ATR-\d{4}-\d{5}$/;
@@ -26,40 +45,82 @@ function ruleId(text: string): string {
   return text;
 }
 
+/** A workspace's slug and what it has set. */
+interface InWorkspace {
+  readonly slug: string;
+  readonly settings: RuleSettings;
+}
+
+/** Calls with the named workspace's settings; with null when none is named. */
+async function withSettings(
+  { workspace }: WorkspaceOptions,
+  work: (book: RuleBook, within: InWorkspace | null) => void,
+): Promise<void> {
+  const book = createRuleBook(await loadCatalog());
+  if (workspace === undefined) {
+    work(book, null);
+    return;
+  }
+  await withDatabase(async ({ database }) => {
+    const { id, slug } = await findWorkspace(database, workspace);
+    work(book, { slug, settings: await readRuleSettings(database, id) });
+  });
+}
+
 async function list(options: ListOptions): Promise<void> {
-  const { rules, snapshot } = await loadCatalog();
-  const found = rules.filter(
-    (rule) =>
-      (options.status === undefined || rule.status === options.status) &&
-      (options.support === undefined || rule.support === options.support) &&
-      (options.category === undefined || rule.category === options.category),
-  );
-  const counts = supportCounts(rules);
-  answer(options, { snapshot, counts, rules: found }, () =>
-    [
-      renderTable(
-        [
-          { title: 'RULE' },
-          { title: 'SEVERITY' },
-          { title: 'STATUS' },
-          { title: 'SUPPORT' },
-          { title: 'CATEGORY' },
-          { title: 'TITLE', shrinks: true },
-        ],
-        found.map((rule) => [
-          rule.id,
-          rule.severity,
-          rule.status,
-          rule.support,
-          rule.category,
-          rule.title,
-        ]),
-      ),
-      '',
-      `${found.length} of ${rules.length} rules of snapshot ${snapshot.version}: ` +
-        SUPPORTS.map((support) => `${counts[support]} ${support}`).join(', '),
-    ].join('\n'),
-  );
+  if (options.state !== undefined && options.workspace === undefined) {
+    throw new OperatorError('--state is of a workspace: name it with --workspace');
+  }
+  await withSettings(options, (book, within) => {
+    const { rules, snapshot, counts } = book;
+    const stateOf = (rule: Rule) =>
+      within === null ? null : book.decide(rule, within.settings).state;
+    const found = rules.filter(
+      (rule) =>
+        (options.status === undefined || rule.status === options.status) &&
+        (options.support === undefined || rule.support === options.support) &&
+        (options.category === undefined || rule.category === options.category) &&
+        (options.state === undefined || stateOf(rule) === options.state),
+    );
+    const states = within === null ? null : book.countStates(within.settings);
+    const known =
+      within === null
+        ? {}
+        : { workspace: within.slug, states, experimental: within.settings.experimental };
+    const shown = found.map((rule) => {
+      const state = stateOf(rule);
+      return state === null ? rule : { ...rule, state };
+    });
+    answer(options, { snapshot, counts, ...known, rules: shown }, () =>
+      [
+        renderTable(
+          [
+            { title: 'RULE' },
+            { title: 'SEVERITY' },
+            { title: 'STATUS' },
+            { title: within === null ? 'SUPPORT' : `IN ${within.slug.toUpperCase()}` },
+            { title: 'CATEGORY' },
+            { title: 'TITLE', shrinks: true },
+          ],
+          found.map((rule) => {
+            const state = stateOf(rule);
+            return [
+              rule.id,
+              rule.severity,
+              rule.status,
+              state === null ? SUPPORT_LABELS[rule.support] : STATE_LABELS[state],
+              rule.category,
+              rule.title,
+            ];
+          }),
+        ),
+        '',
+        `${found.length} of ${rules.length} rules listed`,
+        ...(states === null ? [] : stateLines(states)),
+        corpusLine(snapshot, counts),
+      ].join('\n'),
+    );
+  });
 }
 
 const VERDICT_PAINT: Readonly<Record<Activation, (text: string) => string>> = {
@@ -73,7 +134,7 @@ function describe(rule: Rule): string {
   const examples = rule.ownExamples;
   return [
     `${paint.bold(rule.id)}  ${rule.title}`,
-    `${rule.severity} · ${rule.status} · ${rule.category} · version ${rule.version} · ${rule.support}`,
+    `${rule.severity} · ${rule.status} · ${rule.category} · version ${rule.version} · ${SUPPORT_LABELS[rule.support]}`,
     VERDICT_PAINT[activationOf(rule)](verdictOf(rule)),
     heading('What it is about'),
     rule.description.trim(),
@@ -86,26 +147,39 @@ function describe(rule: Rule): string {
         ? []
         : [`     ${paint.yellow(`does not run: it ${condition.reason.message}`)}`]),
     ]),
-    heading('Own examples'),
-    `  ${examples.truePositives} must match, ${examples.trueNegatives} must not, ` +
-      `${examples.failed.length} fail here`,
+    heading('Own tests'),
+    `  ${examples.truePositives} must match, ${examples.trueNegatives} must not; ` +
+      (rule.support === 'unsupported'
+        ? 'not run, because the rule is not supported'
+        : `${examples.failed.length} fail here`),
     ...examples.failed.map(({ kind, index, why }) => paint.red(`  ${kind} ${index}: ${why}`)),
     heading("The author's recommended actions (recorded, never executed)"),
     ...rule.recommendedActions.map((action) => `  ${action}`),
   ].join('\n');
 }
 
-async function show(id: string, options: OutputOptions): Promise<void> {
-  const { rules, snapshot } = await loadCatalog();
-  const rule = rules.find((one) => one.id === id);
-  if (rule === undefined) {
-    throw new OperatorError(
-      `Snapshot ${snapshot.version} has no rule ${id}: see sluice rules list`,
+async function show(id: string, options: WorkspaceOptions): Promise<void> {
+  await withSettings(options, (book, within) => {
+    const rule = book.rules.find((one) => one.id === id);
+    if (rule === undefined) {
+      throw new OperatorError(
+        `Snapshot ${book.snapshot.version} has no rule ${id}: see sluice rules list`,
+      );
+    }
+    const decision = within === null ? null : book.decide(rule, within.settings);
+    const facts = { ...rule, runs: activationOf(rule), verdict: verdictOf(rule) };
+    answer(options, decision === null ? facts : { ...facts, ...decision }, () =>
+      [
+        describe(rule),
+        ...(decision === null || within === null
+          ? []
+          : [
+              `\n${paint.bold(`In workspace "${within.slug}"`)}`,
+              `  ${STATE_LABELS[decision.state]}`,
+            ]),
+      ].join('\n'),
     );
-  }
-  answer(options, { ...rule, runs: activationOf(rule), verdict: verdictOf(rule) }, () =>
-    describe(rule),
-  );
+  });
 }
 
 /** Adds `rules list` and `rules show`. */
@@ -113,17 +187,24 @@ export function addRuleCommands(program: Command): void {
   const rules = program.command('rules').description('the rules of the pinned corpus');
   rules
     .command('list')
-    .description('list rules and how each of them runs on this engine')
+    .description('list rules, and which of them can run here')
     .addOption(new Option('--status <status>').choices(RULE_STATUSES))
     .addOption(new Option('--support <support>').choices(SUPPORTS))
     .addOption(new Option('--category <category>').choices(CATEGORIES))
+    .addOption(new Option('--state <state>', 'in the workspace').choices(RULE_STATES))
+    .option('--workspace <slug>', 'show which rules run in this workspace now')
     .option('--json', 'answer as JSON')
-    .addHelpText('after', '\nExample:\n  sluice rules list --status stable --support degraded')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  sluice rules list --status stable --support degraded\n' +
+        '  sluice rules list --workspace default --state off_by_override',
+    )
     .action(list);
   rules
     .command('show')
     .description('show one rule in full')
     .argument('<id>', 'as ATR-2026-00001', ruleId)
+    .option('--workspace <slug>', 'show whether it runs in this workspace now')
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice rules show ATR-2026-00001')
     .action(show);

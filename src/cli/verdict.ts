@@ -13,12 +13,12 @@ export function activationOf({ support, status }: Rule): Activation {
 export function verdictOf(rule: Rule): string {
   const { support, status, ownExamples } = rule;
   const lost = rule.conditions.filter((condition) => !condition.supported).length;
-  if (support === 'unsupported') return `Never runs here: it ${reasonsOf(rule)}.`;
+  if (support === 'unsupported') return `Never runs here: not supported, it ${reasonsOf(rule)}.`;
   if (support === 'fails_own_examples') {
     const cases = ownExamples.truePositives + ownExamples.trueNegatives;
     return (
-      `Never runs: ${lost} of its ${rule.conditions.length} conditions cannot run here, and what ` +
-      `is left fails ${ownExamples.failed.length} of its own ${cases} examples.`
+      `Never runs: it fails ${ownExamples.failed.length} of its own ${cases} tests; ` +
+      `${lost} of its ${rule.conditions.length} conditions cannot run here.`
     );
   }
   if (status === 'draft' || status === 'deprecated') {
@@ -26,11 +26,11 @@ export function verdictOf(rule: Rule): string {
   }
   const how =
     support === 'as_written'
-      ? 'as written'
-      : `degraded, without ${lost} of its ${rule.conditions.length} conditions`;
+      ? 'Fully supported'
+      : `Partly supported, without ${lost} of its ${rule.conditions.length} conditions`;
   return status === 'stable'
-    ? `Runs by default, ${how}; an override can switch it off.`
-    : `Runs, ${how}, where the experimental tier is on or an override switches it on.`;
+    ? `${how}. On by default; a workspace can switch it off.`
+    : `${how}. Off by default; on with the experimental tier, or when switched on by hand.`;
 }
 
 /** The reasons why a rule, or some of its conditions, cannot run; each once. */

@@ -1,11 +1,16 @@
 /** `sluice workspace …`. */
 import { Argument, type Command } from 'commander';
 
+import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { COMMAND_LINE } from '../db/people/audit.ts';
 import { createRecordedWorkspace, setPlan, setRedaction } from '../db/people/workspace-writes.ts';
 import { findWorkspace, listWorkspaces } from '../db/people/workspaces.ts';
-import { PLANS, type Plan } from '../model/people.ts';
+import { createRuleBook } from '../engine/rules/rule-book.ts';
+import { PLANS, type Plan, RULE_PLANS } from '../model/people.ts';
+import type { RuleBook, RuleSettings } from '../model/rules.ts';
+import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { loadCatalog } from './load-catalog.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -79,19 +84,87 @@ async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
   });
 }
 
+/** What stays in force on a plan without the rules tab. */
+function keptText({ experimental, overrides }: RuleSettings): string {
+  const tier = experimental ? 'the experimental tier stays on' : null;
+  const count = overrides.size;
+  const manual = `${count} ${count === 1 ? 'rule stays' : 'rules stay'} set by hand`;
+  const kept = [tier, count > 0 ? manual : null].filter((one) => one !== null);
+  return (
+    `Its rule settings are kept: ${kept.join(', and ')}. ` +
+    'An owner can reset them on the Rules page of the dashboard.'
+  );
+}
+
 async function plan(name: Plan, options: OneOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const { id, slug } = await findWorkspace(database, options.workspace ?? null);
     await setPlan(database, id, name, COMMAND_LINE);
-    answer(options, { workspace: slug, plan: name }, () => `Workspace "${slug}" is on ${name}.`);
+    const settings = await readRuleSettings(database, id);
+    const { experimental, overrides } = settings;
+    const rules = { experimental, overrides: overrides.size };
+    const isKept = !RULE_PLANS.includes(name) && (experimental || overrides.size > 0);
+    answer(options, { workspace: slug, plan: name, rules }, () =>
+      [`Workspace "${slug}" is on ${name}.`, ...(isKept ? [keptText(settings)] : [])].join('\n'),
+    );
   });
 }
 
-/** Adds `workspace create`, `workspace list`, `workspace plan` and `workspace redact`. */
+/** The rules of a workspace now: counts, settings, and settings without effect. */
+async function rules(options: OneOptions): Promise<void> {
+  const book = createRuleBook(await loadCatalog());
+  await withDatabase(async ({ database }) => {
+    const { id, slug } = await findWorkspace(database, options.workspace ?? null);
+    const settings = await readRuleSettings(database, id);
+    const { experimental, overrides } = settings;
+    const states = book.countStates(settings);
+    const orphans = book.orphans(settings);
+    const facts = {
+      workspace: slug,
+      counts: states,
+      corpus_counts: book.counts,
+      snapshot: book.snapshot,
+      experimental,
+      overrides: Object.fromEntries(overrides),
+      orphaned_overrides: orphans.map(({ ruleId, ...orphan }) => ({ rule_id: ruleId, ...orphan })),
+    };
+    answer(options, facts, () => rulesText(book, slug, settings));
+  });
+}
+
+function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string {
+  const { experimental, overrides } = settings;
+  const orphans = new Map(book.orphans(settings).map((orphan) => [orphan.ruleId, orphan]));
+  const rows = [...overrides]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([ruleId, enabled]) => [
+      ruleId,
+      enabled ? 'on' : 'off',
+      orphans.get(ruleId)?.detail ?? '',
+    ]);
+  const manual = [
+    { title: 'RULE' },
+    { title: 'SET TO' },
+    { title: 'HAS NO EFFECT BECAUSE', shrinks: true },
+  ];
+  return [
+    `Workspace "${slug}": ${stateLines(book.countStates(settings)).join('\n')}`,
+    corpusLine(book.snapshot, book.counts),
+    `The experimental tier is ${experimental ? 'on' : 'off'}; rules set by hand: ${overrides.size}.`,
+    ...(rows.length === 0 ? [] : ['', renderTable(manual, rows)]),
+    ...(orphans.size === 0
+      ? []
+      : ['', 'Remove settings without effect on the Rules page of the dashboard.']),
+  ].join('\n');
+}
+
+/** Adds `workspace create`, `list`, `plan`, `rules` and `redact`. */
 export function addWorkspaceCommands(program: Command): void {
   const workspace = program
     .command('workspace')
-    .description('create and list workspaces, set their plan, redact their excerpts');
+    .description(
+      'create and list workspaces, set their plan, see their rules, redact their excerpts',
+    );
   workspace
     .command('create')
     .description('create a workspace')
@@ -114,6 +187,15 @@ export function addWorkspaceCommands(program: Command): void {
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice workspace plan team')
     .action(plan);
+  workspace
+    .command('rules')
+    .description(
+      'count its rules by state: on, off by tier or by hand, cannot run; list what is set by hand',
+    )
+    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice workspace rules --workspace default')
+    .action(rules);
   workspace
     .command('redact')
     .description('store no excerpts of its findings, or store them again')

@@ -15,8 +15,8 @@ import {
   settledBefore,
 } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
-import { readWorkspaceSettings } from './findings/rule-settings.ts';
-import { setExperimental, setOverride } from './findings/rule-writes.ts';
+import { readRuleSettings } from './findings/rule-settings.ts';
+import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
 import { listAudit } from './people/audit.ts';
 import { findInvitationByToken, listInvitations } from './people/invitations.ts';
 import { listKeys, type NewKey } from './people/keys.ts';
@@ -85,11 +85,6 @@ async function accept(database: Database, token: string, accepting: Accepting, o
   );
   const workspace = await findWorkspaceById(database, workspaceId);
   return { id: user.id, workspaceSlug: workspace?.slug ?? '' };
-}
-
-async function readRuleSettings(database: Database, workspaceId: number) {
-  const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
-  return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
 }
 
 async function findRunSummary(database: Database, workspaceId: number, runId: Hex16) {
@@ -178,6 +173,7 @@ export function createStore(
     settings: bind(database, {
       setExperimental,
       setOverride,
+      resetRules,
       rename: renameWorkspace,
       setRedaction,
     }),

@@ -31,12 +31,7 @@ function reachable(url: string, configuredPort: number, port: number): string {
 }
 
 function printSummary(config: Config, started: Started, elapsedMs: number): void {
-  const { ports, catalog, counts, databaseWhere, firstKeys } = started;
-  const count = (status: string) =>
-    catalog.rules.filter(
-      (rule) =>
-        rule.status === status && (rule.support === 'as_written' || rule.support === 'degraded'),
-    ).length;
+  const { ports, snapshot, counts, states, workspace, databaseWhere, firstKeys } = started;
   process.stdout.write(
     summarize({
       config,
@@ -46,10 +41,10 @@ function printSummary(config: Config, started: Started, elapsedMs: number): void
       observeUrl: reachable(config.observeUrl, config.observePort, ports.observe),
       metricsUrl: `http://127.0.0.1:${ports.admin}/metrics`,
       databaseWhere,
-      snapshot: catalog.snapshot,
+      snapshot,
       counts,
-      stableRunnable: count('stable'),
-      experimentalRunnable: count('experimental'),
+      states,
+      workspace,
       firstKeys,
     }),
   );

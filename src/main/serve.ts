@@ -8,14 +8,16 @@
  * workers → database; each step has a time limit.
  */
 import type { Config } from '../config.ts';
+import type { Database } from '../db/database.ts';
 import { DatabaseClock } from '../db/database-clock.ts';
+import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
+import { listWorkspaces } from '../db/people/workspaces.ts';
 import { dropOutdated, ensureDays } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
-import type { Catalog } from '../engine/rules/catalog.ts';
-import { supportCounts } from '../engine/rules/effective-set.ts';
-import type { SupportCounts } from '../model/rules.ts';
+import { createRuleBook } from '../engine/rules/rule-book.ts';
+import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import type { Events, Observer } from '../observe/events.ts';
 import { prepareMatching } from '../pool/workers.ts';
 import { probesOf } from './acceptors/acceptor.ts';
@@ -39,8 +41,12 @@ const DATABASE_STOP_LIMIT_MS = 90_000;
 export interface Started {
   readonly ports: { readonly base: number; readonly observe: number; readonly admin: number };
   readonly databaseWhere: string;
-  readonly catalog: Catalog;
+  readonly snapshot: Snapshot;
   readonly counts: SupportCounts;
+  /** the rules of `workspace`, by state */
+  readonly states: StateCounts;
+  /** slug of the first workspace */
+  readonly workspace: string;
   readonly firstKeys: FirstKeys | null;
 }
 
@@ -72,6 +78,17 @@ async function openTables(
   return { open, clock };
 }
 
+/** The rules of the first workspace, by state. */
+async function firstWorkspaceStates(
+  database: Database,
+  { countStates }: RuleBook,
+): Promise<Pick<Started, 'states' | 'workspace'>> {
+  const [first] = await listWorkspaces(database);
+  if (first === undefined) throw new Error('there is no workspace');
+  const settings = await readRuleSettings(database, first.id);
+  return { states: countStates(settings), workspace: first.slug };
+}
+
 /**
  * Starts the server.
  *
@@ -97,6 +114,8 @@ export async function serve(
   const matching = await preparing;
   const { catalog } = matching;
   const firstKeys = await ensureFirstWorkspace(open.database, config);
+  const book = createRuleBook(catalog);
+  events.corpusLoaded(book.snapshot);
 
   const { pass, workers } = createPass(config, open, matching, events);
   stops.add('workers', workers.close);
@@ -121,8 +140,9 @@ export async function serve(
   return {
     ports: { base, observe, admin: admin.ports[0] ?? 0 },
     databaseWhere: open.where,
-    catalog,
-    counts: supportCounts(catalog.rules),
+    snapshot: book.snapshot,
+    counts: book.counts,
+    ...(await firstWorkspaceStates(open.database, book)),
     firstKeys,
   };
 }

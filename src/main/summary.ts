@@ -4,8 +4,9 @@
 
 import type { Config } from '../config.ts';
 import type { FirstKeys } from '../db/people/first-start.ts';
-import type { Snapshot, SupportCounts } from '../model/rules.ts';
+import type { Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import { paint } from '../terminal/paint.ts';
+import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 
 export interface SummaryFacts {
   readonly config: Config;
@@ -17,8 +18,9 @@ export interface SummaryFacts {
   readonly databaseWhere: string;
   readonly snapshot: Snapshot;
   readonly counts: SupportCounts;
-  readonly stableRunnable: number;
-  readonly experimentalRunnable: number;
+  /** of `workspace`, which is the first one */
+  readonly states: StateCounts;
+  readonly workspace: string;
   readonly firstKeys: FirstKeys | null;
 }
 
@@ -26,6 +28,15 @@ const LABEL_WIDTH = 11;
 
 function line(label: string, text: string): string {
   return `  ${paint.dim(label.padEnd(LABEL_WIDTH))}${text}`;
+}
+
+function ruleLines({ states, workspace, snapshot, counts }: SummaryFacts): string[] {
+  const [running, others] = stateLines(states);
+  return [
+    line('rules', `${running} ${paint.dim(`(workspace "${workspace}")`)}`),
+    line('', paint.dim(others)),
+    line('', paint.dim(corpusLine(snapshot, counts))),
+  ];
 }
 
 function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
@@ -44,7 +55,7 @@ function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
 
 /** The summary, as text to print. */
 export function summarize(facts: SummaryFacts): string {
-  const { config, snapshot, counts, firstKeys } = facts;
+  const { config, firstKeys } = facts;
   const limits =
     config.redisUrl === null
       ? 'counted in this process (Redis not configured: REDIS_URL)'
@@ -60,18 +71,7 @@ export function summarize(facts: SummaryFacts): string {
     line('metrics', facts.metricsUrl),
     line('database', facts.databaseWhere),
     line('limits', limits),
-    line(
-      'rules',
-      `${facts.stableRunnable} stable rules run, ${facts.experimentalRunnable} experimental are off ` +
-        paint.dim(`(${snapshot.files} in snapshot ${snapshot.version})`),
-    ),
-    line(
-      '',
-      paint.dim(
-        `${counts.as_written} as written, ${counts.degraded} degraded, ` +
-          `${counts.unsupported} unsupported, ${counts.fails_own_examples} fail their own examples`,
-      ),
-    ),
+    ...ruleLines(facts),
     '',
     ...keyLines(firstKeys, facts.baseUrl),
     '',

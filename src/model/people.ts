@@ -5,6 +5,8 @@ export const ROLES = ['owner', 'admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 export const PLANS = ['free', 'pro', 'team', 'enterprise'] as const;
 export type Plan = (typeof PLANS)[number];
+/** Plans whose workspaces can change which rules run, in the threat-rules tab of the dashboard. */
+export const RULE_PLANS: readonly Plan[] = ['team', 'enterprise'];
 
 export type KeyKind = 'agent' | 'workspace';
 

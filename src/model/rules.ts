@@ -25,8 +25,74 @@ export type Severity = (typeof SEVERITIES)[number];
 export const SUPPORTS = ['as_written', 'degraded', 'unsupported', 'fails_own_examples'] as const;
 export type Support = (typeof SUPPORTS)[number];
 
+/** How the screens and commands name each support class. */
+export const SUPPORT_LABELS: Readonly<Record<Support, string>> = {
+  as_written: 'Fully supported',
+  degraded: 'Partly supported',
+  unsupported: 'Not supported',
+  fails_own_examples: 'Fails its own tests',
+};
+
 /** What decided whether a rule runs, in the order of evaluation. */
 export type DecidedBy = 'support' | 'own_examples' | 'tier' | 'override';
+
+/** The state of a rule in one workspace. Every rule is in exactly one; it runs in the first two. */
+export const RULE_STATES = [
+  'as_written',
+  'degraded',
+  'off_by_tier',
+  'off_by_override',
+  'unsupported',
+  'draft_or_deprecated',
+  'fails_own_examples',
+] as const;
+export type RuleState = (typeof RULE_STATES)[number];
+
+/** How the screens and commands name each state. */
+export const STATE_LABELS: Readonly<Record<RuleState, string>> = {
+  as_written: 'On, fully supported',
+  degraded: 'On, partly supported',
+  off_by_tier: 'Off by tier',
+  off_by_override: 'Off by hand',
+  unsupported: 'Cannot run: not supported',
+  draft_or_deprecated: 'Cannot run: draft or deprecated',
+  fails_own_examples: 'Cannot run: fails its own tests',
+};
+
+/** Whether a rule in this state can be switched on and off. */
+export function canRun(state: RuleState): boolean {
+  return ['as_written', 'degraded', 'off_by_tier', 'off_by_override'].includes(state);
+}
+
+/** Rules of a workspace by state; they add up to all rules of the snapshot. */
+export type StateCounts = Readonly<Record<RuleState, number>>;
+
+/** How many of the counted rules run. */
+export function runningRules({ as_written, degraded }: StateCounts): number {
+  return as_written + degraded;
+}
+
+/** All rules of the snapshot. */
+export function allRules(counts: StateCounts | SupportCounts): number {
+  return Object.values(counts).reduce((all, count) => all + count, 0);
+}
+
+/** Why a rule cannot run in any workspace (409), in words for the user. */
+export interface RuleRefusal {
+  readonly reason: 'engine_unsupported' | 'fails_own_examples' | 'status_refused';
+  readonly detail: string;
+}
+
+/** Why an override has no effect: the rule cannot run, or the snapshot does not have it. */
+export type OrphanReason = RuleRefusal['reason'] | 'not_in_snapshot';
+
+/** An override without effect: of a rule that cannot run, or that the snapshot does not have. */
+export interface OrphanedOverride {
+  readonly ruleId: string;
+  readonly enabled: boolean;
+  readonly reason: OrphanReason;
+  readonly detail: string;
+}
 
 /** Why a condition, or a whole rule, cannot run on this engine. */
 export interface UnsupportedReason {
@@ -86,7 +152,15 @@ export interface Snapshot {
   readonly files: number;
   /** digest over all file digests */
   readonly sha256: string;
+  /** 40 hexadecimal digits for package and manifest together, as a commit id (corpus.ts) */
+  readonly identity: string;
 }
+
+/** The short form of a snapshot's identity, as people read it. */
+export function shortIdentity({ identity }: Pick<Snapshot, 'identity'>): string {
+  return identity.slice(0, SHORT_IDENTITY_CHARS);
+}
+const SHORT_IDENTITY_CHARS = 12;
 
 export type SupportCounts = Readonly<Record<Support, number>>;
 
@@ -95,4 +169,22 @@ export interface RuleSettings {
   readonly experimental: boolean;
   /** rule id → switched on or off */
   readonly overrides: ReadonlyMap<string, boolean>;
+}
+
+/** The loaded corpus, and what follows from it for a workspace. */
+export interface RuleBook {
+  readonly snapshot: Snapshot;
+  readonly rules: readonly Rule[];
+  /** of the corpus itself, the same for every workspace */
+  readonly counts: SupportCounts;
+  /** whether a rule runs under these settings, and why */
+  readonly decide: (
+    rule: Rule,
+    settings: RuleSettings,
+  ) => { readonly enabled: boolean; readonly decidedBy: DecidedBy; readonly state: RuleState };
+  /** why a rule cannot run, and so not be overridden; null when it can */
+  readonly refusal: (rule: Rule) => RuleRefusal | null;
+  readonly countStates: (settings: RuleSettings) => StateCounts;
+  /** the overrides that have no effect, by rule id */
+  readonly orphans: (settings: RuleSettings) => readonly OrphanedOverride[];
 }

@@ -6,7 +6,7 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
 
 import type { RefusedSender } from '../model/refused-requests.ts';
-import type { Severity } from '../model/rules.ts';
+import type { Severity, Snapshot } from '../model/rules.ts';
 import type { Checked } from '../model/runs.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
 import { errorFacts } from './error-facts.ts';
@@ -212,6 +212,10 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
         { threads },
         'threads did not report their metrics in time; their last ones are shown',
       );
+    },
+    corpusLoaded({ version, date, identity }: Snapshot): void {
+      metrics.corpus.set({ version, date, identity }, 1);
+      log.debug({ version, date, identity }, 'rule corpus loaded');
     },
     corpusDiffers(error: unknown): void {
       metrics.faults.inc({ place: 'corpus' });

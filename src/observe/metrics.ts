@@ -69,6 +69,13 @@ function declareMetrics(registry: Registry) {
       'Requests counted apart because the shared count did not answer in time.',
       [],
     ),
+    corpus: new Gauge({
+      name: 'sluice_corpus_info',
+      help: '1, with the version, date and identity of the pinned rule corpus.',
+      labelNames: ['version', 'date', 'identity'],
+      aggregator: 'max',
+      registers,
+    }),
     signIns: counter('sign_ins_total', 'Attempts to sign in, by way and outcome.', [
       'way',
       'outcome',

@@ -27,7 +27,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
   observe: ['model'],
-  terminal: ['engine', 'errors'],
+  terminal: ['engine', 'model', 'errors'],
   'time-limit': [],
   'workspace-queue': [],
 };

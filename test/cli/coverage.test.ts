@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { coveragePage } from '../../src/cli/coverage.ts';
 import { activationOf, verdictOf } from '../../src/cli/verdict.ts';
 import type { Catalog } from '../../src/engine/rules/catalog.ts';
-import { refusal } from '../../src/engine/rules/effective-set.ts';
+import { refusal, runnableRules, stateCounts } from '../../src/engine/rules/effective-set.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
 
@@ -18,6 +18,19 @@ beforeAll(() => {
 
 test('docs/rules-coverage.md says what is so today (else: sluice corpus coverage --write)', () => {
   expect(readFileSync(join(ROOT, 'docs/rules-coverage.md'), 'utf8')).toBe(coveragePage(catalog));
+});
+
+test('the headline counts the rules that can run, and not the draft and deprecated ones', () => {
+  const { rules } = catalog;
+  const can = runnableRules(rules);
+  const drafts = stateCounts(rules, { experimental: true, overrides: new Map() });
+  const page = coveragePage(catalog);
+  expect(drafts.draft_or_deprecated).toBeGreaterThan(0);
+  expect(page).toContain(`**${can.length} of ${rules.length} rules can run**`);
+  const supported = can.length + drafts.draft_or_deprecated;
+  expect(page).toContain(
+    `The engine supports ${supported} rules; ${drafts.draft_or_deprecated} of`,
+  );
 });
 
 test('the page names every rule that does not run as written, and no pattern', () => {
@@ -39,7 +52,7 @@ test.each([
   [
     'stable',
     { status: 'stable', conditions: [['content', 'a']] },
-    'Runs by default, as written; an override can switch it off.',
+    'Fully supported. On by default; a workspace can switch it off.',
   ],
   [
     'degraded',
@@ -49,12 +62,12 @@ test.each([
         ['content', '(?=b)'],
       ],
     },
-    'Runs by default, degraded, without 1 of its 2 conditions; an override can switch it off.',
+    'Partly supported, without 1 of its 2 conditions. On by default; a workspace can switch it off.',
   ],
   [
     'experimental',
     { status: 'experimental', conditions: [['content', 'a']] },
-    'Runs, as written, where the experimental tier is on or an override switches it on.',
+    'Fully supported. Off by default; on with the experimental tier, or when switched on by hand.',
   ],
   [
     'deprecated',
@@ -64,7 +77,7 @@ test.each([
   [
     'unsupported',
     { conditions: [['content', 'a(?!b)']] },
-    'Never runs here: it needs a negative look-ahead, (?!…), which RE2 has not.',
+    'Never runs here: not supported, it needs a negative look-ahead, (?!…), which RE2 has not.',
   ],
   [
     'failing',
@@ -75,7 +88,7 @@ test.each([
       ],
       truePositives: [{ input: 'cb' }, { input: 'a' }],
     },
-    'Never runs: 1 of its 2 conditions cannot run here, and what is left fails 1 of its own 2 examples.',
+    'Never runs: it fails 1 of its own 2 tests; 1 of its 2 conditions cannot run here.',
   ],
 ] as const)('verdict: %s', (_name, rule, expected) => {
   expect(verdictOf(tinyRule(rule))).toBe(expected);

@@ -96,6 +96,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   // Forms.
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
+  'POST /app/rules/reset': adminForm({}, { except: { admin: 403 } }),
   'POST /app/rules/{ruleId}': tabWrite({ form: RULE_FORM, ok: 303 }),
   'POST /app/keys': adminForm(KEY_FORM, { ok: 200 }),
   'POST /app/keys/{keyId}/limit': adminForm({ rate_limit_per_minute: '500' }),

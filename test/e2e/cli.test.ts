@@ -28,6 +28,7 @@ describe('without a database', () => {
       ['workspace', 'create'],
       ['workspace', 'list'],
       ['workspace', 'plan'],
+      ['workspace', 'rules'],
       ['workspace', 'redact'],
       ['user', 'create'],
       ['user', 'list'],

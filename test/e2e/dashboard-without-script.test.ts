@@ -43,17 +43,17 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
   test('a rule is switched off, and left to its tier again', async () => {
     await open(`/app/rules?q=${RULE}`);
     const group = page.getByRole('group', { name: `Switch ${RULE}` });
-    await group.getByRole('button', { name: 'off' }).click();
+    await group.getByRole('button', { name: 'Off' }).click();
     expect(path()).toBe(`/app/rules/${RULE}`);
-    expect(await main()).toContain('by this workspace');
-    await group.getByRole('button', { name: 'by tier' }).click();
-    expect(await main()).toContain('by its tier');
+    expect(await main()).toContain('set manually');
+    await group.getByRole('button', { name: 'Default' }).click();
+    expect(await main()).toContain('On (default)');
   });
 
   test('the experimental tier is switched on', async () => {
     await open('/app/rules');
     await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
-    expect(await main()).toContain('Experimental rules run, too.');
+    expect(await main()).toContain('stable and experimental rules run');
   });
 
   test('a key is made, shown once, and revoked after a word of warning', async () => {
@@ -129,6 +129,7 @@ describe('a form', () => {
   const FORMS: readonly (readonly [string, string])[] = [
     [`/app/rules/${RULE}`, 'enabled=false'],
     ['/app/rules', 'experimental=false'],
+    ['/app/rules/reset', ''],
     ['/app/keys', 'name=x&kind=agent&rate_limit_per_minute=1'],
     ['/app/keys/1/revoke', ''],
     ['/app/members/1', 'role=member'],

@@ -251,10 +251,10 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
 
   test('switches a rule and the tier, and records both in the ledger', async () => {
     const one = page.getByRole('group', { name: 'Switch ATR-2026-00021' });
-    await one.getByRole('button', { name: 'off' }).click();
-    await page.getByText('by this workspace').waitFor();
+    await one.getByRole('button', { name: 'Off' }).click();
+    await one.getByRole('button', { name: 'Off', pressed: true }).waitFor();
     await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
-    await page.getByText('Experimental rules run, too.').waitFor();
+    await page.getByText('stable and experimental rules run').waitFor();
     await open('/app/audit');
     const ledger = await page.locator('table[aria-label="Audit ledger"]').innerText();
     expect(ledger).toContain('ATR-2026-00021');
@@ -364,12 +364,12 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     for (let tab = 0; tab < 60; tab += 1) {
       await page.keyboard.press('Tab');
       const [text] = (await pressed()) as string[];
-      if (text === 'on') break;
+      if (text === 'On') break;
     }
-    expect(await pressed()).toEqual(['on', 'false', 'solid']);
+    expect(await pressed()).toEqual(['On', 'false', 'solid']);
     await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
     // The page was rendered again, and the pressed button keeps the focus.
-    expect(await pressed()).toEqual(['on', 'true', expect.any(String)]);
+    expect(await pressed()).toEqual(['On', 'true', expect.any(String)]);
   });
 
   test('exports findings without their excerpts', async () => {

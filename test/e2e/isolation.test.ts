@@ -84,6 +84,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'POST /app/sign-out': { form: {}, own: 303, as: 'session' },
   // The other writes are forms, answered with the page to go on with.
   'POST /app/rules': { form: { experimental: 'false' }, own: 303, as: 'session' },
+  'POST /app/rules/reset': { form: {}, own: 303, as: 'session' },
   'POST /app/rules/{ruleId}': { form: { enabled: 'null' }, own: 303, as: 'session' },
   'POST /app/keys': {
     form: { kind: 'agent', name: 'theirs', rate_limit_per_minute: '1000' },

@@ -6,6 +6,7 @@
  * The trace example is sent first; what the pass finds in it is what the read examples show.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
 import { FINDINGS_EXAMPLE_QUERY } from '../../src/http/api/findings/finding-operations.ts';
 import { operationsOf } from '../../src/http/api/openapi/openapi.ts';
 import type { ApiSettings, Operation } from '../../src/http/api/openapi/operation.ts';
@@ -29,12 +30,10 @@ const OPERATIONS: readonly Operation[] = operationsOf({
   version: '',
   maxBodyBytes: 0,
   maxDecodedBodyBytes: 0,
-  book: {
-    snapshot: { version: '', date: '', files: 0, sha256: '' },
+  book: createRuleBook({
+    snapshot: { version: '', date: '', files: 0, sha256: '', identity: '' },
     rules: [],
-    counts: { as_written: 0, degraded: 0, unsupported: 0, fails_own_examples: 0 },
-    decide: () => ({ enabled: false, decidedBy: 'support' }),
-  } satisfies ApiSettings['book'],
+  }) satisfies ApiSettings['book'],
 });
 const ids = OPERATIONS.map(({ operationId }) => operationId);
 const entryOf = (operationId: string): Operation => {

@@ -16,9 +16,16 @@ interface RuleItem {
   readonly decided_by: string;
 }
 interface RulePage {
-  readonly snapshot: { version: string; date: string; files: number; sha256: string };
+  readonly snapshot: {
+    version: string;
+    date: string;
+    files: number;
+    sha256: string;
+    identity: string;
+  };
   readonly experimental: boolean;
   readonly counts: Readonly<Record<string, number>>;
+  readonly corpus_counts: Readonly<Record<string, number>>;
   readonly page: number;
   readonly per_page: number;
   readonly total: number;
@@ -60,7 +67,12 @@ async function walk(query: string, perPage: number): Promise<RuleItem[]> {
 test('the list: snapshot, counts that add up, the first page of fifty', async () => {
   const list = await get<RulePage>(PATH);
   expect(list).toMatchObject({
-    snapshot: { version: '4.0.0', files: 785, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    snapshot: {
+      version: '4.0.0',
+      files: 785,
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      identity: expect.stringMatching(/^[0-9a-f]{40}$/),
+    },
     experimental: false,
     page: 1,
     per_page: 50,
@@ -68,9 +80,10 @@ test('the list: snapshot, counts that add up, the first page of fifty', async ()
     total_pages: 16,
   });
   expect(list.rules).toHaveLength(50);
-  const sum = Object.values(list.counts).reduce((total, count) => total + count, 0);
-  expect(sum).toBe(785);
-  expect(Object.keys(list.counts).sort()).toEqual([
+  for (const counts of [list.counts, list.corpus_counts]) {
+    expect(Object.values(counts).reduce((total, count) => total + count, 0)).toBe(785);
+  }
+  expect(Object.keys(list.corpus_counts).sort()).toEqual([
     'as_written',
     'degraded',
     'fails_own_examples',
@@ -87,7 +100,7 @@ test('pages fit together: every rule once', async () => {
 
 test('each filter gives what it says, and the counts agree with it', async () => {
   const all = await walk('', 500);
-  const { counts } = await get<RulePage>(PATH);
+  const { corpus_counts: counts } = await get<RulePage>(PATH);
   const cases = [
     ['status=stable', (rule: RuleItem) => rule.status === 'stable'],
     ['support=degraded', (rule: RuleItem) => rule.support === 'degraded'],
@@ -156,8 +169,15 @@ test('one rule in full', async () => {
 });
 
 test('the settings say what the list says', async () => {
-  const { snapshot, counts, experimental } = await get<RulePage>(PATH);
-  expect(await get('/platform/v1/atr/settings')).toEqual({ experimental, counts, snapshot });
+  const { snapshot, counts, corpus_counts, experimental } = await get<RulePage>(PATH);
+  expect(await get('/platform/v1/atr/settings')).toEqual({
+    experimental,
+    counts,
+    corpus_counts,
+    overrides: 0,
+    orphaned_overrides: [],
+    snapshot,
+  });
 });
 
 test('the settings of a workspace change its list, and only its own', async () => {

@@ -20,6 +20,7 @@ interface RuleView {
   readonly enabled: boolean;
   readonly override: boolean | null;
   readonly decided_by: string;
+  readonly state: string;
 }
 const RULES = '/app/api/atr/rules';
 const TIER = '/app/api/atr/settings';
@@ -142,7 +143,7 @@ describe('a rule', () => {
       (rule: RuleView) => rule.support === 'unsupported' && rule.status === 'experimental',
     ],
     ['fails_own_examples', (rule: RuleView) => rule.support === 'fails_own_examples'],
-    ['status_refused', (rule: RuleView) => ['draft', 'deprecated'].includes(rule.status)],
+    ['status_refused', (rule: RuleView) => rule.state === 'draft_or_deprecated'],
   ] as const;
   test.each(refused)('that may not run is refused: %s', async (reason, holds) => {
     const id = ruleThat(holds);
@@ -264,7 +265,7 @@ describe('who may', () => {
     const admin = await addPerson(gateway.database, workspaceId, 'admin');
     const asMember = new Browser(gateway.server.baseUrl, member.token);
     expect((await asMember.get(`/app/rules/${STABLE}`)).text).toContain(STABLE);
-    expect((await asMember.get('/app/rules')).text).toContain('Only stable rules run');
+    expect((await asMember.get('/app/rules')).text).toContain('only stable rules run');
     expect((await asMember.get('/app/audit')).status).toBe(403);
     const asAdmin = new Browser(gateway.server.baseUrl, admin.token);
     expect((await put(asAdmin, STABLE, false)).status).toBe(200);

@@ -36,9 +36,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'access/rules-page',
     defect: 'the page of all rules is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',
-    search: `if (!hasRules(request.workspace)) return upgradePage(look, viewer);
-      const settings`,
-    replacement: 'const settings',
+    search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
+      const found`,
+    replacement: 'const found',
     tests: ACCESS,
     only: 'on the plan free GET /app/rules',
   },
@@ -46,9 +46,9 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'access/rule-page',
     defect: 'the page of one rule is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',
-    search: `if (!hasRules(request.workspace)) return upgradePage(look, viewer);
-      const rule =`,
-    replacement: 'const rule =',
+    search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
+      return rulePage`,
+    replacement: 'return rulePage',
     tests: ACCESS,
     only: 'on the plan free GET /app/rules',
   },
@@ -360,8 +360,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'engine/override-over-examples',
     defect: 'an override switches on a rule that fails its own examples',
     file: 'src/engine/rules/effective-set.ts',
-    search:
-      "if (rule.support === 'fails_own_examples') return { enabled: false, decidedBy: 'own_examples' };\n",
+    search: "if (support === 'fails_own_examples') return FAILING;\n",
     replacement: '\n',
     tests: ['test/engine/rules/effective-set.test.ts'],
   },

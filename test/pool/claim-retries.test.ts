@@ -15,7 +15,7 @@ const TIMES = {
   timeoutMs: 900_000,
   openMaxMs: 3_600_000,
 };
-const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
+const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '', identity: '' };
 const APART_WAITING_MAX = 16;
 
 let scratch: MigratedDatabase;

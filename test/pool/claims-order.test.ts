@@ -34,7 +34,7 @@ beforeEach(async () => {
   claims = new Claims(
     {
       database: scratch.database,
-      snapshot: { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' },
+      snapshot: { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '', identity: '' },
       rules: [],
       threads: 1,
       events: {

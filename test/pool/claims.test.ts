@@ -14,7 +14,7 @@ const SETTINGS = {
   timeoutMs: 900_000,
   openMaxMs: 3_600_000,
 };
-const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
+const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '', identity: '' };
 const [ATTACKER, VICTIM] = [1, 2];
 const SESSION = hex16(0x5e);
 

@@ -23,7 +23,10 @@ const KEY = Buffer.alloc(32, 1);
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;
 const DATA: MatchingData = {
-  catalog: { snapshot: { version: '1', date: '2026-01-01', files: 0, sha256: 'a' }, rules: [] },
+  catalog: {
+    snapshot: { version: '1', date: '2026-01-01', files: 0, sha256: 'a', identity: 'b' },
+    rules: [],
+  },
   tables: createPrefilterTables(['ignore (all|any) instructions', '[a-z]+', 'Grüße']),
 };
 

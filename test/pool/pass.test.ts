@@ -22,7 +22,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated
 import { findingDraft, hex16, runFacts } from '../support/rows.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '' };
+const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '', identity: '' };
 const SETTINGS = {
   intervalMs: 20,
   settleMs: 0,
@@ -163,7 +163,7 @@ function passOf(
     runUndecided: note('undecided:'),
     runsTriedApart: note('apart:'),
     runLost: note('lost'),
-    runChecked: (checked) => checked !== 'fully' && told.push(`checked ${checked}`),
+    runChecked: (checked) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),
     runsGivenUp: note('given up:'),
     sessionMarksFailed: note('marks:'),

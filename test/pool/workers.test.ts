@@ -20,7 +20,13 @@ import { decodedRequest, hex8, hex16, spanRow, TRACE_ID } from '../support/rows.
 import { waitFor } from '../support/wait-for.ts';
 
 const RULE = tinyRule({ conditions: [['content', 'ignore all previous']] });
-const SNAPSHOT = { version: '4.0.0', date: '2026-01-01', files: 1, sha256: 'ab'.repeat(32) };
+const SNAPSHOT = {
+  version: '4.0.0',
+  date: '2026-01-01',
+  files: 1,
+  sha256: 'ab'.repeat(32),
+  identity: 'cd'.repeat(20),
+};
 const DIGEST = 'cd'.repeat(32);
 const PROMPT = JSON.stringify({
   'gen_ai.operation.name': 'chat',

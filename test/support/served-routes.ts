@@ -1,6 +1,6 @@
 /** The listeners and routes as the server opens them; their handlers are not to be called. */
 import { readConfig } from '../../src/config.ts';
-import { decide, supportCounts } from '../../src/engine/rules/effective-set.ts';
+import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
 import { createApiDocument } from '../../src/http/api/openapi/openapi.ts';
 import type { Route } from '../../src/http/transport/router.ts';
 import type { ListenerSettings } from '../../src/http/transport/server.ts';
@@ -14,8 +14,8 @@ export function listenersOf(settings: Readonly<Record<string, string>> = {}): Li
   const probes = { probes: new Map(), optionalProbes: new Map() };
   const paths = { style: '', script: '', icon: '' };
   const shell = { brand: 'sluice', baseUrl: '', version: '', assets: paths };
-  const snapshot = { version: '', date: '', files: 0, sha256: '' };
-  const book = { snapshot, rules: [], counts: supportCounts([]), decide };
+  const snapshot = { version: '', date: '', files: 0, sha256: '', identity: '' };
+  const book = createRuleBook({ snapshot, rules: [] });
   const config = readConfig(settings);
   const api = createApiDocument({ ...config, version: '', book });
   const pages = { documentation: loadDocumentation(shell, api, []), assets: pageAssets() };

@@ -38,3 +38,12 @@ export async function readWorkspaceSettings(
     ]),
   );
 }
+
+/** The settings of one workspace; nothing is set in one that does not exist. */
+export async function readRuleSettings(
+  database: Database,
+  workspaceId: number,
+): Promise<RuleSettings> {
+  const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
+  return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
+}

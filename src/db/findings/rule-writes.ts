@@ -1,7 +1,8 @@
 /**
- * A workspace's two settings about rules, written with their ledger entries. Effective from the next
- * claim of runs, which reads them. Callers check with the engine whether a rule may be switched on.
+ * A workspace's settings about rules, written with their ledger entries. Effective from the next
+ * claim of runs, which reads them. Callers check with the engine whether a rule can be overridden.
  */
+import { SluiceError } from '../../errors.ts';
 import type { Actor } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { recordedByAdmin } from '../people/authority.ts';
@@ -79,5 +80,39 @@ export async function setOverride(
     }
     const [was, is] = [{ enabled: before }, { enabled }];
     await record({ action: 'rules.override', subject: ruleId, before: was, after: is });
+  });
+}
+
+/**
+ * Switches the experimental tier off and removes all overrides, in one ledger entry; records nothing
+ * if neither was set. On every plan, so that settings can be removed that an earlier plan allowed.
+ *
+ * @throws {SluiceError} `role_required` when the actor is not an owner
+ */
+export async function resetRules(
+  database: Database,
+  workspaceId: number,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record, role) => {
+    if (role !== 'owner') throw new SluiceError('role_required', 'This takes the role owner.');
+    const experimental = await experimentalOf(connection, workspaceId);
+    const { rows } = await connection.query<{ id: string; enabled: boolean }>(
+      `DELETE FROM rule_overrides WHERE workspace_id = $1 RETURNING rule_id AS id, enabled`,
+      [workspaceId],
+    );
+    if (!experimental && rows.length === 0) return;
+    await connection.query('UPDATE workspaces SET experimental = false WHERE id = $1', [
+      workspaceId,
+    ]);
+    const overrides = Object.fromEntries(
+      rows.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ id, enabled }) => [id, enabled]),
+    );
+    await record({
+      action: 'rules.reset',
+      subject: 'rule settings',
+      before: { experimental, overrides },
+      after: { experimental: false, overrides: {} },
+    });
   });
 }

@@ -139,8 +139,22 @@ export function verifyCorpus(packageDir: string, manifest: Manifest): VerifiedCo
   }
   if (problems.length > 0) throw new CorpusError(problems);
   const { date, sha256: digest, version } = manifest;
-  return { snapshot: { version, date, files: files.length, sha256: digest }, files };
+  const identity = corpusIdentity(manifest);
+  return { snapshot: { version, date, files: files.length, sha256: digest, identity }, files };
 }
+
+/**
+ * One id for the package archive and the reviewed file list, in the form of a commit id: the first
+ * 40 hexadecimal digits of the SHA-256 of the lines `<integrity>\n<sha256>\n`. Two servers with the
+ * same identity have the same rules.
+ */
+export function corpusIdentity({
+  integrity,
+  sha256: digest,
+}: Pick<Manifest, 'integrity' | 'sha256'>): string {
+  return sha256(`${integrity}\n${digest}\n`).slice(0, IDENTITY_CHARS);
+}
+const IDENTITY_CHARS = 40;
 
 /**
  * The checks of `verifyCorpus` without blocking: one file at a time, none kept in memory.

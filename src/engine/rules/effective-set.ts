@@ -5,51 +5,114 @@
  * Must never let an override enable a rule that the engine or the corpus excludes.
  */
 import { createHash } from 'node:crypto';
-import type { DecidedBy, Rule, RuleSettings, Snapshot, SupportCounts } from '../../model/rules.ts';
+import {
+  type DecidedBy,
+  type OrphanedOverride,
+  RULE_STATES,
+  type Rule,
+  type RuleRefusal,
+  type RuleSettings,
+  type RuleState,
+  type Snapshot,
+  type StateCounts,
+  type SupportCounts,
+} from '../../model/rules.ts';
 
 interface Decision {
   readonly enabled: boolean;
   readonly decidedBy: DecidedBy;
+  readonly state: RuleState;
 }
 
-/** Why a rule cannot be enabled (409), in words for the user. */
-interface OverrideRefusal {
-  readonly reason: 'status_refused' | 'engine_unsupported' | 'fails_own_examples';
-  readonly detail: string;
+/** What keeps a rule from running in any workspace: the decision, and the reason of the 409. */
+interface Barrier {
+  readonly decision: Decision;
+  readonly reason: RuleRefusal['reason'];
+}
+
+const UNSUPPORTED: Barrier = {
+  decision: { enabled: false, decidedBy: 'support', state: 'unsupported' },
+  reason: 'engine_unsupported',
+};
+const FAILING: Barrier = {
+  decision: { enabled: false, decidedBy: 'own_examples', state: 'fails_own_examples' },
+  reason: 'fails_own_examples',
+};
+const UNPUBLISHED: Barrier = {
+  decision: { enabled: false, decidedBy: 'tier', state: 'draft_or_deprecated' },
+  reason: 'status_refused',
+};
+
+/** The first barrier in the specification's order, for decision and refusal alike. */
+function barrierOf({ support, status }: Pick<Rule, 'support' | 'status'>): Barrier | null {
+  if (support === 'unsupported') return UNSUPPORTED;
+  if (support === 'fails_own_examples') return FAILING;
+  return status === 'draft' || status === 'deprecated' ? UNPUBLISHED : null;
 }
 
 /** Whether the rule runs for a workspace with these settings, and what decided it. */
-export function decide(rule: Rule, settings: RuleSettings): Decision {
-  if (rule.support === 'unsupported') return { enabled: false, decidedBy: 'support' };
-  if (rule.support === 'fails_own_examples') return { enabled: false, decidedBy: 'own_examples' };
-  if (neverRuns(rule)) return { enabled: false, decidedBy: 'tier' };
-  const override = settings.overrides.get(rule.id);
-  if (override !== undefined) return { enabled: override, decidedBy: 'override' };
-  return { enabled: rule.status === 'stable' || settings.experimental, decidedBy: 'tier' };
+export function decide(rule: Rule, { experimental, overrides }: RuleSettings): Decision {
+  const barrier = barrierOf(rule);
+  if (barrier !== null) return barrier.decision;
+  const override = overrides.get(rule.id);
+  const enabled = override ?? (rule.status === 'stable' || experimental);
+  const decidedBy = override === undefined ? 'tier' : 'override';
+  if (!enabled) return { enabled, decidedBy, state: `off_by_${decidedBy}` };
+  return { enabled, decidedBy, state: rule.support === 'degraded' ? 'degraded' : 'as_written' };
 }
 
-/** Why this rule cannot be enabled in any workspace; null if it can. */
-export function refusal(rule: Rule): OverrideRefusal | null {
-  if (neverRuns(rule)) {
-    return {
-      reason: 'status_refused',
-      detail: `${rule.id} is ${rule.status} in the corpus; such rules never run`,
-    };
+/** Why this rule cannot run, and so not be overridden, in any workspace; null if it can. */
+export function refusal(rule: Rule): RuleRefusal | null {
+  const barrier = barrierOf(rule);
+  return barrier === null ? null : { reason: barrier.reason, detail: detailOf(rule, barrier) };
+}
+
+function detailOf(rule: Rule, { reason }: Barrier): string {
+  const { id, status, unsupportedReasons, ownExamples } = rule;
+  switch (reason) {
+    case 'engine_unsupported':
+      return `${id} cannot run here: ${unsupportedReasons.map(({ message }) => message).join('; ')}`;
+    case 'fails_own_examples': {
+      const { truePositives, trueNegatives, failed } = ownExamples;
+      const cases = truePositives + trueNegatives;
+      return `${id} fails ${failed.length} of its own ${cases} test cases on this engine`;
+    }
+    case 'status_refused':
+      return `${id} is ${status} in the corpus; such rules never run`;
   }
-  if (rule.support === 'unsupported') {
-    const reasons = rule.unsupportedReasons.map((reason) => reason.message).join('; ');
-    return { reason: 'engine_unsupported', detail: `${rule.id} cannot run here: ${reasons}` };
-  }
-  if (rule.support === 'fails_own_examples') {
-    const { truePositives, trueNegatives, failed } = rule.ownExamples;
-    return {
-      reason: 'fails_own_examples',
-      detail:
-        `${rule.id} fails ${failed.length} of its own ` +
-        `${truePositives + trueNegatives} test cases on this engine`,
-    };
-  }
-  return null;
+}
+
+/** The rules of a workspace by state. */
+export function stateCounts(rules: readonly Rule[], settings: RuleSettings): StateCounts {
+  const counts = Object.fromEntries(RULE_STATES.map((state) => [state, 0])) as Record<
+    RuleState,
+    number
+  >;
+  for (const rule of rules) counts[decide(rule, settings).state] += 1;
+  return counts;
+}
+
+/**
+ * The overrides that have no effect, by rule id.
+ * @param rules all rules of the snapshot
+ */
+export function orphanedOverrides(
+  rules: readonly Rule[],
+  { overrides }: Pick<RuleSettings, 'overrides'>,
+): OrphanedOverride[] {
+  if (overrides.size === 0) return [];
+  const known = new Map(rules.map((rule) => [rule.id, rule]));
+  return [...overrides]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([ruleId, enabled]) => {
+      const rule = known.get(ruleId);
+      if (rule === undefined) {
+        const detail = `${ruleId} is not a rule of this snapshot`;
+        return { ruleId, enabled, reason: 'not_in_snapshot', detail };
+      }
+      const why = refusal(rule);
+      return why === null ? [] : { ruleId, enabled, ...why };
+    });
 }
 
 /** The rules that can be enabled. Matchers are created for these. */
@@ -72,8 +135,4 @@ export function supportCounts(rules: readonly Rule[]): SupportCounts {
 export function ruleSetDigest(snapshot: Snapshot, ruleIds: Iterable<string>): string {
   const lines = [snapshot.sha256, ...[...ruleIds].sort()];
   return createHash('sha256').update(lines.join('\n')).digest('hex');
-}
-
-function neverRuns(rule: Rule): boolean {
-  return rule.status === 'draft' || rule.status === 'deprecated';
 }

@@ -5,6 +5,7 @@ import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
+import { ruleFactsOf } from './rule-facts.ts';
 
 export interface OverviewPageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
@@ -25,15 +26,9 @@ export function overviewPages(deps: OverviewPageDependencies): Route[] {
         rules.settings(id),
         refused(id),
       ]);
-      const enabled = rules.rules.filter((rule) => rules.decide(rule, settings).enabled).length;
       return overviewPage(look, viewer, {
         overview: counts,
-        rules: {
-          counts: rules.counts,
-          enabled,
-          experimental: settings.experimental,
-          version: rules.snapshot.version,
-        },
+        rules: ruleFactsOf(rules, settings),
         refused: refusals,
         observeUrl,
         nowMs,

@@ -6,9 +6,10 @@ import { z } from 'zod';
 
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type { Plan, SessionWorkspace } from '../../model/people.ts';
-import type { Rule, RuleSettings } from '../../model/rules.ts';
+import { RULE_PLANS } from '../../model/people.ts';
+import type { Rule, RuleRefusal, RuleSettings } from '../../model/rules.ts';
 import { rulePage } from '../../web/app/rule.ts';
+import { hasRulesTab } from '../../web/app/rule-counts.ts';
 import { type DecidedRule, ruleFilters, rulesPage, upgradePage } from '../../web/app/rules.ts';
 import {
   type RuleReader,
@@ -22,6 +23,7 @@ import { problem } from '../transport/problem.ts';
 import { flag, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import { ruleFactsOf } from './rule-facts.ts';
 import { ADMINS, type Needs, type SignedInRequest, signedIn } from './sign-in/signed-in.ts';
 
 export interface RulePageDependencies extends DashboardDependencies {
@@ -29,8 +31,8 @@ export interface RulePageDependencies extends DashboardDependencies {
   readonly settings: Store['settings'];
 }
 
-/** Plans whose workspaces have the threat-rules tab. */
-const RULE_PLANS: readonly Plan[] = ['team', 'enterprise'];
+/** What an earlier plan allowed stays in force; an owner can remove it on every plan. */
+const TO_RESET: Needs = { roles: ['owner'] };
 const TO_WRITE: Needs = { roles: ADMINS, plans: RULE_PLANS };
 const LIST = '/app/rules';
 const ONE = `${LIST}/{ruleId}`;
@@ -45,28 +47,41 @@ const overrideForm = z.object({
 const tierBody = z.strictObject({ experimental: z.boolean() });
 const overrideBody = z.strictObject({ enabled: z.boolean().nullable() });
 
-const hasRules = ({ plan }: SessionWorkspace): boolean => RULE_PLANS.includes(plan);
+const noRule = () => new SluiceError('not_found', 'The snapshot has no such rule.');
 
-function ruleOf({ rules }: RuleReader, id: string | undefined): Rule {
-  const rule = rules.find((one) => one.id === id);
-  if (rule === undefined) throw new SluiceError('not_found', 'The snapshot has no such rule.');
+function findRule({ rules }: RuleReader, id: string | undefined): Rule | null {
+  return rules.find((one) => one.id === id) ?? null;
+}
+
+function ruleOf(book: RuleReader, id: string | undefined): Rule {
+  const rule = findRule(book, id);
+  if (rule === null) throw noRule();
   return rule;
 }
 
 /**
- * Switches a rule on or off for the workspace, or back to its tier.
+ * Switches a rule on or off for the workspace, or removes its override: also of a rule that cannot
+ * run, or that the snapshot does not have.
  *
- * @returns why the rule may not be switched on; null when it was switched
+ * @returns why the rule cannot be overridden; null when it was changed
+ * @throws {SluiceError} `not_found` when the snapshot has no such rule, and there is no override
  */
-async function switchRule(
+async function overrideRule(
   { workspace, actor }: SignedInRequest,
-  rule: Rule,
+  ruleId: string,
   enabled: boolean | null,
   { rules, settings }: RulePageDependencies,
-): Promise<{ readonly reason: string; readonly detail: string } | null> {
-  const refused = enabled === true ? rules.refusal(rule) : null;
-  if (refused === null) await settings.setOverride(workspace.id, rule.id, enabled, actor);
-  return refused;
+): Promise<RuleRefusal | null> {
+  const rule = findRule(rules, ruleId);
+  if (rule === null) {
+    const { overrides } = await rules.settings(workspace.id);
+    if (enabled !== null || !overrides.has(ruleId)) throw noRule();
+  } else if (enabled !== null) {
+    const refused = rules.refusal(rule);
+    if (refused !== null) return refused;
+  }
+  await settings.setOverride(workspace.id, ruleId, enabled, actor);
+  return null;
 }
 
 function pages(deps: RulePageDependencies): Route[] {
@@ -82,13 +97,11 @@ function pages(deps: RulePageDependencies): Route[] {
       LIST,
       {},
       async ({ exchange, request, viewer }) => {
-        if (!hasRules(request.workspace)) return upgradePage(look, viewer);
         const settings = await book.settings(request.workspace.id);
+        if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
         const found = toRulePage(parseQuery(rulesQuery, exchange.query), settings, book);
         return rulesPage(look, viewer, {
-          snapshot: book.snapshot,
-          counts: book.counts,
-          experimental: settings.experimental,
+          ...ruleFactsOf(book, settings),
           rules: found.rules.map(({ id }) => decided(ruleOf(book, id), settings)),
           query: exchange.query,
           page: found.page,
@@ -99,9 +112,9 @@ function pages(deps: RulePageDependencies): Route[] {
       ruleFilters,
     ),
     page(ONE, {}, async ({ request, viewer, parameters }) => {
-      if (!hasRules(request.workspace)) return upgradePage(look, viewer);
-      const rule = ruleOf(book, parameters.ruleId);
-      return rulePage(look, viewer, decided(rule, await book.settings(request.workspace.id)));
+      const settings = await book.settings(request.workspace.id);
+      if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
+      return rulePage(look, viewer, decided(ruleOf(book, parameters.ruleId), settings));
     }),
   ];
 }
@@ -114,12 +127,15 @@ function forms(deps: RulePageDependencies): Route[] {
       await deps.settings.setExperimental(request.workspace.id, experimental, request.actor);
       return LIST;
     }),
-    form(ONE, TO_WRITE, async ({ exchange, request, parameters }) => {
+    form(`${LIST}/reset`, TO_RESET, async ({ request }) => {
+      await deps.settings.resetRules(request.workspace.id, request.actor);
+      return LIST;
+    }),
+    form(ONE, TO_WRITE, async ({ exchange, request, parameters: { ruleId = '' } }) => {
       const { enabled } = await readForm(exchange, overrideForm);
-      const rule = ruleOf(deps.rules, parameters.ruleId);
-      const refused = await switchRule(request, rule, enabled, deps);
+      const refused = await overrideRule(request, ruleId, enabled, deps);
       if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
-      return `${LIST}/${rule.id}`;
+      return findRule(deps.rules, ruleId) === null ? LIST : `${LIST}/${ruleId}`;
     }),
   ];
 }
@@ -149,13 +165,15 @@ function jsonWrites(deps: RulePageDependencies): Route[] {
         TO_WRITE,
         async (exchange, request, parameters) => {
           const { enabled } = await readJson(exchange, overrideBody);
-          const rule = ruleOf(deps.rules, parameters.ruleId);
-          const refused = await switchRule(request, rule, enabled, deps);
+          const { ruleId = '' } = parameters;
+          const refused = await overrideRule(request, ruleId, enabled, deps);
           if (refused !== null) {
             const { reason, detail } = refused;
             return problem(new SluiceError('rule_refused', detail), { reason });
           }
-          return await showOne(exchange, { workspaceId: request.workspace.id }, parameters);
+          // Of a rule that the snapshot does not have, only the override could be removed.
+          const show = findRule(deps.rules, ruleId) === null ? showTier : showOne;
+          return await show(exchange, { workspaceId: request.workspace.id }, parameters);
         },
         deps,
       ),

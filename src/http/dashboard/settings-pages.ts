@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import { settingsPage } from '../../web/app/settings.ts';
+import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { readForm } from '../transport/json-body.ts';
 import { flag } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
@@ -16,6 +17,7 @@ import {
   formRoutes,
   pageRoutes,
 } from './dashboard.ts';
+import { ruleFactsOf } from './rule-facts.ts';
 import {
   type AccountDependencies,
   beginSession,
@@ -28,6 +30,7 @@ import { ADMINS } from './sign-in/signed-in.ts';
 
 export interface SettingsPageDependencies extends DashboardDependencies, AccountDependencies {
   readonly settings: Store['settings'];
+  readonly rules: RuleReader;
 }
 
 const PATH = '/app/settings';
@@ -39,18 +42,20 @@ const passwordForm = z.object({ current_password: password, new_password: newPas
 const switchForm = z.object({ workspace: slug });
 
 function workspaceRoutes(deps: SettingsPageDependencies): Route[] {
-  const { settings, accounts, look } = deps;
+  const { settings, accounts, look, rules } = deps;
   const page = pageRoutes(deps);
   const form = formRoutes(deps);
   return [
     page(PATH, {}, async ({ request: { session, workspace }, viewer, nowMs }) => {
-      const [sessions, workspaces] = await Promise.all([
+      const [sessions, workspaces, ruleSettings] = await Promise.all([
         accounts.sessionsOf(session.userId),
         accounts.workspacesOf(session.userId),
+        rules.settings(workspace.id),
       ]);
       return settingsPage(look, viewer, {
         slug: workspace.slug,
         redactExcerpts: workspace.redactExcerpts,
+        rules: ruleFactsOf(rules, ruleSettings),
         sessions: sessions.map((one) => ({ ...one, isThis: one.id === session.id })),
         workspaces,
         passwordCharsMin: PASSWORD_CHARS_MIN,

@@ -17,7 +17,7 @@ import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
 import { locateHit } from '../../engine/matcher/locate-hit.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
-import { decide, refusal, supportCounts } from '../../engine/rules/effective-set.ts';
+import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
 import type { Probe } from '../../http/api/open/probe-routes.ts';
 import { createApiDocument } from '../../http/api/openapi/openapi.ts';
@@ -75,14 +75,7 @@ export interface Acceptor extends ProbeDependencies {
 }
 
 function ruleReader(catalog: Catalog, { ruleSettings }: Store): RuleReader {
-  return {
-    snapshot: catalog.snapshot,
-    rules: catalog.rules,
-    counts: supportCounts(catalog.rules),
-    decide,
-    settings: ruleSettings,
-    refusal,
-  };
+  return { ...createRuleBook(catalog), settings: ruleSettings };
 }
 
 /** Everything the routes under `/app` work with. */

@@ -154,7 +154,8 @@ export function courses(
 /** A part of a whole. */
 interface ShareRow {
   readonly label: string;
-  readonly href: string;
+  /** null for no link */
+  readonly href: string | null;
   readonly value: number;
 }
 
@@ -168,7 +169,11 @@ export function shares(
   return html`<table class="bars"><caption class="hidden">${caption}</caption>
 <thead class="hidden"><tr><th scope="col">${what}</th><th scope="col">Share</th><th scope="col">Number</th></tr></thead>
 <tbody>${rows.map(
-    ({ label, href, value }) => html`<tr><th scope="row"><a href="${href}">${label}</a></th>
+    ({
+      label,
+      href,
+      value,
+    }) => html`<tr><th scope="row">${href === null ? label : html`<a href="${href}">${label}</a>`}</th>
 <td><svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="8"/><rect class="share" width="${((100 * value) / Math.max(1, whole)).toFixed(1)}" height="8"/></svg></td>
 <td class="number">${count(value)}</td></tr>`,
   )}</tbody></table>`;

@@ -1,12 +1,18 @@
 /** The first page: arrivals, findings, time to evaluation, the rules that run, refused requests. */
 
 import type { ListedRefusals } from '../../model/refused-requests.ts';
-import type { SupportCounts } from '../../model/rules.ts';
 import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { barChart, courses, shares } from './charts.ts';
+import { barChart, courses } from './charts.ts';
 import { count, dayLabel, duration, hourLabel, words } from './format.ts';
 import { refusedPanel } from './refused.ts';
+import {
+  corpusName,
+  type RuleFacts,
+  runningText,
+  settingsText,
+  stateTable,
+} from './rule-counts.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
 
 /** Counts of a workspace, as the database has them; null where nothing was counted yet. */
@@ -45,16 +51,9 @@ export interface Overview {
   };
 }
 
-interface RuleCounts {
-  readonly counts: SupportCounts;
-  readonly enabled: number;
-  readonly experimental: boolean;
-  readonly version: string;
-}
-
 export interface OverviewPage {
   readonly overview: Overview;
-  readonly rules: RuleCounts;
+  readonly rules: RuleFacts;
   readonly refused: ListedRefusals;
   readonly observeUrl: string;
   readonly nowMs: number;
@@ -63,7 +62,9 @@ export interface OverviewPage {
 }
 
 export function overviewPage(look: Look, viewer: Viewer, data: OverviewPage): Html {
-  const main = !data.overview.runs.any ? firstSteps(viewer, data.observeUrl) : figures(data);
+  const main = !data.overview.runs.any
+    ? firstSteps(viewer, data.observeUrl)
+    : figures(data, viewer);
   return appPage(look, viewer, {
     title: 'Overview',
     current: '/app',
@@ -112,8 +113,8 @@ function foundOn(
 const sum = (values: readonly (number | null)[]): number =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
-function figures(data: OverviewPage): Html {
-  return html`${cards(data)}${notices(data.overview)}
+function figures(data: OverviewPage, viewer: Viewer): Html {
+  return html`${cards(data, viewer)}${notices(data.overview)}
 <div class="grid wide">
 <section class="panel">${severityChart(data)}</section>
 <section class="panel">${categoryCourses(data)}</section>
@@ -127,7 +128,7 @@ ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>
 const hasGaps = ({ hours, days }: Overview): boolean =>
   [...hours, ...days].some(({ counts }) => counts === null);
 
-function cards({ overview, rules, nowMs }: OverviewPage): Html {
+function cards({ overview, rules, nowMs }: OverviewPage, viewer: Viewer): Html {
   const { runs, hours, days } = overview;
   const steps = sum(hours.map(({ counts }) => counts?.steps ?? 0));
   const severities = SEVERITIES.map((severity) => ({
@@ -153,23 +154,14 @@ function cards({ overview, rules, nowMs }: OverviewPage): Html {
       ? 'every finished run is evaluated'
       : `the oldest has waited ${duration(nowMs - runs.oldestWaitingMs)}`
   }</p></section>
-${ruleCard(rules)}
+${ruleCard(rules, viewer)}
 </div>`;
 }
 
-function ruleCard({ counts, enabled, experimental, version }: RuleCounts): Html {
-  const whole = Object.values(counts).reduce((all, value) => all + value, 0);
-  const row = (label: string, query: string, value: number) => {
-    return { label, href: `/app/rules?${query}`, value };
-  };
-  return html`<section class="panel rules"><h2>Rules</h2><p class="figure"><a href="/app/rules?enabled=true">${count(enabled)} run</a></p>
-${shares('Rules by support', 'Support', whole, [
-  row('as written', 'support=as_written', counts.as_written),
-  row('degraded', 'support=degraded', counts.degraded),
-  row('cannot run', 'support=unsupported', counts.unsupported),
-  row('fail own examples', 'support=fails_own_examples', counts.fails_own_examples),
-])}
-<p class="soft">of ${count(whole)} in corpus ${version}; the experimental tier is ${experimental ? 'on' : 'off'}</p></section>`;
+function ruleCard(rules: RuleFacts, viewer: Viewer): Html {
+  return html`<section class="panel rules"><h2>Rules</h2><p class="figure"><a href="/app/rules">${runningText(rules)}</a></p>
+${stateTable(rules, viewer)}
+<p class="soft">${settingsText(rules)} ${corpusName(rules.snapshot)}</p></section>`;
 }
 
 function notices({ hours }: Overview): HtmlValue {

@@ -1,5 +1,5 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
-import type { Rule } from '../../model/rules.ts';
+import { type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { words } from './format.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
@@ -15,29 +15,40 @@ import {
 
 function about(rule: Rule): Html {
   const { failed, truePositives, trueNegatives } = rule.ownExamples;
-  const fail = failed.length === 0 ? 'none fails' : `${failed.length} fail`;
+  const outcome =
+    rule.support === 'unsupported'
+      ? 'not run, because the rule is not supported'
+      : failed.length === 0
+        ? 'all pass'
+        : `${failed.length} fail`;
   return facts([
     ['Status', rule.status],
-    ['Support', words(rule.support)],
+    ['Support', SUPPORT_LABELS[rule.support]],
     ['Version', rule.version],
     ['Author', rule.author],
     ['Date', rule.date],
     ['Subcategory', rule.subcategory === null ? null : words(rule.subcategory)],
-    ['Own examples', `${truePositives} to match, ${trueNegatives} not to; ${fail}`],
+    ['Own tests', `${truePositives} to match, ${trueNegatives} not to match; ${outcome}`],
     ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
   ]);
 }
 
+const WHY: Readonly<Record<Rule['support'], string>> = {
+  as_written: 'Conditions that cannot run',
+  degraded: 'Why it is partly supported',
+  unsupported: 'Why it is not supported',
+  fails_own_examples: 'Conditions that cannot run',
+};
+
 function whyNot({ unsupportedReasons, support }: Rule): HtmlValue {
   if (unsupportedReasons.length === 0) return null;
-  const what = support === 'degraded' ? 'Why it runs degraded' : 'Why it does not run as written';
-  return html`<section class="notice"><h2>${what}</h2><ul>${unsupportedReasons.map(
+  return html`<section class="notice"><h2>${WHY[support]}</h2><ul>${unsupportedReasons.map(
     ({ message }) => html`<li>${message}</li>`,
   )}</ul></section>`;
 }
 
 function conditions({ condition, conditions: all }: Rule): Html {
-  return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one is enough' : 'all within one step'})</span></h2>
+  return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one must match' : 'all must match in one step'})</span></h2>
 ${scrolling(
   'Conditions',
   html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field</th><th scope="col">Description</th>
@@ -55,7 +66,7 @@ ${scrolling(
 function failures({ ownExamples: { failed } }: Rule): HtmlValue {
   return (
     failed.length > 0 &&
-    html`<h2>Own examples that fail</h2><ul>${failed.map(
+    html`<h2>Own tests that fail</h2><ul>${failed.map(
       ({ kind, index, why }) => html`<li>${words(kind)} ${index + 1}: ${why}</li>`,
     )}</ul>`
   );
@@ -70,19 +81,19 @@ export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
 <p class="lead">${severityBadge(rule.severity)} ${rule.id} · ${words(rule.category)}</p>
 <div class="grid wide">
 <section class="panel"><h2>State</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
-<p class="soft">A change takes effect from the next pass; runs that are already evaluated are not evaluated again.</p></section>
+<p class="soft">A change applies to runs that are evaluated from now on; evaluated runs are not evaluated again.</p></section>
 <section class="panel"><h2>About</h2>${about(rule)}</section></div>
 <h2>What it looks for</h2>
 <p class="description">${rule.description}</p>
 ${whyNot(rule)}
 ${conditions(rule)}
 ${failures(rule)}
-<h2>What its author recommends</h2>
+<h2>Recommended actions</h2>
 ${
   rule.recommendedActions.length === 0
-    ? html`<p>Nothing in particular.</p>`
+    ? html`<p>None.</p>`
     : html`<ul>${rule.recommendedActions.map((action) => html`<li>${words(action)}</li>`)}</ul>`
 }
-<p class="soft">Recorded for reading: nothing is blocked, and Sluice never acts on its own.</p>`,
+<p class="soft">Recommended by the rule's author. Sluice carries none of them out: nothing is blocked.</p>`,
   });
 }

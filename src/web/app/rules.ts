@@ -1,18 +1,31 @@
 /** The threat rules: which run, why the others do not, and their switches. */
 import {
   CATEGORIES,
+  canRun,
   type DecidedBy,
+  type OrphanedOverride,
+  RULE_STATES,
   RULE_STATUSES,
   type Rule,
-  type Snapshot,
+  type RuleState,
+  STATE_LABELS,
+  SUPPORT_LABELS,
   SUPPORTS,
-  type SupportCounts,
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, words } from './format.ts';
 import {
+  corpusName,
+  type RuleFacts,
+  runningText,
+  settingsText,
+  stateTable,
+  supportTable,
+} from './rule-counts.ts';
+import {
   appPage,
   choice,
+  confirmed,
   empty,
   field,
   type Look,
@@ -30,13 +43,11 @@ export interface DecidedRule {
   readonly rule: Rule;
   readonly enabled: boolean;
   readonly decidedBy: DecidedBy;
+  readonly state: RuleState;
   readonly override: boolean | null;
 }
 
-export interface RulesPage {
-  readonly snapshot: Snapshot;
-  readonly counts: SupportCounts;
-  readonly experimental: boolean;
+export interface RulesPage extends RuleFacts {
   readonly rules: readonly DecidedRule[];
   readonly query: string;
   readonly page: number;
@@ -44,54 +55,94 @@ export interface RulesPage {
   readonly total: number;
 }
 
+/** What the workspace has set, and for owners the way back to the defaults. */
+function reset(facts: RuleFacts, viewer: Viewer): HtmlValue {
+  if (!facts.experimental && facts.overrides === 0) return null;
+  const form = writeForm(
+    writeTo(`${PATH}/reset`, viewer),
+    html`<button class="danger">Reset to the default rules</button>`,
+  );
+  return html`<p>${settingsText(facts)}</p>${
+    viewer.role === 'owner'
+      ? confirmed(
+          'Reset to the default rules',
+          'Switches the experimental tier off and removes every manual setting of a rule. The audit log keeps what was set.',
+          form,
+        )
+      : html`<p class="soft">An owner can reset the rules to the default.</p>`
+  }`;
+}
+
 /** The page of plans without the rules tab. */
-export function upgradePage(look: Look, viewer: Viewer): Html {
+export function upgradePage(look: Look, viewer: Viewer, data: RuleFacts): Html {
+  const kept = reset(data, viewer);
   return appPage(look, viewer, {
     title: 'Rules',
     current: PATH,
     main: html`<h1>Rules</h1>
-<section class="panel upgrade"><h2>Part of the Team plan</h2>
-<p>This workspace is on the ${viewer.plan} plan. Its runs are matched against the stable rules all the same, and its
+<div class="grid wide"><section class="panel upgrade"><h2>Part of the Team plan</h2>
+<p>This workspace is on the ${viewer.plan} plan. Its runs are matched against the rules that are on, and its
 <a href="/app/findings">findings</a> are all here.</p>
 <p>With Team you see every rule here, switch the experimental tier on, and switch single rules on and off. Over the API
 the rules can be read on every plan: <a href="/docs/api">GET /platform/v1/atr/rules</a>.</p>
-<p class="soft">The operator of this server changes the plan with <code>sluice workspace plan</code>.</p></section>`,
+<p class="soft">The operator of this server changes the plan with <code>sluice workspace plan</code>.</p></section>
+${thisWorkspace(data, viewer)}
+${
+  kept !== null &&
+  html`<section class="panel"><h2>Settings of an earlier plan</h2>
+<p>These settings stay in force on the ${viewer.plan} plan. They cannot be changed here, but they can be removed.</p>${kept}</section>`
+}</div>`,
   });
 }
 
-const DECIDED: Readonly<Record<DecidedBy, string>> = {
-  support: 'by what the engine can do',
-  own_examples: 'by its own examples',
-  tier: 'by its tier',
-  override: 'by this workspace',
-};
-
-/** Whether a rule runs, and what decides it. */
-export function state({ enabled, decidedBy }: DecidedRule): Html {
-  const word = enabled
-    ? html`<strong class="low">runs</strong>`
-    : html`<span class="soft">off</span>`;
-  return html`${word} <span class="soft below">${DECIDED[decidedBy]}</span>`;
+function thisWorkspace(data: RuleFacts, viewer: Viewer): Html {
+  return html`<section class="panel"><h2>In this workspace</h2>
+<p class="figure">${runningText(data)}</p>${stateTable(data, viewer)}
+<p class="soft">${corpusName(data.snapshot)}</p></section>`;
 }
 
-/** Rules that the corpus or the engine excludes have no switch. */
-const canBeSwitched = ({ rule }: DecidedRule): boolean =>
-  (rule.support === 'as_written' || rule.support === 'degraded') &&
-  (rule.status === 'stable' || rule.status === 'experimental');
+const OFF: Readonly<Record<RuleState, string>> = {
+  as_written: '',
+  degraded: '',
+  off_by_tier: 'the experimental tier is off',
+  off_by_override: 'set manually',
+  unsupported: 'not supported',
+  draft_or_deprecated: 'draft or deprecated',
+  fails_own_examples: 'fails its own tests',
+};
+
+/** Whether a rule runs, and why. */
+export function state({ enabled, decidedBy, state: of }: DecidedRule): Html {
+  if (!enabled)
+    return html`<span class="soft">Off</span> <span class="soft below">${OFF[of]}</span>`;
+  return html`<strong class="low">${decidedBy === 'override' ? 'On (set manually)' : 'On (default)'}</strong>`;
+}
 
 const CHOICES = [
-  { value: 'null', label: 'by tier', override: null },
-  { value: 'true', label: 'on', override: true },
-  { value: 'false', label: 'off', override: false },
+  { value: 'null', label: 'Default', override: null },
+  { value: 'true', label: 'On', override: true },
+  { value: 'false', label: 'Off', override: false },
 ] as const;
 
-/** The switch of a rule: three buttons, the current choice pressed. */
+/** The button that removes an override. */
+function removeOverride(id: string, viewer: Viewer): Html {
+  return writeForm(
+    writeTo(`${PATH}/${id}`, viewer),
+    html`<button class="quiet" name="enabled" value="null">Remove<span class="hidden"> the setting of ${id}</span></button>`,
+  );
+}
+
+/** The switch of a rule: three buttons, the current choice pressed. None for a rule that cannot run. */
 export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
-  if (!canBeSwitched(one)) return html`<span class="soft">cannot be switched</span>`;
+  const { id } = one.rule;
+  if (!canRun(one.state)) {
+    return html`<span class="soft">Cannot be switched on</span>${
+      one.override !== null && viewer.isAdmin && removeOverride(id, viewer)
+    }`;
+  }
   if (!viewer.isAdmin) {
     return html`<span class="soft">${CHOICES.find(({ override }) => override === one.override)?.label}</span>`;
   }
-  const { id } = one.rule;
   const buttons = html`<div role="group" aria-label="Switch ${id}">${CHOICES.map(
     ({ value, label, override }) =>
       html`<button name="enabled" value="${value}" aria-pressed="${String(override === one.override)}">${label}</button>`,
@@ -99,12 +150,13 @@ export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
   return writeForm(writeTo(`${PATH}/${id}`, viewer), buttons, 'switch');
 }
 
-function tierSwitch(experimental: boolean, viewer: Viewer): Html {
+function tierSwitch(data: RuleFacts, viewer: Viewer): Html {
+  const { experimental } = data;
   const text = experimental
-    ? 'Experimental rules run, too.'
-    : 'Only stable rules run, and rules that are switched on one by one.';
+    ? 'On: stable and experimental rules run.'
+    : 'Off: only stable rules run, and rules that are switched on one by one.';
   return html`<section class="panel"><h2>Experimental tier</h2><p>${text}
-<span class="soft">A change takes effect from the next pass; runs that are already evaluated are not evaluated again.</span></p>
+<span class="soft">A change applies to runs that are evaluated from now on; evaluated runs are not evaluated again.</span></p>
 ${
   viewer.isAdmin &&
   writeForm(
@@ -112,14 +164,26 @@ ${
     html`<input type="hidden" name="experimental" value="${String(!experimental)}">
 <button>Switch the experimental tier ${experimental ? 'off' : 'on'}</button>`,
   )
-}</section>`;
+}${reset(data, viewer)}</section>`;
 }
 
-function countCards(counts: SupportCounts): Html {
-  const card = (support: keyof SupportCounts, label: string) =>
-    html`<div class="panel"><p class="figure"><a href="${PATH}?support=${support}">${count(counts[support])}</a></p><p class="soft">${label}</p></div>`;
-  return html`<div class="grid cards">${card('as_written', 'run as written')}${card('degraded', 'run degraded: some conditions need what RE2 lacks')}
-${card('unsupported', 'cannot run here')}${card('fails_own_examples', 'fail their own examples, and never run')}</div>`;
+function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer): Html {
+  return html`<tr><td data-label="Rule"><code>${ruleId}</code></td><td data-label="Set to">${enabled ? 'On' : 'Off'}</td>
+<td data-label="Why it has no effect">${detail}</td>
+<td data-label="Remove">${viewer.isAdmin && removeOverride(ruleId, viewer)}</td></tr>
+`;
+}
+
+/** Overrides of rules that cannot run, or that the corpus no longer has. */
+function orphanTable({ orphans }: RuleFacts, viewer: Viewer): HtmlValue {
+  if (orphans.length === 0) return null;
+  return html`<section class="notice"><h2>Settings without effect</h2>
+<p>These rules were set manually, but they cannot run or are not in this corpus.</p>
+${scrolling(
+  'Settings without effect',
+  html`<table class="stack" aria-label="Settings without effect"><thead><tr><th scope="col">Rule</th><th scope="col">Set to</th>
+<th scope="col">Why it has no effect</th><th scope="col">Remove</th></tr></thead><tbody>${orphans.map((one) => orphanRow(one, viewer))}</tbody></table>`,
+)}</section>`;
 }
 
 /** The form of the filter, with what the query has. */
@@ -128,16 +192,27 @@ export function ruleFilters(query: string): Html {
   return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Rules">
 ${field('q', 'Search', given.get('q'), { type: 'search', hint: 'title, id, description' })}
 ${choice('status', 'Status', RULE_STATUSES, given.get('status'))}
-${choice('support', 'Support', SUPPORTS, given.get('support'))}
+${choice(
+  'support',
+  'Support',
+  SUPPORTS.map((support) => [support, SUPPORT_LABELS[support]] as const),
+  given.get('support'),
+)}
 ${choice('category', 'Category', CATEGORIES, given.get('category'))}
 ${choice(
   'enabled',
-  'State',
+  'Runs',
   [
-    ['true', 'runs'],
-    ['false', 'off'],
+    ['true', 'On'],
+    ['false', 'Off'],
   ],
   given.get('enabled'),
+)}
+${choice(
+  'state',
+  'State',
+  RULE_STATES.map((one) => [one, STATE_LABELS[one]] as const),
+  given.get('state'),
 )}
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div></form>`;
 }
@@ -149,7 +224,7 @@ function pages({ query, page, pages: last }: RulesPage): Html {
     return html`<a class="button quiet" href="${PATH}?${own.toString()}">${label}</a>`;
   };
   return html`<nav class="pager" aria-label="Pages">${page > 1 && link(page - 1, 'Previous')}
-<span class="soft">page ${page} of ${Math.max(1, last)}</span>${page < last && link(page + 1, 'Next')}</nav>`;
+<span class="soft">Page ${page} of ${Math.max(1, last)}</span>${page < last && link(page + 1, 'Next')}</nav>`;
 }
 
 function ruleRow(one: DecidedRule, viewer: Viewer): Html {
@@ -157,7 +232,7 @@ function ruleRow(one: DecidedRule, viewer: Viewer): Html {
   return html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
 <td data-label="Rule"><a href="${PATH}/${rule.id}">${rule.title}</a> <span class="soft below">${rule.id}</span></td>
 <td data-label="Category">${words(rule.category)}</td><td data-label="Status">${rule.status}</td>
-<td data-label="Support">${words(rule.support)}</td><td data-label="State">${state(one)}</td>
+<td data-label="Support">${SUPPORT_LABELS[rule.support]}</td><td data-label="State">${state(one)}</td>
 <td data-label="Switch">${overrideSwitch(one, viewer)}</td></tr>
 `;
 }
@@ -178,9 +253,12 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
     current: PATH,
     main: html`<h1>Rules</h1>
 <p class="lead">agent-threat-rules ${snapshot.version} of ${snapshot.date}, ${count(snapshot.files)} files, each checked
-against a manifest. <a href="/docs/rules-coverage">What runs and what does not</a>.</p>
-${countCards(data.counts)}
-${tierSwitch(data.experimental, viewer)}
+against a manifest. <a href="/docs/rules-coverage">Which rules can run, and why the others cannot</a>.</p>
+<div class="grid wide">${thisWorkspace(data, viewer)}
+<section class="panel"><h2>In the corpus</h2><p class="soft">What the engine supports, the same for every workspace.</p>
+${supportTable(data)}</section>
+${tierSwitch(data, viewer)}</div>
+${orphanTable(data, viewer)}
 ${ruleFilters(data.query)}
 <p class="soft">${count(total)} ${total === 1 ? 'rule' : 'rules'}</p>
 ${

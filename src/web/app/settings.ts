@@ -3,6 +3,13 @@ import type { ListedSession } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { time } from './format.ts';
 import {
+  corpusName,
+  type RuleFacts,
+  runningText,
+  settingsText,
+  stateTable,
+} from './rule-counts.ts';
+import {
   appPage,
   confirmed,
   facts,
@@ -19,6 +26,7 @@ type ShownSession = ListedSession & { readonly isThis: boolean };
 export interface SettingsPage {
   readonly slug: string;
   readonly redactExcerpts: boolean;
+  readonly rules: RuleFacts;
   readonly sessions: readonly ShownSession[];
   /** of the signed-in user */
   readonly workspaces: readonly { readonly slug: string; readonly name: string }[];
@@ -74,6 +82,11 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
 ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
 
+function rules({ rules: facts }: SettingsPage, viewer: Viewer): Html {
+  return html`<section class="panel"><h2>Rules</h2><p><a href="/app/rules">${runningText(facts)}</a>. ${settingsText(facts)}</p>
+${stateTable(facts, viewer)}<p class="soft">${corpusName(facts.snapshot)}</p></section>`;
+}
+
 function sessionRow(session: ShownSession, nowMs: number): Html {
   const end: HtmlValue = session.isThis
     ? html`<span class="soft">this session</span>`
@@ -116,7 +129,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     current: PATH,
     main: html`<h1>Settings</h1>
 <p class="lead">Settings of the workspace and of your account: you are signed in as ${viewer.email}.</p>
-<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}</div>
+<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${rules(data, viewer)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,
   });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +7,7 @@ import {
   buildManifest,
   CorpusError,
   type CorpusProblem,
+  corpusIdentity,
   loadManifest,
   type Manifest,
   toManifestText,
@@ -29,9 +31,20 @@ describe('the pinned corpus', () => {
   it('verifies, and is what a new build would write', () => {
     const { snapshot, files } = verifyCorpus(PACKAGE, manifest);
     const { version, date, sha256 } = manifest;
-    expect(snapshot).toEqual({ version, date, files: files.length, sha256 });
+    const identity = corpusIdentity(manifest);
+    expect(snapshot).toEqual({ version, date, files: files.length, sha256, identity });
     const built = buildManifest(PACKAGE, manifest.integrity);
     expect(toManifestText(built)).toBe(readFileSync(PINNED, 'utf8'));
+  });
+
+  it('has one identity, of the package archive and of the reviewed list', () => {
+    const { integrity, sha256 } = manifest;
+    // As `printf '%s\n%s\n' INTEGRITY SHA256 | sha256sum | cut -c1-40` prints it.
+    const expected = createHash('sha256').update(`${integrity}\n${sha256}\n`).digest('hex');
+    expect(corpusIdentity(manifest)).toBe(expected.slice(0, 40));
+    for (const other of [{ integrity: 'sha512-other' }, { sha256: 'other' }]) {
+      expect(corpusIdentity({ integrity, sha256, ...other })).not.toBe(expected.slice(0, 40));
+    }
   });
 });
 

@@ -86,7 +86,7 @@ describe('the catalogue of the pinned corpus', () => {
 });
 
 describe('createCatalog', () => {
-  const snapshot = { version: '1', date: '2026-01-01', files: 2, sha256: 'ab' };
+  const snapshot = { version: '1', date: '2026-01-01', files: 2, sha256: 'ab', identity: 'cd' };
   const file = (path: string, id: string) => ({
     path,
     bytes: Buffer.from(tinyYaml({ id, conditions: [['content', 'a']] })),

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import {
   decide,
+  orphanedOverrides,
   refusal,
   ruleSetDigest,
   runnableRules,
+  stateCounts,
   supportCounts,
 } from '../../../src/engine/rules/effective-set.ts';
 import type { Rule } from '../../../src/model/rules.ts';
+import { keptMatching } from '../../support/kept-catalogue.ts';
 import { tinyRule } from '../tiny-rules.ts';
 
 const base = tinyRule({ conditions: [['content', 'a']] });
@@ -18,34 +21,61 @@ const settings = (experimental: boolean, override?: boolean) => ({
 
 describe('decide', () => {
   it.each([
-    ['unsupported, forced on', { support: 'unsupported' }, true, true, false, 'support'],
-    ['fails, forced on', { support: 'fails_own_examples' }, true, true, false, 'own_examples'],
+    ['unsupported, forced on', { support: 'unsupported' }, true, true, 'support', 'unsupported'],
+    [
+      'fails, forced on',
+      { support: 'fails_own_examples' },
+      true,
+      true,
+      'own_examples',
+      'fails_own_examples',
+    ],
     [
       'unsupported draft',
       { support: 'unsupported', status: 'draft' },
       true,
       true,
-      false,
       'support',
+      'unsupported',
     ],
-    ['draft, forced on', { status: 'draft' }, true, true, false, 'tier'],
-    ['deprecated, forced on', { status: 'deprecated' }, true, true, false, 'tier'],
-    ['stable', {}, false, undefined, true, 'tier'],
-    ['stable, switched off', {}, true, false, false, 'override'],
-    ['degraded stable', { support: 'degraded' }, false, undefined, true, 'tier'],
-    ['experimental', { status: 'experimental' }, false, undefined, false, 'tier'],
-    ['experimental, tier on', { status: 'experimental' }, true, undefined, true, 'tier'],
-    ['experimental, switched on', { status: 'experimental' }, false, true, true, 'override'],
-    ['experimental, switched off', { status: 'experimental' }, true, false, false, 'override'],
-  ] as const)('%s', (_name, parts, experimental, override, enabled, decidedBy) => {
-    expect(decide(rule(parts), settings(experimental, override))).toEqual({ enabled, decidedBy });
+    ['draft, forced on', { status: 'draft' }, true, true, 'tier', 'draft_or_deprecated'],
+    ['deprecated, forced on', { status: 'deprecated' }, true, true, 'tier', 'draft_or_deprecated'],
+    ['stable', {}, false, undefined, 'tier', 'as_written'],
+    ['stable, switched off', {}, true, false, 'override', 'off_by_override'],
+    ['degraded stable', { support: 'degraded' }, false, undefined, 'tier', 'degraded'],
+    ['experimental', { status: 'experimental' }, false, undefined, 'tier', 'off_by_tier'],
+    ['experimental, tier on', { status: 'experimental' }, true, undefined, 'tier', 'as_written'],
+    [
+      'experimental, switched on',
+      { status: 'experimental' },
+      false,
+      true,
+      'override',
+      'as_written',
+    ],
+    [
+      'experimental, switched off',
+      { status: 'experimental' },
+      true,
+      false,
+      'override',
+      'off_by_override',
+    ],
+  ] as const)('%s', (_name, parts, experimental, override, decidedBy, state) => {
+    const enabled = state === 'as_written' || state === 'degraded';
+    expect(decide(rule(parts), settings(experimental, override))).toEqual({
+      enabled,
+      decidedBy,
+      state,
+    });
   });
 });
 
 describe('refusal', () => {
   it.each([
     [{ status: 'draft' }, 'status_refused'],
-    [{ status: 'deprecated', support: 'unsupported' }, 'status_refused'],
+    [{ status: 'deprecated', support: 'unsupported' }, 'engine_unsupported'],
+    [{ status: 'draft', support: 'fails_own_examples' }, 'fails_own_examples'],
     [{ support: 'unsupported' }, 'engine_unsupported'],
     [{ support: 'fails_own_examples' }, 'fails_own_examples'],
   ] as const)('%o', (parts, reason) => {
@@ -55,8 +85,77 @@ describe('refusal', () => {
     });
   });
 
-  it('lets a runnable rule be switched', () => {
+  it('allows overrides of a rule that can run', () => {
     expect(refusal(rule({ status: 'experimental', support: 'degraded' }))).toBeNull();
+  });
+});
+
+describe('every rule of the corpus, under every setting', () => {
+  const { rules } = keptMatching().catalog;
+  const DECIDER = {
+    engine_unsupported: 'support',
+    fails_own_examples: 'own_examples',
+    status_refused: 'tier',
+  } as const;
+  const everySetting = (id: string) =>
+    [false, true].flatMap((experimental) =>
+      [undefined, false, true].map((override) => ({
+        experimental,
+        overrides: new Map(override === undefined ? [] : [[id, override]]),
+        override,
+      })),
+    );
+
+  it('is decided by what the refusal of an override names', () => {
+    for (const rule of rules) {
+      const refused = refusal(rule);
+      for (const { override, ...under } of everySetting(rule.id)) {
+        const { enabled, decidedBy, state } = decide(rule, under);
+        if (refused !== null) {
+          expect({ enabled, decidedBy }, rule.id).toEqual({
+            enabled: false,
+            decidedBy: DECIDER[refused.reason],
+          });
+        } else {
+          expect(decidedBy, rule.id).toBe(override === undefined ? 'tier' : 'override');
+          const byTier = rule.status === 'stable' || under.experimental;
+          expect(enabled, rule.id).toBe(override ?? byTier);
+        }
+        expect(enabled, rule.id).toBe(state === 'as_written' || state === 'degraded');
+        const orphans = orphanedOverrides(rules, under);
+        const isOrphan = refused !== null && override !== undefined;
+        expect(orphans, rule.id).toEqual(
+          isOrphan ? [{ ruleId: rule.id, enabled: override, ...refused }] : [],
+        );
+      }
+    }
+  });
+
+  it('is counted in one state: the counts add up, and follow the settings', () => {
+    const one = rules.find((rule) => rule.status === 'stable' && refusal(rule) === null);
+    const overrides = new Map([[one?.id ?? '', false]]);
+    const sum = (counts: object) => Object.values(counts).reduce((all, count) => all + count, 0);
+    const normal = stateCounts(rules, settings(false));
+    const tier = stateCounts(rules, settings(true));
+    const byHand = stateCounts(rules, { experimental: true, overrides });
+    for (const counts of [normal, tier, byHand]) expect(sum(counts)).toBe(rules.length);
+    expect(normal.off_by_tier).toBeGreaterThan(0);
+    expect(tier.off_by_tier).toBe(0);
+    expect(tier.as_written + tier.degraded).toBe(runnableRules(rules).length);
+    expect(byHand.off_by_override).toBe(1);
+    expect(byHand.as_written + byHand.degraded).toBe(runnableRules(rules).length - 1);
+  });
+
+  it('overrides of rules that the snapshot does not have are orphans', () => {
+    const overrides = new Map([['ATR-2020-00001', true]]);
+    expect(orphanedOverrides(rules, { overrides })).toEqual([
+      {
+        ruleId: 'ATR-2020-00001',
+        enabled: true,
+        reason: 'not_in_snapshot',
+        detail: 'ATR-2020-00001 is not a rule of this snapshot',
+      },
+    ]);
   });
 });
 
@@ -72,7 +171,7 @@ describe('supportCounts', () => {
 });
 
 describe('ruleSetDigest', () => {
-  const snapshot = { version: '1', date: '2026-01-01', files: 1, sha256: 'ab' };
+  const snapshot = { version: '1', date: '2026-01-01', files: 1, sha256: 'ab', identity: 'cd' };
 
   it('does not depend on order, and depends on everything else', () => {
     const digest = ruleSetDigest(snapshot, ['a', 'b']);

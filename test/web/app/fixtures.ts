@@ -3,6 +3,7 @@ import type { Finding } from '../../../src/model/findings.ts';
 import type { Rule } from '../../../src/model/rules.ts';
 import type { RunSummary } from '../../../src/model/runs.ts';
 import type { StepOutline } from '../../../src/model/steps.ts';
+import type { RuleFacts } from '../../../src/web/app/rule-counts.ts';
 import type { Look, Viewer } from '../../../src/web/app/shell.ts';
 import { findingDraft, hex8, hex16 } from '../../support/rows.ts';
 
@@ -128,6 +129,32 @@ export function rule(fields: Partial<Rule> = {}): Rule {
     ownExamples: { truePositives: 3, trueNegatives: 4, failed: [] },
     recommendedActions: ['block_input', 'alert'],
     file: 'rules/one.yaml',
+    ...fields,
+  };
+}
+
+export function ruleFacts(fields: Partial<RuleFacts> = {}): RuleFacts {
+  return {
+    snapshot: {
+      version: '4.0.0',
+      date: '2026-09-19',
+      files: 1800,
+      sha256: 'a'.repeat(64),
+      identity: '0123456789abcdef0123456789abcdef01234567',
+    },
+    corpus: { as_written: 672, degraded: 10, unsupported: 53, fails_own_examples: 1065 },
+    states: {
+      as_written: 47,
+      degraded: 4,
+      off_by_tier: 623,
+      off_by_override: 2,
+      unsupported: 53,
+      draft_or_deprecated: 6,
+      fails_own_examples: 1065,
+    },
+    experimental: false,
+    overrides: 0,
+    orphans: [],
     ...fields,
   };
 }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { type Overview, type OverviewPage, overviewPage } from '../../../src/web/app/overview.ts';
-import { LOOK, MEMBER, NOW_MS, viewer } from './fixtures.ts';
+import { LOOK, MEMBER, NOW_MS, ruleFacts, viewer } from './fixtures.ts';
 
 const HOUR_MS = 3_600_000;
 const hour = {
@@ -34,12 +34,7 @@ const OVERVIEW: Overview = {
 function data(overview: Partial<Overview> = {}): OverviewPage {
   return {
     overview: { ...OVERVIEW, ...overview },
-    rules: {
-      counts: { as_written: 657, degraded: 10, unsupported: 53, fails_own_examples: 65 },
-      enabled: 51,
-      experimental: false,
-      version: '4.0.0',
-    },
+    rules: ruleFacts(),
     refused: { groups: [], requests: 0 },
     observeUrl: 'https://observe.test',
     nowMs: NOW_MS,
@@ -59,7 +54,8 @@ describe('figures', () => {
     expect(text).toContain('href="/app/findings?severity=critical">3 critical</a>');
     expect(text).toContain('<p class="figure">1,440</p>');
     expect(text).toContain('1.0 per minute on average, in 4 ');
-    expect(text).toContain('<a href="/app/rules?enabled=true">51 run</a>');
+    expect(text).toContain('<a href="/app/rules">51 of 1,800 rules run</a>');
+    expect(text).toContain('<a href="/app/rules?state=off_by_tier">Off by tier</a>');
   });
 
   test('tell what waits for the pass, and that there may be more', () => {

@@ -1,6 +1,13 @@
 /** Rules: the upgrade card, who has switches, and that a refused rule has none. */
 import { describe, expect, test } from 'vitest';
 
+import {
+  RULE_STATES,
+  type Rule,
+  STATE_LABELS,
+  SUPPORT_LABELS,
+  SUPPORTS,
+} from '../../../src/model/rules.ts';
 import { rulePage } from '../../../src/web/app/rule.ts';
 import {
   type DecidedRule,
@@ -8,17 +15,22 @@ import {
   rulesPage,
   upgradePage,
 } from '../../../src/web/app/rules.ts';
-import { HOSTILE, holdsAsText, LOOK, MEMBER, rule, viewer } from './fixtures.ts';
+import { HOSTILE, holdsAsText, LOOK, MEMBER, rule, ruleFacts, viewer } from './fixtures.ts';
 
 function decided(fields: Partial<DecidedRule> = {}): DecidedRule {
-  return { rule: rule(), enabled: true, decidedBy: 'tier', override: null, ...fields };
+  return {
+    rule: rule(),
+    enabled: true,
+    decidedBy: 'tier',
+    state: 'as_written',
+    override: null,
+    ...fields,
+  };
 }
 
 function data(fields: Partial<RulesPage> = {}): RulesPage {
   return {
-    snapshot: { version: '4.0.0', date: '2026-09-19', files: 825, sha256: 'a'.repeat(64) },
-    counts: { as_written: 657, degraded: 10, unsupported: 53, fails_own_examples: 1065 },
-    experimental: false,
+    ...ruleFacts(),
     rules: [decided()],
     query: '',
     page: 1,
@@ -31,32 +43,77 @@ function data(fields: Partial<RulesPage> = {}): RulesPage {
 const page = (fields: Partial<RulesPage> = {}, who = viewer()): string =>
   rulesPage(LOOK, who, data(fields)).text;
 
-test('on a plan without the rules a card says what the plan has, and no rule is shown', () => {
-  const { text } = upgradePage(LOOK, viewer({ plan: 'free' }));
-  expect(text).toContain('Part of the Team plan');
-  expect(text).toContain('on the free plan');
-  expect(text).toContain('href="/app/findings"');
-  expect(text).not.toMatch(/ATR-\d|<table/);
+const RESET = 'action="/app/rules/reset?workspace=crew"';
+
+describe('on a plan without the rules tab', () => {
+  const free = viewer({ plan: 'free' });
+
+  test('a card says what the plan has, what runs, and shows no rule', () => {
+    const { text } = upgradePage(LOOK, free, ruleFacts());
+    expect(text).toContain('Part of the Team plan');
+    expect(text).toContain('on the free plan');
+    expect(text).toContain('href="/app/findings"');
+    expect(text).toContain('51 of 1,800 rules run');
+    expect(text).not.toMatch(/ATR-\d|\/app\/rules\?|stay in force/);
+    expect(text).not.toContain(RESET);
+  });
+
+  test('settings of an earlier plan are named, and removed by an owner', () => {
+    const kept = ruleFacts({ experimental: true, overrides: 2 });
+    const { text } = upgradePage(LOOK, free, kept);
+    expect(text).toContain('These settings stay in force on the free plan.');
+    expect(text).toContain('The experimental tier is on; 2 rules are set manually.');
+    expect(text).toContain(RESET);
+    const admin = upgradePage(LOOK, viewer({ plan: 'free', role: 'admin' }), kept).text;
+    expect(admin).toContain('An owner can reset the rules to the default.');
+    expect(admin).not.toContain(RESET);
+  });
 });
 
 describe('the list', () => {
-  test('counts rules by what the engine makes of them', () => {
+  test('counts the rules of the workspace by state, beside those of the corpus', () => {
     const text = page();
-    for (const [support, number] of [
-      ['as_written', '657'],
-      ['degraded', '10'],
-      ['unsupported', '53'],
-      ['fails_own_examples', '1,065'],
-    ]) {
-      expect(text).toContain(`<a href="/app/rules?support=${support}">${number}</a>`);
+    expect(text).toContain('51 of 1,800 rules run');
+    const { states, corpus } = ruleFacts();
+    const row = (query: string, label: string, number: number) =>
+      new RegExp(
+        `<a href="/app/rules\\?${query}">${label}</a>(?:(?!<tr)[\\s\\S])*<td class="number">${number.toLocaleString(
+          'en-US',
+        )}</td>`,
+      );
+    for (const state of RULE_STATES) {
+      expect(text).toMatch(row(`state=${state}`, STATE_LABELS[state], states[state]));
     }
+    for (const support of SUPPORTS) {
+      expect(text).toMatch(row(`support=${support}`, SUPPORT_LABELS[support], corpus[support]));
+    }
+  });
+
+  test('names the corpus by its identity', () => {
+    expect(page()).toMatch(
+      /corpus 4\.0\.0 \(<code title="identity [0-9a-f]{40}, .*">0123456789ab</,
+    );
+  });
+
+  test('lists settings without effect, with their removal', () => {
+    expect(page()).not.toContain('Settings without effect');
+    const orphan = {
+      ruleId: 'ATR-2020-00001',
+      enabled: false,
+      reason: 'not_in_snapshot',
+      detail: 'ATR-2020-00001 is not a rule of this snapshot',
+    } as const;
+    const text = page({ orphans: [orphan], overrides: 1 });
+    expect(text).toContain('ATR-2020-00001 is not a rule of this snapshot');
+    expect(text).toContain('action="/app/rules/ATR-2020-00001?workspace=crew"');
+    expect(page({ orphans: [orphan] }, MEMBER)).not.toContain('action="/app/rules/ATR-2020');
   });
 
   test('links to other pages with its filter', () => {
     const text = page({ query: 'q=key&page=2', page: 2, pages: 3 });
     expect(text).toContain('href="/app/rules?q=key&amp;page=1">Previous');
     expect(text).toContain('href="/app/rules?q=key&amp;page=3">Next');
-    expect(text).toContain('page 2 of 3');
+    expect(text).toContain('Page 2 of 3');
   });
 
   test('says so when no rule fits', () => {
@@ -71,9 +128,9 @@ describe('switches', () => {
   test('are buttons of a form, the one that counts pressed', () => {
     const text = page({ rules: [decided({ override: false, enabled: false })] });
     expect(text).toContain(SWITCH);
-    expect(text).toContain('value="false" aria-pressed="true">off</button>');
-    expect(text).toContain('value="true" aria-pressed="false">on</button>');
-    expect(text).toContain('value="null" aria-pressed="false">by tier</button>');
+    expect(text).toContain('value="false" aria-pressed="true">Off</button>');
+    expect(text).toContain('value="true" aria-pressed="false">On</button>');
+    expect(text).toContain('value="null" aria-pressed="false">Default</button>');
     expect(text).toContain('<form method="post" action="/app/rules?workspace=crew" data-stay>');
   });
 
@@ -81,23 +138,40 @@ describe('switches', () => {
     const text = page({ rules: [decided({ override: true })] }, MEMBER);
     expect(text).not.toContain('<form class="switch"');
     expect(text).not.toContain('data-api');
-    expect(text).toContain('<span class="soft">on</span>');
+    expect(text).toContain('<span class="soft">On</span>');
+  });
+
+  const REFUSED = [
+    [rule({ status: 'draft' }), 'draft_or_deprecated', 'draft or deprecated'],
+    [rule({ support: 'unsupported' }), 'unsupported', 'not supported'],
+    [rule({ support: 'fails_own_examples' }), 'fails_own_examples', 'fails its own tests'],
+  ] as const;
+
+  test.each(REFUSED)('are missing on a rule that cannot run: %#', (refused, state, why) => {
+    const off = { rule: refused, enabled: false, state };
+    const text = page({ rules: [decided(off)] });
+    expect(text).not.toContain(SWITCH);
+    expect(text).toContain('Cannot be switched on');
+    expect(text).toContain(`Off</span> <span class="soft below">${why}`);
+    expect(text).not.toContain('Remove<span');
+    expect(page({ rules: [decided({ ...off, override: false })] })).toContain('Remove<span');
   });
 
   test.each([
-    rule({ status: 'draft' }),
-    rule({ status: 'deprecated' }),
-    rule({ support: 'unsupported' }),
-    rule({ support: 'fails_own_examples' }),
-  ])('are missing where nobody may switch: $status, $support', (refused) => {
-    const text = page({ rules: [decided({ rule: refused, enabled: false })] });
-    expect(text).not.toContain(SWITCH);
-    expect(text).toContain('cannot be switched');
+    [{}, 'On (default)'],
+    [{ decidedBy: 'override', override: true }, 'On (set manually)'],
+    [{ enabled: false, state: 'off_by_tier' }, 'the experimental tier is off'],
+    [
+      { enabled: false, decidedBy: 'override', state: 'off_by_override', override: false },
+      'set manually',
+    ],
+  ] as const)('say whether a rule runs, and why: %j', (fields, words) => {
+    expect(page({ rules: [decided(fields)] })).toContain(words);
   });
 });
 
 describe('a rule', () => {
-  test('explains why it runs degraded, and which condition was lost', () => {
+  test('explains why it is partly supported, and which condition was lost', () => {
     const reason = { code: 'lookaround', message: 'needs a look-ahead' };
     const [condition] = rule().conditions;
     if (condition === undefined) throw new Error('the rule has a condition');
@@ -108,12 +182,20 @@ describe('a rule', () => {
       unsupportedReasons: [reason],
     });
     const { text } = rulePage(LOOK, viewer(), decided({ rule: degraded }));
-    expect(text).toContain('Why it runs degraded');
+    expect(text).toContain('Why it is partly supported');
     expect(text).toContain('<span class="medium">needs a look-ahead</span>');
-    expect(text).toContain('any one is enough');
+    expect(text).toContain('any one must match');
   });
 
-  test('tells which of its own examples fail', () => {
+  test('says how its own tests ended, and that those of an unsupported rule were not run', () => {
+    const about = (support: Rule['support']) =>
+      rulePage(LOOK, viewer(), decided({ rule: rule({ support }) })).text;
+    expect(about('as_written')).toContain('3 to match, 4 not to match; all pass');
+    expect(about('unsupported')).toContain('not run, because the rule is not supported');
+    expect(about('unsupported')).not.toContain('all pass');
+  });
+
+  test('shows which of its own tests fail', () => {
     const failed = [{ kind: 'true_positive', index: 2, why: 'did not match' }] as const;
     const failing = rule({ ownExamples: { truePositives: 3, trueNegatives: 4, failed } });
     const { text } = rulePage(LOOK, viewer(), decided({ rule: failing }));

@@ -7,7 +7,7 @@ import { keysPage } from '../../../src/web/app/keys.ts';
 import { type MembersPage, membersPage } from '../../../src/web/app/members.ts';
 import { type SettingsPage, settingsPage } from '../../../src/web/app/settings.ts';
 import type { Viewer } from '../../../src/web/app/shell.ts';
-import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, viewer } from './fixtures.ts';
+import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, ruleFacts, viewer } from './fixtures.ts';
 
 const at = (msAgo: number) => new Date(NOW_MS - msAgo);
 
@@ -172,6 +172,7 @@ describe('settings', () => {
   const data: SettingsPage = {
     slug: 'crew',
     redactExcerpts: false,
+    rules: ruleFacts(),
     sessions: [session, { ...session, id: 'b'.repeat(32), isThis: false }],
     workspaces: [{ slug: 'crew', name: 'Crew' }],
     passwordCharsMin: 12,
@@ -182,6 +183,14 @@ describe('settings', () => {
 
   test('everything is a plain form', () => {
     expectPlainForms(page());
+  });
+
+  test('say how many rules run, by state, on every plan', () => {
+    const text = page({}, viewer({ plan: 'free' }));
+    expect(text).toContain('51 of 1,800 rules run');
+    expect(text).toContain('Off by tier');
+    expect(text).not.toContain('/app/rules?state=');
+    expect(page()).toContain('/app/rules?state=off_by_tier');
   });
 
   test('the page says that redaction is final before it is switched on', () => {

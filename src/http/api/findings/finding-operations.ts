@@ -3,6 +3,7 @@
  * the attack in the ingest example. A corpus without its rule gives no example.
  */
 import type { Finding } from '../../../model/findings.ts';
+import type { RuleBook } from '../../../model/rules.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
   badQuery,
@@ -13,7 +14,6 @@ import {
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
-import type { RuleBook } from '../rules/rule-routes.ts';
 import { type filterQuery, findingsQuery, toFinding } from './finding-routes.ts';
 import { finding, findingPage } from './finding-schema.ts';
 import { toOcsf } from './ocsf.ts';

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 
 import type { JsonValue } from '../../../model/json.ts';
 import type { KeyKind } from '../../../model/people.ts';
-import type { RuleBook } from '../rules/rule-routes.ts';
+import type { RuleBook } from '../../../model/rules.ts';
 import { hex16 } from './component.ts';
 
 /** The values of this deployment that the document contains. */

@@ -2,7 +2,7 @@
  * The rules in `/openapi.json`. The examples are made by the functions that answer, from the loaded
  * corpus.
  */
-import type { Rule, RuleSettings } from '../../../model/rules.ts';
+import type { Rule, RuleBook, RuleSettings } from '../../../model/rules.ts';
 import type { ApiSettings, Operation } from '../openapi/operation.ts';
 import {
   badQuery,
@@ -12,7 +12,7 @@ import {
   READ,
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
-import { type RuleBook, rulesQuery, toRule, toRulePage, toRuleSettings } from './rule-routes.ts';
+import { rulesQuery, toRule, toRulePage, toRuleSettings } from './rule-routes.ts';
 import { rule, ruleId, rulePage, ruleSettings } from './rule-schema.ts';
 
 const TAG = 'Threat rules';
@@ -64,13 +64,15 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       summary: 'List the rules of the corpus',
       description:
         'Every rule with what this engine makes of it and whether it runs for this workspace, ' +
-        'and the live counts. What runs can be changed in the dashboard only.',
+        'the counts of this workspace now, and those of the corpus. What runs can be changed in ' +
+        'the dashboard only.',
       query: rulesQuery,
       queryExamples: {
         status: 'stable',
         support: 'as_written',
         category: 'prompt-injection',
         enabled: 'true',
+        state: 'as_written',
         q: 'credential',
         page: '1',
         per_page: '2',
@@ -109,7 +111,8 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       operationId: 'getRuleSettings',
       tag: TAG,
       summary: 'Read the rule settings',
-      description: 'The switch for the experimental tier, and the live counts.',
+      description:
+        'The switch for the experimental tier, the counts, and overrides that have no effect.',
       responses: {
         ...found('The settings.', ruleSettings, examples.settings),
         ...READ_REFUSALS,

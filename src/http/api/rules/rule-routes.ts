@@ -4,13 +4,12 @@ import { z } from 'zod';
 import { SluiceError } from '../../../errors.ts';
 import {
   CATEGORIES,
-  type DecidedBy,
+  RULE_STATES,
   RULE_STATUSES,
   type Rule,
+  type RuleBook,
   type RuleSettings,
-  type Snapshot,
   SUPPORTS,
-  type SupportCounts,
 } from '../../../model/rules.ts';
 import { json } from '../../transport/problem.ts';
 import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
@@ -18,28 +17,17 @@ import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-schema.ts';
 
-/** The loaded corpus, and whether a rule runs under a workspace's settings. */
-export interface RuleBook {
-  readonly snapshot: Snapshot;
-  readonly rules: readonly Rule[];
-  readonly counts: SupportCounts;
-  readonly decide: (
-    rule: Rule,
-    settings: RuleSettings,
-  ) => { readonly enabled: boolean; readonly decidedBy: DecidedBy };
-}
-
 /** The rules, and the workspaces' settings from the database. */
 export interface RuleReader extends RuleBook {
   readonly settings: (workspaceId: number) => Promise<RuleSettings>;
-  /** why nobody may switch the rule on; null when it may be switched on */
-  readonly refusal: (rule: Rule) => { readonly reason: string; readonly detail: string } | null;
 }
 
 const PER_PAGE_DEFAULT = 50;
 const PER_PAGE_MAX = 500;
 const PAGE_MAX = 1_000_000;
 const SEARCH_CHARS_MAX = 200;
+/** Most overrides without effect that an answer or a page lists. */
+export const ORPHANS_LISTED = 200;
 
 /** The parameters of the list. */
 export const rulesQuery = z.object({
@@ -49,6 +37,7 @@ export const rulesQuery = z.object({
   enabled: flag
     .optional()
     .describe('`true`: only rules that run for this workspace; `false`: only the others.'),
+  state: z.enum(RULE_STATES).optional().describe('Only rules in this state in this workspace.'),
   q: z
     .string()
     .max(SEARCH_CHARS_MAX)
@@ -60,7 +49,7 @@ export const rulesQuery = z.object({
 type RulesQuery = z.infer<typeof rulesQuery>;
 
 function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyOf<typeof ruleItem> {
-  const { enabled, decidedBy } = decide(rule, settings);
+  const { enabled, decidedBy, state } = decide(rule, settings);
   return {
     id: rule.id,
     title: rule.title,
@@ -72,6 +61,7 @@ function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyO
     support: rule.support,
     enabled,
     decided_by: decidedBy,
+    state,
   };
 }
 
@@ -99,12 +89,17 @@ export function toRulePage(
         matchesText(rule, words),
     )
     .map((rule) => toItem(rule, settings, book))
-    .filter(({ enabled }) => query.enabled === undefined || enabled === query.enabled);
+    .filter(
+      ({ enabled, state }) =>
+        (query.enabled === undefined || enabled === query.enabled) &&
+        (query.state === undefined || state === query.state),
+    );
   const first = (query.page - 1) * query.per_page;
   return {
     snapshot: book.snapshot,
     experimental: settings.experimental,
-    counts: book.counts,
+    counts: book.countStates(settings),
+    corpus_counts: book.counts,
     page: query.page,
     per_page: query.per_page,
     total: found.length,
@@ -132,18 +127,28 @@ export function toRule(
       true_positives: rule.ownExamples.truePositives,
       true_negatives: rule.ownExamples.trueNegatives,
       failed: rule.ownExamples.failed,
+      tested: rule.support !== 'unsupported',
     },
     recommended_actions: rule.recommendedActions,
     override: settings.overrides.get(rule.id) ?? null,
   };
 }
 
-/** The switch and the counts. */
+/** The switch, the counts, and the overrides without effect. */
 export function toRuleSettings(
-  { experimental }: RuleSettings,
-  { counts, snapshot }: RuleBook,
+  settings: RuleSettings,
+  { counts, snapshot, countStates, orphans }: RuleBook,
 ): BodyOf<typeof ruleSettings> {
-  return { experimental, counts, snapshot };
+  return {
+    experimental: settings.experimental,
+    counts: countStates(settings),
+    corpus_counts: counts,
+    overrides: settings.overrides.size,
+    orphaned_overrides: orphans(settings)
+      .slice(0, ORPHANS_LISTED)
+      .map(({ ruleId, ...orphan }) => ({ rule_id: ruleId, ...orphan })),
+    snapshot,
+  };
 }
 
 /** `GET /platform/v1/atr/rules` */

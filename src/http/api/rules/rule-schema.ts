@@ -1,7 +1,13 @@
 /** The bodies of the rule routes. */
 import { z } from 'zod';
 
-import { CATEGORIES, RULE_STATUSES, SEVERITIES, SUPPORTS } from '../../../model/rules.ts';
+import {
+  CATEGORIES,
+  RULE_STATES,
+  RULE_STATUSES,
+  SEVERITIES,
+  SUPPORTS,
+} from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count } from '../openapi/component.ts';
 
@@ -21,20 +27,39 @@ export const snapshot = component(
         .string()
         .regex(/^[0-9a-f]{64}$/)
         .describe('Digest over the digests of all files.'),
+      identity: z
+        .string()
+        .regex(/^[0-9a-f]{40}$/)
+        .describe('One id for the package archive and the reviewed file list, like a commit id.'),
     })
     .describe('The pinned corpus. It changes with a reviewed release only.'),
 );
 
-export const supportCounts = component(
+const supportCounts = component(
   'SupportCounts',
   z
     .object({
-      as_written: count('Rules that run as written.'),
-      degraded: count('Rules that run on the conditions that this engine has.'),
-      unsupported: count('Rules that cannot run here.'),
+      as_written: count('Rules that the engine supports fully.'),
+      degraded: count('Rules that can run without the conditions that this engine lacks.'),
+      unsupported: count('Rules that the engine does not support.'),
       fails_own_examples: count('Rules that fail their own examples, and so never run.'),
     })
-    .describe('How many rules there are of each support.'),
+    .describe('The rules of the corpus by support, the same for every workspace.'),
+);
+
+const stateCounts = component(
+  'StateCounts',
+  z
+    .object({
+      as_written: count('Rules that run now, with all of their conditions.'),
+      degraded: count('Rules that run now, without the conditions that this engine lacks.'),
+      off_by_tier: count('Rules that can run and are off with the experimental tier.'),
+      off_by_override: count('Rules that can run and that this workspace switched off.'),
+      unsupported: count('Rules that cannot run here: the engine does not support them.'),
+      draft_or_deprecated: count('Rules that cannot run: draft or deprecated in the corpus.'),
+      fails_own_examples: count('Rules that cannot run: they fail their own examples.'),
+    })
+    .describe('The rules in this workspace now. Each rule counts once: they add up to all rules.'),
 );
 
 const itemMembers = {
@@ -50,6 +75,7 @@ const itemMembers = {
   decided_by: z
     .enum(['support', 'own_examples', 'tier', 'override'])
     .describe('What decided that, in order of precedence.'),
+  state: z.enum(RULE_STATES).describe('The count of the workspace that the rule is in.'),
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));
@@ -90,6 +116,7 @@ const ownExamples = z
         }),
       )
       .describe('Examples with which the rule fails here.'),
+    tested: z.boolean().describe('False for a rule that the engine does not support.'),
   })
   .describe('The cases that come with the rule, tried with this engine.');
 
@@ -121,14 +148,32 @@ export const rulePage = component(
     .object({
       snapshot,
       experimental: z.boolean().describe('Is the experimental tier switched on?'),
-      counts: supportCounts,
+      counts: stateCounts,
+      corpus_counts: supportCounts,
       page: z.int().min(1),
       per_page: z.int().min(1),
       total: count('Rules that match the filters.'),
       total_pages: count('Pages of `per_page` rules.'),
       rules: z.array(ruleItem),
     })
-    .describe('A page of rules, with the live counts.'),
+    .describe('A page of rules, with the counts of this workspace and of the corpus.'),
+);
+
+const orphanedOverride = component(
+  'OrphanedOverride',
+  z
+    .object({
+      rule_id: z.string(),
+      enabled: z.boolean().describe('What the override says; it has no effect.'),
+      reason: z.enum([
+        'not_in_snapshot',
+        'engine_unsupported',
+        'fails_own_examples',
+        'status_refused',
+      ]),
+      detail: z.string(),
+    })
+    .describe('An override of a rule that the snapshot does not have, or that cannot run.'),
 );
 
 export const ruleSettings = component(
@@ -136,8 +181,13 @@ export const ruleSettings = component(
   z
     .object({
       experimental: z.boolean().describe('Is the experimental tier switched on?'),
-      counts: supportCounts,
+      counts: stateCounts,
+      corpus_counts: supportCounts,
+      overrides: count('Overrides of the workspace, with those that have no effect.'),
+      orphaned_overrides: z
+        .array(orphanedOverride)
+        .describe('Overrides without effect, the first 200 by rule id.'),
       snapshot,
     })
-    .describe('What the workspace has decided, and the live counts.'),
+    .describe('What the workspace has decided, and the counts.'),
 );

@@ -9,7 +9,7 @@ import {
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-node';
 import { describe, expect, test } from 'vitest';
-import { decide, supportCounts } from '../../../../src/engine/rules/effective-set.ts';
+import { createRuleBook } from '../../../../src/engine/rules/rule-book.ts';
 import { probeRoutes } from '../../../../src/http/api/open/probe-routes.ts';
 import { createApiDocument, operationsOf } from '../../../../src/http/api/openapi/openapi.ts';
 import type { ApiSettings } from '../../../../src/http/api/openapi/operation.ts';
@@ -37,12 +37,16 @@ const SETTINGS: ApiSettings = {
   version: '0.1.0',
   maxBodyBytes: 1024,
   maxDecodedBodyBytes: 4096,
-  book: {
-    snapshot: { version: '4.0.0', date: '2026-09-19', files: 2, sha256: 'a'.repeat(64) },
+  book: createRuleBook({
+    snapshot: {
+      version: '4.0.0',
+      date: '2026-09-19',
+      files: 2,
+      sha256: 'a'.repeat(64),
+      identity: 'b'.repeat(40),
+    },
     rules: RULES,
-    counts: supportCounts(RULES),
-    decide,
-  },
+  }),
 };
 const document = createApiDocument(SETTINGS);
 

@@ -1,0 +1,16 @@
+/** A catalogue with what follows from it for a workspace: decisions, counts, refusals. */
+import type { RuleBook } from '../../model/rules.ts';
+import type { Catalog } from './catalog.ts';
+import { decide, orphanedOverrides, refusal, stateCounts, supportCounts } from './effective-set.ts';
+
+export function createRuleBook({ snapshot, rules }: Catalog): RuleBook {
+  return {
+    snapshot,
+    rules,
+    counts: supportCounts(rules),
+    decide,
+    refusal,
+    countStates: (settings) => stateCounts(rules, settings),
+    orphans: (settings) => orphanedOverrides(rules, settings),
+  };
+}

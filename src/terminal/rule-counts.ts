@@ -1,0 +1,31 @@
+/** The rules in numbers, as the server's start and the commands print them. */
+import {
+  allRules,
+  runningRules,
+  type Snapshot,
+  type StateCounts,
+  type SupportCounts,
+  shortIdentity,
+} from '../model/rules.ts';
+
+/** `51 of 785 rules run (47 fully supported, 4 partly), …`: two lines that add up to all rules. */
+export function stateLines(counts: StateCounts): readonly [string, string] {
+  const cannot = counts.unsupported + counts.draft_or_deprecated + counts.fails_own_examples;
+  return [
+    `${runningRules(counts)} of ${allRules(counts)} rules run: ` +
+      `${counts.as_written} fully supported, ${counts.degraded} partly supported`,
+    `off: ${counts.off_by_tier} by tier, ${counts.off_by_override} by hand; ` +
+      `cannot run: ${cannot} (${counts.unsupported} not supported, ` +
+      `${counts.draft_or_deprecated} draft or deprecated, ` +
+      `${counts.fails_own_examples} fail their own tests)`,
+  ];
+}
+
+/** `corpus 4.0.0 (0123456789ab): 657 fully supported, …` */
+export function corpusLine(snapshot: Snapshot, counts: SupportCounts): string {
+  return (
+    `corpus ${snapshot.version} (${shortIdentity(snapshot)}): ${counts.as_written} fully supported, ` +
+    `${counts.degraded} partly, ${counts.unsupported} not, ` +
+    `${counts.fails_own_examples} fail their own tests`
+  );
+}

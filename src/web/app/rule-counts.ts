@@ -1,0 +1,79 @@
+/**
+ * The rules of a workspace in numbers: by state in this workspace now, and by support in the corpus.
+ * The same on every page that shows them.
+ */
+import { type Plan, RULE_PLANS } from '../../model/people.ts';
+import {
+  allRules,
+  type OrphanedOverride,
+  RULE_STATES,
+  runningRules,
+  type Snapshot,
+  STATE_LABELS,
+  type StateCounts,
+  SUPPORT_LABELS,
+  SUPPORTS,
+  type SupportCounts,
+  shortIdentity,
+} from '../../model/rules.ts';
+import { type Html, html } from '../html.ts';
+import { shares } from './charts.ts';
+import { count } from './format.ts';
+import type { Viewer } from './shell.ts';
+
+const PATH = '/app/rules';
+
+export interface RuleFacts {
+  readonly snapshot: Snapshot;
+  /** of the corpus itself, the same for every workspace */
+  readonly corpus: SupportCounts;
+  /** of this workspace now */
+  readonly states: StateCounts;
+  readonly experimental: boolean;
+  /** of this workspace, with those that have no effect */
+  readonly overrides: number;
+  /** overrides that have no effect, the first ones */
+  readonly orphans: readonly OrphanedOverride[];
+}
+
+/** Whether the viewer's workspace has the rules tab. */
+export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
+  return RULE_PLANS.includes(plan as Plan);
+}
+
+/** `corpus 4.0.0 (0123456789ab)`, the whole identity beside the pointer. */
+export function corpusName(snapshot: Snapshot): Html {
+  return html`corpus ${snapshot.version} (<code title="identity ${snapshot.identity}, sha256 ${snapshot.sha256}">${shortIdentity(snapshot)}</code>)`;
+}
+
+/** The rules by state in this workspace; links to each where the plan has the rules tab. */
+export function stateTable({ states }: RuleFacts, viewer: Viewer): Html {
+  const linked = hasRulesTab(viewer);
+  const rows = RULE_STATES.map((state) => ({
+    label: STATE_LABELS[state],
+    href: linked ? `${PATH}?state=${state}` : null,
+    value: states[state],
+  }));
+  return shares('Rules of this workspace by state', 'State', allRules(states), rows);
+}
+
+/** The rules by support in the corpus. */
+export function supportTable({ corpus }: RuleFacts): Html {
+  const rows = SUPPORTS.map((support) => ({
+    label: SUPPORT_LABELS[support],
+    href: `${PATH}?support=${support}`,
+    value: corpus[support],
+  }));
+  return shares('Rules of the corpus by support', 'Support', allRules(corpus), rows);
+}
+
+/** `51 of 785 rules run` */
+export function runningText({ states }: Pick<RuleFacts, 'states'>): string {
+  return `${count(runningRules(states))} of ${count(allRules(states))} rules run`;
+}
+
+/** What the workspace has set, as a sentence. */
+export function settingsText({ experimental, overrides }: RuleFacts): string {
+  const switched = overrides === 1 ? '1 rule is' : `${count(overrides)} rules are`;
+  return `The experimental tier is ${experimental ? 'on' : 'off'}; ${switched} set manually.`;
+}
