@@ -54,9 +54,9 @@ export const STATE_LABELS: Readonly<Record<RuleState, string>> = {
   degraded: 'On, partly supported',
   off_by_tier: 'Off by tier',
   off_by_override: 'Off by hand',
-  unsupported: 'Cannot run: not supported',
-  draft_or_deprecated: 'Cannot run: draft or deprecated',
-  fails_own_examples: 'Cannot run: fails its own tests',
+  unsupported: 'Not supported',
+  draft_or_deprecated: 'Draft or deprecated',
+  fails_own_examples: 'Fails its own tests',
 };
 
 /** Whether a rule in this state can be switched on and off. */

@@ -161,7 +161,11 @@ test('sluice workspace plan opens the rules to the owner, and is recorded', asyn
     !(await browser.get('/app/rules')).text.includes('Part of the Team plan');
   expect(await isOpen()).toBe(false);
   const planned = await answered('workspace', 'plan', 'team', '--workspace', 'default');
-  expect(planned).toEqual({ workspace: 'default', plan: 'team' });
+  expect(planned).toEqual({
+    workspace: 'default',
+    plan: 'team',
+    rules: { experimental: false, overrides: 0 },
+  });
   expect(await isOpen()).toBe(true);
   const { id } = await findWorkspace(gateway.database, 'default');
   const [latest] = await ledgerOf(gateway.database, id);

@@ -49,7 +49,7 @@ describe('scan', () => {
 
 test('rules show says first whether the rule runs here, and why', async () => {
   const { stdout } = await runCommand(['rules', 'show', 'ATR-2026-00001']);
-  expect(stdout).toContain('Runs by default, degraded, without 1 of its 46 conditions');
+  expect(stdout).toContain('Partly supported, without 1 of its 46 conditions. On by default');
   expect(stdout).toContain('does not run: it needs a look-ahead');
 });
 

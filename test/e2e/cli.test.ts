@@ -64,7 +64,7 @@ describe('without a database', () => {
     const id = listed.rules[0]?.id ?? '';
     const shown = succeeded(await runCommand(['rules', 'show', id])).stdout;
     expect(shown).toContain(id);
-    expect(shown).toContain('Own examples');
+    expect(shown).toContain('Own tests');
   });
 
   test('scan finds in a text from standard input, and nothing in a harmless one', async () => {

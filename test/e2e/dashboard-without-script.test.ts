@@ -56,6 +56,36 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     expect(await main()).toContain('stable and experimental rules run');
   });
 
+  test('a setting without effect is listed and removed', async () => {
+    await gateway.database.query(
+      `INSERT INTO rule_overrides (workspace_id, rule_id, enabled)
+       SELECT id, 'ATR-2020-00001', false FROM workspaces WHERE slug = 'default'`,
+    );
+    await open('/app/rules');
+    const table = page.getByRole('table', { name: 'Settings without effect' });
+    expect(await table.innerText()).toContain('ATR-2020-00001 is not a rule of this snapshot');
+    await table.getByRole('button', { name: 'Remove the setting of ATR-2020-00001' }).click();
+    expect(path()).toBe('/app/rules');
+    expect(await table.count()).toBe(0);
+  });
+
+  test('settings of an earlier plan are reset after a warning, and the counts follow', async () => {
+    const setPlan = (plan: string) =>
+      gateway.database.query('UPDATE workspaces SET plan = $1', [plan]);
+    const running = async () => Number(/(\d+) of \d+ rules run/.exec(await main())?.[1]);
+    await setPlan('free');
+    await open('/app/rules');
+    expect(await main()).toContain('These settings stay in force on the free plan.');
+    const before = await running();
+    const button = page.getByRole('button', { name: 'Reset to the default rules' });
+    expect(await button.isVisible()).toBe(false);
+    await page.locator('summary', { hasText: 'Reset to the default rules' }).click();
+    await button.click();
+    expect(await main()).not.toContain('stay in force');
+    expect(await running()).toBeLessThan(before - 500);
+    await setPlan('team');
+  });
+
   test('a key is made, shown once, and revoked after a word of warning', async () => {
     await open('/app/keys');
     await page.getByLabel('Name', { exact: true }).fill('a collector');

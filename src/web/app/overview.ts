@@ -1,18 +1,19 @@
 /** The first page: arrivals, findings, time to evaluation, the rules that run, refused requests. */
 
 import type { ListedRefusals } from '../../model/refused-requests.ts';
-import { CATEGORIES, type Category, SEVERITIES, type Severity } from '../../model/rules.ts';
+import {
+  allRules,
+  CATEGORIES,
+  type Category,
+  runningRules,
+  SEVERITIES,
+  type Severity,
+} from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
 import { count, dayLabel, duration, hourLabel, words } from './format.ts';
 import { refusedPanel } from './refused.ts';
-import {
-  corpusName,
-  type RuleFacts,
-  runningText,
-  settingsText,
-  stateTable,
-} from './rule-counts.ts';
+import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
 
 /** Counts of a workspace, as the database has them; null where nothing was counted yet. */
@@ -159,9 +160,9 @@ ${ruleCard(rules, viewer)}
 }
 
 function ruleCard(rules: RuleFacts, viewer: Viewer): Html {
-  return html`<section class="panel rules"><h2>Rules</h2><p class="figure"><a href="/app/rules">${runningText(rules)}</a></p>
+  return html`<section class="panel rules"><h2>Rules that run</h2><p class="figure"><a href="/app/rules">${count(runningRules(rules.states))}</a></p>
 ${stateTable(rules, viewer)}
-<p class="soft">${settingsText(rules)} ${corpusName(rules.snapshot)}</p></section>`;
+<p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p><p class="soft">${corpusName(rules.snapshot)}</p></section>`;
 }
 
 function notices({ hours }: Overview): HtmlValue {

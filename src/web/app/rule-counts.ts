@@ -41,9 +41,9 @@ export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
   return RULE_PLANS.includes(plan as Plan);
 }
 
-/** `corpus 4.0.0 (0123456789ab)`, the whole identity beside the pointer. */
+/** `Corpus 4.0.0 (0123456789ab)`, the whole identity beside the pointer. */
 export function corpusName(snapshot: Snapshot): Html {
-  return html`corpus ${snapshot.version} (<code title="identity ${snapshot.identity}, sha256 ${snapshot.sha256}">${shortIdentity(snapshot)}</code>)`;
+  return html`Corpus ${snapshot.version} (<code title="identity ${snapshot.identity}, sha256 ${snapshot.sha256}">${shortIdentity(snapshot)}</code>)`;
 }
 
 /** The rules by state in this workspace; links to each where the plan has the rules tab. */

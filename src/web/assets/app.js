@@ -64,6 +64,8 @@ const FOCUS = 'sluice-focus';
 function reload(form, button) {
   const pressed = { path: location.pathname, action: form.action, value: button?.value ?? '' };
   sessionStorage.setItem(FOCUS, JSON.stringify(pressed));
+  // A fragment (#main) would take the focus again once the page is loaded.
+  history.replaceState(null, '', location.pathname + location.search);
   location.reload();
 }
 

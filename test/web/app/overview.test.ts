@@ -54,7 +54,8 @@ describe('figures', () => {
     expect(text).toContain('href="/app/findings?severity=critical">3 critical</a>');
     expect(text).toContain('<p class="figure">1,440</p>');
     expect(text).toContain('1.0 per minute on average, in 4 ');
-    expect(text).toContain('<a href="/app/rules">51 of 1,800 rules run</a>');
+    expect(text).toContain('<a href="/app/rules">51</a>');
+    expect(text).toContain('Of 1,800. The experimental tier is off; 0 rules are set manually.');
     expect(text).toContain('<a href="/app/rules?state=off_by_tier">Off by tier</a>');
   });
 

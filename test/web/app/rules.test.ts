@@ -91,7 +91,7 @@ describe('the list', () => {
 
   test('names the corpus by its identity', () => {
     expect(page()).toMatch(
-      /corpus 4\.0\.0 \(<code title="identity [0-9a-f]{40}, .*">0123456789ab</,
+      /Corpus 4\.0\.0 \(<code title="identity [0-9a-f]{40}, .*">0123456789ab</,
     );
   });
 
