@@ -86,12 +86,12 @@ async function list(options: ListOptions): Promise<void> {
     const known =
       within === null
         ? {}
-        : { workspace: within.slug, states, experimental: within.settings.experimental };
+        : { workspace: within.slug, experimental: within.settings.experimental, counts: states };
     const shown = found.map((rule) => {
       const state = stateOf(rule);
       return state === null ? rule : { ...rule, state };
     });
-    answer(options, { snapshot, counts, ...known, rules: shown }, () =>
+    answer(options, { snapshot, ...known, corpus_counts: counts, rules: shown }, () =>
       [
         renderTable(
           [

@@ -188,6 +188,14 @@ test('the commands count the same, and list rules by state', async () => {
   );
   expect(listed.stdout).toContain(STABLE);
   expect(listed.stdout).toContain(`1 of ${rules.length} rules listed`);
+  const asJson = await command('rules', 'list', '--workspace', 'default', '--json');
+  expect(JSON.parse(asJson.stdout)).toMatchObject({
+    workspace: 'default',
+    experimental: false,
+    counts,
+    corpus_counts,
+    snapshot,
+  });
   const one = await command('rules', 'show', STABLE, '--workspace', 'default');
   expect(one.stdout).toContain('Off by hand');
   const alone = await command('rules', 'list', '--state', 'off_by_override');
