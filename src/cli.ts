@@ -6,9 +6,12 @@ import { Command } from 'commander';
 
 import { addAuditCommands } from './cli/audit-commands.ts';
 import { addCorpusCommands } from './cli/corpus-commands.ts';
+import { addFindingCommands } from './cli/finding-commands.ts';
 import { addKeyCommands } from './cli/key-commands.ts';
 import { addUpkeepCommands } from './cli/pass-command.ts';
+import { addLoginCommands } from './cli/remote/login-commands.ts';
 import { addRuleCommands } from './cli/rule-commands.ts';
+import { addRunCommands } from './cli/run-commands.ts';
 import { addScanCommand } from './cli/scan-command.ts';
 import { addUserCommands } from './cli/user-commands.ts';
 import { addWorkspaceCommands } from './cli/workspace-commands.ts';
@@ -31,12 +34,15 @@ program
   .description('run the server until a signal stops it (the same as npm start)')
   .addHelpText('after', '\nExample:\n  PORT=9090 sluice serve')
   .action(runServer);
+addLoginCommands(program);
 addKeyCommands(program);
 addWorkspaceCommands(program);
 addUserCommands(program);
 addAuditCommands(program);
 addCorpusCommands(program);
 addRuleCommands(program);
+addFindingCommands(program);
+addRunCommands(program);
 addScanCommand(program);
 addUpkeepCommands(program);
 

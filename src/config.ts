@@ -4,8 +4,8 @@
  * One table has every setting with its default and limits; `docs/configuration.md` lists the same
  * names (a test compares them). Secrets never appear in a problem's text.
  */
-import { availableParallelism } from 'node:os';
-import { resolve } from 'node:path';
+import { availableParallelism, homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
 
 import { OperatorError } from './errors.ts';
 
@@ -198,9 +198,7 @@ function oneOf<T extends string>(
 
 /** The issuer's keys prove identities, so they are fetched over TLS, or from this machine. */
 function checkIssuer(name: string, value: string, problems: Problems): void {
-  const parsed = URL.canParse(value) ? new URL(value) : null;
-  if (parsed?.protocol === 'https:') return;
-  if (parsed?.protocol === 'http:' && LOOPBACK.test(parsed.hostname)) return;
+  if (URL.canParse(value) && isPrivateUrl(new URL(value))) return;
   problems.push(`${name} must be a URL that starts with https://`);
 }
 
@@ -321,6 +319,25 @@ function defaultUrl(host: string, port: number): string {
 /** The data folder alone, for commands that need no other setting. */
 export function readDataDir(env: Environment): string {
   return resolve(text(env, 'DATA_DIR') ?? TEXT_SETTINGS.DATA_DIR);
+}
+
+/**
+ * The folder of what `sluice login` keeps: `sluice` in the user's configuration folder, by the XDG Base
+ * Directory Specification, which says to ignore a relative path.
+ */
+export function readLoginFolder(env: Environment): string {
+  const { XDG_CONFIG_HOME: base = '' } = env;
+  return join(isAbsolute(base) ? base : join(homedir(), '.config'), 'sluice');
+}
+
+/** Whether a database is named by a setting, so that commands mean that one. */
+export function namesDatabase(env: Environment): boolean {
+  return ['DATABASE_URL', 'DATA_DIR'].some((name) => (env[name]?.trim() ?? '') !== '');
+}
+
+/** Whether a URL is safe to send a credential to: over TLS, or to this machine. */
+export function isPrivateUrl({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && LOOPBACK.test(hostname));
 }
 
 /**

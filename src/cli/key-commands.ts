@@ -19,6 +19,8 @@ import {
 } from '../model/people.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { createKeyThere, listKeysThere, revokeKeyThere } from './remote/keys.ts';
+import { eitherWay, serverOption } from './remote/place.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -153,16 +155,18 @@ export function addKeyCommands(program: Command): void {
         .choices(AGENT_KEY_PREFIXES)
         .default('live'),
     )
+    .addOption(serverOption())
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key create --kind agent --name collector-eu')
-    .action(create);
+    .action(eitherWay(create, createKeyThere));
   key
     .command('list')
     .description('list keys, revoked ones too')
     .option('--workspace <slug>', 'only the keys of one workspace')
+    .addOption(serverOption())
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key list --workspace default')
-    .action(list);
+    .action(eitherWay(list, listKeysThere));
   key
     .command('limit')
     .description("change a key's limit")
@@ -175,7 +179,8 @@ export function addKeyCommands(program: Command): void {
     .command('revoke')
     .description('revoke a key')
     .argument('<id>', 'its id in `sluice key list`', wholeNumber)
+    .addOption(serverOption())
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key revoke 3')
-    .action(revoke);
+    .action(eitherWay(revoke, revokeKeyThere));
 }

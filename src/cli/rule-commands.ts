@@ -1,6 +1,7 @@
 /**
  * `sluice rules …`: the rules of the snapshot and which of them can run here. Needs the database only
- * for `--workspace`: then also which of them run in that workspace now.
+ * for `--workspace`: then also which of them run in that workspace now. Or the rules of a server elsewhere
+ * (remote/rules.ts).
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
@@ -23,6 +24,8 @@ import { paint } from '../terminal/paint.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { loadCatalog } from './load-catalog.ts';
+import { eitherWay, serverOption } from './remote/place.ts';
+import { listRulesThere, showRuleThere } from './remote/rules.ts';
 import { renderTable } from './table.ts';
 import { type Activation, activationOf, verdictOf } from './verdict.ts';
 import { withDatabase } from './with-database.ts';
@@ -193,19 +196,21 @@ export function addRuleCommands(program: Command): void {
     .addOption(new Option('--category <category>').choices(CATEGORIES))
     .addOption(new Option('--state <state>', 'in the workspace').choices(RULE_STATES))
     .option('--workspace <slug>', 'show which rules run in this workspace now')
+    .addOption(serverOption())
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',
       '\nExamples:\n  sluice rules list --status stable --support degraded\n' +
         '  sluice rules list --workspace default --state off_by_override',
     )
-    .action(list);
+    .action(eitherWay(list, listRulesThere));
   rules
     .command('show')
     .description('show one rule in full')
     .argument('<id>', 'as ATR-2026-00001', ruleId)
     .option('--workspace <slug>', 'show whether it runs in this workspace now')
+    .addOption(serverOption())
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice rules show ATR-2026-00001')
-    .action(show);
+    .action(eitherWay(show, showRuleThere));
 }

@@ -18,6 +18,14 @@ import { createOverviewReader } from './findings/overview.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
 import { listAudit } from './people/audit.ts';
+import { endSessions } from './people/cli-logins.ts';
+import {
+  beginDeviceLogin,
+  decideDeviceLogin,
+  findDeviceLogin,
+  parseUserCode,
+  pollDeviceLogin,
+} from './people/device-logins.ts';
 import { findInvitationByToken, listInvitations } from './people/invitations.ts';
 import { listKeys, type NewKey } from './people/keys.ts';
 import {
@@ -30,11 +38,10 @@ import {
 import { listMembers, listMemberships } from './people/memberships.ts';
 import {
   createSession,
+  findCliSession,
   findSession,
   listSessions,
   type NewSession,
-  revokeSession,
-  revokeSessions,
   revokeToken,
   switchSession,
 } from './people/sessions.ts';
@@ -152,9 +159,19 @@ export function createStore(
       sessionsOf: listSessions,
       switchSession,
       revokeToken,
-      revokeSession,
-      revokeSessions,
+      endSessions,
     }),
+    cliLogins: {
+      ...bind(database, {
+        begin: beginDeviceLogin,
+        find: findDeviceLogin,
+        decide: decideDeviceLogin,
+        findSession: findCliSession,
+        end: endSessions,
+      }),
+      parseUserCode,
+      poll: (deviceCode: string) => pollDeviceLogin(database, deviceCode, brand),
+    },
     members: bind(database, {
       list: listMembers,
       setRole,

@@ -31,7 +31,16 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
   { title: 'Start', slugs: ['overview', 'instrumentations', 'configuration', 'reverse-proxy'] },
   {
     title: 'Use',
-    slugs: ['dashboard', 'api', 'errors', 'limits', 'ocsf-export', 'rules-coverage', 'security'],
+    slugs: [
+      'dashboard',
+      'cli',
+      'api',
+      'errors',
+      'limits',
+      'ocsf-export',
+      'rules-coverage',
+      'security',
+    ],
   },
   {
     title: 'Inside',

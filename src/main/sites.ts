@@ -4,6 +4,7 @@ import { type Documentation, documentationRoutes } from '../http/api/open/docume
 import { type Probe, probeRoutes } from '../http/api/open/probe-routes.ts';
 import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';
 import { type ReadDependencies, readRoutes } from '../http/api/read-routes.ts';
+import { type CliDependencies, cliRoutes } from '../http/cli/cli-routes.ts';
 import { type AppDependencies, appRoutes } from '../http/dashboard/app-routes.ts';
 import { unknownPages } from '../http/dashboard/unknown-pages.ts';
 import {
@@ -40,6 +41,7 @@ export interface SiteDependencies extends PublicDependencies, ProbeDependencies 
   readonly app: AppDependencies;
   /** counts requests that no route takes */
   readonly refused: Pick<RefusedRequests, 'noteUnrouted'>;
+  readonly cli: CliDependencies;
   /** the files that pages refer to */
   readonly assets: readonly Asset[];
 }
@@ -95,14 +97,15 @@ const isHttps = (url: string): boolean => new URL(url).protocol === 'https:';
 /** The listeners of the `publicAddresses`, in their order; on a shared port the Host header decides. */
 export function publicListeners(config: Config, site: SiteDependencies): ListenerSettings[] {
   const { baseUrl, observeUrl, trustedProxyHops: trustedHops } = config;
-  const { ingest, app, assets, refused } = site;
+  const { ingest, app, cli, assets, refused } = site;
   const onUnrouted: ListenerSettings['onUnrouted'] = (exchange, error) =>
     refused.noteUnrouted(exchange, error);
   const { host: authority, hostname } = new URL(observeUrl);
   const pages = unknownPages(app);
   const shared = { trustedHops, onUnrouted };
   const probe = probeRoutes(site.probes, site.optionalProbes);
-  const base = [...publicRoutes(config, site), ...appRoutes(app), ...assetRoutes(assets), ...probe];
+  const forPeople = [...appRoutes(app), ...cliRoutes(cli), ...assetRoutes(assets)];
+  const base = [...publicRoutes(config, site), ...forPeople, ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest), ...probe];
   const [first, second] = publicAddresses(config);
   if (second !== undefined) {

@@ -51,9 +51,15 @@ export interface SessionWorkspace {
   readonly role: Role;
 }
 
+/** Who holds a session's token: a browser in a cookie, or a command line that was signed in. */
+export type SessionKind = 'browser' | 'cli';
+
 /** An open session, as requests need it. */
 export interface Session {
   readonly id: Hex16;
+  readonly kind: SessionKind;
+  /** as in `ListedSession` */
+  readonly userAgent: string;
   readonly userId: number;
   readonly email: string;
   readonly displayName: string;
@@ -65,12 +71,40 @@ export interface Session {
 /** A session as its user sees it in a list. */
 export interface ListedSession {
   readonly id: Hex16;
+  readonly kind: SessionKind;
   readonly createdAt: Date;
   readonly lastSeenAt: Date;
   readonly expiresAt: Date;
+  /** browser and system in short, or the name of the command line's device */
   readonly userAgent: string;
   readonly address: string;
+  /** slug; a command line's session never shows another one */
+  readonly workspace: string | null;
 }
+
+/** A command line's request to sign in, as the person who decides sees it. */
+export interface DeviceLogin {
+  readonly deviceName: string;
+  readonly address: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+/** The token of a command line that was signed in, and for whom it acts. */
+export interface CliToken {
+  readonly token: string;
+  readonly expiresAt: Date;
+  readonly userId: number;
+  readonly email: string;
+  /** slug */
+  readonly workspace: string;
+  readonly role: Role;
+}
+
+/** What a command line gets when it asks for its token. */
+export type DevicePoll =
+  | { readonly state: 'waiting' | 'slow_down' | 'denied' | 'expired' }
+  | ({ readonly state: 'approved' } & CliToken);
 
 /** A workspace of a user. */
 export interface Membership {

@@ -171,7 +171,7 @@ export interface AccountFacts {
 
 function peopleEvents(log: Logger, metrics: Metrics) {
   return {
-    /** @param way `password`, `invitation` or a provider's name in the settings */
+    /** @param way `password`, `invitation`, `device` or a provider's name in the settings */
     signInTried(way: string, outcome: SignInOutcome, facts: AccountFacts): void {
       metrics.signIns.inc({ way, outcome });
       if (outcome === 'succeeded') log.info({ way, ...facts }, 'signed in');

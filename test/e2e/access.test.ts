@@ -84,6 +84,13 @@ const ROWS: Readonly<Record<string, Row>> = {
     shows: () => KEY,
     showsAdmins: ['action="/app/keys?workspace=crew"'],
   },
+  // The page to type a code on; no command line waits under the code of the form.
+  'GET /app/device': members,
+  'POST /app/device': {
+    for: 'members',
+    form: { user_code: 'BCDF-GHJK', decision: 'approve' },
+    ok: 404,
+  },
   'GET /app/members': {
     for: 'members',
     shows: () => 'crew-owner@crew.test',

@@ -5,13 +5,16 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import type { Route } from '../../src/http/transport/router.ts';
+import { addCommandLine, addPerson } from '../support/people.ts';
 import { routesOf } from '../support/served-routes.ts';
 import { Browser, bodyOf } from './browser.ts';
 import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
 
 let gateway: Gateway;
 let owner: Browser;
+let commandLine: string;
 let listeners: ReadonlyMap<string, { readonly url: string; readonly routes: readonly Route[] }>;
 
 beforeAll(async () => {
@@ -24,6 +27,9 @@ beforeAll(async () => {
   ]);
   owner = new Browser(baseUrl);
   await owner.signIn(gateway.owner.email, gateway.owner.password);
+  const { id } = await findWorkspace(gateway.database, null);
+  const person = await addPerson(gateway.database, id, 'owner');
+  commandLine = await addCommandLine(gateway.database, id, person);
 });
 afterAll(() => gateway.close());
 
@@ -31,8 +37,8 @@ const filled = (path: string, value: string): string => path.replaceAll(/{\w+}/g
 const isForPeople = (path: string): boolean => /^\/app([/?]|$)/.test(path);
 
 /**
- * Sends a request with the credential of the route's callers: a session, an agent key or a
- * workspace key.
+ * Sends a request with the credential of the route's callers: a session, the token of a command line,
+ * an agent key or a workspace key.
  */
 async function ask(url: string, method: string, path: string): Promise<Answer> {
   if (isForPeople(path)) {
@@ -40,7 +46,8 @@ async function ask(url: string, method: string, path: string): Promise<Answer> {
     return await new Browser(url, owner.token).send(method, path, { headers });
   }
   const sends = path.startsWith('/v1/') || path.includes('/ingest/');
-  const key = sends ? gateway.keys.agent : gateway.keys.workspace;
+  const { agent, workspace } = gateway.keys;
+  const key = path.startsWith('/cli/') ? commandLine : sends ? agent : workspace;
   const headers = { authorization: `Bearer ${key}` };
   return await request(`${url}${path}`, { method, headers, redirect: 'manual' });
 }
@@ -57,7 +64,7 @@ describe.each(['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'])('%s', (setting) => {
     const answers: [string, Answer][] = [];
     for (const { method, path } of routes) {
       // Signing out would leave the rest without a session.
-      if (path.endsWith('sign-out')) continue;
+      if (path.endsWith('sign-out') || `${method} ${path}` === 'DELETE /cli/v1/session') continue;
       const name = filled(path, '0'.repeat(32));
       answers.push([`${method} ${path}`, await ask(url, method, name)]);
       answers.push([`PATCH ${path}`, await ask(url, 'PATCH', name)]);
@@ -87,7 +94,7 @@ test('streams, files and refusals without a credential say it too', async () => 
 });
 
 const READS = routesOf('PORT').filter(
-  ({ method, path }) => method === 'GET' && /^\/(?:app|platform|api)(?:\/|$)/.test(path),
+  ({ method, path }) => method === 'GET' && /^\/(?:app|platform|api|cli)(?:\/|$)/.test(path),
 );
 
 describe('a control character', () => {

@@ -11,7 +11,7 @@ import { insertInvitation } from '../../src/db/people/invitations.ts';
 import { createKey } from '../../src/db/people/keys.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
-import { addPerson, type Person } from '../support/people.ts';
+import { addCommandLine, addPerson, type Person } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { sendAttack } from './attack.ts';
 import { Browser } from './browser.ts';
@@ -48,7 +48,7 @@ interface Ask {
   /** what the victim itself is answered, which shows that the question means something */
   readonly own: number;
   /** who of the victim asks it */
-  readonly as: 'agent' | 'workspace' | 'session' | 'nobody';
+  readonly as: 'agent' | 'workspace' | 'session' | 'commandLine' | 'nobody';
 }
 
 const read = (as: Ask['as']): Ask => ({ own: 200, as });
@@ -118,6 +118,33 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /app/sign-in/{provider}/callback': { own: 404, as: 'nobody' },
   'GET /app/invitation/{token}': { own: 404, as: 'nobody' },
   'POST /app/invitation/{token}': { form: {}, own: 404, as: 'session' },
+  'POST /app/device': {
+    form: { user_code: 'BCDF-GHJK', decision: 'approve' },
+    own: 404,
+    as: 'session',
+  },
+  // Command lines that people have signed in.
+  'POST /cli/v1/device-authorization': { form: { client_id: 'sluice' }, own: 200, as: 'nobody' },
+  'POST /cli/v1/token': {
+    form: {
+      client_id: 'sluice',
+      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+      device_code: 'x'.repeat(43),
+    },
+    own: 400,
+    as: 'nobody',
+  },
+  'GET /cli/v1/findings': read('commandLine'),
+  'GET /cli/v1/findings/{findingId}': read('commandLine'),
+  'GET /cli/v1/runs': read('commandLine'),
+  'GET /cli/v1/runs/{runId}': read('commandLine'),
+  'GET /cli/v1/rules': read('commandLine'),
+  'GET /cli/v1/rules/{ruleId}': read('commandLine'),
+  'GET /cli/v1/keys': read('commandLine'),
+  'POST /cli/v1/keys': { body: { kind: 'agent', name: 'theirs' }, own: 200, as: 'commandLine' },
+  'DELETE /cli/v1/keys/{keyId}': { own: 200, as: 'commandLine' },
+  'GET /cli/v1/session': read('commandLine'),
+  'DELETE /cli/v1/session': { own: 200, as: 'commandLine' },
 };
 /** Documents and files, the same for everybody. */
 const OPEN = /^GET \/(docs|assets|llms|openapi)/;
@@ -269,6 +296,12 @@ async function freshToken(workspaceId: number): Promise<string> {
   return (await addPerson(gateway.database, workspaceId, 'owner')).token;
 }
 
+/** The token of a command line that one more owner has signed in. */
+async function freshCommandLine(workspaceId: number): Promise<string> {
+  const person = await addPerson(gateway.database, workspaceId, 'owner');
+  return await addCommandLine(gateway.database, workspaceId, person);
+}
+
 test('the table has every route of every listener, and no other', () => {
   const all = ['PORT', 'OBSERVE_PORT', 'ADMIN_PORT'].flatMap(routesOf).map(nameOf);
   const named = Object.keys(ASKS);
@@ -281,7 +314,9 @@ describe('another workspace', () => {
   test.each(BASE.map(nameOf))('%s', async (route) => {
     const before = await state();
     const token = await freshToken(other.id);
-    const credentials = [{ key: other.agent }, { key: other.workspace }, { token }, {}];
+    const commandLine = { key: await freshCommandLine(other.id) };
+    const keys = [{ key: other.agent }, { key: other.workspace }];
+    const credentials = [...keys, commandLine, { token }, {}];
     for (const credential of credentials) {
       const { status, text, headers } = await ask(route, credential);
       const said = `${route} with ${Object.keys(credential)[0] ?? 'nothing'}: ${status}`;
@@ -406,6 +441,11 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'GET /app/keys': ['keyId'],
   'GET /app/members': ['userId', 'invitationId'],
   'GET /app/settings': ['sessionId'],
+  'GET /cli/v1/findings': ['findingId', 'runId'],
+  'GET /cli/v1/findings/{findingId}': ['findingId', 'runId'],
+  'GET /cli/v1/runs': ['runId'],
+  'GET /cli/v1/runs/{runId}': ['runId'],
+  'GET /cli/v1/keys': ['keyId'],
 };
 const needsOwnSession = (route: string): boolean =>
   route.includes('{sessionId}') || SHOWN[route]?.includes('sessionId') === true;
@@ -422,9 +462,11 @@ describe('the workspace itself', () => {
     const credential =
       as === 'agent' || as === 'workspace'
         ? { key: victim[as] }
-        : session === undefined
-          ? {}
-          : { token: session };
+        : as === 'commandLine'
+          ? { key: await freshCommandLine(victim.id) }
+          : session === undefined
+            ? {}
+            : { token: session };
     const answer = await ask(route, credential, MARK);
     expect(answer.status, answer.text).toBe(own);
     for (const name of SHOWN[route] ?? []) {

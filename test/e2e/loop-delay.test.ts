@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { canWatchTurns, watchTurns } from '../../bench/loop-delay/turns.ts';
 import { worstBodies } from '../../bench/loop-delay/worst-bodies.ts';
-import { addPerson } from '../support/people.ts';
+import { addCommandLine, addPerson } from '../support/people.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { Browser } from './browser.ts';
 import { type Answer, type Gateway, type Keys, openGateway, request } from './gateway.ts';
@@ -142,6 +142,7 @@ describe.runIf(canWatchTurns)('the longest turn of the event loop', () => {
         ADMIN_PORT: new URL(server.metricsUrl).origin,
       }[listener];
       const person = await addPerson(database, keys.id, 'owner');
+      const commandLine = await addCommandLine(database, keys.id, person);
       const ask = async (runId: string, query: string, body?: readonly [string, string]) => {
         const ids: Readonly<Record<string, string>> = {
           runId,
@@ -149,12 +150,14 @@ describe.runIf(canWatchTurns)('the longest turn of the event loop', () => {
           ruleId: 'ATR-2026-00001',
         };
         const path = pattern.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => ids[name] ?? '1');
+        const isCli = pattern.startsWith('/cli/');
         const isApi =
+          isCli ||
           pattern.startsWith('/platform/') ||
           pattern.startsWith('/api/') ||
           pattern.startsWith('/v1/');
-        const key =
-          pattern.includes('ingest') || pattern.startsWith('/v1/') ? keys.agent : keys.workspace;
+        const sends = pattern.includes('ingest') || pattern.startsWith('/v1/');
+        const key = isCli ? commandLine : sends ? keys.agent : keys.workspace;
         return await new Browser(site, isApi ? null : person.token).send(
           method,
           `${path}${query}`,

@@ -18,11 +18,16 @@ export interface CommandResult {
  * @param settings environment beside the path, the home folder and a DATA_DIR with the catalogue
  * @param options.input text for its standard input
  * @param options.cwd the folder it is started in
+ * @param options.onErrorOutput called with everything that it has written to standard error so far
  */
 export function runCommand(
   args: readonly string[],
   settings: Readonly<Record<string, string>> = {},
-  options: { readonly input?: string; readonly cwd?: string } = {},
+  options: {
+    readonly input?: string;
+    readonly cwd?: string;
+    readonly onErrorOutput?: (text: string) => void;
+  } = {},
 ): Promise<CommandResult> {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [BIN, ...args], {
@@ -34,6 +39,7 @@ export function runCommand(
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
       output[name] += text;
+      if (name === 'stderr') options.onErrorOutput?.(output.stderr);
     });
   }
   child.stdin.end(options.input ?? '');

@@ -1,5 +1,11 @@
 /** People in a database, made by the project's own functions: accounts, memberships, sessions. */
 import type { Database } from '../../src/db/database.ts';
+import {
+  beginDeviceLogin,
+  decideDeviceLogin,
+  parseUserCode,
+  pollDeviceLogin,
+} from '../../src/db/people/device-logins.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
 import { hashPassword } from '../../src/db/people/passwords.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
@@ -47,4 +53,31 @@ export async function addPerson(
   });
   if (session === null) throw new Error('no session was made');
   return { id: user.id, email, role, token: session.token };
+}
+
+/**
+ * Signs a command line in, confirmed by a person's session.
+ *
+ * @returns its token
+ */
+export async function addCommandLine(
+  database: Database,
+  workspaceId: number,
+  person: Pick<Person, 'id' | 'email'>,
+): Promise<string> {
+  people += 1;
+  // Networks have limits of their own.
+  const network = `198.51.${people >> 8}.${people & 255}`;
+  const device = { name: 'a test device', address: network, network };
+  const { deviceCode, userCode } = await beginDeviceLogin(database, device);
+  const { rows } = await database.query<{ id: string }>(
+    "SELECT id FROM sessions WHERE user_id = $1 AND kind = 'browser' ORDER BY created_at DESC",
+    [person.id],
+  );
+  const actor = { userId: person.id, name: person.email, origin: '', sessionId: rows[0]?.id ?? '' };
+  const decision = { userCode: parseUserCode(userCode) ?? '', approved: true };
+  await decideDeviceLogin(database, workspaceId, decision, actor);
+  const poll = await pollDeviceLogin(database, deviceCode, 'sluice');
+  if (poll.state !== 'approved') throw new Error(`no command line was signed in: ${poll.state}`);
+  return poll.token;
 }

@@ -1,12 +1,13 @@
 /**
- * Sessions of signed-in users: a random token in the browser, its digest here. Read from the database
- * for every request and never cached, so a revoked session is refused at once by every process.
+ * Sessions of signed-in users: a random token in the browser or the command line, its digest here. Read
+ * from the database for every request and never cached, so a revoked session is refused at once by every
+ * process. How a command line gets one: cli-logins.ts.
  */
 import { randomBytes } from 'node:crypto';
 
 import { SluiceError } from '../../errors.ts';
 import type { Hex16 } from '../../model/json.ts';
-import type { ListedSession, Session } from '../../model/people.ts';
+import type { ListedSession, Session, SessionKind } from '../../model/people.ts';
 import type { Queryable } from '../database.ts';
 import { digestKey } from './keys.ts';
 
@@ -15,15 +16,19 @@ const TOKEN_BYTES = 32;
 const LIFE_HOURS = 7 * 24;
 /** A session ends after this time without use. */
 const IDLE_HOURS = 12;
+/** The same for a command line, which people do not use every day. */
+const CLI_IDLE_DAYS = 14;
 /** The last use is written once in this time. */
 const SEEN_SECONDS = 60;
-/** Most open sessions of one user; a further one revokes the oldest. */
+/** Most open sessions of one user and kind; a further one revokes the oldest. */
 const OPEN_MAX = 50;
 /** Rows of ended sessions are kept this long. */
 const KEPT_DAYS = 30;
 
-const OPEN = `revoked_at IS NULL AND expires_at > now()
-  AND last_seen_at > now() - interval '${IDLE_HOURS} hours'`;
+/** The condition that a session is open. */
+export const OPEN = `revoked_at IS NULL AND expires_at > now()
+  AND last_seen_at > now() - CASE kind WHEN 'cli' THEN interval '${CLI_IDLE_DAYS} days'
+                                       ELSE interval '${IDLE_HOURS} hours' END`;
 
 export interface NewSession {
   readonly userId: number;
@@ -76,6 +81,16 @@ export async function createSession(
   );
   const [created] = rows;
   if (created === undefined) return null;
+  await limitSessions(database, userId, 'browser');
+  return { token, expiresAt: created.expiresAt };
+}
+
+/** Deletes a user's sessions that ended long ago, and revokes the oldest beyond `OPEN_MAX`. */
+export async function limitSessions(
+  database: Queryable,
+  userId: number,
+  kind: SessionKind,
+): Promise<void> {
   await database.query(
     `DELETE FROM sessions
       WHERE user_id = $1 AND expires_at < now() - interval '${KEPT_DAYS} days'`,
@@ -83,11 +98,10 @@ export async function createSession(
   );
   await database.query(
     `UPDATE sessions SET revoked_at = now()
-      WHERE id IN (SELECT id FROM sessions WHERE user_id = $1 AND ${OPEN}
+      WHERE id IN (SELECT id FROM sessions WHERE user_id = $1 AND kind = $2 AND ${OPEN}
                     ORDER BY created_at DESC, id OFFSET ${OPEN_MAX})`,
-    [userId],
+    [userId, kind],
   );
-  return { token, expiresAt: created.expiresAt };
 }
 
 interface SessionRow extends Session {
@@ -95,7 +109,7 @@ interface SessionRow extends Session {
 }
 
 /**
- * The open session of a token, with the role its user has right now.
+ * The open session of a browser's token, with the role its user has right now.
  *
  * @param workspaceId by default the workspace that the session shows
  * @returns null when there is none, or it is over
@@ -105,20 +119,35 @@ export async function findSession(
   token: string,
   workspaceId?: number,
 ): Promise<Session | null> {
+  return await find(database, token, 'browser', workspaceId ?? null);
+}
+
+/** The same for the token of a command line. */
+export async function findCliSession(database: Queryable, token: string): Promise<Session | null> {
+  return await find(database, token, 'cli', null);
+}
+
+async function find(
+  database: Queryable,
+  token: string,
+  kind: SessionKind,
+  workspaceId: number | null,
+): Promise<Session | null> {
   const { rows } = await database.query<SessionRow>({
     name: 'find-session',
-    text: `SELECT s.id, s.user_id AS "userId", u.address AS email, u.display_name AS "displayName",
+    text: `SELECT s.id, s.kind, s.user_agent AS "userAgent", s.user_id AS "userId", u.address AS email, u.display_name AS "displayName",
                   s.expires_at AS "expiresAt",
                   s.last_seen_at < now() - interval '${SEEN_SECONDS} seconds' AS stale,
                   CASE WHEN m.role IS NOT NULL THEN json_build_object(
                     'id', w.id, 'slug', w.slug, 'name', w.name, 'plan', w.plan,
                     'redactExcerpts', w.redact_excerpts, 'role', m.role) END AS workspace
-             FROM (SELECT * FROM sessions WHERE token_sha256 = $1 AND ${OPEN}) s
+             FROM (SELECT * FROM sessions
+                    WHERE token_sha256 = $1 AND kind = $3 AND ${OPEN}) s
              JOIN users u ON u.id = s.user_id
              LEFT JOIN memberships m
                ON m.workspace_id = coalesce($2::int, s.workspace_id) AND m.user_id = s.user_id
              LEFT JOIN workspaces w ON w.id = m.workspace_id`,
-    values: [digestKey(token), workspaceId ?? null],
+    values: [digestKey(token), workspaceId, kind],
   });
   const [row] = rows;
   if (row === undefined) return null;
@@ -131,9 +160,12 @@ export async function findSession(
 /** The open sessions of a user, the latest used first. */
 export async function listSessions(database: Queryable, userId: number): Promise<ListedSession[]> {
   const { rows } = await database.query<ListedSession>(
-    `SELECT id, created_at AS "createdAt", last_seen_at AS "lastSeenAt", expires_at AS "expiresAt",
-            user_agent AS "userAgent", address
-       FROM sessions WHERE user_id = $1 AND ${OPEN} ORDER BY last_seen_at DESC, id`,
+    `SELECT s.id, s.kind, s.created_at AS "createdAt", s.last_seen_at AS "lastSeenAt",
+            s.expires_at AS "expiresAt", s.user_agent AS "userAgent", s.address,
+            w.slug AS workspace
+       FROM (SELECT * FROM sessions WHERE user_id = $1 AND ${OPEN}) s
+       LEFT JOIN workspaces w ON w.id = s.workspace_id
+      ORDER BY s.last_seen_at DESC, s.id`,
     [userId],
   );
   return rows;
@@ -150,19 +182,6 @@ export async function switchSession(
        FROM workspaces w JOIN memberships m ON m.workspace_id = w.id
       WHERE s.id = $1 AND w.slug = $2 AND m.user_id = s.user_id`,
     [sessionId, workspaceSlug],
-  );
-  return rowCount === 1;
-}
-
-/** Revokes one open session of a user; false when there is none of that id. */
-export async function revokeSession(
-  database: Queryable,
-  userId: number,
-  sessionId: Hex16,
-): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `UPDATE sessions SET revoked_at = now() WHERE id = $2 AND user_id = $1 AND ${OPEN}`,
-    [userId, sessionId],
   );
   return rowCount === 1;
 }

@@ -11,8 +11,9 @@ import { checkControls } from '../transport/query.ts';
 import { revocable } from '../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
+/** Reads nothing of a request but its query and path, so that commands can call it too. */
 export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = (
-  exchange: Exchange,
+  exchange: Pick<Exchange, 'query'>,
   credential: Pick<Credential, 'workspaceId'>,
   parameters: Parameters,
 ) => Given | Promise<Given>;

@@ -4,6 +4,7 @@
  */
 import type { Route } from '../transport/router.ts';
 import { type AuditPageDependencies, auditPages } from './audit-pages.ts';
+import { type DevicePageDependencies, devicePages } from './device-pages.ts';
 import { type FindingPageDependencies, findingPages } from './finding-pages.ts';
 import { type KeyPageDependencies, keyPages } from './key-pages.ts';
 import { type MemberPageDependencies, memberPages } from './member-pages.ts';
@@ -20,6 +21,7 @@ export interface AppDependencies
     RunPageDependencies,
     RulePageDependencies,
     KeyPageDependencies,
+    DevicePageDependencies,
     MemberPageDependencies,
     AuditPageDependencies,
     SettingsPageDependencies {}
@@ -32,6 +34,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...runPages(deps),
     ...rulePages(deps),
     ...keyPages(deps),
+    ...devicePages(deps),
     ...memberPages(deps),
     ...auditPages(deps),
     ...settingsPages(deps),

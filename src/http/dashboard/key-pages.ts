@@ -20,7 +20,8 @@ const PATH = '/app/keys';
 
 const limit = z.coerce.number().int().min(1).max(RATE_LIMIT_MAX);
 const limitForm = z.object({ rate_limit_per_minute: limit });
-const keyForm = z.object({
+/** The fields of a new key. */
+export const keyForm = z.object({
   name,
   kind: z.enum(['agent', 'workspace']),
   prefix: z.enum(AGENT_KEY_PREFIXES).default('live'),

@@ -30,6 +30,7 @@ import { ByteBudget, type ByteCount } from '../../http/ingest/byte-budget.ts';
 import { ContentDecoder } from '../../http/ingest/content-encoding.ts';
 import { type Authenticator, createAuthenticator } from '../../http/limits/authentication.ts';
 import type { MinuteCounts } from '../../http/limits/minute-counts.ts';
+import { createPollLimiter } from '../../http/limits/poll-limiter.ts';
 import { createRateLimiter } from '../../http/limits/rate-limiter.ts';
 import { RefusedRequests } from '../../http/limits/refused-requests.ts';
 import { createSessionLimiter } from '../../http/limits/session-limiter.ts';
@@ -164,6 +165,17 @@ export function createAcceptor(
   const optionalProbes = new Map(
     minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const],
   );
+  const app = dashboardOf(config, store, {
+    rules,
+    runs,
+    findSteps,
+    nowMs: clock.nowMs,
+    ocsf: ocsfSourceOf(catalog.rules, programVersion()),
+    sessionLimiter: createSessionLimiter(minuteCounts),
+    signInLimiter: createSignInLimiter(minuteCounts),
+    look: { brand: config.brand, assets: pathsOf(pages.assets) },
+    events,
+  });
   const listeners = publicListeners(config, {
     ingest: {
       authenticator,
@@ -189,17 +201,8 @@ export function createAcceptor(
       oauthProviders: config.oauthProviders,
       events,
     },
-    app: dashboardOf(config, store, {
-      rules,
-      runs,
-      findSteps,
-      nowMs: clock.nowMs,
-      ocsf: ocsfSourceOf(catalog.rules, programVersion()),
-      sessionLimiter: createSessionLimiter(minuteCounts),
-      signInLimiter: createSignInLimiter(minuteCounts),
-      look: { brand: config.brand, assets: pathsOf(pages.assets) },
-      events,
-    }),
+    app,
+    cli: { ...app, pollLimiter: createPollLimiter(minuteCounts) },
     refused,
     probes,
     optionalProbes,

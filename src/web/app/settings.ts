@@ -94,14 +94,18 @@ function sessionRow(session: ShownSession, nowMs: number): Html {
         `/app/sessions/${session.id}/end`,
         html`<button class="danger">Sign out<span class="hidden"> the session of ${session.userAgent} from ${session.address}</span></button>`,
       );
-  return html`<tr><td data-label="Browser">${session.userAgent}</td><td data-label="Address">${session.address}</td>
+  const program: HtmlValue =
+    session.kind === 'cli'
+      ? html`Command line on ${session.userAgent} <span class="soft below">workspace ${session.workspace}, until ${time(session.expiresAt, nowMs)}</span>`
+      : session.userAgent;
+  return html`<tr><td data-label="Program">${program}</td><td data-label="Address">${session.address}</td>
 <td data-label="Signed in">${time(session.createdAt, nowMs)}</td><td data-label="Last seen">${time(session.lastSeenAt, nowMs)}</td>
 <td data-label="Session">${end}</td></tr>
 `;
 }
 
 function sessions({ sessions: all, nowMs }: SettingsPage): Html {
-  const table = html`<table class="stack" aria-label="Sessions"><thead><tr><th scope="col">Browser</th><th scope="col">Address</th>
+  const table = html`<table class="stack" aria-label="Sessions"><thead><tr><th scope="col">Program</th><th scope="col">Address</th>
 <th scope="col">Signed in</th><th scope="col">Last seen</th><th scope="col">Session</th></tr></thead>
 <tbody>${all.map((session) => sessionRow(session, nowMs))}</tbody></table>`;
   return html`<section class="panel"><h2>Your sessions</h2>${scrolling('Sessions', table)}
@@ -111,7 +115,7 @@ ${
     '/app/sessions/end-others',
     html`<button class="quiet">Sign out all other sessions</button>`,
   )
-}</section>`;
+}<p class="soft"><a href="/app/device">Sign in a command line</a> with the code that <code>sluice login</code> shows.</p></section>`;
 }
 
 function password({ passwordCharsMin }: SettingsPage, viewer: Viewer): Html {

@@ -166,8 +166,10 @@ describe('settings', () => {
     createdAt: at(1000),
     lastSeenAt: at(1000),
     expiresAt: at(-1000),
+    kind: 'browser' as const,
     userAgent: 'a browser',
     address: '127.0.0.0/24',
+    workspace: 'crew',
   };
   const data: SettingsPage = {
     slug: 'crew',

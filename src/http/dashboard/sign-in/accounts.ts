@@ -126,24 +126,27 @@ export async function signOut(
  * @throws {SluiceError} `not_found`
  */
 export async function endSession(
-  { userId }: Pick<Session, 'userId'>,
+  { userId, email }: Pick<Session, 'userId' | 'email'>,
   sessionId: string,
   { address }: BrowserRequest,
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<void> {
-  if (!HEX_16.test(sessionId) || !(await accounts.revokeSession(userId, sessionId))) {
-    throw new SluiceError('not_found', 'You have no such open session.');
-  }
+  const actor = { userId, name: email, origin: address };
+  const ended = HEX_16.test(sessionId)
+    ? await accounts.endSessions(userId, { only: sessionId }, actor)
+    : 0;
+  if (ended === 0) throw new SluiceError('not_found', 'You have no such open session.');
   events.sessionsRevoked(1, { user: userId, address });
 }
 
 /** Ends all sessions of the signed-in user except the current one; returns how many. */
 export async function endOtherSessions(
-  { userId, id }: Pick<Session, 'userId' | 'id'>,
+  { userId, id, email }: Pick<Session, 'userId' | 'id' | 'email'>,
   { address }: BrowserRequest,
   { accounts, events }: Pick<AccountDependencies, 'accounts' | 'events'>,
 ): Promise<number> {
-  const ended = await accounts.revokeSessions(userId, id);
+  const actor = { userId, name: email, origin: address };
+  const ended = await accounts.endSessions(userId, { except: id }, actor);
   if (ended > 0) events.sessionsRevoked(ended, { user: userId, address });
   return ended;
 }

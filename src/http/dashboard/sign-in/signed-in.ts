@@ -127,9 +127,7 @@ export function browserRoute(
     } catch (thrown) {
       const error = toSluiceError(thrown);
       if (error !== thrown) deps.events.requestFailed('app', thrown);
-      answer = refuse(error, exchange, visit?.session ?? null);
-      if (error instanceof RateLimited)
-        answer = withHeader(answer, 'x-ratelimit-scope', error.scope);
+      answer = withScope(refuse(error, exchange, visit?.session ?? null), error);
     }
     const own = answer.headers ?? [];
     const missing = NO_STORE.filter(([name]) => !own.some(([given]) => given === name));
@@ -163,11 +161,18 @@ class RateLimited extends SluiceError {
   }
 }
 
-function withHeader(answer: Answer, name: string, value: string): Answer {
-  return { ...answer, headers: [...(answer.headers ?? []), [name, value]] };
+/** Adds to a refusal whose rate limit was reached, if that is its reason. */
+export function withScope(answer: Answer, error: SluiceError): Answer {
+  if (!(error instanceof RateLimited)) return answer;
+  return { ...answer, headers: [...(answer.headers ?? []), ['x-ratelimit-scope', error.scope]] };
 }
 
-async function checkRateLimits(session: Session, limiter: SessionLimiter): Promise<void> {
+/**
+ * Counts a request of a signed-in user.
+ *
+ * @throws {RateLimited} for the user's limit or the workspace's
+ */
+export async function checkRateLimits(session: Session, limiter: SessionLimiter): Promise<void> {
   const decision = await limiter.consume({
     userId: session.userId,
     // Without a workspace, a count of the user's own.
@@ -199,7 +204,7 @@ export function withSession(
 }
 
 /** @throws {SluiceError} `role_required`, `plan_required` */
-function workspaceWith({ workspace }: Session, { roles, plans }: Needs): SessionWorkspace {
+export function workspaceWith({ workspace }: Session, { roles, plans }: Needs): SessionWorkspace {
   if (workspace === null) {
     throw new SluiceError('role_required', 'This account does not belong to a workspace.');
   }

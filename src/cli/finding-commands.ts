@@ -1,0 +1,139 @@
+/** `sluice findings …`: what the rules found, here or on a server elsewhere. */
+import { type Command, Option } from 'commander';
+import { z } from 'zod';
+
+import { SEVERITIES } from '../model/rules.ts';
+import { paint } from '../terminal/paint.ts';
+import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { type PlaceOptions, serverOption } from './remote/place.ts';
+import { parts, withReader } from './remote/reader.ts';
+import { plain } from './remote/server-call.ts';
+import { renderTable } from './table.ts';
+
+interface ListOptions extends OutputOptions, PlaceOptions {
+  readonly severity?: string;
+  readonly category?: string;
+  readonly rule?: string;
+  readonly run?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit?: string;
+  readonly cursor?: string;
+}
+
+const finding = z.object({
+  id: z.string(),
+  created_at: z.string(),
+  category: z.string(),
+  severity: z.string(),
+  description: z.string(),
+  metadata: z.object({
+    rule_id: z.string(),
+    rule_version: z.string(),
+    corpus_version: z.string(),
+    condition_description: z.string(),
+    field: z.string(),
+    surface: z.string(),
+    step: z.object({ span_id: z.string().nullable(), name: z.string().nullable() }),
+  }),
+  run_id: z.string(),
+  excerpt: z.string().nullable(),
+  recommended_actions: z.array(z.string()),
+});
+const page = z.object({ findings: z.array(finding), next_cursor: z.string().nullable() });
+
+const shown = (time: string): string => shownTime(new Date(time));
+
+/** The command for the next page; nothing at the end. */
+export function nextPage(command: string, cursor: string | null): string[] {
+  return cursor === null ? [] : ['', `More: ${command} --cursor ${plain(cursor)}`];
+}
+
+async function list(options: ListOptions): Promise<void> {
+  await withReader(options, async (reader) => {
+    const { severity, category, rule, run, since, until, limit, cursor } = options;
+    const query = { severity, category, rule_id: rule, run_id: run, since, until, limit, cursor };
+    const body = await reader.list('findings', query);
+    answer(options, body, () => {
+      const { findings, next_cursor: next } = parts(page, body);
+      if (findings.length === 0) return 'No findings.';
+      const table = renderTable(
+        [
+          { title: 'FOUND' },
+          { title: 'SEVERITY' },
+          { title: 'RULE' },
+          { title: 'DESCRIPTION', shrinks: true },
+          { title: 'FINDING' },
+        ],
+        findings.map((one) => [
+          shown(one.created_at),
+          plain(one.severity),
+          plain(one.metadata.rule_id),
+          plain(one.description),
+          plain(one.id),
+        ]),
+      );
+      return [table, ...nextPage('sluice findings list', next)].join('\n');
+    });
+  });
+}
+
+function describe(one: z.infer<typeof finding>): string {
+  const { metadata } = one;
+  const { step } = metadata;
+  return [
+    `${paint.bold(plain(metadata.rule_id))}  ${plain(one.description)}`,
+    `${plain(one.severity)} · ${plain(one.category)} · rule version ${plain(metadata.rule_version)}` +
+      ` · corpus ${plain(metadata.corpus_version)}`,
+    '',
+    `Found      ${shown(one.created_at)} UTC`,
+    `Run        ${plain(one.run_id)}`,
+    `Step       ${plain(step.name ?? '(name not stored)')} ${plain(step.span_id ?? '')}`.trimEnd(),
+    `Text       ${plain(metadata.surface)}, for the rule's field ${plain(metadata.field)}`,
+    `Condition  ${plain(metadata.condition_description)}`,
+    `Excerpt    ${one.excerpt === null ? '(this workspace redacts excerpts)' : plain(one.excerpt)}`,
+    '',
+    paint.bold("The author's recommended actions (recorded, never executed)"),
+    ...one.recommended_actions.map((action) => `  ${plain(action)}`),
+  ].join('\n');
+}
+
+async function show(id: string, options: OutputOptions & PlaceOptions): Promise<void> {
+  await withReader(options, async (reader) => {
+    const body = await reader.show('findings', id);
+    answer(options, body, () => describe(parts(finding, body)));
+  });
+}
+
+/** Adds `findings list` and `findings show`. */
+export function addFindingCommands(program: Command): void {
+  const findings = program.command('findings').description('what the rules found in runs');
+  findings
+    .command('list')
+    .description('list findings, the newest first')
+    .addOption(new Option('--severity <severity>').choices(SEVERITIES))
+    .option('--category <category>', 'as atr_prompt_injection')
+    .option('--rule <id>', 'only of this rule, as ATR-2026-00001')
+    .option('--run <id>', 'only in this run')
+    .option('--since <time>', 'stored then or later: an ISO 8601 date, or date and time')
+    .option('--until <time>', 'stored before')
+    .option('--limit <n>', 'findings on a page, 1 to 500')
+    .option('--cursor <cursor>', 'the page that the former one named')
+    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .addOption(serverOption())
+    .option('--json', 'answer as JSON')
+    .addHelpText(
+      'after',
+      '\nExample:\n  sluice findings list --severity critical --since 2026-11-01',
+    )
+    .action(list);
+  findings
+    .command('show')
+    .description('show one finding in full')
+    .argument('<id>', 'its id in `sluice findings list`')
+    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .addOption(serverOption())
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice findings show 5f0c2b1e9a7d4c3f8b6a1d2e3f405162')
+    .action(show);
+}

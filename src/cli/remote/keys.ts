@@ -1,0 +1,85 @@
+/** `sluice key …` through a login: the keys of the login's workspace, as the user's role may. */
+import { z } from 'zod';
+
+import type { AgentKeyPrefix, KeyKind } from '../../model/people.ts';
+import { paint } from '../../terminal/paint.ts';
+import { answer, type OutputOptions, shownTime } from '../answer.ts';
+import { renderTable } from '../table.ts';
+import type { ServerLogin } from './logins.ts';
+import { parts } from './reader.ts';
+import { call, plain } from './server-call.ts';
+
+const PATH = '/cli/v1/keys';
+
+const created = z.object({ id: z.number(), key: z.string() });
+const listed = z.object({
+  keys: z.array(
+    z.object({
+      id: z.number(),
+      kind: z.string(),
+      name: z.string(),
+      prefix: z.string(),
+      rate_limit_per_minute: z.number(),
+      last_used_at: z.string().nullable(),
+      revoked_at: z.string().nullable(),
+    }),
+  ),
+});
+
+interface NewKeyOptions extends OutputOptions {
+  readonly kind: KeyKind;
+  readonly name: string;
+  readonly limit: number;
+  readonly prefix: AgentKeyPrefix;
+}
+
+const shown = (time: string | null): string => shownTime(time === null ? null : new Date(time));
+
+export async function createKeyThere(login: ServerLogin, options: NewKeyOptions): Promise<void> {
+  const { kind, name, limit, prefix } = options;
+  const json = { kind, name, rate_limit_per_minute: limit, prefix };
+  const body = await call(login, PATH, { method: 'POST', json });
+  answer(options, body, () => {
+    const { id, key } = parts(created, body);
+    return [
+      `Key ${id} of workspace "${login.workspace}", shown this once; keep it now:`,
+      paint.green(plain(key)),
+    ].join('\n');
+  });
+}
+
+export async function listKeysThere(login: ServerLogin, options: OutputOptions): Promise<void> {
+  const body = await call(login, PATH);
+  const { keys } = parts(listed, body);
+  answer(options, (body as { keys: unknown }).keys, () =>
+    renderTable(
+      [
+        { title: 'ID', align: 'right' },
+        { title: 'KIND' },
+        { title: 'NAME', shrinks: true },
+        { title: 'KEY' },
+        { title: 'PER MINUTE', align: 'right' },
+        { title: 'LAST USED' },
+        { title: 'STATE' },
+      ],
+      keys.map((key) => [
+        String(key.id),
+        plain(key.kind),
+        plain(key.name),
+        `${plain(key.prefix)}…`,
+        String(key.rate_limit_per_minute),
+        shown(key.last_used_at),
+        key.revoked_at === null ? 'valid' : `revoked ${shown(key.revoked_at)}`,
+      ]),
+    ),
+  );
+}
+
+export async function revokeKeyThere(
+  login: ServerLogin,
+  id: number,
+  options: OutputOptions,
+): Promise<void> {
+  const body = await call(login, `${PATH}/${id}`, { method: 'DELETE' });
+  answer(options, body, () => `Key ${id} is revoked; servers drop it within 5 s.`);
+}

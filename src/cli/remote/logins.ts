@@ -1,0 +1,133 @@
+/**
+ * The logins of this command line, one per server: `logins.json` in the user's configuration folder. It
+ * holds tokens, so it is a file of mode 0600 in a folder of mode 0700, replaced as a whole; one that
+ * others may read is refused.
+ */
+import { randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+import { isPrivateUrl } from '../../config.ts';
+import { OperatorError } from '../../errors.ts';
+
+const FILE = 'logins.json';
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+/** The permissions of group and others. */
+const FOREIGN = 0o077;
+
+const login = z.object({
+  token: z.string(),
+  email: z.string(),
+  /** slug */
+  workspace: z.string(),
+  expires_at: z.string(),
+});
+const logins = z.object({
+  /** the server that commands mean when none is named */
+  default: z.string().nullable(),
+  servers: z.record(z.string(), login),
+});
+
+export interface ServerLogin extends z.infer<typeof login> {
+  /** base URL, without a trailing slash */
+  readonly server: string;
+}
+
+export interface ServerLogins {
+  readonly default: ServerLogin | null;
+  readonly all: readonly ServerLogin[];
+}
+
+/**
+ * The base URL of a server, as logins are kept under.
+ *
+ * @param allowHttp also without TLS, and not on this machine
+ * @throws {OperatorError} when it is none, or the token would travel in clear
+ */
+export function serverUrl(text: string, allowHttp = true): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username + url.password !== '') {
+    throw new OperatorError('A server is named by its URL, as https://sluice.example.org');
+  }
+  if (!allowHttp && !isPrivateUrl(url)) {
+    throw new OperatorError(
+      `${url.origin} has no TLS: everyone on the way could read your token. ` +
+        'Use its https address, or accept that with --allow-http.',
+    );
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function readFile(folder: string): z.infer<typeof logins> {
+  const path = join(folder, FILE);
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return { default: null, servers: {} };
+  if ((stat.mode & FOREIGN) !== 0) {
+    throw new OperatorError(`${path} holds tokens and others may read it: chmod 600 ${path}`);
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw new OperatorError(`${path} is not JSON: remove it and sign in again`, { cause });
+  }
+  const parsed = logins.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new OperatorError(`${path} is not usable: remove it and sign in again`);
+}
+
+function writeFile(folder: string, content: z.infer<typeof logins>): void {
+  mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
+  chmodSync(folder, FOLDER_MODE);
+  const temporary = join(folder, `${FILE}.${randomBytes(8).toString('hex')}`);
+  writeFileSync(temporary, `${JSON.stringify(content, null, 2)}\n`, {
+    mode: FILE_MODE,
+    flag: 'wx',
+  });
+  renameSync(temporary, join(folder, FILE));
+}
+
+/**
+ * @param folder of `readLoginFolder`
+ * @throws {OperatorError} when the file is not usable
+ */
+export function readLogins(folder: string): ServerLogins {
+  const { default: server, servers } = readFile(folder);
+  const all = Object.entries(servers).map(([url, one]) => ({ server: url, ...one }));
+  return { all, default: all.find((one) => one.server === server) ?? null };
+}
+
+/** Whether there is any login, without reading the file. */
+export function hasLogins(folder: string): boolean {
+  return existsSync(join(folder, FILE));
+}
+
+/** Keeps a login, in the place of an earlier one of the same server; it becomes the default. */
+export function saveLogin(folder: string, { server, ...one }: ServerLogin): void {
+  const { servers } = readFile(folder);
+  writeFile(folder, { default: server, servers: { ...servers, [server]: one } });
+}
+
+/** Removes a login; the last one with its file. If one is left, that is the default from now on. */
+export function removeLogin(folder: string, server: string): void {
+  const { default: former, servers } = readFile(folder);
+  const left = Object.fromEntries(Object.entries(servers).filter(([url]) => url !== server));
+  const urls = Object.keys(left);
+  if (urls.length === 0) {
+    rmSync(join(folder, FILE), { force: true });
+    return;
+  }
+  const only = urls.length === 1 ? (urls[0] ?? null) : null;
+  writeFile(folder, { default: former === server ? only : former, servers: left });
+}

@@ -1,0 +1,84 @@
+/**
+ * Where a command works: on the database of this machine, or through a login on a server elsewhere.
+ *
+ *   --server URL                      that server
+ *   DATABASE_URL or DATA_DIR is set,
+ *     or the default folder exists    the local database
+ *   signed in somewhere               the default server, that of the last `sluice login`
+ *   else                              the local database
+ *
+ * Once there is a login, each command says on standard error which of them it uses.
+ */
+import { existsSync } from 'node:fs';
+import { type Command, Option } from 'commander';
+
+import { namesDatabase, readDataDir, readLoginFolder } from '../../config.ts';
+import { OperatorError } from '../../errors.ts';
+import { hasLogins, readLogins, type ServerLogin, serverUrl } from './logins.ts';
+
+export interface PlaceOptions {
+  readonly server?: string;
+  readonly workspace?: string;
+}
+
+export const serverOption = (): Option =>
+  new Option('--server <url>', 'a server that you are signed in to (sluice login)');
+
+/** @throws {OperatorError} when the login is for another workspace than the one named */
+function checkWorkspace({ server, workspace }: ServerLogin, named: string | undefined): void {
+  if (named === undefined || named === workspace) return;
+  throw new OperatorError(
+    `Your login on ${server} is for the workspace "${workspace}". Switch to "${named}" in the ` +
+      `dashboard, then: sluice login ${server}`,
+  );
+}
+
+function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/**
+ * Decides where a command works, and says so.
+ *
+ * @returns null for the local database
+ * @throws {OperatorError} when there is no login on the named server, or it is for another workspace
+ */
+export function chooseServer({ server, workspace }: PlaceOptions): ServerLogin | null {
+  const env = process.env;
+  const named = server === undefined ? null : serverUrl(server);
+  const folder = readLoginFolder(env);
+  if (named === null && (namesDatabase(env) || existsSync(readDataDir(env)))) {
+    if (hasLogins(folder)) note('Using the local database.');
+    return null;
+  }
+  const logins = readLogins(folder);
+  const login = named === null ? logins.default : logins.all.find((one) => one.server === named);
+  if (login === undefined) {
+    throw new OperatorError(`You are not signed in to ${named}: sluice login ${named}`);
+  }
+  if (login === null) {
+    if (logins.all.length > 0) note('Using the local database.');
+    return null;
+  }
+  checkWorkspace(login, workspace);
+  note(`Using ${login.server}, workspace "${login.workspace}", as ${login.email}.`);
+  return login;
+}
+
+/**
+ * The action of a command that works in both places.
+ *
+ * @param here on the local database
+ * @param there through a login
+ */
+export function eitherWay<Given extends readonly unknown[]>(
+  here: (...given: Given) => Promise<void>,
+  there: (login: ServerLogin, ...given: Given) => Promise<void>,
+): (...given: [...Given, Command]) => Promise<void> {
+  return async (...all) => {
+    const command = all.at(-1) as Command;
+    const given = all.slice(0, -1) as unknown as Given;
+    const login = chooseServer(command.opts<PlaceOptions>());
+    await (login === null ? here(...given) : there(login, ...given));
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * Reads findings and runs, of a server through a login or of the local database. Both are answered by the
+ * same handlers (`http/api`), so a command shows the same either way.
+ */
+import { z } from 'zod';
+import { findWorkspace } from '../../db/people/workspaces.ts';
+import { createStore } from '../../db/store.ts';
+import { OperatorError, SluiceError } from '../../errors.ts';
+import type { AuthorizedHandler } from '../../http/api/authorized.ts';
+import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
+import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
+import { InvalidInput } from '../../http/transport/invalid-input.ts';
+import { createOutliner } from '../../main/run-outlines.ts';
+import { withDatabase } from '../with-database.ts';
+import { chooseServer, type PlaceOptions } from './place.ts';
+import { call, type Query, queryText } from './server-call.ts';
+
+/** What can be read, as the path below `/cli/v1`. */
+type Subject = 'findings' | 'runs';
+
+export interface Reader {
+  readonly list: (subject: Subject, query: Query) => Promise<unknown>;
+  readonly show: (subject: Subject, id: string) => Promise<unknown>;
+}
+
+type Handlers = Readonly<Record<Subject, { list: AuthorizedHandler; show: AuthorizedHandler }>>;
+
+function asOperatorError(error: unknown): unknown {
+  if (!(error instanceof SluiceError)) return error;
+  const faults = error instanceof InvalidInput ? error.faults : [];
+  const lines = faults.map(({ path, message }) => `\n  ${path}: ${message}`).join('');
+  return new OperatorError(`${error.message}${lines}`, { cause: error });
+}
+
+function localReader(handlers: Handlers, workspaceId: number): Reader {
+  const run = async (handler: AuthorizedHandler, query: Query, id: string): Promise<unknown> => {
+    try {
+      const parameters = { findingId: id, runId: id };
+      const exchange = { query: queryText(query) };
+      const { body } = await handler(exchange, { workspaceId }, parameters);
+      return JSON.parse(body.toString()) as unknown;
+    } catch (error) {
+      throw asOperatorError(error);
+    }
+  };
+  return {
+    list: (subject, query) => run(handlers[subject].list, query, ''),
+    show: (subject, id) => run(handlers[subject].show, {}, id),
+  };
+}
+
+/** Runs a command that reads, wherever it works (place.ts). */
+export async function withReader(
+  options: PlaceOptions,
+  work: (reader: Reader) => Promise<void>,
+): Promise<void> {
+  const login = chooseServer(options);
+  if (login !== null) {
+    await work({
+      list: (subject, query) => call(login, `/cli/v1/${subject}`, { query }),
+      show: (subject, id) => call(login, `/cli/v1/${subject}/${encodeURIComponent(id)}`),
+    });
+    return;
+  }
+  await withDatabase(async ({ database }, { brand }) => {
+    const workspace = await findWorkspace(database, options.workspace ?? null);
+    const store = createStore(database, { brand, nowMs: Date.now });
+    const runs = { ...store.runs, find: createOutliner(database).find };
+    const handlers = {
+      findings: { list: listFindings(store.findings), show: showFinding(store.findings) },
+      runs: { list: listRuns(runs), show: showRun(runs) },
+    };
+    await work(localReader(handlers, workspace.id));
+  });
+}
+
+/**
+ * The parts of an answer that are shown.
+ *
+ * @throws {OperatorError} when it has another form, as from a server of another version
+ */
+export function parts<Shape extends z.ZodType>(shape: Shape, body: unknown): z.infer<Shape> {
+  const parsed = shape.safeParse(body);
+  if (parsed.success) return parsed.data;
+  throw new OperatorError(
+    `The server's answer has another form than this version knows:\n${z.prettifyError(parsed.error)}`,
+  );
+}

@@ -1,0 +1,135 @@
+/**
+ * `sluice rules …` through a login: the rules of that server, and which of them run in the login's
+ * workspace. They are switched in the dashboard only.
+ */
+import { z } from 'zod';
+
+import { paint } from '../../terminal/paint.ts';
+import { answer, type OutputOptions } from '../answer.ts';
+import { renderTable } from '../table.ts';
+import type { ServerLogin } from './logins.ts';
+import { parts } from './reader.ts';
+import { call, plain } from './server-call.ts';
+
+const PATH = '/cli/v1/rules';
+/** The most that a server answers at once. */
+const RULES_OF_PAGE = 500;
+/** Far above any corpus; a server that counts wrongly must not keep a command busy. */
+const PAGES_MAX = 100;
+
+const item = z.object({
+  id: z.string(),
+  title: z.string(),
+  severity: z.string(),
+  version: z.string(),
+  status: z.string(),
+  category: z.string(),
+  support: z.string(),
+  enabled: z.boolean(),
+  decided_by: z.string(),
+});
+const page = z.looseObject({
+  snapshot: z.looseObject({ version: z.string() }),
+  counts: z.record(z.string(), z.unknown()),
+  experimental: z.boolean(),
+  total: z.number(),
+  total_pages: z.number(),
+  rules: z.array(z.looseObject(item.shape)),
+});
+const rule = item.extend({
+  description: z.string(),
+  condition: z.string(),
+  conditions: z.array(
+    z.object({
+      index: z.number(),
+      field: z.string(),
+      surfaces: z.array(z.string()),
+      description: z.string(),
+      pattern: z.string(),
+      supported: z.boolean(),
+    }),
+  ),
+  recommended_actions: z.array(z.string()),
+});
+
+interface ListOptions extends OutputOptions {
+  readonly status?: string;
+  readonly support?: string;
+  readonly category?: string;
+}
+
+/** Whether a rule runs in the workspace, and what decides it. */
+const stateOf = ({ enabled, decided_by: by }: z.infer<typeof item>): string =>
+  `${enabled ? 'on' : 'off'} (${plain(by)})`;
+
+export async function listRulesThere(login: ServerLogin, options: ListOptions): Promise<void> {
+  const { status, support, category } = options;
+  const read = async (number: number) => {
+    const query = { status, support, category, page: String(number) };
+    const body = await call(login, PATH, { query: { ...query, per_page: String(RULES_OF_PAGE) } });
+    return parts(page, body);
+  };
+  const { snapshot, counts, experimental, ...first } = await read(1);
+  const rules = [...first.rules];
+  for (let number = 2; number <= Math.min(first.total_pages, PAGES_MAX); number += 1) {
+    rules.push(...(await read(number)).rules);
+  }
+  answer(options, { snapshot, counts, experimental, rules }, () =>
+    [
+      renderTable(
+        [
+          { title: 'RULE' },
+          { title: 'SEVERITY' },
+          { title: 'STATUS' },
+          { title: 'SUPPORT' },
+          { title: 'HERE' },
+          { title: 'CATEGORY' },
+          { title: 'TITLE', shrinks: true },
+        ],
+        rules.map((one) => [
+          plain(one.id),
+          plain(one.severity),
+          plain(one.status),
+          plain(one.support),
+          stateOf(one),
+          plain(one.category),
+          plain(one.title),
+        ]),
+      ),
+      '',
+      `${rules.length} rules of snapshot ${plain(snapshot.version)}; ` +
+        `${rules.filter(({ enabled }) => enabled).length} of them run in workspace ` +
+        `"${login.workspace}".`,
+    ].join('\n'),
+  );
+}
+
+export async function showRuleThere(
+  login: ServerLogin,
+  id: string,
+  options: OutputOptions,
+): Promise<void> {
+  const body = await call(login, `${PATH}/${id}`);
+  answer(options, body, () => {
+    const one = parts(rule, body);
+    const heading = (text: string) => `\n${paint.bold(text)}`;
+    return [
+      `${paint.bold(plain(one.id))}  ${plain(one.title)}`,
+      `${plain(one.severity)} · ${plain(one.status)} · ${plain(one.category)} · version ` +
+        `${plain(one.version)} · ${plain(one.support)}`,
+      `In workspace "${login.workspace}": ${stateOf(one)}`,
+      heading('What it is about'),
+      ...one.description.trim().split('\n').map(plain),
+      heading(`Conditions (${plain(one.condition)} of them)`),
+      ...one.conditions.flatMap((condition) => [
+        `  ${condition.index}. ${plain(condition.field)} → ` +
+          `${plain(condition.surfaces.join(', ') || 'no surface')}`,
+        `     ${plain(condition.description)}`,
+        `     ${paint.dim(plain(condition.pattern))}`,
+        ...(condition.supported ? [] : [`     ${paint.yellow('does not run')}`]),
+      ]),
+      heading("The author's recommended actions (recorded, never executed)"),
+      ...one.recommended_actions.map((action) => `  ${plain(action)}`),
+    ].join('\n');
+  });
+}

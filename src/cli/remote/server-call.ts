@@ -1,0 +1,149 @@
+/**
+ * Requests of a signed-in command line to its server. Nothing that a server sends is trusted: an answer
+ * has a limit of size and time, and redirects are not followed, so that a token goes nowhere else.
+ */
+import { z } from 'zod';
+
+import { OperatorError } from '../../errors.ts';
+import type { ServerLogin } from './logins.ts';
+
+/** Most time for one answer. */
+const ANSWER_MS_MAX = 30_000;
+/** Far above 500 rules or findings. */
+const ANSWER_BYTES_MAX = 32 * 1024 * 1024;
+
+const problemBody = z.object({
+  title: z.string(),
+  detail: z.string(),
+  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+});
+
+interface Sent {
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly query?: Query;
+  readonly json?: unknown;
+  readonly form?: Readonly<Record<string, string>>;
+}
+
+export interface ServerAnswer {
+  readonly status: number;
+  readonly retryAfterSeconds: number | null;
+  readonly body: unknown;
+}
+
+/**
+ * Text of a server or of its senders, safe to show: without the control characters that could move the
+ * cursor or change what the terminal shows.
+ */
+export function plain(text: string): string {
+  return text.replaceAll(/\p{Cc}+/gu, ' ');
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    const part = chunk as Uint8Array;
+    bytes += part.byteLength;
+    if (bytes > ANSWER_BYTES_MAX) throw new OperatorError('The server sent too long an answer.');
+    chunks.push(part);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function bodyOf({ json, form }: Sent): { type: string; text: string } | null {
+  if (json !== undefined) return { type: 'application/json', text: JSON.stringify(json) };
+  if (form === undefined) return null;
+  const text = new URLSearchParams(form).toString();
+  return { type: 'application/x-www-form-urlencoded', text };
+}
+
+/** Parameters of a request; those that are undefined are left out. */
+export type Query = Readonly<Record<string, string | undefined>>;
+
+export function queryText(query: Query): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) parameters.set(name, value);
+  }
+  return parameters.toString();
+}
+
+function urlOf(server: string, path: string, { query }: Sent): string {
+  return query === undefined ? `${server}${path}` : `${server}${path}?${queryText(query)}`;
+}
+
+/**
+ * Sends one request.
+ *
+ * @param token null for requests without a login
+ * @throws {OperatorError} when the server cannot be reached, or its answer is not JSON
+ */
+export async function send(
+  server: string,
+  token: string | null,
+  path: string,
+  sent: Sent = {},
+): Promise<ServerAnswer> {
+  const body = bodyOf(sent);
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(urlOf(server, path, sent), {
+      method: sent.method ?? 'GET',
+      redirect: 'error',
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      headers: {
+        accept: 'application/json',
+        ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === null ? {} : { 'content-type': body.type }),
+      },
+      ...(body === null ? {} : { body: body.text }),
+    });
+    text = await readText(response);
+  } catch (cause) {
+    if (cause instanceof OperatorError) throw cause;
+    const why = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+    const reason = why instanceof Error ? why.message : String(why);
+    throw new OperatorError(`${server} could not be reached: ${plain(reason)}`, { cause });
+  }
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
+  try {
+    return {
+      status: response.status,
+      retryAfterSeconds: Number.isFinite(seconds) ? seconds : null,
+      body: JSON.parse(text),
+    };
+  } catch (cause) {
+    throw new OperatorError(
+      `${server} answered ${response.status} without JSON: is this the address of a Sluice server, of ` +
+        'this version or a later one?',
+      { cause },
+    );
+  }
+}
+
+/** A refusal as one line. */
+export function refusalOf(server: string, { status, body }: ServerAnswer): OperatorError {
+  const parsed = problemBody.safeParse(body);
+  if (!parsed.success) return new OperatorError(`${server} answered ${status}.`);
+  const { title, detail, errors = [] } = parsed.data;
+  const faults = errors.map(({ path, message }) => `\n  ${plain(path)}: ${plain(message)}`);
+  const refused = plain(`${server} answered ${status}, ${title}: ${detail}`);
+  return new OperatorError([refused, ...faults].join(''));
+}
+
+/**
+ * Sends one request of a login; returns the body of the answer.
+ *
+ * @throws {OperatorError} also when the server refuses it
+ */
+export async function call(
+  { server, token }: Pick<ServerLogin, 'server' | 'token'>,
+  path: string,
+  sent: Sent = {},
+): Promise<unknown> {
+  const answer = await send(server, token, path, sent);
+  if (answer.status === 200) return answer.body;
+  throw refusalOf(server, answer);
+}

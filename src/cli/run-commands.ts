@@ -1,0 +1,183 @@
+/** `sluice runs …`: the runs that arrived and their steps, here or on a server elsewhere. */
+import { type Command, Option } from 'commander';
+import { z } from 'zod';
+
+import { EVALUATION_STATES, RUN_STATES } from '../model/runs.ts';
+import { paint } from '../terminal/paint.ts';
+import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { nextPage } from './finding-commands.ts';
+import { type PlaceOptions, serverOption } from './remote/place.ts';
+import { parts, withReader } from './remote/reader.ts';
+import { plain } from './remote/server-call.ts';
+import { renderTable } from './table.ts';
+
+interface ListOptions extends OutputOptions, PlaceOptions {
+  readonly state?: string;
+  readonly evaluation?: string;
+  readonly service?: string;
+  readonly agent?: string;
+  readonly findings?: boolean;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit?: string;
+  readonly cursor?: string;
+}
+
+const item = z.object({
+  id: z.string(),
+  state: z.string(),
+  evaluation: z.string(),
+  name: z.string().nullable(),
+  service: z.string().nullable(),
+  agent: z.string().nullable(),
+  model: z.string().nullable(),
+  first_arrived_at: z.string(),
+  last_arrived_at: z.string(),
+  spans: z.number(),
+  log_records: z.number(),
+  late_steps: z.number(),
+  unread_steps: z.number().nullable(),
+  texts: z.number().nullable(),
+  truncated_texts: z.number().nullable(),
+  text_gaps: z.array(z.string()).nullable(),
+  findings: z.number(),
+  highest_severity: z.string().nullable(),
+});
+const page = z.object({ runs: z.array(item), next_cursor: z.string().nullable() });
+const run = item.extend({
+  steps: z.array(
+    z.object({
+      name: z.string().nullable(),
+      kind: z.string(),
+      span_id: z.string().nullable(),
+      started_at: z.string(),
+      status: z.string(),
+    }),
+  ),
+  steps_left_out: z.number(),
+});
+
+const shown = (time: string): string => shownTime(new Date(time));
+const orDash = (text: string | null): string => plain(text ?? '–');
+
+async function list(options: ListOptions): Promise<void> {
+  await withReader(options, async (reader) => {
+    const { state, evaluation, service, agent, since, until, limit, cursor } = options;
+    const only = options.findings === true ? 'true' : undefined;
+    const query = { state, evaluation, service, agent, since, until, limit, cursor };
+    const body = await reader.list('runs', { ...query, has_findings: only });
+    answer(options, body, () => {
+      const { runs, next_cursor: next } = parts(page, body);
+      if (runs.length === 0) return 'No runs.';
+      const table = renderTable(
+        [
+          { title: 'ARRIVED' },
+          { title: 'STATE' },
+          { title: 'EVALUATION' },
+          { title: 'SERVICE' },
+          { title: 'NAME', shrinks: true },
+          { title: 'STEPS', align: 'right' },
+          { title: 'FINDINGS', align: 'right' },
+          { title: 'RUN' },
+        ],
+        runs.map((one) => [
+          shown(one.first_arrived_at),
+          plain(one.state),
+          plain(one.evaluation),
+          orDash(one.service),
+          orDash(one.name),
+          String(one.spans + one.log_records),
+          String(one.findings),
+          plain(one.id),
+        ]),
+      );
+      return [table, ...nextPage('sluice runs list', next)].join('\n');
+    });
+  });
+}
+
+/** What of a run was not checked. */
+function gapsOf({ late_steps, unread_steps, truncated_texts, text_gaps }: z.infer<typeof item>) {
+  return [
+    late_steps > 0 && `${late_steps} steps arrived after the evaluation and were not checked`,
+    unread_steps !== null && unread_steps > 0 && `${unread_steps} steps were not checked in full`,
+    truncated_texts !== null &&
+      truncated_texts > 0 &&
+      `only the beginning of ${truncated_texts} texts was checked`,
+    text_gaps !== null &&
+      text_gaps.length > 0 &&
+      `its sender reports missing text: ${plain(text_gaps.join(', '))}`,
+  ].filter((line) => line !== false);
+}
+
+function describe(one: z.infer<typeof run>): string {
+  const checked = one.texts === null ? 'not yet' : `${one.texts} texts`;
+  const severity = one.highest_severity === null ? '' : `, highest: ${plain(one.highest_severity)}`;
+  return [
+    `${paint.bold(orDash(one.name))}  ${plain(one.id)}`,
+    `${plain(one.state)} · ${plain(one.evaluation)} · service ${orDash(one.service)} · agent ` +
+      `${orDash(one.agent)} · model ${orDash(one.model)}`,
+    '',
+    `Arrived   ${shown(one.first_arrived_at)} to ${shown(one.last_arrived_at)} UTC`,
+    `Checked   ${checked}`,
+    `Findings  ${one.findings}${severity}`,
+    ...gapsOf(one).map((line) => paint.yellow(`Note      ${line}`)),
+    '',
+    renderTable(
+      [
+        { title: 'STARTED' },
+        { title: 'KIND' },
+        { title: 'STATUS' },
+        { title: 'STEP', shrinks: true },
+      ],
+      one.steps.map((step) => [
+        shown(step.started_at),
+        plain(step.kind),
+        plain(step.status),
+        orDash(step.name),
+      ]),
+    ),
+    ...(one.steps_left_out > 0 ? [`${one.steps_left_out} further steps are not listed.`] : []),
+  ].join('\n');
+}
+
+async function show(id: string, options: OutputOptions & PlaceOptions): Promise<void> {
+  await withReader(options, async (reader) => {
+    const body = await reader.show('runs', id);
+    answer(options, body, () => describe(parts(run, body)));
+  });
+}
+
+/** Adds `runs list` and `runs show`. */
+export function addRunCommands(program: Command): void {
+  const runs = program.command('runs').description('the runs of agents');
+  runs
+    .command('list')
+    .description('list runs, the newest first')
+    .addOption(new Option('--state <state>').choices(RUN_STATES))
+    .addOption(new Option('--evaluation <state>').choices(EVALUATION_STATES))
+    .option('--service <name>', 'only of this service')
+    .option('--agent <name>', 'only of this agent')
+    .option('--findings', 'only runs with findings')
+    .option(
+      '--since <time>',
+      'first step arrived then or later: an ISO 8601 date, or date and time',
+    )
+    .option('--until <time>', 'first step arrived before')
+    .option('--limit <n>', 'runs on a page, 1 to 500')
+    .option('--cursor <cursor>', 'the page that the former one named')
+    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .addOption(serverOption())
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice runs list --findings --since 2026-11-01')
+    .action(list);
+  runs
+    .command('show')
+    .description('show one run with its steps')
+    .argument('<id>', 'its id in `sluice runs list`')
+    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .addOption(serverOption())
+    .option('--json', 'answer as JSON')
+    .addHelpText('after', '\nExample:\n  sluice runs show 4bf92f3577b34da6a3ce929d0e0e4736')
+    .action(show);
+}

@@ -1,0 +1,111 @@
+/**
+ * A handler behind the token of a command line that a person has signed in. The call is one of that
+ * person: counted by the limits of user and workspace, with the role that the person has in the login's
+ * workspace now. In this order:
+ *
+ *   no token ─► 401    an API key ─► 403    unknown, revoked, expired ─► 401    rate limit ─► 429
+ *   no member any more, or role too low ─► 403    ─► handler
+ */
+import type { Store } from '../../db/store.ts';
+import { SluiceError } from '../../errors.ts';
+import type { Session, SessionActor, SessionWorkspace } from '../../model/people.ts';
+import type { Events } from '../../observe/events.ts';
+import {
+  checkRateLimits,
+  type Needs,
+  withScope,
+  workspaceWith,
+} from '../dashboard/sign-in/signed-in.ts';
+import type { SessionLimiter } from '../limits/session-limiter.ts';
+import type { Answer, Exchange, HeaderList } from '../transport/exchange.ts';
+import { problem, toSluiceError } from '../transport/problem.ts';
+import { checkControls } from '../transport/query.ts';
+import type { Handler, Parameters } from '../transport/router.ts';
+
+export interface CliCallDependencies {
+  readonly cliLogins: Store['cliLogins'];
+  readonly sessionLimiter: SessionLimiter;
+  readonly events: Pick<Events, 'requestFailed' | 'signInTried' | 'signedOut'>;
+}
+
+/** A call of a signed-in command line. */
+export interface CliCall {
+  readonly session: Session;
+  readonly actor: SessionActor;
+  /** of the client */
+  readonly address: string;
+}
+
+type CliHandler<Call extends CliCall> = (
+  exchange: Exchange,
+  call: Call,
+  parameters: Parameters,
+) => Promise<Answer>;
+
+/** `<brand>_cli_` and 43 characters, as `createCliSession` makes it; the scheme in any case. */
+const BEARER = /^bearer +([a-z][a-z0-9]{0,31}_(cli|live|obs|key)_[A-Za-z0-9]{43}) *$/i;
+
+/** Neither caches nor proxies may keep an answer to a person. */
+export const NO_STORE: HeaderList = [['cache-control', 'no-store']];
+
+function tokenOf(authorization: string): string {
+  if (authorization === '') {
+    throw new SluiceError('missing_credential', 'Sign in first: sluice login URL.');
+  }
+  const [, token, kind] = BEARER.exec(authorization) ?? [];
+  if (token === undefined) {
+    throw new SluiceError('invalid_credential', 'The Authorization header holds no login of ours.');
+  }
+  if (kind?.toLowerCase() === 'cli') return token;
+  throw new SluiceError('session_required', 'This takes a signed-in command line and no API key.');
+}
+
+async function sessionOf(
+  authorization: string,
+  { cliLogins }: Pick<CliCallDependencies, 'cliLogins'>,
+): Promise<Session> {
+  const session = await cliLogins.findSession(tokenOf(authorization));
+  if (session !== null) return session;
+  throw new SluiceError(
+    'invalid_credential',
+    'This login was revoked or has expired: sign in again with sluice login URL.',
+  );
+}
+
+/** Requires the token of a signed-in command line; its user need not be a member any more. */
+export function withCliSession(handler: CliHandler<CliCall>, deps: CliCallDependencies): Handler {
+  return async (exchange, parameters) => {
+    let answer: Answer;
+    try {
+      const address = exchange.clientAddress;
+      const session = await sessionOf(exchange.authorization, deps);
+      await checkRateLimits(session, deps.sessionLimiter);
+      checkControls(exchange.query, parameters);
+      const { userId, email: name, id: sessionId } = session;
+      const actor = { userId, name, sessionId, origin: `${address}, command line` };
+      answer = await handler(exchange, { session, actor, address }, parameters);
+    } catch (thrown) {
+      const error = toSluiceError(thrown);
+      if (error !== thrown) deps.events.requestFailed('cli', thrown);
+      answer = withScope(problem(error), error);
+    }
+    exchange.answer({ ...answer, headers: [...NO_STORE, ...(answer.headers ?? [])] });
+  };
+}
+
+/** The same for a member of the login's workspace, with a role of `needs`. */
+export function cliCall(
+  needs: Needs,
+  handler: CliHandler<CliCall & { readonly workspace: SessionWorkspace }>,
+  deps: CliCallDependencies,
+): Handler {
+  return withCliSession(
+    async (exchange, call, parameters) =>
+      await handler(
+        exchange,
+        { ...call, workspace: workspaceWith(call.session, needs) },
+        parameters,
+      ),
+    deps,
+  );
+}

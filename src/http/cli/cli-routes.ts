@@ -1,0 +1,128 @@
+/**
+ * What a signed-in command line may call: everything under `/cli/v1`. It reads what the read API shows,
+ * of the login's workspace, and manages keys as the user's role may. Nothing else can be changed here:
+ * rules, members and settings are for the dashboard alone.
+ */
+import type { Store } from '../../db/store.ts';
+import type { ListedKey } from '../../model/people.ts';
+import type { AuthorizedHandler } from '../api/authorized.ts';
+import { type FindingReader, listFindings, showFinding } from '../api/findings/finding-routes.ts';
+import { listRules, type RuleReader, showRule } from '../api/rules/rule-routes.ts';
+import { listRuns, type RunReader, showRun } from '../api/runs/run-routes.ts';
+import { keyForm } from '../dashboard/key-pages.ts';
+import { requireId } from '../dashboard/sign-in/person-fields.ts';
+import { ADMINS } from '../dashboard/sign-in/signed-in.ts';
+import { readJson } from '../transport/json-body.ts';
+import { json } from '../transport/problem.ts';
+import type { Route } from '../transport/router.ts';
+import { cliCall, withCliSession } from './cli-call.ts';
+import { type DeviceDependencies, deviceRoutes } from './device-routes.ts';
+
+export interface CliDependencies extends DeviceDependencies {
+  readonly rules: RuleReader;
+  readonly findings: FindingReader;
+  readonly runs: RunReader;
+  readonly keys: Store['keys'];
+}
+
+const PATH = '/cli/v1';
+
+const toKey = (key: ListedKey) => ({
+  id: key.id,
+  kind: key.kind,
+  name: key.name,
+  prefix: key.prefix,
+  rate_limit_per_minute: key.rateLimitPerMinute,
+  created_at: key.createdAt,
+  last_used_at: key.lastUsedAt,
+  revoked_at: key.revokedAt,
+});
+
+function readRoutes(deps: CliDependencies): Route[] {
+  const { rules, findings, runs } = deps;
+  const get = (path: string, read: AuthorizedHandler): Route => ({
+    method: 'GET',
+    path: `${PATH}${path}`,
+    handler: cliCall(
+      {},
+      async (exchange, { workspace }, parameters) =>
+        await read(exchange, { workspaceId: workspace.id }, parameters),
+      deps,
+    ),
+  });
+  return [
+    get('/findings', listFindings(findings)),
+    get('/findings/{findingId}', showFinding(findings)),
+    get('/runs', listRuns(runs)),
+    get('/runs/{runId}', showRun(runs)),
+    get('/rules', listRules(rules)),
+    get('/rules/{ruleId}', showRule(rules)),
+  ];
+}
+
+function keyRoutes(deps: CliDependencies): Route[] {
+  const { keys } = deps;
+  const list = cliCall(
+    {},
+    async (_exchange, { workspace }) =>
+      json({ workspace: workspace.slug, keys: (await keys.list(workspace.id)).map(toKey) }),
+    deps,
+  );
+  const create = cliCall(
+    { roles: ADMINS },
+    async (exchange, { workspace, actor }) => {
+      const sent = await readJson(exchange, keyForm);
+      const { kind, name, rate_limit_per_minute: rateLimitPerMinute } = sent;
+      const wanted = { kind, name, agentPrefix: sent.prefix, rateLimitPerMinute };
+      const { id, key } = await keys.create(workspace.id, wanted, actor);
+      return json({ id, key, kind, name, rate_limit_per_minute: rateLimitPerMinute });
+    },
+    deps,
+  );
+  const revoke = cliCall(
+    { roles: ADMINS },
+    async (_exchange, { workspace, actor }, { keyId }) => {
+      const id = requireId(keyId);
+      await keys.revoke(workspace.id, id, actor);
+      return json({ id, revoked: true });
+    },
+    deps,
+  );
+  return [
+    { method: 'GET', path: `${PATH}/keys`, handler: list },
+    { method: 'POST', path: `${PATH}/keys`, handler: create },
+    { method: 'DELETE', path: `${PATH}/keys/{keyId}`, handler: revoke },
+  ];
+}
+
+function sessionRoutes(deps: CliDependencies): Route[] {
+  const path = `${PATH}/session`;
+  const show = cliCall(
+    {},
+    async (_exchange, { session, workspace }) =>
+      json({
+        email: session.email,
+        workspace: workspace.slug,
+        role: workspace.role,
+        plan: workspace.plan,
+        device_name: session.userAgent,
+        expires_at: session.expiresAt,
+      }),
+    deps,
+  );
+  // Signing out works for a user who has left the workspace, too.
+  const end = withCliSession(async (_exchange, { session, actor, address }) => {
+    const { id, userId } = session;
+    await deps.cliLogins.end(userId, { only: id }, actor, 'cli.logout');
+    deps.events.signedOut({ user: userId, address });
+    return json({ ended: true });
+  }, deps);
+  return [
+    { method: 'GET', path, handler: show },
+    { method: 'DELETE', path, handler: end },
+  ];
+}
+
+export function cliRoutes(deps: CliDependencies): Route[] {
+  return [...deviceRoutes(deps), ...readRoutes(deps), ...keyRoutes(deps), ...sessionRoutes(deps)];
+}

@@ -1,0 +1,72 @@
+/** Confirming the login of a command line: its code, its device, and what it may do. Needs no script. */
+import type { DeviceLogin } from '../../model/people.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { time } from './format.ts';
+import { appPage, facts, type Look, type Viewer, writeTo } from './shell.ts';
+
+type WaitingLogin = DeviceLogin & {
+  /** without a dash */
+  readonly code: string;
+};
+
+type DevicePage = { readonly nowMs: number } & (
+  | { readonly state: 'typing' }
+  | { readonly state: 'deciding' | 'approved' | 'denied'; readonly login: WaitingLogin }
+);
+
+const PATH = '/app/device';
+
+function typing(): Html {
+  return html`<p class="lead">Run <code>sluice login</code> with the address of this server. It shows a code.</p>
+<form method="get" action="${PATH}"><label>Code<input name="user_code" autocomplete="off" autocapitalize="characters"
+ spellcheck="false" placeholder="BCDF-GHJK" required maxlength="40"></label>
+<div class="buttons"><button>Continue</button></div></form>`;
+}
+
+function rights(viewer: Viewer): Html {
+  return html`<ul><li>read the findings, runs, rules and the list of keys of this workspace</li>
+${viewer.isAdmin && html`<li>create and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
+<p>It cannot change rules, members or settings, and sees no other workspace. Everything it does is recorded or counted
+as yours. You can end it in the settings, under “Your sessions”.</p>`;
+}
+
+function deciding(viewer: Viewer, login: WaitingLogin, nowMs: number): Html {
+  const code = `${login.code.slice(0, 4)}-${login.code.slice(4)}`;
+  const button = (decision: string, label: string, look: string): Html =>
+    html`<button name="decision" value="${decision}" class="${look}">${label}</button>`;
+  return html`<p class="lead">A command line wants to act as you. Confirm only if you have just started it yourself, and your
+terminal shows this very code.</p>
+<section class="panel">${facts([
+    ['Code', html`<code class="secret">${code}</code>`],
+    ['Device', login.deviceName],
+    ['Address', login.address],
+    ['Started', time(login.createdAt, nowMs)],
+    ['Signs in as', viewer.email],
+    ['Workspace', `${viewer.workspaceName} (${viewer.workspaceSlug})`],
+  ])}
+<h2>It may</h2>${rights(viewer)}
+<form method="post" action="${writeTo(PATH, viewer)}"><input type="hidden" name="user_code" value="${login.code}">
+<div class="buttons">${button('approve', 'Sign it in', '')} ${button('deny', 'Deny', 'danger')}</div></form></section>
+<p class="soft">For another workspace, switch to it in the settings first, then open this page again.</p>`;
+}
+
+function decided(state: 'approved' | 'denied', { deviceName }: WaitingLogin): Html {
+  return state === 'approved'
+    ? html`<p class="lead">“${deviceName}” may sign in. Go back to your terminal: it continues within seconds.</p>
+<p><a class="button" href="/app/settings">To your sessions</a></p>`
+    : html`<p class="lead">“${deviceName}” was denied and gets no access.</p>
+<p><a class="button" href="/app">Back to the overview</a></p>`;
+}
+
+export function devicePage(look: Look, viewer: Viewer, data: DevicePage): Html {
+  const parts = (): HtmlValue => {
+    if (data.state === 'typing') return typing();
+    if (data.state === 'deciding') return deciding(viewer, data.login, data.nowMs);
+    return decided(data.state, data.login);
+  };
+  return appPage(look, viewer, {
+    title: 'Sign in a command line',
+    current: '/app/settings',
+    main: html`<h1>Sign in a command line</h1>${parts()}`,
+  });
+}
