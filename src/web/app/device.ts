@@ -18,15 +18,15 @@ const PATH = '/app/device';
 
 function typing(): Html {
   return html`<p class="lead">Run <code>sluice login</code> with the address of this server. It shows a code.</p>
-<form method="get" action="${PATH}"><label>Code<input name="user_code" autocomplete="off" autocapitalize="characters"
+<form class="panel stacked" method="get" action="${PATH}"><label>Code<input name="user_code" autocomplete="off" autocapitalize="characters"
  spellcheck="false" placeholder="BCDF-GHJK" required maxlength="40"></label>
-<div class="buttons"><button>Continue</button></div></form>`;
+<div><button>Continue</button></div></form>`;
 }
 
 function rights(viewer: Viewer): Html {
   return html`<ul><li>read the findings, runs, rules and the list of keys of this workspace</li>
 ${viewer.isAdmin && html`<li>create and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
-<p>It cannot change rules, members or settings, and sees no other workspace. Everything it does is recorded or counted
+<p>It cannot change rules, members or settings, and sees no other workspace. What it does is recorded
 as yours. You can end it in the settings, under “Your sessions”.</p>`;
 }
 
@@ -34,10 +34,10 @@ function deciding(viewer: Viewer, login: WaitingLogin, nowMs: number): Html {
   const code = `${login.code.slice(0, 4)}-${login.code.slice(4)}`;
   const button = (decision: string, label: string, look: string): Html =>
     html`<button name="decision" value="${decision}" class="${look}">${label}</button>`;
-  return html`<p class="lead">A command line wants to act as you. Confirm only if you have just started it yourself, and your
-terminal shows this very code.</p>
+  return html`<p class="lead">Approve only if you have just run <code>sluice login</code> yourself and your terminal shows the
+same code: the command line will act as you.</p>
 <section class="panel">${facts([
-    ['Code', html`<code class="secret">${code}</code>`],
+    ['Code', html`<strong><code>${code}</code></strong>`],
     ['Device', login.deviceName],
     ['Address', login.address],
     ['Started', time(login.createdAt, nowMs)],
@@ -46,13 +46,13 @@ terminal shows this very code.</p>
   ])}
 <h2>It may</h2>${rights(viewer)}
 <form method="post" action="${writeTo(PATH, viewer)}"><input type="hidden" name="user_code" value="${login.code}">
-<div class="buttons">${button('approve', 'Sign it in', '')} ${button('deny', 'Deny', 'danger')}</div></form></section>
+<div class="buttons">${button('approve', 'Approve', '')} ${button('deny', 'Deny', 'danger')}</div></form></section>
 <p class="soft">For another workspace, switch to it in the settings first, then open this page again.</p>`;
 }
 
 function decided(state: 'approved' | 'denied', { deviceName }: WaitingLogin): Html {
   return state === 'approved'
-    ? html`<p class="lead">“${deviceName}” may sign in. Go back to your terminal: it continues within seconds.</p>
+    ? html`<p class="lead">“${deviceName}” is approved. Go back to your terminal: it continues within seconds.</p>
 <p><a class="button" href="/app/settings">To your sessions</a></p>`
     : html`<p class="lead">“${deviceName}” was denied and gets no access.</p>
 <p><a class="button" href="/app">Back to the overview</a></p>`;
