@@ -132,7 +132,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     await open('/app/settings');
     await page.getByText('Redact excerpts').click();
     await page.getByRole('button', { name: 'Redact and delete stored excerpts' }).click();
-    expect(await main()).toContain('This workspace redacts');
+    expect(await main()).toContain('Redaction is on');
     await page.getByRole('button', { name: 'Stop redacting' }).click();
     expect(await main()).toContain('Findings keep a short excerpt');
   });
