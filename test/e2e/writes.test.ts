@@ -388,7 +388,7 @@ test('the workspace: its name and redaction, recorded', async () => {
   expect([done.status, done.headers.get('location')]).toEqual([303, '/app/settings']);
   const page = (await owner.get('/app/settings')).text;
   expect(page).toContain('Support &lt;b&gt;agents&lt;/b&gt;');
-  expect(page).toContain('This workspace redacts');
+  expect(page).toContain('Redaction is on');
   expect(await held()).toBe(0);
   expect((await ledger()).slice(0, 2)).toMatchObject([
     {
