@@ -3,13 +3,14 @@
  * supported. The only file that imports `re2`. Compiling never throws: a bad pattern is a value.
  *
  * The corpus is written for engines that ignore case; RE2 reads the leading inline flags ((?i),
- * (?is) …) itself, so the source is passed unchanged.
+ * (?is) …) itself, so the source is passed unchanged, but for surrogate pairs.
  */
 import { visitRegExpAST } from '@eslint-community/regexpp';
 import RE2 from 're2';
 import type { UnsupportedReason } from '../../model/rules.ts';
 import { memoize } from './memoize.ts';
 import { parseAsWritten, splitFlags } from './pattern-syntax.ts';
+import { loneSurrogate, withoutSurrogates } from './surrogate-pairs.ts';
 
 /** A compiled pattern over UTF-8 bytes. */
 export interface Pattern {
@@ -91,7 +92,10 @@ export function createPatternCompiler(): PatternCompiler {
   return memoize(compile);
 }
 
-function compile(source: string): Compiled {
+function compile(written: string): Compiled {
+  const source = withoutSurrogates(written);
+  const half = loneSurrogate(source);
+  if (half !== null) return { pattern: null, reason: loneHalf(half) };
   try {
     return { pattern: toPattern(source, new RE2(source, FLAGS)), reason: null };
   } catch (error) {
@@ -146,6 +150,13 @@ export function withoutCaptures(source: string): string {
     from = start + 1;
   }
   return rewritten + body.slice(from);
+}
+
+function loneHalf(half: string): UnsupportedReason {
+  return {
+    code: 'lone_surrogate',
+    message: `names half of a surrogate pair, ${half}, which no UTF-8 text has`,
+  };
 }
 
 function toReason(said: string): UnsupportedReason {

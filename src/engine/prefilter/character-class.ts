@@ -42,6 +42,7 @@ const SPACE: Ranges['ranges'] = [
   [12, 13],
   [32, 32],
 ];
+const NEWLINE = 10;
 const LAST = 0x10ffff;
 
 /** One literal character. */
@@ -58,8 +59,14 @@ export function ofCharacterSet(set: AST.CharacterSet, dotAll: boolean): Characte
   return describe(escapeRanges(set));
 }
 
-/** `[…]`; null for unknown elements. */
-export function ofCharacterClass(node: AST.CharacterClass): CharacterClass | null {
+/** `[…]` */
+export function ofCharacterClass(node: AST.CharacterClass): CharacterClass {
+  const ranges = rangesOfClass(node);
+  return ranges === null ? ANY : describe(ranges);
+}
+
+/** The characters of a class; null if they are not all known. */
+function rangesOfClass(node: AST.CharacterClass): Ranges | null {
   const ranges: [number, number][] = [];
   for (const element of node.elements) {
     switch (element.type) {
@@ -72,7 +79,7 @@ export function ofCharacterClass(node: AST.CharacterClass): CharacterClass | nul
       case 'CharacterSet': {
         if (element.kind === 'property') {
           // Unknown members: a negated class without them would be too small.
-          if (node.negate) return ANY;
+          if (node.negate) return null;
           ranges.push([0, LAST]);
           break;
         }
@@ -84,7 +91,30 @@ export function ofCharacterClass(node: AST.CharacterClass): CharacterClass | nul
         return null;
     }
   }
-  return describe({ ranges, negated: node.negate });
+  return { ranges, negated: node.negate };
+}
+
+/**
+ * Every character that an element may match, as inclusive ranges; cases are not folded. If they are not
+ * all known, all there are.
+ */
+export function charactersOf(
+  node: AST.Character | AST.CharacterSet | AST.CharacterClass,
+  dotAll: boolean,
+): Ranges['ranges'] {
+  const written = writtenRanges(node, dotAll);
+  if (written === null) return [[0, LAST]];
+  return written.negated ? complement(written.ranges) : written.ranges;
+}
+
+function writtenRanges(
+  node: AST.Character | AST.CharacterSet | AST.CharacterClass,
+  dotAll: boolean,
+): Ranges | null {
+  if (node.type === 'Character') return { ranges: [[node.value, node.value]], negated: false };
+  if (node.type === 'CharacterClass') return rangesOfClass(node);
+  if (node.kind === 'any') return { ranges: dotAll ? [] : [[NEWLINE, NEWLINE]], negated: true };
+  return node.kind === 'property' ? null : escapeRanges(node);
 }
 
 const copy = ([from, to]: readonly [number, number]): [number, number] => [from, to];
@@ -146,7 +176,7 @@ const KIND_OF = Uint8Array.from({ length: 128 }, (_, point) => {
   const isIn = (ranges: Ranges['ranges']) => ranges.some(([a, b]) => a <= point && point <= b);
   if (isIn(WORD)) return KINDS.word;
   if (!isIn(SPACE)) return KINDS.mark;
-  return point === 10 ? KINDS.newline : KINDS.blank;
+  return point === NEWLINE ? KINDS.newline : KINDS.blank;
 });
 
 /** The run that a repetition of such characters cannot leave; null for none. */

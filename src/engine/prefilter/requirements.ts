@@ -10,6 +10,7 @@
 import type { AST } from '@eslint-community/regexpp';
 import { memoize } from '../matcher/memoize.ts';
 import { parsePattern, splitFlags } from '../matcher/pattern-syntax.ts';
+import { withoutSurrogates } from '../matcher/surrogate-pairs.ts';
 import {
   type CharacterClass,
   KINDS,
@@ -108,7 +109,7 @@ function readRequirements(
   chooser: LiteralChooser,
   letters: Map<number, Part>,
 ): readonly Branch[] | null {
-  const { flags, body } = splitFlags(source);
+  const { flags, body } = splitFlags(withoutSurrogates(source));
   const context = { dotAll: flags.includes('s'), chooser, letters };
   const pattern = parsePattern(body);
   return pattern === null ? null : branchesOf(pattern.alternatives, context);

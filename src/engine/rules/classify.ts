@@ -8,6 +8,7 @@ import type { Rule, RuleCondition, UnsupportedReason } from '../../model/rules.t
 import type { RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
 import { surfacesOf } from './fields.ts';
+import { canMatch } from './possible-match.ts';
 
 /** Detection methods other than patterns, as named in the corpus. */
 const METHOD_REASONS = new Map<string, UnsupportedReason>([
@@ -106,7 +107,9 @@ function conditionReason(
     };
   }
   if (value === '') return { code: 'invalid_pattern', message: 'empty pattern' };
-  return compile(value).reason;
+  const { reason } = compile(value);
+  if (reason !== null || canMatch(value)) return reason;
+  return { code: 'matches_no_text', message: 'is a pattern that no text can match' };
 }
 
 function toSupport(condition: Rule['condition'], conditions: readonly RuleCondition[]) {
