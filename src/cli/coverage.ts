@@ -65,7 +65,8 @@ export function coveragePage({ snapshot, rules }: Catalog): string {
     '',
     '## Rules that fail their own tests',
     '',
-    'Each of them lost conditions to the engine, and fails the tests of these conditions.',
+    'Most of them lost conditions to the engine, and fail the tests that those conditions were for. The others have ' +
+      'tests that are descriptions of a tool, which no run has.',
     '',
     ...ruleTable(rules, 'fails_own_examples', failedExamples),
     '',
@@ -151,7 +152,9 @@ function lostConditions(rule: Rule): string {
 function failedExamples(rule: Rule): string {
   const { truePositives, trueNegatives, failed } = rule.ownExamples;
   const cases = truePositives + trueNegatives;
-  return `fails ${failed.length} of ${cases} tests; ${lostConditions(rule)}`;
+  const whys = [...new Set(failed.map(({ why }) => why))].join('; ');
+  const cause = rule.unsupportedReasons.length === 0 ? whys : lostConditions(rule);
+  return `fails ${failed.length} of ${cases} tests; ${cause}`;
 }
 
 /** Text for a table cell, escaped for Markdown and HTML. */

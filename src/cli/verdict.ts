@@ -16,10 +16,9 @@ export function verdictOf(rule: Rule): string {
   if (support === 'unsupported') return `Never runs here: not supported, it ${reasonsOf(rule)}.`;
   if (support === 'fails_own_examples') {
     const cases = ownExamples.truePositives + ownExamples.trueNegatives;
-    return (
-      `Never runs: it fails ${ownExamples.failed.length} of its own ${cases} tests; ` +
-      `${lost} of its ${rule.conditions.length} conditions cannot run here.`
-    );
+    const lostText =
+      lost === 0 ? '' : `; ${lost} of its ${rule.conditions.length} conditions cannot run here`;
+    return `Never runs: it fails ${ownExamples.failed.length} of its own ${cases} tests${lostText}.`;
   }
   if (status === 'draft' || status === 'deprecated') {
     return `Never runs: it is ${status} in the corpus.`;

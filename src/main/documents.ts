@@ -39,6 +39,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'limits',
       'ocsf-export',
       'rules-coverage',
+      'rule-attributes',
       'security',
     ],
   },

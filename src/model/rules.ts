@@ -133,6 +133,8 @@ export interface Rule {
   readonly references: JsonValue;
   readonly condition: 'any' | 'all';
   readonly conditions: readonly RuleCondition[];
+  /** whether a condition does not count whose first match begins in code */
+  readonly suppressInCodeBlocks: boolean;
   readonly support: Support;
   readonly unsupportedReasons: readonly UnsupportedReason[];
   readonly ownExamples: {

@@ -6,6 +6,7 @@ import { coveragePage } from '../../src/cli/coverage.ts';
 import { activationOf, verdictOf } from '../../src/cli/verdict.ts';
 import type { Catalog } from '../../src/engine/rules/catalog.ts';
 import { refusal, runnableRules, stateCounts } from '../../src/engine/rules/effective-set.ts';
+import type { Rule } from '../../src/model/rules.ts';
 import { tinyRule } from '../engine/tiny-rules.ts';
 import { keptMatching } from '../support/kept-catalogue.ts';
 
@@ -39,6 +40,24 @@ test('the page names every rule that does not run as written, and no pattern', (
     expect(page.includes(`| ${id} |`), id).toBe(support !== 'as_written');
   }
   expect(page).not.toContain('(?i)');
+});
+
+test('docs/matching.md says how many prompt-injection rules read user input only', () => {
+  const page = readFileSync(join(ROOT, 'docs/matching.md'), 'utf8');
+  const said = /<!-- fields -->(.*?)<!-- \/fields -->/s.exec(page)?.[1] ?? '';
+  const running = runnableRules(catalog.rules).filter(
+    ({ category }) => category === 'prompt-injection',
+  );
+  const readsInputOnly = ({ conditions }: Rule) =>
+    conditions.every(({ supported, field }) => !supported || field === 'user_input');
+  const stable = running.filter(({ status }) => status === 'stable');
+  expect(said.match(/\d+/g)?.map(Number)).toEqual([
+    running.length,
+    running.filter(readsInputOnly).length,
+    stable.filter(readsInputOnly).length,
+    stable.length,
+    running.filter((rule) => !readsInputOnly(rule)).length,
+  ]);
 });
 
 test('a rule never runs exactly when switching it on is refused', () => {
@@ -89,6 +108,16 @@ test.each([
       truePositives: [{ input: 'cb' }, { input: 'a' }],
     },
     'Never runs: it fails 1 of its own 2 tests; 1 of its 2 conditions cannot run here.',
+  ],
+  [
+    'failing on a text that no run has',
+    { conditions: [['content', 'a']], truePositives: [{ tool_description: 'a' }] },
+    'Never runs: it fails 1 of its own 1 tests.',
+  ],
+  [
+    'semantic',
+    { conditions: [['content', 'a']], extra: 'detection_tier: semantic' },
+    'Never runs here: not supported, it is declared semantic; its patterns are not run.',
   ],
 ] as const)('verdict: %s', (_name, rule, expected) => {
   expect(verdictOf(tinyRule(rule))).toBe(expected);

@@ -15,6 +15,7 @@ export interface TinyRule {
   readonly condition?: string;
   /** [field, pattern] or [field, pattern, operator] */
   readonly conditions: readonly (readonly [string, string, string?])[];
+  readonly suppressInCodeBlocks?: boolean;
   /** lines to put at the top level, as `detection_tier: semantic` */
   readonly extra?: string;
   readonly truePositives?: readonly unknown[];
@@ -39,7 +40,11 @@ export function tinyYaml(rule: TinyRule): string {
     "date: '2026/01/02'",
     'severity: high',
     'references: { owasp_llm: ["LLM01:2025"] }',
-    'tags: { category: prompt-injection, subcategory: direct }',
+    `tags: ${JSON.stringify({
+      category: 'prompt-injection',
+      subcategory: 'direct',
+      ...(rule.suppressInCodeBlocks === true && { suppress_in_code_blocks: true }),
+    })}`,
     rule.extra ?? '',
     `detection: ${JSON.stringify({ condition: rule.condition ?? 'any', conditions })}`,
     'response: { actions: [alert, block_input] }',

@@ -20,15 +20,27 @@ import type { CorpusFile } from './corpus.ts';
 const Text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 const OptionalText = Text.nullish().transform((text) => text ?? '');
 
-const ConditionSchema = z.object({
-  field: OptionalText,
-  operator: OptionalText,
-  value: OptionalText,
-  description: OptionalText,
-});
+const ConditionSchema = z
+  .looseObject({
+    field: OptionalText,
+    operator: OptionalText,
+    value: OptionalText,
+    description: OptionalText,
+  })
+  .transform(({ field, operator, value, description, ...others }) => ({
+    field,
+    operator,
+    value,
+    description,
+    /** names of members that are not read here */
+    otherMembers: Object.keys(others),
+  }));
 
 const CaseSchema = z.record(z.string(), z.json());
 const CasesSchema = z.array(z.union([CaseSchema, Text.transform((input) => ({ input }))]));
+
+/** Members of `detection` that do not change what the patterns of a rule match. */
+const NO_PATTERNS = new Set(['behavioral', 'trace', 'false_positives']);
 
 /** Not strict: members that are not used here may change. */
 const RuleSchema = z.object({
@@ -42,11 +54,16 @@ const RuleSchema = z.object({
   date: OptionalText,
   references: z.json().nullish(),
   detection_tier: OptionalText,
-  tags: z.object({ category: z.enum(CATEGORIES), subcategory: OptionalText }),
-  detection: z.object({
+  tags: z.object({
+    category: z.enum(CATEGORIES),
+    subcategory: OptionalText,
+    suppress_in_code_blocks: z.json().optional(),
+  }),
+  detection: z.looseObject({
     method: OptionalText,
     condition: OptionalText,
     conditions: z.array(ConditionSchema).nonempty(),
+    semantic: z.object({ fallback_method: OptionalText }).nullish(),
   }),
   response: z.object({ actions: z.array(Text).nullish() }).nullish(),
   test_cases: z
@@ -72,9 +89,15 @@ export interface RuleDocument {
   readonly references: JsonValue;
   /** detection methods that the rule needs: pattern, semantic, trace, behavioral … */
   readonly methods: readonly string[];
+  /** whether a semantic rule names its patterns as what runs without a language model */
+  readonly hasFallbackPatterns: boolean;
+  /** names of members of `detection` that are not known here */
+  readonly otherMembers: readonly string[];
   /** how the conditions combine, as written */
   readonly combination: string;
   readonly conditions: readonly z.infer<typeof ConditionSchema>[];
+  /** whether matches in code blocks do not count */
+  readonly suppressInCodeBlocks: boolean;
   readonly truePositives: readonly OwnCase[];
   readonly trueNegatives: readonly OwnCase[];
   readonly recommendedActions: readonly string[];
@@ -106,7 +129,8 @@ export function parseRuleFile(file: CorpusFile): RuleDocument {
 }
 
 function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocument {
-  const { detection, tags, test_cases: cases } = rule;
+  const { tags, test_cases: cases } = rule;
+  const { method, condition, conditions, semantic, ...others } = rule.detection;
   return {
     id: rule.id,
     title: rule.title,
@@ -119,9 +143,12 @@ function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocumen
     author: rule.author,
     date: isoDate(rule.date),
     references: rule.references ?? null,
-    methods: [rule.detection_tier, detection.method].filter((method) => method !== ''),
-    combination: detection.condition,
-    conditions: detection.conditions,
+    methods: [rule.detection_tier, method].filter((name) => name !== ''),
+    hasFallbackPatterns: semantic?.fallback_method === 'pattern',
+    otherMembers: Object.keys(others).filter((member) => !NO_PATTERNS.has(member)),
+    combination: condition,
+    conditions,
+    suppressInCodeBlocks: tags.suppress_in_code_blocks === true,
     truePositives: cases?.true_positives ?? [],
     trueNegatives: cases?.true_negatives ?? [],
     recommendedActions: rule.response?.actions ?? [],
@@ -152,8 +179,11 @@ function unreadable(path: string, text: string, fault: UnsupportedReason): RuleD
     date: isoDate(line('date')),
     references: null,
     methods: [],
+    hasFallbackPatterns: false,
+    otherMembers: [],
     combination: 'any',
     conditions: [],
+    suppressInCodeBlocks: false,
     truePositives: [],
     trueNegatives: [],
     recommendedActions: [],

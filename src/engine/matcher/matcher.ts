@@ -6,6 +6,7 @@
  */
 import type { Rule, RuleCondition } from '../../model/rules.ts';
 import type { Surface, SurfaceText } from '../../model/steps.ts';
+import { beginsInCode } from './code-blocks.ts';
 import {
   type ByteRange,
   type Compiled,
@@ -13,15 +14,8 @@ import {
   type Pattern,
   type PatternCompiler,
 } from './pattern.ts';
-import {
-  type Placement,
-  type PreparedRun,
-  type PreparedText,
-  RunTexts,
-  search,
-  type TextHit,
-  type TextReading,
-} from './prepared-text.ts';
+import { type PreparedText, search, type TextHit, type TextReading } from './prepared-text.ts';
+import { type Placement, type PreparedRun, RunTexts } from './run-texts.ts';
 
 interface MatchSettings {
   /** whether the rule at this index is matched at all */
@@ -171,7 +165,10 @@ export function createScopedMatcher(
   compile: PatternCompiler,
   createScope: CreateScope,
 ): Matcher {
-  const matchers = conditions.map((one, number) => new ConditionMatcher(one, number, compile));
+  const matchers = conditions.map((one, number) => {
+    const suppressed = rules[one.ruleIndex]?.suppressInCodeBlocks ?? false;
+    return new ConditionMatcher(one, number, suppressed, compile);
+  });
   const byRule = rules.map((): ConditionMatcher[] => []);
   for (const one of matchers) byRule[one.ruleIndex]?.push(one);
   const needAll = [...rules.keys()].filter((index) => rules[index]?.condition !== 'any');
@@ -286,18 +283,21 @@ class ConditionMatcher {
   readonly ruleIndex: number;
   readonly condition: RuleCondition;
   readonly surfaces: ReadonlySet<Surface>;
+  readonly #suppressInCodeBlocks: boolean;
   readonly #compile: PatternCompiler;
   #compiled: Compiled | null = null;
 
   constructor(
     { ruleIndex, condition }: MatchableCondition,
     number: number,
+    suppressInCodeBlocks: boolean,
     compile: PatternCompiler,
   ) {
     this.number = number;
     this.ruleIndex = ruleIndex;
     this.condition = condition;
     this.surfaces = new Set(condition.surfaces);
+    this.#suppressInCodeBlocks = suppressInCodeBlocks;
     this.#compile = compile;
   }
 
@@ -308,7 +308,9 @@ class ConditionMatcher {
     if (pattern === null) {
       throw new Error(`condition ${this.condition.index}: ${reason.message}`);
     }
-    return search(pattern, text, (reading) => scope.find(this.number, pattern, reading));
+    const hit = search(pattern, text, (reading) => scope.find(this.number, pattern, reading));
+    if (hit === null || !this.#suppressInCodeBlocks) return hit;
+    return beginsInCode(pattern, text.code()) ? null : hit;
   }
 }
 

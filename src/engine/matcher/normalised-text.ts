@@ -1,6 +1,7 @@
 /**
  * Owns the normalised reading of a text: invisible characters removed, NFKC, look-alike Cyrillic and
- * Greek letters replaced by Latin ones; and the mapping of its offsets to the text as it was written.
+ * Greek letters replaced by Latin ones, white space that RE2's `\s` leaves out by blanks; and the
+ * mapping of its offsets to the text as it was written.
  *
  * Works cluster by cluster (a character and what attaches to it), so the reading of a prefix that
  * ends between clusters is a prefix of the whole reading. Pure.
@@ -21,9 +22,12 @@ const ATTACHED = '[\\p{M}\\p{DI}\\u1160-\\u11ff\\uff9e\\uff9f]';
 /** No letter has more; and without a bound a million marks overflow V8's regexp stack. */
 const ATTACHED_MAX = 62;
 
-/** A cluster that may be normalised to something else. ASCII without attached characters never is. */
+/** ASCII that is never normalised to something else unless a character is attached: all but U+000B. */
+const PLAIN_ASCII = '\\0-\\x0a\\x0c-\\x7f';
+
+/** A cluster that may be normalised to something else. */
 const CLUSTER = new RegExp(
-  `(?:[\\0-\\x7f](?=${ATTACHED})|[^\\0-\\x7f])${ATTACHED}{0,${ATTACHED_MAX}}`,
+  `(?:[${PLAIN_ASCII}](?=${ATTACHED})|[^${PLAIN_ASCII}])${ATTACHED}{0,${ATTACHED_MAX}}`,
   'gu',
 );
 
@@ -34,21 +38,36 @@ const NOT_ATTACHED = new RegExp(ATTACHED.replace('[', '[^'), 'gu');
 const WINDOW = 1024;
 
 const INVISIBLE = /\p{DI}+/gu;
-const NOT_ASCII = /[^\0-\x7f]/;
+const NOT_PLAIN = new RegExp(`[^${PLAIN_ASCII}]`);
 
-/** Pairs of a look-alike and its Latin letter. */
+/**
+ * Pairs of a look-alike and its Latin letter: the Cyrillic and Greek letters that Unicode's
+ * confusables.txt (17.0) lists with one Latin letter; the letters of the corpus's reference engine; and
+ * a few that look like a Latin letter in other ways (docs/decisions/0024-rules-as-written.md).
+ */
 const LOOK_ALIKES =
-  'аa вb сc ԁd еe һh нh іi јj кk ӏl мm оo рp ԛq ѕs тt уy ѵv ԝw хx ' +
-  'АA ВB СC ЕE ԌG НH ІI ЈJ КK МM ОO РP ԚQ ЅS ТT УY ѴV ԜW ХX ' +
-  'αa εe γy ηn ιi κk νv οo ρp τt υu χx ϲc ϳj ' +
-  'ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX ϹC ͿJ ' +
+  'аa вb гr сc ԁd еe ҽe һh нh іi ꙇi јj кk ӏl мm оo рp ԛq ѕs тt уy үy ѵv ԝw ѡw шw хx ' +
+  'АA ВB Ьb СC ЕE ԌG НH ІI Ӏl ЈJ КK МM ОO РP ԚQ ЅS ТT УY ҮY ѴV ԜW ХX ' +
+  'αa εe γy ηn ιi ͺi κk νv οo σo ρp ϸp ᴦr τt υu χx ϲc ϳj ' +
+  'ΑA ΒB ΕE ϜF ΖZ ΗH ΙI ΚK ΜM ϺM ΝN ΟO ΡP ΤT ΥY ΧX ϹC ͿJ 𝈓F 𝈪L 𝈖R 𝈍V ' +
   'ıi ǀl ոn ɡg ɑa';
 
-const LATIN_OF = new Map(
-  LOOK_ALIKES.split(' ').map((pair) => {
+/** White space to JavaScript, for which the corpus is written, but neither to RE2 nor after NFKC. */
+const WHITE_SPACE = ['\v', '\u1680', '\u2028', '\u2029'];
+
+/** What a character reads as. */
+const READ_AS = new Map<string, string>([
+  ...LOOK_ALIKES.split(' ').map((pair): [string, string] => {
     const [alike = '', latin = ''] = pair;
-    return [alike, latin] as const;
+    return [alike, latin];
   }),
+  ...WHITE_SPACE.map((space): [string, string] => [space, ' ']),
+]);
+
+/** Look-alikes that NFKC would change to letters without a look-alike: `ϲ` to `σ`. */
+const CHANGED_BY_NFKC = new RegExp(
+  `[${[...READ_AS.keys()].filter((letter) => letter.normalize('NFKC') !== letter).join('')}]`,
+  'gu',
 );
 
 /**
@@ -64,7 +83,7 @@ type VisitRewrite = (start: number, end: number, read: string) => boolean;
  * cluster, because every letter may be one (objects took 1.3 GB for 8,000,000 letters).
  */
 function visitRewrites(text: string, visit: VisitRewrite): void {
-  let at = text.search(NOT_ASCII);
+  let at = text.search(NOT_PLAIN);
   if (at === -1) return;
   while (at < text.length) {
     const unit = text.charCodeAt(at);
@@ -99,7 +118,7 @@ const UNKNOWN = 0;
 const PLAIN = 1;
 const CHANGED = 2;
 const ATTACHING = 3;
-const kinds = new Uint8Array(0x1_0000).fill(PLAIN, 0, 0x80);
+const kinds = new Uint8Array(0x1_0000).fill(PLAIN, 0, 0x80).fill(UNKNOWN, 0x0b, 0x0c);
 /** changed unit → its normalised form */
 const changedUnits = new Map<number, string>();
 
@@ -246,9 +265,14 @@ export function toWrittenRange(text: string, range: CharacterRange): CharacterRa
 }
 
 function normaliseCluster(cluster: string): string {
-  let latin = '';
-  for (const letter of cluster.replace(INVISIBLE, '').normalize('NFKC')) {
-    latin += LATIN_OF.get(letter) ?? letter;
+  let read = '';
+  const visible = cluster.replace(INVISIBLE, '');
+  for (const letter of visible.replace(CHANGED_BY_NFKC, readAs).normalize('NFKC')) {
+    read += readAs(letter);
   }
-  return latin;
+  return read;
+}
+
+function readAs(letter: string): string {
+  return READ_AS.get(letter) ?? letter;
 }

@@ -1,18 +1,18 @@
 /**
- * Owns the texts that are matched: those of a run, each distinct one once, cut to the cap, as UTF-8
- * bytes in both readings (as written, normalised). Confirms hits, too: one that touches the cut must
- * also match the uncut text, so that the cap can lose a match but never invent one.
+ * Owns a text that is matched: cut to the cap, as UTF-8 bytes in its readings (as written, normalised).
+ * Confirms hits, too: one that touches the cut must also match the uncut text, so that the cap can lose
+ * a match but never invent one.
  */
-import type { Surface, SurfaceText } from '../../model/steps.ts';
+import { type CodeText, createCodeText } from './code-blocks.ts';
 import {
   type Changes,
   type CharacterRange,
+  normalise,
   normaliseWithChanges,
   settledLength,
   toWrittenRange,
 } from './normalised-text.ts';
 import type { ByteRange, Pattern } from './pattern.ts';
-import { textKey } from './text-key.ts';
 import { boundaryBefore } from './utf8.ts';
 
 /** The place of a hit: offsets into the text as it was written, before any cut. */
@@ -26,6 +26,8 @@ export interface PreparedText {
   readonly bytes: number;
   readonly cut: boolean;
   readonly readings: readonly TextReading[];
+  /** the normalised text and its code, past the cut as far as matches are followed */
+  readonly code: () => CodeText;
 }
 
 /** One reading of a text. */
@@ -49,126 +51,6 @@ export interface TextReading {
   readonly wider: () => TextReading | null;
 }
 
-/** A text on a surface of a step. */
-export interface Placement {
-  /** index into the texts given to `prepare` */
-  readonly textIndex: number;
-  readonly step: number;
-  readonly surface: Surface;
-  readonly text: PreparedText;
-  /** surfaces on which the same prepared text occurs earlier in the run */
-  readonly earlier: readonly Surface[];
-}
-
-/** The texts of a run, or of a portion of it. */
-export interface PreparedRun {
-  /** every text of every step, in time order, without steps that have none */
-  readonly steps: readonly (readonly Placement[])[];
-  /** the same without repetitions: a text on a surface at its earliest step; in time order */
-  readonly distinct: readonly Placement[];
-}
-
-/** The prepared forms of a distinct text. */
-interface DistinctText {
-  /** prepared whole, shared by its surfaces */
-  whole: PreparedText | null;
-  /** as last matched, by surface */
-  readonly bySurface: Map<Surface, PreparedText>;
-}
-
-/** The texts of one run, prepared portion by portion, each distinct text once. */
-export class RunTexts {
-  readonly #capBytes: number;
-  readonly #matched = new Set<DistinctText>();
-  readonly #distinct = new Map<string, DistinctText>();
-  #truncated = 0;
-
-  /**
-   * @param capBytes most UTF-8 bytes matched per surface and step. A text that the surface had
-   *   before does not count: a history that is sent in every step must not crowd out new text.
-   */
-  constructor(capBytes: number) {
-    this.#capBytes = capBytes;
-  }
-
-  /** number of distinct texts so far, each counted once over all surfaces */
-  get texts(): number {
-    return this.#matched.size;
-  }
-
-  /**
-   * number of texts so far that were cut, or left out because the cap of their surface was used up
-   */
-  get truncated(): number {
-    return this.#truncated;
-  }
-
-  /**
-   * Prepares the next texts; yields between two of them when `isOver` returns true.
-   * @param texts all texts of the next steps, in time order
-   */
-  *prepare(texts: readonly SurfaceText[], isOver: () => boolean): Generator<void, PreparedRun> {
-    const all: Placement[] = [];
-    const distinct: Placement[] = [];
-    const used = new Map<string, number>();
-    for (const [textIndex, text] of texts.entries()) {
-      this.#place(text, textIndex, used, all, distinct);
-      if (isOver()) yield;
-    }
-    return { steps: byStep(all), distinct };
-  }
-
-  #place(
-    { step, surface, text }: SurfaceText,
-    textIndex: number,
-    used: Map<string, number>,
-    all: Placement[],
-    distinct: Placement[],
-  ): void {
-    const account = `${step} ${surface}`;
-    const spent = used.get(account) ?? 0;
-    const left = this.#capBytes - spent;
-    const distinctText = this.#distinctText(text);
-    const { bySurface } = distinctText;
-    const before = bySurface.get(surface);
-    if (before !== undefined && (!before.cut || before.bytes >= left)) {
-      all.push({ textIndex, step, surface, text: before, earlier: [surface] });
-      return;
-    }
-    const { whole } = distinctText;
-    const prepared = whole !== null && whole.bytes <= left ? whole : prepareText(text, left);
-    if (prepared.cut) this.#truncated += 1;
-    else distinctText.whole = prepared;
-    if (prepared.cut && prepared.bytes === 0) return;
-    used.set(account, spent + prepared.bytes);
-    const earlier = [...bySurface].filter(([, known]) => known === prepared).map(([on]) => on);
-    bySurface.set(surface, prepared);
-    this.#matched.add(distinctText);
-    const placement = { textIndex, step, surface, text: prepared, earlier };
-    all.push(placement);
-    distinct.push(placement);
-  }
-
-  #distinctText(text: string): DistinctText {
-    const key = textKey(text);
-    const known = this.#distinct.get(key);
-    if (known !== undefined) return known;
-    const fresh: DistinctText = { whole: null, bySurface: new Map() };
-    this.#distinct.set(key, fresh);
-    return fresh;
-  }
-}
-
-function byStep(placements: readonly Placement[]): Placement[][] {
-  const steps = new Map<number, Placement[]>();
-  for (const placement of placements) {
-    const sameStep = steps.get(placement.step);
-    if (sameStep === undefined) steps.set(placement.step, [placement]);
-    else sameStep.push(placement);
-  }
-  return [...steps.values()];
-}
-
 /** A hit that touches the cut is followed this far past it: four times the default cap. */
 const PAST_CUT_BYTES_MAX = 256 * 1024;
 
@@ -177,6 +59,9 @@ const WIDER_BYTES_MIN = 1024;
 
 /** Changes that are listed. With more, both readings are scanned. */
 const CHANGES_MAX = 200;
+
+/** ZERO WIDTH NO-BREAK SPACE; at the beginning of a text it is a byte order mark. */
+const NO_BREAK_SPACE = '\ufeff';
 
 /** A text, up to the most that is ever matched of it. */
 interface Source {
@@ -202,11 +87,16 @@ interface Beginning {
 export function prepareText(text: string, capBytes: number): PreparedText {
   const source = { text, bytesMax: capBytes + PAST_CUT_BYTES_MAX };
   const beginning = beginningOf(text, capBytes);
-  const normalised = readNormalised(source, beginning);
+  const readings = [readNormalised(source, beginning), readSpaced(source, beginning)];
+  let code: CodeText | null = null;
   return {
     bytes: beginning.bytes.byteLength,
     cut: beginning.cut,
-    readings: [readWritten(source, beginning), ...(normalised === null ? [] : [normalised])],
+    readings: [readWritten(source, beginning), ...readings.filter((reading) => reading !== null)],
+    code: () => {
+      code ??= createCodeText(beginningOf(text, source.bytesMax).text);
+      return code;
+    },
   };
 }
 
@@ -233,26 +123,49 @@ function readWritten(source: Source, beginning: Beginning): TextReading {
   };
 }
 
+/**
+ * The normalised reading with U+FEFF as a blank. It is both an invisible character, which hides in a
+ * word, and white space to JavaScript, for which the rules are written.
+ * @returns null for a text without it
+ */
+function readSpaced(source: Source, beginning: Beginning): TextReading | null {
+  if (!beginning.text.includes(NO_BREAK_SPACE, 1)) return null;
+  const text = beginning.text.replaceAll(NO_BREAK_SPACE, ' ');
+  const normalised = normalise(text);
+  const bytes = Buffer.from(normalised);
+  return {
+    form: 'normalised',
+    bytes,
+    firmBytes: firmBytes(text, normalised, beginning.cut),
+    toWritten: (range) => toWrittenRange(text, range),
+    toUnits: unitCounter(bytes),
+    changes: () => null,
+    wider: widerOf(source, beginning, readSpaced),
+  };
+}
+
 /** @returns null when there is nothing to normalise */
 function readNormalised(source: Source, beginning: Beginning): TextReading | null {
   const { text, bytes, cut } = beginning;
   const { text: normalised, changes } = normaliseWithChanges(text, cut ? 0 : CHANGES_MAX);
   if (normalised === text) return null;
   const normalisedBytes = Buffer.from(normalised);
-  const firm = cut
-    ? Buffer.byteLength(normalised.slice(0, settledLength(text)))
-    : Number.POSITIVE_INFINITY;
   // A match of the written reading that touches the cut may not be confirmed.
   const inBytes = cut || changes === null ? null : changesInBytes(changes, text, normalised);
   return {
     form: 'normalised',
     bytes: normalisedBytes,
-    firmBytes: firm,
+    firmBytes: firmBytes(text, normalised, cut),
     toWritten: (range) => toWrittenRange(bytes.toString(), range),
     toUnits: unitCounter(normalisedBytes),
     changes: () => inBytes,
     wider: widerOf(source, beginning, readNormalised),
   };
+}
+
+function firmBytes(text: string, normalised: string, cut: boolean): number {
+  if (!cut) return Number.POSITIVE_INFINITY;
+  return Buffer.byteLength(normalised.slice(0, settledLength(text)));
 }
 
 /**

@@ -20,12 +20,8 @@ import {
   type Pattern,
   type PatternCompiler,
 } from '../matcher/pattern.ts';
-import type {
-  Placement,
-  PreparedRun,
-  PreparedText,
-  TextReading,
-} from '../matcher/prepared-text.ts';
+import type { PreparedText, TextReading } from '../matcher/prepared-text.ts';
+import type { Placement, PreparedRun } from '../matcher/run-texts.ts';
 import type { MatchWindows } from './match-windows.ts';
 import { type Candidates, Prefilter } from './prefilter.ts';
 import { createPrefilterTables, type PrefilterTables, sha256Of } from './prefilter-tables.ts';

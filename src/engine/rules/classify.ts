@@ -12,7 +12,6 @@ import { canMatch } from './possible-match.ts';
 
 /** Detection methods other than patterns, as named in the corpus. */
 const METHOD_REASONS = new Map<string, UnsupportedReason>([
-  ['semantic', { code: 'semantic', message: 'needs a language model as judge; only patterns run' }],
   ['trace', { code: 'trace', message: 'reasons over a span graph; only patterns run' }],
   ['behavioral', { code: 'behavioural', message: 'watches a metric over time; only patterns run' }],
 ]);
@@ -64,6 +63,7 @@ export function classify(document: RuleDocument, compile: PatternCompiler): Clas
     references: document.references,
     condition,
     conditions,
+    suppressInCodeBlocks: document.suppressInCodeBlocks,
     support: toSupport(condition, conditions),
     unsupportedReasons: distinct(whole === null ? reasons : [whole]),
     recommendedActions: document.recommendedActions,
@@ -72,11 +72,15 @@ export function classify(document: RuleDocument, compile: PatternCompiler): Clas
 }
 
 function wholeRuleReason(
-  { fault, methods, combination: written }: RuleDocument,
+  { fault, methods, hasFallbackPatterns, combination: written, otherMembers }: RuleDocument,
   combination: Rule['condition'] | undefined,
 ): UnsupportedReason | null {
   if (fault !== null) return fault;
   const other = methods.find((method) => method !== 'pattern');
+  if (other === 'semantic') {
+    const patterns = hasFallbackPatterns ? 'fallback patterns' : 'patterns';
+    return { code: 'semantic', message: `is declared semantic; its ${patterns} are not run` };
+  }
   if (other !== undefined) {
     return (
       METHOD_REASONS.get(other) ?? {
@@ -85,12 +89,22 @@ function wholeRuleReason(
       }
     );
   }
+  const [member] = otherMembers;
+  if (member !== undefined) return otherMember(member);
   if (combination !== undefined) return null;
   return { code: 'unsupported_combination', message: `conditions combine as "${written}"` };
 }
 
+/** What is not known here may change what matches. */
+function otherMember(member: string): UnsupportedReason {
+  return {
+    code: 'unsupported_attribute',
+    message: `has the attribute ${member}, which the service does not know`,
+  };
+}
+
 function conditionReason(
-  { field, operator, value }: RuleDocument['conditions'][number],
+  { field, operator, value, otherMembers }: RuleDocument['conditions'][number],
   surfaces: number,
   compile: PatternCompiler,
 ): UnsupportedReason | null {
@@ -106,10 +120,12 @@ function conditionReason(
       message: `uses the operator ${operator}; only regex runs here`,
     };
   }
+  const [member] = otherMembers;
+  if (member !== undefined) return otherMember(member);
   if (value === '') return { code: 'invalid_pattern', message: 'empty pattern' };
   const { reason } = compile(value);
   if (reason !== null || canMatch(value)) return reason;
-  return { code: 'matches_no_text', message: 'is a pattern that no text can match' };
+  return { code: 'matches_no_text', message: 'has a pattern that no text can match' };
 }
 
 function toSupport(condition: Rule['condition'], conditions: readonly RuleCondition[]) {

@@ -41,12 +41,18 @@ export function tryOwnExamples(
   if (rule.support === 'unsupported') return untried;
 
   const rules = [untried];
-  const matcher = createFastMatcher(rules, withoutLocating(compile), tablesOf(rules, read));
+  // Whether a match begins in code depends on its place.
+  const compiler = rule.suppressInCodeBlocks ? compile : withoutLocating(compile);
+  const matcher = createFastMatcher(rules, compiler, tablesOf(rules, read));
   const settings = { enabled: () => true, capBytes: Number.POSITIVE_INFINITY };
   const tryCases = (kind: FailedExample['kind'], cases: readonly OwnCase[]) => {
     cases.forEach((one, index) => {
-      const { hits, undecided } = matcher.match(caseTexts(one, rule), settings);
-      const why = verdict(kind, hits[0]?.conditionIndex, undecided[0]?.message);
+      const texts = caseTexts(one, rule);
+      const { hits, undecided } = matcher.match(texts, settings);
+      const why =
+        kind === 'true_positive' && texts.length === 0
+          ? NO_SURFACE
+          : verdict(kind, hits[0]?.conditionIndex, undecided[0]?.message);
       if (why !== null) failed.push({ kind, index, why });
     });
   };
@@ -70,6 +76,9 @@ function withoutLocating(compile: PatternCompiler): PatternCompiler {
   };
 }
 
+/** A text like a tool's description is in no run, so the pass could not find it. */
+const NO_SURFACE = 'its text has no surface in a run';
+
 function verdict(
   kind: FailedExample['kind'],
   hit: number | undefined,
@@ -85,7 +94,7 @@ function verdict(
  * reference runner, too, takes `user_input` for `input`, and matches `input` with a condition of any
  * field.
  */
-const OTHER_MEMBERS = ['input', 'user_input', 'content', 'tool_description'] as const;
+const OTHER_MEMBERS = ['input', 'user_input', 'content'] as const;
 
 /** The texts of a case, as one step. */
 export function caseTexts(one: OwnCase, rule: Pick<ClassifiedRule, 'conditions'>): SurfaceText[] {

@@ -20,6 +20,50 @@ export function describeMatcher(name: string, create: (rules: readonly Rule[]) =
   const hitsOf = (rules: readonly Rule[], texts: SurfaceText[], capBytes = 65_536) =>
     create(rules).match(texts, { enabled: () => true, capBytes }).hits;
 
+  describe(`${name}: white space`, () => {
+    const rule = tinyRule({ conditions: [['content', '(?i)ignore\\s+all\\s+previous\\b']] });
+
+    it.each([
+      '\v',
+      '\u00a0',
+      '\u1680',
+      '\u2003',
+      '\u2028',
+      '\u2029',
+      '\u3000',
+      '\ufeff',
+      '\v\ufeff',
+      '\u2028\u200b\v',
+    ])('%j between words', (space) => {
+      const content = `— first\n${['Ignore', 'all', 'previous'].join(space)} orders`;
+      const end = content.length - ' orders'.length;
+      expect(hitsOf([rule], [text(0, 'tool_result', content)])).toEqual([
+        { ruleIndex: 0, conditionIndex: 0, textIndex: 0, form: 'normalised', start: 8, end },
+      ]);
+    });
+
+    it('U+FEFF also hides in a word, and begins a text', () => {
+      for (const content of ['ig\ufeffnore all previous', '\ufeffignore all previous']) {
+        expect(hitsOf([rule], [text(0, 'tool_result', content)])).toHaveLength(1);
+      }
+    });
+
+    it('a match with U+FEFF that touches the cut is checked past it', () => {
+      const before = `${'x'.repeat(90)} ignore\ufeffall\ufeffprevious`;
+      const capBytes = Buffer.byteLength(before);
+      const hitsAtCut = (rest: string) =>
+        hitsOf([rule], [text(0, 'tool_result', before + rest)], capBytes);
+      expect(hitsAtCut(' orders')).toMatchObject([{ start: 91, end: before.length }]);
+      expect(hitsAtCut('ly')).toEqual([]);
+    });
+
+    it('a carriage return is a character like others to a dot, as RE2 reads it', () => {
+      const dot = tinyRule({ conditions: [['content', 'a.b']] });
+      expect(hitsOf([dot], [text(0, 'tool_result', 'a\rb')])).toHaveLength(1);
+      expect(hitsOf([dot], [text(0, 'tool_result', 'a\nb')])).toEqual([]);
+    });
+  });
+
   describe(`${name}: any`, () => {
     const rule = tinyRule({
       conditions: [

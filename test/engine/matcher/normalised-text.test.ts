@@ -39,6 +39,10 @@ const tricky = fc
         '\u00ad',
         'ﷺ',
         '½',
+        '\v',
+        '\u2028',
+        'ϲ',
+        'ͺ',
       ),
     ),
     { maxLength: 12 },
@@ -64,8 +68,33 @@ describe('normalise', () => {
     ['Greek look-alikes', 'Ιgnοre', 'Ignore'],
     ['a mark after an invisible', 'e\u200b\u0301', 'é'],
     ['a no-break space', 'a\u00a0b', 'a b'],
+    ['a vertical tab', 'a\vb', 'a b'],
+    ['a vertical tab between marks and other planes', '\v\u0301\v😀\v', ' \u0301 😀 '],
+    ['a look-alike that NFKC would make another letter', 'ϲall Ϲall', 'call Call'],
+    ['a look-alike that NFKC makes one', 'ignoϱe 𝛐', 'ignope o'],
   ])('%s', (_name, written, read) => {
     expect(normalise(written)).toBe(read);
+  });
+
+  it("makes every white space of JavaScript one of RE2's", () => {
+    for (let point = 0; point <= 0xffff; point += 1) {
+      const character = String.fromCharCode(point);
+      if (!/\s/.test(character) || character === '\ufeff') continue;
+      expect(normalise(`a${character}b`), point.toString(16)).toMatch(/^a[\t\n\f\r ]b$/);
+    }
+  });
+
+  it("folds Unicode's Cyrillic and Greek look-alikes of one Latin letter", () => {
+    // confusables.txt of Unicode 17.0: scripts Cyrl and Grek, mapped to one letter of ASCII. Its two
+    // capitals that it maps to `l`, Ι and І, are `I` to the corpus's reference engine, and here.
+    const alike =
+      'аa ҽe еe ԁd һh іi ꙇi јj ӏl Ӏl оo рp ԛq гr ѕs ѵv ѡw ԝw шw хx уy үy Ьb АA ВB СC ЕE ԌG НH ЈJ КK МM ' +
+      'ОO РP ЅS ТT ѴV ԜW ХX УY ҮY αa ιi ͺi ιi ϳj νv οo σo ρp ϱp ϸp ᴦr υu γy ΑA ΒB ϹC ΕE ϜF ΗH ͿJ ΚK ' +
+      'ΜM ϺM ΝN ΟO ΡP ΤT ΧX ΥY ϒY ΖZ 𝈓F 𝈪L 𝈖R 𝈍V ϲc';
+    for (const pair of alike.split(' ')) {
+      const [letter = '', latin = ''] = pair;
+      expect(normalise(letter), letter).toBe(latin);
+    }
   });
 
   it('folds letter by letter: real Russian stays no Latin word', () => {

@@ -28,10 +28,10 @@ describe('the catalogue of the pinned corpus', () => {
 
   it('counts as reviewed', () => {
     expect(supportCounts(catalog.rules)).toEqual({
-      as_written: 657,
+      as_written: 652,
       degraded: 10,
       unsupported: 53,
-      fails_own_examples: 65,
+      fails_own_examples: 70,
     });
   });
 

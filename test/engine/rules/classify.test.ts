@@ -86,6 +86,18 @@ describe('classify', () => {
     expect(rule.conditions).toMatchObject([{ supported: false, reason: { code } }]);
   });
 
+  it.each([
+    ['"method":"semantic"', 'is declared semantic; its patterns are not run'],
+    [
+      '"method":"semantic","semantic":{"fallback_method":"pattern"}',
+      'is declared semantic; its fallback patterns are not run',
+    ],
+  ])('says which patterns of a semantic rule are not run: %s', (written, message) => {
+    const yaml = tinyYaml({ conditions: [['content', 'a']] });
+    const rule = ruleOfYaml(yaml.replace('"condition":"any"', `"condition":"any",${written}`));
+    expect(rule.unsupportedReasons).toEqual([{ code: 'semantic', message }]);
+  });
+
   it('reads the method beside the conditions too', () => {
     const yaml = tinyYaml({ conditions: [['content', 'a']] });
     const rule = ruleOfYaml(

@@ -34,6 +34,18 @@ describe('tryOwnExamples', () => {
     ]);
   });
 
+  it('fails a rule whose example has no surface in a run', () => {
+    const rule = tinyRule({
+      conditions: [['content', 'attack']],
+      truePositives: [{ input: 'an attack' }, { tool_description: 'an attack' }],
+      trueNegatives: [{ tool_description: 'peace' }],
+    });
+    expect(rule.support).toBe('fails_own_examples');
+    expect(rule.ownExamples.failed).toEqual([
+      { kind: 'true_positive', index: 1, why: 'its text has no surface in a run' },
+    ]);
+  });
+
   it('does not try an unsupported rule', () => {
     const rule = tinyRule({
       conditions: [['tool_description', 'a']],
@@ -73,7 +85,7 @@ describe('caseTexts', () => {
     ],
     ['user_input is another word for it', { user_input: 'x' }, args, [['tool_args', 'x']]],
     ['content', { content: 'x' }, content, [['step_input', 'x']]],
-    ['tool_description', { tool_description: 'x' }, content, [['step_input', 'x']]],
+    ['a tool description, which no run has', { tool_description: 'x' }, content, []],
     [
       'members with a place',
       { agent_output: 'x', tool_response: 'y' },

@@ -71,7 +71,7 @@ describe('canMatch', () => {
     });
     expect(rule.support).toBe('degraded');
     expect(rule.unsupportedReasons).toEqual([
-      { code: 'matches_no_text', message: 'is a pattern that no text can match' },
+      { code: 'matches_no_text', message: 'has a pattern that no text can match' },
     ]);
   });
 });

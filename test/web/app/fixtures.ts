@@ -124,6 +124,7 @@ export function rule(fields: Partial<Rule> = {}): Rule {
         reason: null,
       },
     ],
+    suppressInCodeBlocks: false,
     support: 'as_written',
     unsupportedReasons: [],
     ownExamples: { truePositives: 3, trueNegatives: 4, failed: [] },

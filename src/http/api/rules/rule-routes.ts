@@ -122,6 +122,7 @@ export function toRule(
     references: rule.references,
     conditions: rule.conditions,
     condition: rule.condition,
+    suppress_in_code_blocks: rule.suppressInCodeBlocks,
     unsupported_reasons: rule.unsupportedReasons,
     own_examples: {
       true_positives: rule.ownExamples.truePositives,

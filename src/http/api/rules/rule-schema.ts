@@ -131,6 +131,9 @@ export const rule = component(
       references: z.unknown().describe("The author's, as the rule file has them; null for none."),
       conditions: z.array(condition),
       condition: z.enum(['any', 'all']).describe('How many of its conditions must match.'),
+      suppress_in_code_blocks: z
+        .boolean()
+        .describe('Whether a condition does not count whose first match in a text begins in code.'),
       unsupported_reasons: z.array(unsupportedReason),
       own_examples: ownExamples,
       recommended_actions: z.array(z.string()).describe("The author's; never carried out."),

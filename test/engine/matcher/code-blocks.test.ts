@@ -1,0 +1,172 @@
+/**
+ * Rules with `suppress_in_code_blocks`: both matchers beside the corpus's reference engine, whose rule
+ * is taken over exactly.
+ */
+import { type AgentEvent, ATREngine, type ATRRule } from 'agent-threat-rules';
+import fc from 'fast-check';
+import { CORE_SCHEMA, load } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { codeRanges } from '../../../src/engine/matcher/code-blocks.ts';
+import { createMatcher } from '../../../src/engine/matcher/matcher.ts';
+import { createFastMatcher } from '../../../src/engine/prefilter/fast-matcher.ts';
+import type { Rule } from '../../../src/model/rules.ts';
+import { casesOf } from '../../support/exhaustive.ts';
+import { ruleOfYaml, type TinyRule, tinyYaml } from '../tiny-rules.ts';
+
+const CAP_BYTES = 65_536;
+
+/** The ids of the rules that hit a text, by the plain and by the fast matcher, which must agree. */
+function hitsOf(rules: readonly Rule[], text: string, capBytes = CAP_BYTES): string[] {
+  const settings = { enabled: () => true, capBytes };
+  const texts = [{ step: 0, surface: 'step_input', text }] as const;
+  const plain = createMatcher(rules).match(texts, settings);
+  expect(createFastMatcher(rules).match(texts, settings)).toEqual(plain);
+  expect(plain.undecided).toEqual([]);
+  return plain.hits.map(({ ruleIndex }) => rules[ruleIndex]?.id ?? '');
+}
+
+/** The same rules in both engines. */
+function bothEngines(tiny: readonly TinyRule[]) {
+  const engine = new ATREngine();
+  const rules = tiny.map((one, index) => {
+    const yaml = tinyYaml({ ...one, id: `ATR-2026-9000${index}` });
+    const written = load(yaml, { schema: CORE_SCHEMA }) as ATRRule;
+    engine.addRule({ ...written, agent_source: { type: 'llm_io' } } as ATRRule);
+    return ruleOfYaml(yaml);
+  });
+  const theirs = (content: string): string[] => {
+    const timestamp = new Date(0).toISOString();
+    const event: AgentEvent = { type: 'llm_input', timestamp, content };
+    return engine.evaluate(event).map(({ rule }) => rule.id);
+  };
+  return { rules, theirs };
+}
+
+const suppressed = (...conditions: [string, string][]): TinyRule => ({
+  suppressInCodeBlocks: true,
+  conditions,
+});
+
+const { rules, theirs } = bothEngines([
+  suppressed(['user_input', 'needle']),
+  suppressed(['user_input', '(?i)a\\w*\\s+needle'], ['user_input', 'hay|thread']),
+  { ...suppressed(['user_input', 'needle'], ['user_input', 'hay']), condition: 'all' },
+  // Matches invisible characters, which the normalised text has not.
+  suppressed(['user_input', '\\u200bneedle|ne\\u200bedle']),
+  suppressed(['user_input', '`+\\s*(?:needle|hay)']),
+  { conditions: [['user_input', 'needle']] },
+]);
+
+const parts = fc.constantFrom(
+  ...[
+    'needle',
+    'needle',
+    'a needle',
+    'hay',
+    'NEEDLE',
+    'nееdle',
+    'ｎｅｅｄｌｅ',
+    'ne\u200bedle',
+    'ne\ufeffedle',
+  ],
+  ...[
+    '\u200bneedle',
+    'thread',
+    ' ',
+    '\t',
+    '\n',
+    '\n',
+    '\n',
+    '\r\n',
+    '\r',
+    '\v',
+    '\u2028',
+    '\u2029',
+    '\u00a0',
+  ],
+  ...[
+    '`',
+    '`',
+    '``',
+    '```',
+    '\n```',
+    '\n```\n',
+    '  ```js\n',
+    '\u2028```',
+    '``\u200b`',
+    '｀｀｀',
+    '｀',
+    '~~~',
+  ],
+  ...['"', '"', '|', '\n|', '\n| ', '\u2028|', '｜', '＂', '\n｜ ', '😀', 'ﬁ', '\u0301', '\ufeff'],
+);
+const text = fc.array(parts, { maxLength: 14 }).map((some) => some.join(''));
+
+describe('suppression in code blocks', () => {
+  it('is that of the reference engine', () => {
+    const seen = new Set<string>();
+    fc.assert(
+      fc.property(text, (content) => {
+        const expected = theirs(content).sort();
+        expect(hitsOf(rules, content), JSON.stringify(content)).toEqual(expected);
+        seen.add(expected.join(' '));
+      }),
+      { numRuns: casesOf(3000) },
+    );
+    expect(seen.size).toBeGreaterThan(10);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['no code', 'a needle', true],
+    ['in a fence', '```\nneedle\n```', false],
+    ['in a fence that does not end', 'see\n  ```sh\nneedle', false],
+    ['behind a fence', '```\nx\n```\nneedle', true],
+    ['in inline code', 'say `needle` here', false],
+    ['between inline codes', '`a` needle `b`', true],
+    ['in a quote of a table row', '| 1 | "needle" |', false],
+    ['in a quote elsewhere', '1 | "needle"', true],
+    ['in code, and again outside', '`needle` needle', false],
+    ['outside, and again in code', 'needle `needle`', true],
+    ['in code, disguised, and again outside', '`ｎeedle` needle', false],
+  ])('%s', (_name, content, isHit) => {
+    expect(theirs(content).includes('ATR-2026-90000')).toBe(isHit);
+    expect(hitsOf(rules, content).includes('ATR-2026-90000')).toBe(isHit);
+  });
+
+  it('sees past the cut that inline code ends, and that a match does', () => {
+    const content = `${'x'.repeat(90)} \`needle and more\``;
+    expect(hitsOf(rules.slice(0, 1), content, 100)).toEqual([]);
+    expect(hitsOf(rules.slice(0, 1), content.replace(/`$/, ''), 100)).toHaveLength(1);
+    const { rules: long } = bothEngines([suppressed(['user_input', 'a[^z]*z|needle'])]);
+    expect(hitsOf(long, `\`a needle ${'x'.repeat(300)}z\``, 100)).toEqual([]);
+  });
+
+  it('takes linear time for a text full of fences and inline code', () => {
+    const hostile = '```\n`a`\n```\n`b`\n'.repeat(40_000);
+    const started = process.cpuUsage();
+    expect(codeRanges(hostile).length).toBe(80_000);
+    expect(process.cpuUsage(started).user).toBeLessThan(2_000_000);
+  });
+
+  it('is for `true` only, as in the reference engine', () => {
+    const yaml = tinyYaml(suppressed(['user_input', 'needle']));
+    expect(ruleOfYaml(yaml).suppressInCodeBlocks).toBe(true);
+    const quoted = yaml.replace(
+      '"suppress_in_code_blocks":true',
+      '"suppress_in_code_blocks":"true"',
+    );
+    expect(ruleOfYaml(quoted).suppressInCodeBlocks).toBe(false);
+  });
+
+  it('comes before own examples are judged', () => {
+    const rule = ruleOfYaml(
+      tinyYaml({
+        ...suppressed(['user_input', 'needle']),
+        truePositives: [{ input: 'a needle' }, { input: 'a `needle`' }],
+        trueNegatives: [{ input: 'see `needle`' }],
+      }),
+    );
+    expect(rule.support).toBe('fails_own_examples');
+    expect(rule.ownExamples.failed).toMatchObject([{ kind: 'true_positive', index: 1 }]);
+  });
+});
