@@ -14,6 +14,8 @@ import {
   SUPPORTS,
   type Support,
 } from '../model/rules.ts';
+import { evasionSection } from './evasion-section.ts';
+import { table } from './markdown-table.ts';
 import { reasonsOf } from './verdict.ts';
 
 const BAR_CHARS = 40;
@@ -74,6 +76,7 @@ export function coveragePage({ snapshot, rules }: Catalog): string {
     '',
     ...ruleTable(rules, 'unsupported', reasonsOf),
     '',
+    ...evasionSection(rules),
   ].join('\n');
 }
 
@@ -81,11 +84,6 @@ function bar(words: string, count: number, total: number): string {
   const filled = Math.round((count / total) * BAR_CHARS);
   const drawn = '█'.repeat(Math.max(filled, count > 0 ? 1 : 0)).padEnd(BAR_CHARS, '░');
   return `${words.padEnd(24)} ${drawn} ${count}`;
-}
-
-function table(titles: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(titles), line(titles.map(() => '---')), ...rows.map(line)];
 }
 
 function countTable<Value extends string>(

@@ -118,6 +118,12 @@ export interface FailedExample {
   readonly why: string;
 }
 
+/** Texts, and how many of them a rule finds. */
+export interface Measured {
+  readonly texts: number;
+  readonly found: number;
+}
+
 /** One rule of the snapshot, classified for this engine. Plain data: it crosses threads. */
 export interface Rule {
   readonly id: string;
@@ -141,6 +147,15 @@ export interface Rule {
     readonly truePositives: number;
     readonly trueNegatives: number;
     readonly failed: readonly FailedExample[];
+  };
+  /** the author's other texts, tried on a rule that runs; none of them decides anything */
+  readonly measured: {
+    /** disguised attacks that the author says the rule finds */
+    readonly caughtEvasions: Measured;
+    /** disguised attacks that the author says it does not find */
+    readonly otherEvasions: Measured;
+    /** the author's descriptions of harmless texts that may match */
+    readonly falsePositives: Measured;
   };
   readonly recommendedActions: readonly string[];
   /** the rule's file inside the package, as the manifest names it */

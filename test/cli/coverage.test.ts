@@ -36,10 +36,13 @@ test('the headline counts the rules that can run, and not the draft and deprecat
 
 test('the page names every rule that does not run as written, and no pattern', () => {
   const page = coveragePage(catalog);
+  const [classes = '', evasion = ''] = page.split('## Evasion tests');
   for (const { id, support } of catalog.rules) {
-    expect(page.includes(`| ${id} |`), id).toBe(support !== 'as_written');
+    expect(classes.includes(`| ${id} |`), id).toBe(support !== 'as_written');
   }
   expect(page).not.toContain('(?i)');
+  // Written down when the texts were first measured; a refresh of the corpus changes it.
+  expect(evasion).toMatch(/ 247 of 276 that are marked as found are found/);
 });
 
 test('docs/matching.md says how many prompt-injection rules read user input only', () => {

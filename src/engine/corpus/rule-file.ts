@@ -39,8 +39,16 @@ const ConditionSchema = z
 const CaseSchema = z.record(z.string(), z.json());
 const CasesSchema = z.array(z.union([CaseSchema, Text.transform((input) => ({ input }))]));
 
+/** Disguised attacks. They decide nothing, so a list of another shape is left out. */
+const EvasionSchema = z.array(
+  z.object({ input: Text, expected: OptionalText }).transform(({ input, expected }) => ({
+    input,
+    isCaught: expected === 'triggered',
+  })),
+);
+
 /** Members of `detection` that do not change what the patterns of a rule match. */
-const NO_PATTERNS = new Set(['behavioral', 'trace', 'false_positives']);
+const NO_PATTERNS = new Set(['behavioral', 'trace']);
 
 /** Not strict: members that are not used here may change. */
 const RuleSchema = z.object({
@@ -63,12 +71,19 @@ const RuleSchema = z.object({
     method: OptionalText,
     condition: OptionalText,
     conditions: z.array(ConditionSchema).nonempty(),
-    semantic: z.object({ fallback_method: OptionalText }).nullish(),
+    semantic: z.object({ fallback_method: OptionalText }).nullish().catch(null),
+    false_positives: z.array(Text).nullish().catch(null),
   }),
   response: z.object({ actions: z.array(Text).nullish() }).nullish(),
   test_cases: z
-    .object({ true_positives: CasesSchema.nullish(), true_negatives: CasesSchema.nullish() })
+    .object({
+      true_positives: CasesSchema.nullish(),
+      true_negatives: CasesSchema.nullish(),
+      evasion_tests: EvasionSchema.nullish().catch(null),
+    })
     .nullish(),
+  evasion_tests: EvasionSchema.nullish().catch(null),
+  false_positives: z.array(Text).nullish().catch(null),
 });
 
 /** One of a rule's own test cases: member → text or structure. */
@@ -100,6 +115,10 @@ export interface RuleDocument {
   readonly suppressInCodeBlocks: boolean;
   readonly truePositives: readonly OwnCase[];
   readonly trueNegatives: readonly OwnCase[];
+  /** disguised attacks, and whether the author says that the rule catches them */
+  readonly evasionTests: readonly z.infer<typeof EvasionSchema>[number][];
+  /** sentences of the author about harmless texts that may match */
+  readonly falsePositives: readonly string[];
   readonly recommendedActions: readonly string[];
   readonly file: string;
   /** why the file is no rule; null if it is one */
@@ -130,7 +149,14 @@ export function parseRuleFile(file: CorpusFile): RuleDocument {
 
 function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocument {
   const { tags, test_cases: cases } = rule;
-  const { method, condition, conditions, semantic, ...others } = rule.detection;
+  const {
+    method,
+    condition,
+    conditions,
+    semantic,
+    false_positives: falsePositives,
+    ...others
+  } = rule.detection;
   return {
     id: rule.id,
     title: rule.title,
@@ -151,6 +177,8 @@ function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocumen
     suppressInCodeBlocks: tags.suppress_in_code_blocks === true,
     truePositives: cases?.true_positives ?? [],
     trueNegatives: cases?.true_negatives ?? [],
+    evasionTests: [...(cases?.evasion_tests ?? []), ...(rule.evasion_tests ?? [])],
+    falsePositives: [...(falsePositives ?? []), ...(rule.false_positives ?? [])],
     recommendedActions: rule.response?.actions ?? [],
     file,
     fault: null,
@@ -186,6 +214,8 @@ function unreadable(path: string, text: string, fault: UnsupportedReason): RuleD
     suppressInCodeBlocks: false,
     truePositives: [],
     trueNegatives: [],
+    evasionTests: [],
+    falsePositives: [],
     recommendedActions: [],
     file: path,
     fault,

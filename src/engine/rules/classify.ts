@@ -23,8 +23,8 @@ const COMBINATIONS = new Map<string, Rule['condition']>([
   ['and', 'all'],
 ]);
 
-/** A rule without the outcome of its own examples. */
-export type ClassifiedRule = Omit<Rule, 'ownExamples'>;
+/** A rule without the outcome of its author's texts. */
+export type ClassifiedRule = Omit<Rule, 'ownExamples' | 'measured'>;
 
 /**
  * Classifies a rule for this engine.

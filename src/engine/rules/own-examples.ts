@@ -5,7 +5,7 @@
  * The tables below map the members of an example to the surfaces that their text would have in a run.
  */
 import type { JsonValue } from '../../model/json.ts';
-import type { FailedExample, Rule } from '../../model/rules.ts';
+import type { FailedExample, Measured, Rule } from '../../model/rules.ts';
 import type { Surface, SurfaceText } from '../../model/steps.ts';
 import type { OwnCase, RuleDocument } from '../corpus/rule-file.ts';
 import type { PatternCompiler } from '../matcher/pattern.ts';
@@ -25,19 +25,20 @@ const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
 };
 
 /**
- * Tries a rule's own examples.
+ * Tries a rule's own examples and, if it passes, its author's other texts.
  * @returns the rule with the outcome; its support is `fails_own_examples` if a case failed. An
  *   unsupported rule is not tried.
  */
 export function tryOwnExamples(
   rule: ClassifiedRule,
-  { truePositives, trueNegatives }: RuleDocument,
+  { truePositives, trueNegatives, evasionTests, falsePositives }: RuleDocument,
   compile: PatternCompiler,
   read?: RequirementsReader,
 ): Rule {
   const failed: FailedExample[] = [];
   const counted = { truePositives: truePositives.length, trueNegatives: trueNegatives.length };
-  const untried: Rule = { ...rule, ownExamples: { ...counted, failed } };
+  const measured = { caughtEvasions: NONE, otherEvasions: NONE, falsePositives: NONE };
+  const untried: Rule = { ...rule, ownExamples: { ...counted, failed }, measured };
   if (rule.support === 'unsupported') return untried;
 
   const rules = [untried];
@@ -58,8 +59,27 @@ export function tryOwnExamples(
   };
   tryCases('true_positive', truePositives);
   tryCases('true_negative', trueNegatives);
-  return failed.length === 0 ? untried : { ...untried, support: 'fails_own_examples' };
+  if (failed.length > 0) return { ...untried, support: 'fails_own_examples' };
+
+  const measure = (inputs: readonly string[]): Measured => {
+    const hits = inputs.filter(
+      (input) => matcher.match(caseTexts({ input }, rule), settings).hits.length > 0,
+    );
+    return { texts: inputs.length, found: hits.length };
+  };
+  const evasions = (isCaught: boolean) =>
+    evasionTests.filter((one) => one.isCaught === isCaught).map(({ input }) => input);
+  return {
+    ...untried,
+    measured: {
+      caughtEvasions: measure(evasions(true)),
+      otherEvasions: measure(evasions(false)),
+      falsePositives: measure(falsePositives),
+    },
+  };
 }
+
+const NONE: Measured = { texts: 0, found: 0 };
 
 /**
  * A compiler of patterns that do not locate their match. The place is not needed here, and to find it

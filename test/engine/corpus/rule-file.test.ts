@@ -38,6 +38,8 @@ describe('parseRuleFile', () => {
         },
       ],
       suppressInCodeBlocks: false,
+      evasionTests: [],
+      falsePositives: [],
       truePositives: [{ input: 'a' }, { input: 'aa' }],
       trueNegatives: [],
       recommendedActions: ['alert', 'block_input'],

@@ -46,6 +46,26 @@ describe('tryOwnExamples', () => {
     ]);
   });
 
+  it("measures the author's other texts, which decide nothing", () => {
+    const rule = tinyRule({
+      conditions: [['content', 'attack']],
+      truePositives: [{ input: 'an attack' }],
+      extra: [
+        'evasion_tests:',
+        '  - { input: "an аttаck", expected: triggered }',
+        '  - { input: "an onslaught", expected: triggered }',
+        '  - { input: "an a-t-t-a-c-k", expected: not_triggered }',
+        'false_positives: ["A report about an attack", "A chess game"]',
+      ].join('\n'),
+    });
+    expect(rule.support).toBe('as_written');
+    expect(rule.measured).toEqual({
+      caughtEvasions: { texts: 2, found: 1 },
+      otherEvasions: { texts: 1, found: 0 },
+      falsePositives: { texts: 2, found: 1 },
+    });
+  });
+
   it('does not try an unsupported rule', () => {
     const rule = tinyRule({
       conditions: [['tool_description', 'a']],

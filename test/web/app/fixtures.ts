@@ -128,6 +128,11 @@ export function rule(fields: Partial<Rule> = {}): Rule {
     support: 'as_written',
     unsupportedReasons: [],
     ownExamples: { truePositives: 3, trueNegatives: 4, failed: [] },
+    measured: {
+      caughtEvasions: { texts: 0, found: 0 },
+      otherEvasions: { texts: 0, found: 0 },
+      falsePositives: { texts: 0, found: 0 },
+    },
     recommendedActions: ['block_input', 'alert'],
     file: 'rules/one.yaml',
     ...fields,
