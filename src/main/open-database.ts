@@ -3,7 +3,9 @@ import type { Config } from '../config.ts';
 import { checkConnections, checkServer, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
 import { type EmbeddedLog, startEmbedded } from '../db/embedded/connect.ts';
+import { existingHomes } from '../db/embedded/installation.ts';
 import { migrate } from '../db/migrate.ts';
+import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
 import { CONNECTIONS_PER_THREAD, SPARE_THREAD_CONNECTIONS } from '../pool/tasks.ts';
 import { MAIN_CONNECTIONS, openForMain, REQUEST_CONNECTIONS } from './connection-shares.ts';
@@ -14,6 +16,8 @@ const COMMAND_CONNECTIONS = 10;
 const FULL_PROCESSES = 2;
 /** Small commands and the odd psql. */
 const SPARE_CONNECTIONS = 30;
+/** A server needs less, from taking the folder until PostgreSQL starts. */
+const COMMAND_OWNER_WAIT_MS = 15_000;
 
 /** For commands, whose output must not contain messages of the embedded server. */
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
@@ -53,10 +57,15 @@ function configuredSource(url: string): Source {
   return { urls: { url, copyUrl: url }, where, stop: async () => {} };
 }
 
-async function startedSource(config: Config, log: EmbeddedLog): Promise<Source> {
+async function startedSource(
+  config: Config,
+  log: EmbeddedLog,
+  ownerWaitMs?: number,
+): Promise<Source> {
   const embedded = await startEmbedded({
     dataDir: config.dataDir,
     log,
+    ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
     connectionsMax: FULL_PROCESSES * connectionsOf(config) + SPARE_CONNECTIONS,
   });
   const how = embedded.adopted ? ', found running' : '';
@@ -108,12 +117,28 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
 
 /**
  * For a command. If a server runs, the command shares its embedded database, which then stays up
- * until both have ended; otherwise the command starts it.
+ * until both have ended; otherwise the command starts it. Never creates a database.
+ *
+ * @throws {OperatorError} when there is none, with where it was looked for and what to do
  */
 export async function openForCommand(config: Config): Promise<OpenDatabase> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === null && (await existingHomes(dataDir)).length === 0) {
+    throw new OperatorError(noDatabase(dataDir));
+  }
   const source =
-    config.databaseUrl === null
-      ? await startedSource(config, SILENT_LOG)
-      : configuredSource(config.databaseUrl);
+    databaseUrl === null
+      ? await startedSource(config, SILENT_LOG, COMMAND_OWNER_WAIT_MS)
+      : configuredSource(databaseUrl);
   return await open(source, 1, { connectionLost: () => {} }, COMMAND_CONNECTIONS);
+}
+
+function noDatabase(dataDir: string): string {
+  return (
+    `There is no database in ${dataDir} (DATA_DIR), and DATABASE_URL is not set.\n` +
+    "  If your server keeps its data elsewhere, use the server's settings, as in\n" +
+    '    DATA_DIR=/path/to/data sluice …\n' +
+    '  or run the command in the folder in which the server was started.\n' +
+    '  If there is no server yet, start one: sluice serve (or npm start) creates the database.'
+  );
 }

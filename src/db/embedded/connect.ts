@@ -17,6 +17,7 @@ import {
   prepareInstallation,
 } from './installation.ts';
 import { launchServer } from './launch.ts';
+import { serverLogTail } from './log.ts';
 import {
   claimOwnership,
   type GuestUse,
@@ -69,6 +70,7 @@ export interface StartOptions {
   readonly dataDir: string;
   readonly log: EmbeddedLog;
   readonly connectionsMax?: number;
+  readonly ownerWaitMs?: number;
 }
 
 /**
@@ -78,6 +80,8 @@ export interface StartOptions {
  * @param options.dataDir folder for the data; relative paths from the working directory
  * @param options.connectionsMax most connections of all users together; a server that is running
  *   already keeps the number it was started with
+ * @param options.ownerWaitMs how long to wait while another process owns the database and PostgreSQL
+ *   does not run
  * @throws OperatorError with one line for the operator: no binaries for this platform, an unusable
  *   folder, data of another major version, a server that does not start (with its last log lines)
  */
@@ -97,16 +101,21 @@ async function startIn(
   installation: Installation,
   options: StartOptions,
 ): Promise<EmbeddedDatabase> {
+  const { home } = installation;
   const deadline = Date.now() + START_TIMEOUT_MS;
+  const ownerWaitMs = options.ownerWaitMs ?? START_TIMEOUT_MS;
+  let lastSeen = Date.now();
   for (;;) {
-    const ownership = await claimOwnership(installation.home);
+    const ownership = await claimOwnership(home);
     if (ownership !== null) return startOwned(installation, ownership, options);
     const guest = await startAsGuest(installation, options.log);
     if (guest !== null) return guest;
     // Its owner is starting or stopping it.
-    if (Date.now() > deadline) {
+    if ((await findServer(home)) !== null) lastSeen = Date.now();
+    if (Date.now() > deadline || Date.now() > lastSeen + ownerWaitMs) {
       throw new OperatorError(
-        `another process owns the database in ${installation.home}, and it does not become ready`,
+        `another process owns the database in ${home}, and its PostgreSQL does not run or does not ` +
+          `become ready: restart that process. ${await serverLogTail(home, 0)}`,
       );
     }
     await sleep(POLL_MS);

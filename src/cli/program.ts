@@ -1,0 +1,46 @@
+/** The command `sluice` with all its subcommands. */
+import { Command } from 'commander';
+
+import { programVersion } from '../main/program-version.ts';
+import { runServer } from '../main/run-server.ts';
+import { addAuditCommands } from './audit-commands.ts';
+import { addCorpusCommands } from './corpus-commands.ts';
+import { addFindingCommands } from './finding-commands.ts';
+import { addKeyCommands } from './key-commands.ts';
+import { addUpkeepCommands } from './pass-command.ts';
+import { addLoginCommands } from './remote/login-commands.ts';
+import { addRuleCommands } from './rule-commands.ts';
+import { addRunCommands } from './run-commands.ts';
+import { addScanCommand } from './scan-command.ts';
+import { addUserCommands } from './user-commands.ts';
+import { addWorkspaceCommands } from './workspace-commands.ts';
+
+/** A new `sluice`; nothing runs before it parses arguments. */
+export function createProgram(): Command {
+  const program = new Command('sluice')
+    .description('OTLP/HTTP JSON into PostgreSQL, agent threat rules over finished runs')
+    .version(programVersion())
+    .showHelpAfterError('(--help shows what is possible)')
+    .addHelpText(
+      'after',
+      '\nSettings come from the environment, the same for the server and every command; ' +
+        'docs/configuration.md lists them.',
+    );
+  program
+    .command('serve')
+    .description('run the server until a signal stops it (the same as npm start)')
+    .addHelpText('after', '\nExample:\n  PORT=9090 sluice serve')
+    .action(runServer);
+  addLoginCommands(program);
+  addKeyCommands(program);
+  addWorkspaceCommands(program);
+  addUserCommands(program);
+  addAuditCommands(program);
+  addCorpusCommands(program);
+  addRuleCommands(program);
+  addFindingCommands(program);
+  addRunCommands(program);
+  addScanCommand(program);
+  addUpkeepCommands(program);
+  return program;
+}
