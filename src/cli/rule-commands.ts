@@ -142,6 +142,7 @@ function describe(rule: Rule): string {
     heading('What it is about'),
     rule.description.trim(),
     heading(`Conditions (${rule.condition} of them)`),
+    ...(rule.suppressInCodeBlocks ? ['  A match that begins in a code block does not count.'] : []),
     ...rule.conditions.flatMap((condition) => [
       `  ${condition.index}. ${condition.field} → ${condition.surfaces.join(', ') || 'no surface'}`,
       `     ${condition.description}`,

@@ -392,8 +392,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'engine/not-normalised',
     defect: 'compatibility characters are not folded before matching',
     file: 'src/engine/matcher/normalised-text.ts',
-    search: ".replace(INVISIBLE, '').normalize('NFKC')",
-    replacement: ".replace(INVISIBLE, '').normalize('NFC')",
+    search: ".replace(CHANGED_BY_NFKC, readAs).normalize('NFKC')",
+    replacement: ".replace(CHANGED_BY_NFKC, readAs).normalize('NFC')",
     tests: ['test/engine/matcher/normalised-text.test.ts'],
   },
   {
