@@ -14,6 +14,7 @@ import { CORE_SCHEMA, load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadManifest, type VerifiedCorpus, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
 import { type OwnCase, parseRuleFile } from '../../src/engine/corpus/rule-file.ts';
+import { createMatcher } from '../../src/engine/matcher/matcher.ts';
 import { caseTexts } from '../../src/engine/rules/own-examples.ts';
 import type { JsonValue } from '../../src/model/json.ts';
 import type { Rule } from '../../src/model/rules.ts';
@@ -100,6 +101,8 @@ let rules: ReadonlyMap<string, Rule>;
 let noRules: string;
 let cases = 0;
 const differences: Difference[] = [];
+/** true positives of rules with `suppress_in_code_blocks`, in a fence: by how many engines found */
+const fenced = { tried: 0, theirs: 0, ours: 0 };
 
 async function compareRule(rule: Rule, bytes: Buffer): Promise<void> {
   const yaml = load(bytes.toString(), { schema: CORE_SCHEMA }) as RuleYaml;
@@ -128,6 +131,15 @@ async function compareRule(rule: Rule, bytes: Buffer): Promise<void> {
   };
   compare('true_positive', truePositives);
   compare('true_negative', trueNegatives);
+  if (!rule.suppressInCodeBlocks) return;
+  const matcher = createMatcher([rule]);
+  const settings = { enabled: () => true, capBytes: 65_536 };
+  for (const { input } of truePositives) {
+    const quoted = { input: `\`\`\`\n${text(input)}\n\`\`\`\n` };
+    fenced.tried += 1;
+    fenced.theirs += engine.evaluate(toEvent(quoted, type)).length;
+    fenced.ours += matcher.match(caseTexts(quoted, rule), settings).hits.length;
+  }
 }
 
 beforeAll(async () => {
@@ -174,6 +186,11 @@ describe('the reference engine', () => {
       'ATR-2026-01982',
       'ATR-2026-01986',
     ]);
+  });
+
+  it('finds no true positive in a fence by a rule that code blocks suppress, and neither do we', () => {
+    expect(fenced.tried).toBeGreaterThan(68);
+    expect(fenced).toMatchObject({ theirs: 0, ours: 0 });
   });
 
   it('differs elsewhere only by what a lost condition would have matched, and each is listed', () => {
