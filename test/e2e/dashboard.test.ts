@@ -367,8 +367,9 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
       if (text === 'On') break;
     }
     expect(await pressed()).toEqual(['On', 'false', 'solid']);
-    await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
-    // The page was rendered again, and the pressed button keeps the focus.
+    await page.keyboard.press('Enter');
+    // The page is rendered again, and the pressed button keeps the focus.
+    await page.locator('button[aria-pressed=true]:focus', { hasText: 'On' }).waitFor();
     expect(await pressed()).toEqual(['On', 'true', expect.any(String)]);
   });
 

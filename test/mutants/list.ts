@@ -37,7 +37,7 @@ export const MUTANTS: readonly Mutant[] = [
     defect: 'the page of all rules is open on every plan',
     file: 'src/http/dashboard/rule-pages.ts',
     search: `if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-      const found`,
+        const found`,
     replacement: 'const found',
     tests: ACCESS,
     only: 'on the plan free GET /app/rules',
