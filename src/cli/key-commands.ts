@@ -19,7 +19,14 @@ import {
 } from '../model/people.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
-import { createKeyThere, listKeysThere, revokeKeyThere } from './remote/keys.ts';
+import {
+  createKeyThere,
+  limitChanged,
+  listKeysThere,
+  revoked,
+  revokeKeyThere,
+  setKeyLimitThere,
+} from './remote/keys.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
@@ -110,11 +117,7 @@ async function list(options: ListOptions): Promise<void> {
 async function revoke(id: number, options: OutputOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     await revokeRecordedKey(database, await workspaceOfKey(database, id), id, COMMAND_LINE);
-    answer(
-      options,
-      { id, revoked: true },
-      () => `Key ${id} is revoked; servers refuse it within 5 s.`,
-    );
+    answer(options, { id, revoked: true }, () => revoked(id));
   });
 }
 
@@ -122,12 +125,7 @@ async function setLimit(id: number, limit: number, options: OutputOptions): Prom
   await withDatabase(async ({ database }) => {
     const workspaceId = await workspaceOfKey(database, id);
     await setRecordedKeyLimit(database, workspaceId, id, limit, COMMAND_LINE);
-    answer(
-      options,
-      { id, rate_limit_per_minute: limit },
-      () =>
-        `Key ${id} may send ${limit} requests per minute; servers use the new limit within 5 s.`,
-    );
+    answer(options, { id, rate_limit_per_minute: limit }, () => limitChanged(id, limit));
   });
 }
 
@@ -172,9 +170,10 @@ export function addKeyCommands(program: Command): void {
     .description("change a key's limit")
     .argument('<id>', 'its id in `sluice key list`', wholeNumber)
     .argument('<n>', `requests per minute, 1 to ${RATE_LIMIT_MAX}`, wholeNumber)
+    .addOption(serverOption())
     .option('--json', 'answer as JSON')
     .addHelpText('after', '\nExample:\n  sluice key limit 3 5000')
-    .action(setLimit);
+    .action(eitherWay(setLimit, setKeyLimitThere));
   key
     .command('revoke')
     .description('revoke a key')

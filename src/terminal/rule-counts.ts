@@ -22,7 +22,10 @@ export function stateLines(counts: StateCounts): readonly [string, string] {
 }
 
 /** `corpus 4.0.0 (0123456789ab): 657 fully supported, …` */
-export function corpusLine(snapshot: Snapshot, counts: SupportCounts): string {
+export function corpusLine(
+  snapshot: Pick<Snapshot, 'version' | 'identity'>,
+  counts: SupportCounts,
+): string {
   return (
     `corpus ${snapshot.version} (${shortIdentity(snapshot)}): ${counts.as_written} fully supported, ` +
     `${counts.degraded} partly, ${counts.unsupported} not, ` +

@@ -102,6 +102,11 @@ const poll = (deviceCode: string) =>
     device_code: deviceCode,
   });
 
+/** What `rules list --json` answers. */
+interface RuleList {
+  readonly rules: readonly { readonly id: string; readonly state: string }[];
+}
+
 interface Begun {
   readonly device_code: string;
   readonly user_code: string;
@@ -131,7 +136,7 @@ describe('sluice login', () => {
         '127.0.0.1',
         owner.email,
         CREW,
-        'create and revoke keys',
+        'create, change and revoke keys',
       ]) {
         expect(page.text, shown).toContain(shown);
       }
@@ -178,10 +183,21 @@ describe('sluice login', () => {
     });
     expect(await json(['runs', 'list', '--findings'])).toMatchObject({ runs: [{ id: runId }] });
     expect(await json(['runs', 'show', runId])).toMatchObject({ id: runId, steps: [{}] });
-    const { rules } = await json<{ rules: { id: string; status: string; enabled: boolean }[] }>([
-      ...['rules', 'list', '--status', 'stable'],
-    ]);
-    expect(new Set(rules.map(({ status }) => status))).toEqual(new Set(['stable']));
+    const here = { DATABASE_URL: gateway.databaseUrl };
+    for (const filters of [
+      ['--status', 'stable'],
+      ['--support', 'degraded'],
+      ['--state', 'off_by_tier'],
+    ]) {
+      const list = ['rules', 'list', ...filters, '--workspace', CREW, '--json'];
+      const local = JSON.parse((await runCommand(list, here)).stdout) as RuleList;
+      const { rules, ...facts } = await json<RuleList>(list.slice(0, -1));
+      expect(facts).toEqual({ ...local, rules: undefined });
+      expect(rules.length).toBeGreaterThan(0);
+      expect(rules.map(({ id, state }) => ({ id, state }))).toEqual(
+        local.rules.map(({ id, state }) => ({ id, state })),
+      );
+    }
     expect(await json(['rules', 'show', 'ATR-2026-00001'])).toMatchObject({ enabled: true });
     const key = await json<{ id: number; key: string }>([
       ...['key', 'create', '--kind', 'agent', '--name', 'from afar', '--limit', '7'],
@@ -192,6 +208,16 @@ describe('sluice login', () => {
         expect.objectContaining({ id: key.id, name: 'from afar', rate_limit_per_minute: 7 }),
       ]),
     );
+    expect(await json(['key', 'limit', String(key.id), '9'])).toEqual({
+      id: key.id,
+      rate_limit_per_minute: 9,
+    });
+    expect(await json(['key', 'list'])).toEqual(
+      expect.arrayContaining([expect.objectContaining({ id: key.id, rate_limit_per_minute: 9 })]),
+    );
+    const tooMany = await cli(['key', 'limit', String(key.id), '100001']);
+    expect(tooMany).toMatchObject({ code: 1 });
+    expect(tooMany.stderr).toContain('rate_limit_per_minute');
     expect(await json(['key', 'revoke', String(key.id)])).toEqual({ id: key.id, revoked: true });
     const texts = [
       ['findings', 'list'],
@@ -214,14 +240,14 @@ describe('sluice login', () => {
     expect((await call(token, '/cli/v1/session')).status).toBe(401);
     await expect(stat(loginsFile())).rejects.toThrow('ENOENT');
     expect(await cli(['logout'])).toMatchObject({ code: 1 });
-    expect((await actions()).slice(0, 4)).toEqual([
-      ...['cli.logout', 'key.revoked', 'key.created', 'cli.login'],
+    expect((await actions()).slice(0, 5)).toEqual([
+      ...['cli.logout', 'key.revoked', 'key.rate_limit_per_minute', 'key.created', 'cli.login'],
     ]);
-    expect((await ledgerOf(gateway.database, crew.id))[2]).toMatchObject({
+    expect((await ledgerOf(gateway.database, crew.id))[3]).toMatchObject({
       actor: owner.email,
       origin: '127.0.0.1, command line',
     });
-    expect((await ledgerOf(gateway.database, crew.id))[3]).toMatchObject({
+    expect((await ledgerOf(gateway.database, crew.id))[4]).toMatchObject({
       actor: owner.email,
       subject: 'test-device',
       after: { role: 'owner' },
@@ -233,7 +259,7 @@ describe('sluice login', () => {
     const browser = new Browser(baseUrl, person.token);
     const result = await logIn(async (path, code) => {
       const page = await browser.get(path);
-      expect(page.text).not.toContain('create and revoke keys');
+      expect(page.text).not.toContain('create, change and revoke keys');
       const denied = await browser.submit('/app/device', decision(code, 'deny'));
       expect(denied.text).toContain('gets no access');
     });
@@ -355,6 +381,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/rules/{ruleId}': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/keys': { for: 'members', shows: () => 'crew agent' },
   'POST /cli/v1/keys': { for: 'admins', json: { kind: 'agent', name: 'one more' } },
+  'POST /cli/v1/keys/{keyId}/limit': { for: 'admins', json: { rate_limit_per_minute: 2 } },
   'DELETE /cli/v1/keys/{keyId}': { for: 'admins' },
   'DELETE /cli/v1/session': { for: 'members' },
 };
@@ -426,12 +453,15 @@ describe('a token', () => {
     }
   });
 
-  test('of another workspace finds and revokes nothing of this one', async () => {
+  test('of another workspace finds and changes nothing of this one', async () => {
     const person = await addPerson(gateway.database, elsewhere.id, 'owner');
     const token = await addCommandLine(gateway.database, elsewhere.id, person);
     const keyId = await keyIdOf(crew.id);
     const revoked = await call(token, `/cli/v1/keys/${keyId}`, { method: 'DELETE' });
     expect(revoked.status).toBe(404);
+    const json = { rate_limit_per_minute: 2 };
+    const changed = await call(token, `/cli/v1/keys/${keyId}/limit`, { method: 'POST', json });
+    expect(changed.status).toBe(404);
     for (const path of [`/cli/v1/runs/${runId}`, `/cli/v1/findings/${findingId}`]) {
       expect((await call(token, path)).status, path).toBe(404);
     }

@@ -33,6 +33,14 @@ interface NewKeyOptions extends OutputOptions {
   readonly prefix: AgentKeyPrefix;
 }
 
+/** What a command says after a revocation, here or elsewhere. */
+export const revoked = (id: number): string =>
+  `Key ${id} is revoked; servers refuse it within 5 s.`;
+
+/** What a command says after a change of a limit, here or elsewhere. */
+export const limitChanged = (id: number, limit: number): string =>
+  `Key ${id} may send ${limit} requests per minute; servers use the new limit within 5 s.`;
+
 const shown = (time: string | null): string => shownTime(time === null ? null : new Date(time));
 
 export async function createKeyThere(login: ServerLogin, options: NewKeyOptions): Promise<void> {
@@ -75,11 +83,22 @@ export async function listKeysThere(login: ServerLogin, options: OutputOptions):
   );
 }
 
+export async function setKeyLimitThere(
+  login: ServerLogin,
+  id: number,
+  limit: number,
+  options: OutputOptions,
+): Promise<void> {
+  const json = { rate_limit_per_minute: limit };
+  const body = await call(login, `${PATH}/${id}/limit`, { method: 'POST', json });
+  answer(options, body, () => limitChanged(id, limit));
+}
+
 export async function revokeKeyThere(
   login: ServerLogin,
   id: number,
   options: OutputOptions,
 ): Promise<void> {
   const body = await call(login, `${PATH}/${id}`, { method: 'DELETE' });
-  answer(options, body, () => `Key ${id} is revoked; servers drop it within 5 s.`);
+  answer(options, body, () => revoked(id));
 }

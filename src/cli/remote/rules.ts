@@ -4,7 +4,15 @@
  */
 import { z } from 'zod';
 
+import {
+  allRules,
+  RULE_STATES,
+  STATE_LABELS,
+  SUPPORT_LABELS,
+  SUPPORTS,
+} from '../../model/rules.ts';
 import { paint } from '../../terminal/paint.ts';
+import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
 import { renderTable } from '../table.ts';
 import type { ServerLogin } from './logins.ts';
@@ -24,13 +32,13 @@ const item = z.object({
   version: z.string(),
   status: z.string(),
   category: z.string(),
-  support: z.string(),
-  enabled: z.boolean(),
-  decided_by: z.string(),
+  support: z.enum(SUPPORTS),
+  state: z.enum(RULE_STATES),
 });
 const page = z.looseObject({
-  snapshot: z.looseObject({ version: z.string() }),
-  counts: z.record(z.string(), z.unknown()),
+  snapshot: z.looseObject({ version: z.string(), identity: z.string() }),
+  counts: z.record(z.enum(RULE_STATES), z.number()),
+  corpus_counts: z.record(z.enum(SUPPORTS), z.number()),
   experimental: z.boolean(),
   total: z.number(),
   total_pages: z.number(),
@@ -56,33 +64,31 @@ interface ListOptions extends OutputOptions {
   readonly status?: string;
   readonly support?: string;
   readonly category?: string;
+  /** in the login's workspace */
+  readonly state?: string;
 }
 
-/** Whether a rule runs in the workspace, and what decides it. */
-const stateOf = ({ enabled, decided_by: by }: z.infer<typeof item>): string =>
-  `${enabled ? 'on' : 'off'} (${plain(by)})`;
-
 export async function listRulesThere(login: ServerLogin, options: ListOptions): Promise<void> {
-  const { status, support, category } = options;
+  const { status, support, category, state } = options;
   const read = async (number: number) => {
-    const query = { status, support, category, page: String(number) };
+    const query = { status, support, category, state, page: String(number) };
     const body = await call(login, PATH, { query: { ...query, per_page: String(RULES_OF_PAGE) } });
     return parts(page, body);
   };
-  const { snapshot, counts, experimental, ...first } = await read(1);
+  const { snapshot, counts, corpus_counts, experimental, ...first } = await read(1);
   const rules = [...first.rules];
   for (let number = 2; number <= Math.min(first.total_pages, PAGES_MAX); number += 1) {
     rules.push(...(await read(number)).rules);
   }
-  answer(options, { snapshot, counts, experimental, rules }, () =>
+  const { workspace } = login;
+  answer(options, { snapshot, workspace, experimental, counts, corpus_counts, rules }, () =>
     [
       renderTable(
         [
           { title: 'RULE' },
           { title: 'SEVERITY' },
           { title: 'STATUS' },
-          { title: 'SUPPORT' },
-          { title: 'HERE' },
+          { title: `IN ${workspace.toUpperCase()}` },
           { title: 'CATEGORY' },
           { title: 'TITLE', shrinks: true },
         ],
@@ -90,16 +96,15 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
           plain(one.id),
           plain(one.severity),
           plain(one.status),
-          plain(one.support),
-          stateOf(one),
+          STATE_LABELS[one.state],
           plain(one.category),
           plain(one.title),
         ]),
       ),
       '',
-      `${rules.length} rules of snapshot ${plain(snapshot.version)}; ` +
-        `${rules.filter(({ enabled }) => enabled).length} of them run in workspace ` +
-        `"${login.workspace}".`,
+      `${rules.length} of ${allRules(counts)} rules listed`,
+      ...stateLines(counts),
+      plain(corpusLine(snapshot, corpus_counts)),
     ].join('\n'),
   );
 }
@@ -116,8 +121,7 @@ export async function showRuleThere(
     return [
       `${paint.bold(plain(one.id))}  ${plain(one.title)}`,
       `${plain(one.severity)} · ${plain(one.status)} · ${plain(one.category)} · version ` +
-        `${plain(one.version)} · ${plain(one.support)}`,
-      `In workspace "${login.workspace}": ${stateOf(one)}`,
+        `${plain(one.version)} · ${SUPPORT_LABELS[one.support]}`,
       heading('What it is about'),
       ...one.description.trim().split('\n').map(plain),
       heading(`Conditions (${plain(one.condition)} of them)`),
@@ -130,6 +134,8 @@ export async function showRuleThere(
       ]),
       heading("The author's recommended actions (recorded, never executed)"),
       ...one.recommended_actions.map((action) => `  ${plain(action)}`),
+      heading(`In workspace "${login.workspace}"`),
+      `  ${STATE_LABELS[one.state]}`,
     ].join('\n');
   });
 }

@@ -9,7 +9,7 @@ import type { AuthorizedHandler } from '../api/authorized.ts';
 import { type FindingReader, listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listRules, type RuleReader, showRule } from '../api/rules/rule-routes.ts';
 import { listRuns, type RunReader, showRun } from '../api/runs/run-routes.ts';
-import { keyForm } from '../dashboard/key-pages.ts';
+import { keyForm, limitForm } from '../dashboard/key-pages.ts';
 import { requireId } from '../dashboard/sign-in/person-fields.ts';
 import { ADMINS } from '../dashboard/sign-in/signed-in.ts';
 import { readJson } from '../transport/json-body.ts';
@@ -79,6 +79,16 @@ function keyRoutes(deps: CliDependencies): Route[] {
     },
     deps,
   );
+  const setLimit = cliCall(
+    { roles: ADMINS },
+    async (exchange, { workspace, actor }, { keyId }) => {
+      const { rate_limit_per_minute: perMinute } = await readJson(exchange, limitForm);
+      const id = requireId(keyId);
+      await keys.setLimit(workspace.id, id, perMinute, actor);
+      return json({ id, rate_limit_per_minute: perMinute });
+    },
+    deps,
+  );
   const revoke = cliCall(
     { roles: ADMINS },
     async (_exchange, { workspace, actor }, { keyId }) => {
@@ -91,6 +101,7 @@ function keyRoutes(deps: CliDependencies): Route[] {
   return [
     { method: 'GET', path: `${PATH}/keys`, handler: list },
     { method: 'POST', path: `${PATH}/keys`, handler: create },
+    { method: 'POST', path: `${PATH}/keys/{keyId}/limit`, handler: setLimit },
     { method: 'DELETE', path: `${PATH}/keys/{keyId}`, handler: revoke },
   ];
 }

@@ -19,7 +19,8 @@ export interface KeyPageDependencies extends DashboardDependencies {
 const PATH = '/app/keys';
 
 const limit = z.coerce.number().int().min(1).max(RATE_LIMIT_MAX);
-const limitForm = z.object({ rate_limit_per_minute: limit });
+/** The fields of a changed limit. */
+export const limitForm = z.object({ rate_limit_per_minute: limit });
 /** The fields of a new key. */
 export const keyForm = z.object({
   name,

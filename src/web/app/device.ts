@@ -25,7 +25,7 @@ function typing(): Html {
 
 function rights(viewer: Viewer): Html {
   return html`<ul><li>read the findings, runs, rules and the list of keys of this workspace</li>
-${viewer.isAdmin && html`<li>create and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
+${viewer.isAdmin && html`<li>create, change and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
 <p>It cannot change rules, members or settings, and sees no other workspace. What it does is recorded
 as yours. You can end it in the settings, under “Your sessions”.</p>`;
 }
