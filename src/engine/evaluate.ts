@@ -17,6 +17,7 @@ import {
   SURFACES,
   type Surface,
   type SurfaceText,
+  surfaceName,
 } from '../model/steps.ts';
 import { excerptOf } from './matcher/excerpt.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
@@ -206,7 +207,7 @@ function toFinding(
     severity: rule.severity,
     category: rule.category,
     subcategory: rule.subcategory,
-    description: `${rule.id} "${rule.title}" matched ${SURFACE_WORDS[location.surface]}`,
+    description: `${rule.id} "${rule.title}" matched the ${surfaceName(location.surface).toLowerCase()}`,
     conditionIndex,
     conditionDescription: condition.description,
     field: condition.field,
@@ -221,16 +222,6 @@ function nameOf({ source, name, attributes }: Step): string {
   const whole = typeof event === 'string' && event !== '' ? event : name;
   return whole.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
 }
-
-const SURFACE_WORDS: Readonly<Record<Surface, string>> = {
-  step_input: 'the input of a step',
-  tool_args: 'the arguments of a tool call',
-  tool_result: 'the result of a tool call',
-  step_output: 'the output of a step',
-  query_text: 'the text of a query',
-  agent_output: 'the output of the agent',
-  tool_name: 'the name of a tool',
-};
 
 /** Asserts that an index from a matcher is in the list. */
 function at<Element>(list: readonly Element[], index: number): Element {

@@ -58,6 +58,21 @@ export const SURFACES = [
 ] as const;
 export type Surface = (typeof SURFACES)[number];
 
+const SURFACE_LABELS: Readonly<Record<string, string>> = {
+  step_input: 'User input',
+  tool_args: 'Tool arguments',
+  tool_result: 'Tool result',
+  step_output: 'Step output',
+  query_text: 'Query',
+  agent_output: 'Agent answer',
+  tool_name: 'Tool name',
+} satisfies Record<Surface, string>;
+
+/** `tool_args` → `Tool arguments`, for people. A name that a newer server sent is its own label. */
+export function surfaceName(surface: string): string {
+  return SURFACE_LABELS[surface] ?? surface;
+}
+
 /** One text of a step. */
 export interface SurfaceText {
   /** index into the run's steps */

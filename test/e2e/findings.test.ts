@@ -123,7 +123,7 @@ describe('what is found', () => {
       severity: 'critical',
       description:
         'ATR-2026-00511 "MCP Web-Fetch Context Poisoning via Embedded Agent Instructions" ' +
-        'matched the result of a tool call',
+        'matched the tool result',
       metadata: {
         detector: 'agent-threat-rules',
         corpus_version: '4.0.0',

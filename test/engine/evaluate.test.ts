@@ -39,7 +39,7 @@ describe('evaluateRun', () => {
       severity: 'high',
       category: 'prompt-injection',
       subcategory: 'direct',
-      description: 'ATR-2026-90001 "A tiny rule" matched the result of a tool call',
+      description: 'ATR-2026-90001 "A tiny rule" matched the tool result',
       conditionIndex: 1,
       conditionDescription: 'condition 1',
       field: 'tool_response',

@@ -11,6 +11,7 @@ import {
   SUPPORT_LABELS,
   SUPPORTS,
 } from '../../model/rules.ts';
+import { surfaceName } from '../../model/steps.ts';
 import { paint } from '../../terminal/paint.ts';
 import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
@@ -127,7 +128,7 @@ export async function showRuleThere(
       heading(`Conditions (${plain(one.condition)} of them)`),
       ...one.conditions.flatMap((condition) => [
         `  ${condition.index}. ${plain(condition.field)} → ` +
-          `${plain(condition.surfaces.join(', ') || 'no surface')}`,
+          `${plain(condition.surfaces.map(surfaceName).join(', ') || 'not in a run')}`,
         `     ${plain(condition.description)}`,
         `     ${paint.dim(plain(condition.pattern))}`,
         ...(condition.supported ? [] : [`     ${paint.yellow('does not run')}`]),

@@ -1,5 +1,4 @@
 /** How times, counts and sizes are written for people. */
-import type { Surface } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
 
 const MS_PER_SECOND = 1000;
@@ -77,20 +76,7 @@ export function hourLabel(iso: string): string {
   return iso.slice(11, 16);
 }
 
-const SURFACE_NAMES: Readonly<Record<Surface, string>> = {
-  step_input: 'User input',
-  tool_args: 'Tool arguments',
-  tool_result: 'Tool result',
-  step_output: 'Step output',
-  query_text: 'Query text',
-  agent_output: 'Agent output',
-  tool_name: 'Tool name',
-};
-
-/** `tool_args` → `Tool arguments` */
-export function surfaceName(surface: Surface): string {
-  return SURFACE_NAMES[surface];
-}
+export { surfaceName } from '../../model/steps.ts';
 
 /** `prompt-injection` → `prompt injection` */
 export function words(name: string): string {

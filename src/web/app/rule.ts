@@ -1,5 +1,6 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
 import { type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
+import { surfaceName } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { words } from './format.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
@@ -55,7 +56,7 @@ ${scrolling(
 <th scope="col">Pattern</th><th scope="col">Runs</th></tr></thead><tbody>${all.map(
     (
       one,
-    ) => html`<tr><td data-label="Field"><code>${one.field}</code> <span class="soft below">${one.surfaces.map(words).join(', ')}</span></td>
+    ) => html`<tr><td data-label="Field"><code>${one.field}</code> <span class="soft below">${one.surfaces.map(surfaceName).join(', ')}</span></td>
 <td data-label="Description">${one.description}</td><td data-label="Pattern"><code class="pattern">${one.pattern}</code></td>
 <td data-label="Runs">${one.supported ? 'yes' : html`<span class="medium">${one.reason?.message ?? 'no'}</span>`}</td></tr>
 `,

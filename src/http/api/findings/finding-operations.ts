@@ -41,7 +41,7 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
     severity: rule.severity,
     category: rule.category,
     subcategory: rule.subcategory,
-    description: `${rule.id} "${rule.title}" matched the input of a step`,
+    description: `${rule.id} "${rule.title}" matched the user input`,
     conditionIndex: condition.index,
     conditionDescription: condition.description,
     field: condition.field,
