@@ -202,5 +202,31 @@ export async function runPipeline(
     const settle = (error: Error | null) => (error === null ? resolve() : reject(error));
     connection.query(new Pipeline(steps, settle));
   });
-  await connection.query('COMMIT');
+  await commit(connection);
+}
+
+/** SQLSTATE class of a successful completion, which notices have too. */
+const SUCCESS_CLASS = '00';
+
+/**
+ * Commits. A warning means failure: with synchronous replication, PostgreSQL answers a COMMIT whose
+ * wait for the standby was cancelled with success and a warning ("has already committed locally, but
+ * might not have been replicated").
+ *
+ * @throws PostgreSQL's error, or one with the SQLSTATE of the warning
+ */
+async function commit(connection: Connection): Promise<void> {
+  const warnings: string[] = [];
+  const note = ({ code = '' }: { readonly code?: string | undefined }): void => {
+    if (!code.startsWith(SUCCESS_CLASS)) warnings.push(code);
+  };
+  connection.on('notice', note);
+  try {
+    await connection.query('COMMIT');
+  } finally {
+    connection.off('notice', note);
+  }
+  if (warnings.length > 0) {
+    throw new Error(`PostgreSQL committed with a warning (SQLSTATE ${warnings.join(', ')}).`);
+  }
 }

@@ -13,14 +13,14 @@
  * A request is answered only after its own commit, and no later than a batch may take.
  */
 import { SluiceError } from '../../errors.ts';
-import { isDataError } from '../../observe/error-facts.ts';
 import type { Events } from '../../observe/events.ts';
-import { type Database, withConnection } from '../database.ts';
+import { type Connection, type Database, withConnection } from '../database.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
 import { KnownContents, storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
 import { ensureDay, utcDay } from './partitions.ts';
+import { isMissingPartition, isRowFault } from './row-faults.ts';
 
 /**
  * Large enough that a transaction's cost is negligible, small enough to answer within a second
@@ -87,6 +87,8 @@ export class CopyWriter {
   readonly #allowance: SettleAllowance | null;
   readonly #known = new KnownContents();
   readonly #ensuredDays = new Set<string>();
+  /** connections that stored a batch */
+  readonly #connections = new WeakSet<Connection>();
   readonly #waiting = new FairQueue<Waiting>();
   /** the last request, and the last one of another workspace */
   #last: { readonly workspaceId: number; readonly atMs: number } | null = null;
@@ -249,7 +251,7 @@ export class CopyWriter {
   async #store(batch: readonly Waiting[]): Promise<void> {
     const startedAt = performance.now();
     try {
-      await this.#transact(batch.map(({ request }) => request));
+      await this.#storeOnce(batch.map(({ request }) => request));
     } catch (error) {
       await this.#answerFailure(batch, error);
       return;
@@ -268,11 +270,30 @@ export class CopyWriter {
     }
   }
 
+  /** Stores requests; a partition that was dropped meanwhile is created again. */
+  async #storeOnce(requests: readonly EncodedRequest[]): Promise<void> {
+    try {
+      await this.#transact(requests);
+    } catch (error) {
+      if (!isMissingPartition(error)) throw error;
+      this.#ensuredDays.clear();
+      await this.#transact(requests);
+    }
+  }
+
   async #transact(requests: readonly EncodedRequest[]): Promise<void> {
     for (const { arrivedAtMs } of requests) await this.#ensureDay(arrivedAtMs);
-    await withConnection(this.#database, this.#batchTimeoutMs, (connection) =>
-      storeBatch(connection, requests, this.#known, this.#allowance),
-    );
+    await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
+      if (!this.#connections.has(connection)) this.#forget();
+      this.#connections.add(connection);
+      return storeBatch(connection, requests, this.#known, this.#allowance);
+    });
+  }
+
+  /** A new connection may lead to another server, on which what is known here does not exist. */
+  #forget(): void {
+    this.#known.clear();
+    this.#ensuredDays.clear();
   }
 
   async #ensureDay(arrivedAtMs: number): Promise<void> {
@@ -285,23 +306,21 @@ export class CopyWriter {
 
   async #answerFailure(batch: readonly Waiting[], error: unknown): Promise<void> {
     const [first] = batch;
-    if (isDataError(error) && batch.length > 1) {
+    if (isRowFault(error) && batch.length > 1) {
       const middle = batch.length >> 1;
       await this.#store(batch.slice(0, middle));
       await this.#store(batch.slice(middle));
       return;
     }
     this.#releaseRoom(batch);
-    if (isDataError(error)) {
+    if (isRowFault(error)) {
       this.#events.requestUnstorable(error);
       first?.reject(
         new SluiceError('unstorable_rows', 'PostgreSQL refuses these rows.', { cause: error }),
       );
       return;
     }
-    // The database may have been replaced, so known rows may be gone.
-    this.#known.clear();
-    this.#ensuredDays.clear();
+    this.#forget();
     this.#events.batchFailed(batch.length, error);
     for (const { reject } of batch) {
       reject(

@@ -35,16 +35,25 @@ function partitionName(table: TelemetryTable, day: string): string {
   return `${table}_${day.replaceAll('-', '_')}`;
 }
 
-async function exists(connection: Connection, name: string): Promise<boolean> {
-  const { rows } = await connection.query('SELECT 1 WHERE to_regclass($1) IS NOT NULL', [name]);
-  return rows.length > 0;
+/** Whether a day's table is there, and takes rows of its parent. */
+async function stateOf(
+  connection: Connection,
+  name: string,
+): Promise<'attached' | 'detached' | 'missing'> {
+  const { rows } = await connection.query<{ readonly attached: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = oid) AS attached
+       FROM to_regclass($1) AS oid WHERE oid IS NOT NULL`,
+    [name],
+  );
+  if (rows[0] === undefined) return 'missing';
+  return rows[0].attached ? 'attached' : 'detached';
 }
 
 /**
  * Makes sure that every telemetry table takes rows of a day.
  *
  * @param dayMs any moment of the day, milliseconds since 1970
- * @returns the names of the partitions created now
+ * @returns the names of the partitions created or attached now
  */
 export async function ensureDay(database: Database, dayMs: number): Promise<string[]> {
   const day = utcDay(dayMs);
@@ -54,12 +63,15 @@ export async function ensureDay(database: Database, dayMs: number): Promise<stri
     const created: string[] = [];
     for (const table of TELEMETRY_TABLES) {
       const name = partitionName(table, day);
-      if (await exists(connection, name)) continue;
-      // The parent's storage and compression (migration 0007) apply to its partitions.
-      await connection.query(
-        `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING STORAGE
-           INCLUDING COMPRESSION) WITH (toast_tuple_target = ${TOAST_TARGET_BYTES})`,
-      );
+      const state = await stateOf(connection, name);
+      if (state === 'attached') continue;
+      if (state === 'missing') {
+        // The parent's storage and compression (migration 0007) apply to its partitions.
+        await connection.query(
+          `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING STORAGE
+             INCLUDING COMPRESSION) WITH (toast_tuple_target = ${TOAST_TARGET_BYTES})`,
+        );
+      }
       await connection.query(
         `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${day}') TO ('${next}')`,
       );

@@ -465,6 +465,67 @@ describe('a database that goes away', () => {
     expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
   });
 
+  test.each([
+    ['dropped', 'DROP TABLE spans_2026_11_20'],
+    ['detached', 'ALTER TABLE spans DETACH PARTITION spans_2026_11_20'],
+  ])('a partition that was %s is made again, and nothing is refused', async (_how, statement) => {
+    const writer = createWriter({ ...ROOMY, lanes: 1 });
+    await writer.offer(named('before'));
+    await scratch.database.query(statement);
+    await writer.offer(named('after'));
+    expect(await spanNames()).toContain('after');
+    expect([events.unstorable, events.failedBatches]).toEqual([[], []]);
+  });
+
+  test('a day that can have no partition is the database’s fault, to be sent again', async () => {
+    const writer = createWriter({ ...ROOMY, lanes: 1 });
+    await writer.offer(named('before'));
+    await scratch.database.query(
+      'DROP TABLE spans_2026_11_20; CREATE VIEW spans_2026_11_20 AS SELECT 1 AS one',
+    );
+    try {
+      await expect(writer.offer(named('after'))).rejects.toMatchObject({
+        code: 'store_unavailable',
+        retryAfterSeconds: 1,
+      });
+    } finally {
+      await scratch.database.query('DROP VIEW spans_2026_11_20');
+    }
+    await writer.offer(named('again'));
+    expect(await spanNames()).toEqual(['again']);
+  });
+
+  test('a COMMIT with a warning, as without its standby, is not acknowledged', async () => {
+    const writer = createWriter({ ...ROOMY, lanes: 1 });
+    await scratch.database.query(
+      `CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE WARNING 'committed locally'; RETURN NULL; END $$;
+       CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON runs DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION warn()`,
+    );
+    try {
+      await expect(writer.offer(named('a'))).rejects.toMatchObject({ code: 'store_unavailable' });
+    } finally {
+      await scratch.database.query('DROP FUNCTION warn CASCADE');
+    }
+    await writer.offer(named('b'));
+    expect(events.failedBatches).toHaveLength(1);
+  });
+
+  test('while idle, and is replaced by another, gets the resources again', async () => {
+    const database = createDatabase(scratch.url, 2, { connectionLost: () => lost.push(true) });
+    const lost: boolean[] = [];
+    const writer = createWriter(ROOMY, database);
+    await writer.offer(named('before'));
+    const { rows: backends } = await database.query('SELECT pg_backend_pid() AS pid');
+    await scratch.database.query('TRUNCATE resources');
+    await scratch.rows('SELECT pg_terminate_backend($1)', [backends[0]?.pid]);
+    await waitFor(() => lost.length > 0, { withinMs: 20_000, what: 'the loss to be reported' });
+    await writer.offer(named('after'));
+    expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
+    await database.end();
+  });
+
   test('while idle, costs nothing', async () => {
     const { rows } = scratch;
     const database = createDatabase(scratch.url, 2, {
