@@ -19,20 +19,17 @@ import {
   type SurfaceText,
   surfaceName,
 } from '../model/steps.ts';
-import { excerptOf } from './matcher/excerpt.ts';
+import { excerptWithMatch } from './matcher/excerpt.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
+import { nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
 
-/** A step's name is cut to this length in each of its findings, which may be thousands. */
-const NAME_UNITS_MAX = 256;
 /**
  * A portion ends with the step that reaches this size. It is the precision with which a stopped
  * evaluation counts unread steps; findings do not depend on it.
  */
 const PORTION_CHARS = 256 * 1024;
-/** A lone surrogate, left by a cut. */
-const LONE_SURROGATE = /[\ud800-\udbff]$/;
 
 interface EvaluationSettings {
   /** most UTF-8 bytes matched per surface and step */
@@ -179,16 +176,34 @@ export class RunEvaluation {
     const { step, surface, text } = at(texts, textIndex);
     const rule = at(this.#matcher.rules, ruleIndex);
     const found = at(this.#steps, step);
-    const stepName = nameOf(found);
+    const stepName = stepNameOf(found);
+    const stepNameMatched = isMatchedName(stepName, surface, text, hit);
+    const excerpt = excerptWithMatch(text, hit, this.#settings.excerptChars);
     const location = {
       surface,
       stepSpanId: found.spanId,
       stepName,
-      stepNameMatched: isMatchedName(stepName, surface, text, hit),
-      excerpt: excerptOf(text, hit, this.#settings.excerptChars),
+      stepNameMatched,
+      excerpt: excerpt.text,
+      place: {
+        step: step + 1,
+        source: found.source,
+        startUnixNano: found.startUnixNano,
+        text: textIndex - firstOfStep(texts, textIndex),
+        match: { start: hit.start, end: hit.end },
+        inExcerpt: excerpt.match,
+        nameDigest: stepNameMatched ? nameDigest(stepName) : null,
+      },
     };
     return { ruleIndex, finding: toFinding(rule, hit, location) };
   }
+}
+
+/** The index of the first text of a text's step. */
+function firstOfStep(texts: readonly SurfaceText[], textIndex: number): number {
+  let first = textIndex;
+  while (first > 0 && texts[first - 1]?.step === texts[textIndex]?.step) first -= 1;
+  return first;
 }
 
 function toFinding(
@@ -196,7 +211,7 @@ function toFinding(
   { conditionIndex }: Hit,
   location: Pick<
     FindingDraft,
-    'surface' | 'stepSpanId' | 'stepName' | 'stepNameMatched' | 'excerpt'
+    'surface' | 'stepSpanId' | 'stepName' | 'stepNameMatched' | 'excerpt' | 'place'
   >,
 ): FindingDraft {
   const condition = at(rule.conditions, conditionIndex);
@@ -216,12 +231,6 @@ function toFinding(
   };
 }
 
-/** The name of a log record's event may be in an attribute, with or without a field for it. */
-function nameOf({ source, name, attributes }: Step): string {
-  const event = source === 'log' ? attributes['event.name'] : undefined;
-  const whole = typeof event === 'string' && event !== '' ? event : name;
-  return whole.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
-}
 
 /** Asserts that an index from a matcher is in the list. */
 function at<Element>(list: readonly Element[], index: number): Element {

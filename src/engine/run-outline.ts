@@ -1,77 +1,179 @@
 /**
- * Owns the outline of a run's steps for the dashboard: each step's kind, status, size of text per
- * surface, and the beginnings of the texts. Extracts texts as the pass does, so no rule can hit a step
- * without sizes. Works step by step, because extracting 48 KiB of hostile text takes about 30 ms.
+ * Owns the outline of a page of a run's steps for the dashboard and the API: each step's kind, status
+ * and size of text per surface, the parts of its texts that are shown, and the findings in them.
+ * Extracts texts as the pass does, so no rule can hit a step without sizes. Works step by step,
+ * because extracting 48 KiB of hostile text takes about 30 ms.
  */
-import type { Hex8 } from '../model/json.ts';
+import type { Finding } from '../model/findings.ts';
+import {
+  OPEN_UNITS_MAX,
+  type ShownStep,
+  type ShownText,
+  type TextView,
+} from '../model/run-page.ts';
 import type { Step, StepOutline, Surface } from '../model/steps.ts';
+import { findingsByStep, type NumberedStep } from './finding-steps.ts';
+import { nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, type StepExtraction } from './surfaces/reader/extract.ts';
+import { locateFindings, searchText } from './text-marks.ts';
 
-/** The shown beginning of a text of a step. */
-export interface ShownText {
-  readonly surface: Surface;
-  readonly text: string;
-  /** UTF-16 units that are not shown */
-  readonly more: number;
+/** A page of steps, as they were read. */
+export interface OutlinedSteps {
+  readonly steps: readonly (NumberedStep & { readonly depth: number; readonly isCut: boolean })[];
+  /** spans on other pages to which log records of the page belong */
+  readonly owners: readonly Step[];
 }
 
-interface OutlinedStep {
-  readonly outline: StepOutline;
-  /** the first texts */
-  readonly texts: readonly ShownText[];
+/** What of the texts is shown and marked. */
+export interface OutlineView {
+  /** of the run; those of other steps are left out */
+  readonly findings: readonly Finding[];
+  /** the text that is read: more of it is shown, all of its matches of `query` are marked */
+  readonly open: TextView | null;
+  /** names that a rule matched and that are not shown */
+  readonly hidden: {
+    /** digests of the names */
+    readonly digests: ReadonlySet<string>;
+    /** steps of findings without a digest; null means log records without a span */
+    readonly spanIds: readonly (string | null)[];
+  };
 }
 
-/** Of a longer text the beginning is shown. */
-const SHOWN_UNITS_MAX = 4000;
-/** Most texts shown of one step, and of a run. */
+/** The shown length of a text without a finding, and of one with a finding or that is read. */
+const SHOWN_UNITS = 2000;
+const OPEN_UNITS = 4000;
+/** Most that one page shows of all texts but the one that is read. */
+const PAGE_UNITS_MAX = 192 * 1024;
+/** Most texts shown of one step, besides those with findings, and of a page. */
 const STEP_TEXTS_MAX = 50;
-const RUN_TEXTS_MAX = 500;
-/** A lone surrogate, left by a cut. */
-const LONE_SURROGATE = /[\ud800-\udbff]$/;
+const PAGE_TEXTS_MAX = 500;
+/** A match begins below at least this much of the text before it. */
+const BEFORE_MATCH_UNITS = 800;
 
-/** Span ids of steps whose names are not shown; null for log records without a span. */
-type Redacted = readonly (Hex8 | null)[];
-
-/**
- * Outlines steps, one per turn.
- *
- * @param steps of one run, in time order
- * @param cut indexes of the steps that were cut
- * @param redacted steps whose names a rule matched; these names are not shown on any step
- */
+/** Outlines a page of steps, one per turn. @returns the steps with the shown parts of their texts */
 export function* outlineInPieces(
-  steps: readonly Step[],
-  cut: ReadonlySet<number> = new Set(),
-  redacted: Redacted = [],
-): Generator<void, OutlinedStep[], void> {
+  { steps, owners }: OutlinedSteps,
+  view: OutlineView,
+): Generator<void, ShownStep[], void> {
+  const own = findingsByStep(steps, view.findings);
   const hidden = new Set(
-    steps.filter(({ spanId }) => redacted.includes(spanId)).map(({ name }) => name),
+    steps
+      .filter(({ step }) => view.hidden.spanIds.includes(step.spanId))
+      .map(({ step }) => stepNameOf(step)),
   );
-  const outlined: OutlinedStep[] = [];
-  let room = RUN_TEXTS_MAX;
-  let index = 0;
-  for (const extracted of extractSteps(steps)) {
-    const step = steps[index];
-    if (step === undefined) break;
-    const texts = extracted.texts.slice(0, Math.min(room, STEP_TEXTS_MAX)).map(shownText);
-    room -= texts.length;
-    const facts = { isCut: cut.has(index), isHidden: hidden.has(step.name) };
-    outlined.push({ outline: outlineOf(step, extracted, facts), texts });
-    index += 1;
+  const isHidden = (name: string): boolean =>
+    hidden.has(name) ||
+    (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
+  const room = { texts: PAGE_TEXTS_MAX, units: PAGE_UNITS_MAX };
+  const outlined: ShownStep[] = [];
+  for (const extracted of extractSteps([...steps.map(({ step }) => step), ...owners])) {
+    const numbered = steps[outlined.length];
+    if (numbered === undefined) break;
+    const findings = own.get(numbered) ?? [];
+    outlined.push({
+      number: numbered.number,
+      depth: numbered.depth,
+      outline: outlineOf(numbered.step, extracted, numbered.isCut, isHidden),
+      findings: findings.map(({ id }) => id),
+      ...shownTexts(extracted.texts, findings, numbered.number, view.open, room),
+    });
     yield;
   }
   return outlined;
 }
 
-function shownText({ surface, text }: StepExtraction['texts'][number]): ShownText {
-  const beginning = text.slice(0, SHOWN_UNITS_MAX).replace(LONE_SURROGATE, '');
-  return { surface, text: beginning, more: text.length - beginning.length };
+/** What is left for a page. */
+interface Room {
+  texts: number;
+  units: number;
+}
+
+function shownTexts(
+  texts: StepExtraction['texts'],
+  findings: readonly Finding[],
+  number: number,
+  open: TextView | null,
+  room: Room,
+): Pick<ShownStep, 'texts' | 'open'> {
+  const sought = open?.findingId ?? null;
+  const marks = locateFindings(texts, findings, sought);
+  const openAt =
+    open === null
+      ? -1
+      : sought === null
+        ? open.step === number
+          ? open.text
+          : -1
+        : texts.findIndex((_, index) =>
+            marks[index]?.some(({ findingId }) => findingId === sought),
+          );
+  const shown: ShownText[] = [];
+  let others = STEP_TEXTS_MAX;
+  for (const [index, { surface, text }] of texts.entries()) {
+    const own = marks[index] ?? [];
+    const isOpen = index === openAt;
+    if (!isOpen && own.length === 0 && others-- <= 0) continue;
+    if (!isOpen && (room.texts <= 0 || room.units <= 0)) continue;
+    const first = own.find(({ findingId }) => findingId === sought) ?? own[0];
+    const window = isOpen
+      ? openWindow(text, open, first)
+      : windowAround(text, first, Math.min(room.units, own.length > 0 ? OPEN_UNITS : SHOWN_UNITS));
+    room.texts -= 1;
+    if (!isOpen) room.units -= window.end - window.start;
+    const found = isOpen && open?.query ? searchText(text, open.query, window) : [];
+    shown.push({
+      surface,
+      index,
+      length: text.length,
+      start: window.start,
+      text: text.slice(window.start, window.end),
+      marks: [...own, ...found].flatMap(({ start, end, ...mark }) =>
+        end <= window.start || start >= window.end
+          ? []
+          : [
+              {
+                ...mark,
+                start: start - window.start,
+                end: Math.min(end, window.end) - window.start,
+              },
+            ],
+      ),
+    });
+  }
+  return { texts: shown, open: openAt === -1 ? null : openAt };
+}
+
+interface Window {
+  readonly start: number;
+  readonly end: number;
+}
+
+function windowAround(text: string, match: Window | undefined, units: number): Window {
+  const wanted = match === undefined ? 0 : match.start - BEFORE_MATCH_UNITS;
+  const start = Math.max(0, Math.min(wanted, text.length - units));
+  return wholeCharacters(text, start, Math.min(text.length, start + units));
+}
+
+/** The requested part of the text that is read; around the match if none is requested. */
+function openWindow(text: string, open: TextView | null, match: Window | undefined): Window {
+  if (open === null || open.from === null) return windowAround(text, match, OPEN_UNITS);
+  const start = Math.min(open.from, Math.max(0, text.length - 1));
+  const end = Math.max(start, open.to ?? start + OPEN_UNITS);
+  return wholeCharacters(text, start, Math.min(text.length, end, start + OPEN_UNITS_MAX));
+}
+
+/** Moves both ends off the middle of surrogate pairs. */
+function wholeCharacters(text: string, start: number, end: number): Window {
+  const isInside = (at: number): boolean =>
+    at > 0 && at < text.length && (text.codePointAt(at - 1) ?? 0) > 0xffff;
+  return { start: isInside(start) ? start - 1 : start, end: isInside(end) ? end - 1 : end };
 }
 
 function outlineOf(
   step: Step,
   { kind, texts }: StepExtraction,
-  { isCut, isHidden }: { readonly isCut: boolean; readonly isHidden: boolean },
+  isCut: boolean,
+  isHidden: (name: string) => boolean,
 ): StepOutline {
   const sizes = new Map<Surface, { texts: number; bytes: number }>();
   for (const { surface, text } of texts) {
@@ -79,9 +181,10 @@ function outlineOf(
     const bytes = before.bytes + Buffer.byteLength(text);
     sizes.set(surface, { texts: before.texts + 1, bytes });
   }
+  const name = stepNameOf(step);
   return {
     source: step.source,
-    name: isHidden ? null : step.name,
+    name: isHidden(name) ? null : name,
     kind,
     spanId: step.spanId,
     parentSpanId: step.parentSpanId,

@@ -1,44 +1,115 @@
 /**
- * Outlines of runs: a run's first steps in order of time, with their surfaces. Computed on the thread
- * that takes requests, a few milliseconds at a time.
+ * Pages of a run's steps, with the shown parts of their texts, and the search in them. Computed on the
+ * thread that takes requests, a few milliseconds at a time.
  */
 import type { Database } from '../db/database.ts';
 import { findRun } from '../db/runs/runs.ts';
-import { readOutlinedSteps } from '../db/runs/steps.ts';
+import { readStepPage, type SoughtStep } from '../db/runs/step-page.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
+import { searchInPieces } from '../engine/run-search.ts';
 import type { RunReader } from '../http/api/runs/run-routes.ts';
 import type { RunPageDependencies } from '../http/dashboard/run-pages.ts';
 import { Turns } from '../http/limits/turns.ts';
+import type { Finding } from '../model/findings.ts';
+import type { FoundText } from '../model/run-page.ts';
 
+/** The steps of one evaluation: later ones are in no finding, and on no page. */
+const STEPS_MAX = 20_000;
 /**
- * Limits of one outline. A turn of the event loop outlines one step: up to 48 KiB take at most
- * 50 ms, whatever they contain; a larger step is cut.
+ * A turn of the event loop handles one step. Up to 48 KiB take at most 50 ms, whatever they contain; a
+ * larger step takes as long only if it has more than 16,000 structures. Others are cut.
  */
-const LIMITS = { stepsMax: 1_000, bytesMax: 1024 * 1024, stepBytesMax: 48 * 1024 };
+const STEP = { cutBytes: 48 * 1024, wholeBytes: 1024 * 1024, structuresMax: 16_000 };
+/** A page of the dashboard, and the outline of the API. */
+const PAGE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
+const OUTLINE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 1_000, bytesMax: 1024 * 1024 };
+/** One search reads steps in slices, and ends after so many slices or hits. */
+const SEARCH = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
+const SEARCH_SLICES_MAX = 8;
+const SEARCH_HITS_MAX = 50;
 
 const turns = new Turns();
 
-/** Reads a run and its first steps, `findSteps` with their texts; null if there is no such run. */
+type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>>;
+
+const hiddenIn = ({ redactedNames, redactedSteps }: FoundRun) => ({
+  digests: new Set(redactedNames),
+  spanIds: redactedSteps,
+});
+
+/** The step of a finding. Without a place, its span; a log record without a span cannot be found. */
+function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
+  if (place !== null) {
+    const { step, source, startUnixNano } = place;
+    return { number: step, source, startUnixNano, spanId: stepSpanId ?? '' };
+  }
+  if (stepSpanId === null) return null;
+  return { number: 1, source: null, startUnixNano: null, spanId: stepSpanId };
+}
+
+/** Reads a run and a page of its steps, or its outline; null if there is no such run. */
 export function createOutliner(
   database: Database,
-): Pick<RunPageDependencies, 'findSteps'> & Pick<RunReader, 'find'> {
-  const findSteps: RunPageDependencies['findSteps'] = async (workspaceId, runId) => {
+): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
+  const refOf = async (workspaceId: number, runId: string) => {
     const found = await findRun(database, workspaceId, runId);
-    if (found === null) return null;
-    const ref = { workspaceId, runId, ...found };
-    const { steps, cut, unread } = await readOutlinedSteps(database, ref, LIMITS);
-    const outlined = await turns.takeInPieces(
-      workspaceId,
-      outlineInPieces(steps, cut, found.redactedSteps),
-      LIMITS.bytesMax,
-    );
-    return { run: found.run, steps: outlined, stepsLeftOut: unread };
+    return found === null ? null : { ...found, workspaceId, runId };
   };
   return {
-    findSteps,
+    findSteps: async (workspaceId, runId, { page, step, finding, findings, open }) => {
+      const found = await refOf(workspaceId, runId);
+      if (found === null) return null;
+      const byNumber =
+        step === null ? null : { number: step, source: null, startUnixNano: null, spanId: null };
+      const sought = finding === null ? byNumber : soughtStep(finding);
+      const from = (page - 1) * PAGE.pageSteps + 1;
+      const read = await readStepPage(database, found, PAGE, from, sought);
+      const view = { findings, open, hidden: hiddenIn(found) };
+      const steps = await turns.takeInPieces(
+        workspaceId,
+        outlineInPieces(read, view),
+        PAGE.bytesMax,
+      );
+      return { run: found.run, shown: { ...read, steps, pageSteps: PAGE.pageSteps } };
+    },
+    searchSteps: async (workspaceId, runId, phrase, from) => {
+      const found = await refOf(workspaceId, runId);
+      if (found === null) return null;
+      const hits: FoundText[] = [];
+      let cut = 0;
+      let next: number | null = from;
+      for (let slice = 0; slice < SEARCH_SLICES_MAX && next !== null; slice += 1) {
+        const read = await readStepPage(database, found, SEARCH, next, 'slice');
+        const room = SEARCH_HITS_MAX - hits.length;
+        const result = await turns.takeInPieces(
+          workspaceId,
+          searchInPieces(read, phrase, room),
+          SEARCH.bytesMax,
+        );
+        hits.push(...result.hits);
+        cut += result.cut;
+        const last = result.lastStep;
+        next = last === null || last >= read.count ? null : last + 1;
+        if (hits.length >= SEARCH_HITS_MAX) break;
+      }
+      return { phrase, from, hits, next, cut };
+    },
     find: async (workspaceId, runId) => {
-      const found = await findSteps(workspaceId, runId);
-      return found && { ...found, steps: found.steps.map(({ outline }) => outline) };
+      const found = await refOf(workspaceId, runId);
+      if (found === null) return null;
+      const read = await readStepPage(database, found, OUTLINE);
+      const view = { findings: [], open: null, hidden: hiddenIn(found) };
+      const steps = await turns.takeInPieces(
+        workspaceId,
+        outlineInPieces(read, view),
+        OUTLINE.bytesMax,
+      );
+      const { run } = found;
+      return {
+        run,
+        steps: steps.map(({ outline }) => outline),
+        stepsLeftOut: run.spans + run.logRecords - steps.length,
+      };
     },
   };
 }

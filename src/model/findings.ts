@@ -1,7 +1,29 @@
 /** Findings: as the engine creates them, as they are read back, and the filter of a list. */
-import type { Hex8, Hex16 } from './json.ts';
+import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { Category, RuleStatus, Severity } from './rules.ts';
-import type { Surface } from './steps.ts';
+import type { Step, Surface } from './steps.ts';
+
+/** Part of a text, in UTF-16 units, end exclusive. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where in its run a rule matched. Contains no text. */
+export interface FindingPlace {
+  /** number of the step in time order when the run was evaluated, from 1 */
+  readonly step: number;
+  readonly source: Step['source'];
+  readonly startUnixNano: Int64;
+  /** index of the text among the texts of the step */
+  readonly text: number;
+  /** the match in that text, as it was written */
+  readonly match: TextRange;
+  /** the match in the excerpt; of a match longer than the excerpt, its beginning */
+  readonly inExcerpt: TextRange;
+  /** digest of the step's name if it contains matched text: a redacted name is hidden by it */
+  readonly nameDigest: string | null;
+}
 
 /** A finding before it is stored: one rule that matched one run. */
 export interface FindingDraft {
@@ -22,11 +44,13 @@ export interface FindingDraft {
   /** the name contains matched text: it is redacted like the excerpt and never exported */
   readonly stepNameMatched: boolean;
   readonly excerpt: string;
+  readonly place: FindingPlace;
   readonly recommendedActions: readonly string[];
 }
 
 /** A finding as it is read back. */
-export interface Finding extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'stepNameMatched'> {
+export interface Finding
+  extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'stepNameMatched' | 'place'> {
   readonly id: Hex16;
   readonly createdAt: Date;
   readonly runId: Hex16;
@@ -35,6 +59,8 @@ export interface Finding extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'st
   readonly stepName: string | null;
   /** null when the workspace redacts excerpts, or has done so at any time since the finding */
   readonly excerpt: string | null;
+  /** null for findings of versions that did not record it */
+  readonly place: FindingPlace | null;
 }
 
 /** Which findings a list has; undefined members do not narrow it. */

@@ -136,7 +136,7 @@ describe('what is found', () => {
         condition_description: 'HTML comment containing AI-targeted override instructions',
         field: 'content',
         surface: 'tool_result',
-        step: { span_id: rows[0]?.span, name: 'execute_tool fetch_page' },
+        step: { span_id: rows[0]?.span, name: 'execute_tool fetch_page', number: 1 },
       },
       run_id: runs.poisoned,
       excerpt:

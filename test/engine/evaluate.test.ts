@@ -48,6 +48,15 @@ describe('evaluateRun', () => {
       stepName: 'execute_tool run',
       stepNameMatched: false,
       excerpt: '…xxxxxx a secret here',
+      place: {
+        step: 2,
+        source: 'span',
+        startUnixNano: '1',
+        text: 0,
+        match: { start: 33, end: 39 },
+        inExcerpt: { start: 10, end: 16 },
+        nameDigest: null,
+      },
       recommendedActions: ['alert', 'block_input'],
     });
     expect({ undecided, surfaces, truncated }).toEqual({

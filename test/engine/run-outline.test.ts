@@ -1,24 +1,98 @@
-/** The outline of a run: one step per turn, and no more texts than a page shows. */
-import { expect, test } from 'vitest';
-import { outlineInPieces } from '../../src/engine/run-outline.ts';
+/** The outline of a page of steps: one per turn, no more text than a page shows, findings marked. */
+import { describe, expect, test } from 'vitest';
+import { type OutlineView, outlineInPieces } from '../../src/engine/run-outline.ts';
+import { nameDigest } from '../../src/engine/step-name.ts';
+import type { Finding } from '../../src/model/findings.ts';
+import type { TextView } from '../../src/model/run-page.ts';
+import type { Step } from '../../src/model/steps.ts';
+import { finding } from '../web/app/fixtures.ts';
 import { log, operation, span } from './steps.ts';
 
-function outlineOf(...steps: Parameters<typeof outlineInPieces>) {
-  const pieces = outlineInPieces(...steps);
+const SPAN_ID = '00f067aa0ba902b7';
+const NOTHING: OutlineView = {
+  findings: [],
+  open: null,
+  hidden: { digests: new Set(), spanIds: [] },
+};
+const READ: TextView = {
+  findingId: null,
+  step: 1,
+  text: 0,
+  from: null,
+  to: null,
+  at: null,
+  query: null,
+};
+
+function outlineOf(
+  steps: readonly Step[],
+  view: Partial<OutlineView> = {},
+  owners: readonly Step[] = [],
+) {
+  const numbered = steps.map((step, index) => ({
+    step,
+    number: index + 1,
+    depth: 0,
+    isCut: index === 1,
+  }));
+  const pieces = outlineInPieces({ steps: numbered, owners }, { ...NOTHING, ...view });
   for (let turns = 0; ; turns += 1) {
     const piece = pieces.next();
     if (piece.done === true) return { turns, steps: piece.value };
   }
 }
 
+/** A finding in the input of the first span. */
+function found(text: string, matched: string, fields: Partial<Finding> = {}): Finding {
+  const start = text.indexOf(matched);
+  const end = start + matched.length;
+  return finding({
+    surface: 'step_input',
+    stepSpanId: SPAN_ID,
+    stepName: 'a span',
+    excerpt: matched,
+    place: {
+      step: 1,
+      source: 'span',
+      startUnixNano: '1',
+      text: 0,
+      match: { start, end },
+      inExcerpt: { start: 0, end: matched.length },
+      nameDigest: null,
+    },
+    ...fields,
+  });
+}
+const chat = (text: string): Step => operation('chat', { 'gen_ai.prompt': text });
+const markedIn = ({ steps }: ReturnType<typeof outlineOf>): string[] =>
+  steps.flatMap(({ texts }) =>
+    texts.flatMap(({ text, marks }) => marks.map(({ start, end }) => text.slice(start, end))),
+  );
+
 test('one step a turn', () => {
   expect(outlineOf([span(), span(), span()]).turns).toBe(3);
   expect(outlineOf([])).toEqual({ turns: 0, steps: [] });
 });
 
-test('a log record is of the kind of its span, which may come later', () => {
+test('a log record is of the kind of its span, which may come later or be on another page', () => {
   const { steps } = outlineOf([log(), operation('chat')]);
   expect(steps.map(({ outline }) => outline.kind)).toEqual(['llm', 'llm']);
+  const alone = outlineOf([log()], {}, [operation('chat')]);
+  expect(alone.steps.map(({ outline }) => outline.kind)).toEqual(['llm']);
+});
+
+test('a log record has the name of its event, wherever its sender wrote it', () => {
+  const named = log({ name: 'column', attributes: { 'event.name': 'attribute' } });
+  const { steps } = outlineOf([named, log({ name: 'column' })]);
+  expect(steps.map(({ outline }) => outline.name)).toEqual(['attribute', 'column']);
+});
+
+test('a hidden name is hidden on every step that has it', () => {
+  const steps = [span({ name: 'a' }), span({ name: 'b' }), span({ name: 'a', spanId: null })];
+  const names = (hidden: OutlineView['hidden']) =>
+    outlineOf(steps, { hidden }).steps.map(({ outline }) => outline.name);
+  expect(names({ digests: new Set([nameDigest('b')]), spanIds: [] })).toEqual(['a', null, 'a']);
+  expect(names({ digests: new Set(), spanIds: [null] })).toEqual([null, 'b', null]);
 });
 
 test('sizes count every text, pages get the first ones, and cut steps say so', () => {
@@ -27,19 +101,114 @@ test('sizes count every text, pages get the first ones, and cut steps say so', (
     attributes: { content: `text ${at}` },
   }));
   const step = { ...operation('chat'), events };
-  const { steps } = outlineOf([step, ...Array<typeof step>(20).fill(step)], new Set([1]));
+  const { steps } = outlineOf([step, ...Array<typeof step>(20).fill(step)]);
   expect(steps[0]?.outline.surfaces).toMatchObject([{ surface: 'step_input', texts: 200 }]);
   expect(steps[0]?.texts).toHaveLength(50);
   expect(steps.reduce((sum, { texts }) => sum + texts.length, 0)).toBe(500);
   expect(steps.filter(({ outline }) => outline.isCut)).toEqual([steps[1]]);
 });
 
+test('all texts of a page together are bounded', () => {
+  const { steps } = outlineOf(
+    Array.from({ length: 200 }, (_, at) => chat(`${at} ${'word '.repeat(1800)}`)),
+  );
+  const units = steps.flatMap(({ texts }) => texts).reduce((sum, { text }) => sum + text.length, 0);
+  expect(units).toBe(192 * 1024);
+});
+
 test('a long text is shown by its beginning, never with half a character', () => {
-  const shown = `${'word '.repeat(799)}word`;
+  const shown = `${'word '.repeat(399)}word`;
   const text = `${shown}😀 and more`;
-  const { steps } = outlineOf([operation('chat', { 'gen_ai.prompt': text })]);
-  expect(shown).toHaveLength(3999);
+  const { steps } = outlineOf([chat(text)]);
+  expect(shown).toHaveLength(1999);
   expect(steps[0]?.texts).toEqual([
-    { surface: 'step_input', text: shown, more: text.length - shown.length },
+    { surface: 'step_input', index: 0, start: 0, length: text.length, text: shown, marks: [] },
   ]);
+});
+
+describe('a finding', () => {
+  const LONG = `${'before '.repeat(5000)}the match${' after'.repeat(6000)}`;
+
+  test('is marked, and the part around its match is shown', () => {
+    const outlined = outlineOf([chat(LONG)], { findings: [found(LONG, 'the match')] });
+    const [text] = outlined.steps[0]?.texts ?? [];
+    expect(markedIn(outlined)).toEqual(['the match']);
+    expect(text?.text).toHaveLength(4000);
+    expect(text?.start).toBe(LONG.indexOf('the match') - 800);
+  });
+
+  test('says what the rule read, where that differs from the text', () => {
+    const text = 'ig\u200bnоre it';
+    const { steps } = outlineOf([chat(text)], { findings: [found(text, 'ig\u200bnоre')] });
+    expect(steps[0]?.texts[0]?.marks).toMatchObject([{ readAs: 'ignore' }]);
+  });
+
+  test('that is read decides which part of the text is shown', () => {
+    const one = found(LONG, 'the match');
+    const part = (from: number | null, to: number | null = null) => {
+      const open = { ...READ, findingId: one.id, from, to };
+      const [step] = outlineOf([chat(LONG)], { findings: [one], open }).steps;
+      return [step?.open, step?.texts[0]?.start, step?.texts[0]?.text.length];
+    };
+    expect(part(null)).toEqual([0, LONG.indexOf('the match') - 800, 4000]);
+    expect(part(100, 300)).toEqual([0, 100, 200]);
+    expect(part(300, 100)).toEqual([0, 300, 0]);
+    expect(part(0, 1e9)).toEqual([0, 0, 64 * 1024]);
+    expect(part(1e9)).toEqual([0, LONG.length - 1, 1]);
+  });
+
+  test('is sought by its excerpt where the text is at another place, or no place is known', () => {
+    const text = 'first\n\tthe\u200b (match), and more';
+    const excerpt = '…the⟨U+200B⟩ (match), and…';
+    const moved = found(text, 'first', {
+      excerpt,
+      place: {
+        ...(found(text, 'x').place as NonNullable<Finding['place']>),
+        text: 7,
+        inExcerpt: { start: 14, end: 19 },
+      },
+    });
+    const view = (findings: Finding[]) => markedIn(outlineOf([chat(text)], { findings }));
+    expect(view([moved])).toEqual(['match']);
+    expect(view([found(text, 'x', { excerpt, place: null })])).toEqual(['the\u200b (match), and']);
+    expect(view([found(text, 'x', { excerpt: 'not there', place: null })])).toEqual([]);
+    expect(view([found(text, 'x', { excerpt: null, place: null })])).toEqual([]);
+  });
+
+  test('whose excerpt is gone is marked by its place alone', () => {
+    const one = found('say the word', 'the', { excerpt: null });
+    expect(markedIn(outlineOf([chat('say the word')], { findings: [one] }))).toEqual(['the']);
+  });
+
+  test('is at the step with its source, start and span whose number is nearest', () => {
+    const at = (fields: Partial<Step>) => log({ spanId: null, startUnixNano: '5', ...fields });
+    const steps = [
+      at({}),
+      at({}),
+      at({ startUnixNano: '6' }),
+      at({}),
+      span({ startUnixNano: '5' }),
+    ];
+    const place = (step: number) => ({
+      ...(found('x', 'x').place as NonNullable<Finding['place']>),
+      source: 'log' as const,
+      startUnixNano: '5',
+      step,
+    });
+    const stepOf = (fields: Partial<Finding>) =>
+      outlineOf(steps, {
+        findings: [found('x', 'x', { stepSpanId: null, ...fields })],
+      }).steps.flatMap(({ findings, number }) => (findings.length > 0 ? [number] : []));
+    expect(stepOf({ place: place(2) })).toEqual([2]);
+    expect(stepOf({ place: place(3) })).toEqual([2]);
+    expect(stepOf({ place: place(9) })).toEqual([4]);
+    expect(stepOf({ place: null, stepName: '' })).toEqual([]);
+    expect(stepOf({ place: null, stepSpanId: SPAN_ID })).toEqual([5]);
+  });
+});
+
+test('a phrase is marked where a text is read, whatever its letter case and white space', () => {
+  const open = { ...READ, query: 'two  words (a)' };
+  const text = 'Two\nwords (A), two words (a); two words';
+  expect(markedIn(outlineOf([chat(text)], { open }))).toEqual(['Two\nwords (A)', 'two words (a)']);
 });

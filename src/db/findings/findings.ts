@@ -33,7 +33,7 @@ const FACTS = `
   f.subcategory, f.corpus_version AS "corpusVersion", f.description,
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
-  f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
+  f.place, f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
 /**
  * The step's name contains matched text; for findings before migration 10, known only for tool
  * names.

@@ -78,20 +78,21 @@ const storing = (mark: string): string => `
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
       condition_description, field, surface, step_span_id, step_name,
-      step_name_matched, excerpt, recommended_actions)
+      step_name_matched, excerpt, place, recommended_actions)
     SELECT done.workspace_id, done.run_id, $1, rule, version, status, severity, category,
            subcategory, description, condition, condition_text, field, surface,
            decode(span, 'hex'),
            CASE WHEN step IS NULL OR NOT step_matched THEN step WHEN ${KEEPS} THEN step END,
            step_matched,
            CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
-           actions
+           location, actions
       FROM done JOIN unnest($21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
         $26::text[], $27::text[], $28::text[], $29::smallint[], $30::text[], $31::text[],
-        $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[]) WITH ORDINALITY
+        $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[],
+        $38::json[]) WITH ORDINALITY
         AS t (place, rule, version, status, severity, category, subcategory, description,
               condition, condition_text, field, surface, span, step, step_matched, excerpt,
-              actions, ordinal)
+              location, actions, ordinal)
         ON t.place = done.place
      ORDER BY t.ordinal
     ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
@@ -227,7 +228,7 @@ function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
   ];
 }
 
-/** `$21` to `$37` */
+/** `$21` to `$38` */
 function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
   const column = <T>(value: (finding: FindingDraft) => T): T[] =>
     findings.map(({ finding }) => value(finding));
@@ -248,6 +249,7 @@ function findingColumns(findings: readonly PlacedFinding[]): unknown[] {
     findings.map(({ stepName }) => stepName),
     column(({ stepNameMatched }) => stepNameMatched),
     findings.map(({ excerpt }) => excerpt),
+    column(({ place }) => JSON.stringify(place)),
     column(({ recommendedActions }) => JSON.stringify(recommendedActions)),
   ];
 }

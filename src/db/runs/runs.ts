@@ -12,7 +12,11 @@ import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 /** A run and the UTC days (`2026-11-20`) of its first and last arrival. */
 interface FoundRun {
   readonly run: RunSummary;
-  /** spans whose names are redacted; null means log records without a span */
+  /** digests of the names that are redacted */
+  readonly redactedNames: readonly string[];
+  /**
+   * spans whose names are redacted and have no digest; null means log records without a span
+   */
   readonly redactedSteps: readonly (Hex8 | null)[];
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
@@ -24,7 +28,7 @@ const NAME_CHARS_MAX = 256;
 /** Counted over the unique index of a run's findings: at most one per rule. */
 const COLUMNS = `
   r.run_id AS "runId", r.state, r.evaluation,
-  CASE WHEN found."redactedSteps" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
+  CASE WHEN found."redactedSteps" IS NULL AND found."redactedNames" IS NULL THEN left(r.name, ${NAME_CHARS_MAX}) END AS name,
   left(r.service_name, ${NAME_CHARS_MAX}) AS "serviceName",
   r.agent_name AS "agentName", r.model, r.session_id AS "sessionId", r.user_id AS "userId",
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
@@ -34,13 +38,18 @@ const COLUMNS = `
   r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",
   r.unparsed_values AS "unparsedValues", r.text_gaps AS "textGaps", r.capture_hint AS "captureHint",
   r.corpus_version AS "corpusVersion", found.severities, found."redactedSteps",
+  found."redactedNames",
   ${toMicros('r.first_arrival_at')} AS "atMicros",
   ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn", ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn"`;
 const FOUND = `JOIN workspaces w ON w.id = r.workspace_id
   LEFT JOIN LATERAL (
     SELECT array_agg(f.severity) AS severities,
            array_agg(encode(f.step_span_id, 'hex'))
-             FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME}) AS "redactedSteps"
+             FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME} AND f.place->>'nameDigest' IS NULL)
+             AS "redactedSteps",
+           array_agg(f.place->>'nameDigest')
+             FILTER (WHERE w.redact_excerpts AND ${MATCHED_NAME} AND f.place->>'nameDigest' IS NOT NULL)
+             AS "redactedNames"
       FROM findings f
      WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
   ) AS found ON true`;
@@ -51,6 +60,7 @@ export const RUNS_READ_MAX = 10_000;
 interface RunRow extends Omit<RunSummary, 'severities'> {
   readonly severities: readonly Severity[] | null;
   readonly redactedSteps: FoundRun['redactedSteps'] | null;
+  readonly redactedNames: FoundRun['redactedNames'] | null;
   readonly atMicros: string;
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
@@ -61,6 +71,7 @@ function toRun({
   firstArrivalOn: _first,
   lastArrivalOn: _last,
   redactedSteps: _redacted,
+  redactedNames: _names,
   severities,
   ...row
 }: RunRow): RunSummary {
@@ -199,5 +210,6 @@ export async function findRun(
   if (row === undefined) return null;
   const { firstArrivalOn, lastArrivalOn } = row;
   const redactedSteps = row.redactedSteps ?? [];
-  return { run: toRun(row), firstArrivalOn, lastArrivalOn, redactedSteps };
+  const redactedNames = row.redactedNames ?? [];
+  return { run: toRun(row), firstArrivalOn, lastArrivalOn, redactedSteps, redactedNames };
 }

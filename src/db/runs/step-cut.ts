@@ -1,7 +1,7 @@
 /**
  * The SQL that cuts a step too large to be shown whole. It is cut inside PostgreSQL, so
  * that neither `pg`, which parses JSON as it arrives, nor this process reads more than the shares
- * below. $11 is the limit of a step in bytes.
+ * below. The column `cut_bytes` is the limit of the step.
  *
  *   attributes  half of it: short values first, then the beginnings of strings
  *   events      a quarter: the first ones that fit, whole
@@ -16,9 +16,9 @@ const NAME_CHARS_MAX = 256;
 /** Most members or elements that are read. */
 const MEMBERS_MAX = 1000;
 
-const OF_ATTRIBUTES = '$11 / 2';
-const OF_EVENTS = '$11 / 4';
-const OF_BODY = '$11 / 4';
+const OF_ATTRIBUTES = 'cut_bytes / 2';
+const OF_EVENTS = 'cut_bytes / 4';
+const OF_BODY = 'cut_bytes / 4';
 
 /** A short value as it is, the beginning of a long string; NULL for other long values. */
 const beginning = (value: string): string =>

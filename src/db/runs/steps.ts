@@ -11,7 +11,6 @@ import { inTimeOrder } from '../../model/step-order.ts';
 import type { SpanEvent, Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
-import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 
 export interface StepLimits {
   /** most steps of a run that one evaluation reads */
@@ -28,7 +27,7 @@ const LIMITS: StepLimits = { stepsMax: 20_000, bytesMax: 64 * MIB };
  */
 export const TOGETHER_BYTES_MAX = 8 * MIB;
 
-interface StepRow {
+export interface StepRow {
   readonly source: Step['source'];
   readonly spanId: string | null;
   readonly parentSpanId: string | null;
@@ -75,7 +74,7 @@ export interface StepsOfRun {
 /** A run that retention has removed since it was claimed. */
 const REMOVED_RUN = { hasSteps: false, total: 0 };
 
-function toStep(row: StepRow): Step {
+export function toStep(row: StepRow): Step {
   return {
     source: row.source,
     spanId: row.spanId,
@@ -102,7 +101,7 @@ function toStep(row: StepRow): Step {
  * at the same time. The columns after the span's id make it deterministic; a row is never updated, so
  * its ctid in its day's table identifies it.
  */
-const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
+export const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
 
 /**
  * The days on which any of the runs may have arrived: known when the statement is planned, so that
@@ -115,7 +114,7 @@ const inDays = (table: string): string =>
  * The rows of a run by arrival day.
  * @param of what names the run: each of these columns has an index, several together have none
  */
-const ofRun = (table: string, of = `${table}.trace_id`): string =>
+export const ofRun = (table: string, of = `${table}.trace_id`): string =>
   `${table}.workspace_id = run.workspace_id AND ${of} = run.run_id
    AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}`;
 
@@ -123,22 +122,23 @@ const ofRun = (table: string, of = `${table}.trace_id`): string =>
  * The row of a narrow row, by its ctid alone, which is unique in one snapshot. With a further condition
  * the planner might use that one's index, and read the whole run for every step.
  */
-const atPlace = (table: string): string =>
+export const atPlace = (table: string): string =>
   `${table}.ctid = kept.place_stored AND ${table}.arrived_on = kept.arrived_on
    AND ${inDays(table)}`;
 
-const LOG_TIME = 'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
+export const LOG_TIME =
+  'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
 
 /** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
-const REMOTE_PARENT = 0x300;
+export const REMOTE_PARENT = 0x300;
 
 /** Columns whose length the sender decides. */
-const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
-const LOG_TEXTS = ['event_name', 'body', 'attributes'];
+export const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
+export const LOG_TEXTS = ['event_name', 'body', 'attributes'];
 /** Bytes in the table: at most as many as the texts have, and known without reading them. */
-const stored = (columns: readonly string[]): string =>
+export const stored = (columns: readonly string[]): string =>
   columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
-const bytes = (columns: readonly string[]): string =>
+export const bytes = (columns: readonly string[]): string =>
   columns.map((column) => `coalesce(octet_length(${column}::text), 0)`).join(' + ');
 
 /**
@@ -146,7 +146,7 @@ const bytes = (columns: readonly string[]): string =>
  * name of a megabyte would be read twenty thousand times. Conventions are recognized by prefixes.
  */
 const ORIGIN_CHARS_MAX = 256;
-const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
+export const cut = (column: string): string => `left(${column}, ${ORIGIN_CHARS_MAX})`;
 
 /** The columns whose length the sender decides. */
 const TEXTS = 'name, start, "end", status_code AS "statusCode", status_message AS "statusMessage"';
@@ -160,12 +160,8 @@ const DOCUMENTS = 'attributes, events, body';
  * LATERAL with LIMIT makes the planner fetch rows, documents and resources one after the other, and
  * steps are not joined to their runs: the planner, which does not know how many steps there are, has
  * compared every step with every other, and read all documents again for every run.
- *
- * @param isOutline cut steps above $11 bytes; a cut step counts as $11 bytes against the limits
  */
-function readStepsText(isOutline: boolean): string {
-  const counted = (bytes: string): string => (isOutline ? `least(${bytes}, $11)` : bytes);
-  return `
+const READ_STEPS = `
   WITH run AS (
     SELECT t.*, r.spans + r.log_records AS total
       FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[]) WITH ORDINALITY
@@ -187,7 +183,7 @@ function readStepsText(isOutline: boolean): string {
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
   ), numbered AS (
-    SELECT *, row_number() OVER in_time AS place, sum(${counted('stored')}) OVER in_time
+    SELECT *, row_number() OVER in_time AS place, sum(stored) OVER in_time
              AS stored_so_far
       FROM narrow WINDOW in_time AS (PARTITION BY run_place ORDER BY ${IN_TIME})
   ), begun AS MATERIALIZED (
@@ -202,8 +198,8 @@ function readStepsText(isOutline: boolean): string {
     ) AS small
      WHERE run_place = (SELECT min(run_place) FROM begun) OR stored_together <= $9
   ), document AS (
-    SELECT *, sum(${counted('bytes')}) OVER (
-             PARTITION BY run_place ORDER BY place) AS bytes_so_far${isOutline ? ', bytes > $11 AS is_cut' : ''}
+    SELECT *, sum(bytes) OVER (
+             PARTITION BY run_place ORDER BY place) AS bytes_so_far
       FROM kept CROSS JOIN LATERAL (
         SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
                NULL::json AS body,
@@ -228,10 +224,10 @@ function readStepsText(isOutline: boolean): string {
       FROM measured WHERE bytes_of_run <= $10
   ), step AS (
     SELECT run_place, place AS step_place, source, encode(span_id, 'hex') AS "spanId",
-           encode(parent_span_id, 'hex') AS "parentSpanId", ${isOutline ? TEXTS_CUT : TEXTS},
+           encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS},
            ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
-           ${isOutline ? DOCUMENTS_CUT : DOCUMENTS},
-           dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes${isOutline ? ', is_cut AS "isCut"' : ''}
+           ${DOCUMENTS},
+           dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes
       FROM together LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources
          WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
@@ -241,12 +237,9 @@ function readStepsText(isOutline: boolean): string {
   SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
   UNION ALL
   SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL,
-         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL${isOutline ? ', NULL' : ''}
+         NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;
-}
-const READ_STEPS = readStepsText(false);
-const OUTLINE_STEPS = readStepsText(true);
 
 /**
  * The steps of runs: each run's spans and the log records that carry its trace id, or were put into
@@ -298,7 +291,10 @@ function withoutRest(read: (StepsOfRun | null)[]): (StepsOfRun | null)[] {
 }
 
 /** The parameters $1 to $8. */
-function parametersOf(runs: readonly RunToRead[], { stepsMax, bytesMax }: StepLimits): unknown[] {
+export function parametersOf(
+  runs: readonly RunToRead[],
+  { stepsMax, bytesMax }: StepLimits,
+): unknown[] {
   const firstDays = runs.map(({ firstArrivalOn }) => firstArrivalOn);
   const lastDays = runs.map(({ lastArrivalOn }) => lastArrivalOn);
   return [
@@ -311,44 +307,4 @@ function parametersOf(runs: readonly RunToRead[], { stepsMax, bytesMax }: StepLi
     stepsMax,
     bytesMax,
   ];
-}
-
-/** The limits of an outline. */
-interface OutlineLimits extends StepLimits {
-  /** a step with more bytes is cut in PostgreSQL */
-  readonly stepBytesMax: number;
-}
-
-/** The first steps of a run, and the indexes of the cut ones. */
-interface OutlinedSteps extends Omit<StepsOfRun, 'bytes'> {
-  readonly cut: ReadonlySet<number>;
-}
-
-/**
- * The first steps of a run, for display: like `readStepsOfRuns`, but a step above `stepBytesMax` is cut
- * in PostgreSQL, even the first one, so that the result never exceeds the limits.
- */
-export async function readOutlinedSteps(
-  database: Database,
-  run: RunToRead,
-  { stepBytesMax, ...limits }: OutlineLimits,
-): Promise<OutlinedSteps> {
-  const { rows } = await database.query<AnswerRow & { readonly isCut: boolean | null }>(
-    OUTLINE_STEPS,
-    [...parametersOf([run], limits), limits.bytesMax, Number.MAX_SAFE_INTEGER, stepBytesMax],
-  );
-  const total = rows.find(({ source }) => source === null);
-  const cut = new Set<Step>();
-  const read = rows.flatMap((row) => {
-    if (row.source === null) return [];
-    const step = toStep(row);
-    if (row.isCut === true) cut.add(step);
-    return [step];
-  });
-  const steps = inTimeOrder(read);
-  return {
-    steps,
-    cut: new Set(steps.flatMap((step, index) => (cut.has(step) ? [index] : []))),
-    unread: (total?.source === null ? total.total : 0) - steps.length,
-  };
 }

@@ -2,11 +2,18 @@
  * Owns the excerpt that a finding shows around a hit: whole characters of the original text, without
  * controls, direction overrides or invisible characters.
  */
+import { codePointName, INVISIBLE } from '../../model/invisible.ts';
 import type { CharacterRange } from './normalised-text.ts';
 
 const ELLIPSIS = '…';
 const LINE_OR_TAB = /[\t\n\r\u2028\u2029]/g;
-const INVISIBLE = /[\p{Cc}\p{DI}\u200b-\u200f\u202a-\u202e\u2066-\u2069\p{Surrogate}]/gu;
+
+/** An excerpt and its match. */
+export interface Excerpt {
+  readonly text: string;
+  /** offsets into the excerpt */
+  readonly match: CharacterRange;
+}
 
 /**
  * Cuts a window of a text around a hit.
@@ -17,6 +24,11 @@ const INVISIBLE = /[\p{Cc}\p{DI}\u200b-\u200f\u202a-\u202e\u2066-\u2069\p{Surrog
  * @returns one line; "…" marks an end that was cut; an invisible character reads ⟨U+200B⟩
  */
 export function excerptOf(text: string, hit: CharacterRange, excerptChars: number): string {
+  return excerptWithMatch(text, hit, excerptChars).text;
+}
+
+/** `excerptOf`, and where its match is. */
+export function excerptWithMatch(text: string, hit: CharacterRange, excerptChars: number): Excerpt {
   // A code point has at most two UTF-16 units.
   const near = text.slice(Math.max(0, hit.start - 2 * excerptChars), hit.start);
   const before = [...near];
@@ -26,23 +38,22 @@ export function excerptOf(text: string, hit: CharacterRange, excerptChars: numbe
   const spare = excerptChars - shown.length;
   const left = Math.min(before.length, Math.max(Math.floor(spare / 2), spare - after.length));
   const right = Math.min(after.length, spare - left);
-  const window = [...before.slice(before.length - left), ...shown, ...after.slice(0, right)].join(
-    '',
-  );
-  const start = hit.start - length(before.slice(before.length - left));
-  const cutRight = start + window.length < text.length;
-  return `${start > 0 ? ELLIPSIS : ''}${harmless(window)}${cutRight ? ELLIPSIS : ''}`;
+  const [lead, match, rest] = [
+    before.slice(before.length - left),
+    shown,
+    after.slice(0, right),
+  ].map((part) => part.join('')) as [string, string, string];
+  const start = hit.start - lead.length;
+  const cutRight = start + lead.length + match.length + rest.length < text.length;
+  const head = `${start > 0 ? ELLIPSIS : ''}${visibleLine(lead)}`;
+  const found = visibleLine(match);
+  return {
+    text: `${head}${found}${visibleLine(rest)}${cutRight ? ELLIPSIS : ''}`,
+    match: { start: head.length, end: head.length + found.length },
+  };
 }
 
-function length(characters: readonly string[]): number {
-  return characters.reduce((sum, character) => sum + character.length, 0);
-}
-
-function harmless(window: string): string {
-  return window.replace(LINE_OR_TAB, ' ').replace(INVISIBLE, codePoint);
-}
-
-function codePoint(character: string): string {
-  const hex = (character.codePointAt(0) ?? 0).toString(16).toUpperCase();
-  return `⟨U+${hex.padStart(4, '0')}⟩`;
+/** A text as excerpts show it: on one line, with its invisible characters by name. */
+export function visibleLine(text: string): string {
+  return text.replace(LINE_OR_TAB, ' ').replace(INVISIBLE, codePointName);
 }

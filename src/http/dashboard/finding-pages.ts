@@ -6,7 +6,7 @@ import { SluiceError } from '../../errors.ts';
 import type { FindingFilter } from '../../model/findings.ts';
 import type { Rule } from '../../model/rules.ts';
 import type { PageCursor } from '../../model/runs.ts';
-import { findingPage, type MarkedRange } from '../../web/app/finding.ts';
+import { findingPage } from '../../web/app/finding.ts';
 import { findingFilters, findingRows, findingsPage } from '../../web/app/findings.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
 import { type FindingReader, filterOf, filterQuery } from '../api/findings/finding-routes.ts';
@@ -18,14 +18,11 @@ import { pageAnswer } from '../transport/page.ts';
 import { HEX_16, pageCursor, parseQuery, toCursor } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
-import { marker } from './finding-mark.ts';
 
 export interface FindingPageDependencies extends DashboardDependencies {
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
   readonly findRun: Store['findRun'];
-  /** finds a pattern's hit in an excerpt */
-  readonly locate: (pattern: string, excerpt: string) => MarkedRange | null;
   readonly ocsf: OcsfSource;
 }
 
@@ -56,7 +53,6 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
-  const markOf = marker(rules.rules, deps.locate);
 
   /** The search of a query, as a filter. */
   const searched = (query: string): FindingFilter => {
@@ -80,7 +76,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
     const run = await deps.findRun(request.workspace.id, found.runId);
     const title = titleOf(found.ruleId);
-    return findingPage(look, viewer, { finding: found, title, run, mark: markOf(found), nowMs });
+    return findingPage(look, viewer, { finding: found, title, run, nowMs });
   };
 
   const slots = new ExportSlots();

@@ -1,46 +1,134 @@
 /** The dashboard's pages about runs: the list, and one with its steps, texts and findings. */
+import { z } from 'zod';
+
 import { SluiceError } from '../../errors.ts';
+import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
+import type { RunSearch, ShownSteps, TextView } from '../../model/run-page.ts';
 import type { RunSummary } from '../../model/runs.ts';
-import type { MarkedRange } from '../../web/app/finding.ts';
-import { runPage, type ShownStep } from '../../web/app/run.ts';
+import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { FindingReader } from '../api/findings/finding-routes.ts';
 import type { FindingExporter } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
-import { HEX_16, parseQuery, toCursor } from '../transport/query.ts';
+import { HEX_16, hexId, parseQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
-import { type DashboardDependencies, pageRoutes } from './dashboard.ts';
-import { marker } from './finding-mark.ts';
+import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
+
+/** Which steps of a run are read, and what is marked in their texts. */
+export interface StepsView {
+  /** of steps, from 1 */
+  readonly page: number;
+  /** number of a step whose page is read instead */
+  readonly step: number | null;
+  /** whose step's page is read instead */
+  readonly finding: Finding | null;
+  /** of the run */
+  readonly findings: readonly Finding[];
+  readonly open: TextView | null;
+}
 
 export interface RunPageDependencies extends DashboardDependencies {
   readonly runs: RunReader;
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
-  /** finds a pattern's hit in an excerpt */
-  readonly locate: (pattern: string, excerpt: string) => MarkedRange | null;
-  /** the first steps of a run with their texts; null when the workspace has no such run */
+  /** a page of a run's steps with their texts; null when the workspace has no such run */
   readonly findSteps: (
     workspaceId: number,
     runId: Hex16,
-  ) => Promise<{
-    readonly run: RunSummary;
-    readonly steps: readonly ShownStep[];
-    readonly stepsLeftOut: number;
-  } | null>;
+    view: StepsView,
+  ) => Promise<{ readonly run: RunSummary; readonly shown: ShownSteps } | null>;
+  /** searches the texts of a run from a step on; null when the workspace has no such run */
+  readonly searchSteps: (
+    workspaceId: number,
+    runId: Hex16,
+    phrase: string,
+    from: number,
+  ) => Promise<RunSearch | null>;
 }
 
 const PER_PAGE = 50;
 /** A run has at most one finding per rule. */
 const FINDINGS_MAX = 500;
+const STEPS_MAX = 20_000;
+const UNITS_MAX = 2 ** 30;
+const SEARCH_CHARS_MAX = 200;
+
+const numberUpTo = (max: number, min = 0) => z.coerce.number().int().min(min).max(max).optional();
+/** What of a run the page shows; `finding` counts before `step`, and `step` before `page`. */
+const stepsQuery = z.object({
+  page: wholeNumber(1, STEPS_MAX, 1),
+  step: numberUpTo(STEPS_MAX, 1),
+  text: numberUpTo(UNITS_MAX),
+  finding: hexId.optional(),
+  from: numberUpTo(UNITS_MAX),
+  to: numberUpTo(UNITS_MAX),
+  at: numberUpTo(UNITS_MAX),
+  q: z.string().trim().max(SEARCH_CHARS_MAX).optional(),
+  after: wholeNumber(0, STEPS_MAX, 0),
+});
+
+/** The text that a query opens. */
+function openedText(
+  { step, text, from, to, at, q }: z.infer<typeof stepsQuery>,
+  finding: Finding | null,
+): TextView | null {
+  const part = { from: from ?? null, to: to ?? null, at: at ?? null, query: q ?? null };
+  if (finding !== null) return { findingId: finding.id, step: 0, text: 0, ...part };
+  if (step === undefined || text === undefined) return null;
+  return { findingId: null, step, text, ...part };
+}
 
 export function runPages(deps: RunPageDependencies): Route[] {
   const { runs, findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
-  const markOf = marker(rules.rules, deps.locate);
   const page = pageRoutes(deps);
+
+  /** The finding that a query opens, which may be one more than are listed. */
+  const opened = async (workspaceId: number, runId: Hex16, id: Hex16, own: readonly Finding[]) => {
+    const found = own.find((one) => one.id === id) ?? (await findings.find(workspaceId, id));
+    if (found?.runId === runId) return found;
+    throw new SluiceError('not_found', 'This run has no such finding.');
+  };
+
+  const one = async ({ exchange, request, viewer, parameters, nowMs }: View) => {
+    const query = parseQuery(stepsQuery, exchange.query);
+    const { id, redactExcerpts: isRedacted } = request.workspace;
+    const runId = parameters.runId ?? '';
+    const isId = HEX_16.test(runId);
+    const own = isId ? (await findings.list(id, { runId }, null, FINDINGS_MAX)).findings : [];
+    const finding =
+      query.finding === undefined || !isId ? null : await opened(id, runId, query.finding, own);
+    const open = openedText(query, finding);
+    const found = isId
+      ? await deps.findSteps(id, runId, {
+          page: query.page,
+          step: query.step ?? null,
+          finding,
+          findings: own,
+          open,
+        })
+      : null;
+    if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
+    const isSearch = query.q !== undefined && open === null && !isRedacted;
+    const { run, shown } = found;
+    return runPage(look, viewer, {
+      run,
+      shown: isRedacted
+        ? { ...shown, steps: shown.steps.map((step) => ({ ...step, texts: [], open: null })) }
+        : shown,
+      open,
+      finding,
+      search: isSearch ? await deps.searchSteps(id, runId, query.q ?? '', query.after + 1) : null,
+      findings: own,
+      titleOf,
+      isRedacted,
+      nowMs,
+    });
+  };
+
   return [
     page(
       '/app/runs',
@@ -59,23 +147,6 @@ export function runPages(deps: RunPageDependencies): Route[] {
       },
       runFilters,
     ),
-    page('/app/runs/{runId}', {}, async ({ request, viewer, parameters, nowMs }) => {
-      const runId = parameters.runId ?? '';
-      const { id, redactExcerpts } = request.workspace;
-      const found = HEX_16.test(runId) ? await deps.findSteps(id, runId) : null;
-      if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
-      const own = await findings.list(id, { runId }, null, FINDINGS_MAX);
-      const { run, steps, stepsLeftOut } = found;
-      return runPage(look, viewer, {
-        run,
-        steps: redactExcerpts ? steps.map((step) => ({ ...step, texts: [] })) : steps,
-        stepsLeftOut,
-        findings: own.findings,
-        titleOf,
-        markOf,
-        isRedacted: redactExcerpts,
-        nowMs,
-      });
-    }),
+    page('/app/runs/{runId}', {}, one),
   ];
 }

@@ -15,7 +15,6 @@ import { createStore, type Store } from '../../db/store.ts';
 import { CopyWriter } from '../../db/telemetry/copy-writer.ts';
 import { recordRefusedRequests } from '../../db/telemetry/refused-requests.ts';
 import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
-import { locateHit } from '../../engine/matcher/locate-hit.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
@@ -88,6 +87,7 @@ function dashboardOf(
     | 'rules'
     | 'runs'
     | 'findSteps'
+    | 'searchSteps'
     | 'look'
     | 'ocsf'
     | 'nowMs'
@@ -99,7 +99,6 @@ function dashboardOf(
   return {
     ...store,
     ...parts,
-    locate: locateHit,
     baseUrl,
     observeUrl,
     trustedHops: trustedProxyHops,
@@ -158,7 +157,7 @@ export function createAcceptor(
   const rateLimiter = createRateLimiter(minuteCounts);
   const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
   const rules = ruleReader(catalog, store);
-  const { find, findSteps } = createOutliner(reads);
+  const { find, findSteps, searchSteps } = createOutliner(reads);
   const runs = { ...store.runs, find };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
@@ -169,6 +168,7 @@ export function createAcceptor(
     rules,
     runs,
     findSteps,
+    searchSteps,
     nowMs: clock.nowMs,
     ocsf: ocsfSourceOf(catalog.rules, programVersion()),
     sessionLimiter: createSessionLimiter(minuteCounts),

@@ -1,46 +1,35 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
 import type { Finding } from '../../model/findings.ts';
 import type { RunSummary } from '../../model/runs.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
-import { stepLink, stepName } from './findings.ts';
-import { time, words } from './format.ts';
+import { type Html, html } from '../html.ts';
+import { findingLink, stepName } from './findings.ts';
+import { surfaceName, time, words } from './format.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
-
-/** Where something was found, in UTF-16 units of the text shown. */
-export interface MarkedRange {
-  readonly start: number;
-  readonly end: number;
-}
+import { markedText } from './text.ts';
 
 export interface FindingPage {
   readonly finding: Finding;
   readonly title: string;
   /** null when it is no longer kept */
   readonly run: RunSummary | null;
-  /** null when the hit cannot be located */
-  readonly mark: MarkedRange | null;
   readonly nowMs: number;
 }
 
-/** A text with what was found in it marked. @param marks in any order; they may overlap */
-export function marked(text: string, marks: readonly MarkedRange[]): HtmlValue {
-  let at = 0;
-  const parts: HtmlValue[] = [];
-  for (const { start, end } of [...marks].sort((a, b) => a.start - b.start)) {
-    const from = Math.max(at, start);
-    if (end <= from) continue;
-    parts.push(text.slice(at, from), html`<mark>${text.slice(from, end)}</mark>`);
-    at = end;
+function excerpt({ finding }: FindingPage): Html {
+  if (finding.excerpt === null) {
+    return html`<p class="soft">None: this workspace redacts excerpts, or did when this was found or later.</p>`;
   }
-  return [...parts, text.slice(at)];
+  return excerptView(finding, false);
 }
 
-function excerpt({ finding, mark }: FindingPage): Html {
-  if (finding.excerpt === null) {
-    return html`<p class="soft">There is none: this workspace redacts excerpts, or did so after this was found.</p>`;
-  }
-  return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${marked(finding.excerpt, mark === null ? [] : [mark])}</pre>
-${mark === null && html`<p class="soft">The hit is longer than the excerpt, or shows only within the whole text: it is not marked.</p>`}`;
+/**
+ * A finding's excerpt with its match marked.
+ * @param isSought the mark is the element that links to the finding lead to
+ */
+export function excerptView({ id, excerpt: text, place }: Finding, isSought: boolean): Html {
+  const marks = place === null ? [] : [{ ...place.inExcerpt, findingId: id }];
+  const marking = { soughtId: isSought ? id : null, at: null };
+  return html`<pre class="excerpt" tabindex="0" role="region" aria-label="Excerpt">${markedText(text ?? '', marks, marking)}</pre>`;
 }
 
 function runFacts({ finding, run }: FindingPage): Html {
@@ -58,13 +47,13 @@ function runFacts({ finding, run }: FindingPage): Html {
 }
 
 function actions({ recommendedActions }: Finding): Html {
-  return html`<section class="panel"><h2>What the rule’s author recommends</h2>
+  return html`<section class="panel"><h2>Recommended actions</h2>
 ${
   recommendedActions.length === 0
-    ? html`<p>Nothing in particular.</p>`
+    ? html`<p>None.</p>`
     : html`<ul>${recommendedActions.map((action) => html`<li>${words(action)}</li>`)}</ul>`
 }
-<p class="soft">Recorded for reading: nothing is blocked, and Sluice never acts on its own.</p></section>`;
+<p class="soft">From the rule’s author. Sluice only reports: it does not block or change anything.</p></section>`;
 }
 
 export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html {
@@ -76,9 +65,15 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
 <h1>${title}</h1>
 <p class="lead">${severityBadge(finding.severity)} ${words(finding.category)} · found ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
-<p>In the <strong>${words(finding.surface)}</strong> of the step
-<a href="${stepLink(finding)}">${stepName(finding)}</a>.
-<span class="soft">The rule reads the field <code>${finding.field}</code>.</span></p></section>
+${facts([
+  ['Where', surfaceName(finding.surface)],
+  [
+    'Step',
+    html`${stepName(finding)} ${finding.place !== null && html`<span class="soft">(step ${finding.place.step})</span>`}`,
+  ],
+  ['Rule field', html`<code>${finding.field}</code>`],
+])}
+${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}">Show in run</a></p>`}</section>
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([
       ['Rule', html`<a href="/app/rules/${finding.ruleId}">${finding.ruleId}</a>`],

@@ -2,7 +2,7 @@
 import type { Finding, FindingFilter } from '../../model/findings.ts';
 import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
 import { type Html, html } from '../html.ts';
-import { time, words } from './format.ts';
+import { surfaceName, time, words } from './format.ts';
 import {
   appPage,
   choice,
@@ -14,6 +14,7 @@ import {
   severityBadge,
   type Viewer,
 } from './shell.ts';
+import { FOUND_ID } from './text.ts';
 
 export interface FindingsPage {
   readonly findings: readonly Finding[];
@@ -62,15 +63,15 @@ ${runId !== null && runId !== '' && field('run_id', 'Run', runId)}
 </form>`;
 }
 
-/** The link to a finding's step on its run's page. */
-export function stepLink({ runId, stepSpanId }: Pick<Finding, 'runId' | 'stepSpanId'>): string {
-  return `/app/runs/${runId}${stepSpanId === null ? '' : `#${stepSpanId}`}`;
+/** The link to a finding in its run: the page of its step, at its mark. */
+export function findingLink({ id, runId }: Pick<Finding, 'id' | 'runId'>): string {
+  return `/app/runs/${runId}?finding=${id}#${FOUND_ID}`;
 }
 
 /** The name of a finding's step, for display. */
 export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string {
-  if (name === null) return 'a step whose name is redacted';
-  return name === '' ? 'a step without a name' : name;
+  if (name === null) return '(name redacted)';
+  return name === '' ? '(no name)' : name;
 }
 
 /** The rows alone, which the script fetches while the page is open. */
@@ -80,8 +81,8 @@ export function findingRows({ findings, titleOf, nowMs }: FindingsPage): Html {
 <td data-label="Severity">${severityBadge(finding.severity)}</td>
 <td data-label="Rule"><a href="${PATH}/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft below">${finding.ruleId}</span></td>
 <td data-label="Category">${words(finding.category)}</td>
-<td data-label="Where">${words(finding.surface)} <span class="soft below">${finding.stepName}</span></td>
-<td data-label="Run"><a href="${stepLink(finding)}" aria-label="Run ${finding.runId.slice(0, 8)}"><code>${finding.runId.slice(0, 8)}</code></a></td>
+<td data-label="Where">${surfaceName(finding.surface)} <span class="soft below">${stepName(finding)}</span></td>
+<td data-label="Run"><a href="${findingLink(finding)}" aria-label="Run ${finding.runId.slice(0, 8)}"><code>${finding.runId.slice(0, 8)}</code></a></td>
 <td data-label="Found">${time(finding.createdAt, nowMs)}</td></tr>
 `,
   )}</tbody>`;
@@ -132,7 +133,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
     title: 'Findings',
     current: PATH,
     main: html`<div class="head"><div><h1>Findings</h1>
-<p class="lead">What the rules matched, once per rule and run. New ones appear on their own.</p></div>
+<p class="lead">Each rule that matched a run, newest first. The list updates by itself.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
 ${findingFilters(query, data.filter)}

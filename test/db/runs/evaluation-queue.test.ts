@@ -403,6 +403,7 @@ describe('completing', () => {
         step_name: 'execute_tool',
         step_name_matched: false,
         excerpt: 'ignore "all"\n\u{1F600}',
+        place: findingDraft().place,
         recommended_actions: ['alert', 'block "it"'],
       },
     ]);

@@ -1,7 +1,7 @@
 /** The steps of a run, read back: what they hold, in which order, and within which limits. */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { readOutlinedSteps, readStepsOfRuns } from '../../../src/db/runs/steps.ts';
+import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
@@ -202,9 +202,6 @@ test('a parent before its child, also when both start and end together and the c
     ],
   });
   expect(await names()).toEqual(['parent', 'child']);
-  const limits = { stepsMax: 9, bytesMax: 99_999, stepBytesMax: 9_999 };
-  const { steps } = await readOutlinedSteps(scratch.database, RUN, limits);
-  expect(steps.map(({ name }) => name)).toEqual(['parent', 'child']);
 });
 
 test('from all days, and of this workspace and run alone', async () => {
@@ -410,94 +407,5 @@ describe('several runs at once', () => {
     const attributes = JSON.stringify({ k: 'x'.repeat(100_000) });
     for (const number of [1, 2]) await store({ spans: [span(number, `${number}`, attributes)] });
     expect(await namesOf([run(1), run(2)], 150_000)).toEqual([['1', 0]]);
-  });
-});
-
-describe('an outline', () => {
-  const LIMITS = { stepsMax: 100, bytesMax: 64 * 1024, stepBytesMax: 8 * 1024 };
-  const MEGABYTE = 'x'.repeat(1024 * 1024);
-  const outline = () => readOutlinedSteps(scratch.database, RUN, LIMITS);
-
-  test('of a small run holds what its evaluation reads', async () => {
-    await store({
-      spans: [
-        spanRow({ name: 'chat', attributes: '{"a":{"b":[1,"é"]}}', events: '[{"name":"e"}]' }),
-      ],
-      logs: [logRow({ traceId: TRACE_ID, body: '{"text":"hi"}' })],
-    });
-    const { bytes: _, ...read } = await readSteps(scratch.database, RUN);
-    expect(await outline()).toEqual({
-      ...read,
-      cut: new Set(),
-    });
-  });
-
-  test('cuts a large first step, and holds the steps after it', async () => {
-    const attributes = {
-      'gen_ai.input.messages': MEGABYTE,
-      nested: { a: MEGABYTE },
-      [MEGABYTE]: 1,
-      'gen_ai.operation.name': 'chat',
-    };
-    const events = [{ name: 'first' }, { name: MEGABYTE }, { name: 'last' }];
-    await store({
-      spans: [
-        spanRow({
-          name: MEGABYTE,
-          statusMessage: MEGABYTE,
-          startUnixNano: '1',
-          attributes: JSON.stringify(attributes),
-          events: JSON.stringify(events),
-        }),
-        spanRow({ spanId: hex8(2), name: 'small', startUnixNano: '2' }),
-      ],
-    });
-    const { steps, cut, unread } = await outline();
-    expect(unread).toBe(0);
-    expect(cut).toEqual(new Set([0]));
-    expect(steps.map(({ name }) => name.slice(0, 300))).toEqual(['x'.repeat(256), 'small']);
-    expect(steps[0]?.attributes).toEqual({ 'gen_ai.operation.name': 'chat' });
-    expect(steps[0]?.events).toEqual([{ name: 'first', attributes: {} }]);
-    expect(steps[0]?.statusMessage).toHaveLength(1024);
-    expect(JSON.stringify(steps[0]).length).toBeLessThan(LIMITS.stepBytesMax);
-  });
-
-  test.each([
-    ['a text', JSON.stringify('é'.repeat(1e6)), 'é'.repeat(8192)],
-    ['an object', JSON.stringify({ long: [MEGABYTE], text: 'hi' }), { text: 'hi' }],
-    ['a list', JSON.stringify([MEGABYTE]), null],
-  ])('cuts a body that is %s', async (_, body, shown) => {
-    await store({ logs: [logRow({ traceId: TRACE_ID, body })] });
-    const { steps, cut } = await outline();
-    expect(cut).toEqual(new Set([0]));
-    expect(steps[0]?.body).toEqual(shown);
-  });
-
-  test.each([
-    ['many keys', Object.fromEntries(Array.from({ length: 1e5 }, (_, key) => [`k${key}`, 'v']))],
-    [
-      'many long texts',
-      Object.fromEntries(Array.from({ length: 50 }, (_, key) => [`k${key}`, 'v'.repeat(5000)])),
-    ],
-    ['control characters', { text: '\u0001'.repeat(1e6) }],
-  ])('of %s stays within its bytes', async (_, attributes) => {
-    const large = { ...LIMITS, stepBytesMax: 128 * 1024, bytesMax: 1024 * 1024 };
-    await store({ spans: [spanRow({ attributes: JSON.stringify(attributes) })] });
-    const { steps, cut } = await readOutlinedSteps(scratch.database, RUN, large);
-    expect(cut).toEqual(new Set([0]));
-    const bytes = JSON.stringify(steps[0]?.attributes).length;
-    expect(bytes).toBeGreaterThan(10_000);
-    expect(bytes).toBeLessThan(large.stepBytesMax);
-  });
-
-  test('counts a cut step as what is left of it, and leaves out what does not fit', async () => {
-    const attributes = JSON.stringify({ a: MEGABYTE });
-    await store({
-      spans: Array.from({ length: 12 }, (_, at) =>
-        spanRow({ spanId: hex8(at + 1), startUnixNano: String(at + 1), attributes }),
-      ),
-    });
-    const { steps, cut, unread } = await outline();
-    expect([steps.length, cut.size, unread]).toEqual([8, 8, 4]);
   });
 });

@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest';
 
 import {
   type FindingsPage,
+  findingLink,
   findingRows,
   findingsPage,
-  stepLink,
 } from '../../../src/web/app/findings.ts';
-import { hex8, hex16 } from '../../support/rows.ts';
+import { hex16 } from '../../support/rows.ts';
 import { finding, HOSTILE, holdsAsText, LOOK, NOW_MS, viewer } from './fixtures.ts';
 
 function data(fields: Partial<FindingsPage> = {}): FindingsPage {
@@ -29,7 +29,7 @@ describe('a row', () => {
   test('names the rule, leads to the finding and to the step of its run', () => {
     const { text } = findingRows(data());
     expect(text).toContain(`<a href="/app/findings/${hex16(0xf1)}">title of ATR-2026-00001</a>`);
-    expect(text).toContain(`href="/app/runs/${hex16(0xc1)}#${hex8(1)}"`);
+    expect(text).toContain(`href="/app/runs/${hex16(0xc1)}?finding=${hex16(0xf1)}#found"`);
     expect(text).toContain(`<tr data-key="${hex16(0xf1)}">`);
     expect(text).toContain(
       '<time datetime="2026-11-21T11:55:00.000Z" title="2026-11-21T11:55:00.000Z" data-ago="300">5 minutes ago</time>',
@@ -47,7 +47,9 @@ describe('a row', () => {
   });
 
   test('leads to the run alone when its step has no id', () => {
-    expect(stepLink(finding({ stepSpanId: null }))).toBe(`/app/runs/${hex16(0xc1)}`);
+    expect(findingLink(finding({ stepSpanId: null }))).toBe(
+      `/app/runs/${hex16(0xc1)}?finding=${hex16(0xf1)}#found`,
+    );
   });
 });
 

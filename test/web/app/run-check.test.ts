@@ -24,11 +24,19 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
   test('on its page', () => {
     const data = {
       run: summary,
-      steps: [],
-      stepsLeftOut: 0,
+      shown: {
+        steps: [],
+        count: 0,
+        pageSteps: 50,
+        sought: null,
+        startUnixNano: '0',
+        endUnixNano: '0',
+      },
+      open: null,
+      finding: null,
+      search: null,
       findings: [],
       titleOf: (ruleId: string) => ruleId,
-      markOf: () => null,
       isRedacted: false,
       nowMs: NOW_MS,
     };

@@ -49,6 +49,15 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
     stepSpanId: SPAN_IDS.root,
     stepName: `invoke_agent ${RUN.agent}`,
     excerpt: ATTACK,
+    place: {
+      step: 1,
+      source: 'span',
+      startUnixNano: '1',
+      text: 0,
+      match: { start: 0, end: ATTACK.length },
+      inExcerpt: { start: 0, end: ATTACK.length },
+      nameDigest: null,
+    },
     recommendedActions: rule.recommendedActions,
   };
 }

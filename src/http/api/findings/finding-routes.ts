@@ -81,7 +81,11 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
     condition_description: finding.conditionDescription,
     field: finding.field,
     surface: finding.surface,
-    step: { span_id: finding.stepSpanId, name: finding.stepName },
+    step: {
+      span_id: finding.stepSpanId,
+      name: finding.stepName,
+      number: finding.place?.step ?? null,
+    },
   };
 }
 
@@ -96,6 +100,7 @@ export function toFinding(finding: Finding): BodyOf<typeof findingBody> {
     metadata: ruleFacts(finding),
     run_id: finding.runId,
     excerpt: finding.excerpt,
+    excerpt_match: finding.excerpt === null ? null : (finding.place?.inExcerpt ?? null),
     recommended_actions: finding.recommendedActions,
   };
 }

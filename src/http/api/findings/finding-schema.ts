@@ -39,6 +39,9 @@ const ruleFactMembers = {
         .string()
         .nullable()
         .describe("Its sender's. Null where it is matched text, in exports and where redacted."),
+      number: count(
+        'Its number in the run in time order when the run was evaluated, from 1; null for findings of earlier versions.',
+      ).nullable(),
     })
     .describe('The first step that matched.'),
 };
@@ -63,6 +66,10 @@ export const finding = component(
         .string()
         .nullable()
         .describe('A short window around the hit; null where the workspace redacts excerpts.'),
+      excerpt_match: z
+        .object({ start: count('Where the match begins.'), end: count('Where it ends.') })
+        .nullable()
+        .describe('The match in the excerpt, in UTF-16 units; null without an excerpt.'),
       recommended_actions: z
         .array(z.string())
         .describe("The rule author's, for reading; never carried out."),

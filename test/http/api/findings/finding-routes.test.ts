@@ -69,7 +69,7 @@ const ITEM = {
     condition_description: 'asks to ignore instructions',
     field: 'tool_response',
     surface: 'tool_result',
-    step: { span_id: '0000000000000001', name: 'execute_tool' },
+    step: { span_id: '0000000000000001', name: 'execute_tool', number: 1 },
   },
   run_id: hex16(2),
   excerpt: null,

@@ -1,0 +1,53 @@
+/** Owns which step a finding is in, although more steps may have arrived since it was evaluated. */
+import type { Finding } from '../model/findings.ts';
+import type { Step } from '../model/steps.ts';
+import { stepNameOf } from './step-name.ts';
+
+export interface NumberedStep {
+  readonly step: Step;
+  /** in the run's time order, from 1 */
+  readonly number: number;
+}
+
+/**
+ * The findings of each step of a page. A finding's step is the one with its source, start and span, of
+ * several the one whose number is nearest. A finding without a place is in the first step with its
+ * span and name; without a span too only if one step alone has the name.
+ */
+export function findingsByStep<Numbered extends NumberedStep>(
+  steps: readonly Numbered[],
+  findings: readonly Finding[],
+): Map<Numbered, Finding[]> {
+  const bySpan = new Map<string | null, Numbered[]>();
+  for (const numbered of steps) {
+    const same = bySpan.get(numbered.step.spanId);
+    if (same === undefined) bySpan.set(numbered.step.spanId, [numbered]);
+    else same.push(numbered);
+  }
+  const byStep = new Map<Numbered, Finding[]>();
+  for (const finding of findings) {
+    const found = stepOf(bySpan.get(finding.stepSpanId) ?? [], finding);
+    if (found !== undefined) byStep.set(found, [...(byStep.get(found) ?? []), finding]);
+  }
+  return byStep;
+}
+
+/** @param steps with the finding's span id, in time order */
+function stepOf<Numbered extends NumberedStep>(
+  steps: readonly Numbered[],
+  { place, stepName, stepSpanId }: Finding,
+): Numbered | undefined {
+  if (place === null) {
+    const named = steps.filter(({ step }) => stepName === null || stepName === stepNameOf(step));
+    return stepSpanId !== null || named.length === 1 ? named[0] : undefined;
+  }
+  let nearest: Numbered | undefined;
+  const far = (one: Numbered | undefined): number =>
+    one === undefined ? Number.POSITIVE_INFINITY : Math.abs(one.number - place.step);
+  for (const one of steps) {
+    const { source, startUnixNano } = one.step;
+    const isSame = source === place.source && startUnixNano === place.startUnixNano;
+    if (isSame && far(one) < far(nearest)) nearest = one;
+  }
+  return nearest;
+}

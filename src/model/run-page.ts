@@ -1,0 +1,99 @@
+/** A page of a run's steps as the dashboard shows it: texts, cut to what is shown, and their marks. */
+import type { TextRange } from './findings.ts';
+import type { Hex16 } from './json.ts';
+import type { StepOutline, Surface } from './steps.ts';
+
+/** Most of a text that is shown at a time, in UTF-16 units. */
+export const OPEN_UNITS_MAX = 64 * 1024;
+
+/** The text that is read, by a finding in it or by its place; and which part of it. */
+export interface TextView {
+  readonly findingId: Hex16 | null;
+  /** number of the step, from 1 */
+  readonly step: number;
+  /** index of the text among the texts of the step */
+  readonly text: number;
+  /** requested part in UTF-16 units; null shows the part around the match, or the beginning */
+  readonly from: number | null;
+  readonly to: number | null;
+  /** where reading continues: a link leads there */
+  readonly at: number | null;
+  /** marked wherever it occurs in the part */
+  readonly query: string | null;
+}
+
+/** A match in a shown text. */
+export interface TextMark extends TextRange {
+  /** null for a match of a search */
+  readonly findingId: Hex16 | null;
+  /** what the rule matched after normalisation, where it differs from the text; its beginning */
+  readonly readAs: string | null;
+}
+
+/** A text of a step, cut to the part that is shown. */
+export interface ShownText {
+  readonly surface: Surface;
+  /** index among the texts of the step */
+  readonly index: number;
+  /** of the whole text, in UTF-16 units */
+  readonly length: number;
+  /** offset of the shown part */
+  readonly start: number;
+  readonly text: string;
+  /** offsets into the shown part */
+  readonly marks: readonly TextMark[];
+}
+
+export interface ShownStep {
+  /** in the run's time order, from 1 */
+  readonly number: number;
+  /** spans of the run above it */
+  readonly depth: number;
+  readonly outline: StepOutline;
+  /** ids of the findings in this step */
+  readonly findings: readonly Hex16[];
+  readonly texts: readonly ShownText[];
+  /** index of the text that is read */
+  readonly open: number | null;
+}
+
+/** A page of a run's steps. */
+export interface ShownSteps {
+  readonly steps: readonly ShownStep[];
+  /** number of steps on all pages */
+  readonly count: number;
+  /** steps of a page */
+  readonly pageSteps: number;
+  /** number of the step that the page was opened at */
+  readonly sought: number | null;
+  /** from the start of the run's first step to the end of its last, in ns since 1970 */
+  readonly startUnixNano: string;
+  readonly endUnixNano: string;
+}
+
+/** What a search in a run found. */
+export interface RunSearch {
+  readonly phrase: string;
+  /** number of the first step that was searched */
+  readonly from: number;
+  readonly hits: readonly FoundText[];
+  /** number of the step from which to search further; null at the end of the run */
+  readonly next: number | null;
+  /** steps of which only the beginnings of texts were searched */
+  readonly cut: number;
+}
+
+/** A text in which a phrase was found. */
+export interface FoundText {
+  /** number of the step, from 1 */
+  readonly step: number;
+  readonly stepName: string;
+  readonly surface: Surface;
+  /** index of the text among the texts of the step */
+  readonly text: number;
+  /** offset of the match in the text, in UTF-16 units */
+  readonly at: number;
+  readonly before: string;
+  readonly match: string;
+  readonly after: string;
+}

@@ -1,0 +1,44 @@
+/** The search in the texts of a run, and what it found. */
+import type { FoundText, RunSearch } from '../../model/run-page.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { count, surfaceName } from './format.ts';
+import { AT_ID, markedText } from './text.ts';
+
+function foundLink(runId: string, phrase: string, { step, text, at }: FoundText): string {
+  const from = Math.max(0, at - 1000);
+  const own = new URLSearchParams({ step: String(step), text: String(text) });
+  for (const [name, value] of Object.entries({ from, at })) own.set(name, String(value));
+  own.set('q', phrase);
+  return `/app/runs/${runId}?${own}#${AT_ID}`;
+}
+
+function hit(runId: string, phrase: string, found: FoundText): Html {
+  const { step, stepName, surface, before, match, after } = found;
+  const mark = { start: before.length, end: before.length + match.length, findingId: null };
+  return html`<li><a href="${foundLink(runId, phrase, found)}">Step ${count(step)}</a>
+<span class="soft">${surfaceName(surface)} of ${stepName || '(no name)'}</span>
+<pre class="excerpt">${markedText(`${before}${match}${after}`, [mark])}</pre></li>`;
+}
+
+function results(runId: string, { phrase, hits, next, from, cut }: RunSearch): Html {
+  const further = new URLSearchParams({ q: phrase, after: String((next ?? 1) - 1) });
+  return html`<section class="panel" id="search" aria-label="Search results">
+<p role="status">${hits.length === 0 ? 'No match' : `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`}
+in steps ${count(from)} to ${next === null ? 'the last' : count(next - 1)}.
+${cut > 0 && html`Of ${count(cut)} large steps only the beginnings were searched.`}</p>
+${hits.length > 0 && html`<ol class="plain found-texts">${hits.map((one) => hit(runId, phrase, one))}</ol>`}
+${next !== null && html`<p><a class="button quiet" href="/app/runs/${runId}?${further.toString()}#search">Search from step ${count(next)}</a></p>`}
+</section>`;
+}
+
+/** @param search null when nothing was searched for @param phrase in the field */
+export function searchView(
+  runId: string,
+  search: RunSearch | null,
+  phrase: string | null,
+): HtmlValue {
+  return html`<form class="filters" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
+<label>Search texts<input type="search" name="q" value="${search?.phrase ?? phrase}" maxlength="200" required></label>
+<div class="buttons"><button>Search</button>${search !== null && html` <a class="button quiet" href="/app/runs/${runId}">Clear</a>`}</div></form>
+${search !== null && results(runId, search)}`;
+}

@@ -1,0 +1,246 @@
+/** A page of a run's steps: which steps it has, how deep they are, and within which limits. */
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readStepPage, type SoughtStep } from '../../../src/db/runs/step-page.ts';
+import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
+import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import type { DecodedRequest } from '../../../src/model/telemetry.ts';
+import { encodeRequest } from '../../support/decoding.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { readSteps } from '../../support/read-steps.ts';
+import {
+  DAY_MS,
+  decodedRequest,
+  hex8,
+  logRow,
+  NOON_MS,
+  spanRow,
+  TRACE_ID,
+} from '../../support/rows.ts';
+
+const day = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
+const RUN = {
+  workspaceId: 1,
+  runId: TRACE_ID,
+  firstArrivalOn: day(NOON_MS),
+  lastArrivalOn: day(NOON_MS + DAY_MS),
+};
+
+let scratch: MigratedDatabase;
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await ensureDay(scratch.database, NOON_MS);
+  await ensureDay(scratch.database, NOON_MS + DAY_MS);
+  await ensureDay(scratch.database, NOON_MS + 4 * DAY_MS);
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
+});
+
+async function store(
+  fields: Partial<DecodedRequest>,
+  { workspaceId = 1, arrivedAtMs = NOON_MS } = {},
+): Promise<void> {
+  const connection = await scratch.database.connect();
+  try {
+    const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
+    await storeBatch(connection, [request], new KnownContents());
+  } finally {
+    connection.release();
+  }
+}
+
+describe('a page of steps', () => {
+  const LIMITS = {
+    stepsMax: 100,
+    pageSteps: 100,
+    bytesMax: 64 * 1024,
+    cutBytes: 8 * 1024,
+    wholeBytes: 512 * 1024,
+    structuresMax: 1000,
+  };
+  const MEGABYTE = 'x'.repeat(1024 * 1024);
+  const readPage = (
+    limits: Partial<typeof LIMITS> = {},
+    from?: number,
+    sought?: Partial<SoughtStep>,
+  ) =>
+    readStepPage(
+      scratch.database,
+      RUN,
+      { ...LIMITS, ...limits },
+      from,
+      sought && { number: 1, source: null, startUnixNano: null, spanId: null, ...sought },
+    );
+  const outline = async (limits: Partial<typeof LIMITS> = {}) => {
+    const { steps } = await readPage(limits);
+    return {
+      steps: steps.map(({ step }) => step),
+      cut: new Set(steps.flatMap(({ isCut }, index) => (isCut ? [index] : []))),
+    };
+  };
+  const numbers = ({ steps }: Awaited<ReturnType<typeof readPage>>) =>
+    steps.map(({ number }) => number);
+
+  test('of a small run holds what its evaluation reads', async () => {
+    await store({
+      spans: [
+        spanRow({ name: 'chat', attributes: '{"a":{"b":[1,"é"]}}', events: '[{"name":"e"}]' }),
+      ],
+      logs: [logRow({ traceId: TRACE_ID, body: '{"text":"hi"}' })],
+    });
+    const { steps } = await readSteps(scratch.database, RUN);
+    expect(await outline()).toEqual({ steps, cut: new Set() });
+  });
+
+  test('cuts a large first step, and holds the steps after it', async () => {
+    const attributes = {
+      'gen_ai.input.messages': MEGABYTE,
+      nested: { a: MEGABYTE },
+      [MEGABYTE]: 1,
+      'gen_ai.operation.name': 'chat',
+    };
+    const events = [{ name: 'first' }, { name: MEGABYTE }, { name: 'last' }];
+    await store({
+      spans: [
+        spanRow({
+          name: MEGABYTE,
+          statusMessage: MEGABYTE,
+          startUnixNano: '1',
+          attributes: JSON.stringify(attributes),
+          events: JSON.stringify(events),
+        }),
+        spanRow({ spanId: hex8(2), name: 'small', startUnixNano: '2' }),
+      ],
+    });
+    const { steps, cut } = await outline();
+    expect(cut).toEqual(new Set([0]));
+    expect(steps.map(({ name }) => name.slice(0, 300))).toEqual(['x'.repeat(256), 'small']);
+    expect(steps[0]?.attributes).toEqual({ 'gen_ai.operation.name': 'chat' });
+    expect(steps[0]?.events).toEqual([{ name: 'first', attributes: {} }]);
+    expect(steps[0]?.statusMessage).toHaveLength(1024);
+    expect(JSON.stringify(steps[0]).length).toBeLessThan(LIMITS.cutBytes);
+  });
+
+  test.each([
+    ['a text', JSON.stringify('é'.repeat(1e6)), 'é'.repeat(8192)],
+    ['an object', JSON.stringify({ long: [MEGABYTE], text: 'hi' }), { text: 'hi' }],
+    ['a list', JSON.stringify([MEGABYTE]), null],
+  ])('cuts a body that is %s', async (_, body, shown) => {
+    await store({ logs: [logRow({ traceId: TRACE_ID, body })] });
+    const { steps, cut } = await outline();
+    expect(cut).toEqual(new Set([0]));
+    expect(steps[0]?.body).toEqual(shown);
+  });
+
+  test.each([
+    ['many keys', Object.fromEntries(Array.from({ length: 1e5 }, (_, key) => [`k${key}`, 'v']))],
+    [
+      'many long texts',
+      Object.fromEntries(Array.from({ length: 50 }, (_, key) => [`k${key}`, 'v'.repeat(5000)])),
+    ],
+    ['control characters', { text: '\u0001'.repeat(1e6) }],
+  ])('of %s stays within its bytes', async (_, attributes) => {
+    const large = { cutBytes: 128 * 1024, bytesMax: 1024 * 1024 };
+    await store({ spans: [spanRow({ attributes: JSON.stringify(attributes) })] });
+    const { steps, cut } = await outline(large);
+    expect(cut).toEqual(new Set([0]));
+    const bytes = JSON.stringify(steps[0]?.attributes).length;
+    expect(bytes).toBeGreaterThan(10_000);
+    expect(bytes).toBeLessThan(large.cutBytes);
+  });
+
+  test('counts a cut step as what is left of it, and leaves out what does not fit', async () => {
+    const attributes = JSON.stringify({ a: MEGABYTE });
+    await store({
+      spans: Array.from({ length: 12 }, (_, at) =>
+        spanRow({ spanId: hex8(at + 1), startUnixNano: String(at + 1), attributes }),
+      ),
+    });
+    const { steps, cut } = await outline();
+    expect([steps.length, cut.size]).toEqual([8, 8]);
+  });
+
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, at) =>
+      spanRow({ spanId: hex8(at + 1), startUnixNano: String(at + 1), endUnixNano: '1000' }),
+    );
+
+  test('is found by the number of a step, the last one past the end', async () => {
+    await store({ spans: many(7) });
+    const first = await readPage({ pageSteps: 3 });
+    expect(first).toMatchObject({
+      count: 7,
+      sought: null,
+      startUnixNano: '1',
+      endUnixNano: '1000',
+    });
+    expect(numbers(first)).toEqual([1, 2, 3]);
+    expect(numbers(await readPage({ pageSteps: 3 }, 5))).toEqual([4, 5, 6]);
+    expect(numbers(await readPage({ pageSteps: 3 }, 99))).toEqual([7]);
+    expect(numbers(await readPage({ stepsMax: 5, pageSteps: 3 }, 99))).toEqual([4, 5]);
+  });
+
+  test('is found by a step: its source, start and span, the nearest number of several', async () => {
+    const logs = [1, 2, 3, 4, 5].map((body) =>
+      logRow({ traceId: TRACE_ID, timeUnixNano: '4', body: String(body) }),
+    );
+    await store({ spans: many(7), logs });
+    const at = { source: 'log' as const, startUnixNano: '4', spanId: '' as const };
+    const found = await readPage({ pageSteps: 2 }, 1, { ...at, number: 8 });
+    expect([found.sought, numbers(found)]).toEqual([8, [7, 8]]);
+    expect(found.steps[1]?.step).toMatchObject({ source: 'log', startUnixNano: '4' });
+    expect((await readPage({}, 1, { ...at, number: 1 })).sought).toBe(5);
+    expect((await readPage({}, 1, { ...at, startUnixNano: '5' })).sought).toBeNull();
+    expect((await readPage({}, 1, { spanId: hex8(7) })).sought).toBe(12);
+    expect((await readPage({ pageSteps: 3 }, 1, { number: 6 })).sought).toBe(6);
+  });
+
+  test('has the step that is sought whole, unless it has too many structures', async () => {
+    const text = JSON.stringify({ 'gen_ai.prompt': 'x'.repeat(300_000) });
+    const dense = JSON.stringify({ 'gen_ai.prompt': '{},'.repeat(20_000) });
+    await store({
+      spans: [
+        spanRow({ spanId: hex8(1), startUnixNano: '1', attributes: text }),
+        spanRow({ spanId: hex8(2), startUnixNano: '2', attributes: dense }),
+      ],
+    });
+    const limits = { bytesMax: 1024 * 1024 };
+    const cut = async (number: number) =>
+      (await readPage(limits, 1, { number })).steps.map(({ isCut }) => isCut);
+    expect(await cut(1)).toEqual([false, true]);
+    expect(await cut(2)).toEqual([true, true]);
+  });
+
+  test('knows the depth and the span of its steps, though these are on other pages', async () => {
+    const chain = [1, 2, 3].map((at) =>
+      spanRow({
+        spanId: hex8(at),
+        parentSpanId: at === 1 ? null : hex8(at - 1),
+        startUnixNano: String(at),
+        attributes: '{"gen_ai.operation.name":"chat"}',
+      }),
+    );
+    const log = logRow({ traceId: TRACE_ID, timeUnixNano: '9', spanId: hex8(3) });
+    await store({ spans: chain, logs: [log] });
+    const page = await readPage({ pageSteps: 3 }, 4);
+    expect(page.steps).toMatchObject([{ number: 4, depth: 3, step: { source: 'log' } }]);
+    expect(page.owners.map(({ spanId }) => spanId)).toEqual([hex8(3)]);
+    expect((await readPage()).steps.map(({ depth }) => depth)).toEqual([0, 1, 2, 3]);
+  });
+
+  test('ends the way up in a loop, however often its spans were sent', async () => {
+    const loop = Array.from({ length: 500 }, (_, at) =>
+      spanRow({ spanId: hex8(1 + (at % 2)), parentSpanId: hex8(2 - (at % 2)) }),
+    );
+    await store({ spans: loop });
+    const { steps } = await readPage({ stepsMax: 1000 });
+    expect(new Set(steps.map(({ depth }) => depth))).toEqual(new Set([6]));
+  });
+
+  test('of a run without steps has none', async () => {
+    expect(await readPage({}, 3, { number: 2 })).toMatchObject({ steps: [], count: 0 });
+  });
+});
