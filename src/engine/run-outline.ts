@@ -62,8 +62,7 @@ export function* outlineInPieces(
       .map(({ step }) => stepNameOf(step)),
   );
   const isHidden = (name: string): boolean =>
-    hidden.has(name) ||
-    (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
+    hidden.has(name) || (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
   const room = { texts: PAGE_TEXTS_MAX, units: PAGE_UNITS_MAX };
   const outlined: ShownStep[] = [];
   for (const extracted of extractSteps([...steps.map(({ step }) => step), ...owners])) {

@@ -132,7 +132,7 @@ function stepView(step: ShownStep, data: StepsPage): Html {
   const { outline, number, depth } = step;
   const own = data.findings.filter(({ id }) => step.findings.includes(id));
   return html`<li class="step depth-${depth}${own.length > 0 && ' found'}" id="step-${number}" tabindex="-1">
-<div class="step-head"><span class="number soft">${number}</span><span class="kind">${outline.kind}</span>
+<div class="step-head"><span class="step-number soft">${number}</span><span class="kind">${outline.kind}</span>
 <h3>${outline.name === null ? '(name redacted)' : outline.name || '(no name)'}</h3>
 ${outline.statusCode === 2 && html`<span class="badge critical">error</span>`}
 ${when(outline, data.shown)}</div>
