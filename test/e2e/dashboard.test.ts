@@ -181,11 +181,8 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     const mark = (await excerpt.locator('mark').innerText()).trim();
     expect(mark.length).toBeGreaterThan(3);
     expect(await excerpt.innerText()).toContain(mark);
-    await page
-      .getByRole('link', { name: /execute_tool|chat|invoke_agent/ })
-      .first()
-      .click();
-    const step = page.locator('.step:target');
+    await page.getByRole('link', { name: 'Show in run' }).click();
+    const step = page.locator('.step:has(:target)');
     expect(await step.count()).toBe(1);
     expect(await step.locator('.hit').first().innerText()).not.toBe('');
     // What was found is open beneath it.

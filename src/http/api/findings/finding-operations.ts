@@ -25,6 +25,8 @@ const FINDING_ID = '7d0c8a4be1f34c0f9b6f2a1d5e8c3b42';
 /** The rule that finds the attack of the example run, and its condition. */
 const RULE_ID = 'ATR-2026-00001';
 const CONDITION_INDEX = 0;
+/** What the condition matches of the attack, which the excerpt has whole. */
+const MATCH = { start: 0, end: 'Ignore all previous instructions'.length };
 
 function findingOf({ rules, snapshot }: RuleBook): Finding | null {
   const rule = rules.find(({ id }) => id === RULE_ID);
@@ -54,8 +56,8 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
       source: 'span',
       startUnixNano: '1',
       text: 0,
-      match: { start: 0, end: ATTACK.length },
-      inExcerpt: { start: 0, end: ATTACK.length },
+      match: MATCH,
+      inExcerpt: MATCH,
       nameDigest: null,
     },
     recommendedActions: rule.recommendedActions,

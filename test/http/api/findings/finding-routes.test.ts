@@ -73,6 +73,7 @@ const ITEM = {
   },
   run_id: hex16(2),
   excerpt: null,
+  excerpt_match: null,
   recommended_actions: ['alert'],
 };
 
