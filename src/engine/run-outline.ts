@@ -5,6 +5,7 @@
  * because extracting 48 KiB of hostile text takes about 30 ms.
  */
 import type { Finding } from '../model/findings.ts';
+import { INVISIBLE } from '../model/invisible.ts';
 import {
   OPEN_UNITS_MAX,
   type ShownStep,
@@ -44,6 +45,10 @@ const SHOWN_UNITS = 2000;
 const OPEN_UNITS = 4000;
 /** Most that one page shows of all texts but the one that is read. */
 const PAGE_UNITS_MAX = 192 * 1024;
+/** Most invisible characters in a shown part: each is an element of the page. */
+const UNSEEN_MAX = 4096;
+/** What one of them counts for, against the units of a page. */
+const UNSEEN_UNITS = 16;
 /** Most texts shown of one step, besides those with findings, and of a page. */
 const STEP_TEXTS_MAX = 50;
 const PAGE_TEXTS_MAX = 500;
@@ -114,11 +119,13 @@ function shownTexts(
     if (!isOpen && own.length === 0 && others-- <= 0) continue;
     if (!isOpen && (room.texts <= 0 || room.units <= 0)) continue;
     const first = own.find(({ findingId }) => findingId === sought) ?? own[0];
-    const window = isOpen
-      ? openWindow(text, open, first)
-      : windowAround(text, first, Math.min(room.units, own.length > 0 ? OPEN_UNITS : SHOWN_UNITS));
+    const units = Math.min(room.units, own.length > 0 ? OPEN_UNITS : SHOWN_UNITS);
+    const { window, unseen } = boundUnseen(
+      text,
+      isOpen ? openWindow(text, open, first) : windowAround(text, first, units),
+    );
     room.texts -= 1;
-    if (!isOpen) room.units -= window.end - window.start;
+    if (!isOpen) room.units -= window.end - window.start + unseen * UNSEEN_UNITS;
     const found = isOpen && open?.query ? searchText(text, open.query, window) : [];
     shown.push({
       surface,
@@ -159,6 +166,16 @@ function openWindow(text: string, open: TextView | null, match: Window | undefin
   const start = Math.min(open.from, Math.max(0, text.length - 1));
   const end = Math.max(start, open.to ?? start + OPEN_UNITS);
   return wholeCharacters(text, start, Math.min(text.length, end, start + OPEN_UNITS_MAX));
+}
+
+/** Ends a part early that has too many invisible characters. */
+function boundUnseen(text: string, { start, end }: Window): { window: Window; unseen: number } {
+  let unseen = 0;
+  for (const { index } of text.slice(start, end).matchAll(INVISIBLE)) {
+    if (unseen === UNSEEN_MAX) return { window: { start, end: start + index }, unseen };
+    unseen += 1;
+  }
+  return { window: { start, end }, unseen };
 }
 
 /** Moves both ends off the middle of surrogate pairs. */

@@ -116,6 +116,16 @@ test('all texts of a page together are bounded', () => {
   expect(units).toBe(192 * 1024);
 });
 
+test('parts of invisible characters are shorter: each of these is an element of the page', () => {
+  const text = 'ab\u200b'.repeat(100_000);
+  const [step] = outlineOf([chat(text)], { open: { ...READ, from: 0, to: 65_536 } }).steps;
+  expect(step?.texts[0]?.text).toHaveLength(4096 * 3 + 2);
+  const units = outlineOf(Array.from({ length: 200 }, (_, at) => chat(`${at}${text}`)))
+    .steps.flatMap(({ texts }) => texts)
+    .reduce((sum, one) => sum + one.text.length, 0);
+  expect(units).toBeLessThan(40_000);
+});
+
 test('a long text is shown by its beginning, never with half a character', () => {
   const shown = `${'word '.repeat(399)}word`;
   const text = `${shown}😀 and more`;
