@@ -186,9 +186,10 @@ export class RunEvaluation {
       stepNameMatched,
       excerpt: excerpt.text,
       place: {
-        step: step + 1,
+        step: found.number ?? step + 1,
         source: found.source,
         startUnixNano: found.startUnixNano,
+        twin: found.twin ?? 0,
         text: textIndex - firstOfStep(texts, textIndex),
         match: { start: hit.start, end: hit.end },
         inExcerpt: excerpt.match,

@@ -7,11 +7,13 @@ export interface NumberedStep {
   readonly step: Step;
   /** in the run's time order, from 1 */
   readonly number: number;
+  /** number of steps of the run before it with its source, start and span id */
+  readonly twin: number;
 }
 
 /**
  * The findings of each step of a page. A finding's step is the one with its source, start and span, of
- * several the one whose number is nearest. A finding without a place is in the first step with its
+ * several the one before which as many come. A finding without a place is in the first step with its
  * span and name; without a span too only if one step alone has the name.
  */
 export function findingsByStep<Numbered extends NumberedStep>(
@@ -41,13 +43,8 @@ function stepOf<Numbered extends NumberedStep>(
     const named = steps.filter(({ step }) => stepName === null || stepName === stepNameOf(step));
     return stepSpanId !== null || named.length === 1 ? named[0] : undefined;
   }
-  let nearest: Numbered | undefined;
-  const far = (one: Numbered | undefined): number =>
-    one === undefined ? Number.POSITIVE_INFINITY : Math.abs(one.number - place.step);
-  for (const one of steps) {
-    const { source, startUnixNano } = one.step;
-    const isSame = source === place.source && startUnixNano === place.startUnixNano;
-    if (isSame && far(one) < far(nearest)) nearest = one;
-  }
-  return nearest;
+  return steps.find(
+    ({ step: { source, startUnixNano }, twin }) =>
+      source === place.source && startUnixNano === place.startUnixNano && twin === place.twin,
+  );
 }

@@ -37,14 +37,22 @@ const hiddenIn = ({ redactedNames, redactedSteps }: FoundRun) => ({
   spanIds: redactedSteps,
 });
 
+const ANY_STEP: SoughtStep = {
+  number: 1,
+  source: null,
+  startUnixNano: null,
+  spanId: null,
+  twin: null,
+};
+
 /** The step of a finding. Without a place, its span; a log record without a span cannot be found. */
 function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
   if (place !== null) {
-    const { step, source, startUnixNano } = place;
-    return { number: step, source, startUnixNano, spanId: stepSpanId ?? '' };
+    const { step: number, source, startUnixNano, twin } = place;
+    return { number, source, startUnixNano, spanId: stepSpanId ?? '', twin };
   }
   if (stepSpanId === null) return null;
-  return { number: 1, source: null, startUnixNano: null, spanId: stepSpanId };
+  return { ...ANY_STEP, spanId: stepSpanId };
 }
 
 /** Reads a run and a page of its steps, or its outline; null if there is no such run. */
@@ -59,8 +67,7 @@ export function createOutliner(
     findSteps: async (workspaceId, runId, { page, step, finding, findings, open }) => {
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
-      const byNumber =
-        step === null ? null : { number: step, source: null, startUnixNano: null, spanId: null };
+      const byNumber = step === null ? null : { ...ANY_STEP, number: step };
       const sought = finding === null ? byNumber : soughtStep(finding);
       const from = (page - 1) * PAGE.pageSteps + 1;
       const read = await readStepPage(database, found, PAGE, from, sought);

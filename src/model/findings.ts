@@ -11,10 +11,12 @@ export interface TextRange {
 
 /** Where in its run a rule matched. Contains no text. */
 export interface FindingPlace {
-  /** number of the step in time order when the run was evaluated, from 1 */
+  /** number of the step on the pages of the run when it was evaluated, from 1 */
   readonly step: number;
   readonly source: Step['source'];
   readonly startUnixNano: Int64;
+  /** number of steps before it with its source, start and span id */
+  readonly twin: number;
   /** index of the text among the texts of the step */
   readonly text: number;
   /** the match in that text, as it was written */

@@ -10,65 +10,86 @@ interface Placed {
   readonly step: Step;
   readonly start: bigint;
   readonly end: bigint;
-  /** steps above it that start at the same time; set where several do */
-  level: number | null;
+  /** steps above it that start at the same time, at most `LEVELS_MAX` */
+  level: number;
   /** a digest of what it holds; set where nothing else differs */
   content: string | null;
 }
 
+/** Levels are counted up to this one; the pages of a run count them in PostgreSQL. */
+export const LEVELS_MAX = 16;
+
 /** Sorts the steps of one run. Linear in their size, and their contents are read for ties only. */
 export function inTimeOrder(steps: readonly Step[]): Step[] {
-  const placed = steps.map((step): Placed => {
-    const { startUnixNano, endUnixNano } = step;
-    const [start, end] = [BigInt(startUnixNano), BigInt(endUnixNano)];
-    return { step, start, end, level: null, content: null };
-  });
-  placed.sort((one, other) => compare(one.start, other.start));
-  for (let from = 0; from < placed.length; ) {
-    let to = from + 1;
-    while (placed[to]?.start === placed[from]?.start) to += 1;
-    if (to - from > 1) sortTied(placed, from, to);
-    from = to;
-  }
-  return placed.map(({ step }) => step);
+  return placed(steps)
+    .sort(compareTied)
+    .map(({ step }) => step);
 }
 
-/** Sorts the steps from one index to another, which start at the same time. */
-function sortTied(placed: Placed[], from: number, to: number): void {
-  const tied = placed.slice(from, to);
-  setLevels(tied);
-  tied.sort(compareTied);
-  for (const [index, one] of tied.entries()) placed[from + index] = one;
+/**
+ * Gives the steps of one run the numbers that they have on its pages (`step-page.ts`): by start, at
+ * equal starts parents before children, and then as they were read.
+ */
+export function numberSteps(steps: readonly Step[]): Step[] {
+  const twins = new Map<string, number>();
+  return placed(steps)
+    .sort(compareLevels)
+    .map(({ step }, index) => ({ ...step, number: index + 1, twin: twinOf(step, twins) }));
+}
+
+/** @param twins of the steps before it, by what they have in common */
+function twinOf({ source, startUnixNano, spanId }: Step, twins: Map<string, number>): number {
+  const key = `${source} ${startUnixNano} ${spanId}`;
+  const twin = twins.get(key) ?? 0;
+  twins.set(key, twin + 1);
+  return twin;
+}
+
+/** The steps by their start, with their levels. */
+function placed(steps: readonly Step[]): Placed[] {
+  const all = steps.map((step): Placed => {
+    const { startUnixNano, endUnixNano } = step;
+    const [start, end] = [BigInt(startUnixNano), BigInt(endUnixNano)];
+    return { step, start, end, level: 0, content: null };
+  });
+  all.sort((one, other) => compare(one.start, other.start));
+  for (let from = 0; from < all.length; ) {
+    let to = from + 1;
+    while (all[to]?.start === all[from]?.start) to += 1;
+    if (to - from > 1) setLevels(all.slice(from, to));
+    from = to;
+  }
+  return all;
 }
 
 function setLevels(tied: readonly Placed[]): void {
-  const spans = new Map<string, Placed>();
-  for (const one of tied) {
-    const { source, spanId, parentSpanId } = one.step;
-    if (source !== 'span' || spanId === null) continue;
+  const spans = new Map<string, Step>();
+  for (const { step } of tied) {
+    if (step.source !== 'span' || step.spanId === null) continue;
     // Of spans with one id, the choice must not depend on the order of arrival.
-    const known = spans.get(spanId)?.step.parentSpanId;
-    if (known === undefined || (parentSpanId ?? '') < (known ?? '')) spans.set(spanId, one);
+    const known = spans.get(step.spanId);
+    if (known === undefined || (step.parentSpanId ?? '') < (known.parentSpanId ?? '')) {
+      spans.set(step.spanId, step);
+    }
   }
-  const above = ({ step }: Placed): Placed | undefined =>
+  const above = (step: Step): Step | undefined =>
     spans.get((step.source === 'span' ? step.parentSpanId : step.spanId) ?? '');
   for (const one of tied) {
-    const path: Placed[] = [];
-    let next: Placed | undefined = one;
-    while (next !== undefined && next.level === null) {
-      // Until the level is known, so that a cycle of parents ends here.
-      next.level = 0;
-      path.push(next);
+    let next = above(one.step);
+    while (next !== undefined && one.level < LEVELS_MAX) {
+      one.level += 1;
       next = above(next);
     }
-    let level = next === undefined ? 0 : (next.level ?? 0) + 1;
-    for (const below of path.reverse()) below.level = level++;
   }
+}
+
+function compareLevels(one: Placed, other: Placed): number {
+  return compare(one.start, other.start) || compare(one.level, other.level);
 }
 
 function compareTied(one: Placed, other: Placed): number {
   return (
-    compare(one.level ?? 0, other.level ?? 0) ||
+    compareLevels(one, other) ||
     compare(other.end, one.end) ||
     compare(other.step.source, one.step.source) ||
     compare(one.step.name, other.step.name) ||

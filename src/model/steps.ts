@@ -34,6 +34,10 @@ export interface Step {
   readonly dropped: number;
   /** the parent span belongs to another process (OTLP `Span.flags`, bits 8 and 9) */
   readonly hasRemoteParent: boolean;
+  /** its number on the pages of its run, from 1; steps that were not read for an evaluation have none */
+  readonly number?: number;
+  /** number of steps before it with its source, start and span id */
+  readonly twin?: number;
 }
 
 /** Why a run's text is incomplete, according to its sender. */

@@ -54,7 +54,7 @@ export async function rescueFindings(
     leftMs -= cpuMs() - from;
     if (findings.length > 0) {
       for (const { ruleId } of findings) known.add(ruleId);
-      const kept = { run, findings: inRun(findings, group, steps), redactExcerpts };
+      const kept = { run, findings, redactExcerpts };
       const stored = await keepFindings(database, kept, settings.snapshot.version);
       // Another process has claimed the run.
       if (stored === null) return;
@@ -62,19 +62,6 @@ export async function rescueFindings(
     if (leftMs <= 0) break;
   }
   leaveGroups(trail);
-}
-
-/** Findings of a group, with the numbers that its steps have in the run. */
-function inRun(
-  findings: Evaluation['findings'],
-  group: readonly Step[],
-  steps: readonly Step[],
-): Evaluation['findings'] {
-  return findings.map((finding) => {
-    const step = group[finding.place.step - 1];
-    const number = step === undefined ? 0 : steps.indexOf(step) + 1;
-    return { ...finding, place: { ...finding.place, step: number } };
-  });
 }
 
 /**

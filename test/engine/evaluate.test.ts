@@ -52,6 +52,7 @@ describe('evaluateRun', () => {
         step: 2,
         source: 'span',
         startUnixNano: '1',
+        twin: 0,
         text: 0,
         match: { start: 33, end: 39 },
         inExcerpt: { start: 10, end: 16 },

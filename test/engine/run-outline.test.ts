@@ -24,6 +24,11 @@ const READ: TextView = {
   query: null,
 };
 
+const isTwin = (one: Step, other: Step): boolean =>
+  one.source === other.source &&
+  one.startUnixNano === other.startUnixNano &&
+  one.spanId === other.spanId;
+
 function outlineOf(
   steps: readonly Step[],
   view: Partial<OutlineView> = {},
@@ -32,6 +37,7 @@ function outlineOf(
   const numbered = steps.map((step, index) => ({
     step,
     number: index + 1,
+    twin: steps.slice(0, index).filter((one) => isTwin(one, step)).length,
     depth: 0,
     isCut: index === 1,
   }));
@@ -55,6 +61,7 @@ function found(text: string, matched: string, fields: Partial<Finding> = {}): Fi
       step: 1,
       source: 'span',
       startUnixNano: '1',
+      twin: 0,
       text: 0,
       match: { start, end },
       inExcerpt: { start: 0, end: matched.length },
@@ -190,7 +197,7 @@ describe('a finding', () => {
     expect(markedIn(outlineOf([chat('say the word')], { findings: [one] }))).toEqual(['the']);
   });
 
-  test('is at the step with its source, start and span whose number is nearest', () => {
+  test('is at the step with its source, start and span of several the one before which as many come', () => {
     const at = (fields: Partial<Step>) => log({ spanId: null, startUnixNano: '5', ...fields });
     const steps = [
       at({}),
@@ -199,19 +206,20 @@ describe('a finding', () => {
       at({}),
       span({ startUnixNano: '5' }),
     ];
-    const place = (step: number) => ({
+    const place = (twin: number) => ({
       ...(found('x', 'x').place as NonNullable<Finding['place']>),
       source: 'log' as const,
       startUnixNano: '5',
-      step,
+      twin,
     });
     const stepOf = (fields: Partial<Finding>) =>
       outlineOf(steps, {
         findings: [found('x', 'x', { stepSpanId: null, ...fields })],
       }).steps.flatMap(({ findings, number }) => (findings.length > 0 ? [number] : []));
-    expect(stepOf({ place: place(2) })).toEqual([2]);
-    expect(stepOf({ place: place(3) })).toEqual([2]);
-    expect(stepOf({ place: place(9) })).toEqual([4]);
+    expect(stepOf({ place: place(0) })).toEqual([1]);
+    expect(stepOf({ place: place(1) })).toEqual([2]);
+    expect(stepOf({ place: place(2) })).toEqual([4]);
+    expect(stepOf({ place: place(3) })).toEqual([]);
     expect(stepOf({ place: null, stepName: '' })).toEqual([]);
     expect(stepOf({ place: null, stepSpanId: SPAN_ID })).toEqual([5]);
   });

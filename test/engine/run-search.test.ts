@@ -7,6 +7,7 @@ function search(texts: readonly string[], phrase: string, hitsMax = 10) {
   const steps = texts.map((text, index) => ({
     step: operation('chat', { 'gen_ai.prompt': text }),
     number: 101 + index,
+    twin: 0,
     depth: 0,
     isCut: index === 0,
   }));

@@ -177,6 +177,7 @@ export function findingDraft(fields: Partial<FindingDraft> = {}): FindingDraft {
       step: 1,
       source: 'span',
       startUnixNano: '1763640000000000001',
+      twin: 0,
       text: 0,
       match: { start: 0, end: 32 },
       inExcerpt: { start: 0, end: 32 },

@@ -4,10 +4,12 @@
  * page never exceeds its limits.
  */
 import type { Hex8, Int64 } from '../../model/json.ts';
+import { LEVELS_MAX } from '../../model/step-order.ts';
 import type { Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import {
+  AT_ONE_TIME,
   atPlace,
   bytes,
   cut,
@@ -44,12 +46,16 @@ export interface SoughtStep {
   readonly startUnixNano: Int64 | null;
   /** empty for a step without a span id */
   readonly spanId: Hex8 | '' | null;
+  /** number of steps before it with its source, start and span id */
+  readonly twin: number | null;
 }
 
 export interface PagedStep {
   readonly step: Step;
-  /** in the run's time order, from 1 */
+  /** in the order of `numberSteps`, from 1 */
   readonly number: number;
+  /** number of steps of the run before it with its source, start and span id */
+  readonly twin: number;
   /** spans of the run above it, at most `DEPTH_MAX` */
   readonly depth: number;
   /** the step is too large to be read whole */
@@ -76,6 +82,7 @@ const OWNER_BYTES = 4096;
 
 interface PageRow extends StepRow {
   readonly number: number;
+  readonly twin: number;
   readonly depth: number | null;
   readonly isOwner: boolean;
   readonly isCut: boolean;
@@ -93,16 +100,20 @@ const STRUCTURES = ['attributes', 'events', 'body']
   .join(' + ');
 
 /**
- * $1 to $8 are `parametersOf`. narrow: the steps of the run, without their documents. page: the page's,
- * as many as fit by their stored bytes. owner: see `StepPage.owners`. above: the way from each step of
- * the page to the top. document: the rows in full. LATERAL with LIMIT as in `steps.ts`.
+ * $1 to $8 are `parametersOf`. read: the steps of the run, without their documents. level: how many
+ * steps with the same start are above a step; looked up in one value, because the planner, which does
+ * not know how many there are, might compare every step with every other. narrow: the steps with their
+ * numbers, which are those of `numberSteps`. page: the page's, as many as fit by their stored bytes.
+ * owner: see `StepPage.owners`. above: the way from each step of the page to the top. document: the
+ * rows in full. LATERAL with LIMIT as in `steps.ts`.
  */
 const READ_PAGE = `
   WITH RECURSIVE run AS (
     SELECT * FROM unnest($1::int[], $2::uuid[], $3::date[], $4::date[])
            AS t (workspace_id, run_id, first_on, last_on)
-  ), narrow AS MATERIALIZED (
-    SELECT run.workspace_id, step.*, row_number() OVER (ORDER BY ${IN_TIME})::int AS place
+  ), read AS MATERIALIZED (
+    SELECT run.workspace_id, step.*, row_number() OVER (ORDER BY ${IN_TIME})::int AS id,
+           count(*) OVER (PARTITION BY start) > 1 AS is_tied
       FROM run CROSS JOIN LATERAL (
       SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
              parent_span_id, arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
@@ -117,6 +128,28 @@ const READ_PAGE = `
         FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
+  ), tied AS (
+    SELECT jsonb_object_agg(start || encode(span_id, 'hex'), parent ORDER BY parent DESC) AS parents
+      FROM (SELECT *, coalesce(encode(parent_span_id, 'hex'), '') AS parent FROM read) AS span
+     WHERE is_tied AND source = 'span'
+  ), level AS (
+    SELECT id, start, 0 AS level,
+           encode(CASE source WHEN 'log' THEN span_id ELSE parent_span_id END, 'hex') AS above
+      FROM read
+    UNION ALL
+    SELECT id, start, level + 1, parent FROM level CROSS JOIN LATERAL (
+      SELECT (SELECT parents FROM tied) ->> (start || above) AS parent OFFSET 0
+    ) AS next WHERE level < ${LEVELS_MAX} AND parent IS NOT NULL
+  ), levels AS (
+    SELECT array_agg(level ORDER BY id) AS by_id
+      FROM (SELECT id, max(level) AS level FROM level GROUP BY id) AS highest
+  ), numbered AS (
+    SELECT *, row_number() OVER (
+             ORDER BY start, (SELECT by_id FROM levels)[id], ${AT_ONE_TIME})::int AS place
+      FROM read
+  ), narrow AS MATERIALIZED (
+    SELECT *, row_number() OVER (PARTITION BY start, source, span_id ORDER BY place)::int - 1
+             AS twin FROM numbered
   ), whole AS (
     SELECT count(*)::int AS count, min(start) AS first_start, max("end") AS last_end FROM narrow
   ), sought AS (
@@ -124,6 +157,7 @@ const READ_PAGE = `
      WHERE $10::int IS NOT NULL AND ($11::text IS NULL OR source = $11)
        AND ($12::bigint IS NULL OR start = $12)
        AND ($13::text IS NULL OR span_id IS NOT DISTINCT FROM decode(nullif($13, ''), 'hex'))
+       AND ($19::int IS NULL OR twin = $19)
      ORDER BY abs(place - $10), place LIMIT 1
   ), begin AS (
     SELECT (coalesce((SELECT place FROM sought), least($9::int, greatest(count, 1))) - 1)
@@ -178,7 +212,7 @@ const READ_PAGE = `
     SELECT *, sum(CASE WHEN is_cut THEN cut_bytes ELSE bytes END)
                 OVER (ORDER BY is_owner, place) AS bytes_so_far FROM document
   )
-  SELECT measured.place AS number, deep.depth, is_owner AS "isOwner", source,
+  SELECT measured.place AS number, twin, deep.depth, is_owner AS "isOwner", source,
          encode(span_id, 'hex') AS "spanId",
          encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS_CUT},
          ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
@@ -230,15 +264,15 @@ export async function readStepPage(
     wholeBytes,
     structuresMax,
     sought === 'slice',
+    step?.twin ?? null,
   ]);
   const [first] = rows;
   if (first === undefined) return NO_STEPS;
   return {
-    steps: rows.flatMap((row) =>
-      row.isOwner
-        ? []
-        : [{ step: toStep(row), number: row.number, depth: row.depth ?? 0, isCut: row.isCut }],
-    ),
+    steps: rows.flatMap((row) => {
+      const { isOwner, number, twin, depth, isCut } = row;
+      return isOwner ? [] : [{ step: toStep(row), number, twin, depth: depth ?? 0, isCut }];
+    }),
     owners: rows.flatMap((row) => (row.isOwner ? [toStep(row)] : [])),
     count: first.count,
     sought: first.sought,

@@ -7,7 +7,7 @@
  * longer than reading a short run.
  */
 import type { JsonObject, JsonValue } from '../../model/json.ts';
-import { inTimeOrder } from '../../model/step-order.ts';
+import { inTimeOrder, numberSteps } from '../../model/step-order.ts';
 import type { SpanEvent, Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
@@ -96,12 +96,15 @@ export function toStep(row: StepRow): Step {
   };
 }
 
+/** The order of steps that start at the same time, on one level. */
+export const AT_ONE_TIME = '"end" DESC, span_id, source DESC, arrived_on, place_stored';
+
 /**
  * The order in which steps are counted against the limits; `inTimeOrder` decides among steps that start
  * at the same time. The columns after the span's id make it deterministic; a row is never updated, so
  * its ctid in its day's table identifies it.
  */
-export const IN_TIME = 'start, "end" DESC, span_id, source DESC, arrived_on, place_stored';
+export const IN_TIME = `start, ${AT_ONE_TIME}`;
 
 /**
  * The days on which any of the runs may have arrived: known when the statement is planned, so that
@@ -273,7 +276,7 @@ export async function readStepsOfRuns(
     if (hasSteps && its.length === 0) return null;
     const own = its.flatMap((row) => (row.source === null ? [] : [row]));
     const bytes = own.reduce((sum, row) => sum + row.bytes, 0);
-    return { steps: inTimeOrder(own.map(toStep)), bytes, unread: total - own.length };
+    return { steps: inTimeOrder(numberSteps(own.map(toStep))), bytes, unread: total - own.length };
   });
   return withoutRest(read);
 }

@@ -4,6 +4,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStepPage, type SoughtStep } from '../../../src/db/runs/step-page.ts';
 import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import { findingsByStep } from '../../../src/engine/finding-steps.ts';
+import type { Step } from '../../../src/model/steps.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -11,12 +13,14 @@ import { readSteps } from '../../support/read-steps.ts';
 import {
   DAY_MS,
   decodedRequest,
+  findingDraft,
   hex8,
   logRow,
   NOON_MS,
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
+import { finding } from '../../web/app/fixtures.ts';
 
 const day = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
 const RUN = {
@@ -72,7 +76,14 @@ describe('a page of steps', () => {
       RUN,
       { ...LIMITS, ...limits },
       from,
-      sought && { number: 1, source: null, startUnixNano: null, spanId: null, ...sought },
+      sought && {
+        number: 1,
+        source: null,
+        startUnixNano: null,
+        spanId: null,
+        twin: null,
+        ...sought,
+      },
     );
   const outline = async (limits: Partial<typeof LIMITS> = {}) => {
     const { steps } = await readPage(limits);
@@ -92,7 +103,9 @@ describe('a page of steps', () => {
       logs: [logRow({ traceId: TRACE_ID, body: '{"text":"hi"}' })],
     });
     const { steps } = await readSteps(scratch.database, RUN);
-    expect(await outline()).toEqual({ steps, cut: new Set() });
+    const { steps: shown, cut } = await outline();
+    expect(shown.map((step, at) => ({ ...step, number: at + 1, twin: 0 }))).toEqual(steps);
+    expect(cut).toEqual(new Set());
   });
 
   test('cuts a large first step, and holds the steps after it', async () => {
@@ -196,6 +209,80 @@ describe('a page of steps', () => {
     expect((await readPage({}, 1, { ...at, startUnixNano: '5' })).sought).toBeNull();
     expect((await readPage({}, 1, { spanId: hex8(7) })).sought).toBe(12);
     expect((await readPage({ pageSteps: 3 }, 1, { number: 6 })).sought).toBe(6);
+  });
+
+  test('has a parent before its child, also when both start and end together', async () => {
+    const together = { startUnixNano: '5', endUnixNano: '6' };
+    await store({
+      spans: [
+        spanRow({ name: 'child', spanId: hex8(1), parentSpanId: hex8(9), ...together }),
+        spanRow({ name: 'parent', spanId: hex8(9), ...together }),
+        spanRow({
+          name: 'late child',
+          spanId: hex8(2),
+          parentSpanId: hex8(9),
+          ...together,
+          endUnixNano: '7',
+        }),
+      ],
+    });
+    const names = (await readPage()).steps.map(({ step }) => step.name);
+    expect(names).toEqual(['parent', 'late child', 'child']);
+  });
+
+  test('is found by the step that a finding records, also among steps that start together', async () => {
+    const start = '5';
+    const chain = Array.from({ length: 25 }, (_, at) =>
+      spanRow({
+        // Ids fall where depth rises; ends rise and fall.
+        spanId: hex8(99 - at),
+        parentSpanId: hex8(at % 20 === 0 ? 50 : 100 - at),
+        name: `span ${at}`,
+        startUnixNano: start,
+        endUnixNano: String(6 + ((at * 7) % 5)),
+      }),
+    );
+    const circle = [1, 2].map((at) =>
+      spanRow({ spanId: hex8(at), parentSpanId: hex8(3 - at), startUnixNano: start }),
+    );
+    const again = [98, 4].map((parent) =>
+      spanRow({
+        spanId: hex8(97),
+        parentSpanId: hex8(parent),
+        startUnixNano: start,
+        name: 'again',
+      }),
+    );
+    const logs = Array.from({ length: 18 }, (_, at) =>
+      logRow({
+        traceId: TRACE_ID,
+        spanId: [null, hex8(97), hex8(80)][at % 3] ?? null,
+        timeUnixNano: start,
+        body: JSON.stringify({ text: `${(at * 5) % 18}` }),
+      }),
+    );
+    const before = spanRow({ spanId: hex8(5), name: 'before', startUnixNano: '1' });
+    await store({ spans: [...chain, ...circle, before, ...again], logs });
+    const { steps } = await readSteps(scratch.database, RUN);
+    expect(steps).toHaveLength(48);
+    expect(new Set(steps.map(({ number }) => number)).size).toBe(48);
+    const open = async (step: Step) => {
+      const { number = 0, twin = 0, source, startUnixNano, spanId } = step;
+      const sought = { number, twin, source, startUnixNano, spanId: spanId ?? ('' as const) };
+      const { steps: page, sought: opened } = await readPage({ pageSteps: 3 }, 1, sought);
+      const place = { ...findingDraft().place, twin, source, startUnixNano };
+      const own = findingsByStep(page, [finding({ stepSpanId: spanId, place })]);
+      expect([...own.keys()].map((one) => one.number)).toEqual([opened]);
+      const shown = page.find((one) => one.number === opened);
+      return { opened, step: { ...shown?.step, number, twin } };
+    };
+    for (const step of steps) expect(await open(step)).toEqual({ opened: step.number, step });
+    // Later numbers move when a step arrives after the evaluation; what a finding opens does not.
+    await store({ spans: [spanRow({ spanId: hex8(6), startUnixNano: '2' })] });
+    for (const step of steps) {
+      const { number = 0 } = step;
+      expect(await open(step)).toEqual({ opened: number + (number > 1 ? 1 : 0), step });
+    }
   });
 
   test('has the step that is sought whole, unless it has too many structures', async () => {

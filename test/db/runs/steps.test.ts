@@ -97,6 +97,8 @@ test('a span, whole', async () => {
         body: null,
         dropped: 4_294_967_297,
         hasRemoteParent: true,
+        number: 1,
+        twin: 0,
       },
     ],
     unread: 0,
@@ -132,12 +134,14 @@ test('a log record, with and without a span, a time, a name and a resource', asy
     events: [],
     dropped: 0,
     hasRemoteParent: false,
+    twin: 0,
   };
   expect(await readSteps(scratch.database, RUN)).toEqual({
     bytes: expect.any(Number),
     steps: [
       {
         ...plain,
+        number: 1,
         dropped: 3,
         spanId: hex8(7),
         name: 'gen_ai.choice',
@@ -150,6 +154,7 @@ test('a log record, with and without a span, a time, a name and a resource', asy
       },
       {
         ...plain,
+        number: 2,
         spanId: null,
         name: '',
         startUnixNano: '20',

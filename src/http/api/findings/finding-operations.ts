@@ -55,6 +55,7 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
       step: 1,
       source: 'span',
       startUnixNano: '1',
+      twin: 0,
       text: 0,
       match: MATCH,
       inExcerpt: MATCH,
