@@ -232,7 +232,6 @@ function toFinding(
   };
 }
 
-
 /** Asserts that an index from a matcher is in the list. */
 function at<Element>(list: readonly Element[], index: number): Element {
   const element = list[index];
