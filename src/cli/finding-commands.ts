@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { z } from 'zod';
 
 import { SEVERITIES } from '../model/rules.ts';
-import { surfaceName } from '../model/steps.ts';
+import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { type PlaceOptions, serverOption } from './remote/place.ts';
@@ -90,7 +90,7 @@ function describe(one: z.infer<typeof finding>): string {
     `Found      ${shown(one.created_at)} UTC`,
     `Run        ${plain(one.run_id)}`,
     `Step       ${plain(step.name ?? '(name not stored)')} ${plain(step.span_id ?? '')}`.trimEnd(),
-    `Text       ${plain(surfaceName(metadata.surface))}, for the rule's field ${plain(metadata.field)}`,
+    `Text       ${plain(surfaceLabel(metadata.surface))}, for the rule's field ${plain(metadata.field)}`,
     `Condition  ${plain(metadata.condition_description)}`,
     `Excerpt    ${one.excerpt === null ? '(this workspace redacts excerpts)' : plain(one.excerpt)}`,
     '',

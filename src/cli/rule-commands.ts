@@ -20,7 +20,7 @@ import {
   SUPPORT_LABELS,
   SUPPORTS,
 } from '../model/rules.ts';
-import { surfaceName } from '../model/steps.ts';
+import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
@@ -145,7 +145,7 @@ function describe(rule: Rule): string {
     heading(`Conditions (${rule.condition} of them)`),
     ...(rule.suppressInCodeBlocks ? ['  A match that begins in a code block does not count.'] : []),
     ...rule.conditions.flatMap((condition) => [
-      `  ${condition.index}. ${condition.field} → ${condition.surfaces.map(surfaceName).join(', ') || 'not in a run'}`,
+      `  ${condition.index}. ${condition.field} → ${condition.surfaces.map(surfaceLabel).join(', ') || 'not in a run'}`,
       `     ${condition.description}`,
       `     ${paint.dim(condition.pattern)}`,
       ...(condition.reason === null

@@ -29,7 +29,7 @@ export function verdictOf(rule: Rule): string {
       : `Partly supported, without ${lost} of its ${rule.conditions.length} conditions`;
   return status === 'stable'
     ? `${how}. On by default; a workspace can switch it off.`
-    : `${how}. Off by default; on with the experimental tier, or when switched on by hand.`;
+    : `${how}. Off by default; on with the experimental tier, or when switched on manually.`;
 }
 
 /** The reasons why a rule, or some of its conditions, cannot run; each once. */

@@ -88,7 +88,7 @@ async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
 function keptText({ experimental, overrides }: RuleSettings): string {
   const tier = experimental ? 'the experimental tier stays on' : null;
   const count = overrides.size;
-  const manual = `${count} ${count === 1 ? 'rule stays' : 'rules stay'} set by hand`;
+  const manual = `${count} ${count === 1 ? 'rule stays' : 'rules stay'} set manually`;
   const kept = [tier, count > 0 ? manual : null].filter((one) => one !== null);
   return (
     `Its rule settings are kept: ${kept.join(', and ')}. ` +
@@ -150,7 +150,7 @@ function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string
   return [
     `Workspace "${slug}": ${stateLines(book.countStates(settings)).join('\n')}`,
     corpusLine(book.snapshot, book.counts),
-    `The experimental tier is ${experimental ? 'on' : 'off'}; rules set by hand: ${overrides.size}.`,
+    `The experimental tier is ${experimental ? 'on' : 'off'}; rules set manually: ${overrides.size}.`,
     ...(rows.length === 0 ? [] : ['', renderTable(manual, rows)]),
     ...(orphans.size === 0
       ? []
@@ -190,7 +190,7 @@ export function addWorkspaceCommands(program: Command): void {
   workspace
     .command('rules')
     .description(
-      'count its rules by state: on, off by tier or by hand, cannot run; list what is set by hand',
+      'count its rules by state: on, off by tier or manually, cannot run; list manual settings',
     )
     .option('--workspace <slug>', 'which; may be left out while there is one workspace')
     .option('--json', 'answer as JSON')

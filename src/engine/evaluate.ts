@@ -17,7 +17,7 @@ import {
   SURFACES,
   type Surface,
   type SurfaceText,
-  surfaceName,
+  surfaceLabel,
 } from '../model/steps.ts';
 import { excerptWithMatch } from './matcher/excerpt.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
@@ -223,7 +223,7 @@ function toFinding(
     severity: rule.severity,
     category: rule.category,
     subcategory: rule.subcategory,
-    description: `${rule.id} "${rule.title}" matched the ${surfaceName(location.surface).toLowerCase()}`,
+    description: `${rule.id} "${rule.title}" matched the ${surfaceLabel(location.surface).toLowerCase()}`,
     conditionIndex,
     conditionDescription: condition.description,
     field: condition.field,

@@ -28,7 +28,10 @@ const BESIDE = new Map([
 
 /** The chapters in order; pages not listed here are in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
-  { title: 'Start', slugs: ['overview', 'instrumentations', 'configuration', 'reverse-proxy'] },
+  {
+    title: 'Start',
+    slugs: ['overview', 'glossary', 'instrumentations', 'configuration', 'reverse-proxy'],
+  },
   {
     title: 'Use',
     slugs: [

@@ -52,8 +52,8 @@ export type RuleState = (typeof RULE_STATES)[number];
 export const STATE_LABELS: Readonly<Record<RuleState, string>> = {
   as_written: 'On, fully supported',
   degraded: 'On, partly supported',
-  off_by_tier: 'Off by tier',
-  off_by_override: 'Off by hand',
+  off_by_tier: 'Off, experimental tier',
+  off_by_override: 'Off, set manually',
   unsupported: 'Not supported',
   draft_or_deprecated: 'Draft or deprecated',
   fails_own_examples: 'Fails its own tests',

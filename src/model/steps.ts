@@ -73,7 +73,7 @@ const SURFACE_LABELS: Readonly<Record<string, string>> = {
 } satisfies Record<Surface, string>;
 
 /** `tool_args` → `Tool arguments`, for people. A name that a newer server sent is its own label. */
-export function surfaceName(surface: string): string {
+export function surfaceLabel(surface: string): string {
   return SURFACE_LABELS[surface] ?? surface;
 }
 

@@ -41,11 +41,11 @@ function ingestEvents(log: Logger, metrics: Metrics) {
     },
     /** Requests without a known key, which no workspace is shown. Once an hour per sender. */
     senderRefused(sender: RefusedSender & { readonly keyPrefix: string | null }): void {
-      log.warn(sender, 'telemetry refused, and no workspace has its key');
+      log.warn(sender, 'telemetry refused: missing or unknown key');
     },
     refusalsUnrecorded(error: unknown): void {
       metrics.faults.inc({ place: 'refused_requests' });
-      log.warn(errorFacts(error), 'counts of refused requests not recorded');
+      log.warn(errorFacts(error), 'counts of refused requests could not be stored');
     },
     recordsRejected(signal: Signal, rejections: readonly Rejection[]): void {
       for (const { reason, count } of rejections) {
@@ -82,7 +82,7 @@ function storeEvents(log: Logger, metrics: Metrics) {
     requestUnstorable(error: unknown): void {
       const facts = errorFacts(error);
       metrics.unstorable.inc({ code: facts.code ?? 'none' });
-      log.warn(facts, 'request refused by PostgreSQL');
+      log.warn(facts, 'telemetry rejected by PostgreSQL');
     },
     connectionLost(error: unknown): void {
       metrics.faults.inc({ place: 'database' });
@@ -93,16 +93,19 @@ function storeEvents(log: Logger, metrics: Metrics) {
     },
     maintenanceFailed(error: unknown): void {
       metrics.faults.inc({ place: 'maintenance' });
-      log.error(errorFacts(error), 'maintenance failed; tried again at the next turn');
+      log.error(errorFacts(error), 'maintenance failed; it will be retried');
     },
     /** @param differenceMs how far this process's clock is ahead of PostgreSQL's */
     clockDiffers(differenceMs: number): void {
       metrics.faults.inc({ place: 'clock' });
-      log.warn({ differenceMs }, "this machine's clock differs from PostgreSQL's, which is used");
+      log.warn(
+        { differenceMs },
+        "this machine's clock differs from PostgreSQL's; PostgreSQL's is used",
+      );
     },
     keyUseUnrecorded(error: unknown): void {
       metrics.faults.inc({ place: 'key_use' });
-      log.warn(errorFacts(error), 'last use of keys not recorded; tried again at the next turn');
+      log.warn(errorFacts(error), 'last use of keys could not be stored; it will be retried');
     },
   };
 }
@@ -113,22 +116,25 @@ function passEvents(log: Logger, metrics: Metrics) {
       metrics.passes.inc({ outcome: 'finished' });
       metrics.runs.inc({ outcome: 'evaluated' }, facts.evaluated);
       metrics.runs.inc({ outcome: 'undecided' }, facts.undecided);
-      if (facts.evaluated + facts.undecided > 0) log.info(facts, 'pass finished');
+      if (facts.evaluated + facts.undecided > 0) log.info(facts, 'runs evaluated');
     },
     findingsStored(severity: Severity, count: number): void {
       metrics.findings.inc({ severity }, count);
     },
     passFailed(error: unknown): void {
       metrics.passes.inc({ outcome: 'failed' });
-      log.error(errorFacts(error), 'the pass failed; it is tried again at the next interval');
+      log.error(errorFacts(error), 'evaluation failed; it will be retried at the next interval');
     },
     /** @param why a message of this program, never customers' text; `passFinished` counts the run */
     runUndecided(why: string): void {
-      log.warn({ why }, 'run undecided; it is tried again');
+      log.warn({ why }, 'a run could not be evaluated; it will be retried');
     },
     /** @param why a message of this program, never customers' text */
     runsTriedApart(count: number, why: string): void {
-      log.warn({ runs: count, why }, 'runs failed together; they are tried one by one');
+      log.warn(
+        { runs: count, why },
+        'evaluating several runs failed; each will be retried on its own',
+      );
     },
     runLost(): void {
       metrics.runs.inc({ outcome: 'lost' });
@@ -141,7 +147,7 @@ function passEvents(log: Logger, metrics: Metrics) {
     },
     sessionMarksFailed(error: unknown): void {
       metrics.faults.inc({ place: 'session_marks' });
-      log.warn(errorFacts(error), 'session marks not applied; they are tried again later');
+      log.warn(errorFacts(error), 'session changes could not be applied; they will be retried');
     },
     /**
      * A run's CPU time was used up; its findings so far are stored, with the number of unread
@@ -149,11 +155,16 @@ function passEvents(log: Logger, metrics: Metrics) {
      */
     runOverBudget(): void {
       metrics.runsOverBudget.inc();
-      log.warn('a run used up its CPU time (RUN_CPU_BUDGET_MS); the rest of it is unread');
+      log.warn(
+        'a run used up its CPU time (RUN_CPU_BUDGET_MS); the rest of its text was not checked',
+      );
     },
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);
-      log.error({ runs: count }, 'runs marked evaluation_failed after their last attempt');
+      log.error(
+        { runs: count },
+        'runs could not be evaluated after the last attempt: marked evaluation_failed',
+      );
     },
   };
 }
@@ -204,13 +215,16 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     /** @param thread its number, from 1 */
     threadFailed(thread: number, error: unknown): void {
       metrics.faults.inc({ place: 'thread' });
-      log.fatal({ failed: thread, ...errorFacts(error) }, 'a thread failed; the server stops');
+      log.fatal(
+        { failed: thread, ...errorFacts(error) },
+        'a thread failed; the server is stopping',
+      );
     },
     /** @param threads numbers of the threads whose last known counts are shown */
     metricsIncomplete(threads: readonly number[]): void {
       log.warn(
         { threads },
-        'threads did not report their metrics in time; their last ones are shown',
+        'threads did not report their metrics in time; their last values are shown',
       );
     },
     corpusLoaded({ version, date, identity }: Snapshot): void {
@@ -219,18 +233,18 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     },
     corpusDiffers(error: unknown): void {
       metrics.faults.inc({ place: 'corpus' });
-      log.error(errorFacts(error), 'the rule corpus on disk is no longer the pinned one');
+      log.error(errorFacts(error), 'the rule corpus on disk no longer matches its checksums');
     },
     corpusUnchecked(error: unknown): void {
       metrics.faults.inc({ place: 'corpus_check' });
       log.error(
         errorFacts(error),
-        'the rule corpus on disk could not be checked; tried again soon',
+        'the rule corpus on disk could not be checked; it will be retried',
       );
     },
     stopFailed(step: string, error: unknown): void {
       metrics.faults.inc({ place: 'stop' });
-      log.error({ step, ...errorFacts(error) }, 'a step of stopping failed');
+      log.error({ step, ...errorFacts(error) }, 'a shutdown step failed');
     },
     noted(message: string): void {
       log.debug(message);
@@ -241,11 +255,11 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     limiterUnavailable(error: unknown): void {
       metrics.faults.inc({ place: 'limiter' });
       metrics.limitsShared.set(0);
-      log.warn(errorFacts(error), 'Redis did not answer; limits are counted in this process');
+      log.warn(errorFacts(error), 'Redis does not respond; rate limits are counted per process');
     },
     limiterAnswered(): void {
       metrics.limitsShared.set(1);
-      log.info('Redis answers; limits are counted there, for all processes');
+      log.info('Redis responds again; rate limits are shared by all processes');
     },
     /** One request, while Redis is configured and does not answer. */
     countedHere(): void {
@@ -255,7 +269,7 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'key_changes' });
       log.warn(
         errorFacts(error),
-        'changes of keys are not received at once; they take effect within 5 s',
+        'key changes are not received immediately; they take effect within 5 s',
       );
     },
   };

@@ -14,7 +14,7 @@ export function stateLines(counts: StateCounts): readonly [string, string] {
   return [
     `${runningRules(counts)} of ${allRules(counts)} rules run: ` +
       `${counts.as_written} fully supported, ${counts.degraded} partly supported`,
-    `off: ${counts.off_by_tier} by tier, ${counts.off_by_override} by hand; ` +
+    `off: ${counts.off_by_tier} experimental, ${counts.off_by_override} set manually; ` +
       `cannot run: ${cannot} (${counts.unsupported} not supported, ` +
       `${counts.draft_or_deprecated} draft or deprecated, ` +
       `${counts.fails_own_examples} fail their own tests)`,

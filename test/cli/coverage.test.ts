@@ -89,7 +89,7 @@ test.each([
   [
     'experimental',
     { status: 'experimental', conditions: [['content', 'a']] },
-    'Fully supported. Off by default; on with the experimental tier, or when switched on by hand.',
+    'Fully supported. Off by default; on with the experimental tier, or when switched on manually.',
   ],
   [
     'deprecated',

@@ -158,7 +158,7 @@ test('sluice workspace plan opens the rules to the owner, and is recorded', asyn
   const { email, password } = gateway.owner;
   await browser.signIn(email, password);
   const isOpen = async () =>
-    !(await browser.get('/app/rules')).text.includes('Part of the Team plan');
+    !(await browser.get('/app/rules')).text.includes('Available on the Team plan');
   expect(await isOpen()).toBe(false);
   const planned = await answered('workspace', 'plan', 'team', '--workspace', 'default');
   expect(planned).toEqual({

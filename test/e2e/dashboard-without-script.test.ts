@@ -75,13 +75,13 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
     const running = async () => Number(/(\d+) of \d+ rules run/.exec(await main())?.[1]);
     await setPlan('free');
     await open('/app/rules');
-    expect(await main()).toContain('These settings stay in force on the free plan.');
+    expect(await main()).toContain('These settings still apply on the free plan.');
     const before = await running();
     const button = page.getByRole('button', { name: 'Reset to the default rules' });
     expect(await button.isVisible()).toBe(false);
     await page.locator('summary', { hasText: 'Reset to the default rules' }).click();
     await button.click();
-    expect(await main()).not.toContain('stay in force');
+    expect(await main()).not.toContain('settings still apply');
     expect(await running()).toBeLessThan(before - 500);
     await setPlan('team');
   });
@@ -139,7 +139,7 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 
   test('all of it is in the ledger', async () => {
     await open('/app/audit');
-    const ledger = await page.locator('table[aria-label="Audit ledger"]').innerText();
+    const ledger = await page.locator('table[aria-label="Audit log"]').innerText();
     for (const action of [
       'rules.override',
       'key.created',

@@ -239,7 +239,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
 
   test('keeps the rules for the Team plan', async () => {
     await open('/app/rules');
-    expect(await page.locator('main').innerText()).toContain('Part of the Team plan');
+    expect(await page.locator('main').innerText()).toContain('Available on the Team plan');
     await setPlan('team');
     await open('/app/rules?q=ATR-2026-00021');
     const rows = page.locator('table[aria-label=Rules] tbody tr');
@@ -253,12 +253,10 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
     await page.getByText('stable and experimental rules run').waitFor();
     await open('/app/audit');
-    const ledger = await page.locator('table[aria-label="Audit ledger"]').innerText();
+    const ledger = await page.locator('table[aria-label="Audit log"]').innerText();
     expect(ledger).toContain('ATR-2026-00021');
     expect(ledger).toContain(gateway.owner.email);
-    expect(await page.locator('table[aria-label="Audit ledger"] tbody tr').count()).toBeGreaterThan(
-      1,
-    );
+    expect(await page.locator('table[aria-label="Audit log"] tbody tr').count()).toBeGreaterThan(1);
   });
 
   test('makes a key that works at once, and takes it back within seconds', async () => {

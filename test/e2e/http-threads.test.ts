@@ -271,7 +271,7 @@ describe('a server of three threads', () => {
     agent.destroy();
     expect(refused).toBe(CONNECTIONS);
     expect(await storedSpanIds(gateway.database, kept)).toEqual(new Set(kept));
-    expect(server.stderr()).not.toContain('a step of stopping failed');
+    expect(server.stderr()).not.toContain('a shutdown step failed');
     expect(server.stderr()).toContain('"msg":"stopped"');
   });
 });
@@ -301,7 +301,7 @@ describe('two threads', () => {
     expect((await post(url, agent, traceBody([rawSpan()]))).status).toBe(200);
     await writeFile(file, '');
     expect(await server.exited).toEqual({ code: 1, signal: null });
-    expect(server.stderr()).toContain('a thread failed; the server stops');
+    expect(server.stderr()).toContain('a thread failed; the server is stopping');
     expect(server.stderr()).toContain('made to fail');
     expect(server.stderr()).toContain('"msg":"stopped"');
   });

@@ -220,7 +220,9 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
     for (const server of servers) await degraded(server, ['redis']);
     for (const server of servers) {
       expect(await metric(server, 'sluice_limits_shared')).toBe(0);
-      expect(server.stderr()).toContain('Redis did not answer; limits are counted in this process');
+      expect(server.stderr()).toContain(
+        'Redis does not respond; rate limits are counted per process',
+      );
     }
     exact.push(...(await postMany(servers, tight.key, 200)));
     for (const server of servers) {

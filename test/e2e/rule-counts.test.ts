@@ -176,7 +176,7 @@ test('the commands count the same, and list rules by state', async () => {
   });
   const text = await command('workspace', 'rules');
   expect(text.stdout).toContain(`${runningRules(counts)} of ${rules.length} rules run`);
-  expect(text.stdout).toContain(`off: ${counts.off_by_tier} by tier, 1 by hand`);
+  expect(text.stdout).toContain(`off: ${counts.off_by_tier} experimental, 1 set manually`);
   expect(text.stdout).toContain(`corpus 4.0.0 (${snapshot.identity.slice(0, 12)})`);
   const listed = await command(
     'rules',
@@ -197,7 +197,7 @@ test('the commands count the same, and list rules by state', async () => {
     snapshot,
   });
   const one = await command('rules', 'show', STABLE, '--workspace', 'default');
-  expect(one.stdout).toContain('Off by hand');
+  expect(one.stdout).toContain('Off, set manually');
   const alone = await command('rules', 'list', '--state', 'off_by_override');
   expect(alone).toMatchObject({ code: 1, stderr: expect.stringContaining('--workspace') });
   await put(STABLE, null);
@@ -298,11 +298,11 @@ describe('a workspace that goes to a smaller plan', () => {
     const before = (await settings()).counts;
     const down = await command('workspace', 'plan', 'free');
     expect(down.stdout).toContain(
-      'Its rule settings are kept: the experimental tier stays on, and 1 rule stays set by hand.',
+      'Its rule settings are kept: the experimental tier stays on, and 1 rule stays set manually.',
     );
     expect((await settings()).counts).toEqual(before);
     const page = (await owner.get('/app/rules')).text;
-    expect(page).toContain('These settings stay in force on the free plan.');
+    expect(page).toContain('These settings still apply on the free plan.');
     expect(page).toContain('The experimental tier is on; 1 rule is set manually.');
     expect((await shownOn('/app/rules')).states).toEqual(before);
     // The switches need the plan; the reset needs an owner.

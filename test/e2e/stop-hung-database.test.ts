@@ -9,7 +9,7 @@ import { freezeServer } from '../support/freeze-server.ts';
 import { startServer } from '../support/server.ts';
 import { post, rawSpan, traceBody } from './gateway.ts';
 
-const STEP_FAILED = 'a step of stopping failed';
+const STEP_FAILED = 'a shutdown step failed';
 
 let lab: Lab;
 let thaw: () => void;

@@ -14,7 +14,7 @@ import { createDataDirectory, type DataDirectory, launchServer, ROOT } from '../
 import { waitFor } from '../support/wait-for.ts';
 
 const HAPPENS_WITHIN_MS = 60_000;
-const STEP_FAILED = 'a step of stopping failed';
+const STEP_FAILED = 'a shutdown step failed';
 
 let folder: DataDirectory;
 beforeEach(async () => {

@@ -287,7 +287,7 @@ describe('who may', () => {
     }
     const page = await browser.get('/app/rules');
     expect(page.status).toBe(200);
-    expect(page.text.includes('Part of the Team plan')).toBe(!may);
+    expect(page.text.includes('Available on the Team plan')).toBe(!may);
     expect(page.text.includes(STABLE)).toBe(may);
   });
 

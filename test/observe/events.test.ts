@@ -111,7 +111,7 @@ describe('the store', () => {
         error: 'error',
         code: '22P02',
         at: 'spans',
-        msg: 'request refused by PostgreSQL',
+        msg: 'telemetry rejected by PostgreSQL',
       },
     ]);
     expect(await samples()).toEqual(['sluice_store_unstorable_requests_total{code="22P02"} 1']);
@@ -151,12 +151,12 @@ describe('limits', () => {
       'sluice_faults_total{place="limiter"} 1',
     ]);
     expect(lines).toEqual([
-      { level: 30, msg: 'Redis answers; limits are counted there, for all processes' },
+      { level: 30, msg: 'Redis responds again; rate limits are shared by all processes' },
       {
         level: 40,
         error: 'Error',
         message: 'Command timed out',
-        msg: 'Redis did not answer; limits are counted in this process',
+        msg: 'Redis does not respond; rate limits are counted per process',
       },
     ]);
   });
@@ -169,7 +169,7 @@ describe('limits', () => {
         level: 40,
         error: 'Error',
         message: 'The connection was closed.',
-        msg: 'changes of keys are not received at once; they take effect within 5 s',
+        msg: 'key changes are not received immediately; they take effect within 5 s',
       },
     ]);
   });

@@ -11,7 +11,7 @@ import {
   SUPPORT_LABELS,
   SUPPORTS,
 } from '../../model/rules.ts';
-import { surfaceName } from '../../model/steps.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { paint } from '../../terminal/paint.ts';
 import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
@@ -128,7 +128,7 @@ export async function showRuleThere(
       heading(`Conditions (${plain(one.condition)} of them)`),
       ...one.conditions.flatMap((condition) => [
         `  ${condition.index}. ${plain(condition.field)} → ` +
-          `${plain(condition.surfaces.map(surfaceName).join(', ') || 'not in a run')}`,
+          `${plain(condition.surfaces.map(surfaceLabel).join(', ') || 'not in a run')}`,
         `     ${plain(condition.description)}`,
         `     ${paint.dim(plain(condition.pattern))}`,
         ...(condition.supported ? [] : [`     ${paint.yellow('does not run')}`]),

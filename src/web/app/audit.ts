@@ -41,22 +41,22 @@ function row(entry: ShownEntry, nowMs: number): Html {
 
 export function auditPage(look: Look, viewer: Viewer, data: AuditPage): Html {
   const { entries, query, next, nowMs } = data;
-  const table = html`<table class="stack" aria-label="Audit ledger"><thead><tr><th scope="col" class="number">No.</th><th scope="col">Time</th>
+  const table = html`<table class="stack" aria-label="Audit log"><thead><tr><th scope="col" class="number">No.</th><th scope="col">Time</th>
 <th scope="col">Actor</th><th scope="col">Address</th><th scope="col">Action</th><th scope="col">Change</th><th scope="col">Hash</th></tr></thead>
 <tbody>${entries.map((entry) => row(entry, nowMs))}</tbody></table>`;
   return appPage(look, viewer, {
     title: 'Audit',
     current: '/app/audit',
-    main: html`<h1>Audit ledger</h1>
-<p class="lead">Who changed what, and from which address. Entries are never changed or removed; each contains the hash of the entry before it.
+    main: html`<h1>Audit log</h1>
+<p class="lead">Who changed what, when, and from which address. Entries are never changed or deleted; each contains the hash of the previous entry.
 <code>sluice audit verify</code> checks the chain.</p>
 ${
   entries.length === 0
     ? empty(
         'No changes yet',
-        html`<p>Changes of rules, keys, members and settings are recorded here.</p>`,
+        html`<p>Changes to rules, keys, members and settings are recorded here.</p>`,
       )
-    : html`${scrolling('Audit ledger', table)}${pager('/app/audit', query, next)}`
+    : html`${scrolling('Audit log', table)}${pager('/app/audit', query, next)}`
 }`,
   });
 }

@@ -17,7 +17,7 @@ type DevicePage = { readonly nowMs: number } & (
 const PATH = '/app/device';
 
 function typing(): Html {
-  return html`<p class="lead">Run <code>sluice login</code> with the address of this server. It shows a code.</p>
+  return html`<p class="lead">Run <code>sluice login</code> with the address of this server, then enter the code that it shows.</p>
 <form class="panel stacked" method="get" action="${PATH}"><label>Code<input name="user_code" autocomplete="off" autocapitalize="characters"
  spellcheck="false" placeholder="BCDF-GHJK" required maxlength="40"></label>
 <div><button>Continue</button></div></form>`;
@@ -26,8 +26,8 @@ function typing(): Html {
 function rights(viewer: Viewer): Html {
   return html`<ul><li>read the findings, runs, rules and the list of keys of this workspace</li>
 ${viewer.isAdmin && html`<li>create, change and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
-<p>It cannot change rules, members or settings, and sees no other workspace. What it does is recorded
-as yours. You can end it in the settings, under “Your sessions”.</p>`;
+<p>It cannot change rules, members or settings, and has no access to other workspaces. The audit log records its changes
+under your name. You can sign it out in the settings, under “Your sessions”.</p>`;
 }
 
 function deciding(viewer: Viewer, login: WaitingLogin, nowMs: number): Html {
@@ -44,10 +44,10 @@ same code: the command line will act as you.</p>
     ['Signs in as', viewer.email],
     ['Workspace', `${viewer.workspaceName} (${viewer.workspaceSlug})`],
   ])}
-<h2>It may</h2>${rights(viewer)}
+<h2>It can</h2>${rights(viewer)}
 <form method="post" action="${writeTo(PATH, viewer)}"><input type="hidden" name="user_code" value="${login.code}">
 <div class="buttons">${button('approve', 'Approve', '')} ${button('deny', 'Deny', 'danger')}</div></form></section>
-<p class="soft">For another workspace, switch to it in the settings first, then open this page again.</p>`;
+<p class="soft">To use another workspace, switch to it in the settings first, then open this page again.</p>`;
 }
 
 function decided(state: 'approved' | 'denied', { deviceName }: WaitingLogin): Html {
@@ -65,8 +65,8 @@ export function devicePage(look: Look, viewer: Viewer, data: DevicePage): Html {
     return decided(data.state, data.login);
   };
   return appPage(look, viewer, {
-    title: 'Sign in a command line',
+    title: 'Sign in on the command line',
     current: '/app/settings',
-    main: html`<h1>Sign in a command line</h1>${parts()}`,
+    main: html`<h1>Sign in on the command line</h1>${parts()}`,
   });
 }

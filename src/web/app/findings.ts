@@ -110,12 +110,12 @@ function emptyState(query: string): Html {
     return empty('No older findings', html`<p><a href="${PATH}">Back to the newest</a></p>`);
   }
   return isNarrow(query)
-    ? empty('Nothing matches this filter', html`<p><a href="${PATH}">Show all findings</a></p>`)
+    ? empty('No findings match this filter', html`<p><a href="${PATH}">Show all findings</a></p>`)
     : empty(
         'No findings yet',
         html`<p>A run is evaluated about a minute after its last step arrived. Its findings then appear here.</p>
-<p><a href="/app/runs">See the runs</a>, which <a href="/app/rules">rules run</a>, or
-<a href="/docs/instrumentations">what makes an instrumentation send text</a>.</p>`,
+<p>See the <a href="/app/runs">runs</a>, the <a href="/app/rules">rules</a> that are on, or
+<a href="/docs/instrumentations">how to make an instrumentation send text</a>.</p>`,
       );
 }
 
@@ -133,7 +133,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
     title: 'Findings',
     current: PATH,
     main: html`<div class="head"><div><h1>Findings</h1>
-<p class="lead">Each rule that matched a run, newest first. The list updates by itself.</p></div>
+<p class="lead">One <a href="/docs/glossary#finding">finding</a> per rule and run. New findings appear automatically.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
 ${findingFilters(query, data.filter)}

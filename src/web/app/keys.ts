@@ -21,7 +21,7 @@ function revocation({ id, name, revokedAt }: ListedKey, viewer: Viewer, nowMs: n
   if (!viewer.isAdmin) return html`<span class="soft">valid</span>`;
   return confirmed(
     html`Revoke<span class="hidden"> ${name}</span>`,
-    'Requests with it are refused within seconds. This cannot be undone.',
+    'Requests with this key are refused within seconds. This cannot be undone.',
     writeForm(
       writeTo(`${PATH}/${id}/revoke`, viewer),
       html`<button class="danger">Revoke ${name}</button>`,
@@ -69,7 +69,7 @@ export function keysPage(
     title: 'Keys',
     current: PATH,
     main: html`<h1>Keys</h1>
-<p class="lead">Agent keys send telemetry, workspace keys read the API. Keys cannot change anything.</p>
+<p class="lead">Agent keys send telemetry; workspace keys read the API. No key can change settings.</p>
 ${viewer.isAdmin && createForm(look.brand, viewer)}
 <div data-fresh="keys">${
       keys.length === 0
@@ -77,7 +77,7 @@ ${viewer.isAdmin && createForm(look.brand, viewer)}
             'No keys',
             viewer.isAdmin
               ? html`<p>Create an agent key above to send telemetry.</p>`
-              : html`<p>Sending telemetry needs an agent key: ask an admin of the workspace for one.</p>`,
+              : html`<p>You need an agent key to send telemetry: ask an admin of this workspace for one.</p>`,
           )
         : scrolling('Keys', table)
     }</div>`,

@@ -37,7 +37,7 @@ function roleOf(member: Member, viewer: Viewer): HtmlValue {
 function removal({ userId, email }: Member, viewer: Viewer): Html {
   return confirmed(
     html`Remove<span class="hidden"> ${email}</span>`,
-    'They lose access to this workspace at once.',
+    'They lose access to this workspace immediately.',
     writeForm(
       writeTo(`${PATH}/${userId}/remove`, viewer),
       html`<button class="danger">Remove ${email}</button>`,
@@ -89,7 +89,7 @@ export function membersPage(look: Look, viewer: Viewer, data: MembersPage): Html
     title: 'Members',
     current: PATH,
     main: html`<h1>Members</h1>
-<p class="lead">Members can read everything but the audit log. Admins and owners can also switch rules, manage keys and invite members.</p>
+<p class="lead">Members can read everything except the audit log. Admins and owners can also switch rules, manage keys and invite members.</p>
 ${scrolling(
   'Members',
   html`<table class="stack" aria-label="Members"><thead><tr><th scope="col">Name</th><th scope="col">E-mail</th><th scope="col">Role</th>

@@ -70,7 +70,7 @@ export function overviewPage(look: Look, viewer: Viewer, data: OverviewPage): Ht
     title: 'Overview',
     current: '/app',
     main: html`<h1>Overview</h1>
-<p class="lead">What arrives in ${viewer.workspaceName}, and what the rules found. Findings are advisory: nothing is blocked.</p>
+<p class="lead">Telemetry that arrives in ${viewer.workspaceName}, and what the rules found in it. <a href="/docs/glossary#finding">Findings</a> are advisory: nothing is blocked.</p>
 ${main}
 ${refusedPanel(data.refused, data.nowMs)}`,
   });
@@ -90,7 +90,7 @@ OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20&lt;agent key&gt;</code></pre>
 <a href="/docs/instrumentations">turn on content capture</a>.</p></li>
 <li><p>A run is evaluated about a minute after its last step arrived. What the rules find is listed under
 <a href="/app/findings">findings</a>.</p></li></ol>
-<p>To see an example now, run <code>npm run demo</code> beside the server.</p>`,
+<p>To see an example now, run <code>npm run demo</code> on the server’s machine.</p>`,
   );
 }
 
@@ -141,18 +141,18 @@ function cards({ overview, rules, nowMs }: OverviewPage, viewer: Viewer): Html {
 <section class="panel"><h2>Findings, 14 days</h2><p class="figure"><a href="/app/findings">${count(total)}</a></p>
 <p class="soft">${
     severities.length === 0
-      ? 'the rules found nothing'
+      ? 'no findings'
       : html`<span class="row">${severities.map(
           ({ severity, findings }) =>
             html`<a class="${severity}" href="/app/findings?severity=${severity}">${count(findings)} ${severity}</a> `,
         )}</span>`
   }</p></section>
 <section class="panel"><h2>Steps, 24 hours</h2><p class="figure">${count(steps)}</p>
-<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a></p></section>
+<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a> (<a href="/docs/glossary#step">what is a step?</a>)</p></section>
 <section class="panel"><h2>Evaluation queue</h2><p class="figure">${runs.waiting === 0 ? 'empty' : html`${count(runs.waiting)}${runs.moreWait && ' or more'} waiting`}</p>
 <p class="soft">${
     runs.oldestWaitingMs === null
-      ? 'every finished run is evaluated'
+      ? 'every finished run has been evaluated'
       : `the oldest has waited ${duration(nowMs - runs.oldestWaitingMs)}`
   }</p></section>
 ${ruleCard(rules, viewer)}
@@ -175,7 +175,7 @@ function notices({ hours }: Overview): HtmlValue {
 <a href="/app/runs?evaluation=evaluation_failed">show them</a>.</p>`
   }${
     silent > 0 &&
-    html`<p class="notice">${runs(silent)} of the last day with nothing to check, or only
+    html`<p class="notice">${runs(silent)} of the last day had no text to check, or only
 <a href="/app/runs?checked=tool_names_only">tool names</a>: <a href="/docs/instrumentations">how to send text</a>.</p>`
   }`;
 }
@@ -245,6 +245,6 @@ function lagChart(data: OverviewPage): Html {
     ],
     isStacked: false,
     format: duration,
-    note: 'From the arrival of a run’s last step to the end of its evaluation, including the settle time.',
+    note: html`From the arrival of a run’s last step to the end of its evaluation, including the wait for late steps (<code>RUN_SETTLE_MS</code>).`,
   });
 }

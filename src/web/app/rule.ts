@@ -1,6 +1,6 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
 import { type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
-import { surfaceName } from '../../model/steps.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { words } from './format.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
@@ -29,7 +29,7 @@ function about(rule: Rule): Html {
     ['Author', rule.author],
     ['Date', rule.date],
     ['Subcategory', rule.subcategory === null ? null : words(rule.subcategory)],
-    ['Own tests', `${truePositives} to match, ${trueNegatives} not to match; ${outcome}`],
+    ['Own tests', `${truePositives} must match, ${trueNegatives} must not match: ${outcome}`],
     ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
   ]);
 }
@@ -52,13 +52,13 @@ function conditions({ condition, conditions: all }: Rule): Html {
   return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one must match' : 'all must match in one step'})</span></h2>
 ${scrolling(
   'Conditions',
-  html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field</th><th scope="col">Description</th>
-<th scope="col">Pattern</th><th scope="col">Runs</th></tr></thead><tbody>${all.map(
+  html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field and <a href="/docs/glossary#surface">surfaces</a></th><th scope="col">Description</th>
+<th scope="col">Pattern</th><th scope="col">Supported</th></tr></thead><tbody>${all.map(
     (
       one,
-    ) => html`<tr><td data-label="Field"><code>${one.field}</code> <span class="soft below">${one.surfaces.map(surfaceName).join(', ')}</span></td>
+    ) => html`<tr><td data-label="Field"><code>${one.field}</code> <span class="soft below">${one.surfaces.map(surfaceLabel).join(', ')}</span></td>
 <td data-label="Description">${one.description}</td><td data-label="Pattern"><code class="pattern">${one.pattern}</code></td>
-<td data-label="Runs">${one.supported ? 'yes' : html`<span class="medium">${one.reason?.message ?? 'no'}</span>`}</td></tr>
+<td data-label="Supported">${one.supported ? 'yes' : html`<span class="medium">${one.reason?.message ?? 'no'}</span>`}</td></tr>
 `,
   )}</tbody></table>`,
 )}`;
@@ -82,9 +82,9 @@ export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
 <p class="lead">${severityBadge(rule.severity)} ${rule.id} · ${words(rule.category)}</p>
 <div class="grid wide">
 <section class="panel"><h2>State</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
-<p class="soft">A change applies to runs that are evaluated from now on; evaluated runs are not evaluated again.</p></section>
+<p class="soft">Changes apply to runs evaluated from now on. Runs that were already evaluated are not evaluated again.</p></section>
 <section class="panel"><h2>About</h2>${about(rule)}</section></div>
-<h2>What it looks for</h2>
+<h2>What it detects</h2>
 <p class="description">${rule.description}</p>
 ${whyNot(rule)}
 ${conditions(rule)}
@@ -95,6 +95,6 @@ ${
     ? html`<p>None.</p>`
     : html`<ul>${rule.recommendedActions.map((action) => html`<li>${words(action)}</li>`)}</ul>`
 }
-<p class="soft">Recommended by the rule's author. Sluice carries none of them out: nothing is blocked.</p>`,
+<p class="soft">Recommended by the rule’s author. Sluice does not carry them out: nothing is blocked.</p>`,
   });
 }

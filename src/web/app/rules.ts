@@ -66,10 +66,10 @@ function reset(facts: RuleFacts, viewer: Viewer): HtmlValue {
     viewer.role === 'owner'
       ? confirmed(
           'Reset to the default rules',
-          'Switches the experimental tier off and removes every manual setting of a rule. The audit log keeps what was set.',
+          'Switches the experimental tier off and removes all manual settings of rules. The audit log keeps a record of them.',
           form,
         )
-      : html`<p class="soft">An owner can reset the rules to the default.</p>`
+      : html`<p class="soft">Only an owner can reset the rules.</p>`
   }`;
 }
 
@@ -80,24 +80,24 @@ export function upgradePage(look: Look, viewer: Viewer, data: RuleFacts): Html {
     title: 'Rules',
     current: PATH,
     main: html`<h1>Rules</h1>
-<div class="grid wide"><section class="panel upgrade"><h2>Part of the Team plan</h2>
-<p>This workspace is on the ${viewer.plan} plan. Its runs are matched against the rules that are on, and its
-<a href="/app/findings">findings</a> are all here.</p>
-<p>With Team you see every rule here, switch the experimental tier on, and switch single rules on and off. Over the API
-the rules can be read on every plan: <a href="/docs/api">GET /platform/v1/atr/rules</a>.</p>
+<div class="grid wide"><section class="panel upgrade"><h2>Available on the Team plan</h2>
+<p>This workspace is on the ${viewer.plan} plan. Rules that are on still check its runs, and all
+<a href="/app/findings">findings</a> are shown.</p>
+<p>On the Team plan you can browse all rules here, switch the experimental tier on, and switch individual rules on and off. The API
+lists the rules on every plan: <a href="/docs/api">GET /platform/v1/atr/rules</a>.</p>
 <p class="soft">The operator of this server changes the plan with <code>sluice workspace plan</code>.</p></section>
 ${thisWorkspace(data, viewer)}
 ${
   kept !== null &&
   html`<section class="panel"><h2>Settings of an earlier plan</h2>
-<p>These settings stay in force on the ${viewer.plan} plan. They cannot be changed here, but they can be removed.</p>${kept}</section>`
+<p>These settings still apply on the ${viewer.plan} plan. They cannot be changed here, only removed.</p>${kept}</section>`
 }</div>`,
   });
 }
 
 function thisWorkspace(data: RuleFacts, viewer: Viewer): Html {
   return html`<section class="panel"><h2>In this workspace</h2>
-<p class="figure">${runningText(data)}</p>${stateTable(data, viewer)}
+<p class="figure">${runningText(data)}</p><p class="soft">Its <a href="/docs/glossary#effective-rule-set">effective rule set</a>, and why the other rules are off.</p>${stateTable(data, viewer)}
 <p class="soft">${corpusName(data.snapshot)}</p></section>`;
 }
 
@@ -154,9 +154,9 @@ function tierSwitch(data: RuleFacts, viewer: Viewer): Html {
   const { experimental } = data;
   const text = experimental
     ? 'On: stable and experimental rules run.'
-    : 'Off: only stable rules run, and rules that are switched on one by one.';
+    : 'Off: only stable rules run, and rules that were switched on manually.';
   return html`<section class="panel"><h2>Experimental tier</h2><p>${text}
-<span class="soft">A change applies to runs that are evaluated from now on; evaluated runs are not evaluated again.</span></p>
+<span class="soft">Changes apply to runs evaluated from now on. Runs that were already evaluated are not evaluated again.</span></p>
 ${
   viewer.isAdmin &&
   writeForm(
@@ -178,7 +178,7 @@ function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer
 function orphanTable({ orphans }: RuleFacts, viewer: Viewer): HtmlValue {
   if (orphans.length === 0) return null;
   return html`<section class="notice"><h2>Settings without effect</h2>
-<p>These rules were set manually, but they cannot run or are not in this corpus.</p>
+<p>These rules were set manually, but they cannot run or are no longer in the corpus.</p>
 ${scrolling(
   'Settings without effect',
   html`<table class="stack" aria-label="Settings without effect"><thead><tr><th scope="col">Rule</th><th scope="col">Set to</th>
@@ -201,7 +201,7 @@ ${choice(
 ${choice('category', 'Category', CATEGORIES, given.get('category'))}
 ${choice(
   'enabled',
-  'Runs',
+  'Enabled',
   [
     ['true', 'On'],
     ['false', 'Off'],
@@ -252,10 +252,10 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
     title: 'Rules',
     current: PATH,
     main: html`<h1>Rules</h1>
-<p class="lead">agent-threat-rules ${snapshot.version} of ${snapshot.date}, ${count(snapshot.files)} files, each checked
-against a manifest. <a href="/docs/rules-coverage">Which rules can run, and why the others cannot</a>.</p>
+<p class="lead">The <a href="/docs/glossary#rule-and-corpus">rules</a> of agent-threat-rules ${snapshot.version} (${snapshot.date}): ${count(snapshot.files)} files, each verified
+against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.</p>
 <div class="grid wide">${thisWorkspace(data, viewer)}
-<section class="panel"><h2>In the corpus</h2><p class="soft">What the engine supports, the same for every workspace.</p>
+<section class="panel"><h2>In the corpus</h2><p class="soft">What Sluice can run, the same for every workspace.</p>
 ${supportTable(data)}</section>
 ${tierSwitch(data, viewer)}</div>
 ${orphanTable(data, viewer)}

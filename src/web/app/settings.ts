@@ -77,7 +77,7 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
 <p>${
     data.redactExcerpts
       ? 'Redaction is on: findings show where a rule matched but not the text, and the texts of runs are not shown.'
-      : 'Findings keep a short excerpt of the text around the match. It is shown in the dashboard and the API, never in an export.'
+      : 'Findings keep a short excerpt of the text around the match. It is shown in the dashboard and the API, and never exported.'
   }</p>
 ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
@@ -115,16 +115,16 @@ ${
     '/app/sessions/end-others',
     html`<button class="quiet">Sign out all other sessions</button>`,
   )
-}<p class="soft"><a href="/app/device">Sign in a command line</a> with the code that <code>sluice login</code> shows.</p></section>`;
+}<p class="soft">To <a href="/app/device">sign in on the command line</a>, enter the code that <code>sluice login</code> shows.</p></section>`;
 }
 
 function password({ passwordCharsMin }: SettingsPage, viewer: Viewer): Html {
   const fields = html`<input type="hidden" name="username" autocomplete="username" value="${viewer.email}">
 <label>Current password<input name="current_password" type="password" autocomplete="current-password" required maxlength="200"></label>
-<label>New password, ${passwordCharsMin} characters or more<input name="new_password" type="password" autocomplete="new-password" required minlength="${passwordCharsMin}" maxlength="200"></label>
+<label>New password, at least ${passwordCharsMin} characters<input name="new_password" type="password" autocomplete="new-password" required minlength="${passwordCharsMin}" maxlength="200"></label>
 <div><button>Change password</button></div>`;
   return html`<section class="panel"><h2>Your password</h2>${writeForm('/app/password', fields, 'stacked')}
-<p class="soft">This signs out your other sessions. Accounts that sign in through a provider have no password here.</p></section>`;
+<p class="soft">Changing it signs out your other sessions. Accounts that sign in through a provider have no password here.</p></section>`;
 }
 
 export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Html {
@@ -132,7 +132,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     title: 'Settings',
     current: PATH,
     main: html`<h1>Settings</h1>
-<p class="lead">Settings of the workspace and of your account: you are signed in as ${viewer.email}.</p>
+<p class="lead">Settings of this workspace and of your account, ${viewer.email}.</p>
 <div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${rules(data, viewer)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,

@@ -68,7 +68,7 @@ export function invitationPage(look: Look, view: InvitationView): string {
   const path = `/app/invitation/${view.token}`;
   const account = html`<p><label for="name">Your name</label>
 <input id="name" name="display_name" autocomplete="name" required maxlength="100"></p>
-<p><label for="password">Choose a password, ${view.passwordCharsMin} characters or more</label>
+<p><label for="password">Choose a password of at least ${view.passwordCharsMin} characters</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required
  minlength="${view.passwordCharsMin}"></p>
 <p><button type="submit">Create an account and join</button></p>`;
@@ -79,7 +79,7 @@ export function invitationPage(look: Look, view: InvitationView): string {
 <form method="post" action="${path}">${view.signedInAs === null ? account : join}</form>
 ${
   view.signedInAs === null &&
-  html`<p>Do you have an account? <a href="/app/sign-in?next=${encodeURIComponent(path)}">Sign in</a>
+  html`<p>Already have an account? <a href="/app/sign-in?next=${encodeURIComponent(path)}">Sign in</a>
 first.</p>`
 }`,
   });
@@ -87,7 +87,7 @@ first.</p>`
 
 /** An error, with a link to go on. */
 export function noticePage(look: Look, title: string, text: string): string {
-  const back = html`<p><a href="/app/sign-in">To the sign-in page</a></p>`;
+  const back = html`<p><a href="/app/sign-in">Back to sign-in</a></p>`;
   return sheet(look, { title, main: html`${fault(text)}${back}` });
 }
 

@@ -110,7 +110,7 @@ describe('an empty list', () => {
     'leads back to all findings when %s fits none',
     (query) => {
       const empty = page({ findings: [], query });
-      expect(empty).toContain('Nothing matches this filter');
+      expect(empty).toContain('No findings match this filter');
       expect(empty).toContain('<a href="/app/findings">Show all findings</a>');
     },
   );

@@ -56,7 +56,7 @@ describe('figures', () => {
     expect(text).toContain('1.0 per minute on average, in 4 ');
     expect(text).toContain('<a href="/app/rules">51</a>');
     expect(text).toContain('Of 1,800. The experimental tier is off; 0 rules are set manually.');
-    expect(text).toContain('<a href="/app/rules?state=off_by_tier">Off by tier</a>');
+    expect(text).toContain('<a href="/app/rules?state=off_by_tier">Off, experimental tier</a>');
   });
 
   test('tell what waits for the pass, and that there may be more', () => {
@@ -64,14 +64,14 @@ describe('figures', () => {
     const text = flat(page({ runs: { ...waiting, oldestWaitingMs: NOW_MS - 3 * HOUR_MS } }));
     expect(text).toContain('10,000 or more waiting');
     expect(text).toContain('the oldest has waited 3 h 0 min');
-    expect(page()).toContain('every finished run is evaluated');
+    expect(page()).toContain('every finished run has been evaluated');
   });
 
   test('say what went wrong, one or many', () => {
     const bad = { ...hour, withoutText: 1, failedEvaluations: 2 };
     const text = flat(page({ hours: [{ atMs: NOW_MS, counts: bad }] }));
     expect(text).toContain('2 runs of the last day could not be evaluated');
-    expect(text).toContain('1 run of the last day with nothing to check');
+    expect(text).toContain('1 run of the last day had no text to check');
     expect(page()).not.toContain('class="notice');
   });
 });
@@ -147,14 +147,14 @@ describe('refused requests', () => {
     expect(text).toContain('192.0.2.7');
     expect(text).toContain('Deno/2.5 &lt;b&gt;');
     expect(text).toContain('1 minute ago');
-    expect(text).not.toContain('The most frequent are listed');
+    expect(text).not.toContain('Only the most frequent are listed');
   });
 
   test('show also before anything has arrived, and say when there are more', () => {
     const none = { any: false, waiting: 0, moreWait: false, oldestWaitingMs: null };
     const text = shown({ runs: none }, [refusal], 1300);
     expect(text).toContain('Refused requests, last hour: 1,300');
-    expect(text).toContain('The most frequent are listed');
+    expect(text).toContain('Only the most frequent are listed');
   });
 
   test('none: says where requests without a known key are', () => {

@@ -50,22 +50,22 @@ describe('on a plan without the rules tab', () => {
 
   test('a card says what the plan has, what runs, and shows no rule', () => {
     const { text } = upgradePage(LOOK, free, ruleFacts());
-    expect(text).toContain('Part of the Team plan');
+    expect(text).toContain('Available on the Team plan');
     expect(text).toContain('on the free plan');
     expect(text).toContain('href="/app/findings"');
     expect(text).toContain('51 of 1,800 rules run');
-    expect(text).not.toMatch(/ATR-\d|\/app\/rules\?|stay in force/);
+    expect(text).not.toMatch(/ATR-\d|\/app\/rules\?|settings still apply/);
     expect(text).not.toContain(RESET);
   });
 
   test('settings of an earlier plan are named, and removed by an owner', () => {
     const kept = ruleFacts({ experimental: true, overrides: 2 });
     const { text } = upgradePage(LOOK, free, kept);
-    expect(text).toContain('These settings stay in force on the free plan.');
+    expect(text).toContain('These settings still apply on the free plan.');
     expect(text).toContain('The experimental tier is on; 2 rules are set manually.');
     expect(text).toContain(RESET);
     const admin = upgradePage(LOOK, viewer({ plan: 'free', role: 'admin' }), kept).text;
-    expect(admin).toContain('An owner can reset the rules to the default.');
+    expect(admin).toContain('Only an owner can reset the rules.');
     expect(admin).not.toContain(RESET);
   });
 });
@@ -190,7 +190,7 @@ describe('a rule', () => {
   test('says how its own tests ended, and that those of an unsupported rule were not run', () => {
     const about = (support: Rule['support']) =>
       rulePage(LOOK, viewer(), decided({ rule: rule({ support }) })).text;
-    expect(about('as_written')).toContain('3 to match, 4 not to match; all pass');
+    expect(about('as_written')).toContain('3 must match, 4 must not match: all pass');
     expect(about('unsupported')).toContain('not run, because the rule is not supported');
     expect(about('unsupported')).not.toContain('all pass');
   });

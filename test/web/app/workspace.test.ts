@@ -190,7 +190,7 @@ describe('settings', () => {
   test('say how many rules run, by state, on every plan', () => {
     const text = page({}, viewer({ plan: 'free' }));
     expect(text).toContain('51 of 1,800 rules run');
-    expect(text).toContain('Off by tier');
+    expect(text).toContain('Off, experimental tier');
     expect(text).not.toContain('/app/rules?state=');
     expect(page()).toContain('/app/rules?state=off_by_tier');
   });
