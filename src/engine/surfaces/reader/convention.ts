@@ -88,9 +88,10 @@ export type RowReading =
       readonly envelope?: ValueEnvelope;
       /**
        * The product encodes every value as JSON, strings too: one level of it is not part of the
-       * text. Otherwise a string is text as it is, whatever it contains.
+       * text. `false`: it encodes nothing, a string is text as it is, whatever it contains. Else it
+       * encodes only structures, and a conversation in JSON is taken for one.
        */
-      readonly encoded?: true;
+      readonly encoded?: boolean;
     }
   /** a list of message events, each with its name in `event.name` */
   | { readonly as: 'events' };
@@ -126,13 +127,15 @@ export type AttributeRow = {
    * of arguments; a schema is no text of the run.
    */
   readonly schemaWith?: string;
-  /** If this attribute has this value, the value is JSON that the product encoded (`encoded`). */
+  /** The value is JSON that the product encoded (`encoded`) if this attribute has this value. */
   readonly jsonBy?: { readonly key: string; readonly value: string };
   /** read on steps of these kinds only; on steps of all other kinds */
   readonly onKinds?: readonly StepKind[];
   readonly notOnKinds?: readonly StepKind[];
   /** The product truncates its JSON: the rest is read as the structure that it was. */
   readonly mayBeCut?: true;
+  /** The texts that the product writes in place of others, such as `[image]`; they are not read. */
+  readonly stubs?: RegExp;
   /**
    * The attribute with the number of elements, from the first, that earlier runs sent. They are
    * skipped: those runs were matched on them.

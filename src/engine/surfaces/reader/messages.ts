@@ -8,28 +8,11 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Surface } from '../../../model/steps.ts';
+import { type Author, authorOf, fromLangChain, isConversation } from './authors.ts';
 import type { Budget } from './budget.ts';
 import type { Side } from './convention.ts';
 import { isPart, onSurface, type Piece, readPart, textMembers } from './message-parts.ts';
 import { isObject, open, stringsOf, textsOf } from './value-text.ts';
-
-type Author = 'user' | 'operator' | 'model' | 'tool';
-
-const AUTHORS = new Map<string, Author>([
-  ['user', 'user'],
-  ['human', 'user'],
-  ['customer', 'user'],
-  ['system', 'operator'],
-  ['developer', 'operator'],
-  ['instruction', 'operator'],
-  ['assistant', 'model'],
-  ['ai', 'model'],
-  ['model', 'model'],
-  ['bot', 'model'],
-  ['tool', 'tool'],
-  ['function', 'tool'],
-  ['toolresult', 'tool'],
-]);
 
 /** A step's output is not the operator's, whatever the role (a fault of Gemini CLI). */
 const AUTHOR_SURFACES: Readonly<Record<Side, Readonly<Record<Author, Surface | null>>>> = {
@@ -77,6 +60,20 @@ export function readExchange(
     ...pieces,
     ...wholeString(value, fallback, budget).filter(({ text }) => !known.has(text)),
   ];
+}
+
+/**
+ * Reads a value that is a string as it was, or JSON that the product made of a structure: a
+ * conversation by author only, anything else also whole, because it may be what a user typed.
+ */
+export function readWritten(
+  value: JsonValue,
+  side: Side,
+  fallback: Surface,
+  budget: Budget,
+): Piece[] {
+  const read = isConversation(open(value, budget), side) ? readMessages : readExchange;
+  return read(value, side, fallback, budget);
 }
 
 /**
@@ -171,6 +168,7 @@ const OPERATOR_MEMBERS = new Set([
   'instructions',
   'config',
   'tools',
+  'tool_choice',
   'functions',
 ]);
 
@@ -211,17 +209,6 @@ function isMessage(value: JsonValue): boolean {
   const isItem =
     typeof type === 'string' && /_call(?:_output)?$|^(?:message|reasoning)$/.test(type);
   return isItem || [message, delta, content].some((inner) => isObject(inner) && isMessage(inner));
-}
-
-/** `HumanMessage`, `AIMessageChunk` … → its role */
-const LANGCHAIN_CLASS = /^(Human|AI|System|Tool|Function|Chat)Message(?:Chunk)?$/;
-
-/** A message as LangChain serialises it, `{lc, id: […, class], kwargs: {…}}`, without its wrapping. */
-function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
-  if (!Array.isArray(id) || !isObject(kwargs)) return null;
-  const name = id.at(-1);
-  const role = typeof name === 'string' ? LANGCHAIN_CLASS.exec(name)?.[1] : undefined;
-  return role === undefined ? null : { role: role.toLowerCase(), ...kwargs };
 }
 
 function readEnvelope(
@@ -374,13 +361,8 @@ function asCall(call: JsonValue): JsonValue {
   return isObject(call) && !isPart(call) ? { ...call, type: 'tool_call' } : call;
 }
 
-function authorOf(message: JsonObject): Author | undefined {
-  const role = message.role ?? message.type;
-  return typeof role === 'string' ? AUTHORS.get(role.toLowerCase()) : undefined;
-}
-
 function surfaceOfRole(role: string, side: Side): Surface | null {
-  const author = AUTHORS.get(role);
+  const author = authorOf({ role });
   return author === undefined ? null : AUTHOR_SURFACES[side][author];
 }
 

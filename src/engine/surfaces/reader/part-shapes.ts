@@ -7,7 +7,7 @@ import type { MessageParts, PartShape } from './convention.ts';
 
 export const CALL: PartShape = {
   toolName: ['name', 'toolName'],
-  toolArgs: ['arguments', 'input', 'args'],
+  toolArgs: ['arguments', 'input', 'args', 'toolInput'],
 };
 
 export const MEDIA: PartShape = {

@@ -165,10 +165,13 @@ class StepReading {
         row.schemaWith !== undefined && this.#step.attributes[row.schemaWith] !== undefined;
       if (maybeSchema && isSchema(value, budget)) return [];
       if (read.as === 'events') return this.#readEvents(value, budget);
-      const isJson =
-        row.jsonBy !== undefined && this.#step.attributes[row.jsonBy.key] === row.jsonBy.value;
-      const reading = isJson && read.as === 'exchange' ? { ...read, encoded: true as const } : read;
-      return readValue(value, reading, this.#kind, budget);
+      const { jsonBy, stubs } = row;
+      const reading =
+        jsonBy !== undefined && read.as === 'exchange'
+          ? { ...read, encoded: this.#step.attributes[jsonBy.key] === jsonBy.value }
+          : read;
+      const pieces = readValue(value, reading, this.#kind, budget);
+      return stubs === undefined ? pieces : pieces.filter(({ text }) => !stubs.test(text));
     });
   }
 

@@ -8,7 +8,7 @@ import type { Budget } from './budget.ts';
 import type { RowReading, Side, SurfaceByKind } from './convention.ts';
 import { unwrapEnvelope } from './envelope.ts';
 import { onSurface, type Piece } from './message-parts.ts';
-import { readExchange, readMessages } from './messages.ts';
+import { readExchange, readMessages, readWritten } from './messages.ts';
 import { joinChunks, joinSaid } from './streamed-messages.ts';
 import { open, stringsOf, textsOf } from './value-text.ts';
 
@@ -81,9 +81,10 @@ function readStructure(
     ...readNames(names, budget),
     ...values.flatMap((one) => {
       if (!isExchange) return onSurface(surface, textsOf(one, budget));
-      // Strings in an envelope are not encoded.
-      const readOne = isEncoded && one === value ? readMessages : readExchange;
-      return readOne(one, read.side, surface, budget);
+      // A string in an envelope, or where the product says that it is one, is a string.
+      const readTop = isEncoded ? readMessages : readWritten;
+      const isString = one !== value || read.encoded === false;
+      return (isString ? readExchange : readTop)(one, read.side, surface, budget);
     }),
   ];
 }

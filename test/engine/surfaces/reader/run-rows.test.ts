@@ -66,6 +66,7 @@ const NAMES: Readonly<Record<RunName, readonly string[]>> = {
     'spring.ai.chat.client.conversation.id',
     'lk.room_sid',
     'flue.session.name',
+    'mastra.metadata.sessionId',
   ],
   userId: [
     'user.id',
@@ -86,6 +87,7 @@ const NAMES: Readonly<Record<RunName, readonly string[]>> = {
     'langsmith.metadata.user_id',
     'lmnr.association.properties.user_id',
     'mlflow.trace.user',
+    'mastra.metadata.userId',
   ],
 };
 

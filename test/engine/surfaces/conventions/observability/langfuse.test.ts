@@ -19,20 +19,44 @@ const io = (input: string, output: string): JsonObject => ({
 });
 
 describe('an observation', () => {
-  it('a generation: messages by author, and the value as it was written', () => {
+  it('a generation: messages by author', () => {
     const input = JSON.stringify([{ role: 'user', content: 'in' }]);
     const call = { id: '1', type: 'function', function: { name: 'run', arguments: '{"a":"ls"}' } };
     const output = JSON.stringify({ role: 'assistant', content: 'out', tool_calls: [call] });
     expect(read(observation('generation', io(input, output)))).toEqual([
       'step_input: in',
-      `step_input: ${input}`,
-      'step_input: user\nin',
       'agent_output: out',
       'tool_name: run',
       'tool_args: {"a":"ls"}',
       'tool_args: ls',
-      `agent_output: ${output}`,
-      'agent_output: assistant\nout\n1\nfunction\nrun\n{"a":"ls"}\nls',
+    ]);
+  });
+
+  it('a request of an OpenAI client, without what the operator wrote', () => {
+    const tool = { type: 'function', function: { name: 'run', description: 'operator' } };
+    const request = {
+      messages: [
+        { role: 'system', content: 'operator' },
+        { role: 'user', content: 'in' },
+        { role: 'tool', tool_call_id: '1', content: 'done' },
+      ],
+      tools: [tool],
+      tool_choice: 'auto',
+    };
+    const called = {
+      type: 'function_call',
+      id: '1',
+      call_id: '1',
+      name: 'run',
+      arguments: '{"a":"ls"}',
+    };
+    const given = io(JSON.stringify(request), JSON.stringify(called));
+    expect(read(observation('generation', given))).toEqual([
+      'step_input: in',
+      'tool_result: done',
+      'tool_name: run',
+      'tool_args: {"a":"ls"}',
+      'tool_args: ls',
     ]);
   });
 

@@ -1,0 +1,59 @@
+/**
+ * Owns who wrote a chat message: the user, the operator, the model or a tool, by its role in any
+ * dialect, and whether a value is a conversation, in which every message says so.
+ */
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { Side } from './convention.ts';
+import { isPart } from './message-parts.ts';
+import { isObject } from './value-text.ts';
+
+export type Author = 'user' | 'operator' | 'model' | 'tool';
+
+const AUTHORS = new Map<string, Author>([
+  ['user', 'user'],
+  ['human', 'user'],
+  ['customer', 'user'],
+  ['system', 'operator'],
+  ['developer', 'operator'],
+  ['instruction', 'operator'],
+  ['assistant', 'model'],
+  ['ai', 'model'],
+  ['model', 'model'],
+  ['bot', 'model'],
+  ['tool', 'tool'],
+  ['function', 'tool'],
+  ['toolresult', 'tool'],
+]);
+
+/** Who wrote the message; undefined where it does not say, or not in a known word. */
+export function authorOf(message: JsonObject): Author | undefined {
+  const role = message.role ?? message.type;
+  return typeof role === 'string' ? AUTHORS.get(role.toLowerCase()) : undefined;
+}
+
+/** `HumanMessage`, `AIMessageChunk` … → its role */
+const LANGCHAIN_CLASS = /^(Human|AI|System|Tool|Function|Chat)Message(?:Chunk)?$/;
+
+/** A message as LangChain serialises it, `{lc, id: […, class], kwargs: {…}}`, without its wrapping. */
+export function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
+  if (!Array.isArray(id) || !isObject(kwargs)) return null;
+  const name = id.at(-1);
+  const role = typeof name === 'string' ? LANGCHAIN_CLASS.exec(name)?.[1] : undefined;
+  return role === undefined ? null : { role: role.toLowerCase(), ...kwargs };
+}
+
+/**
+ * Whether these are messages that all have an author, perhaps in a request. On the input side one of
+ * them must be a user's: a single `{"role":"system",…}` is rather a user's attempt than a request.
+ */
+export function isConversation(value: JsonValue, side: Side): boolean {
+  if (isObject(value) && Array.isArray(value.messages)) return isConversation(value.messages, side);
+  const authors = (Array.isArray(value) ? value : [value]).map((one) => {
+    if (!isObject(one)) return undefined;
+    const author = authorOf(fromLangChain(one) ?? one);
+    // A call or its result, an item of its own.
+    return author ?? (typeof one.type === 'string' && isPart(one) ? 'model' : undefined);
+  });
+  const needed = side === 'input' ? 'user' : 'model';
+  return authors.includes(needed) && !authors.includes(undefined);
+}
