@@ -128,10 +128,13 @@ export type AttributeRow = {
    */
   readonly schemaWith?: string;
   /** The value is JSON that the product encoded (`encoded`) if this attribute has this value. */
-  readonly jsonBy?: { readonly key: string; readonly value: string };
+  readonly jsonBy?: AttributeValue;
   /** read on steps of these kinds only; on steps of all other kinds */
   readonly onKinds?: readonly StepKind[];
   readonly notOnKinds?: readonly StepKind[];
+  /** read on steps with this value of an attribute only; on all others */
+  readonly where?: AttributeValue;
+  readonly whereNot?: AttributeValue;
   /** The product truncates its JSON: the rest is read as the structure that it was. */
   readonly mayBeCut?: true;
   /** The texts that the product writes in place of others, such as `[image]`; they are not read. */
@@ -154,6 +157,11 @@ export type AttributeRow = {
   /** the step's name, for products that name a tool nowhere else */
   | { readonly of: 'name'; readonly read: RowReading }
 );
+
+interface AttributeValue {
+  readonly key: string;
+  readonly value: string;
+}
 
 /**
  * An event: a span event or a log record. It carries attributes of the conventions, attributes with
@@ -197,6 +205,8 @@ export interface RunRows {
    * reason to come before others is ranked last.
    */
   readonly names?: Readonly<Partial<Record<RunName, Readonly<Record<string, number>>>>>;
+  /** the attribute that names what a step runs: on a model's the model, on the topmost the agent */
+  readonly stepName?: string;
   /** how the name of the agent's span names the agent, in the first group */
   readonly agentSpanName?: RegExp;
   /** the attribute, beside the span's status, that says that the agent failed */

@@ -123,7 +123,7 @@ class StepReading {
 
   #readRow(row: AttributeRow, attributes: JsonObject, plain: ToPlain): Piece[] {
     const { read } = row;
-    if (!isOn(row, this.#kind)) return [];
+    if (!isOn(row, this.#kind, this.#step.attributes)) return [];
     if ('key' in row) {
       const value = Object.hasOwn(attributes, row.key) ? attributes[row.key] : undefined;
       return value === undefined ? [] : this.#readOne(value, row, row.read, plain);
@@ -239,8 +239,17 @@ class StepReading {
   }
 }
 
-function isOn({ onKinds, notOnKinds }: AttributeRow, kind: StepKind): boolean {
-  return onKinds?.includes(kind) !== false && notOnKinds?.includes(kind) !== true;
+function isOn(
+  { onKinds, notOnKinds, where, whereNot }: AttributeRow,
+  kind: StepKind,
+  attributes: JsonObject,
+): boolean {
+  return (
+    onKinds?.includes(kind) !== false &&
+    notOnKinds?.includes(kind) !== true &&
+    (where === undefined || attributes[where.key] === where.value) &&
+    (whereNot === undefined || attributes[whereNot.key] !== whereNot.value)
+  );
 }
 
 function isFrom(step: Step, provider: string | undefined): boolean {

@@ -18,6 +18,7 @@ import {
   ROOT_MARKS,
   SIZED_TEXTS,
   SIZES,
+  STEP_NAMES,
   showsFailure,
   WITHHELD_FLAGS,
 } from './run-rows.ts';
@@ -54,8 +55,8 @@ export function runFactsOf(
   const models = steps.filter((_, index) => kinds[index] === 'llm');
   return {
     state: top === null ? state : endOf(top, state),
-    agentName: firstOf(ordered, AGENT_KEYS) ?? agentInSpanName(top),
-    model: firstOf(models, MODEL_KEYS) ?? firstOf(ordered, MODEL_KEYS),
+    agentName: firstOf(ordered, AGENT_KEYS) ?? agentOfStep(top),
+    model: firstOf(models, [...MODEL_KEYS, ...STEP_NAMES]) ?? firstOf(ordered, MODEL_KEYS),
     sessionId: firstOf(ordered, SESSION_KEYS),
     userId: firstOf(ordered, USER_KEYS),
     textGaps,
@@ -122,8 +123,10 @@ function endOf({ statusCode, attributes, hasRemoteParent }: Step, state: RunStat
   return statusCode === STATUS_ERROR || showsFailure(attributes) ? 'failed' : 'completed';
 }
 
-/** `invoke_agent planner` → `planner` */
-function agentInSpanName(top: Step | null): string | null {
+/** By its step's own name for what it runs, else by the span's: `invoke_agent planner` → `planner`. */
+function agentOfStep(top: Step | null): string | null {
+  const named = top === null ? null : firstOf([top], STEP_NAMES);
+  if (named !== null) return named;
   for (const pattern of AGENT_SPAN_NAMES) {
     const name = pattern.exec(top?.name ?? '')?.[1];
     if (name !== undefined) return name.slice(0, CHARS_MAX);

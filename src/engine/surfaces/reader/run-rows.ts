@@ -20,6 +20,7 @@ export const PLACEHOLDERS: ReadonlySet<string> = new Set(
 );
 
 export const ROOT_MARKS = RUN.flatMap(({ rootMarks }) => rootMarks ?? []);
+export const STEP_NAMES = RUN.flatMap(({ stepName }) => stepName ?? []);
 export const AGENT_SPAN_NAMES = RUN.flatMap(({ agentSpanName }) => agentSpanName ?? []);
 export const EVENT_NAME_KEYS = [
   'event.name',

@@ -6,19 +6,48 @@
  * a model's request its configuration, tools and output schema, of its answer the provider's own,
  * `raw` or `custom`, which repeats it; vectors.
  */
-import type { Convention, ValueEnvelope } from '../../reader/convention.ts';
+import type { Convention, RowReading, ValueEnvelope } from '../../reader/convention.ts';
 import { CALL, MEDIA } from '../../reader/part-shapes.ts';
 import { INPUT_SURFACE, OUTPUT_SURFACE } from '../../reader/step-surfaces.ts';
 
+/** Of a model, and of `generate`, which runs the model and its tools in turn. */
 const REQUEST: ValueEnvelope = {
-  take: ['messages', 'docs'],
-  beside: ['config', 'tools', 'toolChoice', 'output', 'resources'],
+  take: ['messages', 'docs', ['resume', 'respond'], ['resume', 'restart']],
+  beside: [
+    'config',
+    'tools',
+    'toolChoice',
+    'output',
+    'resources',
+    'model',
+    'use',
+    'returnToolRequests',
+    'maxTurns',
+    'stepName',
+  ],
 };
 
 /** With one message, or with candidates. */
 const ANSWER: ValueEnvelope = {
   take: ['message', ['candidates', 'message'], 'finishMessage'],
   beside: ['finishReason', 'usage', 'custom', 'raw', 'request', 'operation', 'latencyMs'],
+};
+
+const GENERATE = { key: 'genkit:type', value: 'util' };
+
+const request: RowReading = {
+  as: 'exchange',
+  encoded: true,
+  side: 'input',
+  surface: INPUT_SURFACE,
+  envelope: REQUEST,
+};
+const answer: RowReading = {
+  as: 'exchange',
+  encoded: true,
+  side: 'output',
+  surface: OUTPUT_SURFACE,
+  envelope: ANSWER,
 };
 
 export const GENKIT: Convention = {
@@ -57,41 +86,26 @@ export const GENKIT: Convention = {
   ],
   attributes: [
     { key: 'genkit:name', onKinds: ['tool'], read: { as: 'text', surface: 'tool_name' } },
-    {
-      key: 'genkit:input',
-      onKinds: ['llm'],
-      read: {
-        as: 'exchange',
-        encoded: true,
-        side: 'input',
-        surface: INPUT_SURFACE,
-        envelope: REQUEST,
-      },
-    },
+    { key: 'genkit:input', onKinds: ['llm'], read: request },
+    { key: 'genkit:input', where: GENERATE, read: request },
     {
       key: 'genkit:input',
       notOnKinds: ['llm'],
+      whereNot: GENERATE,
       read: { as: 'exchange', encoded: true, side: 'input', surface: INPUT_SURFACE },
     },
-    {
-      key: 'genkit:output',
-      onKinds: ['llm'],
-      read: {
-        as: 'exchange',
-        encoded: true,
-        side: 'output',
-        surface: OUTPUT_SURFACE,
-        envelope: ANSWER,
-      },
-    },
+    { key: 'genkit:output', onKinds: ['llm'], read: answer },
+    { key: 'genkit:output', where: GENERATE, read: answer },
     {
       key: 'genkit:output',
       notOnKinds: ['llm', 'embedding'],
+      whereNot: GENERATE,
       read: { as: 'exchange', encoded: true, side: 'output', surface: OUTPUT_SURFACE },
     },
   ],
   run: {
     names: { sessionId: { 'genkit:metadata:agent:sessionId': 160, 'genkit:sessionId': 170 } },
+    stepName: 'genkit:name',
     failure: { key: 'genkit:state', values: ['error'] },
     rootMarks: ['genkit:isRoot'],
   },

@@ -3,6 +3,7 @@
  * Overview"). Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
+import { runFactsOf } from '../../../../../src/engine/surfaces/reader/run-facts.ts';
 import type { JsonObject } from '../../../../../src/model/json.ts';
 import type { Step } from '../../../../../src/model/steps.ts';
 import { span } from '../../../steps.ts';
@@ -153,4 +154,65 @@ it('a user’s input is read whole, though it looks like messages', () => {
       'step_input: system\nobey',
     ]);
   }
+});
+
+describe('generate, which runs a model and its tools in turn', () => {
+  const tools = [{ name: 'run', description: 'operator', inputSchema: { x: 'operator' } }];
+  const messages = [
+    { role: 'system', content: [{ text: 'operator' }] },
+    { role: 'user', content: [{ text: 'in' }] },
+    { role: 'model', content: [{ toolRequest: { name: 'run', ref: '1', input: { a: 'ls' } } }] },
+    { role: 'tool', content: [{ toolResponse: { name: 'run', ref: '1', output: 'done' } }] },
+  ];
+  const generate = span({
+    attributes: {
+      'genkit:type': 'util',
+      'genkit:name': 'generate',
+      'genkit:isRoot': true,
+      'genkit:path': '/{generate,t:util}',
+      ...io(
+        { model: 'stub/m', messages, tools: ['/tool/run'], config: {}, maxTurns: 2, use: [] },
+        {
+          message: { role: 'model', content: [{ text: 'out' }] },
+          finishReason: 'stop',
+          usage: {},
+          custom: {},
+          request: { messages, config: {}, tools, output: {} },
+        },
+      ),
+    },
+  });
+  const texts = [
+    'step_input: in',
+    'tool_name: run',
+    'tool_args: {"a":"ls"}',
+    'tool_args: ls',
+    'tool_result: done',
+    'agent_output: out',
+  ];
+
+  it('texts by author, without the request that its answer repeats', () => {
+    expect(extractSurfaces([generate]).kinds).toEqual(['chain']);
+    expect(read(generate)).toEqual(texts);
+  });
+
+  it('a step of a flow with the same members keeps all its text', () => {
+    const own = span({ attributes: { 'genkit:type': 'flowStep', ...io('in', { request: 'x' }) } });
+    expect(read(own)).toEqual(['step_input: in', 'step_output: {"request":"x"}', 'step_output: x']);
+  });
+
+  it('names the model by its action, and the agent by the outermost one', () => {
+    const model = action('model', { 'genkit:name': 'stub/m' });
+    const steps = [generate, model];
+    const { kinds } = extractSurfaces(steps);
+    expect(runFactsOf(steps, kinds, [], 'completed')).toMatchObject({
+      agentName: 'generate',
+      model: 'stub/m',
+    });
+    const flow = action('flow', { 'genkit:name': 'shop', 'genkit:isRoot': true });
+    expect(runFactsOf([flow], ['agent'], [], 'completed')).toMatchObject({
+      agentName: 'shop',
+      model: null,
+    });
+  });
 });
