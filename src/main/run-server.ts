@@ -73,7 +73,9 @@ export async function runServer(): Promise<void> {
     const onFailure = (): void => stopInOrder(stops, events, 'a thread failed', 1);
     try {
       const started = await stops.during(() => serve(config, observer, stops, onFailure));
-      if (!stops.isStopping) printSummary(config, started, performance.now() - startedAt);
+      // Also while it is being stopped if there are keys: they are shown only once.
+      if (!stops.isStopping || started.firstKeys !== null)
+        printSummary(config, started, performance.now() - startedAt);
     } catch (error) {
       // Ctrl-C also reaches initdb, so a start that is being stopped may end in many ways.
       const isStopping = stops.isStopping;

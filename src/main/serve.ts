@@ -11,7 +11,7 @@ import type { Config } from '../config.ts';
 import type { Database } from '../db/database.ts';
 import { DatabaseClock } from '../db/database-clock.ts';
 import { readRuleSettings } from '../db/findings/rule-settings.ts';
-import { ensureFirstWorkspace, type FirstKeys } from '../db/people/first-start.ts';
+import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { listWorkspaces } from '../db/people/workspaces.ts';
 import { dropOutdated, ensureDays } from '../db/telemetry/partitions.ts';
@@ -32,6 +32,8 @@ import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
+/** No workspace has this id: nothing is set in it. */
+const NO_WORKSPACE = 0;
 const PARTITION_UPKEEP_MS = 60 * 60_000;
 /** Tasks under way evaluate a few runs each; if one is cut off, its runs' leases expire. */
 const PASS_STOP_LIMIT_MS = 30_000;
@@ -78,15 +80,14 @@ async function openTables(
   return { open, clock };
 }
 
-/** The rules of the first workspace, by state. */
+/** The rules of the first workspace by state; before it exists, as they will be in it. */
 async function firstWorkspaceStates(
   database: Database,
   { countStates }: RuleBook,
-): Promise<Pick<Started, 'states' | 'workspace'>> {
+): Promise<{ readonly states: StateCounts; readonly slug: string }> {
   const [first] = await listWorkspaces(database);
-  if (first === undefined) throw new Error('there is no workspace');
-  const settings = await readRuleSettings(database, first.id);
-  return { states: countStates(settings), workspace: first.slug };
+  const settings = await readRuleSettings(database, first?.id ?? NO_WORKSPACE);
+  return { states: countStates(settings), slug: first?.slug ?? FIRST_SLUG };
 }
 
 /**
@@ -113,7 +114,6 @@ export async function serve(
   const { open, clock } = await openTables(config, events, stops);
   const matching = await preparing;
   const { catalog } = matching;
-  const firstKeys = await ensureFirstWorkspace(open.database, config);
   const book = createRuleBook(catalog);
   events.corpusLoaded(book.snapshot);
 
@@ -137,12 +137,16 @@ export async function serve(
   );
   const [base = 0, observe = base] = await acceptors.listen();
   pass.start();
+  const { states, slug } = await firstWorkspaceStates(open.database, book);
+  // Last: keys and password can be shown only once, so nothing may fail between here and there.
+  const firstKeys = await ensureFirstWorkspace(open.database, config);
   return {
     ports: { base, observe, admin: admin.ports[0] ?? 0 },
     databaseWhere: open.where,
     snapshot: book.snapshot,
     counts: book.counts,
-    ...(await firstWorkspaceStates(open.database, book)),
+    states,
+    workspace: slug,
     firstKeys,
   };
 }

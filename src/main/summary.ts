@@ -41,7 +41,10 @@ function ruleLines({ states, workspace, snapshot, counts }: SummaryFacts): strin
 
 function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
   if (keys === null) {
-    return [line('keys', 'npx sluice key list · npx sluice key create --kind agent --name NAME')];
+    return [
+      line('keys', 'npx sluice key list · npx sluice key create --kind agent --name NAME'),
+      line('password', 'npx sluice user reset-password EMAIL, if it is lost'),
+    ];
   }
   return [
     `  ${paint.bold(`Keys of workspace "${keys.workspace}"`)}, shown this once; keep them now:`,

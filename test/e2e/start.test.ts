@@ -2,12 +2,14 @@
  * Starting: what is wrong is said in one line (or all lines at once) and the process ends with 1;
  * two hosts on one port; the other description of the bare paths.
  */
+
 import { once } from 'node:events';
 import { appendFile, cp, readdir, rm } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createDatabase } from '../../src/db/database.ts';
@@ -59,6 +61,16 @@ describe('a start that cannot succeed', () => {
           `set ${name} to a free port.\n`,
       })),
     );
+  });
+
+  test('a start that fails late creates no keys: the next one shows them', async () => {
+    const { code } = await failure({ DATABASE_URL: database.url, PORT: port });
+    expect(code).toBe(1);
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query('SELECT count(*)::int AS workspaces FROM workspaces');
+    await client.end();
+    expect(rows).toEqual([{ workspaces: 0 }]);
   });
 
   test('unusable settings: all of them, before anything is touched', async () => {

@@ -10,7 +10,8 @@ import { keyCreated, workspaceCreated } from './workspace-writes.ts';
 import { createWorkspace, listWorkspaces } from './workspaces.ts';
 
 const LOCK_KEY = '0x736c756963652b32';
-const FIRST_SLUG = 'default';
+/** Slug of the workspace that the first start creates. */
+export const FIRST_SLUG = 'default';
 const FIRST_START = { userId: null, name: 'first start', origin: 'server' };
 
 /** Keys and password in clear: shown once, stored as digests only. */
