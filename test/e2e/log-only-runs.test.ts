@@ -236,7 +236,11 @@ async function evaluated(product: Product, id: string, count: number): Promise<R
 
 interface Found {
   readonly surface: Surface;
-  readonly step: { readonly span_id: string | null; readonly name: string };
+  readonly step: {
+    readonly span_id: string | null;
+    readonly name: string;
+    readonly number: number;
+  };
 }
 
 async function found(runId: string): Promise<Found[]> {
@@ -269,8 +273,9 @@ describe.each(Object.entries(PRODUCTS))('%s', (_name, product) => {
       steps: events.length,
     });
     expect(second).toMatchObject({ state: 'running', evaluation: 'pending' });
+    const number = events.findIndex((event) => JSON.stringify(event).includes(ATTACK)) + 1;
     expect(await found(first?.runId ?? '')).toEqual([
-      { surface, step: { span_id: null, name: product.steps[place] } },
+      { surface, step: { span_id: null, name: product.steps[place], number } },
     ]);
   });
 });
