@@ -252,7 +252,7 @@ async function copyOf(body: Buffer): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 function tooManyWait(): SluiceError {
-  return new SluiceError('overloaded', 'Too many large bodies wait to be decoded.');
+  return new SluiceError('overloaded', 'Too many large requests are waiting. Try again later.');
 }
 
 function isOutOfMemory(error: unknown): boolean {

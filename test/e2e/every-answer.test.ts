@@ -111,8 +111,8 @@ describe('a control character', () => {
     expect(bodyOf(answer)).toMatchObject({
       type: '/docs/errors#bad_query',
       errors: [
-        { path: 'service', message: 'must not hold control characters' },
-        { path: 'q', message: 'must not hold control characters' },
+        { path: 'service', message: 'must not contain control characters' },
+        { path: 'q', message: 'must not contain control characters' },
       ],
     });
   });

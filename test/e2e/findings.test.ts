@@ -246,7 +246,7 @@ describe('who reads', () => {
       type: '/docs/errors#wrong_key_kind',
       title: 'Wrong kind of key',
       status: 403,
-      detail: 'This takes a workspace key; the key sent is an agent key.',
+      detail: 'Use a workspace key here; this request used an agent key.',
       reason: 'wrong_key_kind',
     });
   });

@@ -77,7 +77,7 @@ test('only the poisoned request is refused, whatever shares its batch', async ()
   expect(refused?.headers.get('retry-after')).toBeNull();
   expect(JSON.parse(refused?.text ?? '')).toEqual({
     code: 3,
-    message: 'PostgreSQL refuses these rows.',
+    message: 'PostgreSQL rejected this data.',
   });
   const neighbourIds = neighbours.flat().map(({ spanId }) => spanId);
   const poisonIds = poison.map(({ spanId }) => spanId);

@@ -90,7 +90,7 @@ test('every refusal of a known key is shown with its sender and what to change',
 
   const page = await shows(
     'agent-415',
-    'Protobuf or another type',
+    'Protobuf or another content type',
     'OTEL_EXPORTER_OTLP_PROTOCOL=http/json',
     'agent-413',
     'Body too large',

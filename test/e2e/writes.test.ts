@@ -228,7 +228,7 @@ describe('who may', () => {
           body: new URLSearchParams(fields).toString(),
         });
         expect(answer.status).toBe(403);
-        expect(answer.text).toContain('This takes a signed-in session and no API key.');
+        expect(answer.text).toContain('Sign in to the dashboard; API keys are not accepted here.');
       }
     }
     expect(await ledger()).toEqual(before);
@@ -251,7 +251,7 @@ describe('who may', () => {
     const { token } = await addPerson(gateway.database, workspaceId, 'member');
     const member = await new Browser(gateway.server.baseUrl, token).submit(path, fields);
     expect(member.status).toBe(403);
-    expect(member.text).toContain('This takes one of the roles owner, admin.');
+    expect(member.text).toContain('This requires the role owner or admin.');
     const nobody = await new Browser(gateway.server.baseUrl).submit(path, fields);
     expect([nobody.status, nobody.headers.get('location')]).toEqual([
       303,

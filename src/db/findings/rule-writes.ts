@@ -95,7 +95,7 @@ export async function resetRules(
   actor: Actor,
 ): Promise<void> {
   await recordedByAdmin(database, workspaceId, actor, async (connection, record, role) => {
-    if (role !== 'owner') throw new SluiceError('role_required', 'This takes the role owner.');
+    if (role !== 'owner') throw new SluiceError('role_required', 'This requires the role owner.');
     const experimental = await experimentalOf(connection, workspaceId);
     const { rows } = await connection.query<{ id: string; enabled: boolean }>(
       `DELETE FROM rule_overrides WHERE workspace_id = $1 RETURNING rule_id AS id, enabled`,

@@ -27,7 +27,7 @@ async function roleOf(
   const [found] = rows;
   if (found?.isOpen !== true) throw new SluiceError('not_signed_in', 'Sign in first.');
   if (found.role === 'owner' || found.role === 'admin') return found.role;
-  throw new SluiceError('role_required', 'This takes one of the roles owner, admin.');
+  throw new SluiceError('role_required', 'This requires the role owner or admin.');
 }
 
 /**

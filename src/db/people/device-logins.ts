@@ -74,9 +74,13 @@ async function checkRoom(connection: Connection, network: string): Promise<void>
   );
   const { all = 0, ofNetwork = 0 } = rows[0] ?? {};
   if (ofNetwork >= WAITING_OF_NETWORK_MAX) {
-    throw new SluiceError('too_many_attempts', 'Too many logins of your network are waiting.', {
-      retryAfterSeconds: SECONDS_PER_MINUTE,
-    });
+    throw new SluiceError(
+      'too_many_attempts',
+      'Too many command lines on your network are waiting to sign in. Try again later.',
+      {
+        retryAfterSeconds: SECONDS_PER_MINUTE,
+      },
+    );
   }
   if (all >= WAITING_MAX) {
     throw new SluiceError('overloaded', 'Too many logins are waiting to be confirmed.', {

@@ -131,9 +131,13 @@ export class CopyWriter {
     const account = this.#budget.open(request.workspaceId);
     if (!account.reserve(request.bytes)) {
       return Promise.reject(
-        new SluiceError('overloaded', 'More is waiting to be stored than MAX_INFLIGHT_BYTES.', {
-          retryAfterSeconds: RETRY_AFTER_SECONDS,
-        }),
+        new SluiceError(
+          'overloaded',
+          'Too much data is waiting to be stored (MAX_INFLIGHT_BYTES). Try again later.',
+          {
+            retryAfterSeconds: RETRY_AFTER_SECONDS,
+          },
+        ),
       );
     }
     this.#noteActive(request.workspaceId);
@@ -316,7 +320,7 @@ export class CopyWriter {
     if (isRowFault(error)) {
       this.#events.requestUnstorable(error);
       first?.reject(
-        new SluiceError('unstorable_rows', 'PostgreSQL refuses these rows.', { cause: error }),
+        new SluiceError('unstorable_rows', 'PostgreSQL rejected this data.', { cause: error }),
       );
       return;
     }

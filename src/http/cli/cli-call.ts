@@ -54,10 +54,16 @@ function tokenOf(authorization: string): string {
   }
   const [, token, kind] = BEARER.exec(authorization) ?? [];
   if (token === undefined) {
-    throw new SluiceError('invalid_credential', 'The Authorization header holds no login of ours.');
+    throw new SluiceError(
+      'invalid_credential',
+      'The Authorization header does not contain a login of this server.',
+    );
   }
   if (kind?.toLowerCase() === 'cli') return token;
-  throw new SluiceError('session_required', 'This takes a signed-in command line and no API key.');
+  throw new SluiceError(
+    'session_required',
+    'Sign in with sluice login URL; API keys are not accepted here.',
+  );
 }
 
 async function sessionOf(

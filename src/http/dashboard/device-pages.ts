@@ -30,10 +30,7 @@ const codeQuery = z.object({ user_code: userCode.optional() });
 const decisionForm = z.object({ user_code: userCode, decision: z.enum(['approve', 'deny']) });
 
 const unknownCode = () =>
-  new SluiceError(
-    'not_found',
-    'No command line is waiting under this code: it was typed wrongly, has expired or was used.',
-  );
+  new SluiceError('not_found', 'This code is wrong, expired or already used.');
 
 export function devicePages(deps: DevicePageDependencies): Route[] {
   const { cliLogins, signInLimiter, look, events } = deps;

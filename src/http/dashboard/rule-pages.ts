@@ -47,7 +47,7 @@ const overrideForm = z.object({
 const tierBody = z.strictObject({ experimental: z.boolean() });
 const overrideBody = z.strictObject({ enabled: z.boolean().nullable() });
 
-const noRule = () => new SluiceError('not_found', 'The snapshot has no such rule.');
+const noRule = () => new SluiceError('not_found', 'The corpus has no such rule.');
 
 function findRule({ rules }: RuleReader, id: string | undefined): Rule | null {
   return rules.find((one) => one.id === id) ?? null;

@@ -79,7 +79,7 @@ function accountRoutes(deps: SettingsPageDependencies): Route[] {
     form('/app/workspace', async ({ exchange, request: { session } }) => {
       const { workspace } = await readForm(exchange, switchForm);
       if (await deps.accounts.switchSession(session.id, workspace)) return '/app';
-      throw new SluiceError('not_found', 'This account belongs to no such workspace.');
+      throw new SluiceError('not_found', 'This account is not a member of such a workspace.');
     }),
     form('/app/sessions/{sessionId}/end', async ({ request, parameters }) => {
       await endSession(request.session, parameters.sessionId ?? '', request, deps);

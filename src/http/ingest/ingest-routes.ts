@@ -43,7 +43,7 @@ export const BASE_PATHS: Readonly<Record<Signal, string>> = {
 };
 
 export const TYPE_MESSAGE =
-  'Content-Type must be application/json; protobuf is not taken. ' +
+  'Content-Type must be application/json; protobuf is not supported. ' +
   'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter.';
 
 /** OTLP's own default paths. */

@@ -25,7 +25,7 @@ export async function admit(
   if (decision.admitted) return credential;
   throw new SluiceError(
     'rate_limited',
-    `This key may send ${credential.rateLimitPerMinute} requests per minute.`,
+    `This key is limited to ${credential.rateLimitPerMinute} requests per minute.`,
     { retryAfterSeconds: decision.retryAfterSeconds },
   );
 }

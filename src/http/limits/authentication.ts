@@ -93,24 +93,30 @@ interface KeyDirectory {
 
 function bearerOf(authorization: string): string {
   if (authorization === '') {
-    throw new SluiceError('missing_credential', 'Send a key: Authorization: Bearer <API_KEY>.');
+    throw new SluiceError(
+      'missing_credential',
+      'Send an API key: Authorization: Bearer <API_KEY>.',
+    );
   }
   const secret = BEARER.exec(authorization)?.[1];
   if (secret === undefined) {
-    throw new SluiceError('invalid_credential', 'The Authorization header holds no key of ours.');
+    throw new SluiceError(
+      'invalid_credential',
+      'The Authorization header does not contain an API key of this server.',
+    );
   }
   return secret;
 }
 
 function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential {
   if (credential === null) {
-    throw new SluiceError('invalid_credential', 'The key is unknown or revoked.');
+    throw new SluiceError('invalid_credential', 'The API key is unknown or revoked.');
   }
   if (kind !== 'any' && credential.kind !== kind) {
     throw new SluiceError(
       'wrong_key_kind',
-      `This takes ${kind === 'agent' ? 'an agent key' : 'a workspace key'}; ` +
-        `the key sent is ${credential.kind === 'agent' ? 'an agent key' : 'a workspace key'}.`,
+      `Use ${kind === 'agent' ? 'an agent key' : 'a workspace key'} here; ` +
+        `this request used ${credential.kind === 'agent' ? 'an agent key' : 'a workspace key'}.`,
     );
   }
   return credential;
@@ -136,7 +142,7 @@ export function createAuthenticator(
 
   const takeKnownShare = (): (() => void) => {
     if (knownLookups >= KNOWN_LOOKUPS_MAX) {
-      throw new SluiceError('overloaded', 'More keys are being checked than the server takes.');
+      throw new SluiceError('overloaded', 'The server is checking too many keys. Try again later.');
     }
     knownLookups += 1;
     return () => {

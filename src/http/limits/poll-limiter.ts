@@ -26,9 +26,13 @@ export function createPollLimiter(counts: Pick<MinuteCounts, 'consume'>): PollLi
       const name = `login-poll:${networkOf(address, 4, 4)}`;
       const decision = await counts.consume(name, NETWORK_POLLS_MAX);
       if (decision.admitted) return;
-      throw new SluiceError('too_many_attempts', 'Too many logins of your network are waiting.', {
-        retryAfterSeconds: decision.retryAfterSeconds,
-      });
+      throw new SluiceError(
+        'too_many_attempts',
+        'Too many command lines on your network are waiting to sign in. Try again later.',
+        {
+          retryAfterSeconds: decision.retryAfterSeconds,
+        },
+      );
     },
   };
 }

@@ -41,7 +41,7 @@ export function createSignInLimiter(
   const count = async (name: string, limit: number): Promise<void> => {
     const decision = await counts.consume(name, limit);
     if (decision.admitted) return;
-    throw new SluiceError('too_many_attempts', 'Too many attempts to sign in: wait a little.', {
+    throw new SluiceError('too_many_attempts', 'Too many sign-in attempts. Try again later.', {
       retryAfterSeconds: decision.retryAfterSeconds,
     });
   };

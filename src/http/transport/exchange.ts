@@ -391,5 +391,5 @@ export function bodyTooLarge(bytesMax: number): SluiceError {
 }
 
 export function noRoom(): SluiceError {
-  return new SluiceError('overloaded', 'More request bodies are in memory than the server holds.');
+  return new SluiceError('overloaded', 'The server is receiving too much data. Try again later.');
 }

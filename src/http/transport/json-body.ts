@@ -13,10 +13,10 @@ const FORM_TYPE = /^application\/x-www-form-urlencoded *(;|$)/i;
 async function readText(exchange: Exchange, type: RegExp, takes: string): Promise<string> {
   // A page of another site can send JSON only after a CORS preflight, which is never granted.
   if (!type.test(exchange.contentType)) {
-    throw new SluiceError('unsupported_type', `This takes ${takes}.`);
+    throw new SluiceError('unsupported_type', `Send ${takes}.`);
   }
   if (exchange.contentEncoding !== '' && exchange.contentEncoding !== 'identity') {
-    throw new SluiceError('unsupported_encoding', 'This takes no compressed bodies.');
+    throw new SluiceError('unsupported_encoding', 'Compressed bodies are not accepted here.');
   }
   const body = await exchange.readBody(LIMITS);
   return body === null ? '' : body.toString('utf8');
@@ -37,7 +37,7 @@ export async function readJson<Shape extends z.ZodType>(
   try {
     value = JSON.parse(text);
   } catch {
-    throw new InvalidInput('bad_body', [{ path: '', message: 'is not JSON' }]);
+    throw new InvalidInput('bad_body', [{ path: '', message: 'is not valid JSON' }]);
   }
   return parseInput(schema, value, 'bad_body');
 }

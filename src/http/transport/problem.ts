@@ -63,7 +63,7 @@ export function problem(
 /** The error of the table that was thrown; any other exception becomes a retryable one (errors.ts). */
 export function toSluiceError(thrown: unknown): SluiceError {
   if (thrown instanceof SluiceError) return thrown;
-  return new SluiceError('store_unavailable', 'The server could not answer this request now.', {
+  return new SluiceError('store_unavailable', 'The server cannot answer this request right now.', {
     cause: thrown,
   });
 }

@@ -22,7 +22,7 @@ export function checkControls(query: string, parameters: Readonly<Record<string,
   if (ENCODED_CONTROL.test(query)) given.push(...new URLSearchParams(query));
   const faults = given
     .filter(([name, value]) => CONTROL.test(value) || CONTROL.test(name))
-    .map(([path]) => ({ path, message: 'must not hold control characters' }));
+    .map(([path]) => ({ path, message: 'must not contain control characters' }));
   if (faults.length > 0) throw new InvalidInput('bad_query', faults);
 }
 

@@ -101,7 +101,7 @@ function dispatch(exchange: Exchange, dispatching: Dispatching): void {
     return;
   }
   if (match.kind === 'wrong_method') {
-    const error = new SluiceError('method_not_allowed', `This path takes ${match.allow}.`);
+    const error = new SluiceError('method_not_allowed', `Use ${match.allow} for this path.`);
     onUnrouted(exchange, error);
     const headers = [['allow', match.allow]] as const;
     if (match.refusal === null && answerBrowser(exchange, error, headers)) return;

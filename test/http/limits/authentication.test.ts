@@ -136,11 +136,11 @@ describe('kinds', () => {
   test('a key of the wrong kind may not, and the error names its kind', async () => {
     await expect(authenticate(`Bearer ${READER_KEY}`, 'agent')).rejects.toMatchObject({
       code: 'wrong_key_kind',
-      message: 'This takes an agent key; the key sent is a workspace key.',
+      message: 'Use an agent key here; this request used a workspace key.',
     });
     await expect(authenticate(`Bearer ${AGENT_KEY}`, 'workspace')).rejects.toMatchObject({
       code: 'wrong_key_kind',
-      message: 'This takes a workspace key; the key sent is an agent key.',
+      message: 'Use a workspace key here; this request used an agent key.',
     });
     expect(uses).toEqual([]);
     expect(() => authenticate(`Bearer ${READER_KEY}`, 'agent')).toThrow(

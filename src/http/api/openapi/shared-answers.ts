@@ -62,7 +62,7 @@ const kindOf = (kind: KeyKind): string => (kind === 'agent' ? 'an agent key' : '
 
 function wrongKind(wanted: KeyKind): string {
   const sent = wanted === 'agent' ? 'workspace' : 'agent';
-  return `This takes ${kindOf(wanted)}; the key sent is ${kindOf(sent)}.`;
+  return `Use ${kindOf(wanted)} here; this request used ${kindOf(sent)}.`;
 }
 
 /** The answers that every operation with a key has: 401, 403, 429, 503. */
@@ -76,8 +76,12 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
       headers: [WWW_AUTHENTICATE],
       contents: content(
         credentialProblem,
-        errorExample(form, 'missing_credential', 'Send a key: Authorization: Bearer <API_KEY>.'),
-        errorExample(form, 'invalid_credential', 'The key is unknown or revoked.'),
+        errorExample(
+          form,
+          'missing_credential',
+          'Send an API key: Authorization: Bearer <API_KEY>.',
+        ),
+        errorExample(form, 'invalid_credential', 'The API key is unknown or revoked.'),
       ),
     },
     429: {
@@ -85,7 +89,7 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
       headers: [RETRY_AFTER],
       contents: content(
         problemBody,
-        errorExample(form, 'rate_limited', 'This key may send 1000 requests per minute.'),
+        errorExample(form, 'rate_limited', 'This key is limited to 1000 requests per minute.'),
       ),
     },
     503: {
@@ -93,7 +97,7 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
       headers: [RETRY_AFTER],
       contents: content(
         problemBody,
-        errorExample(form, 'store_unavailable', 'The server could not answer this request now.'),
+        errorExample(form, 'store_unavailable', 'The server cannot answer this request right now.'),
       ),
     },
   };

@@ -101,7 +101,7 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       ],
       responses: {
         ...found('The rule.', rule, examples.one),
-        ...notFound('The snapshot has no such rule.'),
+        ...notFound('The corpus has no such rule.'),
         ...READ_REFUSALS,
       },
     },

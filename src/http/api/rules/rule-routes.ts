@@ -164,7 +164,7 @@ export function listRules(reader: RuleReader): AuthorizedHandler {
 export function showRule(reader: RuleReader): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { ruleId }) => {
     const rule = reader.rules.find(({ id }) => id === ruleId);
-    if (rule === undefined) throw new SluiceError('not_found', 'The snapshot has no such rule.');
+    if (rule === undefined) throw new SluiceError('not_found', 'The corpus has no such rule.');
     return json(toRule(rule, await reader.settings(workspaceId), reader));
   };
 }

@@ -39,7 +39,7 @@ export async function beginSession(
     ...(proof === undefined ? {} : { proof }),
   });
   if (opened === null) {
-    throw new SluiceError('role_required', 'This account does not belong to that workspace.');
+    throw new SluiceError('role_required', 'This account is not a member of that workspace.');
   }
   const former = cookies.readSession(head.cookie);
   if (former !== null) await accounts.revokeToken(former);
@@ -135,7 +135,7 @@ export async function endSession(
   const ended = HEX_16.test(sessionId)
     ? await accounts.endSessions(userId, { only: sessionId }, actor)
     : 0;
-  if (ended === 0) throw new SluiceError('not_found', 'You have no such open session.');
+  if (ended === 0) throw new SluiceError('not_found', 'You have no such session.');
   events.sessionsRevoked(1, { user: userId, address });
 }
 

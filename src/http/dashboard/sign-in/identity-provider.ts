@@ -53,7 +53,7 @@ export type Connect = () => Promise<client.Configuration>;
 
 /** Any failure at a provider: the user sees no detail, and the log no personal data. */
 export function failed(provider: string, cause: unknown): SluiceError {
-  return new SluiceError('sign_in_failed', `Signing in with ${provider} did not succeed.`, {
+  return new SluiceError('sign_in_failed', `Signing in with ${provider} failed.`, {
     cause,
   });
 }

@@ -31,7 +31,7 @@ export const name = z
   .trim()
   .min(1)
   .max(NAME_CHARS_MAX)
-  .refine((text) => !UNFIT.test(text), 'must not hold control characters')
+  .refine((text) => !UNFIT.test(text), 'must not contain control characters')
   .refine((text) => VISIBLE.test(text), 'must have a visible character');
 
 /** A password to sign in with. */
@@ -41,7 +41,7 @@ export const password = z.string().min(1).max(PASSWORD_CHARS_MAX);
 export const newPassword = z.string().min(PASSWORD_CHARS_MIN).max(PASSWORD_CHARS_MAX);
 
 /** The token of an invitation's link. */
-export const token = z.string().regex(/^[\w-]{43}$/, 'must be the token of a link');
+export const token = z.string().regex(/^[\w-]{43}$/, 'must be the token of an invitation link');
 
 export const role = z.enum(ROLES);
 
@@ -58,7 +58,7 @@ export const slug = z
 export function requireId(text = ''): number {
   const id = Number(text);
   if (!/^[1-9]\d{0,9}$/.test(text) || id > INTEGER_MAX) {
-    throw new SluiceError('not_found', 'The workspace has nothing of that id.');
+    throw new SluiceError('not_found', 'This workspace has nothing with that id.');
   }
   return id;
 }

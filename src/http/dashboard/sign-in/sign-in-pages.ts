@@ -123,7 +123,7 @@ function passwordRoutes(deps: SignInPageDependencies): Route[] {
 function tokenOf(text: string | undefined): string {
   const parsed = token.safeParse(text);
   if (parsed.success) return parsed.data;
-  throw new SluiceError('not_found', 'The invitation is unknown, was used, or has expired.');
+  throw new SluiceError('not_found', 'This invitation is invalid, already used, or expired.');
 }
 
 function invitationRoutes(deps: SignInPageDependencies): Route[] {
@@ -168,7 +168,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
   const providerOf = (text: string | undefined): IdentityProvider => {
     const found = deps.providers.find((one) => one.name === text);
     if (found !== undefined) return found;
-    throw new SluiceError('not_found', 'This provider is not set up here.');
+    throw new SluiceError('not_found', 'This sign-in provider is not configured.');
   };
   const begin = onPage(async (exchange, _visit, { provider }) => {
     const chosen = providerOf(provider);
@@ -188,7 +188,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
     if (flow === null) {
       throw new SluiceError(
         'sign_in_failed',
-        'This sign-in was not started here, or too long ago.',
+        'This sign-in has expired or was not started in this browser. Try again.',
       );
     }
     const account = await chosen.finish(new URL(`${callbackOf(chosen)}?${query}`), flow);
@@ -196,8 +196,8 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
     if (user !== null) return { id: user.id, next: ownPath(flow.next) };
     throw new SluiceError(
       'no_account',
-      `There is neither an account nor an invitation for you. ${chosen.name} must confirm an ` +
-        'e-mail address that is invited, as verified.',
+      `You have no account and no invitation here. ${chosen.name} must confirm that you own the ` +
+        'invited e-mail address.',
     );
   };
   const callback = onPage(async (exchange, visit, { provider }) => {

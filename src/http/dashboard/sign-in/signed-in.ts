@@ -93,10 +93,13 @@ function checkSender(
   { baseUrl }: Pick<SessionDependencies, 'baseUrl'>,
 ): void {
   if (exchange.authorization !== '') {
-    throw new SluiceError('session_required', 'This takes a signed-in session and no API key.');
+    throw new SluiceError(
+      'session_required',
+      'Sign in to the dashboard; API keys are not accepted here.',
+    );
   }
   if (isReading(exchange) || isSameOrigin(head, exchange.host, baseUrl)) return;
-  throw new SluiceError('cross_origin', 'A write has to come from a page of this server.');
+  throw new SluiceError('cross_origin', 'Changes must be sent from a page of this server.');
 }
 
 /**
@@ -206,13 +209,13 @@ export function withSession(
 /** @throws {SluiceError} `role_required`, `plan_required` */
 export function workspaceWith({ workspace }: Session, { roles, plans }: Needs): SessionWorkspace {
   if (workspace === null) {
-    throw new SluiceError('role_required', 'This account does not belong to a workspace.');
+    throw new SluiceError('role_required', 'This account is not a member of any workspace.');
   }
   if (roles !== undefined && !roles.includes(workspace.role)) {
-    throw new SluiceError('role_required', `This takes one of the roles ${roles.join(', ')}.`);
+    throw new SluiceError('role_required', `This requires the role ${roles.join(' or ')}.`);
   }
   if (plans !== undefined && !plans.includes(workspace.plan)) {
-    throw new SluiceError('plan_required', `This takes one of the plans ${plans.join(', ')}.`);
+    throw new SluiceError('plan_required', `This requires the plan ${plans.join(' or ')}.`);
   }
   return workspace;
 }
