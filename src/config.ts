@@ -144,7 +144,7 @@ type Problems = string[];
 export class ConfigError extends OperatorError {
   readonly problems: readonly string[];
   constructor(problems: readonly string[]) {
-    super(`The configuration is not usable:\n${problems.map((line) => `  ${line}`).join('\n')}`);
+    super(`Invalid configuration:\n${problems.map((line) => `  ${line}`).join('\n')}`);
     this.name = 'ConfigError';
     this.problems = problems;
   }

@@ -9,12 +9,12 @@ import { answer, type OutputOptions } from './answer.ts';
 import { withDatabase } from './with-database.ts';
 
 const VERIFY_HELP = `
-Every entry carries a hash of its content and of the entry before it. The command computes all of
-them again; at the first one that differs it names the entry and ends with exit code 1.
+Every entry has a hash of its content and of the previous entry. The command computes all hashes
+again. At the first one that differs it prints the entry and exits with code 1.
 
-Entries cut off at the end of a ledger leave no trace in it. Keep the line that the command prints,
-entry and hash, somewhere else, and pass it to --known later: a ledger without that entry and hash
-was cut off or rewritten.
+Entries deleted at the end of the log leave no trace in it. Keep the line that the command prints,
+entry and hash, somewhere else, and pass it to --known later: a log without that entry and hash
+was truncated or rewritten.
 
 Examples:
   sluice audit verify
@@ -68,13 +68,17 @@ async function verify(options: VerifyOptions): Promise<void> {
 
 /** Adds `audit verify`. */
 export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('check the ledger of what people changed');
+  const audit = program.command('audit').description('verify the audit log');
   audit
     .command('verify')
-    .description('walk the chain of every entry; exit code 1 when one does not hold')
-    .option('--workspace <slug>', 'only this one; all when left out')
-    .option('--known <entry>', 'one that was there once, as entry:hash', entryAndHash)
-    .option('--json', 'answer as JSON')
+    .description('verify the hash of every entry; exit code 1 if an entry was changed or removed')
+    .option('--workspace <slug>', 'only this workspace; all by default')
+    .option(
+      '--known <entry>',
+      'entry:hash that an earlier check printed; it must still exist',
+      entryAndHash,
+    )
+    .option('--json', 'print JSON')
     .addHelpText('after', VERIFY_HELP)
     .action(verify);
 }

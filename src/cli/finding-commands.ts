@@ -94,7 +94,7 @@ function describe(one: z.infer<typeof finding>): string {
     `Condition  ${plain(metadata.condition_description)}`,
     `Excerpt    ${one.excerpt === null ? '(this workspace redacts excerpts)' : plain(one.excerpt)}`,
     '',
-    paint.bold("The author's recommended actions (recorded, never executed)"),
+    paint.bold("Actions that the rule's author recommends (never carried out)"),
     ...one.recommended_actions.map((action) => `  ${plain(action)}`),
   ].join('\n');
 }
@@ -108,21 +108,21 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
 
 /** Adds `findings list` and `findings show`. */
 export function addFindingCommands(program: Command): void {
-  const findings = program.command('findings').description('what the rules found in runs');
+  const findings = program.command('findings').description('findings: where rules matched');
   findings
     .command('list')
     .description('list findings, the newest first')
     .addOption(new Option('--severity <severity>').choices(SEVERITIES))
-    .option('--category <category>', 'as atr_prompt_injection')
-    .option('--rule <id>', 'only of this rule, as ATR-2026-00001')
+    .option('--category <category>', 'for example atr_prompt_injection')
+    .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
     .option('--run <id>', 'only in this run')
-    .option('--since <time>', 'stored then or later: an ISO 8601 date, or date and time')
-    .option('--until <time>', 'stored before')
+    .option('--since <time>', 'stored at or after this ISO 8601 date, or date and time')
+    .option('--until <time>', 'stored before this time')
     .option('--limit <n>', 'findings on a page, 1 to 500')
-    .option('--cursor <cursor>', 'the page that the former one named')
-    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .option('--cursor <cursor>', 'continue after the previous page')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nExample:\n  sluice findings list --severity critical --since 2026-11-01',
@@ -130,11 +130,11 @@ export function addFindingCommands(program: Command): void {
     .action(list);
   findings
     .command('show')
-    .description('show one finding in full')
-    .argument('<id>', 'its id in `sluice findings list`')
-    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .description('show one finding with its details')
+    .argument('<id>', 'id from `sluice findings list`')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice findings show 5f0c2b1e9a7d4c3f8b6a1d2e3f405162')
     .action(show);
 }

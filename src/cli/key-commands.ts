@@ -44,7 +44,7 @@ interface ListOptions extends OutputOptions {
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('a whole number is needed');
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError('must be a whole number');
   return Number(text);
 }
 
@@ -94,8 +94,8 @@ async function list(options: ListOptions): Promise<void> {
           { title: 'WORKSPACE' },
           { title: 'KIND' },
           { title: 'NAME', shrinks: true },
-          { title: 'KEY' },
-          { title: 'PER MINUTE', align: 'right' },
+          { title: 'PREFIX' },
+          { title: 'REQUESTS/MIN', align: 'right' },
           { title: 'LAST USED' },
           { title: 'STATE' },
         ],
@@ -131,55 +131,55 @@ async function setLimit(id: number, limit: number, options: OutputOptions): Prom
 
 /** Adds `key create`, `key list`, `key limit` and `key revoke`. */
 export function addKeyCommands(program: Command): void {
-  const key = program.command('key').description('create, list, change and revoke API keys');
+  const key = program.command('key').description('manage API keys');
   key
     .command('create')
     .description('create a key and show it once')
     .addOption(
-      new Option('--kind <kind>', 'agent sends telemetry, workspace reads')
+      new Option('--kind <kind>', 'agent: sends telemetry; workspace: reads the API')
         .choices(['agent', 'workspace'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--name <name>', 'a name for people')
+    .requiredOption('--name <name>', 'display name')
     .option(
       '--limit <n>',
       `requests per minute, 1 to ${RATE_LIMIT_MAX}`,
       wholeNumber,
       RATE_LIMIT_DEFAULT,
     )
-    .option('--workspace <slug>', 'whose key; may be left out while there is one workspace')
+    .option('--workspace <slug>', 'workspace of the key; can be omitted if there is only one')
     .addOption(
-      new Option('--prefix <prefix>', 'of an agent key; both are the same to the server')
+      new Option('--prefix <prefix>', 'prefix of an agent key; both work the same')
         .choices(AGENT_KEY_PREFIXES)
         .default('live'),
     )
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key create --kind agent --name collector-eu')
     .action(eitherWay(create, createKeyThere));
   key
     .command('list')
-    .description('list keys, revoked ones too')
-    .option('--workspace <slug>', 'only the keys of one workspace')
+    .description('list keys, including revoked ones')
+    .option('--workspace <slug>', 'only keys of this workspace')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key list --workspace default')
     .action(eitherWay(list, listKeysThere));
   key
     .command('limit')
-    .description("change a key's limit")
-    .argument('<id>', 'its id in `sluice key list`', wholeNumber)
+    .description('change how many requests per minute a key may send')
+    .argument('<id>', 'id from `sluice key list`', wholeNumber)
     .argument('<n>', `requests per minute, 1 to ${RATE_LIMIT_MAX}`, wholeNumber)
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key limit 3 5000')
     .action(eitherWay(setLimit, setKeyLimitThere));
   key
     .command('revoke')
     .description('revoke a key')
-    .argument('<id>', 'its id in `sluice key list`', wholeNumber)
+    .argument('<id>', 'id from `sluice key list`', wholeNumber)
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice key revoke 3')
     .action(eitherWay(revoke, revokeKeyThere));
 }

@@ -20,7 +20,7 @@ async function runPass(options: OutputOptions): Promise<void> {
         facts,
         () =>
           `${facts.evaluated} runs evaluated, ${facts.findings} findings, ` +
-          `${facts.undecided} undecided, in ${facts.elapsedMs} ms`,
+          `${facts.undecided} to be retried, in ${facts.elapsedMs} ms`,
       );
     } finally {
       await pass.stop();
@@ -33,22 +33,22 @@ async function runPass(options: OutputOptions): Promise<void> {
 export function addUpkeepCommands(program: Command): void {
   program
     .command('pass')
-    .description('the background evaluation of finished runs')
+    .description('evaluation of finished runs')
     .command('run')
-    .description('evaluate every run that is finished and settled now, then end')
-    .option('--json', 'answer as JSON')
+    .description('evaluate all runs that are due now, then exit')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  RUN_SETTLE_MS=0 sluice pass run')
     .action(runPass);
   program
     .command('migrate')
-    .description('bring the schema up to date; the server does it too when it starts')
-    .option('--json', 'answer as JSON')
+    .description('update the database schema (the server also does this when it starts)')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  DATABASE_URL=postgres://… sluice migrate')
     .action(async (options: OutputOptions) => {
       await withDatabase(async ({ migrations }) => {
         answer(options, { applied: migrations }, () =>
           migrations.length === 0
-            ? 'The schema is up to date.'
+            ? 'The database schema is up to date.'
             : `Applied ${migrations.join(', ')}.`,
         );
       });

@@ -18,17 +18,17 @@ import { addWorkspaceCommands } from './workspace-commands.ts';
 /** A new `sluice`; nothing runs before it parses arguments. */
 export function createProgram(): Command {
   const program = new Command('sluice')
-    .description('OTLP/HTTP JSON into PostgreSQL, agent threat rules over finished runs')
+    .description('receive telemetry of AI agents and check it against agent threat rules')
     .version(programVersion())
-    .showHelpAfterError('(--help shows what is possible)')
+    .showHelpAfterError('(run with --help for usage)')
     .addHelpText(
       'after',
-      '\nSettings come from the environment, the same for the server and every command; ' +
-        'docs/configuration.md lists them.',
+      '\nSettings are environment variables, the same for the server and all commands; ' +
+        'see docs/configuration.md.',
     );
   program
     .command('serve')
-    .description('run the server until a signal stops it (the same as npm start)')
+    .description('start the server (same as npm start)')
     .addHelpText('after', '\nExample:\n  PORT=9090 sluice serve')
     .action(runServer);
   addLoginCommands(program);

@@ -73,7 +73,7 @@ async function withSettings(
 
 async function list(options: ListOptions): Promise<void> {
   if (options.state !== undefined && options.workspace === undefined) {
-    throw new OperatorError('--state is of a workspace: name it with --workspace');
+    throw new OperatorError('--state needs a workspace: add --workspace');
   }
   await withSettings(options, (book, within) => {
     const { rules, snapshot, counts } = book;
@@ -140,7 +140,7 @@ function describe(rule: Rule): string {
     `${paint.bold(rule.id)}  ${rule.title}`,
     `${rule.severity} · ${rule.status} · ${rule.category} · version ${rule.version} · ${SUPPORT_LABELS[rule.support]}`,
     VERDICT_PAINT[activationOf(rule)](verdictOf(rule)),
-    heading('What it is about'),
+    heading('What it detects'),
     rule.description.trim(),
     heading(`Conditions (${rule.condition} of them)`),
     ...(rule.suppressInCodeBlocks ? ['  A match that begins in a code block does not count.'] : []),
@@ -158,7 +158,7 @@ function describe(rule: Rule): string {
         ? 'not run, because the rule is not supported'
         : `${examples.failed.length} fail here`),
     ...examples.failed.map(({ kind, index, why }) => paint.red(`  ${kind} ${index}: ${why}`)),
-    heading("The author's recommended actions (recorded, never executed)"),
+    heading("Actions that the rule's author recommends (never carried out)"),
     ...rule.recommendedActions.map((action) => `  ${action}`),
   ].join('\n');
 }
@@ -168,7 +168,7 @@ async function show(id: string, options: WorkspaceOptions): Promise<void> {
     const rule = book.rules.find((one) => one.id === id);
     if (rule === undefined) {
       throw new OperatorError(
-        `Snapshot ${book.snapshot.version} has no rule ${id}: see sluice rules list`,
+        `Corpus ${book.snapshot.version} has no rule ${id}: see sluice rules list`,
       );
     }
     const decision = within === null ? null : book.decide(rule, within.settings);
@@ -189,17 +189,21 @@ async function show(id: string, options: WorkspaceOptions): Promise<void> {
 
 /** Adds `rules list` and `rules show`. */
 export function addRuleCommands(program: Command): void {
-  const rules = program.command('rules').description('the rules of the pinned corpus');
+  const rules = program.command('rules').description('rules of the corpus');
   rules
     .command('list')
-    .description('list rules, and which of them can run here')
+    .description('list rules, and whether they can run')
     .addOption(new Option('--status <status>').choices(RULE_STATUSES))
     .addOption(new Option('--support <support>').choices(SUPPORTS))
     .addOption(new Option('--category <category>').choices(CATEGORIES))
-    .addOption(new Option('--state <state>', 'in the workspace').choices(RULE_STATES))
+    .addOption(
+      new Option('--state <state>', 'state in the workspace; needs --workspace').choices(
+        RULE_STATES,
+      ),
+    )
     .option('--workspace <slug>', 'show which rules run in this workspace now')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nExamples:\n  sluice rules list --status stable --support degraded\n' +
@@ -208,11 +212,11 @@ export function addRuleCommands(program: Command): void {
     .action(eitherWay(list, listRulesThere));
   rules
     .command('show')
-    .description('show one rule in full')
-    .argument('<id>', 'as ATR-2026-00001', ruleId)
+    .description('show one rule with its conditions')
+    .argument('<id>', 'rule id, for example ATR-2026-00001', ruleId)
     .option('--workspace <slug>', 'show whether it runs in this workspace now')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice rules show ATR-2026-00001')
     .action(eitherWay(show, showRuleThere));
 }

@@ -150,7 +150,7 @@ async function show(id: string, options: OutputOptions & PlaceOptions): Promise<
 
 /** Adds `runs list` and `runs show`. */
 export function addRunCommands(program: Command): void {
-  const runs = program.command('runs').description('the runs of agents');
+  const runs = program.command('runs').description('agent runs and their steps');
   runs
     .command('list')
     .description('list runs, the newest first')
@@ -158,26 +158,23 @@ export function addRunCommands(program: Command): void {
     .addOption(new Option('--evaluation <state>').choices(EVALUATION_STATES))
     .option('--service <name>', 'only of this service')
     .option('--agent <name>', 'only of this agent')
-    .option('--findings', 'only runs with findings')
-    .option(
-      '--since <time>',
-      'first step arrived then or later: an ISO 8601 date, or date and time',
-    )
-    .option('--until <time>', 'first step arrived before')
+    .option('--findings', 'only runs that have findings')
+    .option('--since <time>', 'first step arrived at or after this ISO 8601 date, or date and time')
+    .option('--until <time>', 'first step arrived before this time')
     .option('--limit <n>', 'runs on a page, 1 to 500')
-    .option('--cursor <cursor>', 'the page that the former one named')
-    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .option('--cursor <cursor>', 'continue after the previous page')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice runs list --findings --since 2026-11-01')
     .action(list);
   runs
     .command('show')
     .description('show one run with its steps')
-    .argument('<id>', 'its id in `sluice runs list`')
-    .option('--workspace <slug>', 'may be left out while there is one workspace')
+    .argument('<id>', 'id from `sluice runs list`')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice runs show 4bf92f3577b34da6a3ce929d0e0e4736')
     .action(show);
 }

@@ -81,8 +81,8 @@ async function create(email: string, options: CreateOptions): Promise<void> {
     answer(options, created, () =>
       [
         isNew
-          ? `${user.email} is ${role} of "${slug}". The password, shown this once:\n${paint.green(password)}`
-          : `${user.email} had an account and keeps its password; ${role} of "${slug}" now.`,
+          ? `${user.email} is ${role} of "${slug}". Password, shown only once:\n${paint.green(password)}`
+          : `${user.email} has an account already and keeps its password; it is now ${role} of "${slug}".`,
         ...linkNote(linkMade),
       ].join('\n'),
     );
@@ -136,7 +136,7 @@ async function reset(email: string, options: ListOptions): Promise<void> {
     );
     answer(options, { email, password, sessions_revoked: sessions }, () =>
       [
-        `Sessions of ${email} that ended: ${sessions}. The new password, shown this once:`,
+        `New password of ${email}, shown only once (sessions signed out: ${sessions}):`,
         paint.green(password),
       ].join('\n'),
     );
@@ -145,28 +145,28 @@ async function reset(email: string, options: ListOptions): Promise<void> {
 
 /** Adds `user create`, `user list` and `user reset-password`. */
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('create and list users, reset their passwords');
+  const user = program.command('user').description('manage users and reset passwords');
   user
     .command('create')
-    .description('add a member to a workspace, with a password that is shown once')
+    .description('add a user to a workspace and show the password once')
     .argument(
       '<email>',
-      'e-mail address; an account that an operator or a provider vouches for keeps its password',
+      'e-mail address; an existing verified account keeps its password',
       emailAddress,
     )
     .addOption(
-      new Option('--role <role>', 'owners and admins change things, members read')
+      new Option('--role <role>', 'owners and admins can change things, members can only read')
         .choices(ROLES)
         .default('member'),
     )
-    .option('--name <name>', 'as others read it; the e-mail address when left out')
-    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
-    .option('--json', 'answer as JSON')
+    .option('--name <name>', 'display name; the e-mail address by default')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-An account created through an invitation's link does not prove who owns the address: it stays in
-the workspace of the link and gets no membership here. The address gets another account.
+An account created from an invitation link is not verified to own its e-mail address: it stays in
+that workspace and is not added here. A second account is created for the address.
 
 Example:
   sluice user create ana@example.com --role admin`,
@@ -174,20 +174,20 @@ Example:
     .action(create);
   user
     .command('list')
-    .description('list people and the workspaces they belong to')
-    .option('--workspace <slug>', 'only the members of one workspace')
-    .option('--json', 'answer as JSON')
+    .description('list users and their workspaces')
+    .option('--workspace <slug>', 'only members of this workspace')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice user list --workspace default')
     .action(list);
   user
     .command('reset-password')
-    .description('set a new password, shown once, and revoke the sessions of the account')
-    .argument('<email>', 'whose account', emailAddress)
+    .description('set a new password, show it once, and sign out all sessions of the account')
+    .argument('<email>', 'e-mail address of the account', emailAddress)
     .option(
       '--workspace <slug>',
-      'one that the account belongs to, if the address has several accounts',
+      'workspace of the account, if the e-mail address has several accounts',
     )
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice user reset-password ana@example.com')
     .action(reset);
 }

@@ -42,7 +42,7 @@ async function create(slug: string, options: CreateOptions): Promise<void> {
       options.name ?? slug,
       COMMAND_LINE,
     );
-    answer(options, created, () => `Workspace "${created.slug}" is created.`);
+    answer(options, created, () => `Workspace "${created.slug}" created.`);
   });
 }
 
@@ -77,9 +77,9 @@ async function redact(state: 'on' | 'off', options: OneOptions): Promise<void> {
     const removed = await setRedaction(database, id, redactExcerpts, COMMAND_LINE);
     answer(options, { workspace: slug, redactExcerpts, removed }, () =>
       redactExcerpts
-        ? `Workspace "${slug}" stores no excerpts; removed: ${removed}.`
-        : `Workspace "${slug}" stores the excerpts of what is found from here on. ` +
-          'Removed ones do not come back.',
+        ? `Workspace "${slug}" no longer stores excerpts; deleted: ${removed}.`
+        : `Workspace "${slug}" stores excerpts of new findings. ` +
+          'Deleted excerpts are not restored.',
     );
   });
 }
@@ -105,7 +105,9 @@ async function plan(name: Plan, options: OneOptions): Promise<void> {
     const rules = { experimental, overrides: overrides.size };
     const isKept = !RULE_PLANS.includes(name) && (experimental || overrides.size > 0);
     answer(options, { workspace: slug, plan: name, rules }, () =>
-      [`Workspace "${slug}" is on ${name}.`, ...(isKept ? [keptText(settings)] : [])].join('\n'),
+      [`Workspace "${slug}" is on the ${name} plan.`, ...(isKept ? [keptText(settings)] : [])].join(
+        '\n',
+      ),
     );
   });
 }
@@ -145,7 +147,7 @@ function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string
   const manual = [
     { title: 'RULE' },
     { title: 'SET TO' },
-    { title: 'HAS NO EFFECT BECAUSE', shrinks: true },
+    { title: 'WHY IT HAS NO EFFECT', shrinks: true },
   ];
   return [
     `Workspace "${slug}": ${stateLines(book.countStates(settings)).join('\n')}`,
@@ -162,46 +164,42 @@ function rulesText(book: RuleBook, slug: string, settings: RuleSettings): string
 export function addWorkspaceCommands(program: Command): void {
   const workspace = program
     .command('workspace')
-    .description(
-      'create and list workspaces, set their plan, see their rules, redact their excerpts',
-    );
+    .description('manage workspaces: plan, rules, redaction of excerpts');
   workspace
     .command('create')
     .description('create a workspace')
     .argument('<slug>', 'lower-case letters, digits and hyphens')
-    .option('--name <name>', 'as people read it; the slug when left out')
-    .option('--json', 'answer as JSON')
+    .option('--name <name>', 'display name; the slug by default')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice workspace create support --name "Support agents"')
     .action(create);
   workspace
     .command('list')
     .description('list workspaces')
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice workspace list --json')
     .action(list);
   workspace
     .command('plan')
-    .description('put it on a plan; team and enterprise have the threat-rules tab')
+    .description('set the plan of a workspace; team and enterprise can switch rules')
     .addArgument(new Argument('<plan>', PLANS.join(', ')).choices(PLANS))
-    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
-    .option('--json', 'answer as JSON')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice workspace plan team')
     .action(plan);
   workspace
     .command('rules')
-    .description(
-      'count its rules by state: on, off by tier or manually, cannot run; list manual settings',
-    )
-    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
-    .option('--json', 'answer as JSON')
+    .description('count the rules of a workspace by state, and list manual settings')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice workspace rules --workspace default')
     .action(rules);
   workspace
     .command('redact')
-    .description('store no excerpts of its findings, or store them again')
+    .description('turn excerpt redaction of a workspace on or off')
     .addArgument(new Argument('<state>', 'on or off').choices(['on', 'off']))
-    .option('--workspace <slug>', 'which; may be left out while there is one workspace')
-    .option('--json', 'answer as JSON')
+    .option('--workspace <slug>', 'workspace; can be omitted if there is only one')
+    .option('--json', 'print JSON')
     .addHelpText('after', REDACT_HELP)
     .action(redact);
 }

@@ -142,13 +142,13 @@ export async function checkServer(database: Database): Promise<void> {
     version = result.rows[0]?.version ?? 0;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(`The database of DATABASE_URL does not answer: ${why}`, {
+    throw new OperatorError(`Cannot connect to the database of DATABASE_URL: ${why}`, {
       cause: error,
     });
   }
   if (version < SERVER_VERSION_MIN) {
     throw new OperatorError(
-      `PostgreSQL 14 or newer is needed; DATABASE_URL leads to ${Math.floor(version / 10_000)}`,
+      `PostgreSQL 14 or newer is required; the server of DATABASE_URL is version ${Math.floor(version / 10_000)}`,
     );
   }
 }

@@ -59,7 +59,7 @@ function checkHistory(applied: ReadonlyMap<number, string>, known: readonly Migr
     if (migration === undefined) {
       throw new OperatorError(
         `The database has migration ${version}, which this version does not know. ` +
-          'It was written by a newer Sluice: start that one.',
+          'It was written by a newer version of Sluice: use that version.',
       );
     }
     if (migration.sha256 !== sha256) {

@@ -47,10 +47,10 @@ function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
     ];
   }
   return [
-    `  ${paint.bold(`Keys of workspace "${keys.workspace}"`)}, shown this once; keep them now:`,
+    `  ${paint.bold(`Keys of workspace "${keys.workspace}"`)}, shown only once; copy them now:`,
     line('agent', paint.green(keys.agentKey)),
     line('workspace', paint.green(keys.workspaceKey)),
-    `  ${paint.bold('Sign in')} at ${baseUrl}/app/sign-in with the password that is shown this once:`,
+    `  ${paint.bold('Sign in')} at ${baseUrl}/app/sign-in with this password, shown only once:`,
     line('owner', keys.owner.email),
     line('password', paint.green(keys.owner.password)),
   ];
@@ -60,9 +60,7 @@ function keyLines(keys: FirstKeys | null, baseUrl: string): string[] {
 export function summarize(facts: SummaryFacts): string {
   const { config, firstKeys } = facts;
   const limits =
-    config.redisUrl === null
-      ? 'counted in this process (Redis not configured: REDIS_URL)'
-      : 'shared over Redis';
+    config.redisUrl === null ? 'counted per process (REDIS_URL is not set)' : 'shared over Redis';
   const key = firstKeys?.agentKey ?? '<AGENT_KEY>';
   const seconds = (facts.elapsedMs / 1000).toFixed(1);
   return [
@@ -83,7 +81,7 @@ export function summarize(facts: SummaryFacts): string {
     '    export OTEL_EXPORTER_OTLP_PROTOCOL=http/json',
     `    export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20${key}"`,
     '',
-    `  ${paint.dim('Try it: npm run demo, in a second terminal. Stop: Ctrl-C.')}`,
+    `  ${paint.dim('Try it: run npm run demo in a second terminal. Press Ctrl-C to stop.')}`,
     '',
     '',
   ].join('\n');

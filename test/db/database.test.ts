@@ -137,7 +137,7 @@ describe('the check before anything starts', () => {
     const failure = await checkServer(database).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(OperatorError);
     expect(String(failure)).toMatch(
-      /^OperatorError: The database of DATABASE_URL does not answer: /,
+      /^OperatorError: Cannot connect to the database of DATABASE_URL: /,
     );
     expect(String(failure)).not.toContain('hunter2');
     await database.end();

@@ -121,7 +121,7 @@ test('a database of a newer program is refused', async () => {
   await expect(migrate(database)).rejects.toEqual(
     new OperatorError(
       'The database has migration 9999, which this version does not know. ' +
-        'It was written by a newer Sluice: start that one.',
+        'It was written by a newer version of Sluice: use that version.',
     ),
   );
 });

@@ -34,7 +34,7 @@ describe('sluice user', () => {
     const first = await sluice('user', 'create', 'ana@people.test', '--workspace', 'default');
     expect(first.code, first.stderr).toBe(0);
     const [said, password = ''] = lines(first.stdout);
-    expect(said).toBe('ana@people.test is member of "default". The password, shown this once:');
+    expect(said).toBe('ana@people.test is member of "default". Password, shown only once:');
     const browser = visitor();
     await browser.signIn('ana@people.test', password);
     expect(await browser.account()).toMatchObject({ role: 'member', workspace: 'default' });
@@ -100,7 +100,8 @@ describe('sluice user', () => {
     const unknown = await sluice('user', 'reset-password', 'nobody@people.test');
     expect(unknown).toMatchObject({
       code: 1,
-      stderr: 'sluice: There is no account of nobody@people.test: sluice user list\n',
+      stderr:
+        'sluice: No account has the e-mail address nobody@people.test: see sluice user list\n',
     });
   });
 

@@ -227,10 +227,10 @@ describe('with a database', () => {
       const list = async () => succeeded(await runCommand(['workspace', 'list'], settings)).stdout;
       expect(await list()).toMatch(/^support .* stored .*\nsales .* redacted /m);
       expect(succeeded(await redact('on', '--workspace', 'sales')).stdout).toBe(
-        'Workspace "sales" stores no excerpts; removed: 0.\n',
+        'Workspace "sales" no longer stores excerpts; deleted: 0.\n',
       );
       const off = succeeded(await redact('off', '--workspace', 'sales')).stdout;
-      expect(off).toContain('Removed ones do not come back.');
+      expect(off).toContain('Deleted excerpts are not restored.');
       const listed = await runCommand(['workspace', 'list', '--json'], settings);
       expect(jsonOf(listed)).toMatchObject([
         { slug: 'support', redactExcerpts: false },

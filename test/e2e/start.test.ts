@@ -84,7 +84,7 @@ describe('a start that cannot succeed', () => {
     });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.trimEnd().split('\n')).toEqual([
-      'sluice: The configuration is not usable:',
+      'sluice: Invalid configuration:',
       '  PORT must be a whole number from 0 to 65535, not "80a"',
       '  REDIS_URL must be a URL that starts with redis:// or rediss://',
       '  PASS_INTERVAL_MS must be a whole number from 100 to 3600000, not "1"',
@@ -98,7 +98,7 @@ describe('a start that cannot succeed', () => {
     const url = `postgres://user:secret@127.0.0.1:${closed}/db`;
     const { code, stdout, stderr } = await failure({ DATABASE_URL: url });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^sluice: The database of DATABASE_URL does not answer: .+\n$/);
+    expect(stderr).toMatch(/^sluice: Cannot connect to the database of DATABASE_URL: .+\n$/);
     expect(stderr).not.toContain('secret');
   });
 });

@@ -50,7 +50,7 @@ export async function createKeyThere(login: ServerLogin, options: NewKeyOptions)
   answer(options, body, () => {
     const { id, key } = parts(created, body);
     return [
-      `Key ${id} of workspace "${login.workspace}", shown this once; keep it now:`,
+      `Key ${id} of workspace "${login.workspace}", shown only once; copy it now:`,
       paint.green(plain(key)),
     ].join('\n');
   });
@@ -65,8 +65,8 @@ export async function listKeysThere(login: ServerLogin, options: OutputOptions):
         { title: 'ID', align: 'right' },
         { title: 'KIND' },
         { title: 'NAME', shrinks: true },
-        { title: 'KEY' },
-        { title: 'PER MINUTE', align: 'right' },
+        { title: 'PREFIX' },
+        { title: 'REQUESTS/MIN', align: 'right' },
         { title: 'LAST USED' },
         { title: 'STATE' },
       ],

@@ -186,25 +186,25 @@ async function whoAmI(options: OutputOptions & PlaceOptions): Promise<void> {
 export function addLoginCommands(program: Command): void {
   program
     .command('login')
-    .description('sign in to a server elsewhere, confirmed in its dashboard')
+    .description('sign in to a server, confirmed in its dashboard')
     .argument('<url>', 'base URL of the server')
-    .option('--name <name>', 'how your sessions list this device; its host name by default')
-    .option('--allow-http', 'accept a server without TLS that is not on this machine')
-    .option('--json', 'answer as JSON')
+    .option('--name <name>', 'device name in your list of sessions; the host name by default')
+    .option('--allow-http', 'allow a remote server without TLS')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice login https://sluice.example.org')
     .action(logIn);
   program
     .command('logout')
-    .description('end a login, on the server and here')
-    .argument('[url]', 'base URL of the server; the default one when left out')
-    .option('--json', 'answer as JSON')
+    .description('sign out, on the server and here')
+    .argument('[url]', 'base URL of the server; the last one signed in to by default')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice logout https://sluice.example.org')
     .action(logOut);
   program
     .command('whoami')
-    .description('show which server commands use, as whom and with which role')
+    .description('show the server, account, workspace and role that commands use')
     .addOption(serverOption())
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice whoami')
     .action(whoAmI);
 }

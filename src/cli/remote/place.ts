@@ -22,7 +22,7 @@ export interface PlaceOptions {
 }
 
 export const serverOption = (): Option =>
-  new Option('--server <url>', 'a server that you are signed in to (sluice login)');
+  new Option('--server <url>', 'use this server instead of the local database (see sluice login)');
 
 /** @throws {OperatorError} when the login is for another workspace than the one named */
 function checkWorkspace({ server, workspace }: ServerLogin, named: string | undefined): void {

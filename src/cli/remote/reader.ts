@@ -83,6 +83,6 @@ export function parts<Shape extends z.ZodType>(shape: Shape, body: unknown): z.i
   const parsed = shape.safeParse(body);
   if (parsed.success) return parsed.data;
   throw new OperatorError(
-    `The server's answer has another form than this version knows:\n${z.prettifyError(parsed.error)}`,
+    `The server's answer is not what this version of sluice expects:\n${z.prettifyError(parsed.error)}`,
   );
 }

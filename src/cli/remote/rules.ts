@@ -123,7 +123,7 @@ export async function showRuleThere(
       `${paint.bold(plain(one.id))}  ${plain(one.title)}`,
       `${plain(one.severity)} · ${plain(one.status)} · ${plain(one.category)} · version ` +
         `${plain(one.version)} · ${SUPPORT_LABELS[one.support]}`,
-      heading('What it is about'),
+      heading('What it detects'),
       ...one.description.trim().split('\n').map(plain),
       heading(`Conditions (${plain(one.condition)} of them)`),
       ...one.conditions.flatMap((condition) => [
@@ -133,7 +133,7 @@ export async function showRuleThere(
         `     ${paint.dim(plain(condition.pattern))}`,
         ...(condition.supported ? [] : [`     ${paint.yellow('does not run')}`]),
       ]),
-      heading("The author's recommended actions (recorded, never executed)"),
+      heading("Actions that the rule's author recommends (never carried out)"),
       ...one.recommended_actions.map((action) => `  ${plain(action)}`),
       heading(`In workspace "${login.workspace}"`),
       `  ${STATE_LABELS[one.state]}`,

@@ -45,7 +45,7 @@ async function readText(response: Response): Promise<string> {
   for await (const chunk of response.body ?? []) {
     const part = chunk as Uint8Array;
     bytes += part.byteLength;
-    if (bytes > ANSWER_BYTES_MAX) throw new OperatorError('The server sent too long an answer.');
+    if (bytes > ANSWER_BYTES_MAX) throw new OperatorError('The answer of the server is too long.');
     chunks.push(part);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -83,9 +83,13 @@ async function checkRoom(connection: Connection, network: string): Promise<void>
     );
   }
   if (all >= WAITING_MAX) {
-    throw new SluiceError('overloaded', 'Too many logins are waiting to be confirmed.', {
-      retryAfterSeconds: SECONDS_PER_MINUTE,
-    });
+    throw new SluiceError(
+      'overloaded',
+      'Too many command lines are waiting to sign in. Try again later.',
+      {
+        retryAfterSeconds: SECONDS_PER_MINUTE,
+      },
+    );
   }
 }
 

@@ -21,7 +21,7 @@ const SELECT = `
     FROM invitations i LEFT JOIN users u ON u.id = i.invited_by`;
 
 const notOpen = () =>
-  new SluiceError('not_found', 'The invitation is unknown, was used or revoked, or has expired.');
+  new SluiceError('not_found', 'This invitation is invalid, already used, revoked or expired.');
 
 /**
  * Stores an invitation, and revokes earlier open ones of the same address to the workspace.
@@ -46,10 +46,13 @@ export async function insertInvitation(
     [workspaceId, email],
   );
   if (facts[0]?.isMember === true) {
-    throw new SluiceError('conflict', 'Somebody with this e-mail address is a member already.');
+    throw new SluiceError('conflict', 'A member with this e-mail address exists already.');
   }
   if ((facts[0]?.open ?? 0) >= OPEN_MAX) {
-    throw new SluiceError('conflict', `A workspace has ${OPEN_MAX} open invitations at most.`);
+    throw new SluiceError(
+      'conflict',
+      `A workspace can have at most ${OPEN_MAX} open invitations. Revoke one first.`,
+    );
   }
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const { rows } = await connection.query<{ id: number }>(

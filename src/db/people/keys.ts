@@ -41,7 +41,7 @@ export function digestKey(secret: string): Buffer {
 /** @throws {OperatorError} when it is out of range */
 function checkLimit(perMinute: number): void {
   if (Number.isInteger(perMinute) && perMinute >= 1 && perMinute <= RATE_LIMIT_MAX) return;
-  throw new OperatorError(`A key's limit is a whole number from 1 to ${RATE_LIMIT_MAX}.`);
+  throw new OperatorError(`A key's limit must be a whole number from 1 to ${RATE_LIMIT_MAX}.`);
 }
 
 /**
@@ -114,7 +114,8 @@ export async function revokeKey(database: Queryable, id: number): Promise<void> 
      SELECT pg_notify($2, id::text) FROM revoked`,
     [id, KEY_CHANGED_CHANNEL],
   );
-  if (rowCount === 0) throw new OperatorError(`There is no key ${id}: see sluice key list`);
+  if (rowCount === 0)
+    throw new OperatorError(`There is no key with the id ${id}: see sluice key list`);
 }
 
 /**

@@ -26,7 +26,7 @@ import { confineLinkMade, createWorkspaceAccount } from './workspace-accounts.ts
 
 function ownersOnly(by: Role, ...concerned: Role[]): void {
   if (by === 'owner' || !concerned.includes('owner')) return;
-  throw new SluiceError('role_required', 'Only an owner makes, changes or removes owners.');
+  throw new SluiceError('role_required', 'Only an owner can add, change or remove owners.');
 }
 
 /** @throws {SluiceError} `not_found`, `role_required`, `conflict` */

@@ -76,7 +76,7 @@ export async function addMember(
      ON CONFLICT DO NOTHING`,
     [workspaceId, userId, role],
   );
-  if (rowCount === 0) throw new SluiceError('conflict', 'The user is a member already.');
+  if (rowCount === 0) throw new SluiceError('conflict', 'This user is a member already.');
 }
 
 async function keepAnOwner(connection: Connection, workspaceId: number): Promise<void> {
@@ -85,7 +85,7 @@ async function keepAnOwner(connection: Connection, workspaceId: number): Promise
     [workspaceId],
   );
   if (rows[0]?.owners === 0) {
-    throw new SluiceError('conflict', 'A workspace keeps at least one owner.');
+    throw new SluiceError('conflict', 'A workspace must have at least one owner.');
   }
 }
 

@@ -52,7 +52,7 @@ async function lockPassword(connection: Queryable, userId: number, proof: string
     [userId, proof],
   );
   if (rowCount === 1) return;
-  throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
+  throw new SluiceError('sign_in_failed', 'The password was changed in the meantime. Try again.');
 }
 
 /**

@@ -84,12 +84,12 @@ async function chooseAccount(
   const fitting = rows.filter(({ slugs }) => workspace === null || slugs.includes(workspace));
   const [account, another] = fitting;
   if (account === undefined) {
-    throw new OperatorError(`There is no account of ${email}: sluice user list`);
+    throw new OperatorError(`No account has the e-mail address ${email}: see sluice user list`);
   }
   if (another === undefined) return account;
   const slugs = fitting.flatMap((one) => one.slugs).join(', ');
   throw new OperatorError(
-    `${email} has several accounts; name a workspace of the one you mean (${slugs}): --workspace`,
+    `${email} has several accounts; choose one by its workspace with --workspace (${slugs})`,
   );
 }
 
@@ -134,7 +134,10 @@ export async function changePassword(
   const passwordHash = await hashPasswordOf(database, user.email, password);
   return await inTransaction(database, async (connection) => {
     if (!(await replacePassword(connection, user.id, user.proof, passwordHash))) {
-      throw new SluiceError('sign_in_failed', 'The password was changed meanwhile.');
+      throw new SluiceError(
+        'sign_in_failed',
+        'The password was changed in the meantime. Try again.',
+      );
     }
     const actor = { userId: user.id, name: user.email, origin };
     await recordOfUser(connection, user, actor, { action: 'user.password_changed' });

@@ -58,7 +58,11 @@ export async function createUser(
     [email, displayName, passwordHash],
   );
   const [user] = rows;
-  if (user === undefined) throw new SluiceError('conflict', `There is an account of ${email}.`);
+  if (user === undefined)
+    throw new SluiceError(
+      'conflict',
+      `An account with the e-mail address ${email} exists already.`,
+    );
   return user;
 }
 

@@ -138,7 +138,10 @@ export async function createRecordedKey(
 ): Promise<{ id: number; key: string }> {
   return await recordedByAdmin(database, key.workspaceId, actor, async (connection, record) => {
     if ((await countValidKeys(connection, key.workspaceId)) >= KEYS_MAX) {
-      throw new SluiceError('conflict', `A workspace has ${KEYS_MAX} valid keys at most.`);
+      throw new SluiceError(
+        'conflict',
+        `A workspace can have at most ${KEYS_MAX} valid keys. Revoke one first.`,
+      );
     }
     const created = await createKey(connection, key);
     await record(keyCreated(created.id, key));
@@ -224,6 +227,7 @@ export async function workspaceOfKey(database: Database, id: number): Promise<nu
     [id],
   );
   const [key] = rows;
-  if (key === undefined) throw new OperatorError(`There is no key ${id}: see sluice key list`);
+  if (key === undefined)
+    throw new OperatorError(`There is no key with the id ${id}: see sluice key list`);
   return key.workspaceId;
 }

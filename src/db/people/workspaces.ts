@@ -60,7 +60,7 @@ export async function createWorkspace(
     [slug, name],
   );
   const [workspace] = rows;
-  if (workspace === undefined) throw new OperatorError(`There is a workspace "${slug}" already.`);
+  if (workspace === undefined) throw new OperatorError(`A workspace "${slug}" exists already.`);
   return workspace;
 }
 
@@ -76,7 +76,9 @@ export async function findWorkspace(database: Queryable, slug: string | null): P
   if (slug !== null) {
     const found = all.find((one) => one.slug === slug);
     if (found === undefined) {
-      throw new OperatorError(`There is no workspace "${slug}". There are: ${known || 'none yet'}`);
+      throw new OperatorError(
+        `There is no workspace "${slug}". Existing workspaces: ${known || 'none'}`,
+      );
     }
     return found;
   }
@@ -84,7 +86,8 @@ export async function findWorkspace(database: Queryable, slug: string | null): P
   if (only === undefined) {
     throw new OperatorError('There is no workspace yet: sluice workspace create SLUG');
   }
-  if (all.length > 1) throw new OperatorError(`Name one with --workspace: ${known}`);
+  if (all.length > 1)
+    throw new OperatorError(`There are several workspaces; choose one with --workspace: ${known}`);
   return only;
 }
 

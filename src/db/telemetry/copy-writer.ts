@@ -328,7 +328,7 @@ export class CopyWriter {
     this.#events.batchFailed(batch.length, error);
     for (const { reject } of batch) {
       reject(
-        new SluiceError('store_unavailable', 'The database did not store this request.', {
+        new SluiceError('store_unavailable', 'The database could not store this request.', {
           cause: error,
           retryAfterSeconds: RETRY_AFTER_SECONDS,
         }),

@@ -9,7 +9,7 @@ import type { queryProblem } from '../api/openapi/error-schema.ts';
 type InputFault = BodyOf<typeof queryProblem>['errors'][number];
 
 const MESSAGES = {
-  bad_query: 'One or more query parameters are not usable.',
+  bad_query: 'One or more query parameters are invalid.',
   bad_body: 'The body does not have the form that is needed here.',
 };
 

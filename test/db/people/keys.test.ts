@@ -79,7 +79,7 @@ test('a revoked key is found no more, and stays revoked as it was', async () => 
   expect(await listKeys(scratch.database, null)).toEqual([before]);
   expect(before?.revokedAt).toBeInstanceOf(Date);
   await expect(revokeKey(scratch.database, 404)).rejects.toEqual(
-    new OperatorError('There is no key 404: see sluice key list'),
+    new OperatorError('There is no key with the id 404: see sluice key list'),
   );
 });
 

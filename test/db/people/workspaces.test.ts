@@ -63,17 +63,17 @@ describe('workspaces', () => {
       new OperatorError('There is no workspace yet: sluice workspace create SLUG'),
     );
     await expect(findWorkspace(database, 'one')).rejects.toEqual(
-      new OperatorError('There is no workspace "one". There are: none yet'),
+      new OperatorError('There is no workspace "one". Existing workspaces: none'),
     );
     await createWorkspace(database, 'one', 'One');
     expect((await findWorkspace(database, null)).slug).toBe('one');
     await createWorkspace(database, 'two', 'Two');
     expect((await findWorkspace(database, 'two')).slug).toBe('two');
     await expect(findWorkspace(database, null)).rejects.toEqual(
-      new OperatorError('Name one with --workspace: one, two'),
+      new OperatorError('There are several workspaces; choose one with --workspace: one, two'),
     );
     await expect(findWorkspace(database, 'three')).rejects.toEqual(
-      new OperatorError('There is no workspace "three". There are: one, two'),
+      new OperatorError('There is no workspace "three". Existing workspaces: one, two'),
     );
   });
 });

@@ -89,7 +89,7 @@ test('the answer lists path and message of every fault', () => {
     type: '/docs/errors#bad_query',
     title: 'Bad query parameter',
     status: 400,
-    detail: 'One or more query parameters are not usable.',
+    detail: 'One or more query parameters are invalid.',
     errors: [{ path: 'page', message: 'too large' }],
   });
 });

@@ -118,7 +118,7 @@ export const READ_REFUSALS = keyAnswers('problem', 'workspace');
 /** 400: an invalid query. */
 export function badQuery(path: string, message: string): Record<400, ResponseEntry> {
   const members = { errors: [{ path, message }] };
-  const text = 'One or more query parameters are not usable.';
+  const text = 'One or more query parameters are invalid.';
   return {
     400: {
       description: 'The query is invalid; every fault is named.',
