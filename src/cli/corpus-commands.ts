@@ -1,46 +1,28 @@
-/** `sluice corpus …`: verifies the pinned corpus, and rewrites its manifest for review. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** `sluice corpus …`: verifies the pinned corpus, and pins another one. */
 import type { Command } from 'commander';
 
-import {
-  buildManifest,
-  loadManifest,
-  type Manifest,
-  toManifestText,
-  verifyCorpus,
-} from '../engine/corpus/corpus.ts';
+import { loadManifest, type Manifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { OperatorError } from '../errors.ts';
 import {
   CORPUS_PACKAGE,
+  COVERAGE_PATH,
   corpusPackageDir,
   LOCKFILE_PATH,
   MANIFEST_PATH,
+  pinnedCorpus,
 } from '../main/corpus-location.ts';
+import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
+import { disagreement, lockedPackage, refreshCorpus } from './corpus-refresh.ts';
+import { reviewLines, reviewOverrides } from './corpus-review.ts';
 import { coveragePage } from './coverage.ts';
-import { loadCatalog } from './load-catalog.ts';
-
-/** The package's integrity as the lock file pins it. */
-function lockedIntegrity(): string {
-  const lock = JSON.parse(readFileSync(LOCKFILE_PATH, 'utf8')) as {
-    packages?: Record<string, { integrity?: string }>;
-  };
-  const integrity = lock.packages?.[`node_modules/${CORPUS_PACKAGE}`]?.integrity;
-  if (integrity === undefined) {
-    throw new OperatorError(`package-lock.json does not pin ${CORPUS_PACKAGE}: run npm install`);
-  }
-  return integrity;
-}
 
 function verify(options: OutputOptions): void {
   const manifest = loadManifest(MANIFEST_PATH);
-  const integrity = lockedIntegrity();
-  if (integrity !== manifest.integrity) {
-    throw new OperatorError(
-      `package-lock.json pins another ${CORPUS_PACKAGE} than corpus/manifest.json was written for. ` +
-        'Review the change and run sluice corpus refresh.',
-    );
+  const difference = disagreement(lockedPackage(LOCKFILE_PATH, manifest.package), manifest);
+  if (difference !== null) {
+    throw new OperatorError(`${difference} Review the change and run sluice corpus refresh.`);
   }
   const { snapshot } = verifyCorpus(corpusPackageDir(), manifest);
   answer(options, snapshot, () =>
@@ -53,51 +35,50 @@ function verify(options: OutputOptions): void {
   );
 }
 
-/** What a refresh changes, file by file. */
+/** File names that a refresh adds, removes and changes. */
 function difference(before: Manifest, after: Manifest) {
   const names = [...new Set([...Object.keys(before.files), ...Object.keys(after.files)])].sort();
+  const isIn = ({ files }: Manifest, name: string) => Object.hasOwn(files, name);
   return {
-    added: names.filter((name) => !Object.hasOwn(before.files, name)),
-    removed: names.filter((name) => !Object.hasOwn(after.files, name)),
+    added: names.filter((name) => !isIn(before, name)),
+    removed: names.filter((name) => !isIn(after, name)),
     changed: names.filter(
-      (name) =>
-        Object.hasOwn(before.files, name) &&
-        Object.hasOwn(after.files, name) &&
-        before.files[name] !== after.files[name],
+      (name) => isIn(before, name) && isIn(after, name) && before.files[name] !== after.files[name],
     ),
   };
 }
 
-function refresh(options: OutputOptions): void {
-  const before = loadManifest(MANIFEST_PATH);
-  const after = buildManifest(corpusPackageDir(), lockedIntegrity());
-  writeFileSync(MANIFEST_PATH, toManifestText(after));
-  const changes = difference(before, after);
-  answer(options, { from: before.version, to: after.version, ...changes }, () => {
-    const { added, removed, changed } = changes;
-    const total = added.length + removed.length + changed.length;
-    if (total === 0 && before.version === after.version) return 'Nothing has changed.';
-    return [
-      `corpus/manifest.json now describes ${CORPUS_PACKAGE} ${after.version} (was ${before.version}):`,
-      ...added.map((name) => `  ${paint.green('+')} ${name}`),
-      ...removed.map((name) => `  ${paint.red('-')} ${name}`),
-      ...changed.map((name) => `  ${paint.yellow('~')} ${name}`),
-      'Review it with git diff, compare sluice rules list before and after, then commit.',
-    ].join('\n');
+async function refresh(options: OutputOptions): Promise<void> {
+  const { before, after, warnings, rules, classification } = refreshCorpus({
+    ...pinnedCorpus(),
+    lockfilePath: LOCKFILE_PATH,
+    coveragePath: COVERAGE_PATH,
   });
+  for (const warning of warnings) process.stderr.write(`${paint.yellow('warning:')} ${warning}\n`);
+  const overrides = await reviewOverrides(classification);
+  const files = difference(before, after);
+  const answered = {
+    from: before.version,
+    to: after.version,
+    ...files,
+    warnings,
+    rules,
+    overrides,
+  };
+  answer(options, answered, () =>
+    [
+      `package    ${CORPUS_PACKAGE} ${before.version} → ${after.version}, ${after.integrity}`,
+      `files      ${files.added.length} added, ${files.removed.length} removed, ${files.changed.length} changed`,
+      ...reviewLines(rules, overrides),
+      '',
+      'Written: corpus/manifest.json, corpus/classification.json, docs/rules-coverage.md.',
+      'Review them with git diff, then commit them together.',
+    ].join('\n'),
+  );
 }
 
-const COVERAGE_PATH = 'docs/rules-coverage.md';
-
-async function coverage(options: { write?: boolean | string }): Promise<void> {
-  const page = coveragePage(await loadCatalog());
-  if (options.write === undefined) {
-    process.stdout.write(page);
-    return;
-  }
-  const path = typeof options.write === 'string' ? options.write : COVERAGE_PATH;
-  writeFileSync(path, page);
-  process.stdout.write(`${path} is written.\n`);
+function coverage(): void {
+  process.stdout.write(coveragePage(loadKeptCatalog(pinnedCorpus())));
 }
 
 /** Adds `corpus verify`, `corpus refresh` and `corpus coverage`. */
@@ -111,18 +92,19 @@ export function addCorpusCommands(program: Command): void {
     .action(verify);
   corpus
     .command('refresh')
-    .description('rewrite corpus/manifest.json from the installed package, for review')
+    .description(
+      'pin the installed package: rewrite what corpus/ and docs/rules-coverage.md hold, and print a review',
+    )
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',
       '\nExample:\n  npm install --save-exact agent-threat-rules@X.Y.Z\n' +
-        '  sluice corpus refresh && git diff corpus/manifest.json',
+        '  sluice corpus refresh && git diff corpus docs/rules-coverage.md',
     )
     .action(refresh);
   corpus
     .command('coverage')
     .description('how much of the corpus runs here, and why the rest does not, as Markdown')
-    .option('--write [file]', `write it to a file; ${COVERAGE_PATH} when none is named`)
     .addHelpText('after', '\nExample:\n  sluice corpus coverage | less')
     .action(coverage);
 }

@@ -30,7 +30,7 @@ export function coveragePage({ snapshot, rules }: Catalog): string {
   return [
     '# Which rules of the corpus can run',
     '',
-    `Written by \`npx sluice corpus coverage --write\`. Snapshot ${snapshot.version} of ${snapshot.date}, ` +
+    `Written by \`npx sluice corpus refresh\`. Snapshot ${snapshot.version} of ${snapshot.date}, ` +
       `identity \`${snapshot.identity}\`, ${snapshot.files} files, sha256 \`${snapshot.sha256}\`.`,
     '',
     `**${runnable} of ${total} rules can run**: ${can.as_written} are fully supported, ${can.degraded} partly. ` +

@@ -3,16 +3,18 @@
  */
 import type { Command } from 'commander';
 
+import { pinnedCorpus } from '../main/corpus-location.ts';
 import { createPass } from '../main/create-pass.ts';
 import { createObserver } from '../observe/events.ts';
+import { prepareMatching } from '../pool/workers.ts';
 import { answer, type OutputOptions } from './answer.ts';
-import { loadMatching } from './load-catalog.ts';
 import { withDatabase } from './with-database.ts';
 
 async function runPass(options: OutputOptions): Promise<void> {
   await withDatabase(async (open, config) => {
     const { events } = createObserver(config.logLevel);
-    const { pass, workers } = createPass(config, open, await loadMatching(), events);
+    const matching = await prepareMatching(pinnedCorpus(), config.dataDir);
+    const { pass, workers } = createPass(config, open, matching, events);
     try {
       const facts = await pass.runOnce();
       answer(

@@ -9,6 +9,7 @@ import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { findWorkspace } from '../db/people/workspaces.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { OperatorError } from '../errors.ts';
+import { pinnedCorpus } from '../main/corpus-location.ts';
 import {
   CATEGORIES,
   RULE_STATES,
@@ -21,10 +22,10 @@ import {
   SUPPORTS,
 } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
+import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { paint } from '../terminal/paint.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
-import { loadCatalog } from './load-catalog.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { listRulesThere, showRuleThere } from './remote/rules.ts';
 import { renderTable } from './table.ts';
@@ -60,7 +61,7 @@ async function withSettings(
   { workspace }: WorkspaceOptions,
   work: (book: RuleBook, within: InWorkspace | null) => void,
 ): Promise<void> {
-  const book = createRuleBook(await loadCatalog());
+  const book = createRuleBook(loadKeptCatalog(pinnedCorpus()));
   if (workspace === undefined) {
     work(book, null);
     return;

@@ -8,12 +8,13 @@ import { excerptOf } from '../engine/matcher/excerpt.ts';
 import { createMatcher, type Matcher } from '../engine/matcher/matcher.ts';
 import { decide, runnableRules } from '../engine/rules/effective-set.ts';
 import { OperatorError } from '../errors.ts';
+import { pinnedCorpus } from '../main/corpus-location.ts';
 import type { Rule, RuleSettings } from '../model/rules.ts';
 import { SURFACES, type Surface } from '../model/steps.ts';
 import type { Rejection } from '../model/telemetry.ts';
+import { loadKeptCatalog, type RuleChoice } from '../pool/kept-catalog.ts';
 import { paint } from '../terminal/paint.ts';
 import { answer, type OutputOptions } from './answer.ts';
-import { loadCatalog } from './load-catalog.ts';
 import { parseScanInput, type ScanInput } from './scan-input.ts';
 import { renderTable } from './table.ts';
 import { verdictOf } from './verdict.ts';
@@ -152,6 +153,16 @@ function hitsOn(rule: Rule, surface: Surface, text: string, capBytes: number): b
   return createMatcher([rule]).match(texts, { enabled: () => true, capBytes }).hits.length > 0;
 }
 
+function settingsOf(experimental: boolean | undefined): RuleSettings {
+  return { experimental: experimental === true, overrides: new Map() };
+}
+
+/** The rules that have to be loaded: parsing the others would take most of the time. */
+function choiceOf({ rule: named, experimental }: ScanOptions): RuleChoice {
+  const settings = settingsOf(experimental);
+  return (kept) => (named === undefined ? decide(kept, settings).enabled : named.includes(kept.id));
+}
+
 /** Which rules are tried: the named ones, whatever their tier, or all that would run. */
 function enabledBy(
   { rule: named, experimental }: ScanOptions,
@@ -167,7 +178,7 @@ function enabledBy(
       );
     }
   }
-  const settings: RuleSettings = { experimental: experimental === true, overrides: new Map() };
+  const settings = settingsOf(experimental);
   return rules.map((rule) =>
     named === undefined ? decide(rule, settings).enabled : named.includes(rule.id),
   );
@@ -175,7 +186,7 @@ function enabledBy(
 
 async function scan(file: string, options: ScanOptions): Promise<void> {
   const input = parseScanInput(readInput(file));
-  const catalog = await loadCatalog();
+  const catalog = loadKeptCatalog(pinnedCorpus(), choiceOf(options));
   const rules = runnableRules(catalog.rules);
   const enabled = enabledBy(options, rules, catalog.rules);
   const isEnabled: Enabled = (ruleIndex) => enabled[ruleIndex] === true;

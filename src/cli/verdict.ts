@@ -4,7 +4,7 @@ import type { Rule } from '../model/rules.ts';
 /** When a rule runs, before any override of a workspace. */
 export type Activation = 'by default' | 'on demand' | 'never';
 
-export function activationOf({ support, status }: Rule): Activation {
+export function activationOf({ support, status }: Pick<Rule, 'support' | 'status'>): Activation {
   if (support === 'unsupported' || support === 'fails_own_examples') return 'never';
   if (status === 'stable') return 'by default';
   return status === 'experimental' ? 'on demand' : 'never';

@@ -6,11 +6,12 @@ import { COMMAND_LINE } from '../db/people/audit.ts';
 import { createRecordedWorkspace, setPlan, setRedaction } from '../db/people/workspace-writes.ts';
 import { findWorkspace, listWorkspaces } from '../db/people/workspaces.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
+import { pinnedCorpus } from '../main/corpus-location.ts';
 import { PLANS, type Plan, RULE_PLANS } from '../model/people.ts';
 import type { RuleBook, RuleSettings } from '../model/rules.ts';
+import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
-import { loadCatalog } from './load-catalog.ts';
 import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 
@@ -114,7 +115,7 @@ async function plan(name: Plan, options: OneOptions): Promise<void> {
 
 /** The rules of a workspace now: counts, settings, and settings without effect. */
 async function rules(options: OneOptions): Promise<void> {
-  const book = createRuleBook(await loadCatalog());
+  const book = createRuleBook(loadKeptCatalog(pinnedCorpus()));
   await withDatabase(async ({ database }) => {
     const { id, slug } = await findWorkspace(database, options.workspace ?? null);
     const settings = await readRuleSettings(database, id);

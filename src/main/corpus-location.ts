@@ -7,6 +7,9 @@ import { OperatorError } from '../errors.ts';
 export const CORPUS_PACKAGE = 'agent-threat-rules';
 export const MANIFEST_PATH = fileURLToPath(new URL('../../corpus/manifest.json', import.meta.url));
 export const LOCKFILE_PATH = fileURLToPath(new URL('../../package-lock.json', import.meta.url));
+export const COVERAGE_PATH = fileURLToPath(
+  new URL('../../docs/rules-coverage.md', import.meta.url),
+);
 
 /**
  * The folder of the installed rule package.
@@ -22,4 +25,13 @@ export function corpusPackageDir(): string {
       cause: error,
     });
   }
+}
+
+/**
+ * Where the corpus and its manifest are.
+ *
+ * @throws {OperatorError} when the package is not installed
+ */
+export function pinnedCorpus(): { readonly packageDir: string; readonly manifestPath: string } {
+  return { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
 }

@@ -24,7 +24,7 @@ import { probesOf } from './acceptors/acceptor.ts';
 import { acceptInThreads } from './acceptors/acceptor-threads.ts';
 import { acceptHere } from './acceptors/acceptors.ts';
 import { openListeners } from './acceptors/listeners.ts';
-import { corpusPackageDir, MANIFEST_PATH } from './corpus-location.ts';
+import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass } from './create-pass.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
@@ -104,7 +104,7 @@ export async function serve(
   onFailure: () => void,
 ): Promise<Started> {
   const { events } = observer;
-  const corpusTask = { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
+  const corpusTask = pinnedCorpus();
   // Twice: here, so that a tampered corpus is refused before anything starts; and in the process
   // that parses the files, so that what is parsed is what was verified.
   verifyCorpus(corpusTask.packageDir, loadManifest(MANIFEST_PATH));

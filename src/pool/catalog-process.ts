@@ -1,47 +1,35 @@
 /**
- * A child process that builds the catalogue and, on request, the tables for matching, sends them to
- * its parent and ends. A process and not a thread: trying every rule on its own examples takes some
- * 200 MB, which a thread would leave in this process's heap (470 MB resident after the start, 246
- * without; 2026-11). The patterns are parsed once, for both.
+ * A child process that loads the catalogue, builds the tables for matching, keeps both in the data
+ * folder, sends them to its parent and ends. A process and not a thread: parsing the rules and their
+ * patterns takes 100 MB, which a thread would leave in the parent's heap.
  *
  * Started by `workers.ts`. It ends with its parent and ignores signals, which are the parent's.
  */
 
-import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { tablesOf } from '../engine/prefilter/fast-matcher.ts';
-import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
-import { createRequirementsReader } from '../engine/prefilter/requirements.ts';
-import { type Catalog, createCatalog } from '../engine/rules/catalog.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
-import { keepMatching, matchingKey } from './matching-cache.ts';
+import { loadKeptCatalog } from './kept-catalog.ts';
+import { keepMatching, type MatchingData, matchingKey } from './matching-cache.ts';
 import type { CatalogTask } from './tasks.ts';
 
 export interface CatalogRequest extends CatalogTask {
-  /** the folder where the catalogue and its tables are kept; null: no tables are made */
-  readonly keepIn: string | null;
+  /** the folder where the catalogue and its tables are kept */
+  readonly keepIn: string;
 }
 
-/** The one answer: the catalogue, or the error that prevented it. */
+/** The one answer: the catalogue with its tables, or the error that prevented it. */
 export type CatalogAnswer =
-  | {
-      readonly ok: true;
-      readonly catalog: Catalog;
-      /** of the runnable rules; null without `keepIn` */
-      readonly tables: PrefilterTables | null;
-    }
+  | { readonly ok: true; readonly matching: MatchingData }
   | { readonly ok: false; readonly error: unknown };
 
-function answerTo({ packageDir, manifestPath, keepIn }: CatalogRequest): CatalogAnswer {
+function answerTo({ keepIn, ...task }: CatalogRequest): CatalogAnswer {
   try {
-    const key = keepIn === null ? null : matchingKey(manifestPath);
-    const corpus = verifyCorpus(packageDir, loadManifest(manifestPath));
-    const read = createRequirementsReader();
-    const catalog = createCatalog(corpus, read);
-    if (keepIn === null || key === null) return { ok: true, catalog, tables: null };
-    const tables = tablesOf(runnableRules(catalog.rules), read);
+    const key = matchingKey(task.manifestPath);
+    const catalog = loadKeptCatalog(task);
+    const matching = { catalog, tables: tablesOf(runnableRules(catalog.rules)) };
     // Not when the program or the manifest was replaced meanwhile.
-    if (key.equals(matchingKey(manifestPath))) keepMatching(keepIn, key, { catalog, tables });
-    return { ok: true, catalog, tables };
+    if (key.equals(matchingKey(task.manifestPath))) keepMatching(keepIn, key, matching);
+    return { ok: true, matching };
   } catch (error) {
     return { ok: false, error };
   }

@@ -5,7 +5,7 @@
  *   SHA-256 of the rest (32 bytes) | key (32 bytes) | the `MatchingData`, as v8.serialize writes it
  *
  * The key is the digest of everything the content depends on: this build of the program, the corpus
- * manifest, Node.js. Other users must not be able to plant a file, because rules decide what is found:
+ * manifest and what is kept beside it, Node.js. Other users must not be able to plant a file, because rules decide what is found:
  * it is read only if this process's user owns it and its folder, and only that user can write to
  * either. Does not create the folder. After any failure the catalogue is built, as without the file.
  */
@@ -26,6 +26,7 @@ import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Catalog } from '../engine/rules/catalog.ts';
+import { readClassification } from './kept-catalog.ts';
 
 export interface MatchingData {
   readonly catalog: Catalog;
@@ -43,12 +44,13 @@ const OTHERS_MAY_ANYTHING = 0o077;
 /**
  * The key of this build's data for a corpus.
  *
- * @throws when the manifest or the build's stamp cannot be read
+ * @throws when the manifest, the file beside it or the build's stamp cannot be read
  */
 export function matchingKey(manifestPath: string): Buffer {
   const parts = [
     readFileSync(BUILD_STAMP),
     readFileSync(manifestPath),
+    readClassification(manifestPath),
     `${process.version} ${process.arch}`,
   ];
   return sha256(Buffer.concat(parts.map(sha256)));

@@ -8,7 +8,6 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import type { Catalog } from '../engine/rules/catalog.ts';
 import type { CatalogAnswer, CatalogRequest } from './catalog-process.ts';
 import { type MatchingData, matchingKey, readMatching } from './matching-cache.ts';
 import { inSharedMemory } from './shared-memory.ts';
@@ -62,46 +61,30 @@ export interface Workers {
 
 /**
  * The catalogue with its prefilter tables in shared memory: from the file in `dataDir` when that was
- * kept by this build for this corpus, or else built as by `buildCatalog` and kept there. The caller
- * has verified the corpus.
+ * kept by this build for this corpus, or else loaded and built in a process of its own and kept there.
+ * That process leaves this thread free, and the memory it takes is given back. The caller has verified
+ * the corpus.
+ *
+ * @throws what the engine throws: a tampered corpus, decisions about another one
  */
 export async function prepareMatching(task: CatalogTask, dataDir: string): Promise<MatchingData> {
   const kept = readMatching(dataDir, matchingKey(task.manifestPath));
   const { catalog, tables } = kept ?? (await askCatalogProcess({ ...task, keepIn: dataDir }));
-  if (tables === null) throw new Error('the process that builds the catalogue made no tables');
   return { catalog, tables: inSharedMemory(tables) };
 }
 
-/** The catalogue alone: from the same file, or built. */
-export async function prepareCatalog(task: CatalogTask, dataDir: string): Promise<Catalog> {
-  const kept = readMatching(dataDir, matchingKey(task.manifestPath));
-  return kept?.catalog ?? (await buildCatalog(task));
-}
-
-/**
- * Builds the catalogue in a process of its own: the caller's thread stays free, and the memory it
- * takes is given back.
- *
- * @throws what the engine throws: a tampered corpus, two files with one id
- */
-export async function buildCatalog(task: CatalogTask): Promise<Catalog> {
-  return (await askCatalogProcess({ ...task, keepIn: null })).catalog;
-}
-
-async function askCatalogProcess(
-  request: CatalogRequest,
-): Promise<Extract<CatalogAnswer, { ok: true }>> {
+async function askCatalogProcess(request: CatalogRequest): Promise<MatchingData> {
   const child = fork(CATALOG_PROCESS, { execArgv: EXEC_ARGV, serialization: 'advanced' });
   const ended = new Promise<never>((_, reject) => {
     child.once('error', reject);
     child.once('exit', (code, signal) =>
-      reject(new Error(`the process that builds the catalogue ended with ${signal ?? code}`)),
+      reject(new Error(`the process that loads the catalogue ended with ${signal ?? code}`)),
     );
   });
   const answered = once(child, 'message') as Promise<[CatalogAnswer]>;
   child.send(request);
   const [answer] = await Promise.race([answered, ended]);
-  if (answer.ok) return answer;
+  if (answer.ok) return answer.matching;
   throw answer.error;
 }
 

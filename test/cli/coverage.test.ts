@@ -17,7 +17,7 @@ beforeAll(() => {
   ({ catalog } = keptMatching());
 });
 
-test('docs/rules-coverage.md says what is so today (else: sluice corpus coverage --write)', () => {
+test('docs/rules-coverage.md says what is so today (else: sluice corpus refresh)', () => {
   expect(readFileSync(join(ROOT, 'docs/rules-coverage.md'), 'utf8')).toBe(coveragePage(catalog));
 });
 

@@ -1,4 +1,4 @@
-/** The catalogue, built in a process of its own or read from the data folder: what comes, and how it fails. */
+/** The catalogue and its tables, made in a process of its own or read from the data folder: what comes, and how it fails. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,11 +6,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import { runnableRules } from '../../src/engine/rules/effective-set.ts';
-import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
+import { MANIFEST_PATH, pinnedCorpus } from '../../src/main/corpus-location.ts';
+import { loadKeptCatalog } from '../../src/pool/kept-catalog.ts';
 import { matchingKey, readMatching } from '../../src/pool/matching-cache.ts';
-import { buildCatalog, prepareCatalog, prepareMatching } from '../../src/pool/workers.ts';
+import { prepareMatching } from '../../src/pool/workers.ts';
 
-const CORPUS = { packageDir: corpusPackageDir(), manifestPath: MANIFEST_PATH };
+const CORPUS = pinnedCorpus();
 
 /** Tables of megabytes: `toEqual` takes seconds for them. */
 function expectSame(actual: unknown, expected: unknown): void {
@@ -23,14 +24,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('gives every rule of the corpus with what it can do here', async () => {
-  const catalog = await buildCatalog(CORPUS);
-  expect(catalog.snapshot.version).toBe('4.0.0');
-  expect(catalog.rules.length).toBeGreaterThan(700);
-});
-
-test('the tables made beside it are those of its runnable rules, in memory that threads share', async () => {
+test('gives every rule, and the tables of those that can run, in memory that threads share', async () => {
   const { catalog, tables } = await prepareMatching(CORPUS, folder);
+  expect(catalog.rules.length).toBeGreaterThan(700);
+  expectSame(catalog, loadKeptCatalog(CORPUS));
   expectSame(tables, tablesOf(runnableRules(catalog.rules)));
   expect(tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
 });
@@ -39,16 +36,13 @@ test('both are kept in the data folder, and a later start takes them from there'
   const built = await prepareMatching(CORPUS, folder);
   expectSame(readMatching(folder, matchingKey(MANIFEST_PATH)), built);
   // A folder without rules: building fails, reading what was kept does not.
-  const withoutRules = { ...CORPUS, packageDir: folder };
-  const later = await prepareMatching(withoutRules, folder);
+  const later = await prepareMatching({ ...CORPUS, packageDir: folder }, folder);
   expectSame(later, built);
   expect(later.tables.ascii.next.buffer).toBeInstanceOf(SharedArrayBuffer);
-  expectSame(await prepareCatalog(withoutRules, folder), built.catalog);
 });
 
 test('a corpus whose files are missing is refused, in the words of the engine', async () => {
   const withoutRules = { ...CORPUS, packageDir: folder };
-  await expect(buildCatalog(withoutRules)).rejects.toThrow(/cannot be trusted/);
   await expect(prepareMatching(withoutRules, join(folder, 'none'))).rejects.toThrow(
     /cannot be trusted/,
   );

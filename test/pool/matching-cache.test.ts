@@ -53,14 +53,20 @@ test('another build, corpus or Node.js finds nothing, and replaces it', () => {
   expect(readMatching(folder, KEY)).toBeNull();
 });
 
-test('the key depends on the manifest', () => {
-  const manifest = join(folder, 'manifest.json');
+test.each(['manifest.json', 'classification.json'])('the key depends on %s', (changed) => {
+  for (const name of ['manifest.json', 'classification.json'])
+    writeFileSync(join(folder, name), '');
   const keys = ['{}', '{ }'].map((text) => {
-    writeFileSync(manifest, text);
-    return matchingKey(manifest).toString('hex');
+    writeFileSync(join(folder, changed), text);
+    return matchingKey(join(folder, 'manifest.json')).toString('hex');
   });
   expect(keys[0]).toMatch(/^[0-9a-f]{64}$/);
   expect(keys[0]).not.toBe(keys[1]);
+});
+
+test('without the decisions beside the manifest there is no key, and it is said what to do', () => {
+  writeFileSync(join(folder, 'manifest.json'), '{}');
+  expect(() => matchingKey(join(folder, 'manifest.json'))).toThrow(/run sluice corpus refresh/);
 });
 
 test('a file that is torn or altered anywhere counts for nothing', () => {

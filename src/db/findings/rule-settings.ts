@@ -47,3 +47,31 @@ export async function readRuleSettings(
   const settings = (await readWorkspaceSettings(database, [workspaceId])).get(workspaceId);
   return settings ?? { experimental: false, overrides: new Map<string, boolean>() };
 }
+
+/** An override of a rule that is not among those that can run. */
+export interface UnusableOverride {
+  /** its slug */
+  readonly workspace: string;
+  readonly ruleId: string;
+  readonly enabled: boolean;
+}
+
+/**
+ * Overrides of all workspaces that have no effect, by workspace and rule.
+ *
+ * @param runnable ids of the rules that can run
+ * @param max most that are returned
+ */
+export async function listUnusableOverrides(
+  database: Database,
+  runnable: readonly string[],
+  max: number,
+): Promise<UnusableOverride[]> {
+  const { rows } = await database.query<UnusableOverride>(
+    `SELECT w.slug AS workspace, o.rule_id AS "ruleId", o.enabled
+       FROM rule_overrides o JOIN workspaces w ON w.id = o.workspace_id
+      WHERE NOT o.rule_id = ANY($1) ORDER BY w.slug, o.rule_id LIMIT $2`,
+    [runnable, max],
+  );
+  return rows;
+}

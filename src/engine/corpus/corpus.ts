@@ -37,7 +37,9 @@ type CorpusProblemKind =
   | 'file_extra'
   | 'file_altered'
   | 'not_a_file'
-  | 'duplicate_rule_id';
+  | 'duplicate_rule_id'
+  | 'classification_invalid'
+  | 'classification_outdated';
 
 export interface CorpusProblem {
   readonly kind: CorpusProblemKind;

@@ -17,8 +17,8 @@ export interface Catalog {
 }
 
 /**
- * Builds the catalogue. Takes seconds of CPU time (thousands of patterns are compiled and tried), so
- * it is built once.
+ * Classifies every rule. Takes seconds of CPU time (thousands of patterns are compiled and tried), so
+ * its decisions are kept (`classification.ts`).
  * @param read has a cache: pass the same reader to `tablesOf` the rules
  * @throws CorpusError when two files have the same rule id
  */
@@ -31,12 +31,20 @@ export function createCatalog(
     const document = parseRuleFile(file);
     return tryOwnExamples(classify(document, compile), document, compile, read);
   });
-  rules.sort((a, b) => (a.id < b.id ? -1 : 1));
-  const twice = rules.filter((rule, at) => rule.id === rules[at - 1]?.id);
+  return catalogOf(corpus.snapshot, rules);
+}
+
+/**
+ * @param rules in any order
+ * @throws CorpusError when two of them have the same id
+ */
+export function catalogOf(snapshot: Snapshot, rules: readonly Rule[]): Catalog {
+  const sorted = rules.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  const twice = sorted.filter((rule, at) => rule.id === sorted[at - 1]?.id);
   if (twice.length > 0) {
     throw new CorpusError(
       twice.map(({ id, file }) => ({ kind: 'duplicate_rule_id', subject: `${id} (${file})` })),
     );
   }
-  return { snapshot: corpus.snapshot, rules };
+  return { snapshot, rules: sorted };
 }

@@ -31,11 +31,32 @@ export type ClassifiedRule = Omit<Rule, 'ownExamples' | 'measured'>;
  * @param compile the compiler of the pass, so that support means what runs
  */
 export function classify(document: RuleDocument, compile: PatternCompiler): ClassifiedRule {
+  return classifyBy(document, (written, surfaces) => conditionReason(written, surfaces, compile));
+}
+
+/**
+ * The same by decisions that were kept.
+ * @param lost by the number of the condition: why it cannot run
+ */
+export function classifyAsKept(
+  document: RuleDocument,
+  lost: Readonly<Record<string, UnsupportedReason>>,
+): ClassifiedRule {
+  return classifyBy(document, (_written, _surfaces, index) => lost[index] ?? null);
+}
+
+type ReasonOf = (
+  written: RuleDocument['conditions'][number],
+  surfaces: number,
+  index: number,
+) => UnsupportedReason | null;
+
+function classifyBy(document: RuleDocument, reasonOf: ReasonOf): ClassifiedRule {
   const combination = COMBINATIONS.get(document.combination.toLowerCase());
   const whole = wholeRuleReason(document, combination);
   const conditions = document.conditions.map((written, index): RuleCondition => {
     const surfaces = surfacesOf(written.field);
-    const reason = whole ?? conditionReason(written, surfaces.length, compile);
+    const reason = whole ?? reasonOf(written, surfaces.length, index);
     return {
       index,
       field: written.field,

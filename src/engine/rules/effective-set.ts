@@ -51,7 +51,10 @@ function barrierOf({ support, status }: Pick<Rule, 'support' | 'status'>): Barri
 }
 
 /** Whether the rule runs for a workspace with these settings, and what decided it. */
-export function decide(rule: Rule, { experimental, overrides }: RuleSettings): Decision {
+export function decide(
+  rule: Pick<Rule, 'id' | 'status' | 'support'>,
+  { experimental, overrides }: RuleSettings,
+): Decision {
   const barrier = barrierOf(rule);
   if (barrier !== null) return barrier.decision;
   const override = overrides.get(rule.id);

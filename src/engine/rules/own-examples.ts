@@ -31,14 +31,13 @@ const MEMBER_SURFACES: Readonly<Record<string, Surface>> = {
  */
 export function tryOwnExamples(
   rule: ClassifiedRule,
-  { truePositives, trueNegatives, evasionTests, falsePositives }: RuleDocument,
+  document: RuleDocument,
   compile: PatternCompiler,
   read?: RequirementsReader,
 ): Rule {
+  const { truePositives, trueNegatives, evasionTests, falsePositives } = document;
   const failed: FailedExample[] = [];
-  const counted = { truePositives: truePositives.length, trueNegatives: trueNegatives.length };
-  const measured = { caughtEvasions: NONE, otherEvasions: NONE, falsePositives: NONE };
-  const untried: Rule = { ...rule, ownExamples: { ...counted, failed }, measured };
+  const untried = withOutcome(rule, document, { failed, measured: UNMEASURED });
   if (rule.support === 'unsupported') return untried;
 
   const rules = [untried];
@@ -59,7 +58,7 @@ export function tryOwnExamples(
   };
   tryCases('true_positive', truePositives);
   tryCases('true_negative', trueNegatives);
-  if (failed.length > 0) return { ...untried, support: 'fails_own_examples' };
+  if (failed.length > 0) return withOutcome(rule, document, { failed, measured: UNMEASURED });
 
   const measure = (inputs: readonly string[]): Measured => {
     const hits = inputs.filter(
@@ -69,17 +68,38 @@ export function tryOwnExamples(
   };
   const evasions = (isCaught: boolean) =>
     evasionTests.filter((one) => one.isCaught === isCaught).map(({ input }) => input);
-  return {
-    ...untried,
-    measured: {
-      caughtEvasions: measure(evasions(true)),
-      otherEvasions: measure(evasions(false)),
-      falsePositives: measure(falsePositives),
-    },
+  const measured = {
+    caughtEvasions: measure(evasions(true)),
+    otherEvasions: measure(evasions(false)),
+    falsePositives: measure(falsePositives),
   };
+  return withOutcome(rule, document, { failed, measured });
+}
+
+/** What came of its author's texts. */
+interface Outcome {
+  readonly failed: readonly FailedExample[];
+  readonly measured: Rule['measured'];
+}
+
+/** The rule with the outcome of its author's texts. */
+export function withOutcome(
+  rule: ClassifiedRule,
+  { truePositives, trueNegatives }: Pick<RuleDocument, 'truePositives' | 'trueNegatives'>,
+  { failed, measured }: Outcome,
+): Rule {
+  const counted = { truePositives: truePositives.length, trueNegatives: trueNegatives.length };
+  const support = failed.length === 0 ? rule.support : 'fails_own_examples';
+  return { ...rule, support, ownExamples: { ...counted, failed }, measured };
 }
 
 const NONE: Measured = { texts: 0, found: 0 };
+/** Of a rule that does not run, or whose author gave no such texts. */
+export const UNMEASURED: Rule['measured'] = {
+  caughtEvasions: NONE,
+  otherEvasions: NONE,
+  falsePositives: NONE,
+};
 
 /**
  * A compiler of patterns that do not locate their match. The place is not needed here, and to find it

@@ -1,0 +1,100 @@
+/**
+ * `sluice corpus refresh`: pins the installed rule package. Writes the manifest, what classification
+ * decides and the coverage page together, and nothing when the package is not the published one.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import {
+  CorpusError,
+  loadManifest,
+  type Manifest,
+  toManifestText,
+  verifyCorpus,
+} from '../engine/corpus/corpus.ts';
+import { createCatalog } from '../engine/rules/catalog.ts';
+import {
+  type Classification,
+  classificationOf,
+  toClassificationText,
+} from '../engine/rules/classification.ts';
+import { OperatorError } from '../errors.ts';
+import { classificationPathOf, loadClassification } from '../pool/kept-catalog.ts';
+import { type LockedPackage, publishedManifest } from './corpus-archive.ts';
+import { type RuleReview, reviewOf } from './corpus-review.ts';
+import { coveragePage } from './coverage.ts';
+
+/** The files of a refresh, absolute. */
+export interface CorpusFiles {
+  readonly packageDir: string;
+  readonly manifestPath: string;
+  readonly lockfilePath: string;
+  readonly coveragePath: string;
+}
+
+export interface Refresh {
+  readonly before: Manifest;
+  readonly after: Manifest;
+  readonly warnings: readonly string[];
+  readonly rules: RuleReview;
+  readonly classification: Classification;
+}
+
+/**
+ * The package as the lock file pins it.
+ *
+ * @throws {OperatorError} when it does not
+ */
+export function lockedPackage(lockfilePath: string, name: string): LockedPackage {
+  const lock = JSON.parse(readFileSync(lockfilePath, 'utf8')) as {
+    packages?: Record<string, { version?: string; integrity?: string }>;
+  };
+  const { version, integrity } = lock.packages?.[`node_modules/${name}`] ?? {};
+  if (version === undefined || integrity === undefined) {
+    throw new OperatorError(`package-lock.json does not pin ${name}: run npm install`);
+  }
+  return { name, version, integrity };
+}
+
+/** Why the lock file and the manifest are not about the same package; null when they are. */
+export function disagreement(locked: LockedPackage, manifest: Manifest): string | null {
+  if (locked.integrity === manifest.integrity && locked.version === manifest.version) return null;
+  const republished =
+    locked.version === manifest.version
+      ? ' It is the same version with other content: find out why before you commit.'
+      : '';
+  return (
+    `package-lock.json pins ${locked.name} ${locked.version} (${locked.integrity}), and ` +
+    `corpus/manifest.json is of ${manifest.version} (${manifest.integrity}).${republished}`
+  );
+}
+
+/**
+ * Refreshes the pinned corpus.
+ *
+ * @throws {CorpusError} when installed files differ from the package that the lock file pins
+ * @throws {OperatorError} when that package cannot be fetched
+ */
+export function refreshCorpus(files: CorpusFiles): Refresh {
+  const { packageDir, manifestPath, lockfilePath, coveragePath } = files;
+  const before = loadManifest(manifestPath);
+  const locked = lockedPackage(lockfilePath, before.package);
+  const warning = disagreement(locked, before);
+  // The manifest of this integrity was compared with the archive when it was written.
+  const after = warning === null ? before : publishedManifest(locked);
+  const catalog = createCatalog(verifyCorpus(packageDir, after));
+  const classification = classificationOf(catalog);
+  const rules = reviewOf(keptBefore(manifestPath) ?? classification, classification);
+  writeFileSync(manifestPath, toManifestText(after));
+  writeFileSync(classificationPathOf(manifestPath), toClassificationText(classification));
+  writeFileSync(coveragePath, coveragePage(catalog));
+  return { before, after, warnings: warning === null ? [] : [warning], rules, classification };
+}
+
+/** null when there is none that can be read. */
+function keptBefore(manifestPath: string): Classification | null {
+  try {
+    return loadClassification(manifestPath);
+  } catch (error) {
+    if (error instanceof CorpusError) return null;
+    throw error;
+  }
+}
