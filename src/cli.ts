@@ -1,6 +1,6 @@
 /**
  * The command line: `sluice <command>`. Answers go to standard output, faults to standard error;
- * exit code 0 or 1, and 2 for a `scan` that could not check everything.
+ * exit code 0 or 1.
  */
 import { createProgram } from './cli/program.ts';
 import { handleClosedOutput } from './terminal/closed-output.ts';
