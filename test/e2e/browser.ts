@@ -98,7 +98,7 @@ export class Browser {
       new RegExp(`<dt>${name}</dt><dd>(?:<code>)?([^<]*)<`).exec(text)?.[1] ?? '';
     const choice = /<select name="workspace">(.*?)<\/select>/.exec(text)?.[1] ?? '';
     return {
-      email: /you are signed in as ([^<]*)\.<\/p>/.exec(text)?.[1] ?? '',
+      email: /of your account, ([^<]*)\.<\/p>/.exec(text)?.[1] ?? '',
       role: fact('Your role'),
       plan: fact('Plan'),
       workspace: fact('Slug'),
