@@ -142,6 +142,11 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /cli/v1/rules/{ruleId}': read('commandLine'),
   'GET /cli/v1/keys': read('commandLine'),
   'POST /cli/v1/keys': { body: { kind: 'agent', name: 'theirs' }, own: 200, as: 'commandLine' },
+  'POST /cli/v1/keys/{keyId}/limit': {
+    body: { rate_limit_per_minute: 5 },
+    own: 200,
+    as: 'commandLine',
+  },
   'DELETE /cli/v1/keys/{keyId}': { own: 200, as: 'commandLine' },
   'GET /cli/v1/session': read('commandLine'),
   'DELETE /cli/v1/session': { own: 200, as: 'commandLine' },
