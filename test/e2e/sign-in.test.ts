@@ -131,7 +131,7 @@ describe('a wrong password', () => {
     const refused = await visitor().signIn(person.email.toUpperCase(), PASSWORD);
     expect([...statuses, refused.status]).toEqual([401, 401, 401, 401, 401, 429]);
     expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d?$/);
-    expect(refused.text).toContain('Too many attempts to sign in');
+    expect(refused.text).toContain('Too many sign-in attempts');
   });
 });
 
