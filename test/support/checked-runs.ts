@@ -53,7 +53,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'failed',
     limits: [],
     cell: 'evaluation failed',
-    page: ['This run was not evaluated: every attempt failed.'],
+    page: ['This run could not be evaluated: every attempt failed.'],
   },
   {
     what: 'without text',
@@ -85,7 +85,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'tool_names_only',
     limits: [],
     cell: 'only tool names',
-    page: ['Checked: only tool names.', `<code>${HINT}</code>`],
+    page: ['Only tool names were checked', `<code>${HINT}</code>`],
   },
   {
     what: 'with tool names and marks in place of texts',
@@ -93,7 +93,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'tool_names_only',
     limits: ['text_gaps'],
     cell: 'only tool names',
-    page: ['Checked: only tool names.', 'The sender withheld texts.', `<code>${HINT}</code>`],
+    page: ['Only tool names were checked', 'The sender withheld texts.', `<code>${HINT}</code>`],
   },
   {
     what: 'with a text above the cap',
@@ -133,7 +133,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'partly',
     limits: ['unparsed_values'],
     cell: 'not everything: unparsed values',
-    page: ['too large or too deep to parse: 1 value.'],
+    page: ['too large or too deeply nested to parse: 1 value.'],
   },
   {
     what: 'whose sender left out text in every way',
@@ -164,7 +164,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'partly',
     limits: ['late_steps', 'unread_steps', 'truncated_texts', 'unparsed_values', 'text_gaps'],
     cell: 'late steps, unread steps, truncated texts, unparsed values, cut by sender',
-    page: ['but not everything was.'],
+    page: ['but not everything was checked.'],
   },
   {
     what: 'evaluated by an older version',
@@ -172,7 +172,7 @@ export const CHECKED_CASES: readonly CheckedCase[] = [
     checked: 'not_recorded',
     limits: [],
     cell: '2 texts',
-    page: ['an older version did not record what they were'],
+    page: ['their kinds were not recorded by the older version'],
   },
   {
     what: 'checked as a whole',

@@ -1,9 +1,10 @@
 /** One finding: its excerpt with the hit marked, its rule, what to do about it, its place in the run. */
 import type { Finding } from '../../model/findings.ts';
 import type { RunSummary } from '../../model/runs.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
-import { surfaceName, time, words } from './format.ts';
+import { time, words } from './format.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
 
@@ -17,7 +18,7 @@ export interface FindingPage {
 
 function excerpt({ finding }: FindingPage): Html {
   if (finding.excerpt === null) {
-    return html`<p class="soft">None: this workspace redacts excerpts, or did when this was found or later.</p>`;
+    return html`<p class="soft">No excerpt: this workspace redacts excerpts, or has redacted them before.</p>`;
   }
   return excerptView(finding, false);
 }
@@ -34,7 +35,7 @@ export function excerptView({ id, excerpt: text, place }: Finding, isSought: boo
 
 function runFacts({ finding, run }: FindingPage): Html {
   const link = html`<a href="/app/runs/${finding.runId}"><code>${finding.runId}</code></a>`;
-  if (run === null) return html`<p class="soft">${link} is no longer kept.</p>`;
+  if (run === null) return html`<p class="soft">${link} is no longer stored.</p>`;
   return facts([
     ['Run', link],
     ['Agent', run.agentName],
@@ -66,7 +67,10 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
 <p class="lead">${severityBadge(finding.severity)} ${words(finding.category)} · found ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 ${facts([
-  ['Where', surfaceName(finding.surface)],
+  [
+    'Found in',
+    html`${surfaceLabel(finding.surface)} <span class="soft">(<a href="/docs/glossary#surface">surface</a>)</span>`,
+  ],
   [
     'Step',
     html`${stepName(finding)} ${finding.place !== null && html`<span class="soft">(step ${finding.place.step})</span>`}`,

@@ -1,8 +1,9 @@
 /** The list of findings with its filters; new findings appear while it is open. */
 import type { Finding, FindingFilter } from '../../model/findings.ts';
 import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
-import { surfaceName, time, words } from './format.ts';
+import { time, words } from './format.ts';
 import {
   appPage,
   choice,
@@ -81,7 +82,7 @@ export function findingRows({ findings, titleOf, nowMs }: FindingsPage): Html {
 <td data-label="Severity">${severityBadge(finding.severity)}</td>
 <td data-label="Rule"><a href="${PATH}/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft below">${finding.ruleId}</span></td>
 <td data-label="Category">${words(finding.category)}</td>
-<td data-label="Where">${surfaceName(finding.surface)} <span class="soft below">${stepName(finding)}</span></td>
+<td data-label="Found in">${surfaceLabel(finding.surface)} <span class="soft below">${stepName(finding)}</span></td>
 <td data-label="Run"><a href="${findingLink(finding)}" aria-label="Run ${finding.runId.slice(0, 8)}"><code>${finding.runId.slice(0, 8)}</code></a></td>
 <td data-label="Found">${time(finding.createdAt, nowMs)}</td></tr>
 `,
@@ -99,7 +100,7 @@ function table(data: FindingsPage): Html {
   return scrolling(
     'Findings',
     html`<table class="stack"${liveRows(data.query)} aria-label="Findings"><thead><tr>
-<th scope="col">Severity</th><th scope="col">Rule</th><th scope="col">Category</th><th scope="col">Where</th>
+<th scope="col">Severity</th><th scope="col">Rule</th><th scope="col">Category</th><th scope="col">Found in</th>
 <th scope="col">Run</th><th scope="col">Found</th></tr></thead>
 ${findingRows(data)}</table>`,
   );

@@ -1,5 +1,4 @@
 /** How times, counts and sizes are written for people. */
-import { type Surface, surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
 
 const MS_PER_SECOND = 1000;
@@ -76,9 +75,6 @@ export function dayLabel(iso: string): string {
 export function hourLabel(iso: string): string {
   return iso.slice(11, 16);
 }
-
-/** `tool_args` → `Tool arguments` */
-export const surfaceName = (surface: Surface): string => surfaceLabel(surface);
 
 /** `prompt-injection` → `prompt injection` */
 export function words(name: string): string {

@@ -4,9 +4,9 @@
  */
 import { type CheckLimit, checkOf, lateSteps } from '../../model/run-check.ts';
 import type { Checked, RunSummary } from '../../model/runs.ts';
-import type { TextGap } from '../../model/steps.ts';
+import { surfaceLabel, type TextGap } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, surfaceName, words } from './format.ts';
+import { count, words } from './format.ts';
 
 const KIB = 1024;
 
@@ -53,7 +53,7 @@ export function limitsOf(run: RunSummary): string[] {
       return [`Only the ${part} of ${many(truncatedTexts ?? 0, 'text')} was checked`];
     },
     unparsed_values: () => [
-      `Checked as written, because too large or too deep to parse: ${many(unparsedValues ?? 0, 'value')}`,
+      `Checked as plain text, because too large or too deeply nested to parse: ${many(unparsedValues ?? 0, 'value')}`,
     ],
     text_gaps: () => (textGaps ?? []).map((gap) => GAPS[gap]),
   };
@@ -100,7 +100,7 @@ function hintOf({ captureHint, unreadSteps }: RunSummary): HtmlValue {
 }
 
 function surfacesOf({ surfaces }: RunSummary): string {
-  return (surfaces ?? []).map(surfaceName).join(', ');
+  return (surfaces ?? []).map(surfaceLabel).join(', ');
 }
 
 /** What was checked: the line of the run's page. */
@@ -116,7 +116,7 @@ export function checkedLine(run: RunSummary): HtmlValue {
     case 'failed':
       return run.severities.length === 0
         ? 'not evaluated: every attempt failed'
-        : 'not as a whole: every attempt failed, and the findings are of single steps';
+        : 'only step by step: every attempt to evaluate the whole run failed';
     case 'nothing':
       return html`nothing: no text was found.${hintOf(run)}${but}`;
     case 'tool_names_only':
@@ -124,7 +124,7 @@ export function checkedLine(run: RunSummary): HtmlValue {
     case 'partly':
       return html`${texts}${run.surfaces !== null && `: ${surfacesOf(run)}`}. Not everything:${but}${run.captureHint !== null && hintOf(run)}`;
     case 'not_recorded':
-      return html`${texts}. An older version evaluated this run and did not record what they were.`;
+      return html`${texts}. Their kinds were not recorded by the older version that evaluated this run.`;
     case 'fully':
       return `${texts}: ${surfacesOf(run)}`;
   }
@@ -137,15 +137,15 @@ export function withoutFindings(run: RunSummary): Html {
     case 'pending':
       return html`<p class="soft">Not evaluated yet.</p>`;
     case 'failed':
-      return html`<p class="notice error">This run was not evaluated: every attempt failed. It may contain anything.</p>`;
+      return html`<p class="notice error">This run could not be evaluated: every attempt failed. It may contain attacks that were not found.</p>`;
     case 'nothing':
       return html`<p class="notice">Nothing was checked, so no rule could match.${limitSentences(run)}${hintOf(run)}</p>`;
     case 'tool_names_only':
-      return html`<p class="notice">Checked: only tool names. No rule matched them; nothing else was there to match.${limitSentences(run)}${hintOf(run)}</p>`;
+      return html`<p class="notice">Only tool names were checked, and no rule matched them. The run has no other text.${limitSentences(run)}${hintOf(run)}</p>`;
     case 'partly':
-      return html`<p class="notice">No rule matched the ${texts} that were checked, but not everything was.${limitSentences(run)}${run.captureHint !== null && hintOf(run)}</p>`;
+      return html`<p class="notice">No rule matched the ${texts} that were checked, but not everything was checked.${limitSentences(run)}${run.captureHint !== null && hintOf(run)}</p>`;
     case 'not_recorded':
-      return html`<p class="soft">No rule matched. ${texts} checked; an older version did not record what they were.</p>`;
+      return html`<p class="soft">No rule matched. ${texts} checked; their kinds were not recorded by the older version that evaluated this run.</p>`;
     case 'fully':
       return html`<p class="soft">No rule matched. ${texts} checked: ${surfacesOf(run)}.</p>`;
   }

@@ -1,7 +1,8 @@
 /** The search in the texts of a run, and what it found. */
 import type { FoundText, RunSearch } from '../../model/run-page.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, surfaceName } from './format.ts';
+import { count } from './format.ts';
 import { AT_ID, markedText } from './text.ts';
 
 function foundLink(runId: string, phrase: string, { step, text, at }: FoundText): string {
@@ -16,7 +17,7 @@ function hit(runId: string, phrase: string, found: FoundText): Html {
   const { step, stepName, surface, before, match, after } = found;
   const mark = { start: before.length, end: before.length + match.length, findingId: null };
   return html`<li><a href="${foundLink(runId, phrase, found)}">Step ${count(step)}</a>
-<span class="soft">${surfaceName(surface)} of ${stepName || '(no name)'}</span>
+<span class="soft">${surfaceLabel(surface)} of ${stepName || '(no name)'}</span>
 <pre class="excerpt">${markedText(`${before}${match}${after}`, [mark])}</pre></li>`;
 }
 
@@ -25,7 +26,7 @@ function results(runId: string, { phrase, hits, next, from, cut }: RunSearch): H
   return html`<section class="panel" id="search" aria-label="Search results">
 <p role="status">${hits.length === 0 ? 'No match' : `${count(hits.length)} ${hits.length === 1 ? 'text matches' : 'texts match'}`}
 in steps ${count(from)} to ${next === null ? 'the last' : count(next - 1)}.
-${cut > 0 && html`Of ${count(cut)} large steps only the beginnings were searched.`}</p>
+${cut > 0 && html`Only the beginning of ${count(cut)} large ${cut === 1 ? 'step' : 'steps'} was searched.`}</p>
 ${hits.length > 0 && html`<ol class="plain found-texts">${hits.map((one) => hit(runId, phrase, one))}</ol>`}
 ${next !== null && html`<p><a class="button quiet" href="/app/runs/${runId}?${further.toString()}#search">Search from step ${count(next)}</a></p>`}
 </section>`;

@@ -8,10 +8,11 @@ import {
   type TextView,
 } from '../../model/run-page.ts';
 import type { StepOutline } from '../../model/steps.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { excerptView } from './finding.ts';
 import { findingLink } from './findings.ts';
-import { count, duration, surfaceName } from './format.ts';
+import { count, duration } from './format.ts';
 import { severityBadge } from './shell.ts';
 import { AT_ID, FOUND_ID, markedText } from './text.ts';
 
@@ -87,7 +88,7 @@ function textView(step: ShownStep, text: ShownText, data: StepsPage): Html {
   const after = { from: Math.max(start, to - OPEN_UNITS_MAX), to, at: end };
   const sought = isOpen ? (data.open?.at ?? null) : null;
   const at = sought === null ? null : sought - start;
-  const name = surfaceName(surface);
+  const name = surfaceLabel(surface);
   return html`<details${(isOpen || marks.length > 0) && html` open`}><summary>${name}
 <span class="soft">${count(length)} characters</span></summary>
 ${start > 0 && html`<p class="more"><a href="${partLink(data, step, text, before)}">Show more before</a> <span class="soft">${count(start)} characters</span></p>`}
@@ -103,7 +104,7 @@ function leftOut({ outline, texts, number }: ShownStep, data: StepsPage): HtmlVa
   return [
     more > 0 && html`<p class="soft">${count(more)} more texts are not shown.</p>`,
     outline.isCut &&
-      html`<p class="soft">This step is too large to be shown whole: these are the beginnings of its texts.
+      html`<p class="soft">This step is too large to show in full: only the beginning of each text is shown.
 ${!isSought && html`<a href="/app/runs/${data.runId}?step=${number}#step-${number}">Show more of this step</a>`}</p>`,
   ];
 }
@@ -117,14 +118,14 @@ function hitView(finding: Finding, step: ShownStep, data: StepsPage): Html {
     .find(({ findingId }) => findingId === finding.id);
   const isElsewhere = mark === undefined && !isRedacted;
   return html`<div class="hit"${isSought && isRedacted && html` id="${FOUND_ID}"`}><p>${severityBadge(finding.severity)}
-<a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft">in ${surfaceName(finding.surface)}</span>
+<a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft">in ${surfaceLabel(finding.surface)}</span>
 ${isElsewhere && !isSought && html`<a href="${findingLink(finding)}">Show in text</a>`}</p>
 ${mark !== undefined && mark.readAs !== null && html`<p class="soft">The rule matched the normalised text: <q class="read-as">${mark.readAs}</q></p>`}
 ${isElsewhere && isSought && finding.excerpt !== null && notInText(finding)}</div>`;
 }
 
 function notInText(finding: Finding): Html {
-  return html`<p class="soft">The matched part of the text is not shown here. The excerpt of the finding:</p>
+  return html`<p class="soft">The matched part of the text is not shown here. Excerpt of the finding:</p>
 ${excerptView(finding, true)}`;
 }
 
@@ -165,7 +166,7 @@ function lostFinding({ finding, shown, isRedacted }: StepsPage): HtmlValue {
   if (finding === null || shown.steps.some(({ findings }) => findings.includes(finding.id))) {
     return null;
   }
-  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>The step of this finding is no longer kept.</p>
+  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>The step of this finding is no longer stored.</p>
 ${finding.excerpt !== null && excerptView(finding, true)}</div>`;
 }
 
@@ -174,12 +175,12 @@ export function stepsView(data: StepsPage, total: number): Html {
   const { steps, count: all } = data.shown;
   const first = steps[0]?.number ?? 0;
   const last = steps.at(-1)?.number ?? 0;
-  return html`<h2 id="steps">Steps${all > steps.length && html` <span class="soft">${count(first)} to ${count(last)} of ${count(all)}</span>`}</h2>
+  return html`<h2 id="steps"><a href="/docs/glossary#step">Steps</a>${all > steps.length && html` <span class="soft">${count(first)} to ${count(last)} of ${count(all)}</span>`}</h2>
 ${lostFinding(data)}
 ${pages(data, 'Pages of steps')}
 ${
   steps.length === 0
-    ? html`<p class="soft">Its steps are no longer kept.</p>`
+    ? html`<p class="soft">The steps of this run are no longer stored.</p>`
     : html`<ol class="steps">${steps.map((step) => stepView(step, data))}</ol>`
 }
 ${pages(data, 'Pages of steps, below')}

@@ -1,9 +1,10 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
 import type { RunSearch } from '../../model/run-page.ts';
 import type { RunSummary } from '../../model/runs.ts';
+import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
-import { count, surfaceName, time, words } from './format.ts';
+import { count, time, words } from './format.ts';
 import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { type StepsPage, stepsView } from './run-steps.ts';
@@ -28,7 +29,7 @@ function findingList({ findings, titleOf, run }: RunPage): HtmlValue {
     (
       finding,
     ) => html`<li class="hit">${severityBadge(finding.severity)} <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a>
-<span class="soft">${surfaceName(finding.surface)} of</span> <a href="${findingLink(finding)}">${stepName(finding)}</a></li>`,
+<span class="soft">${surfaceLabel(finding.surface)} of</span> <a href="${findingLink(finding)}">${stepName(finding)}</a></li>`,
   )}</ul></section>`;
 }
 
@@ -38,7 +39,7 @@ function link(name: string, value: string): Html {
 
 function about({ run, findings }: RunPage): Html {
   return html`<section class="panel">${facts([
-    ['Run', html`<code>${run.runId}</code>`],
+    ['Run id', html`<code>${run.runId}</code>`],
     ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
     ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
     ['Model', run.model === null ? null : link('model', run.model)],
@@ -62,7 +63,7 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
 <p class="lead">${words(run.state)}, ${words(run.evaluation)} · arrived ${time(run.firstArrivalAt, nowMs)}${length !== '' && ` · took ${length}`}</p>
 ${about(data)}
 ${findingList(data)}
-${data.isRedacted && html`<p class="notice">This workspace redacts: the texts of steps, and names that a rule matched, are not shown.</p>`}
+${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of steps, and step names that a rule matched, are not shown.</p>`}
 ${!data.isRedacted && shown.count > 0 && searchView(run.runId, data.search, data.open?.query ?? null)}
 ${stepsView({ ...data, runId: run.runId }, run.spans + run.logRecords)}`,
   });

@@ -85,7 +85,7 @@ function row(run: RunSummary, nowMs: number): Html {
 <td data-label="Steps" class="number">${count(run.spans + run.logRecords)}</td>
 <td data-label="Checked">${checkedCell(run)}</td>
 <td data-label="Model">${run.model ?? html`<span class="soft">–</span>`}</td>
-<td data-label="Took" class="number">${lengthOf(run)}</td>
+<td data-label="Duration" class="number">${lengthOf(run)}</td>
 <td data-label="Arrived">${time(run.firstArrivalAt, nowMs)}</td></tr>
 `;
 }
@@ -95,7 +95,7 @@ function table(rows: readonly Html[]): Html {
     'Runs',
     html`<table class="stack" aria-label="Runs"><thead><tr><th scope="col">Agent</th><th scope="col">State</th>
 <th scope="col">Findings</th><th scope="col" class="number">Steps</th><th scope="col">Checked</th><th scope="col">Model</th>
-<th scope="col" class="number">Took</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
+<th scope="col" class="number">Duration</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
   );
 }
 
@@ -105,13 +105,16 @@ const isNarrow = (query: string): boolean =>
 
 function emptyState({ query, endedEarly }: RunsPage): Html {
   if (endedEarly) {
-    return empty('None of these runs matches', html`<p>Older ones may: use the button below.</p>`);
+    return empty(
+      'No matching runs so far',
+      html`<p>Older runs may match: use the button below.</p>`,
+    );
   }
   return isNarrow(query)
-    ? empty('Nothing matches this filter', html`<p><a href="${PATH}">Show all runs</a></p>`)
+    ? empty('No runs match this filter', html`<p><a href="${PATH}">Show all runs</a></p>`)
     : empty(
         'No runs yet',
-        html`<p><a href="/app">How to send the first one</a>, or run <code>npm run demo</code> beside the server.</p>`,
+        html`<p><a href="/app">How to send the first one</a>, or run <code>npm run demo</code> on the server’s machine.</p>`,
       );
 }
 
@@ -121,13 +124,13 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     title: 'Runs',
     current: PATH,
     main: html`<h1>Runs</h1>
-<p class="lead">One run of an agent: a trace, or everything that one prompt caused. Newest first.</p>
+<p class="lead">A <a href="/docs/glossary#run">run</a> is one trace of an agent, or everything that one prompt caused. Newest first.</p>
 ${runFilters(query)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${
   endedEarly &&
-  html`<p class="notice" role="status">A page reads 10,000 runs at most, and few of them match this filter. Look further for older ones.</p>`
+  html`<p class="notice" role="status">A page searches at most 10,000 runs, and few of them match this filter. Search further for older runs.</p>`
 }
-${pager(PATH, query, next, endedEarly ? 'Look further' : 'Older')}`,
+${pager(PATH, query, next, endedEarly ? 'Search further' : 'Older')}`,
   });
 }

@@ -128,7 +128,7 @@ test.each([1, 100_000])('a limit of %d is within range', async (rateLimitPerMinu
 
 test.each([0, -1, 1.5, 100_001, Number.NaN])('a limit of %d is refused', async (limit) => {
   await expect(create({ rateLimitPerMinute: limit })).rejects.toEqual(
-    new OperatorError("A key's limit is a whole number from 1 to 100000."),
+    new OperatorError("A key's limit must be a whole number from 1 to 100000."),
   );
   expect(await listKeys(scratch.database, null)).toEqual([]);
 });

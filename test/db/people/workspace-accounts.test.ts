@@ -246,7 +246,7 @@ test('a password is reset for the account that is meant', async () => {
   const reset = (workspace: string | null) =>
     resetPassword(scratch.database, email, 'given by the operator', COMMAND_LINE, workspace);
   await expect(reset(null)).rejects.toThrow(
-    `several accounts; name a workspace of the one you mean (${slugOf(workspaceId)}, ${slugOf(theirs)})`,
+    `several accounts; choose one by its workspace with --workspace (${slugOf(workspaceId)}, ${slugOf(theirs)})`,
   );
   await reset(slugOf(theirs));
   expect(await signIn(email, 'given by the operator')).toMatchObject({ id: victim.id });

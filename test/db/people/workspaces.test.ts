@@ -43,7 +43,7 @@ describe('workspaces', () => {
   test('are not made twice under one slug', async () => {
     await createWorkspace(scratch.database, 'one', 'One');
     await expect(createWorkspace(scratch.database, 'one', 'Another')).rejects.toEqual(
-      new OperatorError('There is a workspace "one" already.'),
+      new OperatorError('A workspace "one" exists already.'),
     );
   });
 

@@ -47,7 +47,7 @@ describe('a finding', () => {
   });
 
   test('outlives its run', () => {
-    expect(page({ run: null })).toContain('is no longer kept');
+    expect(page({ run: null })).toContain('is no longer stored');
   });
 
   test('shows what a sender wrote as text, marked or not', () => {

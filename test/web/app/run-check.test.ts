@@ -61,5 +61,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
 
 test('a run that failed and has findings of single steps is not called evaluated', () => {
   const failed = run({ evaluation: 'evaluation_failed', texts: null, severities: ['high'] });
-  expect(html`${checkedLine(failed)}`.text).toContain('not as a whole: every attempt failed');
+  expect(html`${checkedLine(failed)}`.text).toContain(
+    'only step by step: every attempt to evaluate the whole run failed',
+  );
 });

@@ -116,7 +116,7 @@ describe('steps', () => {
   });
 
   test('that are no longer kept are said to be gone', () => {
-    expect(page({ shown: shown([]) })).toContain('Its steps are no longer kept.');
+    expect(page({ shown: shown([]) })).toContain('The steps of this run are no longer stored.');
   });
 });
 
@@ -162,7 +162,7 @@ describe('findings', () => {
 
   test('whose step is no longer kept show their excerpt', () => {
     const text = page({ findings: [FOUND], finding: FOUND, open: OPEN, shown: shown([]) });
-    expect(text).toContain('The step of this finding is no longer kept.');
+    expect(text).toContain('The step of this finding is no longer stored.');
     expect(text.split('id="found"')).toHaveLength(2);
   });
 
@@ -243,7 +243,7 @@ describe('a search', () => {
     expect(text).toContain('a &lt;b&gt; <mark class="search">key</mark> c');
     expect(text).toContain('1 text matches');
     expect(text).toContain('steps 1 to 100');
-    expect(text).toContain('Of 2 large steps only the beginnings were searched.');
+    expect(text).toContain('Only the beginning of 2 large steps was searched.');
     expect(text).toContain(`href="${RUN_PATH}?${query}&amp;after=100#search"`);
   });
 

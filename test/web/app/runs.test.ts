@@ -17,7 +17,7 @@ const page = (fields: Partial<RunsPage> = {}): string =>
 describe('a row', () => {
   test('counts spans and log records as steps, and tells how long it took', () => {
     expect(page()).toContain('<td data-label="Steps" class="number">5</td>');
-    expect(page()).toContain('<td data-label="Took" class="number">2.0 s</td>');
+    expect(page()).toContain('<td data-label="Duration" class="number">2.0 s</td>');
   });
 
   test.each([
@@ -38,7 +38,7 @@ describe('a row', () => {
 
   test('has no length when an end did not arrive', () => {
     expect(page({ runs: [run({ endUnixNano: null })] })).toContain(
-      '<td data-label="Took" class="number"></td>',
+      '<td data-label="Duration" class="number"></td>',
     );
   });
 
@@ -58,8 +58,8 @@ describe('pages', () => {
 
   test('that end early say so, and lead further', () => {
     const text = page({ runs: [], query: 'agent=rare', next: 'older', endedEarly: true });
-    expect(text).toContain('None of these runs matches');
-    expect(text).toContain('rel="next">Look further</a>');
+    expect(text).toContain('No matching runs so far');
+    expect(text).toContain('rel="next">Search further</a>');
     expect(page({ next: 'older' })).toContain('rel="next">Older</a>');
   });
 });
