@@ -124,7 +124,7 @@ function readSession(
     if (key === product.session) session = stringIn(value);
     else if (key === product.prompt) prompt = stringIn(value);
     else if (key === EVENT_NAME) eventAttribute = stringIn(value);
-    else if (product.texts.includes(key)) hasText = true;
+    else if (product.texts.includes(key)) hasText ||= stringIn(value) !== '' || isStructure(value);
   }
   if (session === '') return null;
   const names = [eventAttribute, eventName, stringIn(body ?? null)];
@@ -141,6 +141,11 @@ function readSession(
           ? 'text'
           : 'nothing',
   };
+}
+
+/** Whether an AnyValue is a list or a map. Gemini CLI sends `error` without a value. */
+function isStructure(value: JsonValue): boolean {
+  return isObject(value) && ('arrayValue' in value || 'kvlistValue' in value);
 }
 
 /** The string of an AnyValue; empty if it holds anything else. */

@@ -55,6 +55,13 @@ describe('who names its prompts', () => {
       'session.id': 's-1',
     };
     expect(of(GEMINI, details)).toMatchObject({ runId: null, event: 'text' });
+    const fallback = list({ ...name('gemini_cli.ripgrep_fallback'), 'session.id': 's-1' });
+    for (const value of [{}, null, { stringValue: '' }]) {
+      const attributes = [...fallback, { key: 'error', value }];
+      expect(sessionOf(GEMINI, { attributes })).toMatchObject({ runId: null, event: 'nothing' });
+    }
+    const message = { key: 'error', value: { kvlistValue: { values: [] } } };
+    expect(sessionOf(GEMINI, { attributes: [...fallback, message] })?.event).toBe('text');
     const fork = { scopeName: 'qwen-code', serviceName: 'qwen-code' };
     expect(of(fork, { ...name('qwen-code.user_prompt'), ...ids })?.event).toBe('prompt');
   });

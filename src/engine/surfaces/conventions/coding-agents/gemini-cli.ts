@@ -42,6 +42,8 @@ export const GEMINI_CLI: Convention = {
   appliesTo: { scopes: ['gemini-cli', 'qwen-code'], services: ['gemini-cli', 'qwen-code'] },
   kinds: [{ key: 'gen_ai.operation.name', kinds: OPERATIONS }, { names: OPERATIONS }],
   attributes: [
+    // Elsewhere the name of a prompt of MCP's, here its id.
+    { key: 'gen_ai.prompt.name', onKinds: [], read: { as: 'text', surface: 'tool_name' } },
     {
       key: 'gen_ai.input.messages',
       onKinds: ['tool'],

@@ -217,6 +217,15 @@ describe('spans hold the input and output of their operation', () => {
     durationMs: 3,
   };
 
+  it('a call of the model: not the prompt’s id, which is where others have a prompt’s name', () => {
+    const step = operation('llm_call', {
+      'gen_ai.prompt.name': 's-1########0',
+      'gen_ai.system_instructions': '"operator"',
+      'gen_ai.tool.definitions': '[{"functionDeclarations":[{"description":"operator"}]}]',
+    });
+    expect(read(step)).toEqual([]);
+  });
+
   it('a tool call: arguments and output, neither ids nor the tool itself', () => {
     const step = operation('tool_call', {
       'gen_ai.tool.name': 'run_shell_command',
