@@ -211,6 +211,13 @@ function isMessage(value: JsonValue): boolean {
   return isItem || [message, delta, content].some((inner) => isObject(inner) && isMessage(inner));
 }
 
+/** Members of a response that are no text, if the value looks like it. */
+const RESPONSE_METADATA = new Set([...METADATA, 'object', 'system_fingerprint', 'service_tier']);
+
+function isMetadata(name: string, value: JsonValue): boolean {
+  return RESPONSE_METADATA.has(name) && typeof value !== 'object' && IDENTIFIER.test(String(value));
+}
+
 function readEnvelope(
   envelope: JsonObject,
   side: Side,
@@ -222,7 +229,7 @@ function readEnvelope(
     if (holdsMessages(name, inner)) return readMessages(inner, side, fallback, budget);
     // A model's answer repeats the request's settings. Other outputs have members of a sender's choice.
     const isOperators = side === 'input' || fallback === 'agent_output';
-    const isLeftOut = isOperators && OPERATOR_MEMBERS.has(name);
+    const isLeftOut = isOperators && (OPERATOR_MEMBERS.has(name) || isMetadata(name, inner));
     return isLeftOut ? [] : onSurface(fallback, stringsOf(value, budget));
   });
 }
@@ -270,7 +277,9 @@ function readMessage(message: JsonObject, side: Side, fallback: Surface, budget:
   }
   const { content, contents, parts } = message;
   const { calls, call, reasoning } = calledIn(message, budget);
-  const contentPieces = readContent(content ?? null, said, budget);
+  // Anthropic's results are in the user's messages; OpenInference puts their id beside the content.
+  const isResult = author === 'user' && typeof message.tool_call_id === 'string';
+  const contentPieces = readContent(content ?? null, isResult ? 'tool_result' : said, budget);
   return [
     ...onSurface('agent_output', textsOf(reasoning, budget)),
     ...onSurface('agent_output', textsOf(message.reasoning ?? null, budget)),

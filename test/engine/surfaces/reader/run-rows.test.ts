@@ -23,6 +23,7 @@ const NAMES: Readonly<Record<RunName, readonly string[]>> = {
     'lk.agent_name',
     'flue.workflow.name',
     'flue.task.agent',
+    'graph.node.id',
   ],
   model: [
     'gen_ai.response.model',
@@ -88,6 +89,7 @@ const NAMES: Readonly<Record<RunName, readonly string[]>> = {
     'lmnr.association.properties.user_id',
     'mlflow.trace.user',
     'mastra.metadata.userId',
+    'ai.settings.context.userId',
   ],
 };
 

@@ -60,7 +60,7 @@ export const VERCEL_AI_SDK: Convention = {
       agentName: { 'ai.telemetry.functionId': 50, 'resource.name': 60 },
       model: { 'ai.response.model': 60, 'ai.model.id': 70 },
       sessionId: { 'ai.telemetry.metadata.sessionId': 80, 'ai.settings.context.sessionId': 90 },
-      userId: { 'ai.telemetry.metadata.userId': 50 },
+      userId: { 'ai.telemetry.metadata.userId': 50, 'ai.settings.context.userId': 200 },
     },
   },
   parts: {

@@ -118,7 +118,8 @@ export const OPENINFERENCE: Convention = {
   ],
   run: {
     names: {
-      agentName: { 'agent.name': 80 },
+      // `graph.node.id`: the OpenAI Agents SDK's agents have their name there.
+      agentName: { 'agent.name': 80, 'graph.node.id': 120 },
       model: { 'llm.response.model_name': 40, 'llm.model_name': 50, 'embedding.model_name': 120 },
     },
     placeholders: ['__REDACTED__'],

@@ -63,7 +63,16 @@ describe('a run', () => {
       tools: [{ name: 'x' }],
     };
     const call = { id: '1', type: 'function', function: { name: 'run', arguments: '{"a":"ls"}' } };
-    const output = { choices: [{ index: 0, message: { role: 'assistant', tool_calls: [call] } }] };
+    const choice = { index: 0, message: { role: 'assistant', tool_calls: [call] } };
+    const output = {
+      id: 'chatcmpl-1',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [{ ...choice, finish_reason: 'stop', logprobs: null }],
+      system_fingerprint: 'fp_1',
+      usage: { total_tokens: 2 },
+    };
     expect(read(run('llm', io(input, output)))).toEqual([
       'step_input: in',
       'tool_name: run',

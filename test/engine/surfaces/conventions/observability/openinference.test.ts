@@ -290,3 +290,15 @@ it('arguments called `properties` are no schema', () => {
   const schema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] };
   expect(read(step('TOOL', { 'tool.parameters': JSON.stringify(schema) }))).toEqual([]);
 });
+
+it('Anthropic’s result of a tool is in a user’s message, beside what the user says', () => {
+  const message = 'llm.input_messages.0.message';
+  const result = step('LLM', {
+    [`${message}.role`]: 'user',
+    [`${message}.tool_call_id`]: 'toolu_1',
+    [`${message}.content`]: 'done',
+    [`${message}.contents.0.message_content.type`]: 'text',
+    [`${message}.contents.0.message_content.text`]: 'in',
+  });
+  expect(read(result).toSorted()).toEqual(['step_input: in', 'tool_result: done']);
+});
