@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { programVersion } from '../main/program-version.ts';
 import { runServer } from '../main/run-server.ts';
 import { addAuditCommands } from './audit-commands.ts';
+import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
 import { addFindingCommands } from './finding-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
@@ -42,5 +43,6 @@ export function createProgram(): Command {
   addRunCommands(program);
   addScanCommand(program);
   addUpkeepCommands(program);
+  addCompletionCommand(program);
   return program;
 }

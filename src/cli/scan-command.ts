@@ -1,5 +1,7 @@
-/** `sluice scan`: matches the rules against a file or standard input, without a server. */
-import { readFileSync } from 'node:fs';
+/**
+ * `sluice scan`: matches the rules against files or standard input, without a server. Exit code 0 when
+ * nothing was found, 1 when something was, 2 when not everything could be checked.
+ */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { readConfig } from '../config.ts';
@@ -11,55 +13,36 @@ import { OperatorError } from '../errors.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
 import type { Rule, RuleSettings } from '../model/rules.ts';
 import { SURFACES, type Surface } from '../model/steps.ts';
-import type { Rejection } from '../model/telemetry.ts';
 import { loadKeptCatalog, type RuleChoice } from '../pool/kept-catalog.ts';
-import { paint } from '../terminal/paint.ts';
+import { reportFailure } from '../terminal/failure.ts';
 import { answer, type OutputOptions } from './answer.ts';
+import { listScanFiles, readScanFile, type ScanFile } from './scan/files.ts';
+import {
+  mergeResults,
+  renderReport,
+  reservations,
+  type ScanFailure,
+  type ScanReport,
+  type ScanResult,
+} from './scan/report.ts';
 import { parseScanInput, type ScanInput } from './scan-input.ts';
-import { renderTable } from './table.ts';
 import { verdictOf } from './verdict.ts';
 
 interface ScanOptions extends OutputOptions {
   readonly surface?: Surface;
   readonly experimental?: boolean;
   readonly rule?: readonly string[];
+  readonly exitZero?: boolean;
 }
 
-interface ScanHit {
-  readonly run: string | null;
-  readonly rule: string;
-  readonly severity: string;
-  readonly surface: Surface;
-  /** every surface on which the rule would hit this text */
-  readonly surfaces: readonly Surface[];
-  readonly title: string;
-  readonly excerpt: string;
-}
-
-const STANDARD_INPUT = 0;
-
-function readInput(file: string): Buffer {
-  try {
-    return readFileSync(file === '-' ? STANDARD_INPUT : file);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(`Cannot read ${file}: ${why}`, { cause: error });
-  }
-}
-
-/** The hits of a scan, and everything that it could not examine. */
-interface ScanResult {
-  readonly hits: readonly ScanHit[];
-  /** rules that could be called neither hit nor clean */
-  readonly undecided: readonly string[];
-  /** texts longer than SURFACE_CAP_BYTES, examined in part */
-  readonly truncated: number;
-  readonly rejected: readonly Rejection[];
-}
+const FOUND = 1;
+/** Not everything could be checked. */
+const INCOMPLETE = 2;
 
 type Enabled = (ruleIndex: number) => boolean;
 
 function scanText(
+  file: string,
   text: string,
   surfaces: readonly Surface[],
   matcher: Matcher,
@@ -75,76 +58,42 @@ function scanText(
     const excerpt = excerptOf(text, hit, excerptChars);
     const { id, severity, title } = rule;
     const on = surfaces.filter((one) => hitsOn(rule, one, text, surfaceCapBytes));
-    return [{ run: null, rule: id, severity, surface, surfaces: on, title, excerpt }];
+    return [{ file, run: null, rule: id, severity, surface, surfaces: on, title, excerpt }];
   });
-  const undecided = result.undecided.flatMap(({ ruleIndex }) => matcher.rules[ruleIndex]?.id ?? []);
-  return { hits, undecided, truncated: result.truncated, rejected: [] };
+  return {
+    hits,
+    undecided: result.undecided.flatMap(({ ruleIndex }) => matcher.rules[ruleIndex]?.id ?? []),
+    truncated: result.truncated,
+    unparsed: 0,
+    rejected: [],
+    checked: text === '' ? [] : surfaces,
+  };
 }
 
 function scanRuns(
+  file: string,
   { runs, rejections }: Extract<ScanInput, { kind: 'runs' }>,
   matcher: Matcher,
   enabled: Enabled,
 ): ScanResult {
   const settings = readConfig(process.env);
   const titles = new Map(matcher.rules.map(({ id, title }) => [id, title]));
-  const evaluations = [...runs].map(([run, steps]) => ({
-    run,
-    ...evaluateRun(steps, matcher, enabled, settings),
-  }));
-  return {
-    hits: evaluations.flatMap(({ run, findings }) =>
-      findings.map(({ ruleId, severity, surface, excerpt }) => {
+  const results = [...runs].map(([run, steps]): ScanResult => {
+    const evaluation = evaluateRun(steps, matcher, enabled, settings);
+    const { findings, undecided, truncated, unparsed, surfaceNames } = evaluation;
+    return {
+      hits: findings.map(({ ruleId, severity, surface, excerpt }) => {
         const title = titles.get(ruleId) ?? '';
-        return { run, rule: ruleId, severity, surface, surfaces: [surface], title, excerpt };
+        return { file, run, rule: ruleId, severity, surface, surfaces: [surface], title, excerpt };
       }),
-    ),
-    undecided: evaluations.flatMap(({ undecided }) => undecided.map(({ ruleId }) => ruleId)),
-    truncated: evaluations.reduce((sum, { truncated }) => sum + truncated, 0),
-    rejected: rejections,
-  };
-}
-
-/** Why a result without hits does not mean that the input is clean. */
-function reservations({ undecided, truncated, rejected }: ScanResult): string[] {
-  const count = rejected.reduce((sum, one) => sum + one.count, 0);
-  return [
-    ...(undecided.length > 0
-      ? [`${undecided.length} rules undecided: ${undecided.join(', ')}`]
-      : []),
-    ...(truncated > 0 ? [`${truncated} texts are longer than SURFACE_CAP_BYTES and were cut`] : []),
-    ...(count > 0
-      ? [`${count} records not read: ${rejected.map((one) => one.reason).join(', ')}`]
-      : []),
-  ];
-}
-
-function render(result: ScanResult, rulesTried: number): string {
-  const { hits } = result;
-  const tried = `${rulesTried} rules tried`;
-  const notes = reservations(result).map((note) => paint.yellow(note));
-  if (hits.length === 0) {
-    return [`${paint.green('No rule matches.')} ${paint.dim(tried)}`, ...notes].join('\n');
-  }
-  return [
-    renderTable(
-      [
-        { title: 'RULE' },
-        { title: 'SEVERITY' },
-        { title: 'SURFACES' },
-        { title: 'EXCERPT', shrinks: true },
-      ],
-      hits.map(({ rule, severity, surfaces, excerpt }) => [
-        rule,
-        severity,
-        surfaces.length === SURFACES.length ? 'all' : surfaces.join(' '),
-        excerpt,
-      ]),
-    ),
-    '',
-    `${hits.length} of ${tried}`,
-    ...notes,
-  ].join('\n');
+      undecided: undecided.map(({ ruleId }) => ruleId),
+      truncated: truncated - unparsed,
+      unparsed,
+      rejected: [],
+      checked: surfaceNames,
+    };
+  });
+  return { ...mergeResults(results), rejected: rejections };
 }
 
 /** Whether this rule alone matches the text on this surface. */
@@ -184,22 +133,70 @@ function enabledBy(
   );
 }
 
-async function scan(file: string, options: ScanOptions): Promise<void> {
-  const input = parseScanInput(readInput(file));
+const CLEAR_LINE = '\r\u001b[K';
+
+/** Calls with every file; on a terminal, standard error shows how far it is. */
+function forEachFile(files: readonly ScanFile[], work: (file: ScanFile) => void): void {
+  const shown = process.stderr.isTTY === true && files.length > 1;
+  for (const [index, file] of files.entries()) {
+    if (shown) process.stderr.write(`${CLEAR_LINE}${index + 1} of ${files.length} files …`);
+    work(file);
+  }
+  if (shown) process.stderr.write(CLEAR_LINE);
+}
+
+function scanFiles(args: readonly string[], options: ScanOptions): ScanReport {
+  const files = listScanFiles(args);
   const catalog = loadKeptCatalog(pinnedCorpus(), choiceOf(options));
   const rules = runnableRules(catalog.rules);
   const enabled = enabledBy(options, rules, catalog.rules);
   const isEnabled: Enabled = (ruleIndex) => enabled[ruleIndex] === true;
   const matcher = createMatcher(rules);
   const surfaces = options.surface === undefined ? SURFACES : [options.surface];
-  const result =
-    input.kind === 'text'
-      ? scanText(input.text, surfaces, matcher, isEnabled)
-      : scanRuns(input, matcher, isEnabled);
+  const results: ScanResult[] = [];
+  const failed: ScanFailure[] = [];
+  let binary = 0;
+  forEachFile(files, (file) => {
+    const { name } = file;
+    try {
+      const bytes = readScanFile(file);
+      if (bytes === null) {
+        binary += 1;
+        return;
+      }
+      const input = parseScanInput(bytes);
+      results.push(
+        input.kind === 'text'
+          ? scanText(name, input.text, surfaces, matcher, isEnabled)
+          : scanRuns(name, input, matcher, isEnabled),
+      );
+    } catch (error) {
+      // The other files are checked all the same.
+      if (!(error instanceof OperatorError)) throw error;
+      failed.push({ file: name, why: error.message });
+    }
+  });
   const rulesTried = enabled.filter(Boolean).length;
-  answer(options, { rules_tried: rulesTried, ...result }, () => render(result, rulesTried));
-  // A script must not take an incomplete scan for a clean one.
-  if (reservations(result).length > 0) process.exitCode = 1;
+  const merged = mergeResults(results);
+  return { rules_tried: rulesTried, files: files.length, ...merged, binary, failed };
+}
+
+function scan(args: readonly string[], options: ScanOptions): void {
+  try {
+    const report = scanFiles(args, options);
+    for (const { file, why } of report.failed) {
+      reportFailure(new OperatorError(`${file} was not checked: ${why}`));
+    }
+    answer(options, report, () => renderReport(report));
+    if (report.hits.length > 0 && options.exitZero !== true) process.exitCode = FOUND;
+    // A script must not take an incomplete scan for a clean one.
+    else if (report.failed.length > 0 || reservations(report).length > 0) {
+      process.exitCode = INCOMPLETE;
+    }
+  } catch (error) {
+    reportFailure(error);
+    process.exitCode = INCOMPLETE;
+  }
 }
 
 const RULE_ID = /^ATR-\d{4}-\d{5}$/;
@@ -213,8 +210,11 @@ function ruleIds(text: string, before: readonly string[] | undefined): string[] 
 export function addScanCommand(program: Command): void {
   program
     .command('scan')
-    .description('match the rules against a file or standard input; stores nothing')
-    .argument('<file>', 'a text, or an OTLP/JSON export of traces or logs; - is standard input')
+    .description('match the rules against files or standard input; stores nothing')
+    .argument(
+      '<file...>',
+      'texts, or OTLP/JSON exports of traces or logs; a folder, a pattern in quotes; - is standard input',
+    )
     .addOption(
       new Option(
         '--surface <surface>',
@@ -222,13 +222,17 @@ export function addScanCommand(program: Command): void {
       ).choices(SURFACES),
     )
     .option('--experimental', 'the experimental tier too')
-    .option('--rule <id...>', 'only these rules, whatever their tier', ruleIds)
+    .option('--rule <id>', 'only this rule, whatever its tier; may be repeated', ruleIds)
+    .option('--exit-zero', 'exit code 0 even when a rule matches')
     .option('--json', 'answer as JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  echo "ignore all previous instructions" | sluice scan -\n' +
+      '\nExit codes: 0 no rule matches, 1 a rule matches, 2 not everything could be checked.\n' +
+        '\nExamples:\n  echo "ignore all previous instructions" | sluice scan -\n' +
         '  sluice scan page.html --surface tool_result --rule ATR-2026-00511\n' +
-        '  sluice scan trace.json --experimental --json',
+        "  sluice scan prompts 'exports/**/*.json' --experimental --json",
     )
+    // Mistakes in the arguments are no finding.
+    .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : INCOMPLETE))
     .action(scan);
 }

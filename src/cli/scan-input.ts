@@ -1,4 +1,7 @@
-/** The input of `sluice scan`: an OTLP export of traces or logs, or plain text. */
+/**
+ * The input of `sluice scan`: an OTLP export of traces or logs, or one export per line, as the OpenTelemetry
+ * Collector's file exporter writes them; else plain text.
+ */
 import { LogRuns } from '../db/telemetry/log-runs.ts';
 import { OperatorError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
@@ -18,7 +21,8 @@ export type ScanInput =
     };
 
 const TRACES = /^\s*\{\s*"resourceSpans"\s*:/;
-const LOGS = /^\s*\{\s*"resourceLogs"\s*:/;
+const METRICS = /^\s*\{\s*"resourceMetrics"\s*:/;
+const EXPORT = /^\s*\{\s*"resource(?:Spans|Logs|Metrics)"\s*:/;
 
 function toStep(span: SpanRow, scopeName: string, serviceName: string | null): Step {
   const events = span.events === null ? [] : (JSON.parse(span.events) as SpanEvent[]);
@@ -62,23 +66,26 @@ function logToStep(log: LogRow, scopeName: string, serviceName: string | null): 
   };
 }
 
-function toRuns(request: DecodedRequest): Map<string, Step[]> {
-  const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
+function toRuns(requests: readonly DecodedRequest[]): Map<string, readonly Step[]> {
   const runs = new Map<string, Step[]>();
   const add = (runId: string, step: Step): void => {
     const steps = runs.get(runId);
     if (steps === undefined) runs.set(runId, [step]);
     else steps.push(step);
   };
-  for (const span of request.spans) {
-    const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
-    add(span.traceId, toStep(span, scopeName, serviceName));
-  }
-  const logRuns = new LogRuns().assign(request.logs, 0).runs;
-  for (const log of request.logs) {
-    const { scopeName = '', serviceName = null } = resources.get(log.resourceId) ?? {};
-    const runId = log.traceId ?? logRuns.get(log)?.runId;
-    if (runId !== undefined) add(runId, logToStep(log, scopeName, serviceName));
+  const logRuns = new LogRuns();
+  for (const request of requests) {
+    const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
+    for (const span of request.spans) {
+      const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
+      add(span.traceId, toStep(span, scopeName, serviceName));
+    }
+    const { runs: assigned } = logRuns.assign(request.logs, 0);
+    for (const log of request.logs) {
+      const { scopeName = '', serviceName = null } = resources.get(log.resourceId) ?? {};
+      const runId = log.traceId ?? assigned.get(log)?.runId;
+      if (runId !== undefined) add(runId, logToStep(log, scopeName, serviceName));
+    }
   }
   return new Map([...runs].map(([runId, steps]) => [runId, inTimeOrder(steps)]));
 }
@@ -90,10 +97,45 @@ function toRuns(request: DecodedRequest): Map<string, Step[]> {
  */
 export function parseScanInput(bytes: Buffer): ScanInput {
   const text = bytes.toString('utf8');
-  const decode = TRACES.test(text) ? decodeTraces : LOGS.test(text) ? decodeLogs : null;
-  if (decode === null) return { kind: 'text', text };
+  const first = firstLine(text);
+  if (EXPORT.test(first) && isWhole(first)) return parseLines(text);
+  if (!EXPORT.test(text)) return { kind: 'text', text };
+  return runsOf([decoded(bytes, text, 'Not an OTLP export')]);
+}
+
+function firstLine(text: string): string {
+  const trimmed = text.trimStart();
+  const end = trimmed.indexOf('\n');
+  return end === -1 || trimmed.slice(end).trim() === '' ? '' : trimmed.slice(0, end);
+}
+
+function isWhole(line: string): boolean {
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function parseLines(text: string): ScanInput {
+  const requests: DecodedRequest[] = [];
+  for (const [index, line] of text.split('\n').entries()) {
+    // Metrics have no text that a rule could match.
+    if (line.trim() === '' || METRICS.test(line)) continue;
+    requests.push(decoded(Buffer.from(line), line, `Line ${index + 1} is not an OTLP export`));
+  }
+  return runsOf(requests);
+}
+
+function decoded(bytes: Buffer, text: string, fault: string): DecodedRequest {
+  const decode = TRACES.test(text) ? decodeTraces : decodeLogs;
   const result = decode(bytes);
-  if (!result.ok) throw new OperatorError(`Not an OTLP export: ${result.path} ${result.message}`);
-  const { request } = result;
-  return { kind: 'runs', runs: toRuns(request), rejections: request.rejections };
+  if (result.ok) return result.request;
+  throw new OperatorError(`${fault}: ${result.path} ${result.message}`);
+}
+
+function runsOf(requests: readonly DecodedRequest[]): ScanInput {
+  const rejections = requests.flatMap((request) => request.rejections);
+  return { kind: 'runs', runs: toRuns(requests), rejections };
 }

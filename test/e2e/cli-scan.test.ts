@@ -1,7 +1,8 @@
-/** `sluice scan`: which surfaces, which rules; `sluice rules show` and `corpus coverage` beside it. */
-import { readFileSync } from 'node:fs';
+/** `sluice scan`: which surfaces, which rules, which files; `sluice rules show` and `corpus coverage` beside it. */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCommand } from '../support/command.ts';
 import { ROOT } from '../support/server.ts';
 
@@ -40,10 +41,154 @@ describe('scan', () => {
 
   test('says why a rule cannot be tried, and what to do next', async () => {
     const refused = await runCommand(['scan', '-', '--rule', 'ATR-2026-00100'], {}, { input: 'x' });
-    expect(refused.code).toBe(1);
+    expect(refused.code).toBe(2);
     expect(refused.stderr).toMatch(/cannot be tried\. Never runs here: .+ See sluice rules show/);
     const unknown = await runCommand(['scan', '-', '--rule', 'ATR-2026-99999'], {}, { input: 'x' });
     expect(unknown.stderr).toContain('see sluice rules list');
+  });
+});
+
+describe('files, folders and patterns', () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'sluice-scan-'));
+    mkdirSync(join(folder, 'deep/er'), { recursive: true });
+    mkdirSync(join(folder, '.hidden'));
+    write('attack.txt', ATTACK);
+    write('harmless.txt', 'The weather is fine.');
+    write('deep/er/attack.md', ATTACK);
+    write('deep/picture.bin', `\0${ATTACK}`);
+    write('.hidden/attack.txt', ATTACK);
+    symlinkSync(folder, join(folder, 'deep/loop'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  function write(name: string, text: string): void {
+    writeFileSync(join(folder, name), text);
+  }
+
+  async function scanHere(...args: string[]) {
+    const result = await runCommand(['scan', '--json', ...args], {}, { cwd: folder });
+    const report = JSON.parse(result.stdout) as {
+      files: number;
+      binary: number;
+      checked: string[];
+      failed: { file: string }[];
+      hits: { file: string }[];
+    };
+    return {
+      ...report,
+      code: result.code,
+      found: [...new Set(report.hits.map((hit) => hit.file))],
+    };
+  }
+
+  test.each<[string, string[], string[]]>([
+    ['a folder', ['.'], ['attack.txt', 'deep/er/attack.md']],
+    ['a folder by name', ['deep'], ['deep/er/attack.md']],
+    ['several', ['harmless.txt', 'attack.txt', 'attack.txt'], ['attack.txt']],
+    ['a pattern', ['*.txt'], ['attack.txt']],
+    ['a pattern over folders', ['**/*.md'], ['deep/er/attack.md']],
+    ['a hidden file, when it is named', ['.hidden/attack.txt'], ['.hidden/attack.txt']],
+  ])('%s', async (_, args, found) => {
+    expect(await scanHere(...args)).toMatchObject({ code: 1, found, failed: [] });
+  });
+
+  test('what is no text is left out of a folder, and counted', async () => {
+    expect(await scanHere('deep')).toMatchObject({ files: 2, binary: 1 });
+  });
+
+  test('exit code 0 when nothing matches, or with --exit-zero', async () => {
+    expect(await scanHere('harmless.txt')).toMatchObject({ code: 0, found: [] });
+    expect(await scanHere('attack.txt', '--exit-zero')).toMatchObject({
+      code: 0,
+      found: ['attack.txt'],
+    });
+  });
+
+  test('a file that cannot be read does not keep the others from being checked', async () => {
+    const failed = [{ file: 'absent.txt', why: expect.stringContaining('ENOENT') }];
+    expect(await scanHere('absent.txt', 'harmless.txt')).toMatchObject({ code: 2, failed });
+    expect(await scanHere('absent.txt', 'attack.txt')).toMatchObject({ code: 1, failed });
+    expect(await scanHere('absent.txt', 'attack.txt', '--exit-zero')).toMatchObject({ code: 2 });
+  });
+
+  test('what could not be read is named on standard error', async () => {
+    const { stdout, stderr } = await runCommand(['scan', 'absent.txt'], {}, { cwd: folder });
+    expect(stdout).toMatch(/^Nothing was checked\./);
+    expect(stderr).toMatch(/^sluice: absent\.txt was not checked: ENOENT/);
+  });
+
+  test.each([[['--bad']], [[]], [['none*.txt']], [['deep/loop/none*']]])(
+    'exit code 2 for %j',
+    async (args) => {
+      const result = await runCommand(['scan', ...args], {}, { cwd: folder });
+      expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/./) });
+    },
+  );
+
+  test('people read the title of each rule, the file and the text', async () => {
+    const { stdout, stderr } = await runCommand(['scan', '.'], {}, { cwd: folder });
+    expect(stdout).toContain('ATR-2026-00001  high  Direct Prompt Injection via User Input\n');
+    expect(stdout).toContain('  deep/er/attack.md · step_input, tool_args\n  Please ignore all');
+    expect(stdout).toContain('left out, because they are no texts: 1');
+    // Progress is for terminals.
+    expect(stderr).toBe('');
+  });
+
+  const line = (attributes: object[]) =>
+    JSON.stringify({
+      resourceSpans: [
+        {
+          scopeSpans: [
+            {
+              spans: [
+                {
+                  traceId: '5b8efff798038103d269b633813fc60c',
+                  spanId: `eee19b7ec3c1b1${10 + attributes.length}`,
+                  name: 'step',
+                  startTimeUnixNano: '1795000000400000000',
+                  endTimeUnixNano: '1795000000900000000',
+                  attributes,
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    });
+  const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+
+  test('exports line by line, as the Collector writes them', async () => {
+    const message = JSON.stringify([{ role: 'user', content: ATTACK }]);
+    const attacked = line([attribute('gen_ai.input.messages', message)]);
+    write('spans.jsonl', `${line([])}\n${attacked}\n{"resourceMetrics":[]}\n\n`);
+    const report = await scanHere('spans.jsonl');
+    expect(report).toMatchObject({ code: 1, found: ['spans.jsonl'], checked: ['step_input'] });
+    write('broken.jsonl', `${attacked}\n{"resourceSpans":7}\n`);
+    const broken = await scanHere('broken.jsonl');
+    const why = expect.stringContaining('Line 2 is not an OTLP export');
+    expect(broken).toMatchObject({ code: 2, failed: [{ file: 'broken.jsonl', why }] });
+  });
+
+  test.each([
+    ['only tool names', [attribute('gen_ai.tool.name', 'search')], 'Checked: only tool names.'],
+    ['nothing', [], 'Checked: nothing.'],
+  ])('an export with %s for rules is not called clean', async (_, attributes, words) => {
+    write('trace.json', line(attributes));
+    const { stdout, code } = await runCommand(['scan', 'trace.json'], {}, { cwd: folder });
+    expect(stdout).toContain(words);
+    expect(code).toBe(0);
+  });
+
+  test('texts that were cut and values that were not parsed are named apart', async () => {
+    const message = JSON.stringify([{ role: 'user', content: 'one word '.repeat(500) }]);
+    write('trace.json', line([attribute('gen_ai.input.messages', message)]));
+    const settings = { SURFACE_CAP_BYTES: '1024' };
+    const { stdout, code } = await runCommand(['scan', 'trace.json'], settings, { cwd: folder });
+    expect(stdout).toContain('Texts longer than SURFACE_CAP_BYTES, checked in part: 1');
+    expect(stdout).not.toContain('Values');
+    expect(code).toBe(2);
   });
 });
 

@@ -1,0 +1,128 @@
+/** What `sluice scan` found and could not check, as one result for all files, and as text for people. */
+import type { Surface } from '../../model/steps.ts';
+import { SURFACES } from '../../model/steps.ts';
+import type { Rejection } from '../../model/telemetry.ts';
+import { paint } from '../../terminal/paint.ts';
+
+export interface ScanHit {
+  /** the file as it was named; `-` is standard input */
+  readonly file: string;
+  /** trace id, or the id of a session's run; null in a text */
+  readonly run: string | null;
+  readonly rule: string;
+  readonly severity: string;
+  readonly surface: Surface;
+  /** every surface on which the rule would hit this text */
+  readonly surfaces: readonly Surface[];
+  readonly title: string;
+  readonly excerpt: string;
+}
+
+/** The hits of a scan, and everything that it could not check. */
+export interface ScanResult {
+  readonly hits: readonly ScanHit[];
+  /** rules that could be called neither hit nor clean */
+  readonly undecided: readonly string[];
+  /** texts longer than SURFACE_CAP_BYTES, checked in part */
+  readonly truncated: number;
+  /** values checked as written, because too large or too deep to parse */
+  readonly unparsed: number;
+  readonly rejected: readonly Rejection[];
+  /** surfaces of the texts that were checked */
+  readonly checked: readonly Surface[];
+}
+
+/** A file that could not be read, and why. */
+export interface ScanFailure {
+  readonly file: string;
+  readonly why: string;
+}
+
+export interface ScanReport extends ScanResult {
+  readonly rules_tried: number;
+  readonly files: number;
+  /** files found in folders that are no text */
+  readonly binary: number;
+  readonly failed: readonly ScanFailure[];
+}
+
+/** One result of several. */
+export function mergeResults(results: readonly ScanResult[]): ScanResult {
+  const checked = new Set(results.flatMap((one) => one.checked));
+  const rejected = new Map<string, Rejection>();
+  for (const one of results.flatMap((result) => result.rejected)) {
+    const { count, firstPath } = rejected.get(one.reason) ?? { ...one, count: 0 };
+    rejected.set(one.reason, { reason: one.reason, count: count + one.count, firstPath });
+  }
+  return {
+    hits: results.flatMap((one) => one.hits),
+    undecided: [...new Set(results.flatMap((one) => one.undecided))].sort(),
+    truncated: results.reduce((sum, one) => sum + one.truncated, 0),
+    unparsed: results.reduce((sum, one) => sum + one.unparsed, 0),
+    rejected: [...rejected.values()],
+    checked: SURFACES.filter((surface) => checked.has(surface)),
+  };
+}
+
+/** Why a result without hits does not mean that what was read is clean. */
+export function reservations(report: ScanResult): string[] {
+  const { undecided, truncated, unparsed, rejected } = report;
+  const count = rejected.reduce((sum, one) => sum + one.count, 0);
+  const reasons = rejected.map(({ reason }) => reason).join(', ');
+  return [
+    ...(undecided.length > 0 ? [`Rules undecided: ${undecided.join(', ')}`] : []),
+    ...(truncated > 0
+      ? [`Texts longer than SURFACE_CAP_BYTES, checked in part: ${truncated}`]
+      : []),
+    ...(unparsed > 0
+      ? [`Values checked as written, because too large or too deep to parse: ${unparsed}`]
+      : []),
+    ...(count > 0 ? [`Records not read: ${count} (${reasons})`] : []),
+  ];
+}
+
+/** The report as people read it in a terminal. */
+export function renderReport(report: ScanReport): string {
+  const { hits, files, binary } = report;
+  const tried = paint.dim(
+    `${report.rules_tried} rules tried` +
+      (files === 1 ? '' : ` on ${files} files`) +
+      (binary === 0 ? '' : `; left out, because they are no texts: ${binary}`),
+  );
+  const blocks = hits.flatMap((hit) => [...blockOf(hit, files > 1), '']);
+  const rules = new Set(hits.map(({ rule }) => rule)).size;
+  const verdict =
+    hits.length === 0
+      ? cleanVerdict(report)
+      : paint.bold(rules === 1 ? '1 rule matches.' : `${rules} rules match.`);
+  return [
+    ...blocks,
+    `${verdict} ${tried}`,
+    ...reservations(report).map((note) => paint.yellow(note)),
+  ].join('\n');
+}
+
+function blockOf(hit: ScanHit, isOneOfSeveral: boolean): string[] {
+  const { rule, severity, title, run, surfaces, excerpt } = hit;
+  const on = surfaces.length === SURFACES.length ? 'every surface' : surfaces.join(', ');
+  const place = [
+    ...(isOneOfSeveral ? [hit.file] : []),
+    ...(run === null ? [] : [`run ${run}`]),
+    on,
+  ];
+  return [
+    `${paint.bold(rule)}  ${severity}  ${title}`,
+    `  ${paint.dim(place.join(' · '))}`,
+    `  ${excerpt.replaceAll(/\s+/g, ' ').trim()}`,
+  ];
+}
+
+function cleanVerdict({ checked, failed, files }: ScanReport): string {
+  if (failed.length === files) return paint.yellow('Nothing was checked.');
+  if (checked.length === 0)
+    return paint.yellow('Checked: nothing. There is no text for rules in it.');
+  if (checked.every((surface) => surface === 'tool_name')) {
+    return paint.yellow('Checked: only tool names. No rule matches them.');
+  }
+  return paint.green('No rule matches.');
+}
