@@ -115,12 +115,13 @@ const sum = (values: readonly (number | null)[]): number =>
   values.reduce<number>((all, value) => all + (value ?? 0), 0);
 
 function figures(data: OverviewPage, viewer: Viewer): Html {
-  return html`${cards(data, viewer)}${notices(data.overview)}
+  return html`${cards(data)}${notices(data.overview)}
 <div class="grid wide">
 <section class="panel">${severityChart(data)}</section>
 <section class="panel">${categoryCourses(data)}</section>
 <section class="panel">${arrivalChart(data)}</section>
 <section class="panel">${lagChart(data)}</section>
+<section class="panel"><h2>Rules by state</h2>${stateTable(data.rules, viewer)}<p class="soft">${corpusName(data.rules.snapshot)}</p></section>
 </div>
 <p class="soft">Counted at <time datetime="${data.iso(data.nowMs)}">${hourLabel(data.iso(data.nowMs))}</time>; times are UTC.
 ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>`;
@@ -129,7 +130,7 @@ ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>
 const hasGaps = ({ hours, days }: Overview): boolean =>
   [...hours, ...days].some(({ counts }) => counts === null);
 
-function cards({ overview, rules, nowMs }: OverviewPage, viewer: Viewer): Html {
+function cards({ overview, rules, nowMs }: OverviewPage): Html {
   const { runs, hours, days } = overview;
   const steps = sum(hours.map(({ counts }) => counts?.steps ?? 0));
   const severities = SEVERITIES.map((severity) => ({
@@ -155,14 +156,13 @@ function cards({ overview, rules, nowMs }: OverviewPage, viewer: Viewer): Html {
       ? 'every finished run has been evaluated'
       : `the oldest has waited ${duration(nowMs - runs.oldestWaitingMs)}`
   }</p></section>
-${ruleCard(rules, viewer)}
+${ruleCard(rules)}
 </div>`;
 }
 
-function ruleCard(rules: RuleFacts, viewer: Viewer): Html {
-  return html`<section class="panel rules"><h2>Rules that run</h2><p class="figure"><a href="/app/rules">${count(runningRules(rules.states))}</a></p>
-${stateTable(rules, viewer)}
-<p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p><p class="soft">${corpusName(rules.snapshot)}</p></section>`;
+function ruleCard(rules: RuleFacts): Html {
+  return html`<section class="panel"><h2>Rules that run</h2><p class="figure"><a href="/app/rules">${count(runningRules(rules.states))}</a></p>
+<p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p></section>`;
 }
 
 function notices({ hours }: Overview): HtmlValue {
