@@ -161,7 +161,7 @@ describe('with a database', () => {
     });
     expect(await limit('4711', '5')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('no key 4711'),
+      stderr: expect.stringContaining('no key with the id 4711'),
     });
     const changed = jsonOf<{ rate_limit_per_minute: number }[]>(
       await runCommand(['key', 'list', '--json'], settings),
@@ -177,7 +177,7 @@ describe('with a database', () => {
     );
     expect(after[0]?.revoked_at).not.toBeNull();
     const unknown = await runCommand(['key', 'revoke', '4711'], settings);
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no key 4711') });
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no key with the id 4711') });
     const other = jsonOf<{ key: string }>(
       await runCommand(
         ['key', 'create', '--kind', 'agent', '--name', 'x', '--prefix', 'obs', '--json'],
