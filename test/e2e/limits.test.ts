@@ -354,7 +354,7 @@ describe('two servers and a key that is revoked', () => {
     // That it is no later than KEY_TTL_MS is tested with a clock, in authentication.test.ts.
     await revoke(id, key);
     for (const server of pair.servers) {
-      expect(server.stderr()).toContain('changes of keys are not received at once');
+      expect(server.stderr()).toContain('key changes are not received immediately');
     }
   });
 
