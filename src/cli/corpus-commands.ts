@@ -87,7 +87,7 @@ export function addCorpusCommands(program: Command): void {
   corpus
     .command('verify')
     .description('compare every rule file with corpus/manifest.json; exit code 1 on any difference')
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice corpus verify && echo untouched')
     .action(verify);
   corpus
@@ -95,7 +95,7 @@ export function addCorpusCommands(program: Command): void {
     .description(
       'pin the installed package: rewrite what corpus/ and docs/rules-coverage.md hold, and print a review',
     )
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nExample:\n  npm install --save-exact agent-threat-rules@X.Y.Z\n' +

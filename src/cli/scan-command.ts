@@ -224,7 +224,7 @@ export function addScanCommand(program: Command): void {
     .option('--experimental', 'the experimental tier too')
     .option('--rule <id>', 'only this rule, whatever its tier; may be repeated', ruleIds)
     .option('--exit-zero', 'exit code 0 even when a rule matches')
-    .option('--json', 'answer as JSON')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
       '\nExit codes: 0 no rule matches, 1 a rule matches, 2 not everything could be checked.\n' +
