@@ -177,7 +177,10 @@ describe('with a database', () => {
     );
     expect(after[0]?.revoked_at).not.toBeNull();
     const unknown = await runCommand(['key', 'revoke', '4711'], settings);
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('no key with the id 4711') });
+    expect(unknown).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('no key with the id 4711'),
+    });
     const other = jsonOf<{ key: string }>(
       await runCommand(
         ['key', 'create', '--kind', 'agent', '--name', 'x', '--prefix', 'obs', '--json'],
