@@ -157,11 +157,19 @@ describe('one run', () => {
   });
 
   test('is counted by what of it was checked', async () => {
-    const { text } = await request(gateway.server.metricsUrl);
-    for (const checked of ['nothing', 'tool_names_only', 'fully']) {
-      expect(text).toContain(`sluice_pass_runs_checked_total{checked="${checked}"} 1`);
-    }
-    expect(text).toContain('sluice_pass_runs_without_text_total 1');
+    const counted = ['nothing', 'tool_names_only', 'fully'].map(
+      (checked) => `sluice_pass_runs_checked_total{checked="${checked}"} 1`,
+    );
+    // A run is evaluated in the database a moment before it is counted.
+    await waitFor(
+      async () => {
+        const { text } = await request(gateway.server.metricsUrl);
+        return [...counted, 'sluice_pass_runs_without_text_total 1'].every((line) =>
+          text.includes(line),
+        );
+      },
+      { withinMs: 20_000, what: 'the runs to be counted' },
+    );
   });
 
   test('is read by its id with dashes as well', async () => {

@@ -288,16 +288,11 @@ export class CopyWriter {
   async #transact(requests: readonly EncodedRequest[]): Promise<void> {
     for (const { arrivedAtMs } of requests) await this.#ensureDay(arrivedAtMs);
     await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
-      if (!this.#connections.has(connection)) this.#forget();
+      // A new connection may lead to another server, which does not have what is known here.
+      if (!this.#connections.has(connection)) this.#known.clear();
       this.#connections.add(connection);
       return storeBatch(connection, requests, this.#known, this.#allowance);
     });
-  }
-
-  /** A new connection may lead to another server, on which what is known here does not exist. */
-  #forget(): void {
-    this.#known.clear();
-    this.#ensuredDays.clear();
   }
 
   async #ensureDay(arrivedAtMs: number): Promise<void> {
@@ -324,7 +319,9 @@ export class CopyWriter {
       );
       return;
     }
-    this.#forget();
+    // The database may have been replaced, so known rows may be gone.
+    this.#known.clear();
+    this.#ensuredDays.clear();
     this.#events.batchFailed(batch.length, error);
     for (const { reject } of batch) {
       reject(
