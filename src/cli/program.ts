@@ -2,7 +2,6 @@
 import { Command } from 'commander';
 
 import { programVersion } from '../main/program-version.ts';
-import { runServer } from '../main/run-server.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
@@ -31,7 +30,11 @@ export function createProgram(): Command {
     .command('serve')
     .description('start the server (same as npm start)')
     .addHelpText('after', '\nExample:\n  PORT=9090 sluice serve')
-    .action(runServer);
+    .action(async () => {
+      // The server's modules take a quarter of a second to load; no other command needs them.
+      const { runServer } = await import('../main/run-server.ts');
+      await runServer();
+    });
   addLoginCommands(program);
   addKeyCommands(program);
   addWorkspaceCommands(program);
