@@ -10,15 +10,13 @@ import type { Database } from '../database.ts';
 import { DOCUMENTS_CUT, TEXTS_CUT } from './step-cut.ts';
 import {
   AT_ONE_TIME,
-  atPlace,
-  bytes,
   cut,
   IN_TIME,
+  inFull,
   LOG_TEXTS,
   LOG_TIME,
   ofRun,
   parametersOf,
-  REMOTE_PARENT,
   type RunToRead,
   SPAN_TEXTS,
   type StepLimits,
@@ -192,22 +190,7 @@ const READ_PAGE = `
   ), document AS (
     SELECT *, CASE WHEN bytes <= cut_bytes THEN false WHEN bytes > whole_bytes THEN true
                    ELSE ${STRUCTURES} > $17::int END AS is_cut
-      FROM kept CROSS JOIN LATERAL (
-        SELECT name, status_code, status_message, resource_id, attributes, events,
-               NULL::json AS body,
-               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
-               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
-               ${bytes(SPAN_TEXTS)} AS bytes
-          FROM spans
-         WHERE kept.source = 'span' AND ${atPlace('spans')}
-        UNION ALL
-        SELECT event_name, 0, NULL, resource_id, attributes, NULL,
-               body, coalesce(dropped_attributes, 0), false,
-               ${bytes(LOG_TEXTS)}
-          FROM log_records AS log
-         WHERE kept.source = 'log' AND ${atPlace('log')}
-         LIMIT 1
-      ) AS in_full
+      FROM kept CROSS JOIN LATERAL (${inFull()}) AS in_full
   ), measured AS (
     SELECT *, sum(CASE WHEN is_cut THEN cut_bytes ELSE bytes END)
                 OVER (ORDER BY is_owner, place) AS bytes_so_far FROM document

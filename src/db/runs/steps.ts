@@ -125,7 +125,7 @@ export const ofRun = (table: string, of = `${table}.trace_id`): string =>
  * The row of a narrow row, by its ctid alone, which is unique in one snapshot. With a further condition
  * the planner might use that one's index, and read the whole run for every step.
  */
-export const atPlace = (table: string): string =>
+const atPlace = (table: string): string =>
   `${table}.ctid = kept.place_stored AND ${table}.arrived_on = kept.arrived_on
    AND ${inDays(table)}`;
 
@@ -133,7 +133,7 @@ export const LOG_TIME =
   'CASE WHEN time_unix_nano = 0 THEN observed_unix_nano ELSE time_unix_nano END';
 
 /** OTLP `SpanFlags`: CONTEXT_HAS_IS_REMOTE and CONTEXT_IS_REMOTE. */
-export const REMOTE_PARENT = 0x300;
+const REMOTE_PARENT = 0x300;
 
 /** Columns whose length the sender decides. */
 export const SPAN_TEXTS = ['name', 'status_message', 'attributes', 'events'];
@@ -143,6 +143,29 @@ export const stored = (columns: readonly string[]): string =>
   columns.map((column) => `coalesce(pg_column_size(${column}) - 4, 0)`).join(' + ');
 export const bytes = (columns: readonly string[]): string =>
   columns.map((column) => `coalesce(octet_length(${column}::text), 0)`).join(' + ');
+
+/**
+ * SQL that reads the step `kept` in full.
+ *
+ * @param spanColumns further columns of spans; null for log records
+ */
+export const inFull = (spanColumns: readonly string[] = []): string => `
+        SELECT ${spanColumns.map((column) => `${column}, `).join('')}
+               name, status_code, status_message, resource_id, attributes, events,
+               NULL::json AS body,
+               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
+               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
+               ${bytes(SPAN_TEXTS)} AS bytes
+          FROM spans
+         WHERE kept.source = 'span' AND ${atPlace('spans')}
+        UNION ALL
+        SELECT ${spanColumns.map(() => 'NULL, ').join('')}
+               event_name, 0, NULL, resource_id, attributes, NULL,
+               body, coalesce(dropped_attributes, 0), false,
+               ${bytes(LOG_TEXTS)}
+          FROM log_records AS log
+         WHERE kept.source = 'log' AND ${atPlace('log')}
+         LIMIT 1`;
 
 /**
  * Most characters of a service's or scope's name. They are stored once and read with every step: a
@@ -203,22 +226,7 @@ const READ_STEPS = `
   ), document AS (
     SELECT *, sum(bytes) OVER (
              PARTITION BY run_place ORDER BY place) AS bytes_so_far
-      FROM kept CROSS JOIN LATERAL (
-        SELECT parent_span_id, name, status_code, status_message, resource_id, attributes, events,
-               NULL::json AS body,
-               coalesce(dropped_attributes, 0) + coalesce(dropped_events, 0) AS dropped,
-               coalesce(flags, 0) & ${REMOTE_PARENT} = ${REMOTE_PARENT} AS remote,
-               ${bytes(SPAN_TEXTS)} AS bytes
-          FROM spans
-         WHERE kept.source = 'span' AND ${atPlace('spans')}
-        UNION ALL
-        SELECT NULL, event_name, 0, NULL, resource_id, attributes, NULL,
-               body, coalesce(dropped_attributes, 0), false,
-               ${bytes(LOG_TEXTS)}
-          FROM log_records AS log
-         WHERE kept.source = 'log' AND ${atPlace('log')}
-         LIMIT 1
-      ) AS in_full
+      FROM kept CROSS JOIN LATERAL (${inFull(['parent_span_id'])}) AS in_full
   ), measured AS (
     SELECT *, sum(bytes) OVER (PARTITION BY run_place) AS bytes_of_run
       FROM document WHERE place = 1 OR bytes_so_far <= $8
