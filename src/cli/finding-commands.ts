@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { SEVERITIES } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
+import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { type PlaceOptions, serverOption } from './remote/place.ts';
 import { parts, withReader } from './remote/reader.ts';
@@ -32,6 +33,8 @@ const finding = z.object({
     rule_id: z.string(),
     rule_version: z.string(),
     corpus_version: z.string(),
+    // Absent in answers of servers that do not record it.
+    corpus_identity: z.string().nullish(),
     condition_description: z.string(),
     field: z.string(),
     surface: z.string(),
@@ -85,7 +88,7 @@ function describe(one: z.infer<typeof finding>): string {
   return [
     `${paint.bold(plain(metadata.rule_id))}  ${plain(one.description)}`,
     `${plain(one.severity)} · ${plain(one.category)} · rule version ${plain(metadata.rule_version)}` +
-      ` · corpus ${plain(metadata.corpus_version)}`,
+      ` · ${plain(corpusName(metadata.corpus_version, metadata.corpus_identity ?? null))}`,
     '',
     `Found      ${shown(one.created_at)} UTC`,
     `Run        ${plain(one.run_id)}`,

@@ -2,8 +2,11 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 
+import { CHECKED_LABELS } from '../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES } from '../model/runs.ts';
+import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
+import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
 import { nextPage } from './finding-commands.ts';
 import { type PlaceOptions, serverOption } from './remote/place.ts';
@@ -37,9 +40,17 @@ const item = z.object({
   log_records: z.number(),
   late_steps: z.number(),
   unread_steps: z.number().nullable(),
+  // A newer server may have further values; an older one has neither member.
+  checked: z.string().optional(),
+  corpus_version: z.string().nullish(),
+  corpus_identity: z.string().nullish(),
   texts: z.number().nullable(),
+  surfaces: z.array(z.string()).nullish(),
   truncated_texts: z.number().nullable(),
+  text_cap_bytes: z.number().nullish(),
+  unparsed_values: z.number().nullish(),
   text_gaps: z.array(z.string()).nullable(),
+  capture_hint: z.string().nullish(),
   findings: z.number(),
   highest_severity: z.string().nullable(),
 });
@@ -77,6 +88,7 @@ async function list(options: ListOptions): Promise<void> {
           { title: 'SERVICE' },
           { title: 'NAME', shrinks: true },
           { title: 'STEPS', align: 'right' },
+          { title: 'CHECKED' },
           { title: 'FINDINGS', align: 'right' },
           { title: 'RUN' },
         ],
@@ -87,6 +99,7 @@ async function list(options: ListOptions): Promise<void> {
           orDash(one.service),
           orDash(one.name),
           String(one.spans + one.log_records),
+          checkedLabel(one),
           String(one.findings),
           plain(one.id),
         ]),
@@ -96,22 +109,53 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
+const LABELS: Readonly<Record<string, string>> = CHECKED_LABELS;
+
+function checkedLabel({ checked, texts }: z.infer<typeof item>): string {
+  if (checked === undefined) return texts === null ? 'not yet' : `${texts} texts`;
+  return LABELS[checked] ?? plain(checked);
+}
+
+/** What of a run was checked: `6 texts: User input, Tool result`. */
+function checkedLine(one: z.infer<typeof item>): string {
+  const { checked, texts, surfaces } = one;
+  if (checked === 'pending' || checked === 'failed' || checked === 'nothing' || texts === null) {
+    return checkedLabel(one);
+  }
+  const kinds = (surfaces ?? []).map((surface) => plain(surfaceLabel(surface))).join(', ');
+  return `${texts} ${texts === 1 ? 'text' : 'texts'}${kinds === '' ? '' : `: ${kinds}`}`;
+}
+
 /** What of a run was not checked. */
-function gapsOf({ late_steps, unread_steps, truncated_texts, text_gaps }: z.infer<typeof item>) {
+function gapsOf({
+  late_steps,
+  unread_steps,
+  truncated_texts,
+  text_cap_bytes,
+  unparsed_values,
+  text_gaps,
+  checked,
+  capture_hint,
+}: z.infer<typeof item>) {
+  const part = text_cap_bytes ? `first ${text_cap_bytes} bytes` : 'beginning';
   return [
     late_steps > 0 && `${late_steps} steps arrived after the evaluation and were not checked`,
     unread_steps !== null && unread_steps > 0 && `${unread_steps} steps were not checked in full`,
     truncated_texts !== null &&
       truncated_texts > 0 &&
-      `only the beginning of ${truncated_texts} texts was checked`,
+      `only the ${part} of ${truncated_texts} texts was checked`,
+    (unparsed_values ?? 0) > 0 &&
+      `${unparsed_values} values were checked as plain text: too large or too deep to parse`,
     text_gaps !== null &&
       text_gaps.length > 0 &&
       `its sender reports missing text: ${plain(text_gaps.join(', '))}`,
+    checked === 'nothing' && 'no text was found, so no rule could match',
+    checked === 'tool_names_only' && 'nothing but tool names was checked',
+    capture_hint != null && `to send text: ${plain(capture_hint)}`,
   ].filter((line) => line !== false);
 }
 
 function describe(one: z.infer<typeof run>): string {
-  const checked = one.texts === null ? 'not yet' : `${one.texts} texts`;
   const severity = one.highest_severity === null ? '' : `, highest: ${plain(one.highest_severity)}`;
   return [
     `${paint.bold(orDash(one.name))}  ${plain(one.id)}`,
@@ -119,7 +163,10 @@ function describe(one: z.infer<typeof run>): string {
       `${orDash(one.agent)} · model ${orDash(one.model)}`,
     '',
     `Arrived   ${shown(one.first_arrived_at)} to ${shown(one.last_arrived_at)} UTC`,
-    `Checked   ${checked}`,
+    `Checked   ${checkedLine(one)}`,
+    ...(one.corpus_version
+      ? [`Rules     ${plain(corpusName(one.corpus_version, one.corpus_identity ?? null))}`]
+      : []),
     `Findings  ${one.findings}${severity}`,
     ...gapsOf(one).map((line) => paint.yellow(`Note      ${line}`)),
     '',

@@ -57,6 +57,8 @@ export interface Finding
   readonly createdAt: Date;
   readonly runId: Hex16;
   readonly corpusVersion: string;
+  /** null for findings of before migration 15 */
+  readonly corpusIdentity: string | null;
   /** null if it contains matched text and the workspace redacts, or in exports */
   readonly stepName: string | null;
   /** null when the workspace redacts excerpts, or has done so at any time since the finding */

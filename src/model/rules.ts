@@ -173,8 +173,8 @@ export interface Snapshot {
   readonly identity: string;
 }
 
-/** The short form of a snapshot's identity, as people read it. */
-export function shortIdentity({ identity }: Pick<Snapshot, 'identity'>): string {
+/** The short form of a corpus's identity, as people read it. */
+export function shortIdentity(identity: string): string {
   return identity.slice(0, SHORT_IDENTITY_CHARS);
 }
 const SHORT_IDENTITY_CHARS = 12;

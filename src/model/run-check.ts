@@ -11,6 +11,17 @@ export const CHECK_LIMITS = [
   'unparsed_values',
   'text_gaps',
 ] as const;
+/** For people, in lists and filters. */
+export const CHECKED_LABELS: Readonly<Record<Checked, string>> = {
+  pending: 'not yet',
+  failed: 'failed',
+  nothing: 'nothing',
+  tool_names_only: 'only tool names',
+  partly: 'partly',
+  not_recorded: 'not recorded',
+  fully: 'everything sent',
+};
+
 /** Why not everything was checked: each is the member of the run that says how much. */
 export type CheckLimit = (typeof CHECK_LIMITS)[number];
 

@@ -89,6 +89,8 @@ export interface RunSummary {
   /** the line that makes its sender send text; null where it sent some, or none is known */
   readonly captureHint: string | null;
   readonly corpusVersion: string | null;
+  /** null until it is evaluated, and for runs evaluated before migration 15 */
+  readonly corpusIdentity: string | null;
   /** of its findings, one per finding */
   readonly severities: readonly Severity[];
 }

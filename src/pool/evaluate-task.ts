@@ -201,7 +201,7 @@ async function store(
   const decided = judged.flatMap((one) => (one.kind === 'decided' ? [one.evaluation] : []));
   if (decided.length === 0) return judged.filter((one) => one.kind !== 'decided');
   await reach(database);
-  const stored = await completeRuns(database, decided, settings.snapshot.version);
+  const stored = await completeRuns(database, decided, settings.snapshot);
   let next = 0;
   return judged.map((one): RunOutcome => {
     if (one.kind !== 'decided') return one;

@@ -55,7 +55,7 @@ export async function rescueFindings(
     if (findings.length > 0) {
       for (const { ruleId } of findings) known.add(ruleId);
       const kept = { run, findings, redactExcerpts };
-      const stored = await keepFindings(database, kept, settings.snapshot.version);
+      const stored = await keepFindings(database, kept, settings.snapshot);
       // Another process has claimed the run.
       if (stored === null) return;
     }

@@ -21,13 +21,21 @@ export function stateLines(counts: StateCounts): readonly [string, string] {
   ];
 }
 
+/**
+ * `corpus 4.0.0 (0123456789ab)`
+ * @param identity null where it was not recorded
+ */
+export function corpusName(version: string, identity: string | null): string {
+  return `corpus ${version} (${identity === null ? 'identity not recorded' : shortIdentity(identity)})`;
+}
+
 /** `corpus 4.0.0 (0123456789ab): 657 fully supported, …` */
 export function corpusLine(
   snapshot: Pick<Snapshot, 'version' | 'identity'>,
   counts: SupportCounts,
 ): string {
   return (
-    `corpus ${snapshot.version} (${shortIdentity(snapshot)}): ${counts.as_written} fully supported, ` +
+    `${corpusName(snapshot.version, snapshot.identity)}: ${counts.as_written} fully supported, ` +
     `${counts.degraded} partly, ${counts.unsupported} not, ` +
     `${counts.fails_own_examples} fail their own tests`
   );

@@ -9,8 +9,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createKey } from '../../src/db/people/keys.ts';
+import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { SESSION_LIMITS } from '../../src/http/limits/session-limiter.ts';
+import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { PLANS, type Role } from '../../src/model/people.ts';
+import { shortIdentity } from '../../src/model/rules.ts';
 import { runCommand } from '../support/command.ts';
 import { ledgerOf } from '../support/ledger.ts';
 import { addCommandLine, addPerson, type Person } from '../support/people.ts';
@@ -219,6 +222,7 @@ describe('sluice login', () => {
     expect(tooMany).toMatchObject({ code: 1 });
     expect(tooMany.stderr).toContain('rate_limit_per_minute');
     expect(await json(['key', 'revoke', String(key.id)])).toEqual({ id: key.id, revoked: true });
+    const identity = shortIdentity(corpusIdentity(loadManifest(MANIFEST_PATH)));
     const texts = [
       ['findings', 'list'],
       ['findings', 'show', findingId],
@@ -227,7 +231,8 @@ describe('sluice login', () => {
     for (const args of texts) {
       const shown = await cli(args);
       expect(shown, shown.stderr).toMatchObject({ code: 0 });
-      expect(shown.stdout).toContain('ATR-2026-00001'.slice(0, args[0] === 'runs' ? 0 : 14));
+      if (args[0] === 'findings') expect(shown.stdout).toContain('ATR-2026-00001');
+      if (args[1] === 'show') expect(shown.stdout).toContain(`corpus 4.0.0 (${identity})`);
     }
 
     const settings = await browser.get('/app/settings');

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { CONVERSATIONS, type Conversation } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
+import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
+import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,
@@ -127,6 +129,7 @@ describe('what is found', () => {
       metadata: {
         detector: 'agent-threat-rules',
         corpus_version: '4.0.0',
+        corpus_identity: corpusIdentity(loadManifest(MANIFEST_PATH)),
         rule_id: 'ATR-2026-00511',
         rule_version: expect.stringMatching(/^\d/),
         rule_status: 'stable',

@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
+import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
+import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { waitFor } from '../support/wait-for.ts';
 import {
   type Gateway,
@@ -105,6 +107,7 @@ describe('one run', () => {
       log_records: 0,
       evaluated_at: expect.stringMatching(/^\d{4}-.*Z$/),
       corpus_version: '4.0.0',
+      corpus_identity: corpusIdentity(loadManifest(MANIFEST_PATH)),
       late_steps: 0,
       unread_steps: 0,
       checked: 'tool_names_only',

@@ -103,7 +103,7 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
     textCapBytes: 65_536,
     unparsedValues: 0,
   };
-  const [stored = null] = await completeRuns(scratch.database, [evaluation], '4.0.0');
+  const [stored = null] = await completeRuns(scratch.database, [evaluation], SNAPSHOT);
   const outcome: RunOutcome =
     stored === null
       ? { kind: 'lost' }

@@ -8,9 +8,9 @@ import type { Severity } from '../../src/model/rules.ts';
 export async function completeRun(
   database: Queryable,
   evaluation: Omit<EvaluatedRun, 'ruleSetSha256'>,
-  { corpusVersion, ruleSetSha256 }: { corpusVersion: string; ruleSetSha256: string },
+  { ruleSetSha256, ...corpus }: { version: string; identity: string; ruleSetSha256: string },
 ): Promise<Severity[] | null> {
   const one = { ...evaluation, ruleSetSha256 };
-  const [stored = null] = await completeRuns(database, [one], corpusVersion);
+  const [stored = null] = await completeRuns(database, [one], corpus);
   return stored;
 }

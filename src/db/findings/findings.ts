@@ -30,7 +30,8 @@ const AT_MICROS = `${toMicros('f.created_at')} AS "atMicros"`;
 const FACTS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
   f.rule_version AS "ruleVersion", f.rule_status AS "ruleStatus", f.severity, f.category,
-  f.subcategory, f.corpus_version AS "corpusVersion", f.description,
+  f.subcategory, f.corpus_version AS "corpusVersion",
+  encode(f.corpus_identity, 'hex') AS "corpusIdentity", f.description,
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
   f.place, f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;

@@ -3,7 +3,7 @@
  * and so in one transaction. Locks runs in key order, as ingest does.
  */
 import type { FindingDraft } from '../../model/findings.ts';
-import type { Severity } from '../../model/rules.ts';
+import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Surface } from '../../model/steps.ts';
 import type { Queryable } from '../database.ts';
@@ -32,6 +32,9 @@ export interface EvaluatedRun {
   readonly unparsedValues: number;
 }
 
+/** The corpus that evaluated the runs. */
+type EvaluatingCorpus = Pick<Snapshot, 'version' | 'identity'>;
+
 /** A finding with the place of its run in the statement. */
 interface PlacedFinding {
   readonly place: number;
@@ -46,6 +49,7 @@ const MARK = `
        SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, last_error = NULL,
            evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
            truncated_texts = own.truncated, corpus_version = $1,
+           corpus_identity = decode($39, 'hex'),
            rule_set_sha256 = decode(own.digest, 'hex'), state = own.state, agent_name = own.agent,
            model = own.model, session_id = own.session, user_id = own."user",
            text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps)),
@@ -78,14 +82,14 @@ const storing = (mark: string): string => `
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
       condition_description, field, surface, step_span_id, step_name,
-      step_name_matched, excerpt, place, recommended_actions)
+      step_name_matched, excerpt, place, recommended_actions, corpus_identity)
     SELECT done.workspace_id, done.run_id, $1, rule, version, status, severity, category,
            subcategory, description, condition, condition_text, field, surface,
            decode(span, 'hex'),
            CASE WHEN step IS NULL OR NOT step_matched THEN step WHEN ${KEEPS} THEN step END,
            step_matched,
            CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
-           location, actions
+           location, actions, decode($39, 'hex')
       FROM done JOIN unnest($21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
         $26::text[], $27::text[], $28::text[], $29::smallint[], $30::text[], $31::text[],
         $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[],
@@ -128,9 +132,9 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
 export async function completeRuns(
   database: Queryable,
   evaluations: readonly EvaluatedRun[],
-  corpusVersion: string,
+  corpus: EvaluatingCorpus,
 ): Promise<(Severity[] | null)[]> {
-  return await store(database, 'complete-runs', COMPLETE_RUNS, evaluations, corpusVersion);
+  return await store(database, 'complete-runs', COMPLETE_RUNS, evaluations, corpus);
 }
 
 /**
@@ -142,7 +146,7 @@ export async function completeRuns(
 export async function keepFindings(
   database: Queryable,
   { run, findings, redactExcerpts }: Pick<EvaluatedRun, 'run' | 'findings' | 'redactExcerpts'>,
-  corpusVersion: string,
+  corpus: EvaluatingCorpus,
 ): Promise<Severity[] | null> {
   // Columns of an evaluated run, which are not stored here.
   const names = { agentName: null, model: null, sessionId: null, userId: null };
@@ -160,7 +164,7 @@ export async function keepFindings(
     textCapBytes: 0,
     unparsedValues: 0,
   };
-  const stored = await store(database, 'keep-findings', KEEP_FINDINGS, [evaluation], corpusVersion);
+  const stored = await store(database, 'keep-findings', KEEP_FINDINGS, [evaluation], corpus);
   return stored[0] ?? null;
 }
 
@@ -169,7 +173,7 @@ async function store(
   name: string,
   text: string,
   evaluations: readonly EvaluatedRun[],
-  corpusVersion: string,
+  corpus: EvaluatingCorpus,
 ): Promise<(Severity[] | null)[]> {
   const findings = placedFindings(evaluations);
   const keepsExcerpts = new Set(
@@ -182,10 +186,11 @@ async function store(
     name,
     text,
     values: [
-      corpusVersion,
+      corpus.version,
       ...runColumns(evaluations),
       [...new Set(workspaceIds)],
       ...findingColumns(findings),
+      corpus.identity,
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));

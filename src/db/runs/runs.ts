@@ -37,7 +37,8 @@ const COLUMNS = `
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
   r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",
   r.unparsed_values AS "unparsedValues", r.text_gaps AS "textGaps", r.capture_hint AS "captureHint",
-  r.corpus_version AS "corpusVersion", found.severities, found."redactedSteps",
+  r.corpus_version AS "corpusVersion", encode(r.corpus_identity, 'hex') AS "corpusIdentity",
+  found.severities, found."redactedSteps",
   found."redactedNames",
   ${toMicros('r.first_arrival_at')} AS "atMicros",
   ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn", ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn"`;

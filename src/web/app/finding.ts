@@ -5,6 +5,7 @@ import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
 import { time, words } from './format.ts';
+import { corpusName } from './rule-counts.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
 
@@ -85,7 +86,7 @@ ${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}">
       ['Status', `${finding.ruleStatus}, version ${finding.ruleVersion}`],
       ['Category', words(finding.category)],
       ['Subcategory', finding.subcategory === null ? null : words(finding.subcategory)],
-      ['Corpus', finding.corpusVersion],
+      ['Corpus', corpusName(finding.corpusVersion, finding.corpusIdentity)],
       [
         'More',
         html`<a href="/app/findings?rule_id=${finding.ruleId}">All findings of this rule</a>`,

@@ -121,7 +121,7 @@ function figures(data: OverviewPage, viewer: Viewer): Html {
 <section class="panel">${categoryCourses(data)}</section>
 <section class="panel">${arrivalChart(data)}</section>
 <section class="panel">${lagChart(data)}</section>
-<section class="panel"><h2>Rules by state</h2>${stateTable(data.rules, viewer)}<p class="soft">${corpusName(data.rules.snapshot)}</p></section>
+<section class="panel"><h2>Rules by state</h2>${stateTable(data.rules, viewer)}<p class="soft">Corpus ${corpusName(data.rules.snapshot.version, data.rules.snapshot.identity)}</p></section>
 </div>
 <p class="soft">Counted at <time datetime="${data.iso(data.nowMs)}">${hourLabel(data.iso(data.nowMs))}</time>; times are UTC.
 ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>`;

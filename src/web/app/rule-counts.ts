@@ -41,9 +41,13 @@ export function hasRulesTab({ plan }: Pick<Viewer, 'plan'>): boolean {
   return RULE_PLANS.includes(plan as Plan);
 }
 
-/** `Corpus 4.0.0 (0123456789ab)`, the whole identity beside the pointer. */
-export function corpusName(snapshot: Snapshot): Html {
-  return html`Corpus ${snapshot.version} (<code title="identity ${snapshot.identity}, sha256 ${snapshot.sha256}">${shortIdentity(snapshot)}</code>)`;
+/**
+ * `4.0.0 (0123456789ab)`, with the whole identity as a tooltip.
+ * @param identity null where it was not recorded
+ */
+export function corpusName(version: string, identity: string | null): Html {
+  if (identity === null) return html`${version} <span class="soft">(identity not recorded)</span>`;
+  return html`${version} (<code title="identity ${identity}">${shortIdentity(identity)}</code>)`;
 }
 
 /** The rules by state in this workspace; links to each where the plan has the rules tab. */

@@ -98,7 +98,7 @@ ${
 function thisWorkspace(data: RuleFacts, viewer: Viewer): Html {
   return html`<section class="panel"><h2>In this workspace</h2>
 <p class="figure">${runningText(data)}</p><p class="soft">Its <a href="/docs/glossary#effective-rule-set">effective rule set</a>, and why the other rules are off.</p>${stateTable(data, viewer)}
-<p class="soft">${corpusName(data.snapshot)}</p></section>`;
+<p class="soft">Corpus ${corpusName(data.snapshot.version, data.snapshot.identity)}</p></section>`;
 }
 
 const OFF: Readonly<Record<RuleState, string>> = {
@@ -252,7 +252,7 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
     title: 'Rules',
     current: PATH,
     main: html`<h1>Rules</h1>
-<p class="lead">The <a href="/docs/glossary#rule-and-corpus">rules</a> of agent-threat-rules ${snapshot.version} (${snapshot.date}): ${count(snapshot.files)} files, each verified
+<p class="lead">The <a href="/docs/glossary#rule-and-corpus">rules</a> of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
 against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.</p>
 <div class="grid wide">${thisWorkspace(data, viewer)}
 <section class="panel"><h2>In the corpus</h2><p class="soft">What Sluice can run, the same for every workspace.</p>

@@ -3,23 +3,12 @@
  * without findings says. Nothing here may sound as if more was checked than was.
  */
 import { type CheckLimit, checkOf, lateSteps } from '../../model/run-check.ts';
-import type { Checked, RunSummary } from '../../model/runs.ts';
+import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel, type TextGap } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, words } from './format.ts';
 
 const KIB = 1024;
-
-/** The choices of the list's filter. */
-export const CHECKED_NAMES: Readonly<Record<Checked, string>> = {
-  pending: 'not yet',
-  failed: 'failed',
-  nothing: 'nothing',
-  tool_names_only: 'only tool names',
-  partly: 'partly',
-  not_recorded: 'not recorded',
-  fully: 'everything sent',
-};
 
 const GAPS: Readonly<Record<TextGap, string>> = {
   cut_by_sender: 'The sender cut texts at its own maximum length',
@@ -82,10 +71,10 @@ export function checkedCell(run: RunSummary): Html {
     case 'tool_names_only':
       return html`<span class="medium">only tool names</span>`;
     case 'partly':
-      return html`${texts} <span class="medium below">not everything: ${shortLimits(run)}</span>`;
+      return html`${texts} checked <span class="medium below">not everything: ${shortLimits(run)}</span>`;
     case 'not_recorded':
     case 'fully':
-      return html`${texts}`;
+      return html`${texts} checked`;
   }
 }
 

@@ -5,6 +5,7 @@ import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
 import { count, time, words } from './format.ts';
+import { corpusName } from './rule-counts.ts';
 import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { type StepsPage, stepsView } from './run-steps.ts';
@@ -48,7 +49,10 @@ function about({ run, findings }: RunPage): Html {
     ['Steps', `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
     ['Checked', checkedLine(run)],
     ['Findings', findings.length === 0 ? 'none' : count(findings.length)],
-    ['Corpus', run.corpusVersion],
+    [
+      'Corpus',
+      run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
+    ],
   ])}</section>`;
 }
 

@@ -1,10 +1,10 @@
 /** The list of runs, with its filters. */
 import { SEVERITIES } from '../../model/rules.ts';
-import { checkOf } from '../../model/run-check.ts';
+import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, duration, time, words } from './format.ts';
-import { CHECKED_NAMES, checkedCell } from './run-check.ts';
+import { checkedCell } from './run-check.ts';
 import {
   appPage,
   choice,
@@ -44,7 +44,7 @@ ${choice(
   ],
   given.get('has_findings'),
 )}
-${choice('checked', 'Checked', Object.entries(CHECKED_NAMES), given.get('checked'))}
+${choice('checked', 'Checked', Object.entries(CHECKED_LABELS), given.get('checked'))}
 ${field('agent', 'Agent', given.get('agent'))}
 ${field('service', 'Service', given.get('service'))}
 ${field('model', 'Model', given.get('model'))}

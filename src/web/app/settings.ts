@@ -84,7 +84,7 @@ ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 
 function rules({ rules: facts }: SettingsPage, viewer: Viewer): Html {
   return html`<section class="panel"><h2>Rules</h2><p><a href="/app/rules">${runningText(facts)}</a>. ${settingsText(facts)}</p>
-${stateTable(facts, viewer)}<p class="soft">${corpusName(facts.snapshot)}</p></section>`;
+${stateTable(facts, viewer)}<p class="soft">Corpus ${corpusName(facts.snapshot.version, facts.snapshot.identity)}</p></section>`;
 }
 
 function sessionRow(session: ShownSession, nowMs: number): Html {

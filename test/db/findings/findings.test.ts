@@ -92,6 +92,7 @@ test('a finding, whole', async () => {
     category: 'prompt-injection',
     subcategory: 'sub',
     corpusVersion: '4.0.0',
+    corpusIdentity: null,
     description: 'described',
     conditionIndex: 2,
     conditionDescription: 'asks',

@@ -27,7 +27,7 @@ import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 type OneRun = Omit<EvaluatedRun, 'ruleSetSha256'>;
-const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20), ruleSetSha256: 'ab'.repeat(32) };
 const SAID = 'the words of a customer';
 /** More than one statement removes. */
 const MANY = 4500;

@@ -8,6 +8,9 @@ import { type ClaimedRun, claimRuns, requeueRuns } from '../../../src/db/runs/ev
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 
+/** The corpus that evaluates. */
+const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20) };
+
 let scratch: MigratedDatabase;
 let mine: number;
 let theirs: number;
@@ -67,7 +70,7 @@ test('every run gets its own findings, facts and counts', async () => {
       { steps: 7, facts: runFacts({ agentName: 'a', textGaps: ['cut_by_sender'] }) },
       { findings: [findingDraft({ ruleId: 'A' })], ruleSetSha256: 'cd'.repeat(32), texts: 0 },
     ]),
-    '4.0.0',
+    CORPUS,
   );
   expect(stored).toEqual([['high', 'low'], [], ['high']]);
   expect(
@@ -96,6 +99,18 @@ test('every run gets its own findings, facts and counts', async () => {
   ]);
 });
 
+test('version and identity of the corpus are stored with the run and with its findings', async () => {
+  const runs = await claimed(mine);
+  await completeRuns(scratch.database, evaluations(runs, [{ findings: [findingDraft()] }]), CORPUS);
+  for (const table of ['runs', 'findings']) {
+    expect(
+      await scratch.rows(
+        `SELECT corpus_version AS version, encode(corpus_identity, 'hex') AS identity FROM ${table}`,
+      ),
+    ).toEqual([CORPUS]);
+  }
+});
+
 test('what of a run was checked is stored with it', async () => {
   const runs = await claimed(mine);
   const checked = {
@@ -105,7 +120,7 @@ test('what of a run was checked is stored with it', async () => {
     unparsedValues: 3,
     facts: runFacts({ captureHint: 'A=1' }),
   };
-  await completeRuns(scratch.database, evaluations(runs, [checked]), '4.0.0');
+  await completeRuns(scratch.database, evaluations(runs, [checked]), CORPUS);
   expect(
     await scratch.rows(
       'SELECT surfaces, truncated_texts, text_cap_bytes, unparsed_values, capture_hint FROM runs',
@@ -125,7 +140,7 @@ test('a run that went to somebody else is left alone, its neighbours are stored'
   const runs = await claimed(mine, mine);
   const stale = runs.map((run, index) => (index === 0 ? { ...run, attempt: 7 } : run));
   const found = { findings: [findingDraft()] };
-  const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), '4.0.0');
+  const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), CORPUS);
   expect(stored).toEqual([null, ['high']]);
   expect(await scratch.rows('SELECT run_id FROM findings')).toEqual([{ run_id: hex16(2) }]);
 });
@@ -138,7 +153,7 @@ test('who gave a run back and stores it all the same: its findings are stored on
   const found = { findings: [findingDraft({ ruleId: 'A' })] };
   const both = [];
   for (const run of [...before, ...again]) {
-    both.push(...(await completeRuns(scratch.database, evaluations([run], [found]), '4.0.0')));
+    both.push(...(await completeRuns(scratch.database, evaluations([run], [found]), CORPUS)));
   }
   expect(both).toEqual([['high'], null]);
   expect(await scratch.rows('SELECT rule_id FROM findings')).toEqual([{ rule_id: 'A' }]);
@@ -148,7 +163,7 @@ test('all or none: what cannot be stored of one run keeps the others from it', a
   const runs = await claimed(mine, mine);
   const unstorable = { findings: [findingDraft({ excerpt: 'a\u0000b' })] };
   await expect(
-    completeRuns(scratch.database, evaluations(runs, [{}, unstorable]), '4.0.0'),
+    completeRuns(scratch.database, evaluations(runs, [{}, unstorable]), CORPUS),
   ).rejects.toMatchObject({ code: '22021' });
   expect(await scratch.rows('SELECT DISTINCT evaluation FROM runs')).toEqual([
     { evaluation: 'pending' },
@@ -159,7 +174,7 @@ test('a workspace that redacts keeps no excerpt, the other one in the statement 
   const runs = await claimed(mine, theirs, mine);
   await setRedaction(scratch.database, mine, true, COMMAND_LINE);
   const found = { findings: [findingDraft({ excerpt: 'said' })] };
-  await completeRuns(scratch.database, evaluations(runs, [found, found, found]), '4.0.0');
+  await completeRuns(scratch.database, evaluations(runs, [found, found, found]), CORPUS);
   expect(await scratch.rows('SELECT run_id, excerpt FROM findings ORDER BY run_id')).toEqual([
     { run_id: hex16(1), excerpt: null },
     { run_id: hex16(2), excerpt: 'said' },

@@ -30,7 +30,7 @@ const SETTINGS = {
   limit: 100,
 };
 type OneRun = Omit<EvaluatedRun, 'ruleSetSha256'>;
-const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20), ruleSetSha256: 'ab'.repeat(32) };
 const RUN = hex16(1);
 
 let scratch: MigratedDatabase;
@@ -394,6 +394,7 @@ describe('completing', () => {
         category: 'prompt-injection',
         subcategory: 'direct',
         corpus_version: '4.0.0',
+        corpus_identity: Buffer.from('c0'.repeat(20), 'hex'),
         description: 'Rule ATR-2026-00001 matched tool_result.',
         condition_index: 3,
         condition_description: 'asks to ignore instructions',

@@ -7,7 +7,7 @@ import { type MigratedDatabase, openMigratedDatabase } from '../../support/migra
 import { hex16, runFacts } from '../../support/rows.ts';
 
 const RUN = hex16(1);
-const CORPUS = { corpusVersion: '4.0.0', ruleSetSha256: 'ab'.repeat(32) };
+const CORPUS = { version: '4.0.0', identity: 'c0'.repeat(20), ruleSetSha256: 'ab'.repeat(32) };
 
 let store: MigratedDatabase;
 beforeAll(async () => {

@@ -31,6 +31,14 @@ describe('a finding', () => {
     expect(redacted).not.toContain('<pre');
   });
 
+  test('names the corpus that found it by version and identity', () => {
+    expect(page()).toContain(
+      `<dt>Corpus</dt><dd>4.0.0 (<code title="identity ${'c0'.repeat(20)}">c0c0c0c0c0c0</code>)</dd>`,
+    );
+    const early = page({ finding: finding({ corpusIdentity: null }) });
+    expect(early).toContain('4.0.0 <span class="soft">(identity not recorded)</span>');
+  });
+
   test('leads to its step, its run, its rule and the rule’s other findings', () => {
     const text = page();
     expect(text).toContain(`href="/app/runs/${hex16(0xc1)}?finding=${hex16(0xf1)}#found"`);

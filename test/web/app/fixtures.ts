@@ -44,6 +44,7 @@ export function finding(fields: Partial<Finding> = {}): Finding {
     createdAt: new Date(NOW_MS - 5 * 60_000),
     runId: hex16(0xc1),
     corpusVersion: '4.0.0',
+    corpusIdentity: 'c0'.repeat(20),
     ...fields,
   };
 }
@@ -76,6 +77,7 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
     textGaps: [],
     captureHint: null,
     corpusVersion: '4.0.0',
+    corpusIdentity: 'c0'.repeat(20),
     severities: [],
     ...fields,
   };

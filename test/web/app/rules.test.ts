@@ -90,9 +90,7 @@ describe('the list', () => {
   });
 
   test('names the corpus by its identity', () => {
-    expect(page()).toMatch(
-      /Corpus 4\.0\.0 \(<code title="identity [0-9a-f]{40}, .*">0123456789ab</,
-    );
+    expect(page()).toMatch(/Corpus 4\.0\.0 \(<code title="identity [0-9a-f]{40}">0123456789ab</);
   });
 
   test('lists settings without effect, with their removal', () => {

@@ -273,6 +273,13 @@ describe('what is said of the run', () => {
     expect(page({ run: run({ texts: 0 }) })).toContain('href="/docs/instrumentations"');
   });
 
+  test('names the corpus that evaluated it by version and identity', () => {
+    expect(page()).toContain(`(<code title="identity ${'c0'.repeat(20)}">c0c0c0c0c0c0</code>)`);
+    expect(page({ run: run({ corpusIdentity: null }) })).toContain('identity not recorded');
+    const pending = run({ evaluation: 'pending', corpusVersion: null, corpusIdentity: null });
+    expect(page({ run: pending })).not.toContain('Corpus');
+  });
+
   test('tells that texts are redacted', () => {
     expect(page({ isRedacted: true })).toContain('This workspace redacts');
   });

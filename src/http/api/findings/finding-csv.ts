@@ -23,6 +23,7 @@ const COLUMNS = [
   'run_id',
   'finding_id',
   'corpus_version',
+  'corpus_identity',
 ];
 
 /** Characters that may start a formula in a spreadsheet, including their full-width forms. */
@@ -112,6 +113,7 @@ async function* rowsOf(
         finding.runId,
         finding.id,
         finding.corpusVersion,
+        finding.corpusIdentity ?? '',
       ]),
     );
     yield Buffer.from(rows.join(''));

@@ -37,6 +37,7 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
     createdAt: STORED_AT,
     runId: TRACE_ID,
     corpusVersion: snapshot.version,
+    corpusIdentity: snapshot.identity,
     ruleId: rule.id,
     ruleVersion: rule.version,
     ruleStatus: rule.status,

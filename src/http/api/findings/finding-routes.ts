@@ -72,6 +72,7 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
   return {
     detector: DETECTOR,
     corpus_version: finding.corpusVersion,
+    corpus_identity: finding.corpusIdentity,
     rule_id: finding.ruleId,
     rule_version: finding.ruleVersion,
     rule_status: finding.ruleStatus,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
-import { ruleId } from '../rules/rule-schema.ts';
+import { corpusIdentity, ruleId } from '../rules/rule-schema.ts';
 
 export const DETECTOR = 'agent-threat-rules';
 
@@ -22,7 +22,13 @@ export const findingCategoryName = z.enum([...CATEGORY_BY_NAME.keys()]);
 
 const ruleFactMembers = {
   detector: z.literal(DETECTOR),
-  corpus_version: z.string(),
+  corpus_version: z.string().describe('Version of the rule corpus that found it.'),
+  corpus_identity: corpusIdentity
+    .nullable()
+    .describe(
+      'Identity of that corpus, as in `GET /api/atr/rules`. Null for findings of a version of Sluice that ' +
+        'did not record it.',
+    ),
   rule_id: ruleId,
   rule_version: z.string(),
   rule_status: z.enum(RULE_STATUSES),

@@ -16,6 +16,8 @@ export const ruleId = z
   .regex(/^ATR-\d{4}-\d{5}$/)
   .describe('Id of a rule of the corpus.');
 
+export const corpusIdentity = z.string().regex(/^[0-9a-f]{40}$/);
+
 export const snapshot = component(
   'Snapshot',
   z
@@ -27,10 +29,9 @@ export const snapshot = component(
         .string()
         .regex(/^[0-9a-f]{64}$/)
         .describe('Digest over the digests of all files.'),
-      identity: z
-        .string()
-        .regex(/^[0-9a-f]{40}$/)
-        .describe('One id for the package archive and the reviewed file list, like a commit id.'),
+      identity: corpusIdentity.describe(
+        'One id for the package archive and the reviewed file list, like a commit id.',
+      ),
     })
     .describe('The pinned corpus. It changes with a reviewed release only.'),
 );

@@ -16,7 +16,7 @@ import { run, runPage } from './run-schema.ts';
 
 const TAG = 'Runs';
 
-const SUMMARY: Omit<RunSummary, 'corpusVersion'> = {
+const SUMMARY: Omit<RunSummary, 'corpusVersion' | 'corpusIdentity'> = {
   runId: TRACE_ID,
   state: 'completed',
   evaluation: 'evaluated',
@@ -82,7 +82,8 @@ const STEPS: readonly StepOutline[] = [
 export const RUNS_EXAMPLE_QUERY = 'has_findings=true&limit=1';
 
 function runExamples({ book }: ApiSettings) {
-  const item = toRunItem({ ...SUMMARY, corpusVersion: book.snapshot.version });
+  const { version: corpusVersion, identity: corpusIdentity } = book.snapshot;
+  const item = toRunItem({ ...SUMMARY, corpusVersion, corpusIdentity });
   const run = { ...item, steps: STEPS.map(toRunStep), steps_left_out: 0 };
   const page = { runs: [item], next_cursor: null };
   return {

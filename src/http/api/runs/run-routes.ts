@@ -107,6 +107,7 @@ export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
     log_records: run.logRecords,
     evaluated_at: run.evaluatedAt?.toISOString() ?? null,
     corpus_version: run.corpusVersion,
+    corpus_identity: run.corpusIdentity,
     late_steps: lateSteps(run),
     unread_steps: run.unreadSteps,
     checked,

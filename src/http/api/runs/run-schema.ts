@@ -6,6 +6,7 @@ import { CHECK_LIMITS } from '../../../model/run-check.ts';
 import { CHECKED, EVALUATION_STATES, RUN_STATES } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
+import { corpusIdentity } from '../rules/rule-schema.ts';
 
 const name = z.string().nullable();
 const countOrNull = (description: string) =>
@@ -31,7 +32,18 @@ const members = {
   spans: count('Spans that arrived.'),
   log_records: count('Log records that arrived.'),
   evaluated_at: timestampOrNull('Null until the run is evaluated.'),
-  corpus_version: z.string().nullable().describe('Of the rules it was matched against.'),
+  corpus_version: z
+    .string()
+    .nullable()
+    .describe(
+      'Version of the rule corpus it was matched against. Null until the run is evaluated.',
+    ),
+  corpus_identity: corpusIdentity
+    .nullable()
+    .describe(
+      'Identity of that corpus, as in `GET /api/atr/rules`. Null until the run is evaluated, and for runs ' +
+        'evaluated by a version of Sluice that did not record it.',
+    ),
   late_steps: count('Steps that arrived after its evaluation, and were not matched.'),
   unread_steps: countOrNull(
     'Steps that were not matched, or not in full: past the steps, bytes or CPU time of one evaluation.',

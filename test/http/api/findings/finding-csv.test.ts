@@ -145,7 +145,7 @@ describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
 
 const HEADER =
   'created_at,severity,category,rule_id,rule_title,rule_version,rule_status,surface,field,' +
-  'step_name,step_span_id,run_id,finding_id,corpus_version\r\n';
+  'step_name,step_span_id,run_id,finding_id,corpus_version,corpus_identity\r\n';
 
 function facts(id: number, stepName: string) {
   const { excerpt: _, ...draft } = findingDraft({ stepName, stepSpanId: null });
@@ -155,6 +155,7 @@ function facts(id: number, stepName: string) {
     runId: hex16(0xc1),
     createdAt: new Date('2026-11-21T10:00:00.123Z'),
     corpusVersion: '4.0.0',
+    corpusIdentity: 'c0'.repeat(20),
   };
 }
 
@@ -192,7 +193,7 @@ test('a file is its header and a line per finding, to the byte', async () => {
   const line = (step: string, id: number): string =>
     '2026-11-21T10:00:00.123Z,high,atr_prompt_injection,ATR-2026-00001,' +
     `"the ""title"" of ATR-2026-00001",1.0.0,stable,tool_result,tool_response,${step},,` +
-    `${hex16(0xc1)},${hex16(id)},4.0.0\r\n`;
+    `${hex16(0xc1)},${hex16(id)},4.0.0,${'c0'.repeat(20)}\r\n`;
   expect(await textOf(csvOf(csv, 7, filter))).toBe(
     HEADER + line(`"'=cmd, ""x"""`, 1) + line('plain', 2),
   );

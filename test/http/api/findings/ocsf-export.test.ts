@@ -38,6 +38,7 @@ function factsOf(number: number): FindingFacts {
     createdAt: new Date('2026-11-20T12:00:00Z'),
     runId: hex16(1000 + number),
     corpusVersion: '4.0.0',
+    corpusIdentity: 'c0'.repeat(20),
   };
 }
 

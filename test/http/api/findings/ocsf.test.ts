@@ -22,6 +22,7 @@ function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
     createdAt: new Date('2026-11-20T12:00:00.123Z'),
     runId: hex16(2),
     corpusVersion: '4.0.0',
+    corpusIdentity: 'c0'.repeat(20),
     ...fields,
   };
 }
@@ -139,6 +140,7 @@ test('a finding, whole', () => {
     unmapped: {
       detector: 'agent-threat-rules',
       corpus_version: '4.0.0',
+      corpus_identity: 'c0'.repeat(20),
       rule_id: 'ATR-2026-00001',
       rule_version: '1.0.0',
       rule_status: 'stable',
