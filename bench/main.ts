@@ -14,6 +14,7 @@ import { loopDelayBench } from './loop-delay.ts';
 import { matchBench } from './match.ts';
 import { type PassOptions, passBench } from './pass.ts';
 import { printResult, publish } from './publish.ts';
+import { refusedBench } from './refused.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass';
@@ -125,6 +126,11 @@ program
   .action(async ({ rounds }: { rounds: number }) => {
     for (const result of await limitsBench(rounds)) publish(result.name, result);
   });
+program
+  .command('refused')
+  .description('CPU time of counting a refused request, compared with not counting it; only prints')
+  .option('--rounds <number>', 'rounds of each case', positive, 31)
+  .action(({ rounds }: { rounds: number }) => refusedBench(rounds));
 program
   .command('decode')
   .description('request bytes to COPY bytes, compared with JSON.parse of the same body')

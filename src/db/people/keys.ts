@@ -2,7 +2,7 @@
  * API keys: shown once when created, stored as SHA-256. A key is 32 random bytes, which cannot be
  * guessed, so a slow hash would protect nothing more.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 import { OperatorError } from '../../errors.ts';
 import {
@@ -35,7 +35,8 @@ export interface NewKey {
 
 /** The digest under which a key is stored and looked up. */
 export function digestKey(secret: string): Buffer {
-  return createHash('sha256').update(secret).digest();
+  // A third of the time of createHash, which is spent on every request.
+  return Buffer.from(hash('sha256', secret), 'hex');
 }
 
 /** @throws {OperatorError} when it is out of range */

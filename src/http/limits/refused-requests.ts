@@ -55,28 +55,32 @@ type Group = { -readonly [Name in keyof RefusedGroup]: RefusedGroup[Name] };
 
 /** Groups in equal shares. */
 class Shares {
-  #shares = new Map<string, Map<string, Group>>();
-  #groups = 0;
+  #groups = new Map<string, Group>();
+  /** groups of each share */
+  #sizes = new Map<string, number>();
 
-  /** @param create called for the first refusal of a group that there is room for */
-  add(share: string, id: string, create: () => Group): void {
-    const groups = this.#shares.get(share);
-    const known = groups?.get(id);
+  /**
+   * @param shareOf called unless the group is known
+   * @param create called for the first refusal of a group that there is room for
+   */
+  add(id: string, shareOf: () => string, create: () => Group): void {
+    const known = this.#groups.get(id);
     if (known !== undefined) {
       known.requests += 1;
       return;
     }
-    if (this.#groups >= GROUPS_MAX || (groups?.size ?? 0) >= GROUPS_EACH_MAX) return;
-    this.#groups += 1;
-    const created = create();
-    if (groups === undefined) this.#shares.set(share, new Map([[id, created]]));
-    else groups.set(id, created);
+    if (this.#groups.size >= GROUPS_MAX) return;
+    const share = shareOf();
+    const size = this.#sizes.get(share) ?? 0;
+    if (size >= GROUPS_EACH_MAX) return;
+    this.#sizes.set(share, size + 1);
+    this.#groups.set(id, create());
   }
 
   take(): RefusedGroup[] {
-    const taken = [...this.#shares.values()].flatMap((groups) => [...groups.values()]);
-    this.#shares = new Map();
-    this.#groups = 0;
+    const taken = [...this.#groups.values()];
+    this.#groups = new Map();
+    this.#sizes = new Map();
     return taken;
   }
 }
@@ -113,8 +117,8 @@ export class RefusedRequests {
       path: shown(path),
       requests: 1,
     });
-    if (credential === null) this.#others.add(networkOf(address, 4, 4), id, create);
-    else this.#valid.add(String(credential.workspaceId), id, create);
+    if (credential === null) this.#others.add(id, () => networkOf(address, 4, 4), create);
+    else this.#valid.add(id, () => String(credential.workspaceId), create);
   }
 
   /** Counts a request that no route took, if it was meant to send telemetry. */

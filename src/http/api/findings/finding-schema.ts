@@ -26,7 +26,7 @@ const ruleFactMembers = {
   corpus_identity: corpusIdentity
     .nullable()
     .describe(
-      'Identity of that corpus, as in `GET /api/atr/rules`. Null for findings of a version of Sluice that ' +
+      'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null for findings of a version of Sluice that ' +
         'did not record it.',
     ),
   rule_id: ruleId,

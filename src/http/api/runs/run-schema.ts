@@ -41,7 +41,7 @@ const members = {
   corpus_identity: corpusIdentity
     .nullable()
     .describe(
-      'Identity of that corpus, as in `GET /api/atr/rules`. Null until the run is evaluated, and for runs ' +
+      'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null until the run is evaluated, and for runs ' +
         'evaluated by a version of Sluice that did not record it.',
     ),
   late_steps: count('Steps that arrived after its evaluation, and were not matched.'),
