@@ -52,7 +52,7 @@ export default defineConfig({
         test: {
           name: 'database',
           globalSetup: [BUILD, CATALOGUE, DATABASE],
-          include: ['test/{db,pool,http}/**/*.test.ts'],
+          include: ['test/{db,pool,http,chaos}/**/*.test.ts'],
           isolate: false,
           testTimeout: 120_000,
           hookTimeout: 180_000,

@@ -9,7 +9,7 @@ import { expect, test } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Folders of tests that mirror no source. */
-const OTHERS = /^(e2e|arch|mutants|support|bench)(\/|$)/;
+const OTHERS = /^(e2e|arch|chaos|mutants|support|bench)(\/|$)/;
 
 /** Paths of files below `folder`, without their ending. */
 function filesIn(folder: string, ending: string): string[] {

@@ -1,0 +1,143 @@
+/**
+ * Compares what was acknowledged with what PostgreSQL holds: every row of an acknowledged body is there
+ * once, a body that was given up is there whole or not at all, and every attack has its one finding.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { ROW_NUMBERS, ROWS_PER_BODY, RULE, TIME_BASE } from './bodies.ts';
+import type { Cluster } from './cluster.ts';
+import type { Delivery } from './load.ts';
+
+const EVALUATED_WITHIN_MS = 180_000;
+const POLL_MS = 200;
+
+export interface Verdict {
+  readonly rowsAcknowledged: number;
+  readonly rowsLost: number;
+  readonly rowsTwice: number;
+  /** bodies of which a part is stored */
+  readonly bodiesInParts: number;
+  readonly findingsExpected: number;
+  readonly findingsMissing: number;
+  readonly findingsTwice: number;
+  /** on runs without an attack */
+  readonly findingsFalse: number;
+  /** runs whose evaluation failed for good */
+  readonly runsFailed: number;
+  /** runs that were not evaluated within three minutes after the load ended */
+  readonly runsPending: number;
+}
+
+export const NOTHING: Verdict = {
+  rowsAcknowledged: 0,
+  rowsLost: 0,
+  rowsTwice: 0,
+  bodiesInParts: 0,
+  findingsExpected: 0,
+  findingsMissing: 0,
+  findingsTwice: 0,
+  findingsFalse: 0,
+  runsFailed: 0,
+  runsPending: 0,
+};
+
+const COUNT_ROWS = ['spans:start_unix_nano', 'log_records:time_unix_nano']
+  .concat('metric_points:time_unix_nano')
+  .map((source) => source.split(':'))
+  .map(
+    ([table, time]) =>
+      `SELECT (${time} - ${TIME_BASE}) / ${ROW_NUMBERS} AS body, count(*)::int AS rows,
+              count(DISTINCT ${time})::int AS kinds
+         FROM ${table} GROUP BY 1`,
+  )
+  .join(' UNION ALL ');
+
+const COUNT_FINDINGS = `
+  SELECT replace(runs.run_id::text, '-', '') AS run, runs.evaluation,
+         count(findings.id) FILTER (WHERE findings.rule_id = '${RULE}')::int AS findings
+    FROM runs LEFT JOIN findings USING (workspace_id, run_id)
+   GROUP BY runs.workspace_id, runs.run_id, runs.evaluation`;
+
+/** Adds up two verdicts. */
+export function addVerdicts(one: Verdict, other: Verdict): Verdict {
+  const sum = { ...one };
+  for (const name of Object.keys(one) as (keyof Verdict)[]) {
+    Object.assign(sum, { [name]: one[name] + other[name] });
+  }
+  return sum;
+}
+
+/** What is wrong in a verdict, a line each. */
+export function faultsOf(verdict: Verdict): string[] {
+  const { rowsAcknowledged: _rows, findingsExpected: _findings, ...wrong } = verdict;
+  return Object.entries(wrong)
+    .filter(([, count]) => count !== 0)
+    .map(([name, count]) => `${name}: ${count}`);
+}
+
+interface Stored {
+  readonly rows: number;
+  readonly kinds: number;
+}
+
+async function storedBodies(cluster: Pick<Cluster, 'ask'>): Promise<Map<number, Stored>> {
+  const found = await cluster.ask(COUNT_ROWS);
+  return new Map(
+    found.map(({ body, rows, kinds }) => [
+      Number(body),
+      { rows: Number(rows), kinds: Number(kinds) },
+    ]),
+  );
+}
+
+/** Waits until every run is evaluated or given up. @returns how many are not when the time is up */
+async function runsLeft(cluster: Pick<Cluster, 'ask'>): Promise<number> {
+  const deadline = performance.now() + EVALUATED_WITHIN_MS;
+  for (;;) {
+    const [row] = await cluster.ask(
+      "SELECT count(*)::int AS left FROM runs WHERE evaluation = 'pending'",
+    );
+    const left = Number(row?.left);
+    if (left === 0 || performance.now() > deadline) return left;
+    await sleep(POLL_MS);
+  }
+}
+
+/**
+ * Checks all bodies sent since the last check, and empties the tables. Nothing may be under way.
+ *
+ * @param deliveries those since the last check
+ * @param earlier bodies that were given up before: they may have been stored in the meantime
+ */
+export async function check(
+  cluster: Pick<Cluster, 'ask'>,
+  deliveries: readonly Delivery[],
+  earlier: ReadonlySet<number>,
+): Promise<Verdict> {
+  const runsPending = await runsLeft(cluster);
+  const stored = await storedBodies(cluster);
+  const runs = new Map((await cluster.ask(COUNT_FINDINGS)).map((run) => [String(run.run), run]));
+  const verdict = { ...NOTHING, runsPending };
+  for (const { body, outcome } of deliveries) {
+    const { rows, kinds } = stored.get(body.number) ?? { rows: 0, kinds: 0 };
+    stored.delete(body.number);
+    verdict.rowsTwice += rows - kinds;
+    if (outcome === 'acknowledged') {
+      verdict.rowsAcknowledged += ROWS_PER_BODY;
+      verdict.rowsLost += ROWS_PER_BODY - kinds;
+    } else if (kinds !== 0 && kinds !== ROWS_PER_BODY) verdict.bodiesInParts += 1;
+    if (body.runId === null) continue;
+    const run = runs.get(body.runId);
+    const expected = body.isAttack && kinds > 0 ? 1 : 0;
+    const found = Number(run?.findings ?? 0);
+    verdict.findingsExpected += expected;
+    if (found < expected) verdict.findingsMissing += 1;
+    if (found > 1) verdict.findingsTwice += 1;
+    if (!body.isAttack) verdict.findingsFalse += found;
+    if (run?.evaluation === 'evaluation_failed') verdict.runsFailed += 1;
+  }
+  // What is left was checked before, and is here again: stored twice, unless it was given up then.
+  for (const [number, { rows }] of stored) if (!earlier.has(number)) verdict.rowsTwice += rows;
+  await cluster.ask('TRUNCATE spans, log_records, metric_points, runs, findings CASCADE');
+  return verdict;
+}
