@@ -1,5 +1,5 @@
 /**
- * Export requests whose rows can be told apart in the database: row `i` of body `b` has the time
+ * Export requests whose rows the database can distinguish: row `i` of body `b` has the time
  * `TIME_BASE + b × ROW_NUMBERS + i` (nanoseconds), in all three tables.
  */
 export const ROWS_PER_BODY = 200;

@@ -120,7 +120,7 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
     try {
       return (await statement(node, 'SELECT 1')).length === 1;
     } catch {
-      // It is starting: asked again until the time is up.
+      // It is starting: the next attempt may succeed.
       return false;
     }
   };

@@ -44,9 +44,9 @@ const ACTS: Readonly<Record<Fault, Act>> = {
     await server.start();
   },
   'pause-server': async ({ server, lastsMs }) => {
-    const goOn = server.freeze();
+    const resume = server.freeze();
     await sleep(lastsMs);
-    goOn();
+    resume();
   },
   'clock-ahead': withClock(DAYS_40_MS),
   'clock-behind': withClock(-DAYS_40_MS),
@@ -55,9 +55,9 @@ const ACTS: Readonly<Record<Fault, Act>> = {
     await cluster.start();
   },
   'hang-postgres': async ({ cluster, lastsMs }) => {
-    const goOn = cluster.hang();
+    const resume = cluster.hang();
     await sleep(lastsMs);
-    goOn();
+    resume();
   },
   'kill-backend': async ({ cluster, random }) => await cluster.killBackend(random),
   'end-backends': async ({ cluster }) => {
