@@ -78,10 +78,10 @@ export function createDatabase(
 }
 
 /**
- * A statement that may take longer than `QUERY_TIMEOUT_MS`. The server's own `statement_timeout`
- * must be set as long beside it.
+ * A statement with another time limit than `QUERY_TIMEOUT_MS`. For a longer one, the server's own
+ * `statement_timeout` must be set as long beside it.
  */
-export function slowStatement(text: string, limitMs: number): pg.QueryConfig {
+export function limitedStatement(text: string, limitMs: number): pg.QueryConfig {
   const statement = { text, query_timeout: limitMs };
   return statement;
 }

@@ -11,7 +11,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { OperatorError } from '../errors.ts';
-import { type Connection, type Database, inTransaction, slowStatement } from './database.ts';
+import { type Connection, type Database, inTransaction, limitedStatement } from './database.ts';
 
 /** Advisory lock; "sluice" in ASCII. */
 const LOCK_KEY = '0x736c75696365';
@@ -81,7 +81,7 @@ export async function migrate(
   database: Database,
   known: readonly Migration[] = loadMigrations(),
 ): Promise<string[]> {
-  const slow = (sql: string) => slowStatement(sql, MIGRATION_TIMEOUT_MS);
+  const slow = (sql: string) => limitedStatement(sql, MIGRATION_TIMEOUT_MS);
   const work = async (connection: Connection): Promise<string[]> => {
     await connection.query(`SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS}`);
     await connection.query(slow(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`));

@@ -159,6 +159,13 @@ function passEvents(log: Logger, metrics: Metrics) {
         'a run used up its CPU time (RUN_CPU_BUDGET_MS); the rest of its text was not checked',
       );
     },
+    /** Processes that ended without stopping. */
+    deadProcessesFound(processes: number, runs: number): void {
+      log.warn(
+        { processes, runs },
+        'a process that evaluated runs is dead; its runs are evaluated by the others',
+      );
+    },
     runsGivenUp(count: number): void {
       metrics.runs.inc({ outcome: 'evaluation_failed' }, count);
       log.error(

@@ -16,6 +16,7 @@ import type { Database } from '../db/database.ts';
 import { readWorkspaceSettings } from '../db/findings/rule-settings.ts';
 import { ClaimTurns } from '../db/runs/claim-turns.ts';
 import {
+  beginAttempt,
   type ClaimedRun,
   claimRuns,
   giveUpRuns,
@@ -26,6 +27,7 @@ import type { RunTimes } from '../db/runs/run-times.ts';
 import { applySessionMarks } from '../db/runs/session-runs.ts';
 import type { Rule, Snapshot } from '../model/rules.ts';
 import type { Events } from '../observe/events.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import { ruleSetOf } from './rule-set.ts';
 import { type EvaluateTask, TASKS_PER_THREAD, type TaskPace } from './tasks.ts';
 import { BATCH_RUNS_MAX, WaitingRuns } from './waiting-runs.ts';
@@ -38,8 +40,8 @@ const BATCHES_PER_TASK = 2;
 /** Least size of a claim, per task that can run. */
 const CLAIM_RUNS_MIN = 4;
 /**
- * While so many runs wait to go alone, none that was claimed before is claimed: one of them may end
- * the process, and each that waits here would lose an attempt with it.
+ * While so many runs wait to go alone, none that was claimed before is claimed: other processes may
+ * have nothing to do.
  */
 const APART_WAITING_MAX = 16;
 /** Reports that the database did not take are kept until it is back; past this, leases run out. */
@@ -53,6 +55,7 @@ export interface ClaimsDependencies {
   /** every rule that can run for anyone, in the order the workers have them */
   readonly rules: readonly Rule[];
   readonly threads: number;
+  readonly heartbeat: Pick<Heartbeat, 'processId' | 'isHeard'>;
   readonly events: Pick<
     Events,
     'passFailed' | 'runUndecided' | 'runsGivenUp' | 'sessionMarksFailed'
@@ -183,6 +186,21 @@ export class Claims {
     this.#notify('apart');
   }
 
+  /**
+   * Counts the attempt at a run that is evaluated alone.
+   *
+   * @returns `unreachable` when the database is away: nothing is claimed until the next turn
+   */
+  async begin(run: ClaimedRun): Promise<'begun' | 'lost' | 'unreachable'> {
+    try {
+      return (await beginAttempt(this.#deps.database, run)) ? 'begun' : 'lost';
+    } catch (error) {
+      this.close();
+      this.fail(error);
+      return 'unreachable';
+    }
+  }
+
   /** Requeues runs in the database; they have not lost an attempt. */
   async requeue(runs: readonly ClaimedRun[]): Promise<void> {
     await this.#report(() => requeueRuns(this.#deps.database, runs));
@@ -215,7 +233,8 @@ export class Claims {
   }
 
   async #claim(): Promise<void> {
-    const { database, threads } = this.#deps;
+    const { database, threads, heartbeat } = this.#deps;
+    const { processId } = heartbeat;
     const { isStale } = this.#waiting;
     const stale = isStale ? this.#waiting.drain('quick') : [];
     const least = threads * TASKS_PER_THREAD * CLAIM_RUNS_MIN;
@@ -228,10 +247,11 @@ export class Claims {
       await this.giveUp();
       await this.#applyMarks();
       const { settleMs, timeoutMs } = this.#settings;
+      await heartbeat.isHeard();
       const retries = this.#waiting.sizeOf('apart') < APART_WAITING_MAX ? threads : 0;
-      const settings = { settleMs, timeoutMs, limit, retries };
+      const settings = { settleMs, timeoutMs, limit, retries, processId };
       const runs = await claimRuns(database, settings, this.#turns);
-      this.#hasRetries = retries === 0 || runs.some(({ attempt }) => attempt > 1);
+      this.#hasRetries = retries === 0 || runs.some(({ isRetry }) => isRetry);
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.
       if (this.#isOpen) this.#failure = null;

@@ -153,12 +153,25 @@ export class Lane {
   async #evaluate(one: UnderWay): Promise<void> {
     const { thread, claims } = this.#deps;
     const { task } = one;
+    if (!(await this.#mayBegin(task))) return;
+    if (one.ended !== null) return await claims.requeue(task.runs);
     const outcome = await thread.evaluate(task).catch((error: unknown): TaskOutcome | null => {
       if (one.ended === STOPPED) return null;
       return { kind: 'failed', why: one.ended ?? `the worker ended: ${reasonOf(error)}` };
     });
     if (outcome === null) await claims.requeue(task.runs);
     else await this.#settle(task, outcome);
+  }
+
+  /** Of a run that goes alone the attempt is counted first: it may end the process. */
+  async #mayBegin({ pace, runs }: EvaluateTask): Promise<boolean> {
+    const { claims, onOutcome } = this.#deps;
+    const [run] = runs;
+    if (pace !== 'apart' || run === undefined) return true;
+    const answer = await claims.begin(run);
+    if (answer === 'lost') onOutcome({ kind: 'lost' });
+    if (answer === 'unreachable') await claims.requeueWaiting(runs);
+    return answer === 'begun';
   }
 
   async #settle(task: EvaluateTask, outcome: TaskOutcome): Promise<void> {

@@ -16,6 +16,7 @@ import type { RunTimes } from '../db/runs/run-times.ts';
 import { type Rule, SEVERITIES, type Snapshot } from '../model/rules.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
 import { Claims } from './claims.ts';
+import { Heartbeat, type HeartbeatTiming } from './heartbeat.ts';
 import { Lane, type LaneTiming, type Settled } from './lane.ts';
 import type { TaskPace } from './tasks.ts';
 import type { Workers } from './workers.ts';
@@ -25,9 +26,11 @@ const TIMING: PassTiming = {
   stalledMaxMs: 2 * 60_000,
   watchMs: 5000,
   stopWithinMs: 10_000,
+  beatMs: 3000,
+  judgesAfterMs: 6000,
 };
 
-export interface PassTiming extends LaneTiming {
+export interface PassTiming extends LaneTiming, HeartbeatTiming {
   /** how often leases are renewed; a fifth of their duration (`evaluation-queue.ts`) */
   readonly renewMs: number;
   /** how long a stopping process waits for the runs under way before it gives them back */
@@ -53,6 +56,7 @@ export interface PassDependencies {
     | 'runChecked'
     | 'runOverBudget'
     | 'runsGivenUp'
+    | 'deadProcessesFound'
     | 'runsTriedApart'
     | 'sessionMarksFailed'
     | 'findingsStored'
@@ -66,6 +70,7 @@ export class Pass {
   readonly #settings: PassSettings;
   readonly #timing: PassTiming;
   readonly #claims: Claims;
+  readonly #heartbeat: Heartbeat;
   readonly #lanes: readonly Lane[];
   /** lanes at work */
   readonly #working = new Map<Lane, Promise<void>>();
@@ -81,8 +86,10 @@ export class Pass {
     this.#deps = deps;
     this.#settings = settings;
     this.#timing = timing;
+    const heartbeat = new Heartbeat(deps.database, events, timing);
+    this.#heartbeat = heartbeat;
     const claims = new Claims(
-      { ...deps, threads: threads.length, onWaiting: (pace) => this.#openLanes(pace) },
+      { ...deps, heartbeat, threads: threads.length, onWaiting: (pace) => this.#openLanes(pace) },
       settings,
     );
     this.#claims = claims;
@@ -163,6 +170,7 @@ export class Pass {
   /** @param pace the pace of which a task can be taken; every pace by default */
   #openLanes(pace?: TaskPace): void {
     if (this.#stopping || !this.#claims.isOpen) return;
+    this.#heartbeat.start();
     this.#renewals ??= setInterval(() => void this.#renew(), this.#timing.renewMs);
     for (const lane of this.#lanes) {
       if (pace !== undefined && lane.pace !== pace) continue;
@@ -188,6 +196,7 @@ export class Pass {
     if (this.#renewals !== null) clearInterval(this.#renewals);
     this.#renewals = null;
     await this.#claims.requeueWaiting();
+    await this.#heartbeat.stop();
   }
 
   #count(outcome: Settled): void {

@@ -45,7 +45,7 @@ export class Trails {
     evaluate: (task: EvaluateTask) => Promise<TaskOutcome>,
   ): Promise<TaskOutcome> {
     const [run] = task.runs;
-    if (run === undefined || task.runs.length > 1 || run.attempt === 1) return await evaluate(task);
+    if (run === undefined || task.runs.length > 1 || !run.isRetry) return await evaluate(task);
     const trail = this.#trailOf(run);
     try {
       return await evaluate({ ...task, trail });

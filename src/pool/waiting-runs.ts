@@ -96,7 +96,7 @@ export class WaitingRuns {
     const claimedAtMs = performance.now();
     const { quick, apart } = this.#queues;
     for (const run of runs) {
-      (run.attempt === 1 ? quick : apart).push({ ...run, claimedAtMs, isLarge: false });
+      (run.isRetry ? apart : quick).push({ ...run, claimedAtMs, isLarge: false });
     }
     const share = Math.ceil(quick.size / (this.#threads * TASKS_PER_THREAD));
     this.#batchRunsMax = Math.min(BATCH_RUNS_MAX, Math.max(1, share));

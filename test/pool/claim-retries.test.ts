@@ -1,12 +1,12 @@
 /**
- * A run that ends its process comes back with an attempt lost, and ends the next process, too. So of
- * runs that were claimed before a claim takes one per thread, however many are due, and none while
- * 16 of them wait here.
+ * A run that was claimed before goes alone, one at a time. So of those a claim takes one per thread,
+ * however many are due, and none while 16 of them wait here: other processes may have nothing to do.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { claimRuns } from '../../src/db/runs/evaluation-queue.ts';
 import { Claims } from '../../src/pool/claims.ts';
+import { heardProcess } from '../support/heartbeat.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
 const TIMES = {
@@ -51,6 +51,7 @@ function openClaims(threads: number): Claims {
       snapshot: SNAPSHOT,
       rules: [],
       threads,
+      heartbeat: heardProcess(),
       events: {
         passFailed: fail,
         runUndecided: fail,
@@ -71,9 +72,9 @@ test.each([1, 2])('of %i threads: one for each, beside all fresh runs', async (t
   const claims = openClaims(threads);
   const task = await claims.next();
   const claimed = [...(task?.runs ?? []), ...claims.waiting];
-  expect(claimed.filter(({ attempt }) => attempt > 1)).toHaveLength(threads);
-  expect(claimed.filter(({ attempt }) => attempt === 1)).toHaveLength(5);
-  expect(task?.runs.every(({ attempt }) => attempt === 1)).toBe(true);
+  expect(claimed.filter(({ isRetry }) => isRetry)).toHaveLength(threads);
+  expect(claimed.filter(({ isRetry }) => !isRetry)).toHaveLength(5);
+  expect(task?.runs.every(({ isRetry }) => !isRetry)).toBe(true);
 });
 
 test('none while 16 wait to go alone', async () => {
@@ -91,7 +92,7 @@ test('as many as the caller allows, and all of a claim when it does not say', as
   await insertRuns(1000, 10, 0);
   const settings = { ...TIMES, limit: 8 };
   const few = await claimRuns(scratch.database, { ...settings, retries: 2 });
-  expect(few.filter(({ attempt }) => attempt > 1)).toHaveLength(2);
+  expect(few.filter(({ isRetry }) => isRetry)).toHaveLength(2);
   const many = await claimRuns(scratch.database, settings);
-  expect(many.filter(({ attempt }) => attempt > 1)).toHaveLength(8);
+  expect(many.filter(({ isRetry }) => isRetry)).toHaveLength(8);
 });

@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vi
 import { Claims } from '../../src/pool/claims.ts';
 import type { EvaluateTask, TaskPace } from '../../src/pool/tasks.ts';
 import { BATCH_RUNS_MAX } from '../../src/pool/waiting-runs.ts';
+import { heardProcess } from '../support/heartbeat.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 
 let scratch: MigratedDatabase;
@@ -37,6 +38,7 @@ beforeEach(async () => {
       snapshot: { version: '4.0.0', date: '2026-01-01', files: 0, sha256: '', identity: '' },
       rules: [],
       threads: 1,
+      heartbeat: heardProcess(),
       events: {
         passFailed: failed,
         runUndecided: failed,
@@ -89,8 +91,9 @@ test('a run does not wait behind two hundred of another workspace that were clai
 test('runs that have waited for more than a second are given back, without a lost attempt', async () => {
   await insertRuns(1, 250);
   const { runs: taken } = await next();
-  const leased = `SELECT attempts, count(*)::int AS n FROM runs GROUP BY 1 ORDER BY 1`;
-  expect(await scratch.rows(leased)).toEqual([{ attempts: 1, n: 250 }]);
+  const leased = `SELECT lease_until IS NOT NULL AS leased, count(*)::int AS n
+     FROM runs GROUP BY 1 ORDER BY 1`;
+  expect(await scratch.rows(leased)).toEqual([{ leased: true, n: 250 }]);
   const now = performance.now();
   vi.spyOn(performance, 'now').mockReturnValue(now + 1001);
   const later = await next();
@@ -98,7 +101,7 @@ test('runs that have waited for more than a second are given back, without a los
   expect(later.runs.some((run) => taken.includes(run))).toBe(false);
   const [free] = await scratch.rows(leased);
   // The runs already taken, and a claim a quarter as large as the first.
-  expect(free).toEqual({ attempts: 0, n: 250 - BATCH_RUNS_MAX - 64 });
+  expect(free).toEqual({ leased: false, n: 250 - BATCH_RUNS_MAX - 64 });
 });
 
 test('a workspace with many long runs waiting gets no quick task; others do', async () => {
@@ -163,9 +166,10 @@ test('stopping gives everything back', async () => {
   claims.putBackApart(await next());
   await claims.requeueWaiting();
   expect(claims.waiting).toEqual([]);
-  expect(await scratch.rows('SELECT attempts, lease_until FROM runs GROUP BY 1, 2')).toEqual([
-    { attempts: 0, lease_until: null },
-  ]);
+  const left = await scratch.rows(
+    'SELECT attempts, lease_until, leased_by FROM runs GROUP BY 1, 2, 3',
+  );
+  expect(left).toEqual([{ attempts: 0, lease_until: null, leased_by: null }]);
 });
 
 test('few of the runs that were claimed before wait here to go alone, however many are due', async () => {

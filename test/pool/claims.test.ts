@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { Claims, type ClaimsDependencies } from '../../src/pool/claims.ts';
 import { casesOf } from '../support/exhaustive.ts';
+import { heardProcess } from '../support/heartbeat.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16 } from '../support/rows.ts';
 
@@ -49,6 +50,7 @@ function openClaims(): Claims {
       snapshot: SNAPSHOT,
       rules: [],
       threads: 1,
+      heartbeat: heardProcess(),
       events: noted,
       onWaiting: () => {},
     },

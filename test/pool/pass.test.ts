@@ -35,6 +35,8 @@ const TIMING = {
   stalledMaxMs: 1000,
   watchMs: 20,
   stopWithinMs: 50,
+  beatMs: 3000,
+  judgesAfterMs: 0,
 };
 const SOON = { withinMs: 20_000 };
 
@@ -63,7 +65,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings');
+  await scratch.database.query('TRUNCATE runs, findings, processes');
   logged = [];
   reports = [];
 });
@@ -165,6 +167,7 @@ function passOf(
     runLost: note('lost'),
     runChecked: (checked) => checked !== 'fully' && logged.push(`checked ${checked}`),
     runOverBudget: note('over budget'),
+    deadProcessesFound: note('dead:'),
     runsGivenUp: note('given up:'),
     sessionMarksFailed: note('marks:'),
     findingsStored: (severity, count) => logged.push(`${severity} ${count}`),
@@ -372,7 +375,7 @@ test('runs that were claimed before are alone on a thread of their own', async (
     if (pace === 'apart') beside.push(++underWay, runs.length);
     await scratch.database.query('SELECT 1');
     if (pace === 'apart') underWay -= 1;
-    else expect(run.attempt).toBe(1);
+    else expect(run.isRetry).toBe(false);
     return await evaluated()(run, signal);
   }, 1);
   expect(await pass.runOnce()).toMatchObject({ evaluated: 20 });
@@ -521,6 +524,50 @@ test('leases of runs under way and waiting are renewed', async () => {
   expect(await states()).toEqual([{ ...PENDING, n: 3 }]);
 });
 
+test('the runs of a process that died are taken over, each alone, and cost no attempt', async () => {
+  await insertRuns(3);
+  const dead = '00000000-0000-0000-0000-000000000001';
+  await scratch.database.query(`INSERT INTO processes VALUES ($1, now() - interval '16 seconds')`, [
+    dead,
+  ]);
+  await scratch.database.query(
+    `UPDATE runs SET claims = 1, leased_by = $1, lease_until = now() + interval '4 minutes'`,
+    [dead],
+  );
+  const pass = passOf(evaluated(), 1, scratch.database, { beatMs: 20, judgesAfterMs: 40 });
+  pass.start();
+  await waitFor(
+    async () => (await states()).every(({ evaluation }) => evaluation === 'evaluated'),
+    { ...SOON, what: 'all runs are evaluated' },
+  );
+  await pass.stop();
+  expect(await states()).toEqual([{ ...EVALUATED, n: 3 }]);
+  expect(logged).toEqual(['dead: 1 3']);
+  expect(await scratch.rows('SELECT id FROM processes')).toEqual([]);
+});
+
+test('a process that could not beat itself judges no other until it has beaten for a while', async () => {
+  await scratch.database.query(
+    `INSERT INTO processes VALUES (gen_random_uuid(), now() - interval '16 seconds')`,
+  );
+  let beats = 0;
+  let isAway = false;
+  const database = beforeEvery(async (text) => {
+    if (isAway) throw new Error('away');
+    if (text.includes('INTO processes')) beats += 1;
+  });
+  const pass = passOf(evaluated(), 1, database, { beatMs: 20, judgesAfterMs: 3_600_000 });
+  pass.start();
+  await waitFor(() => beats > 2, { ...SOON, what: 'it beats' });
+  isAway = true;
+  await waitFor(() => logged.length > 0, { ...SOON, what: 'the database is away' });
+  isAway = false;
+  beats = 0;
+  await waitFor(() => beats > 2, { ...SOON, what: 'it beats again' });
+  await pass.stop();
+  expect(logged.filter((one) => one.startsWith('dead'))).toEqual([]);
+});
+
 test('a run on which a thread is stuck again when it is alone loses an attempt', async () => {
   await insertRuns(1);
   const pass = passOf(endless, 1, scratch.database, {}, 20, () => 2000);
@@ -551,7 +598,7 @@ test('counts what was stored: not a run that went to another, nor its findings',
   await insertRuns(2);
   const pass = passOf(async (run, signal) => {
     if (run.runId === hex16(1)) {
-      await scratch.database.query('UPDATE runs SET attempts = 2 WHERE run_id = $1', [hex16(1)]);
+      await scratch.database.query('UPDATE runs SET claims = 2 WHERE run_id = $1', [hex16(1)]);
     }
     return await evaluated(['critical'], 'nothing')(run, signal);
   });

@@ -5,7 +5,12 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ATTEMPTS_MAX } from '../../src/db/runs/due-runs.ts';
-import { type ClaimedRun, claimRuns, giveUpRuns } from '../../src/db/runs/evaluation-queue.ts';
+import {
+  beginAttempt,
+  type ClaimedRun,
+  claimRuns,
+  giveUpRuns,
+} from '../../src/db/runs/evaluation-queue.ts';
 import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
@@ -165,7 +170,7 @@ test('says what was checked: nothing, where there was no text', async () => {
 
 test('a run that went to somebody else is lost, and nothing of it stored', async () => {
   const task = await taskOf(PROMPT);
-  const stale = { ...task, runs: task.runs.map((run) => ({ ...run, attempt: 7 })) };
+  const stale = { ...task, runs: task.runs.map((run) => ({ ...run, claim: 7 })) };
   expect(await evaluate(stale)).toEqual(oneRun({ kind: 'lost' }));
   expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
 });
@@ -181,7 +186,7 @@ test('a task that cannot be read fails, for a reason without its text', async ()
   } finally {
     await scratch.database.query('ALTER TABLE spans RENAME COLUMN events_away TO events');
   }
-  expect(await runRow()).toMatchObject({ evaluation: 'pending', attempts: 1 });
+  expect(await runRow()).toMatchObject({ evaluation: 'pending', attempts: 0 });
 });
 
 test.each([
@@ -200,7 +205,7 @@ test('several runs are read and stored together; what went to somebody else is l
   for (const [id, text] of [PROMPT, '{}', PROMPT].entries()) await storeRun(hex16(id + 1), text);
   const [first, second, third] = await claimAll();
   if (first === undefined || second === undefined || third === undefined) throw new Error('few');
-  const runs = [first, { ...second, attempt: 7 }, third];
+  const runs = [first, { ...second, claim: 7 }, third];
   expect(await evaluate(quickTask(runs))).toEqual({
     kind: 'done',
     runs: [
@@ -388,7 +393,8 @@ test('ending a thread ends all its tasks, wherever they are; another takes its p
 });
 
 /** Lets the run be claimed again at once. */
-const endLeases = () => scratch.database.query('UPDATE runs SET lease_until = NULL');
+const endLeases = () =>
+  scratch.database.query("UPDATE runs SET lease_until = now() - interval '1 second'");
 const toolResult = (text: string) =>
   JSON.stringify({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.result': text });
 
@@ -424,6 +430,7 @@ test('a step over which the thread dies takes no findings of others with it', as
     const foundAfter: unknown[] = [];
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const task = apartTask(await claimAll());
+      for (const run of task.runs) await beginAttempt(scratch.database, run);
       await expect(evaluate(task, small)).rejects.toThrow('memory');
       foundAfter.push(await found());
       await endLeases();

@@ -46,7 +46,8 @@ interface PlacedFinding {
 /** Marks the runs as evaluated. */
 const MARK = `
     UPDATE runs AS r
-       SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, last_error = NULL,
+       SET evaluation = 'evaluated', evaluated_at = now(), lease_until = NULL, leased_by = NULL,
+           attempts = own.attempt, last_error = NULL,
            evaluated_steps = own.steps, unread_steps = own.unread, texts = own.texts,
            truncated_texts = own.truncated, corpus_version = $1,
            corpus_identity = decode($39, 'hex'),
@@ -67,11 +68,11 @@ const storing = (mark: string): string => `
   WITH own AS (
     SELECT t.* FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[]) WITH ORDINALITY
-        AS t (workspace_id, run_id, attempt, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, place)
+        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[]) WITH ORDINALITY
+        AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, place)
       JOIN runs r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
-                 AND r.attempts = t.attempt
+                 AND r.claims = t.claim
      WHERE r.evaluation = 'pending'
      ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r
   ), done AS (
@@ -191,6 +192,7 @@ async function store(
       [...new Set(workspaceIds)],
       ...findingColumns(findings),
       corpus.identity,
+      evaluations.map(({ run }) => run.attempt),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));
@@ -214,7 +216,7 @@ function runColumns(evaluations: readonly EvaluatedRun[]): unknown[] {
   return [
     column(({ run }) => run.workspaceId),
     column(({ run }) => run.runId),
-    column(({ run }) => run.attempt),
+    column(({ run }) => run.claim),
     column(({ steps }) => steps),
     column(({ unreadSteps }) => unreadSteps),
     column(({ texts }) => texts),

@@ -1,23 +1,26 @@
 /**
  * The three ways in which a run becomes due, as SQL. For each there is a partial index on `runs`
- * (migration 0009) with the runs of a workspace in the order in which they are claimed.
+ * (migrations 0009 and 0016) with the runs of a workspace in the order in which they are claimed.
  *
  *   timed out  no root, and no arrival for RUN_TIMEOUT_MS
- *   again      claimed before; its lease has expired, or it was released
- *   fresh      finished, settled and never claimed
+ *   again      claimed before; its lease has ended, or it was released
+ *   fresh      finished, settled, and never claimed or requeued since
  *
  * Conditions and order must be the same as in the indexes: otherwise the planner may choose an
  * index that reads all runs of a workspace, including evaluated ones.
  */
 import { SETTLES_FROM } from './run-times.ts';
 
-/** Most claims of a run. The partial indexes on `runs` contain this number too. */
+/** Most attempts at a run. The partial indexes on `runs` contain this number too. */
 export const ATTEMPTS_MAX = 5;
 
 /** The first two parameters of every statement that uses these conditions, in milliseconds. */
 const SETTLE = 'make_interval(secs => $1::float8 / 1000)';
 const TIMEOUT = 'make_interval(secs => $2::float8 / 1000)';
 const LEASE_END = `coalesce(lease_until, '-infinity')`;
+
+/** The condition on runs that are leased, or were and have been released. */
+export const WAS_CLAIMED = "evaluation = 'pending' AND (attempts > 0 OR lease_until IS NOT NULL)";
 
 interface WayToBeDue {
   /** the index's condition */
@@ -42,13 +45,13 @@ const DUE: Readonly<Record<DueKind, WayToBeDue>> = {
     isFirstDue: hasTimedOut,
   },
   again: {
-    waits: `evaluation = 'pending' AND state <> 'running' AND attempts > 0 AND attempts < ${ATTEMPTS_MAX}`,
+    waits: `${WAS_CLAIMED} AND state <> 'running' AND attempts < ${ATTEMPTS_MAX}`,
     order: `${LEASE_END}, ${SETTLES_FROM}`,
     isDue: `${LEASE_END} < now() AND ${hasSettled}`,
     isFirstDue: `${LEASE_END} < now()`,
   },
   fresh: {
-    waits: `evaluation = 'pending' AND state <> 'running' AND attempts = 0`,
+    waits: `evaluation = 'pending' AND state <> 'running' AND attempts = 0 AND lease_until IS NULL`,
     order: SETTLES_FROM,
     isDue: hasSettled,
     isFirstDue: hasSettled,

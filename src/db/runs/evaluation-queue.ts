@@ -3,11 +3,14 @@
  * or requeued.
  *
  *   pending ──claim──► leased ──complete──► evaluated
- *      ▲                 │ release, requeue, or the lease expires
+ *      ▲                 │ release, requeue, or the lease ends: it expires, or its process is dead
  *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns sets evaluation_failed
  *
- * `attempts` counts claims and is the fencing token: a process that has lost its lease names an older
- * attempt, and changes nothing. Statements over several runs lock them in key order, as ingest does.
+ * `claims` counts claims and is the fencing token: a process that has lost its lease names an older
+ * claim, and changes nothing. An attempt is counted when the run's evaluation begins alone
+ * (beginAttempt) or ends undecided (releaseRun): a process that dies takes no attempt of the runs that
+ * it had only claimed, or evaluated together. Such runs go alone the next time.
+ * Statements over several runs lock them in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
@@ -15,7 +18,7 @@ import { utcDayOf } from '../sql-times.ts';
 import { type ClaimSettings, ClaimTurns } from './claim-turns.ts';
 import { ATTEMPTS_MAX, dueRuns } from './due-runs.ts';
 
-/** Without a renewal for this long a process counts as dead, and others claim its runs. */
+/** A lease that is not renewed ends after this; much earlier when its process is dead (processes.ts). */
 const LEASE_SECONDS = 300;
 /** A released run waits this long times its attempts before it is claimed again. */
 const RETRY_DELAY_SECONDS = 10;
@@ -23,7 +26,12 @@ const RETRY_DELAY_SECONDS = 10;
 const GIVE_UP_MAX = 1000;
 
 export interface ClaimedRun extends RunRef {
+  /** the fencing token */
+  readonly claim: number;
+  /** which attempt at the run this is, from 1 */
   readonly attempt: number;
+  /** it was claimed before, and not requeued since: it may be one that ends threads or the process */
+  readonly isRetry: boolean;
   readonly state: RunState;
   /** UTC days, as `2026-11-20`, between which its steps had arrived when it was claimed */
   readonly firstArrivalOn: string;
@@ -38,11 +46,11 @@ const KINDS = [
   ['fresh', 'fresh'],
 ] as const;
 
-/** `$3` to `$6` are the turns, column by column; `$7` is their sum, for the planner. */
+/** `$3` to `$6` are the turns, column by column; `$7` is their sum, for the planner; `$8` who claims. */
 const CLAIM = `
   UPDATE runs AS r
      SET lease_until = now() + make_interval(secs => ${LEASE_SECONDS}),
-         attempts = r.attempts + 1,
+         leased_by = $8::uuid, claims = r.claims + 1,
          state = CASE WHEN r.state = 'running' THEN 'timed_out' ELSE r.state END,
          settles_until = CASE WHEN r.state = 'running' THEN now() ELSE r.settles_until END
     FROM (SELECT due.*, turn.place AS turn
@@ -51,14 +59,15 @@ const CLAIM = `
            CROSS JOIN LATERAL (
              SELECT run.*, row_number() OVER () AS round FROM (${KINDS.map(
                ([kind, share]) => `
-               SELECT * FROM (
+               SELECT *, ${kind === 'again'} AS "isRetry" FROM (
                  ${dueRuns(kind, 'turn.workspace_id', `turn.${share}`)} FOR UPDATE SKIP LOCKED
                ) AS ${share}`,
              ).join(' UNION ALL ')}
              ) AS run
            ) AS due LIMIT $7::int) AS due
    WHERE r.workspace_id = due.workspace_id AND r.run_id = due.run_id
-  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.attempts AS attempt, r.state,
+  RETURNING r.workspace_id AS "workspaceId", r.run_id AS "runId", r.claims AS claim,
+            r.attempts + 1 AS attempt, due."isRetry", r.state,
             ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn",
             ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn",
             r.spans + r.log_records AS steps, due.round::int, due.turn::int`;
@@ -72,6 +81,7 @@ const CLAIM = `
  * Timed-out runs come first but get at most a quarter (rounded up), so that neither kind starves;
  * for the same reason runs that were claimed before come ahead of fresh ones.
  *
+ * @param settings.processId whose leases they are (processes.ts); by default nobody's: they only expire
  * @param turns where the last claim of this process ended; by default a claim starts with the first
  *   workspace
  * @returns the first run of each workspace, then the second of each, …
@@ -80,8 +90,10 @@ export async function claimRuns(
   database: Database,
   {
     retries,
+    processId = null,
     ...settings
-  }: Omit<ClaimSettings, 'retries'> & Partial<Pick<ClaimSettings, 'retries'>>,
+  }: Omit<ClaimSettings, 'retries'> &
+    Partial<Pick<ClaimSettings, 'retries'>> & { readonly processId?: string | null },
   turns: ClaimTurns = new ClaimTurns(),
 ): Promise<ClaimedRun[]> {
   const own = await turns.next(database, { ...settings, retries: retries ?? settings.limit });
@@ -94,6 +106,7 @@ export async function claimRuns(
     own.map(({ again }) => again),
     own.map(({ fresh }) => fresh),
     own.reduce((sum, { timedOut, again, fresh }) => sum + timedOut + again + fresh, 0),
+    processId,
   ]);
   return rows
     .sort((one, other) => one.round - other.round || one.turn - other.turn)
@@ -108,7 +121,7 @@ export async function claimRuns(
 export async function giveUpRuns(database: Database): Promise<number> {
   const { rowCount } = await database.query(
     `UPDATE runs AS r
-        SET evaluation = 'evaluation_failed', lease_until = NULL,
+        SET evaluation = 'evaluation_failed', lease_until = NULL, leased_by = NULL,
             last_error = coalesce(last_error, 'the lease ran out: the process had ended')
        FROM (SELECT workspace_id, run_id FROM runs
               WHERE evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}
@@ -119,11 +132,11 @@ export async function giveUpRuns(database: Database): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** The runs that the caller still has leased, locked in key order; `$1` to `$3` are `keysOf`. */
+/** The runs that the caller still has leased, locked in key order; `$1` to `$4` are `keysOf`. */
 const OWN_RUNS = `
-  SELECT r.workspace_id, r.run_id
-    FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[]) AS t (w, run, attempt)
-      ON r.workspace_id = t.w AND r.run_id = t.run AND r.attempts = t.attempt
+  SELECT r.workspace_id, r.run_id, t.attempt
+    FROM runs r JOIN unnest($1::int[], $2::uuid[], $3::int[], $4::int[]) AS t (w, run, claim, attempt)
+      ON r.workspace_id = t.w AND r.run_id = t.run AND r.claims = t.claim
    WHERE r.evaluation = 'pending'
    ORDER BY r.workspace_id, r.run_id FOR UPDATE OF r`;
 
@@ -131,6 +144,7 @@ function keysOf(runs: readonly ClaimedRun[]): unknown[] {
   return [
     runs.map(({ workspaceId }) => workspaceId),
     runs.map(({ runId }) => runId),
+    runs.map(({ claim }) => claim),
     runs.map(({ attempt }) => attempt),
   ];
 }
@@ -146,13 +160,28 @@ export async function renewLeases(database: Database, runs: readonly ClaimedRun[
 }
 
 /**
+ * Counts the attempt at a run, before anything of it is matched. To be called for a run that is
+ * evaluated alone: if it ends the process, it is to blame.
+ *
+ * @returns false when another process has claimed the run; nothing is counted
+ */
+export async function beginAttempt(database: Database, run: ClaimedRun): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE runs AS r SET attempts = own.attempt FROM (${OWN_RUNS}) AS own
+      WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+    keysOf([run]),
+  );
+  return rowCount === 1;
+}
+
+/**
  * Requeues runs as if they had not been claimed: their attempt is not counted. For runs whose
  * evaluation did not begin, or ended for a reason outside the run.
  */
 export async function requeueRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   if (runs.length === 0) return;
   await database.query(
-    `UPDATE runs AS r SET attempts = attempts - 1, lease_until = NULL
+    `UPDATE runs AS r SET attempts = own.attempt - 1, lease_until = NULL, leased_by = NULL
        FROM (${OWN_RUNS}) AS own
       WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
     keysOf(runs),
@@ -168,11 +197,11 @@ export async function requeueRuns(database: Database, runs: readonly ClaimedRun[
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
     `UPDATE runs
-        SET last_error = $4,
-            lease_until = CASE WHEN attempts < ${ATTEMPTS_MAX}
-                            THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * attempts)
+        SET last_error = $4, leased_by = NULL, attempts = $5::int,
+            lease_until = CASE WHEN $5::int < ${ATTEMPTS_MAX}
+                            THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * $5::int)
                           END
-      WHERE workspace_id = $1 AND run_id = $2 AND attempts = $3 AND evaluation = 'pending'`,
-    [run.workspaceId, run.runId, run.attempt, why],
+      WHERE workspace_id = $1 AND run_id = $2 AND claims = $3 AND evaluation = 'pending'`,
+    [run.workspaceId, run.runId, run.claim, why, run.attempt],
   );
 }

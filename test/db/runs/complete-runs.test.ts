@@ -138,7 +138,7 @@ test('what of a run was checked is stored with it', async () => {
 
 test('a run that went to somebody else is left alone, its neighbours are stored', async () => {
   const runs = await claimed(mine, mine);
-  const stale = runs.map((run, index) => (index === 0 ? { ...run, attempt: 7 } : run));
+  const stale = runs.map((run, index) => (index === 0 ? { ...run, claim: 7 } : run));
   const found = { findings: [findingDraft()] };
   const stored = await completeRuns(scratch.database, evaluations(stale, [found, found]), CORPUS);
   expect(stored).toEqual([null, ['high']]);
@@ -155,7 +155,7 @@ test('who gave a run back and stores it all the same: its findings are stored on
   for (const run of [...before, ...again]) {
     both.push(...(await completeRuns(scratch.database, evaluations([run], [found]), CORPUS)));
   }
-  expect(both).toEqual([['high'], null]);
+  expect(both).toEqual([null, ['high']]);
   expect(await scratch.rows('SELECT rule_id FROM findings')).toEqual([{ rule_id: 'A' }]);
 });
 

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { ATTEMPTS_MAX } from '../../../src/db/runs/due-runs.ts';
 import {
+  beginAttempt,
   type ClaimedRun,
   claimRuns,
   giveUpRuns,
@@ -137,11 +138,11 @@ describe('claiming', () => {
     await insertRun(RUN, 'completed', SETTLE_S - 5);
     expect(await claim()).toEqual([]);
     await scratch.database.query(`UPDATE runs SET last_arrival_at = now() - interval '61 seconds'`);
-    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, attempt: 1 }]);
+    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, claim: 1, attempt: 1 }]);
     expect(await stateOf()).toEqual({
       state: 'completed',
       evaluation: 'pending',
-      attempts: 1,
+      attempts: 0,
       leased: true,
       last_error: null,
     });
@@ -195,10 +196,10 @@ describe('claiming', () => {
     await endLeases();
     for (const age of [5, 6]) await insertRun(hex16(age), 'completed', 100 + age);
     const taken = await claimRuns(scratch.database, { ...SETTINGS, retries: 1 });
-    expect(taken.map(({ runId, attempt }) => [runId, attempt]).sort()).toEqual([
-      [hex16(4), 2],
-      [hex16(5), 1],
-      [hex16(6), 1],
+    expect(taken.map(({ runId, isRetry }) => [runId, isRetry]).sort()).toEqual([
+      [hex16(4), true],
+      [hex16(5), false],
+      [hex16(6), false],
     ]);
   });
 
@@ -281,7 +282,7 @@ describe('leases', () => {
     await claim();
     expect(await claim()).toEqual([]);
     await endLeases();
-    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, attempt: 2 }]);
+    expect(await claim()).toMatchObject([{ workspaceId: 1, runId: RUN, claim: 2, attempt: 1 }]);
   });
 
   test('a lease lasts five minutes', async () => {
@@ -305,7 +306,7 @@ describe('leases', () => {
     expect(await findings()).toEqual([]);
     expect(await stateOf()).toMatchObject({
       evaluation: 'pending',
-      attempts: 2,
+      attempts: 0,
       leased: true,
       last_error: null,
     });
@@ -327,7 +328,7 @@ describe('leases', () => {
     await insertRun(hex16(1));
     await insertRun(hex16(2));
     const runs = await claim();
-    const stale = runs.map((run) => (run.runId === hex16(1) ? { ...run, attempt: 0 } : run));
+    const stale = runs.map((run) => (run.runId === hex16(1) ? { ...run, claim: 0 } : run));
     await endLeases();
     await renewLeases(scratch.database, stale);
     const left = await scratch.rows(
@@ -529,7 +530,7 @@ describe('releasing and giving up', () => {
     await insertRun(hex16(3));
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       await endLeases();
-      await claim();
+      for (const run of await claim()) await beginAttempt(scratch.database, run);
     }
     await scratch.database.query('UPDATE runs SET attempts = 4 WHERE run_id = $1', [hex16(3)]);
     expect(await giveUpRuns(scratch.database)).toBe(0);

@@ -53,7 +53,9 @@ test('a claim tells the state, the UTC days of the first and the last arrival, a
   expect(await claim()).toEqual({
     workspaceId: 1,
     runId: RUN,
+    claim: 1,
     attempt: 1,
+    isRetry: false,
     state: 'timed_out',
     firstArrivalOn: '2026-03-01',
     lastArrivalOn: '2026-03-03',

@@ -1,0 +1,83 @@
+/**
+ * The processes that evaluate runs, each with a row that it renews every few seconds (a heartbeat), so
+ * that others know when it is dead and end its leases. All times are PostgreSQL's. A row and not a
+ * session's lock: it outlives a lost connection, a failover, and a pooler that shares sessions.
+ *
+ *   beat, beat, beat ──silent for DEAD_AFTER_SECONDS──► endLeasesOfDead: row deleted, its runs are due
+ *                    ──leave──► row deleted
+ *
+ * A process that was only paused comes back with its next beat. What it had claimed and another has
+ * claimed meanwhile, it can no longer complete (the fencing token in evaluation-queue.ts).
+ */
+import { type Database, limitedStatement } from '../database.ts';
+import { ATTEMPTS_MAX, WAS_CLAIMED } from './due-runs.ts';
+
+/** A process that was silent for this long counts as dead. */
+const DEAD_AFTER_SECONDS = 15;
+const LEAVE_TIMEOUT_MS = 2000;
+
+const IS_DEAD = `seen_at < now() - interval '${DEAD_AFTER_SECONDS} seconds'`;
+
+/** Claimed runs; one condition for each partial index. */
+const CLAIMED = [
+  `${WAS_CLAIMED} AND state <> 'running' AND attempts < ${ATTEMPTS_MAX}`,
+  `evaluation = 'pending' AND attempts >= ${ATTEMPTS_MAX}`,
+];
+
+/**
+ * Says that a process lives.
+ *
+ * @returns whether another one is dead
+ */
+export async function beat(database: Database, processId: string): Promise<boolean> {
+  const { rows } = await database.query<{ hasDead: boolean }>(
+    `WITH beat AS (
+       INSERT INTO processes (id, seen_at) VALUES ($1, now())
+       ON CONFLICT (id) DO UPDATE SET seen_at = now()
+     )
+     SELECT EXISTS (SELECT FROM processes WHERE id <> $1 AND ${IS_DEAD}) AS "hasDead"`,
+    [processId],
+  );
+  return rows[0]?.hasDead ?? false;
+}
+
+/** What was left by processes that are dead. */
+export interface DeadProcesses {
+  readonly processes: number;
+  /** runs that are due again; none has lost an attempt */
+  readonly runs: number;
+}
+
+/**
+ * Ends the leases of dead processes. Statement by statement, so that locks of one are not held while
+ * another waits; the rows of the dead go last, so that what fails is done again.
+ */
+export async function endLeasesOfDead(database: Database): Promise<DeadProcesses> {
+  const { rows } = await database.query<{ id: string }>(
+    `SELECT id FROM processes WHERE ${IS_DEAD}`,
+  );
+  const ids = rows.map(({ id }) => id);
+  let runs = 0;
+  for (const claimed of CLAIMED) {
+    const { rowCount } = await database.query(
+      `UPDATE runs AS r SET lease_until = now(), leased_by = NULL
+         FROM (SELECT workspace_id, run_id FROM runs
+                WHERE ${claimed} AND leased_by = ANY ($1::uuid[])
+                ORDER BY workspace_id, run_id FOR UPDATE) AS own
+        WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
+      [ids],
+    );
+    runs += rowCount ?? 0;
+  }
+  const { rowCount: processes } = await database.query(
+    `DELETE FROM processes WHERE id = ANY ($1::uuid[]) AND ${IS_DEAD}`,
+    [ids],
+  );
+  return { processes: processes ?? 0, runs };
+}
+
+/** Removes the row of a process that has no lease any more. A stop waits for this. */
+export async function leave(database: Database, processId: string): Promise<void> {
+  const statement = limitedStatement('DELETE FROM processes WHERE id = $1', LEAVE_TIMEOUT_MS);
+  await database.query(statement, [processId]);
+}

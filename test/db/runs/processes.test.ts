@@ -1,0 +1,123 @@
+/**
+ * Heartbeats of processes, and what becomes of the runs of one that is dead. Time passes by UPDATE.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+
+import { ATTEMPTS_MAX } from '../../../src/db/runs/due-runs.ts';
+import {
+  beginAttempt,
+  type ClaimedRun,
+  claimRuns,
+  giveUpRuns,
+} from '../../../src/db/runs/evaluation-queue.ts';
+import { beat, endLeasesOfDead, leave } from '../../../src/db/runs/processes.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { hex16 } from '../../support/rows.ts';
+
+let scratch: MigratedDatabase;
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+});
+afterAll(() => scratch.close());
+beforeEach(() => scratch.database.query('TRUNCATE runs, processes'));
+
+async function insertRuns(count: number, first = 1): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, last_arrival_at)
+     SELECT 1, lpad(to_hex(n), 32, '0')::uuid, 'completed', 1, 0, now() - interval '1 hour'
+       FROM generate_series($2::int, $2::int + $1::int - 1) AS n`,
+    [count, first],
+  );
+}
+
+const claimFor = (processId: string, limit = 100): Promise<ClaimedRun[]> =>
+  claimRuns(scratch.database, { settleMs: 0, timeoutMs: 900_000, limit, processId });
+
+const silence = (processId: string, seconds: number): Promise<unknown> =>
+  scratch.database.query(
+    'UPDATE processes SET seen_at = now() - make_interval(secs => $2) WHERE id = $1',
+    [processId, seconds],
+  );
+
+test('the runs of a process that was silent for 15 s are due again, with no attempt lost', async () => {
+  const [dead, alive] = [randomUUID(), randomUUID()];
+  for (const id of [dead, alive]) expect(await beat(scratch.database, id)).toBe(false);
+  await insertRuns(5);
+  await claimFor(dead);
+  await insertRuns(3, 6);
+  const kept = await claimFor(alive);
+
+  await silence(dead, 14);
+  expect(await beat(scratch.database, alive)).toBe(false);
+  expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 0, runs: 0 });
+  await silence(dead, 16);
+  expect(await beat(scratch.database, alive)).toBe(true);
+  expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 1, runs: 5 });
+  expect(await beat(scratch.database, alive)).toBe(false);
+
+  const again = await claimFor(alive);
+  expect(again.map(({ runId }) => runId).sort()).toEqual([1, 2, 3, 4, 5].map((n) => hex16(n)));
+  expect(again.map(({ claim, attempt, isRetry }) => [claim, attempt, isRetry])).toEqual(
+    again.map(() => [2, 1, true]),
+  );
+  expect(kept).toHaveLength(3);
+});
+
+test('a run that ends its process again and again is given up, and none that was only claimed', async () => {
+  await insertRuns(3);
+  const poison = hex16(2);
+  for (let death = 0; death < ATTEMPTS_MAX; death += 1) {
+    const process = randomUUID();
+    await beat(scratch.database, process);
+    const runs = await claimFor(process);
+    expect(runs).toHaveLength(3);
+    for (const run of runs) {
+      if (run.runId === poison) expect(await beginAttempt(scratch.database, run)).toBe(true);
+    }
+    expect(await giveUpRuns(scratch.database)).toBe(0);
+    await silence(process, 16);
+    expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 1, runs: 3 });
+  }
+  expect(await giveUpRuns(scratch.database)).toBe(1);
+  expect(await scratch.rows('SELECT run_id, evaluation, attempts FROM runs ORDER BY 1')).toEqual([
+    { run_id: hex16(1), evaluation: 'pending', attempts: 0 },
+    { run_id: poison, evaluation: 'evaluation_failed', attempts: 5 },
+    { run_id: hex16(3), evaluation: 'pending', attempts: 0 },
+  ]);
+});
+
+test('an attempt is counted once, and not by who has lost the run', async () => {
+  await insertRuns(1);
+  const [lost] = await claimFor(randomUUID());
+  await scratch.database.query(`UPDATE runs SET lease_until = now() - interval '1 second'`);
+  const [current] = await claimFor(randomUUID());
+  if (lost === undefined || current === undefined) throw new Error('nothing was claimed');
+  expect(await beginAttempt(scratch.database, lost)).toBe(false);
+  expect(await beginAttempt(scratch.database, current)).toBe(true);
+  expect(await beginAttempt(scratch.database, current)).toBe(true);
+  expect(await scratch.rows('SELECT attempts FROM runs')).toEqual([{ attempts: 1 }]);
+});
+
+test('who leaves is not dead, and who was only paused is back with its next beat', async () => {
+  const [left, paused, other] = [randomUUID(), randomUUID(), randomUUID()];
+  for (const id of [left, paused, other]) await beat(scratch.database, id);
+  await leave(scratch.database, left);
+  await silence(paused, 60);
+  expect(await beat(scratch.database, paused)).toBe(false);
+  expect(await beat(scratch.database, other)).toBe(false);
+  expect(await endLeasesOfDead(scratch.database)).toEqual({ processes: 0, runs: 0 });
+});
+
+test('of several processes at once, each dead one is found by one', async () => {
+  const dead = Array.from({ length: 4 }, () => randomUUID());
+  for (const id of dead) await beat(scratch.database, id);
+  await insertRuns(200);
+  for (const id of dead) await claimFor(id, 50);
+  for (const id of dead) await silence(id, 60);
+  const found = await Promise.all(
+    Array.from({ length: 4 }, () => endLeasesOfDead(scratch.database)),
+  );
+  const sum = (key: 'processes' | 'runs') => found.reduce((all, one) => all + one[key], 0);
+  expect([sum('processes'), sum('runs')]).toEqual([4, 200]);
+});
