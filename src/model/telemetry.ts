@@ -33,8 +33,10 @@ export interface LogSession {
   readonly key: Hex16;
   /** names the run: a hash of service, session and prompt; null when no prompt is named */
   readonly runId: Hex16 | null;
-  /** the record begins a prompt, ends the session, carries text that a rule can be about, or none */
-  readonly event: 'prompt' | 'end' | 'text' | 'nothing';
+  /** the record begins a prompt, carries text that a rule can be about, or none */
+  readonly event: 'prompt' | 'text' | 'nothing';
+  /** nothing of the session's prompts so far follows this record */
+  readonly ends: boolean;
 }
 
 /** One log record. `timeUnixNano` is "0" when the sender did not know it. */

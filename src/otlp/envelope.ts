@@ -21,6 +21,7 @@ import { Fault, joinPath, REASONS, type Reason } from './fault.ts';
 import { isObject, parseList, parseObject } from './fields.ts';
 import { parseJson, parseLongIntegers } from './json.ts';
 import { parseResource, parseScope, type Resource, toResourceRow } from './origin.ts';
+import { SessionEnds } from './session-ends.ts';
 
 /**
  * The request, or the fault that makes the body undecodable; `path` is empty for the whole body.
@@ -39,6 +40,8 @@ export interface Envelope {
   readonly countRecords: (item: JsonValue) => number;
   /** adds the item's rows or rejections to the draft; must not throw */
   readonly parseItem: (item: JsonValue, draft: RequestDraft) => void;
+  /** called when all items have been read */
+  readonly finish?: (draft: RequestDraft) => void;
 }
 
 /** A request being decoded: rows and rejections so far, and the current position in the body. */
@@ -49,8 +52,11 @@ export class RequestDraft {
   readonly metrics = new Map<Hex16, MetricRow>();
   readonly resources = new Map<Hex16, ResourceRow>();
   readonly rejections = new Map<Reason, Rejection>();
+  readonly sessionEnds = new SessionEnds();
   /** the fault of the current record */
   readonly fault = new Fault();
+  /** index of the current resource in the body */
+  resourceIndex = 0;
   /** path of the list that contains the current item */
   itemsPath = '';
   /** index of the current item in that list */
@@ -115,6 +121,7 @@ export function decodeEnvelope(body: Buffer, envelope: Envelope): DecodeResult {
     const subject = frame.path === '' ? 'the body' : frame.path;
     return { ok: false, message: `${subject} ${REASONS[frame.reason]}`, path: frame.path };
   }
+  envelope.finish?.(draft);
   const request: DecodedRequest = {
     signal: envelope.signal,
     resources: [...draft.resources.values()],
@@ -137,6 +144,7 @@ function walkResources(body: JsonValue, envelope: Envelope, frame: Fault): Reque
   }
   const resources = parseList(body[envelope.resourceList], envelope.resourceList, frame);
   for (const [index, raw] of resources.entries()) {
+    draft.resourceIndex = index;
     const path = `${envelope.resourceList}[${index}]`;
     const entry = parseObject(raw, path, frame);
     const fault = new Fault();

@@ -6,8 +6,14 @@
  */
 import type { JsonObject, JsonValue } from '../model/json.ts';
 import type { LogSession, ResourceRow } from '../model/telemetry.ts';
-import { isObject, type Raw } from './fields.ts';
+import { isObject } from './fields.ts';
 import { contentId } from './origin.ts';
+
+/** An event's name, and the attributes that it must have. */
+interface EndEvent {
+  readonly name: string;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
 
 interface Product {
   /** prefixes of the instrumentation scope's name */
@@ -21,7 +27,11 @@ interface Product {
   /** events that start a prompt */
   readonly promptEvents: readonly string[];
   /** events that end all earlier prompts of the session */
-  readonly endEvents: readonly string[];
+  readonly endEvents: readonly EndEvent[];
+  /** events that do so when they are the session's last of their request */
+  readonly lastEvents: readonly string[];
+  /** a record without a session that a process sends when it ends: prefix of its scope, and body */
+  readonly goodbye: { readonly scope: string; readonly body: string } | null;
   /** attributes with text that rules can match */
   readonly texts: readonly string[];
 }
@@ -34,7 +44,15 @@ const PRODUCTS: readonly Product[] = [
     session: 'session.id',
     prompt: 'prompt.id',
     promptEvents: ['user_prompt', 'claude_code.user_prompt'],
-    endEvents: [],
+    // Only sent where a Stop hook is configured. A hook that blocks lets the agent go on.
+    endEvents: [
+      {
+        name: 'hook_execution_complete',
+        attributes: { hook_event: 'Stop', num_blocking: '0' },
+      },
+    ],
+    lastEvents: [],
+    goodbye: null,
     texts: ['prompt', 'response', 'tool_name', 'tool_input', 'tool_parameters', 'error', 'body'],
   },
   // Codex CLI, openai/codex codex-rs/otel/src/events
@@ -45,6 +63,9 @@ const PRODUCTS: readonly Product[] = [
     prompt: null,
     promptEvents: ['codex.user_prompt'],
     endEvents: [],
+    lastEvents: [],
+    // codex-rs/otel/src/metrics/client.rs, `shutdown`
+    goodbye: { scope: 'codex_otel::metrics', body: 'flushing OTEL metrics' },
     texts: ['prompt', 'response', 'tool_name', 'arguments', 'output', 'error.message'],
   },
   // Gemini CLI and Qwen Code, google-gemini/gemini-cli packages/core/src/telemetry/types.ts
@@ -55,10 +76,14 @@ const PRODUCTS: readonly Product[] = [
     prompt: 'prompt_id',
     promptEvents: ['gemini_cli.user_prompt', 'qwen-code.user_prompt'],
     endEvents: [
-      'gemini_cli.conversation_finished',
-      'qwen-code.conversation_finished',
-      'end_session',
+      { name: 'gemini_cli.conversation_finished' },
+      { name: 'qwen-code.conversation_finished' },
+      { name: 'end_session' },
     ],
+    // Sent when the CLI ends (packages/core/src/config/config.ts, `dispose`), and before a change of
+    // the mode, which is an event of its own and follows at once.
+    lastEvents: ['gemini_cli.plan.approval_mode_duration'],
+    goodbye: null,
     texts: [
       'prompt',
       'function_name',
@@ -79,20 +104,32 @@ const PRODUCTS: readonly Product[] = [
 
 const EVENT_NAME = 'event.name';
 
+/** A record's session; null in the record by which a process says goodbye. */
+export interface NamedSession {
+  readonly session: LogSession | null;
+  readonly farewell: Farewell | null;
+}
+
+/**
+ * What ends sessions only together with the other records of the request: `if_last` its own if no
+ * record of it follows, `process` those of all records from the same process.
+ */
+export type Farewell = 'if_last' | 'process';
+
 /** The fields of a resource and scope that identify the product. */
 type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
 
 /**
- * The session of a log record without a trace id. Of a repeated attribute the last one is used, as
- * when attributes are stored.
+ * The session of a log record without a trace id, and what it says of its end. Of a repeated
+ * attribute the last one is used, as when attributes are stored.
  *
  * @param origin the record's resource and scope
  * @param record an accepted record, as sent
- * @returns null for a record of an unknown product or without a session
+ * @returns null for a record of an unknown product, or with neither a session nor a goodbye
  */
-export function sessionOf(origin: LogOrigin, record: JsonObject): LogSession | null {
+export function sessionOf(origin: LogOrigin, record: JsonObject): NamedSession | null {
   const product = productOf(origin);
-  return product === null ? null : readSession(product, origin.serviceName ?? '', record);
+  return product === null ? null : readSession(product, origin, record);
 }
 
 /** Whether the origin is that of a product whose log records may have a session. */
@@ -111,35 +148,41 @@ function productOf({ scopeName, serviceName }: LogOrigin): Product | null {
 
 function readSession(
   product: Product,
-  service: string,
+  { scopeName, serviceName }: LogOrigin,
   { attributes, eventName, body }: JsonObject,
-): LogSession | null {
+): NamedSession | null {
   let session = '';
   let prompt = '';
-  let eventAttribute: Raw = null;
   let hasText = false;
+  const strings = new Map<string, string>();
   for (const entry of Array.isArray(attributes) ? attributes : []) {
     if (!isObject(entry) || typeof entry.key !== 'string') continue;
     const { key, value = null } = entry;
     if (key === product.session) session = stringIn(value);
     else if (key === product.prompt) prompt = stringIn(value);
-    else if (key === EVENT_NAME) eventAttribute = stringIn(value);
     else if (product.texts.includes(key)) hasText ||= stringIn(value) !== '' || isStructure(value);
+    else strings.set(key, stringIn(value));
   }
-  if (session === '') return null;
-  const names = [eventAttribute, eventName, stringIn(body ?? null)];
+  const text = stringIn(body ?? null);
+  const { goodbye } = product;
+  if (session === '') {
+    const isGoodbye = goodbye?.body === text && scopeName.startsWith(goodbye.scope);
+    return isGoodbye ? { session: null, farewell: 'process' } : null;
+  }
+  const names = [strings.get(EVENT_NAME), eventName, text];
   const isNamed = (events: readonly string[]) =>
     names.some((name) => typeof name === 'string' && events.includes(name));
+  const isEnd = ({ name, attributes: needed = {} }: EndEvent) =>
+    isNamed([name]) && Object.entries(needed).every(([key, value]) => strings.get(key) === value);
+  const service = serviceName ?? '';
   return {
-    key: contentId([service, session]),
-    runId: prompt === '' ? null : contentId([service, session, prompt]),
-    event: isNamed(product.promptEvents)
-      ? 'prompt'
-      : isNamed(product.endEvents)
-        ? 'end'
-        : hasText
-          ? 'text'
-          : 'nothing',
+    session: {
+      key: contentId([service, session]),
+      runId: prompt === '' ? null : contentId([service, session, prompt]),
+      event: isNamed(product.promptEvents) ? 'prompt' : hasText ? 'text' : 'nothing',
+      ends: product.endEvents.some(isEnd),
+    },
+    farewell: isNamed(product.lastEvents) ? 'if_last' : null,
   };
 }
 

@@ -4,8 +4,8 @@
  */
 
 import { SEVERITY_MAX } from '../model/columns.ts';
-import type { JsonValue } from '../model/json.ts';
-import type { LogRow } from '../model/telemetry.ts';
+import type { JsonObject, JsonValue } from '../model/json.ts';
+import type { LogRow, LogSession, ResourceRow } from '../model/telemetry.ts';
 import { parseAnyValue, parseAttributes } from './any-value.ts';
 import { type DecodeResult, decodeEnvelope, type Envelope, type RequestDraft } from './envelope.ts';
 import type { Fault } from './fault.ts';
@@ -30,6 +30,7 @@ const LOGS: Envelope = {
   itemList: 'logRecords',
   countRecords: () => 1,
   parseItem: addLogRecord,
+  finish: ({ sessionEnds, logs }) => sessionEnds.applyTo(logs),
 };
 
 /**
@@ -88,8 +89,22 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
     attributes,
     flags,
     droppedAttributes,
-    session: traceId === null ? sessionOf(origin, record) : null,
+    session: traceId === null ? readSession(origin, record, draft) : null,
   };
+}
+
+/** The record's session; its part in the session's end is noted. */
+function readSession(
+  origin: ResourceRow,
+  record: JsonObject,
+  { logs, resourceIndex, sessionEnds }: RequestDraft,
+): LogSession | null {
+  const named = sessionOf(origin, record);
+  if (named === null) return null;
+  const { session, farewell } = named;
+  if (session === null) sessionEnds.endProcess(resourceIndex);
+  else sessionEnds.add(session.key, logs.length, resourceIndex, farewell);
+  return session;
 }
 
 /** An empty body is stored as JSON's null, an absent one as SQL's NULL. */

@@ -40,6 +40,8 @@ interface Event {
   readonly name: string;
   readonly attributes: Attributes;
   readonly body?: string;
+  /** of the product if left out */
+  readonly scope?: string;
 }
 
 interface Product {
@@ -190,13 +192,12 @@ async function send(
     resource: resourceFromAttributes({ 'service.name': service }),
     processors: [new BatchLogRecordProcessor({ exporter })],
   });
-  const logger = provider.getLogger(scope, '1.0');
-  for (const { name, body, attributes } of events) {
+  for (const { name, body, attributes, scope: own } of events) {
     clock += 1;
-    logger.emit({
+    provider.getLogger(own ?? scope, '1.0').emit({
       timestamp: clock,
       body: body ?? 'What happened, in words.',
-      attributes: { 'event.name': name, ...attributes },
+      attributes: name === '' ? attributes : { 'event.name': name, ...attributes },
     });
   }
   await provider.forceFlush();
@@ -295,6 +296,49 @@ test('the end of a session ends its runs', async () => {
   ]);
   expect(await found(runs[0]?.runId ?? '')).toEqual([]);
   expect(await found(runs[1]?.runId ?? '')).toHaveLength(1);
+});
+
+/** What each product sends last when its process ends, or its agent stops. */
+const FAREWELLS: [string, Product, (session: string) => Event][] = [
+  [
+    'Claude Code with a Stop hook',
+    CLAUDE_CODE,
+    (session) => ({
+      name: 'hook_execution_complete',
+      attributes: {
+        'session.id': session,
+        'prompt.id': `${session}-1`,
+        hook_event: 'Stop',
+        num_blocking: '0',
+      },
+    }),
+  ],
+  [
+    'codex exec',
+    CODEX,
+    () => ({
+      name: '',
+      scope: 'codex_otel::metrics::client',
+      body: 'flushing OTEL metrics',
+      attributes: {},
+    }),
+  ],
+  [
+    'gemini -p',
+    GEMINI_CLI,
+    (session) => ({
+      name: 'gemini_cli.plan.approval_mode_duration',
+      attributes: { 'session.id': session, mode: 'yolo', duration_ms: 317 },
+    }),
+  ],
+];
+
+test.each(FAREWELLS)('%s: its only run ends with its last record', async (_name, product, last) => {
+  const id = randomId(16);
+  await send(product, [...product.tell(id, 1, { ...QUIET, answer: ATTACK }), last(id)]);
+  const [run] = await evaluated(product, id, 1);
+  expect(run?.state).toBe('completed');
+  expect(await found(run?.runId ?? '')).toHaveLength(1);
 });
 
 test('the same session in two workspaces is two runs, each with its own end', async () => {

@@ -20,7 +20,9 @@ const of = (
   origin: typeof CLAUDE,
   attributes: Attributes,
   more: JsonObject = {},
-): LogSession | null => sessionOf(origin, { attributes: list(attributes), ...more });
+): LogSession | null => sessionIn(origin, { attributes: list(attributes), ...more });
+const sessionIn = (origin: typeof CLAUDE, record: JsonObject): LogSession | null =>
+  sessionOf(origin, record)?.session ?? null;
 
 describe('who names its prompts', () => {
   test('Claude Code: session.id and prompt.id', () => {
@@ -29,6 +31,7 @@ describe('who names its prompts', () => {
       key: contentId(['claude-code', 's-1']),
       runId: contentId(['claude-code', 's-1', 'p-1']),
       event: 'prompt',
+      ends: false,
     });
     expect(of(CLAUDE, ids, { body: { stringValue: 'claude_code.user_prompt' } })?.event).toBe(
       'prompt',
@@ -46,9 +49,10 @@ describe('who names its prompts', () => {
       key: contentId(['gemini-cli', 's-1']),
       runId: contentId(['gemini-cli', 's-1', 's-1########0']),
       event: 'prompt',
+      ends: false,
     });
     const end = { ...name('gemini_cli.conversation_finished'), 'session.id': 's-1' };
-    expect(of(GEMINI, end)).toMatchObject({ runId: null, event: 'end' });
+    expect(of(GEMINI, end)).toMatchObject({ runId: null, event: 'nothing', ends: true });
     const details = {
       ...name('gen_ai.client.inference.operation.details'),
       'gen_ai.output.messages': '[]',
@@ -58,10 +62,10 @@ describe('who names its prompts', () => {
     const fallback = list({ ...name('gemini_cli.ripgrep_fallback'), 'session.id': 's-1' });
     for (const value of [{}, null, { stringValue: '' }]) {
       const attributes = [...fallback, { key: 'error', value }];
-      expect(sessionOf(GEMINI, { attributes })).toMatchObject({ runId: null, event: 'nothing' });
+      expect(sessionIn(GEMINI, { attributes })).toMatchObject({ runId: null, event: 'nothing' });
     }
     const message = { key: 'error', value: { kvlistValue: { values: [] } } };
-    expect(sessionOf(GEMINI, { attributes: [...fallback, message] })?.event).toBe('text');
+    expect(sessionIn(GEMINI, { attributes: [...fallback, message] })?.event).toBe('text');
     const fork = { scopeName: 'qwen-code', serviceName: 'qwen-code' };
     expect(of(fork, { ...name('qwen-code.user_prompt'), ...ids })?.event).toBe('prompt');
   });
@@ -74,9 +78,78 @@ test('Codex names conversations only', () => {
     key: contentId(['codex_cli_rs', 'c-1']),
     runId: null,
     event: 'prompt',
+    ends: false,
   });
   const result = { 'conversation.id': 'c-1', 'event.name': 'codex.tool_result', output: 'x' };
   expect(of(CODEX, result)?.event).toBe('text');
+});
+
+/** A request of one scope for each list of records; scopes of one resource are in one list. */
+const request = (...resources: { service: string; scopes: [string, JsonObject[]][] }[]) =>
+  accepted(
+    decodeLogs(
+      toBody({
+        resourceLogs: resources.map(({ service, scopes }) => ({
+          resource: { attributes: list({ 'service.name': service }) },
+          scopeLogs: scopes.map(([name, logRecords]) => ({ scope: { name }, logRecords })),
+        })),
+      }),
+    ),
+  ).logs;
+const ends = (logs: ReturnType<typeof request>) => logs.map(({ session }) => session?.ends);
+
+describe('the end of a session', () => {
+  const record = (attributes: Attributes, more: JsonObject = {}): JsonObject => ({
+    attributes: list(attributes),
+    ...more,
+  });
+
+  test('Claude Code: a Stop hook ran and did not block', () => {
+    const hook = (more: Attributes) =>
+      of(CLAUDE, {
+        'event.name': 'hook_execution_complete',
+        'session.id': 's',
+        'prompt.id': 'p',
+        hook_event: 'Stop',
+        num_blocking: '0',
+        ...more,
+      })?.ends;
+    expect(hook({})).toBe(true);
+    expect(hook({ num_blocking: '1' })).toBe(false);
+    expect(hook({ hook_event: 'SubagentStop' })).toBe(false);
+  });
+
+  test('Gemini CLI: how long the mode was active, as the last of its records', () => {
+    const event = (name: string) =>
+      record({ 'event.name': `gemini_cli.${name}`, 'session.id': 's', prompt_id: 'p' });
+    const send = (...names: string[]) =>
+      ends(request({ service: 'gemini-cli', scopes: [['gemini-cli', names.map(event)]] }));
+    expect(send('user_prompt', 'plan.approval_mode_duration')).toEqual([false, true]);
+    expect(send('plan.approval_mode_duration', 'approval_mode_switch')).toEqual([false, false]);
+  });
+
+  test('Codex: its process flushes its metrics, in the same resource of the request', () => {
+    const prompt = (session: string) =>
+      record({ 'event.name': 'codex.user_prompt', 'conversation.id': session });
+    const flush = record({}, { body: { stringValue: 'flushing OTEL metrics' } });
+    const one = (session: string, ...more: [string, JsonObject[]][]) => ({
+      service: 'codex_exec',
+      scopes: [['codex_otel.log_only', [prompt(session), prompt(session)]], ...more] as [
+        string,
+        JsonObject[],
+      ][],
+    });
+    const goodbye: [string, JsonObject[]] = ['codex_otel::metrics::client', [flush]];
+    expect(ends(request(one('a', goodbye), one('b')))).toEqual([
+      false,
+      true,
+      undefined,
+      false,
+      false,
+    ]);
+    const other: [string, JsonObject[]] = ['codex_otel.log_only', [flush]];
+    expect(ends(request(one('a', other)))).toEqual([false, false, undefined]);
+  });
 });
 
 test('service, session and prompt name a run only together', () => {
@@ -108,7 +181,7 @@ test('without a session there is none, whatever the values are', () => {
 
 test('of a repeated attribute the last one counts, as in what is stored', () => {
   const twice = [...list({ 'session.id': 'a' }), ...list({ 'session.id': 'b', 'prompt.id': 'p' })];
-  expect(sessionOf(CLAUDE, { attributes: twice })).toEqual(
+  expect(sessionIn(CLAUDE, { attributes: twice })).toEqual(
     of(CLAUDE, { 'session.id': 'b', 'prompt.id': 'p' }),
   );
 });

@@ -9,6 +9,7 @@ import type { RunFacts } from '../../src/model/runs.ts';
 import type {
   DecodedRequest,
   LogRow,
+  LogSession,
   MetricRow,
   PointRow,
   ResourceRow,
@@ -91,6 +92,17 @@ export function logRow(fields: Partial<LogRow> = {}): LogRow {
     session: null,
     ...fields,
   };
+}
+
+/** A record's session, of which `end` is a record without text that ends it. */
+export function sessionFor(
+  event: LogSession['event'] | 'end',
+  key: Hex16,
+  runId: Hex16 | null,
+): LogSession {
+  return event === 'end'
+    ? { key, runId, event: 'nothing', ends: true }
+    : { key, runId, event, ends: false };
 }
 
 export function metricRow(fields: Partial<MetricRow> = {}): MetricRow {

@@ -11,6 +11,11 @@
 import { type Database, inTransaction, type Queryable } from '../database.ts';
 import { type RunTimes, settleAllowance } from './run-times.ts';
 
+/**
+ * A run whose latest record is this much later than the session's end was not ended by it: the
+ * session went on. What the sender writes while it ends is within this time.
+ */
+const AFTER_END_NANOS = 5_000_000_000;
 /** Most marks removed by one statement. */
 const MARKS_MAX = 1000;
 /** Most runs of one session completed by one statement, the earliest first; the others time out. */
@@ -39,7 +44,8 @@ interface MarksApplied {
  * Two of a session's marks are enough: the newest, and the newest that names another run. A mark
  * completes the runs that began before it, except its own. So the newest mark completes every run
  * that any other mark completes, except its own run, for which the newest mark of another run
- * decides. The result is the same as if every mark were applied.
+ * decides. The result is the same as if every mark were applied, except for a run with records well
+ * after the session's end: it waits for the next mark or times out.
  *
  * @param times a mark is settled after `settleMs`
  * @returns at most MARKS_MAX marks and RUNS_MAX runs
@@ -73,6 +79,9 @@ export async function closeSessionRuns(
               AND session_key IS NOT NULL AND state = 'running' AND evaluation = 'pending'
               AND start_unix_nano < mark.newest_at
               AND (run_id IS DISTINCT FROM mark.newest_run OR start_unix_nano < mark.other_at)
+              AND (mark.newest_run IS NOT NULL
+                   OR coalesce(end_unix_nano, start_unix_nano)
+                      <= mark.newest_at + ${AFTER_END_NANOS})
             ORDER BY start_unix_nano LIMIT ${RUNS_OF_SESSION_MAX}
          ) AS run
      ), over AS (

@@ -110,7 +110,7 @@ export class LogRuns {
 
   /** The session marks that records make; their prompts are remembered. */
   marksOf(records: readonly SessionRecord[], workspaceId: number): SessionMark[] {
-    return records.flatMap((record) => this.#mark(record, record.session, workspaceId) ?? []);
+    return records.flatMap((record) => this.#marks(record, record.session, workspaceId));
   }
 
   /** The run of each record; call after `marksOf` for all records of the request. */
@@ -118,15 +118,16 @@ export class LogRuns {
     return records.map((record) => this.#runOf(record, record.session, workspaceId));
   }
 
-  /** The session mark that a record makes; a prompt is remembered. */
-  #mark(log: Times, session: LogSession, workspaceId: number): SessionMark | null {
+  /** The session marks that a record makes; a prompt is remembered. */
+  #marks(log: Times, session: LogSession, workspaceId: number): SessionMark[] {
     const atUnixNano = timeOf(log);
-    if (atUnixNano === null) return null;
-    if (session.event === 'end') return { sessionKey: session.key, runId: null, atUnixNano };
-    if (session.event !== 'prompt') return null;
-    const runId = session.runId ?? hashOf([session.key, 'prompt', atUnixNano]);
-    this.#remember(`${workspaceId}/${session.key}`, { atUnixNano, runId });
-    return { sessionKey: session.key, runId, atUnixNano };
+    if (atUnixNano === null) return [];
+    const sessionKey = session.key;
+    const end = session.ends ? [{ sessionKey, runId: null, atUnixNano }] : [];
+    if (session.event !== 'prompt') return end;
+    const runId = session.runId ?? hashOf([sessionKey, 'prompt', atUnixNano]);
+    this.#remember(`${workspaceId}/${sessionKey}`, { atUnixNano, runId });
+    return [{ sessionKey, runId, atUnixNano }, ...end];
   }
 
   #remember(key: string, prompt: Prompt): void {

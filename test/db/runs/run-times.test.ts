@@ -13,7 +13,15 @@ import type { RunState } from '../../../src/model/runs.ts';
 import type { DecodedRequest, LogRow } from '../../../src/model/telemetry.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
-import { decodedRequest, hex8, hex16, logRow, NOON_MS, spanRow } from '../../support/rows.ts';
+import {
+  decodedRequest,
+  hex8,
+  hex16,
+  logRow,
+  NOON_MS,
+  sessionFor,
+  spanRow,
+} from '../../support/rows.ts';
 
 const TIMES = {
   settleMs: 60_000,
@@ -91,7 +99,7 @@ test('a prompt that its session has ended is put off by its own records for no l
   const of = (event: 'prompt' | 'text' | 'end', seconds: number): LogRow =>
     logRow({
       timeUnixNano: String(1_000_000_000 + seconds),
-      session: { key: hex16(0x5e), runId: event === 'end' ? null : hex16(1), event },
+      session: sessionFor(event, hex16(0x5e), event === 'end' ? null : hex16(1)),
     });
   await arrive({ logs: [of('prompt', 0), of('end', 9)] });
   await pass(60);

@@ -15,7 +15,15 @@ import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.t
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
-import { decodedRequest, hex16, logRow, NOON_MS, spanRow, TRACE_ID } from '../../support/rows.ts';
+import {
+  decodedRequest,
+  hex16,
+  logRow,
+  NOON_MS,
+  sessionFor,
+  spanRow,
+  TRACE_ID,
+} from '../../support/rows.ts';
 
 const SETTLE_MS = 60_000;
 const TIMES = {
@@ -43,13 +51,13 @@ beforeEach(async () => {
 });
 
 function record(
-  event: LogSession['event'],
+  event: LogSession['event'] | 'end',
   seconds: number,
   fields: Partial<LogSession> & Pick<Partial<LogRow>, 'eventName' | 'body'> = {},
 ): LogRow {
   const { runId = null, key = SESSION, ...more } = fields;
   const timeUnixNano = String(NOON_NANO + BigInt(seconds) * 1_000_000_000n);
-  return logRow({ timeUnixNano, ...more, session: { key, runId, event } });
+  return logRow({ timeUnixNano, ...more, session: sessionFor(event, key, runId) });
 }
 
 async function store(
@@ -166,6 +174,25 @@ describe('the end of a run', () => {
     expect(await close()).toBe(2);
     expect(await states()).toEqual({ [FIRST]: 'completed', [SECOND]: 'completed' });
     expect(await claimed()).toEqual([FIRST, SECOND]);
+  });
+
+  test('a session that went on after its end waits as any other', async () => {
+    await store([...first, record('end', 6)]);
+    await store([record('text', 30, { runId: FIRST })]);
+    await age(61);
+    expect(await close()).toBe(0);
+    expect(await marks()).toBe(0);
+    expect(await claimed()).toEqual([]);
+    await store(second);
+    await age(61);
+    expect(await close()).toBe(1);
+    expect(await claimed()).toEqual([FIRST]);
+  });
+
+  test('what the sender writes while it ends does not count as going on', async () => {
+    await store([...first, record('end', 6), record('nothing', 8, { runId: FIRST })]);
+    await age(61);
+    expect(await close()).toBe(1);
   });
 
   test('else that nothing more came: it timed out', async () => {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { LogRow, LogSession } from '../../../src/model/telemetry.ts';
-import { hex16, logRow } from '../../support/rows.ts';
+import { hex16, logRow, sessionFor } from '../../support/rows.ts';
 
 const WORKSPACE = 7;
 const SESSION = hex16(0x5e);
@@ -15,12 +15,12 @@ const NOON_NANO = 1_795_176_000_000_000_000n;
 const SECOND = 1_000_000_000n;
 
 function record(
-  event: LogSession['event'],
+  event: LogSession['event'] | 'end',
   seconds: number,
   { runId = null, key = SESSION }: { runId?: Hex16 | null; key?: Hex16 } = {},
 ): LogRow {
   const timeUnixNano = String(NOON_NANO + BigInt(seconds) * SECOND);
-  return logRow({ timeUnixNano, session: { key, runId, event } });
+  return logRow({ timeUnixNano, session: sessionFor(event, key, runId) });
 }
 
 const prompt = (seconds: number) => record('prompt', seconds);

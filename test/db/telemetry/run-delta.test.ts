@@ -12,6 +12,7 @@ import {
   hex16,
   logRow,
   resourceRow,
+  sessionFor,
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
@@ -89,7 +90,7 @@ describe('one request', () => {
   });
 
   test('log records without a trace id count for the run they were put into', () => {
-    const session = { key: hex16(0x5e), runId: hex16(5), event: 'text' } as const;
+    const session = sessionFor('text', hex16(0x5e), hex16(5));
     const own = logRow({ timeUnixNano: '60', session });
     const other = logRow({ timeUnixNano: '70', session: { ...session, runId: null } });
     const request = decodedRequest({ logs: [own, other] });

@@ -157,6 +157,7 @@ describe('gaps in the text', () => {
     ['withheld_by_sender', span({ attributes: { a: '<truncated due to size exceeding limit>' } })],
     ['withheld_by_sender', span({ attributes: { 'logfire.scrubbed': '[{"path":["a"]}]' } })],
     ['cut_by_sender', span({ attributes: { a: 'x\n\n[TRUNCATED - Content exceeds 60KB limit]' } })],
+    ['cut_by_sender', log({ attributes: { a: 'x\n[... telemetry preview truncated ...]' } })],
     ['cut_by_sender', span({ attributes: { 'response.model_output_truncated': true } })],
     ['cut_by_sender', span({ events: [{ name: 'e', attributes: { output_truncated: true } }] })],
     ['cut_by_sender', log({ attributes: { response: 'a', response_truncated: 'true' } })],

@@ -46,6 +46,7 @@ export const CODEX: Convention = {
     names: { sessionId: { 'conversation.id': 140 } },
     placeholders: ['[REDACTED]'],
     cutFlags: ['output_truncated', 'response_truncated'],
+    cutMark: { pattern: /\s*\[\.\.\. telemetry preview truncated \.\.\.\]$/, last: ']' },
     // Its spans carry lengths, its log events the texts.
     sizes: ['prompt', 'arguments', 'output', 'response'].map((text) => ({
       key: `${text}_length`,

@@ -59,6 +59,23 @@ describe('events', () => {
       ],
     ],
     [
+      'an output that was cut, as 0.169 sends it',
+      'codex.tool_result',
+      {
+        tool_name: 'exec_command',
+        tool_namespace: 'functions',
+        output_truncated: 'true',
+        arguments: '{"cmd":"cat page.json"}',
+        output: 'Wall time: 0 seconds\n51\n[... telemetry preview truncated ...]',
+      },
+      [
+        'tool_name: exec_command',
+        'tool_args: {"cmd":"cat page.json"}',
+        'tool_args: cat page.json',
+        'tool_result: Wall time: 0 seconds\n51\n[... telemetry preview truncated ...]',
+      ],
+    ],
+    [
       'a tool that could not be called',
       'codex.tool_result',
       { tool_name: 'shell', success: 'false', output: 'no such tool' },
