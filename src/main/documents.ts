@@ -26,12 +26,15 @@ const BESIDE = new Map([
   ['CHANGELOG.md', 'changelog'],
 ]);
 
+const slugOf = (path: string): string => path.replace(/^docs\/|\.md$/g, '');
+
 /** The chapters in order; pages not listed here are in the last chapter. */
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
   {
     title: 'Start',
     slugs: ['overview', 'glossary', 'instrumentations', 'configuration', 'reverse-proxy'],
   },
+  { title: 'Send', slugs: markdownIn('docs/send').map(slugOf) },
   {
     title: 'Use',
     slugs: [
@@ -61,11 +64,8 @@ function markdownIn(folder: string): string[] {
 
 /** Every file that is served, sorted by name. */
 export function documentFiles(): SourceFile[] {
-  const inDocs = [...markdownIn('docs'), ...markdownIn('docs/decisions')];
-  const slugs = new Map([
-    ...BESIDE,
-    ...inDocs.map((path) => [path, path.replace(/^docs\/|\.md$/g, '')] as const),
-  ]);
+  const inDocs = ['docs', 'docs/send', 'docs/decisions'].flatMap(markdownIn);
+  const slugs = new Map([...BESIDE, ...inDocs.map((path) => [path, slugOf(path)] as const)]);
   return [...slugs].map(([path, slug]) => ({ path, slug, markdown: read(path) }));
 }
 

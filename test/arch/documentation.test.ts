@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
 import { ERRORS } from '../../src/errors.ts';
+import { filesIn } from './source-file.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
@@ -58,11 +59,14 @@ test('ARCHITECTURE.md links every decision page that there is, and no other', ()
 });
 
 const FOLDERS = ['src', 'test', 'bench', 'bin', 'demo'];
-const FILES = FOLDERS.flatMap((folder) =>
-  readdirSync(new URL(`../../${folder}/`, import.meta.url), { recursive: true, encoding: 'utf8' })
-    .map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
-    .concat(folder),
-);
+/** Files and the folders they are in. */
+const FILES = [
+  ...new Set(
+    FOLDERS.flatMap(filesIn).flatMap((path) =>
+      path.split('/').map((_part, at, parts) => parts.slice(0, at + 1).join('/')),
+    ),
+  ),
+];
 
 /** Whether there is a file or folder of a name, in which `*` stands for any part of one name. */
 function exists(name: string): boolean {
@@ -71,7 +75,7 @@ function exists(name: string): boolean {
   return FILES.some((path) => pattern.test(path));
 }
 
-const DOCUMENTS = ['docs', 'docs/decisions'].flatMap((folder) =>
+const DOCUMENTS = ['docs', 'docs/decisions', 'docs/send'].flatMap((folder) =>
   readdirSync(new URL(`../../${folder}/`, import.meta.url))
     .filter((name) => name.endsWith('.md'))
     .map((name) => `${folder}/${name}`),

@@ -3,7 +3,7 @@
  * oxc, through `rolldown`, which vitest installs anyway; runs none of the source.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync, Visitor } from 'rolldown/utils';
 
@@ -147,11 +147,17 @@ export function parseSource(path: string, text: string): SourceFile {
   };
 }
 
+/** Installed packages, and what the suite of clients leaves behind. */
+const NOT_OURS: ReadonlySet<string> = new Set(['node_modules', '.run']);
+
 /** Paths of all files below a folder, from the project's root, with slashes. */
 export function filesIn(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+  return readdirSync(join(ROOT, folder), { withFileTypes: true })
+    .filter(({ name }) => !NOT_OURS.has(name))
+    .flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      return entry.isDirectory() ? filesIn(path) : [path];
+    })
     .sort();
 }
 

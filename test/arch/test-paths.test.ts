@@ -2,25 +2,23 @@
  * Sources and their tests are found from each other: `test/` mirrors `src/` by path. A test that is
  * about no single file lies in the folder it is about.
  */
-import { readdirSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { basename, dirname } from 'node:path';
 import { expect, test } from 'vitest';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { filesIn } from './source-file.ts';
+
 /** Folders of tests that mirror no source. */
-const OTHERS = /^(e2e|arch|chaos|mutants|support|bench)(\/|$)/;
+const OTHERS = /^(e2e|arch|chaos|clients|mutants|support|bench)(\/|$)/;
 
 /** Paths of files below `folder`, without their ending. */
-function filesIn(folder: string, ending: string): string[] {
-  return readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
-    .map((entry) => relative(join(ROOT, folder), join(entry.parentPath, entry.name)))
-    .map((path) => path.replaceAll('\\', '/').slice(0, -ending.length));
+function namesIn(folder: string, ending: string): string[] {
+  return filesIn(folder)
+    .filter((path) => path.endsWith(ending))
+    .map((path) => path.slice(folder.length + 1, -ending.length));
 }
 
-const sources = filesIn('src', '.ts');
-const tests = filesIn('test', '.test.ts').filter((path) => !OTHERS.test(path));
+const sources = namesIn('src', '.ts');
+const tests = namesIn('test', '.test.ts').filter((path) => !OTHERS.test(path));
 
 test('a test that has the name of one source of its room lies at its path, or above', () => {
   const roomOf = (path: string): string => path.split('/')[0] ?? '';

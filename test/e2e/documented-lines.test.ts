@@ -38,6 +38,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm ci && npm test': 'the suite would run itself',
   'npm run demo': 'demo.test.ts',
   'npm run bench': 'minutes; its options are tested in test/bench',
+  'npm run test:clients': 'minutes, and two gigabytes of packages; test/clients',
   'npm run test:mutants': 'hours; test/mutants',
   'sluice login': 'needs a person who confirms; cli-login.test.ts',
   'sluice completion zsh': 'a path of zsh; cli-completion.test.ts',
