@@ -2,8 +2,9 @@
 import type { Config } from '../config.ts';
 import { checkConnections, checkServer, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
-import { type EmbeddedLog, startEmbedded } from '../db/embedded/connect.ts';
+import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedded/connect.ts';
 import { existingHomes } from '../db/embedded/installation.ts';
+import type { SupervisorEvents } from '../db/embedded/supervisor.ts';
 import { migrate } from '../db/migrate.ts';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
@@ -18,6 +19,10 @@ const FULL_PROCESSES = 2;
 const SPARE_CONNECTIONS = 30;
 /** A server needs less, from taking the folder until PostgreSQL starts. */
 const COMMAND_OWNER_WAIT_MS = 15_000;
+/** PostgreSQL of a server may recover for minutes; a command can be repeated. */
+const COMMAND_READY_WAIT_MS = 30_000;
+
+const COMMAND_WAITS = { ownerWaitMs: COMMAND_OWNER_WAIT_MS, readyWaitMs: COMMAND_READY_WAIT_MS };
 
 /** For commands, whose output must not contain messages of the embedded server. */
 const SILENT_LOG: EmbeddedLog = { info: () => {}, warn: () => {} };
@@ -30,12 +35,19 @@ export interface OpenDatabase {
   /** one line about where the data is, for people; holds no password */
   readonly where: string;
   readonly migrations: readonly string[];
+  /**
+   * Starts the embedded server again when it dies; nothing for another one.
+   * @param onGivenUp called once, when it does not start any more
+   */
+  readonly supervise: (events: SupervisorEvents, onGivenUp: () => void) => void;
   readonly close: () => Promise<void>;
 }
 
 interface Source {
   readonly urls: DatabaseUrls;
   readonly where: string;
+  /** keeps the embedded server running */
+  readonly supervise: OpenDatabase['supervise'];
   readonly stop: () => Promise<void>;
 }
 
@@ -54,18 +66,18 @@ function connectionsOf({ httpThreads, matchThreads }: Config): number {
 function configuredSource(url: string): Source {
   const { hostname, port, pathname } = new URL(url);
   const where = `PostgreSQL at ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
-  return { urls: { url, copyUrl: url }, where, stop: async () => {} };
+  return { urls: { url, copyUrl: url }, where, supervise: () => {}, stop: async () => {} };
 }
 
 async function startedSource(
   config: Config,
   log: EmbeddedLog,
-  ownerWaitMs?: number,
+  waits: Pick<StartOptions, 'ownerWaitMs' | 'readyWaitMs'> = {},
 ): Promise<Source> {
   const embedded = await startEmbedded({
     dataDir: config.dataDir,
     log,
-    ...(ownerWaitMs === undefined ? {} : { ownerWaitMs }),
+    ...waits,
     connectionsMax: FULL_PROCESSES * connectionsOf(config) + SPARE_CONNECTIONS,
   });
   const how = embedded.adopted ? ', found running' : '';
@@ -73,6 +85,7 @@ async function startedSource(
   return {
     urls: { url: embedded.url, copyUrl: embedded.copyUrl },
     where: `embedded PostgreSQL${how}, data in ${embedded.home}${why}`,
+    supervise: embedded.supervise,
     stop: () => embedded.stop(),
   };
 }
@@ -99,7 +112,8 @@ async function open(
     await checkServer(database);
     await checkConnections(database, connections);
     const migrations = await migrate(database);
-    return { database, probes, urls: source.urls, where: source.where, migrations, close };
+    const { urls, where, supervise } = source;
+    return { database, probes, urls, where, migrations, supervise, close };
   } catch (error) {
     await close();
     throw error;
@@ -128,7 +142,7 @@ export async function openForCommand(config: Config): Promise<OpenDatabase> {
   }
   const source =
     databaseUrl === null
-      ? await startedSource(config, SILENT_LOG, COMMAND_OWNER_WAIT_MS)
+      ? await startedSource(config, SILENT_LOG, COMMAND_WAITS)
       : configuredSource(databaseUrl);
   return await open(source, 1, { connectionLost: () => {} }, COMMAND_CONNECTIONS);
 }

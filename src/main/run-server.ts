@@ -70,7 +70,7 @@ export async function runServer(): Promise<void> {
     const { events } = observer;
     for (const warning of config.warnings) events.warned(warning);
     onStopSignal((signal) => stopInOrder(stops, events, signal, 0));
-    const onFailure = (): void => stopInOrder(stops, events, 'a thread failed', 1);
+    const onFailure = (what: string): void => stopInOrder(stops, events, what, 1);
     try {
       const started = await stops.during(() => serve(config, observer, stops, onFailure));
       // Also while it is being stopped if there are keys: they are shown only once.

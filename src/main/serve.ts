@@ -94,14 +94,15 @@ async function firstWorkspaceStates(
  * Starts the server.
  *
  * @param stops receives every part as it starts, so that a failed start can be undone
- * @param onFailure called once, when a thread that takes requests has failed: stop the server
+ * @param onFailure called when a thread that takes requests, or the embedded PostgreSQL, has failed for
+ *   good: stop the server
  * @throws {OperatorError} with one line for the operator
  */
 export async function serve(
   config: Config,
   observer: Observer,
   stops: StopOrder,
-  onFailure: () => void,
+  onFailure: (what: string) => void,
 ): Promise<Started> {
   const { events } = observer;
   const corpusTask = pinnedCorpus();
@@ -112,6 +113,7 @@ export async function serve(
   // Its failure is awaited below; until then it must not count as unhandled.
   preparing.catch(() => {});
   const { open, clock } = await openTables(config, events, stops);
+  open.supervise(events, () => onFailure('the embedded PostgreSQL does not start'));
   const matching = await preparing;
   const { catalog } = matching;
   const book = createRuleBook(catalog);
@@ -126,7 +128,7 @@ export async function serve(
   const acceptors =
     config.httpThreads === 1
       ? acceptHere(parts, stops)
-      : await acceptInThreads(parts, stops, onFailure);
+      : await acceptInThreads(parts, stops, () => onFailure('a thread failed'));
   const keyChanges = listenForKeyChanges(open.urls.url, acceptors.forget, events);
   stops.add('key changes', keyChanges.close);
   const probes = { probes: probesOf(open.probes, main), optionalProbes: acceptors.optionalProbes };

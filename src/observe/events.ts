@@ -88,6 +88,21 @@ function storeEvents(log: Logger, metrics: Metrics) {
       metrics.faults.inc({ place: 'database' });
       log.warn(errorFacts(error), 'database connection lost');
     },
+    /** The process of the embedded PostgreSQL is gone, and nobody here stopped it. */
+    embeddedDied(pid: number): void {
+      metrics.faults.inc({ place: 'embedded' });
+      log.error({ pid }, 'the embedded PostgreSQL has died; it is started again');
+    },
+    /** @param facts.starts how often it was tried; `elapsedMs` since its death was seen */
+    embeddedRestarted(facts: { pid: number; starts: number; elapsedMs: number }): void {
+      log.info(facts, 'the embedded PostgreSQL runs again');
+    },
+    embeddedRestartFailed(start: number, error: unknown): void {
+      log.error({ start, ...errorFacts(error) }, 'the embedded PostgreSQL did not start');
+    },
+    embeddedGivenUp(starts: number): void {
+      log.fatal({ starts }, 'the embedded PostgreSQL does not start any more; the server stops');
+    },
     partitionsChanged(created: readonly string[], dropped: readonly string[]): void {
       log.debug({ created, dropped }, 'partitions changed');
     },

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { startEmbedded } from '../../src/db/embedded/connect.ts';
 import { findServer } from '../../src/db/embedded/server.ts';
+import { runCommand } from '../support/command.ts';
 import {
   createDataDirectory,
   type DataDirectory,
@@ -79,7 +80,7 @@ async function underWay(burst: Burst): Promise<void> {
 /**
  * Compares what was answered with what PostgreSQL holds.
  *
- * @param inDoubt whether a request may be stored whose answer never came
+ * @param inDoubt whether a request may be stored whose answer never came, or was 503
  */
 async function expectKept(url: string, { sent }: Burst, inDoubt: boolean): Promise<void> {
   const eyes = openEyes(url);
@@ -94,7 +95,8 @@ async function expectKept(url: string, { sent }: Burst, inDoubt: boolean): Promi
     const wrong = sent.filter(({ spanIds, status }) => {
       const kept = spanIds.filter((id) => stored.has(id)).length;
       if (status === 200) return kept !== SPANS_PER_REQUEST;
-      if (status === null && inDoubt) return kept !== 0 && kept !== SPANS_PER_REQUEST;
+      if ((status === null || status === 503) && inDoubt)
+        return kept !== 0 && kept !== SPANS_PER_REQUEST;
       return kept !== 0;
     });
     expect(wrong).toEqual([]);
@@ -147,6 +149,51 @@ test('kill -9 of server and database: the next start recovers', async () => {
   expect(server.stdout()).not.toContain('found running');
   await withDatabase((url) => expectKept(url, burst, true));
   await expectWorking();
+});
+
+test('a command beside a database that hangs ends and says why', async () => {
+  const { pid = 0 } = (await findServer(folder.home)) ?? {};
+  process.kill(pid, 'SIGSTOP');
+  try {
+    const { code, stderr } = await runCommand(['key', 'list'], { DATA_DIR: folder.path });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`cannot log in to the embedded PostgreSQL (pid ${pid}`);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+});
+
+test('kill -9 of the database alone: the server starts it again, nothing is lost', async () => {
+  const { pid } = server;
+  const burst = startBurst(server);
+  await underWay(burst);
+  const killed = await findServer(folder.home);
+  process.kill(killed?.pid ?? 0, 'SIGKILL');
+  const command = runCommand(['key', 'list'], { DATA_DIR: folder.path });
+  await burst.over;
+  const answers = new Set(burst.sent.map(({ status }) => status));
+  expect(answers).toEqual(new Set([200, 503]));
+
+  const again = async (): Promise<boolean> => {
+    const spans = traceBody([rawSpan()]);
+    const answer = await post(`${server.observeUrl}/v1/traces`, keys?.agent ?? '', spans);
+    if (answer.status !== 200) expect(answer.headers.get('retry-after')).not.toBeNull();
+    return answer.status === 200;
+  };
+  await waitFor(again, { withinMs: BURST_WITHIN_MS, what: 'requests are stored again' });
+  expect(server.pid).toBe(pid);
+  expect(await findServer(folder.home)).toMatchObject({ status: 'ready' });
+  expect((await findServer(folder.home))?.pid).not.toBe(killed?.pid);
+  await withDatabase((url) => expectKept(url, burst, true));
+  await expectWorking();
+  // It has waited for the database, or found it running again.
+  expect((await command).stdout).toContain('first agent key');
+  const said = (text: string): number => server.stderr().split(text).length - 1;
+  await waitFor(() => said('the embedded PostgreSQL runs again') === 1, {
+    withinMs: BURST_WITHIN_MS,
+    what: 'the log says that it runs again',
+  });
+  expect(said('the embedded PostgreSQL has died')).toBe(1);
 });
 
 test('SIGTERM in a burst: exit code 0, every answer true, the database stopped', async () => {

@@ -21,7 +21,7 @@ import { copyCluster } from './copy-cluster.ts';
 const CHILD = fileURLToPath(new URL('./embedded-child.js', import.meta.url));
 
 /** What the child process tells of its database. */
-export type Report = Omit<EmbeddedDatabase, 'stop'>;
+export type Report = Omit<EmbeddedDatabase, 'stop' | 'supervise'>;
 
 export interface Child {
   readonly process: ChildProcess;

@@ -37,6 +37,7 @@ import {
   settledServer,
   stopServer,
 } from './server.ts';
+import { Supervisor, type SupervisorEvents } from './supervisor.ts';
 
 /** Enough for a server with a few threads and a command or two beside it. */
 const CONNECTIONS_MAX = 50;
@@ -58,6 +59,12 @@ export interface EmbeddedDatabase extends DatabaseUrls {
   /** false when another living process owned the server at the start */
   readonly owned: boolean;
   /**
+   * From now on starts the server again when it has died (supervisor.ts), also when its owner has left.
+   *
+   * @param onGivenUp called once, when it does not start any more
+   */
+  supervise(events: SupervisorEvents, onGivenUp: () => void): void;
+  /**
    * Stops the server unless another living process uses it still. Bounded: 75 seconds. Close your
    * connections before; a second call gives the first one's outcome.
    *
@@ -71,6 +78,7 @@ export interface StartOptions {
   readonly log: EmbeddedLog;
   readonly connectionsMax?: number;
   readonly ownerWaitMs?: number;
+  readonly readyWaitMs?: number;
 }
 
 /**
@@ -82,6 +90,8 @@ export interface StartOptions {
  *   already keeps the number it was started with
  * @param options.ownerWaitMs how long to wait while another process owns the database and PostgreSQL
  *   does not run
+ * @param options.readyWaitMs how long to wait while a server that somebody else started is starting or
+ *   stopping
  * @throws OperatorError with one line for the operator: no binaries for this platform, an unusable
  *   folder, data of another major version, a server that does not start (with its last log lines)
  */
@@ -102,17 +112,17 @@ async function startIn(
   options: StartOptions,
 ): Promise<EmbeddedDatabase> {
   const { home } = installation;
-  const deadline = Date.now() + START_TIMEOUT_MS;
+  const deadline = performance.now() + (options.readyWaitMs ?? START_TIMEOUT_MS);
   const ownerWaitMs = options.ownerWaitMs ?? START_TIMEOUT_MS;
-  let lastSeen = Date.now();
+  let lastSeen = performance.now();
   for (;;) {
     const ownership = await claimOwnership(home);
     if (ownership !== null) return startOwned(installation, ownership, options);
-    const guest = await startAsGuest(installation, options.log);
+    const guest = await startAsGuest(installation, options);
     if (guest !== null) return guest;
     // Its owner is starting or stopping it.
-    if ((await findServer(home)) !== null) lastSeen = Date.now();
-    if (Date.now() > deadline || Date.now() > lastSeen + ownerWaitMs) {
+    if ((await findServer(home)) !== null) lastSeen = performance.now();
+    if (performance.now() > deadline || performance.now() > lastSeen + ownerWaitMs) {
       throw new OperatorError(
         `another process owns the database in ${home}, and its PostgreSQL does not run or does not ` +
           `become ready: restart that process. ${await serverLogTail(home, 0)}`,
@@ -131,10 +141,10 @@ function explained(error: unknown, home: string): unknown {
 async function startOwned(
   installation: Installation,
   ownership: Ownership,
-  { log, connectionsMax = CONNECTIONS_MAX }: StartOptions,
+  { log, connectionsMax = CONNECTIONS_MAX, readyWaitMs }: StartOptions,
 ): Promise<EmbeddedDatabase> {
   try {
-    const running = await settledServer(installation.home);
+    const running = await settledServer(installation.home, readyWaitMs);
     if (running === null && (await ensureCluster(installation))) {
       log.info(`embedded database made in ${installation.home}`);
     }
@@ -146,7 +156,6 @@ async function startOwned(
     const adopted = server.pid === running?.pid;
     const verb = adopted ? 'adopted' : 'started';
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, ${addressText(server.address)})`);
-    const stop = once(() => stopOwned(installation.home, ownership, log));
     return {
       url,
       copyUrl,
@@ -154,7 +163,10 @@ async function startOwned(
       moved: installation.moved,
       adopted,
       owned: true,
-      stop,
+      ...lifeOf(installation, server, connectionsMax, {
+        own: async () => ownership,
+        stop: () => stopOwned(installation.home, ownership, log),
+      }),
     };
   } catch (error) {
     await ownership.release();
@@ -193,7 +205,7 @@ async function ensureOrdinary(
 /** null when there is no server to use as a guest now. */
 async function startAsGuest(
   installation: Installation,
-  log: EmbeddedLog,
+  { log, connectionsMax = CONNECTIONS_MAX }: StartOptions,
 ): Promise<EmbeddedDatabase | null> {
   if ((await findServer(installation.home))?.status !== 'ready') return null;
   const guest = await registerGuest(installation.home);
@@ -206,13 +218,53 @@ async function startAsGuest(
     }
     const { url, copyUrl } = await logIn(installation.home, server);
     log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
-    const stop = once(() => leave(installation.home, guest, log));
     const { home, moved } = installation;
-    return { url, copyUrl, home, moved, adopted: true, owned: false, stop };
+    let ownership: Ownership | null = null;
+    const life = lifeOf(installation, server, connectionsMax, {
+      own: async () => {
+        ownership ??= await claimOwnership(home);
+        return ownership;
+      },
+      stop: () => leave(home, guest, log, ownership),
+    });
+    return { url, copyUrl, home, moved, adopted: true, owned: false, ...life };
   } catch (error) {
     await guest.leave();
     throw error;
   }
+}
+
+/** How a server that is in use is kept running, and stopped. */
+function lifeOf(
+  installation: Installation,
+  server: Server,
+  connectionsMax: number,
+  use: {
+    /** the ownership; null while another process has it */
+    readonly own: () => Promise<Ownership | null>;
+    readonly stop: () => Promise<void>;
+  },
+): Pick<EmbeddedDatabase, 'supervise' | 'stop'> {
+  let supervisor: Supervisor | null = null;
+  const start = async (signal: AbortSignal): Promise<Server> => {
+    const { address } = server;
+    if ((await use.own()) !== null) {
+      const running = await settledServer(installation.home);
+      return running ?? (await launchServer(installation, connectionsMax, { address, signal }));
+    }
+    const running = await settledServer(installation.home);
+    if (running === null) throw new Error('its owner has not started it yet');
+    return running;
+  };
+  return {
+    supervise: (events, onGivenUp) => {
+      supervisor ??= new Supervisor(server, start, events, onGivenUp);
+    },
+    stop: once(async () => {
+      await supervisor?.stop();
+      await use.stop();
+    }),
+  };
 }
 
 async function stopOwned(home: string, ownership: Ownership, log: EmbeddedLog): Promise<void> {
@@ -221,9 +273,14 @@ async function stopOwned(home: string, ownership: Ownership, log: EmbeddedLog): 
 }
 
 /** Stops the server too, if its owner has left. */
-async function leave(home: string, guest: GuestUse, log: EmbeddedLog): Promise<void> {
+async function leave(
+  home: string,
+  guest: GuestUse,
+  log: EmbeddedLog,
+  owned: Ownership | null,
+): Promise<void> {
   await guest.leave();
-  const ownership = await claimOwnership(home);
+  const ownership = owned ?? (await claimOwnership(home));
   if (ownership !== null) await stopOwned(home, ownership, log);
 }
 

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
 import {
+  type Address,
   chooseAddress,
   noteAddress,
   otherAddress,
@@ -44,20 +45,24 @@ const EMPTY_PID_FILE_AGE_MS = 2000;
  * killed while starting it, that one is returned.
  *
  * @param connectionsMax most connections it will take
+ * @param again.address the address it must have; by default the last one, or another when that is taken
+ * @param again.signal ends the start, and the server that was started
  * @throws OperatorError with the last lines of its log when it does not come up
  */
 export async function launchServer(
   installation: Installation,
   connectionsMax: number,
+  again: { readonly address?: Address; readonly signal?: AbortSignal } = {},
 ): Promise<Server> {
-  const lingerDeadline = Date.now() + LINGER_TIMEOUT_MS;
-  let address = await chooseAddress(installation.home);
-  let portAttempts = 1;
+  const lingerDeadline = performance.now() + LINGER_TIMEOUT_MS;
+  let address = again.address ?? (await chooseAddress(installation.home));
+  let portAttempts = again.address === undefined ? 1 : PORT_ATTEMPTS;
   for (;;) {
+    again.signal?.throwIfAborted();
     await removeRecycledPidFile(installation.home);
     await prepareAddress(address, installation);
     const launch = await spawnServer(installation, serverArguments(address, connectionsMax));
-    const server = await awaitLaunch(installation.home, launch.pid);
+    const server = await awaitLaunch(installation.home, launch.pid, again.signal);
     if (server !== null) {
       await noteAddress(installation.home, server.address);
       return server;
@@ -68,7 +73,7 @@ export async function launchServer(
     if (portAttempts < PORT_ATTEMPTS && /could not create any TCP\/IP sockets/.test(said)) {
       address = await otherAddress(address);
       portAttempts += 1;
-    } else if (Date.now() < lingerDeadline && LINGERING.test(said)) {
+    } else if (performance.now() < lingerDeadline && LINGERING.test(said)) {
       await sleep(LINGER_POLL_MS);
     } else {
       throw new OperatorError(`PostgreSQL in ${installation.home} did not start: ${said}`);
@@ -107,13 +112,19 @@ async function spawnServer(
 }
 
 /** The server once it is ready; null when its process ended before. */
-async function awaitLaunch(home: string, pid: number): Promise<Server | null> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
+async function awaitLaunch(
+  home: string,
+  pid: number,
+  signal?: AbortSignal,
+): Promise<Server | null> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     const server = await findServer(home);
     if (server?.pid === pid && server.status === 'ready') return server;
     if ((await processIdentity(pid)) === null) return null;
-    if (Date.now() > deadline) {
+    if (signal?.aborted) await stopServer(home);
+    signal?.throwIfAborted();
+    if (performance.now() > deadline) {
       await stopServer(home);
       const said = await serverLogTail(home, 0);
       throw new OperatorError(

@@ -64,17 +64,21 @@ export async function readPidFile(home: string): Promise<string[] | null> {
 /**
  * Waits until the server of `home` accepts logins, or is gone.
  *
+ * @param limitMs how long it may be starting or stopping
  * @returns null when it is gone
- * @throws OperatorError when it is neither after `START_TIMEOUT_MS`
+ * @throws OperatorError when it is neither after that
  */
-export async function settledServer(home: string): Promise<Server | null> {
-  const deadline = Date.now() + START_TIMEOUT_MS;
+export async function settledServer(
+  home: string,
+  limitMs: number = START_TIMEOUT_MS,
+): Promise<Server | null> {
+  const deadline = performance.now() + limitMs;
   for (;;) {
     const server = await findServer(home);
     if (server === null || server.status === 'ready') return server;
-    if (Date.now() > deadline) {
+    if (performance.now() > deadline) {
       throw new OperatorError(
-        `PostgreSQL (pid ${server.pid}) has been ${server.status} for ${START_TIMEOUT_MS / 1000} s: ` +
+        `PostgreSQL (pid ${server.pid}) has been ${server.status} for ${limitMs / 1000} s: ` +
           (await serverLogTail(home, 0)),
       );
     }
@@ -144,12 +148,12 @@ export async function stopServer(home: string): Promise<void> {
 
 /** Checks the process, because postmaster.pid is removed shortly before it ends. */
 async function goneWithin(home: string, pid: number, timeoutMs: number): Promise<boolean> {
-  const deadline = Date.now() + timeoutMs;
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     if ((await processIdentity(pid)) === null) return true;
     const server = await findServer(home);
     if (server !== null && server.pid !== pid) return true;
-    if (Date.now() > deadline) return false;
+    if (performance.now() > deadline) return false;
     await sleep(POLL_MS);
   }
 }
