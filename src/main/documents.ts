@@ -96,11 +96,12 @@ export function pathsOf(assets: readonly Asset[]): AssetPaths {
 
 /**
  * @param site this server's URL and name
+ * @param api called when its page is
  * @param assets the files that pages refer to (`pageAssets`)
  */
 export function loadDocumentation(
   site: Documentation['site'],
-  api: ApiDocument,
+  api: () => ApiDocument,
   assets: readonly Asset[],
 ): Documentation {
   const files = documentFiles();
@@ -108,10 +109,16 @@ export function loadDocumentation(
     ...files.map(({ path, slug }) => [path, documentPath(slug)] as const),
     ...assets.map((asset) => [`${IMAGES}/${asset.name}`, assetPath(asset)] as const),
   ]);
-  const reference = { slug: 'api', path: 'docs/api.md', markdown: apiReference(api) };
+  const reference = {
+    slug: 'api',
+    path: 'docs/api.md',
+    get markdown() {
+      return apiReference(api());
+    },
+  };
   const documents = [
     ...files.map((file) => readDocument(file, addressOf)),
-    { ...readDocument(reference, addressOf), description: api.info.summary },
+    readDocument(reference, addressOf, () => api().info.summary),
   ];
   const named = new Set(CHAPTERS.flatMap(({ slugs }) => slugs));
   const isDecision = ({ slug }: Document) => slug.startsWith('decisions/');

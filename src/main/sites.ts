@@ -28,7 +28,8 @@ export interface PublicDependencies {
   readonly ingest: IngestDependencies;
   readonly read: ReadDependencies;
   readonly documentation: Documentation;
-  readonly apiDocument: ApiDocument;
+  /** called when the document is first asked for */
+  readonly apiDocument: () => ApiDocument;
 }
 
 export interface ProbeDependencies {

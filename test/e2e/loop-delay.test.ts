@@ -86,7 +86,7 @@ async function longestOf(work: () => Promise<unknown>): Promise<number> {
 
 describe.runIf(canWatchTurns)('the longest turn of the event loop', () => {
   test('is found by the probe', async () => {
-    // Start-up has parsed the corpus' snapshot and rendered the documentation.
+    // Start-up has parsed the corpus' snapshot.
     expect(watch.longestMs()).toBeGreaterThan(0);
   });
 

@@ -17,7 +17,7 @@ export function listenersOf(settings: Readonly<Record<string, string>> = {}): Li
   const snapshot = { version: '', date: '', files: 0, sha256: '', identity: '' };
   const book = createRuleBook({ snapshot, rules: [] });
   const config = readConfig(settings);
-  const api = createApiDocument({ ...config, version: '', book });
+  const api = () => createApiDocument({ ...config, version: '', book });
   const pages = { documentation: loadDocumentation(shell, api, []), assets: pageAssets() };
   const deps = { ...Object.fromEntries(parts), ...probes, ...pages } as SiteDependencies;
   const metrics = { contentType: '', text: async () => '' };

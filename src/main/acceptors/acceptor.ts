@@ -38,6 +38,7 @@ import { Turns } from '../../http/limits/turns.ts';
 import type { ListenerSettings } from '../../http/transport/server.ts';
 import { Ingest } from '../../ingest/ingest.ts';
 import type { Events } from '../../observe/events.ts';
+import type { ApiDocument } from '../../web/docs/api-document.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
@@ -121,7 +122,11 @@ export function probesOf(database: Database, { corpus, pass }: MainProbes): Map<
 function pagesOf(config: Config, book: RuleReader) {
   const assets = pageAssets();
   const version = programVersion();
-  const apiDocument = createApiDocument({ ...config, version, book });
+  let document: ApiDocument | undefined;
+  const apiDocument = (): ApiDocument => {
+    document ??= createApiDocument({ ...config, version, book });
+    return document;
+  };
   const { brand, baseUrl } = config;
   const site = { brand, baseUrl, version, assets: pathsOf(assets) };
   return { assets, apiDocument, documentation: loadDocumentation(site, apiDocument, assets) };

@@ -1,6 +1,7 @@
 /**
- * Parses a Markdown file of `docs/` into a document that can be served, as HTML and as Markdown: its
- * title, first paragraph, headings, and links to other documents.
+ * A Markdown file of `docs/` as a document that can be served, as HTML and as Markdown: its title,
+ * first paragraph, headings, and links to other documents. Rendered when it is first read: all of them
+ * together take a fifth of a second, which every start would wait for.
  */
 import { Marked, type RendererThis, type Tokens } from 'marked';
 import { escapeHtml, Html } from '../html.ts';
@@ -38,17 +39,60 @@ export function documentPath(slug: string): string {
 
 const DESCRIPTION_CHARS_MAX = 300;
 
+interface Rendered {
+  readonly html: Html;
+  readonly headings: readonly Heading[];
+}
+
 /**
- * Reads a file.
+ * @param file read when the document is
  * @param addressOf path from the repository's root → where that file is served
+ * @param summary its description; without it, the first paragraph
  */
 export function readDocument(
-  { slug, path, markdown: source }: SourceFile,
+  file: SourceFile,
   addressOf: ReadonlyMap<string, string>,
+  summary = () => firstParagraph(file.markdown),
 ): Document {
+  const resolve = (href: string) => resolveLink(href, file.path, addressOf);
+  let rendered: Rendered | undefined;
+  const rendering = (): Rendered => {
+    rendered ??= render(file.markdown, resolve);
+    return rendered;
+  };
+  return {
+    slug: file.slug,
+    get title() {
+      return /^# (.+)$/m.exec(file.markdown)?.[1] ?? file.slug;
+    },
+    get description() {
+      return summary().slice(0, DESCRIPTION_CHARS_MAX);
+    },
+    get headings() {
+      return rendering().headings;
+    },
+    get html() {
+      return rendering().html;
+    },
+    get markdown() {
+      return relink(file.markdown, resolve);
+    },
+  };
+}
+
+/** As plain text; empty when there is none. Renders nothing that comes after it. */
+function firstParagraph(source: string): string {
+  for (const block of source.split(/\n{2,}/)) {
+    const { html } = render(block, (href) => href);
+    const paragraph = /<p>([\s\S]*?)<\/p>/.exec(html.text)?.[1];
+    if (paragraph !== undefined) return plain(paragraph);
+  }
+  return '';
+}
+
+function render(source: string, resolve: (href: string) => string | null): Rendered {
   const headings: Heading[] = [];
   const ids = new Map<string, number>();
-  const resolve = (href: string) => resolveLink(href, path, addressOf);
   const marked = new Marked({
     gfm: true,
     renderer: {
@@ -92,18 +136,7 @@ export function readDocument(
       },
     },
   });
-  const rendered = marked.parse(source, { async: false });
-  return {
-    slug,
-    title: /^# (.+)$/m.exec(source)?.[1] ?? slug,
-    description: plain(/<p>([\s\S]*?)<\/p>/.exec(rendered)?.[1] ?? '').slice(
-      0,
-      DESCRIPTION_CHARS_MAX,
-    ),
-    headings,
-    html: new Html(rendered),
-    markdown: relink(source, resolve),
-  };
+  return { html: new Html(marked.parse(source, { async: false })), headings };
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { readDocument } from '../../../src/web/docs/document.ts';
 
 const addressOf = new Map([
@@ -71,4 +71,19 @@ describe('a document', () => {
     expect(text).toContain('<td class="number">1</td>');
     expect(text).toContain('<code class="language-sh">a &lt; b</code>');
   });
+});
+
+it('renders its file when it is read, not before', () => {
+  const source = vi.fn(() => '# Title\n\nText.');
+  const file = {
+    slug: 'x',
+    path: 'docs/x.md',
+    get markdown() {
+      return source();
+    },
+  };
+  const document = readDocument(file, new Map());
+  expect(source).not.toHaveBeenCalled();
+  expect(document.html).toBe(document.html);
+  expect(source).toHaveBeenCalledTimes(1);
 });

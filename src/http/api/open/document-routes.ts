@@ -1,6 +1,6 @@
 /**
- * The documentation: pages, the same as Markdown, `/llms.txt`. Rendered once, at start, and open to
- * everybody.
+ * The documentation: pages, the same as Markdown, `/llms.txt`. Each is made when it is first
+ * asked for, and kept; open to everybody.
  */
 
 import { type Document, documentPath } from '../../../web/docs/document.ts';
@@ -12,7 +12,7 @@ import {
   llmsTxt,
   type Site,
 } from '../../../web/docs/pages.ts';
-import type { Html } from '../../../web/html.ts';
+import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { PAGE_HEADERS } from '../../transport/page.ts';
 import type { Route } from '../../transport/router.ts';
 
@@ -29,32 +29,34 @@ const HTML = 'text/html; charset=utf-8';
 /** Content changes with a new version only. */
 const CACHE = ['cache-control', 'public, max-age=300'] as const;
 
-function fixed(path: string, contentType: string, text: string): Route {
+function fixed(path: string, contentType: string, make: () => string): Route {
   const headers = contentType === HTML ? [...PAGE_HEADERS, CACHE] : [CACHE];
-  const body = Buffer.from(text);
-  const answer = { status: 200, contentType, headers, body, isShared: true };
-  return { method: 'GET', path, handler: (exchange) => exchange.answer(answer) };
+  let answer: Answer | undefined;
+  const handler = (exchange: Exchange): void => {
+    answer ??= { status: 200, contentType, headers, body: Buffer.from(make()), isShared: true };
+    exchange.answer(answer);
+  };
+  return { method: 'GET', path, handler };
 }
 
 /** A page, and the same as Markdown. */
-function documentRoutesOf(path: string, page: Html, markdown: string): Route[] {
-  return [fixed(path, HTML, page.text), fixed(`${path}.md`, MARKDOWN, markdown)];
+function documentRoutesOf(path: string, read: () => Document, site: Site): Route[] {
+  return [
+    fixed(path, HTML, () => documentPage(read(), site).text),
+    fixed(`${path}.md`, MARKDOWN, () => read().markdown),
+  ];
 }
 
 /** Every route under `/docs`, and the indexes for machines. */
 export function documentationRoutes({ site, chapters, read }: Documentation): Route[] {
   const documents = chapters.flatMap((chapter) => chapter.documents);
-  const index = read('', indexMarkdown(chapters, site));
+  const index = () => read('', indexMarkdown(chapters, site));
   return [
     ...documents.flatMap((document) =>
-      documentRoutesOf(
-        documentPath(document.slug),
-        documentPage(document, site),
-        document.markdown,
-      ),
+      documentRoutesOf(documentPath(document.slug), () => document, site),
     ),
-    ...documentRoutesOf('/docs', documentPage(index, site), index.markdown),
-    fixed('/llms.txt', PLAIN, llmsTxt(chapters, site)),
-    fixed('/llms-full.txt', PLAIN, llmsFullTxt(chapters, site)),
+    ...documentRoutesOf('/docs', index, site),
+    fixed('/llms.txt', PLAIN, () => llmsTxt(chapters, site)),
+    fixed('/llms-full.txt', PLAIN, () => llmsFullTxt(chapters, site)),
   ];
 }

@@ -16,7 +16,7 @@ import type {
   ApiResponse,
   ApiServer,
 } from '../../../web/docs/api-document.ts';
-import type { Answer } from '../../transport/exchange.ts';
+import type { Answer, Exchange } from '../../transport/exchange.ts';
 import { JSON_TYPE } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
 import { findingOperations } from '../findings/finding-operations.ts';
@@ -186,14 +186,22 @@ export function createApiDocument(settings: ApiSettings): ApiDocument {
   };
 }
 
-/** `GET /openapi.json` */
-export function apiDocumentRoute(document: ApiDocument): Route {
-  const answer: Answer = {
-    status: 200,
-    contentType: JSON_TYPE,
-    headers: [['cache-control', 'public, max-age=300']],
-    body: Buffer.from(JSON.stringify(document)),
-    isShared: true,
+/**
+ * `GET /openapi.json`
+ *
+ * @param document called at the first request
+ */
+export function apiDocumentRoute(document: () => ApiDocument): Route {
+  let answer: Answer | undefined;
+  const handler = (exchange: Exchange): void => {
+    answer ??= {
+      status: 200,
+      contentType: JSON_TYPE,
+      headers: [['cache-control', 'public, max-age=300']],
+      body: Buffer.from(JSON.stringify(document())),
+      isShared: true,
+    };
+    exchange.answer(answer);
   };
-  return { method: 'GET', path: '/openapi.json', handler: (exchange) => exchange.answer(answer) };
+  return { method: 'GET', path: '/openapi.json', handler };
 }

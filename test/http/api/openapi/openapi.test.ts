@@ -90,10 +90,10 @@ describe('what is described', () => {
           version: '0.1.0',
           assets: pathsOf(pageAssets()),
         },
-        document,
+        () => document,
         pageAssets(),
       ),
-      apiDocument: document,
+      apiDocument: () => document,
     });
     const served = new Set([...routes, ...probeRoutes(new Map())].map(named));
     const described = operationsOf(settings).map(named);
