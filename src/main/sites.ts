@@ -28,7 +28,7 @@ export interface PublicDependencies {
   readonly ingest: IngestDependencies;
   readonly read: ReadDependencies;
   readonly documentation: Documentation;
-  /** called when the document is first asked for */
+  /** called at the first request for the document */
   readonly apiDocument: () => ApiDocument;
 }
 

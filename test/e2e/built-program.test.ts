@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { copyCheckout } from '../support/checkout.ts';
-import { runCommand } from '../support/command.ts';
+import { runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { ROOT, startServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -71,7 +71,7 @@ describe('a temporary folder that another user has prepared', () => {
     const before = await readdir(folder);
     const server = await startServer({ ...settings, HTTP_THREADS: '2' });
     try {
-      const { code } = await runCommand(['corpus', 'verify'], settings);
+      const { code } = await runProcess(['corpus', 'verify'], settings);
       expect(code).toBe(0);
     } finally {
       await server.stop();

@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { type CommandResult, runCommand } from '../support/command.ts';
+import { type CommandResult, runCommand, runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -76,7 +76,7 @@ describe('without a database', () => {
   });
 
   test('scan finds in a text from standard input, and nothing in a harmless one', async () => {
-    const attack = await runCommand(
+    const attack = await runProcess(
       ['scan', '-', '--json'],
       {},
       {
@@ -130,7 +130,7 @@ describe('with a database', () => {
   });
 
   test('migrate brings an empty database up to date, once', async () => {
-    expect(succeeded(await runCommand(['migrate'], settings)).stdout).toMatch(/^Applied 0001-/);
+    expect(succeeded(await runProcess(['migrate'], settings)).stdout).toMatch(/^Applied 0001-/);
     expect(succeeded(await runCommand(['migrate'], settings)).stdout).toMatch(/up to date/);
   });
 
@@ -246,7 +246,7 @@ describe('with a database', () => {
   });
 
   test('a database that does not answer, and settings that are wrong, are reported together', async () => {
-    const away = await runCommand(['key', 'list'], { DATABASE_URL: 'postgres://127.0.0.1:1/x' });
+    const away = await runProcess(['key', 'list'], { DATABASE_URL: 'postgres://127.0.0.1:1/x' });
     expect(away).toMatchObject({ code: 1, stderr: expect.stringContaining('DATABASE_URL') });
     const wrong = await runCommand(['key', 'list'], { PORT: 'x', RETENTION_DAYS: '-1' });
     expect(wrong.code).toBe(1);
@@ -321,7 +321,7 @@ describe('beside a running server', () => {
     });
     expect(response.status).toBe(200);
     const facts = jsonOf<{ evaluated: number; findings: number }>(
-      await runCommand(['pass', 'run', '--json'], settings),
+      await runProcess(['pass', 'run', '--json'], settings),
     );
     expect(facts.evaluated).toBe(1);
     expect(facts.findings).toBeGreaterThan(0);

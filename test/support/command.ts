@@ -1,10 +1,15 @@
-/** The real `sluice` command as a process of its own. */
-import { spawn } from 'node:child_process';
+/**
+ * The real `sluice` command: in a process that runs one after another, or in a process of its own
+ * where that is what a test is about.
+ */
+import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import pLimit from 'p-limit';
 
 import { CATALOGUE_FOLDER } from './kept-catalogue.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+const HOST = fileURLToPath(new URL('./command-host.js', import.meta.url));
 
 export interface CommandResult {
   readonly code: number | null;
@@ -12,37 +17,100 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
+type Settings = Readonly<Record<string, string>>;
+
+interface CommandOptions {
+  /** text for its standard input */
+  readonly input?: string;
+  /** the folder it is started in */
+  readonly cwd?: string;
+  /** called with everything that it has written to standard error so far */
+  readonly onErrorOutput?: (text: string) => void;
+}
+
+/** What test/support/command-host.js sends: a piece of output, or the end. */
+type Message =
+  | { readonly name: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly code: number; readonly isReusable: boolean };
+
+/** Processes that wait for a command; there are at most two. */
+const idle: ChildProcess[] = [];
+const turn = pLimit(2);
+
+function environment(settings: Settings): Record<string, string> {
+  const { PATH = '', HOME = '' } = process.env;
+  return { PATH, HOME, DATA_DIR: CATALOGUE_FOLDER, ...settings };
+}
+
+function startHost(): ChildProcess {
+  const host = fork(HOST, {
+    env: environment({}),
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  // It ends with the tests' process, and does not keep that one alive.
+  host.unref();
+  host.channel?.unref();
+  return host;
+}
+
 /**
  * Runs `sluice` to its end.
  *
  * @param settings environment beside the path, the home folder and a DATA_DIR with the catalogue
- * @param options.input text for its standard input
- * @param options.cwd the folder it is started in
- * @param options.onErrorOutput called with everything that it has written to standard error so far
  */
 export function runCommand(
   args: readonly string[],
-  settings: Readonly<Record<string, string>> = {},
-  options: {
-    readonly input?: string;
-    readonly cwd?: string;
-    readonly onErrorOutput?: (text: string) => void;
-  } = {},
+  settings: Settings = {},
+  options: CommandOptions = {},
 ): Promise<CommandResult> {
-  const { PATH = '', HOME = '' } = process.env;
+  return turn(() => runIn(idle.pop() ?? startHost(), args, settings, options));
+}
+
+function runIn(
+  host: ChildProcess,
+  args: readonly string[],
+  settings: Settings,
+  { input, cwd, onErrorOutput }: CommandOptions,
+): Promise<CommandResult> {
+  const output = { stdout: '', stderr: '' };
+  return new Promise((resolve, reject) => {
+    const onExit = (): void => reject(new Error(`sluice ${args.join(' ')}: its process ended`));
+    const onMessage = (message: Message): void => {
+      if ('name' in message) {
+        output[message.name] += message.text;
+        if (message.name === 'stderr') onErrorOutput?.(output.stderr);
+        return;
+      }
+      host.off('message', onMessage).off('exit', onExit);
+      if (message.isReusable) idle.push(host);
+      else host.disconnect();
+      resolve({ code: message.code, ...output });
+    };
+    host.on('message', onMessage).once('exit', onExit);
+    host.send({ args, env: environment(settings), cwd, input });
+  });
+}
+
+/** Runs `sluice` to its end in a process of its own. */
+export function runProcess(
+  args: readonly string[],
+  settings: Settings = {},
+  { input, cwd, onErrorOutput }: CommandOptions = {},
+): Promise<CommandResult> {
   const child = spawn(process.execPath, [BIN, ...args], {
-    env: { PATH, HOME, DATA_DIR: CATALOGUE_FOLDER, ...settings },
+    env: environment(settings),
     stdio: ['pipe', 'pipe', 'pipe'],
-    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+    ...(cwd === undefined ? {} : { cwd }),
   });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
       output[name] += text;
-      if (name === 'stderr') options.onErrorOutput?.(output.stderr);
+      if (name === 'stderr') onErrorOutput?.(output.stderr);
     });
   }
-  child.stdin.end(options.input ?? '');
+  child.stdin.end(input ?? '');
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => resolve({ code, ...output }));

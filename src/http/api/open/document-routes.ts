@@ -1,6 +1,6 @@
 /**
- * The documentation: pages, the same as Markdown, `/llms.txt`. Each is made when it is first
- * asked for, and kept; open to everybody.
+ * The documentation: pages, the same as Markdown, `/llms.txt`. Each is made at its first
+ * request, and kept; open to everybody.
  */
 
 import { type Document, documentPath } from '../../../web/docs/document.ts';
