@@ -51,6 +51,8 @@ export interface Config {
   /** days that telemetry is kept; 0 keeps it for good */
   readonly retentionDays: number;
   readonly bareOtlpOnBase: 'gone' | 'serve';
+  /** of pages that may send telemetry from a browser, as browsers name them; empty for none */
+  readonly corsOrigins: readonly string[];
   /** keys of the providers with both a client id and a client secret, sorted */
   readonly oauthProviders: readonly string[];
   /** the same, with their credentials */
@@ -124,6 +126,7 @@ export const TEXT_SETTINGS = {
   DATA_DIR: './data',
   REDIS_URL: null,
   BARE_OTLP_ON_BASE: 'gone',
+  CORS_ORIGINS: null,
   OWNER_EMAIL: 'owner@localhost',
   LOG_LEVEL: 'info',
 } as const;
@@ -182,6 +185,21 @@ function url(
     return null;
   }
   return value.replace(/\/+$/, '');
+}
+
+/** Origins as browsers send them, so that they can be compared as text. */
+function origins(env: Environment, problems: Problems): readonly string[] {
+  const listed = (text(env, 'CORS_ORIGINS') ?? '').split(',').map((origin) => origin.trim());
+  const given = [...new Set(listed)].filter((origin) => origin !== '');
+  for (const origin of given) {
+    const parsed = URL.canParse(origin) ? new URL(origin) : null;
+    if (parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.origin === origin) continue;
+    problems.push(
+      'CORS_ORIGINS must list origins such as https://shop.example, separated by commas, without ' +
+        `paths or wildcards, not "${origin}"`,
+    );
+  }
+  return given;
 }
 
 function oneOf<T extends string>(
@@ -380,6 +398,7 @@ export function readConfig(env: Environment): Config {
       ['gone', 'serve'],
       problems,
     ),
+    corsOrigins: origins(env, problems),
     ...oauthSettings(env, problems),
     ownerEmail: text(env, 'OWNER_EMAIL') ?? TEXT_SETTINGS.OWNER_EMAIL,
     trustedProxyHops: integer(env, 'TRUSTED_PROXY_HOPS', problems),

@@ -48,6 +48,7 @@ describe('without any setting', () => {
       runOpenMaxMs: 14_400_000,
       retentionDays: 30,
       bareOtlpOnBase: 'gone',
+      corsOrigins: [],
       oauthProviders: [],
       oauthClients: [],
       warnings: [],
@@ -99,6 +100,7 @@ test('every setting is taken', () => {
     RUN_OPEN_MAX_MS: '2000',
     RETENTION_DAYS: '0',
     BARE_OTLP_ON_BASE: 'serve',
+    CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
     OWNER_EMAIL: 'me@base.test',
     TRUSTED_PROXY_HOPS: '2',
     LOG_LEVEL: 'silent',
@@ -129,6 +131,7 @@ test('every setting is taken', () => {
     runOpenMaxMs: 2000,
     retentionDays: 0,
     bareOtlpOnBase: 'serve',
+    corsOrigins: ['https://shop.example', 'http://localhost:5173'],
     oauthProviders: [],
     oauthClients: [],
     warnings: [],
@@ -157,6 +160,15 @@ test.each(['nobody', 'a@b@c', 'a b@c', 'ann\u00e9@base.test', '\u212aate@base.te
   'OWNER_EMAIL "%s" is no address that anybody could sign in with',
   (address) => {
     expect(problemsOf({ OWNER_EMAIL: address })).toEqual(['OWNER_EMAIL must be an e-mail address']);
+  },
+);
+
+test.each(['*', 'shop.example', 'https://shop.example/', 'https://SHOP.example', 'null'])(
+  'CORS_ORIGINS "%s" is no origin as a browser sends it',
+  (origin) => {
+    expect(problemsOf({ CORS_ORIGINS: `https://a.example,${origin}` })).toEqual([
+      expect.stringContaining(`not "${origin}"`),
+    ]);
   },
 );
 

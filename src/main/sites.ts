@@ -66,15 +66,16 @@ export function publicRoutes(
     bareOtlpOnBase,
     observeUrl,
     baseUrl,
-  }: Pick<Config, 'bareOtlpOnBase' | 'observeUrl' | 'baseUrl'>,
+    corsOrigins,
+  }: Pick<Config, 'bareOtlpOnBase' | 'observeUrl' | 'baseUrl' | 'corsOrigins'>,
   { ingest, read, documentation, apiDocument }: PublicDependencies,
 ): Route[] {
   const bare =
     bareOtlpOnBase === 'serve'
-      ? ingestRoutes(BARE_PATHS, ingest)
+      ? ingestRoutes(BARE_PATHS, ingest, corsOrigins)
       : goneRoutes(observeUrl, baseUrl, ingest.refused);
   return [
-    ...ingestRoutes(BASE_PATHS, ingest),
+    ...ingestRoutes(BASE_PATHS, ingest, corsOrigins),
     ...bare,
     ...readRoutes(read),
     ...documentationRoutes(documentation),
@@ -107,7 +108,7 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const probe = probeRoutes(site.probes, site.optionalProbes);
   const forPeople = [...appRoutes(app), ...cliRoutes(cli), ...assetRoutes(assets)];
   const base = [...publicRoutes(config, site), ...forPeople, ...probe];
-  const observe = [...ingestRoutes(BARE_PATHS, ingest), ...probe];
+  const observe = [...ingestRoutes(BARE_PATHS, ingest, config.corsOrigins), ...probe];
   const [first, second] = publicAddresses(config);
   if (second !== undefined) {
     return [

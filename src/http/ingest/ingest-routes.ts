@@ -28,6 +28,7 @@ import type { Handler, Route } from '../transport/router.ts';
 import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';
 import { type ContentDecoder, checkEncoding } from './content-encoding.ts';
+import { type AllowedOrigins, crossOriginHeaders, preflightRoutes } from './cross-origin.ts';
 
 /** From head to last byte; OTLP exporters time out after 10 s by default. */
 const BODY_DEADLINE_MS = 30_000;
@@ -208,9 +209,10 @@ async function ingestRequest(
   }
 }
 
-function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
+function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOrigins): Handler {
   const { events, refused } = deps;
   return async (exchange) => {
+    const headers = crossOriginHeaders(allowed, exchange);
     try {
       const request = await ingestRequest(exchange, signal, deps);
       if (request === null) return;
@@ -220,6 +222,7 @@ function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
       exchange.answer({
         status: 200,
         contentType: JSON_TYPE,
+        headers,
         body: encodeExportResponse(request),
       });
     } catch (thrown) {
@@ -227,22 +230,32 @@ function handlerFor(signal: Signal, deps: IngestDependencies): Handler {
       if (error !== thrown) events.requestFailed('ingest', thrown);
       events.requestAnswered(signal, ERRORS[error.code].status);
       refused.note(exchange, error);
-      exchange.answer(statusAnswer(error));
+      exchange.answer(statusAnswer(error, headers));
     }
   };
 }
 
-/** The ingest routes at the given paths. */
+/**
+ * The ingest routes at the given paths.
+ *
+ * @param origins of pages that may send (`CORS_ORIGINS`)
+ */
 export function ingestRoutes(
   paths: Readonly<Record<Signal, string>>,
   deps: IngestDependencies,
+  origins: readonly string[] = [],
 ): Route[] {
-  return SIGNALS.map((signal) => ({
-    method: 'POST',
-    path: paths[signal],
-    handler: handlerFor(signal, deps),
-    refusal: statusAnswer,
-  }));
+  const allowed = new Set(origins);
+  const posts = SIGNALS.map(
+    (signal): Route => ({
+      method: 'POST',
+      path: paths[signal],
+      handler: handlerFor(signal, deps, allowed),
+      refusal: (error, headers, exchange) =>
+        statusAnswer(error, [...headers, ...crossOriginHeaders(allowed, exchange)]),
+    }),
+  );
+  return [...posts, ...preflightRoutes(Object.values(paths), allowed)];
 }
 
 /** For exporters, which read google.rpc.Status, and for people, who read problem details. */

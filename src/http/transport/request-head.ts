@@ -22,6 +22,7 @@ class HeaderLines {
   contentType: string | null = null;
   userAgent = '';
   accept = '';
+  origin = '';
   contentEncoding: string | null = null;
   length: string | null = null;
   transferEncoding: string | null = null;
@@ -35,6 +36,7 @@ class HeaderLines {
     this.contentType = null;
     this.userAgent = '';
     this.accept = '';
+    this.origin = '';
     this.contentEncoding = null;
     this.length = null;
     this.transferEncoding = null;
@@ -69,6 +71,9 @@ class HeaderLines {
       case 'accept':
         this.accept = value;
         break;
+      case 'origin':
+        this.origin = value;
+        break;
       case 'x-forwarded-for':
         this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
@@ -94,6 +99,8 @@ export class RequestHead {
   readonly contentType: string;
   readonly userAgent: string;
   readonly accept: string;
+  /** of the page that sends it; empty for a program */
+  readonly origin: string;
   readonly contentEncoding: string;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
@@ -119,6 +126,7 @@ export class RequestHead {
     this.contentType = lines.contentType ?? '';
     this.userAgent = lines.userAgent;
     this.accept = lines.accept;
+    this.origin = lines.origin;
     this.contentEncoding = lines.contentEncoding ?? '';
     this.contentLength = lengthOf(lines.length);
     this.hasBody = lines.transferEncoding !== null || (this.contentLength ?? 0) > 0;

@@ -9,10 +9,10 @@ export type Parameters = Readonly<Record<string, string>>;
 export type Handler = (exchange: Exchange, parameters: Parameters) => void | Promise<void>;
 
 /** How a route answers the errors that are found before its handler runs. */
-export type Refusal = (error: SluiceError, headers: HeaderList) => Answer;
+export type Refusal = (error: SluiceError, headers: HeaderList, exchange: Exchange) => Answer;
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS';
   /** as `/platform/v1/atr/rules/{ruleId}` */
   readonly path: string;
   readonly handler: Handler;

@@ -91,7 +91,7 @@ function dispatch(exchange: Exchange, dispatching: Dispatching): void {
     const error = new SluiceError('bad_request', exchange.fault);
     onUnrouted(exchange, error);
     const refusal = match.kind === 'unknown' ? null : match.refusal;
-    exchange.answer(refusal?.(error, []) ?? problem(error));
+    exchange.answer(refusal?.(error, [], exchange) ?? problem(error));
     return;
   }
   if (match.kind === 'unknown') {
@@ -105,7 +105,7 @@ function dispatch(exchange: Exchange, dispatching: Dispatching): void {
     onUnrouted(exchange, error);
     const headers = [['allow', match.allow]] as const;
     if (match.refusal === null && answerBrowser(exchange, error, headers)) return;
-    exchange.answer(match.refusal?.(error, headers) ?? problem(error, {}, headers));
+    exchange.answer(match.refusal?.(error, headers, exchange) ?? problem(error, {}, headers));
     return;
   }
   const fail = (thrown: unknown): void => {

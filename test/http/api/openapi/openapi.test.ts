@@ -78,7 +78,7 @@ describe('what is described', () => {
     `${method} ${template(path)}`;
 
   test.each(['gone', 'serve'] as const)('are the public routes (bare paths: %s)', (bare) => {
-    const settings = { ...SETTINGS, bareOtlpOnBase: bare };
+    const settings = { ...SETTINGS, bareOtlpOnBase: bare, corsOrigins: [] };
     const routes = publicRoutes(settings, {
       // Creating the routes reads only the lists of rules and providers.
       ingest: {} as IngestDependencies,
