@@ -189,6 +189,7 @@ export class RunEvaluation {
         step: found.number ?? step + 1,
         source: found.source,
         startUnixNano: found.startUnixNano,
+        arrivedOn: found.arrivedOn,
         twin: found.twin ?? 0,
         text: textIndex - firstOfStep(texts, textIndex),
         match: { start: hit.start, end: hit.end },

@@ -7,13 +7,13 @@ export interface NumberedStep {
   readonly step: Step;
   /** in the run's time order, from 1 */
   readonly number: number;
-  /** number of steps of the run before it with its source, start and span id */
+  /** number of steps of the run before it with its source, start, span id and day of arrival */
   readonly twin: number;
 }
 
 /**
- * The findings of each step of a page. A finding's step is the one with its source, start and span, of
- * several the one before which as many come. A finding without a place is in the first step with its
+ * The findings of each step of a page. A finding's step is the one with its source, start, span and
+ * day of arrival, of several the one before which as many come: steps are removed a day at a time. A finding without a place is in the first step with its
  * span and name; without a span too only if one step alone has the name.
  */
 export function findingsByStep<Numbered extends NumberedStep>(
@@ -44,7 +44,10 @@ function stepOf<Numbered extends NumberedStep>(
     return stepSpanId !== null || named.length === 1 ? named[0] : undefined;
   }
   return steps.find(
-    ({ step: { source, startUnixNano }, twin }) =>
-      source === place.source && startUnixNano === place.startUnixNano && twin === place.twin,
+    ({ step: { source, startUnixNano, arrivedOn }, twin }) =>
+      source === place.source &&
+      startUnixNano === place.startUnixNano &&
+      (place.arrivedOn === undefined || arrivedOn === place.arrivedOn) &&
+      twin === place.twin,
   );
 }

@@ -42,14 +42,15 @@ const ANY_STEP: SoughtStep = {
   source: null,
   startUnixNano: null,
   spanId: null,
+  arrivedOn: null,
   twin: null,
 };
 
 /** The step of a finding. Without a place, its span; a log record without a span cannot be found. */
 function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
   if (place !== null) {
-    const { step: number, source, startUnixNano, twin } = place;
-    return { number, source, startUnixNano, spanId: stepSpanId ?? '', twin };
+    const { step: number, source, startUnixNano, arrivedOn = null, twin } = place;
+    return { number, source, startUnixNano, spanId: stepSpanId ?? '', arrivedOn, twin };
   }
   if (stepSpanId === null) return null;
   return { ...ANY_STEP, spanId: stepSpanId };

@@ -15,7 +15,12 @@ export interface FindingPlace {
   readonly step: number;
   readonly source: Step['source'];
   readonly startUnixNano: Int64;
-  /** number of steps before it with its source, start and span id */
+  /**
+   * the UTC day on which the step arrived, whose steps are removed together; absent in findings of
+   * versions that did not record it
+   */
+  readonly arrivedOn?: string | undefined;
+  /** number of steps before it with its source, start, span id and day of arrival */
   readonly twin: number;
   /** index of the text among the texts of the step */
   readonly text: number;

@@ -38,8 +38,11 @@ export function numberSteps(steps: readonly Step[]): Step[] {
 }
 
 /** @param twins of the steps before it, by what they have in common */
-function twinOf({ source, startUnixNano, spanId }: Step, twins: Map<string, number>): number {
-  const key = `${source} ${startUnixNano} ${spanId}`;
+function twinOf(
+  { source, startUnixNano, spanId, arrivedOn }: Step,
+  twins: Map<string, number>,
+): number {
+  const key = `${source} ${startUnixNano} ${spanId} ${arrivedOn}`;
   const twin = twins.get(key) ?? 0;
   twins.set(key, twin + 1);
   return twin;

@@ -36,7 +36,9 @@ export interface Step {
   readonly hasRemoteParent: boolean;
   /** its number on the pages of its run, from 1; steps that were not read for an evaluation have none */
   readonly number?: number;
-  /** number of steps before it with its source, start and span id */
+  /** the UTC day on which it arrived (`2026-11-20`) */
+  readonly arrivedOn?: string;
+  /** number of steps before it with its source, start, span id and day of arrival */
   readonly twin?: number;
 }
 

@@ -44,7 +44,9 @@ export interface SoughtStep {
   readonly startUnixNano: Int64 | null;
   /** empty for a step without a span id */
   readonly spanId: Hex8 | '' | null;
-  /** number of steps before it with its source, start and span id */
+  /** UTC day */
+  readonly arrivedOn: string | null;
+  /** number of steps before it with its source, start, span id and day of arrival */
   readonly twin: number | null;
 }
 
@@ -52,7 +54,7 @@ export interface PagedStep {
   readonly step: Step;
   /** in the order of `numberSteps`, from 1 */
   readonly number: number;
-  /** number of steps of the run before it with its source, start and span id */
+  /** number of steps of the run before it with its source, start, span id and day of arrival */
   readonly twin: number;
   /** spans of the run above it, at most `DEPTH_MAX` */
   readonly depth: number;
@@ -146,7 +148,7 @@ const READ_PAGE = `
              ORDER BY start, (SELECT by_id FROM levels)[id], ${AT_ONE_TIME})::int AS place
       FROM read
   ), narrow AS MATERIALIZED (
-    SELECT *, row_number() OVER (PARTITION BY start, source, span_id ORDER BY place)::int - 1
+    SELECT *, row_number() OVER (PARTITION BY start, source, span_id, arrived_on ORDER BY place)::int - 1
              AS twin FROM numbered
   ), whole AS (
     SELECT count(*)::int AS count, min(start) AS first_start, max("end") AS last_end FROM narrow
@@ -155,7 +157,7 @@ const READ_PAGE = `
      WHERE $10::int IS NOT NULL AND ($11::text IS NULL OR source = $11)
        AND ($12::bigint IS NULL OR start = $12)
        AND ($13::text IS NULL OR span_id IS NOT DISTINCT FROM decode(nullif($13, ''), 'hex'))
-       AND ($19::int IS NULL OR twin = $19)
+       AND ($19::int IS NULL OR twin = $19) AND ($20::date IS NULL OR arrived_on = $20)
      ORDER BY abs(place - $10), place LIMIT 1
   ), begin AS (
     SELECT (coalesce((SELECT place FROM sought), least($9::int, greatest(count, 1))) - 1)
@@ -200,7 +202,8 @@ const READ_PAGE = `
          encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS_CUT},
          ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
          ${DOCUMENTS_CUT},
-         dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes, is_cut AS "isCut",
+         dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
+         bytes::float8 AS bytes, is_cut AS "isCut",
          whole.count, (SELECT place FROM sought) AS sought, first_start AS "firstStart",
          last_end AS "lastEnd"
     FROM whole CROSS JOIN measured LEFT JOIN LATERAL (
@@ -248,6 +251,7 @@ export async function readStepPage(
     structuresMax,
     sought === 'slice',
     step?.twin ?? null,
+    step?.arrivedOn ?? null,
   ]);
   const [first] = rows;
   if (first === undefined) return NO_STEPS;

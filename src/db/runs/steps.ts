@@ -43,6 +43,7 @@ export interface StepRow {
   readonly body: JsonValue;
   readonly dropped: number;
   readonly hasRemoteParent: boolean;
+  readonly arrivedOn: string;
   readonly bytes: number;
 }
 
@@ -93,6 +94,7 @@ export function toStep(row: StepRow): Step {
     body: row.body,
     dropped: row.dropped,
     hasRemoteParent: row.hasRemoteParent,
+    arrivedOn: row.arrivedOn,
   };
 }
 
@@ -238,7 +240,8 @@ const READ_STEPS = `
            encode(parent_span_id, 'hex') AS "parentSpanId", ${TEXTS},
            ${cut('scope_name')} AS "scopeName", ${cut('service_name')} AS "serviceName",
            ${DOCUMENTS},
-           dropped::float8, remote AS "hasRemoteParent", bytes::float8 AS bytes
+           dropped::float8, remote AS "hasRemoteParent", arrived_on::text AS "arrivedOn",
+           bytes::float8 AS bytes
       FROM together LEFT JOIN LATERAL (
         SELECT scope_name, service_name FROM resources
          WHERE workspace_id = together.workspace_id AND id = together.resource_id LIMIT 1
@@ -247,7 +250,7 @@ const READ_STEPS = `
   )
   SELECT run_place::int - 1 AS place, NULL AS total, NULL AS "hasSteps", step.* FROM step
   UNION ALL
-  SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL,
+  SELECT run.run_place - 1, run.total, begun.run_place IS NOT NULL, run.run_place, NULL, NULL, NULL, NULL,
          NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
     FROM run LEFT JOIN begun ON begun.run_place = run.run_place
    ORDER BY place, step_place NULLS FIRST`;

@@ -121,11 +121,16 @@ function hitView(finding: Finding, step: ShownStep, data: StepsPage): Html {
 <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft">in ${surfaceLabel(finding.surface)}</span>
 ${isElsewhere && !isSought && html`<a href="${findingLink(finding)}">Show in text</a>`}</p>
 ${mark !== undefined && mark.readAs !== null && html`<p class="soft">The rule matched the normalised text: <q class="read-as">${mark.readAs}</q></p>`}
+${finding.place === null && mark !== undefined && html`<p class="soft">${PLACE_NOT_RECORDED} The first text with its excerpt is marked, not the match alone.</p>`}
 ${isElsewhere && isSought && finding.excerpt !== null && notInText(finding)}</div>`;
 }
 
+/** Of findings of before migration 11. */
+const PLACE_NOT_RECORDED =
+  'The exact place of this finding was not recorded: an earlier version of Sluice found it.';
+
 function notInText(finding: Finding): Html {
-  return html`<p class="soft">The matched part of the text is not shown here. Excerpt of the finding:</p>
+  return html`<p class="soft">${finding.place === null ? `${PLACE_NOT_RECORDED} Its excerpt:` : 'The matched part of the text is not shown here. Excerpt of the finding:'}</p>
 ${excerptView(finding, true)}`;
 }
 
@@ -161,12 +166,21 @@ ${current < last && link(current + 1, 'Next', 'next')}
 <form method="get" action="/app/runs/${runId}"><label>Step <input type="number" name="step" min="1" max="${all}" required></label> <button class="quiet">Go</button></form></nav>`;
 }
 
+function lostReason({ finding, shown }: StepsPage): string {
+  if (shown.count === 0 || finding?.place != null)
+    return 'The step of this finding is no longer stored.';
+  return finding?.stepSpanId == null
+    ? `${PLACE_NOT_RECORDED} It was found in a log record of this run.`
+    : `${PLACE_NOT_RECORDED} No step with its span was found: it may no longer be stored.`;
+}
+
 /** The finding that the page was opened at, where its step is not on the page. */
-function lostFinding({ finding, shown, isRedacted }: StepsPage): HtmlValue {
+function lostFinding(data: StepsPage): HtmlValue {
+  const { finding, shown, isRedacted } = data;
   if (finding === null || shown.steps.some(({ findings }) => findings.includes(finding.id))) {
     return null;
   }
-  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>The step of this finding is no longer stored.</p>
+  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>${lostReason(data)}</p>
 ${finding.excerpt !== null && excerptView(finding, true)}</div>`;
 }
 

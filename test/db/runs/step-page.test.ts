@@ -81,6 +81,7 @@ describe('a page of steps', () => {
         source: null,
         startUnixNano: null,
         spanId: null,
+        arrivedOn: null,
         twin: null,
         ...sought,
       },
@@ -267,10 +268,13 @@ describe('a page of steps', () => {
     expect(steps).toHaveLength(48);
     expect(new Set(steps.map(({ number }) => number)).size).toBe(48);
     const open = async (step: Step) => {
-      const { number = 0, twin = 0, source, startUnixNano, spanId } = step;
-      const sought = { number, twin, source, startUnixNano, spanId: spanId ?? ('' as const) };
+      const { number = 0, twin = 0, source, startUnixNano, spanId, arrivedOn = '' } = step;
+      const sought = {
+        ...{ number, twin, source, startUnixNano, arrivedOn },
+        spanId: spanId ?? ('' as const),
+      };
       const { steps: page, sought: opened } = await readPage({ pageSteps: 3 }, 1, sought);
-      const place = { ...findingDraft().place, twin, source, startUnixNano };
+      const place = { ...findingDraft().place, twin, source, startUnixNano, arrivedOn };
       const own = findingsByStep(page, [finding({ stepSpanId: spanId, place })]);
       expect([...own.keys()].map((one) => one.number)).toEqual([opened]);
       const shown = page.find((one) => one.number === opened);
@@ -283,6 +287,33 @@ describe('a page of steps', () => {
       const { number = 0 } = step;
       expect(await open(step)).toEqual({ opened: number + (number > 1 ? 1 : 0), step });
     }
+  });
+
+  test('opens a finding at its step after the equal steps of another day were removed', async () => {
+    const equal = (body: string) =>
+      logRow({ traceId: TRACE_ID, timeUnixNano: '5', body: JSON.stringify(body) });
+    await store({ logs: [equal('first'), equal('second')] });
+    await store({ logs: [equal('third'), equal('fourth')] }, { arrivedAtMs: NOON_MS + DAY_MS });
+    const { steps } = await readSteps(scratch.database, RUN);
+    const found = steps.find(({ body }) => body === 'third');
+    expect(found).toMatchObject({ number: 3, twin: 0, arrivedOn: day(NOON_MS + DAY_MS) });
+    const open = async () => {
+      const { twin = 0, arrivedOn = '', startUnixNano = '' } = found ?? {};
+      const sought = { number: 3, source: 'log' as const, spanId: '' as const };
+      const page = await readPage({}, 1, { ...sought, startUnixNano, twin, arrivedOn });
+      const place = { ...findingDraft().place, source: 'log' as const };
+      const one = finding({
+        stepSpanId: null,
+        place: { ...place, startUnixNano, twin, arrivedOn },
+      });
+      return [...findingsByStep(page.steps, [one]).keys()].map(({ step }) => step.body);
+    };
+    expect(await open()).toEqual(['third']);
+    await scratch.database.query('DELETE FROM log_records WHERE arrived_on = $1', [day(NOON_MS)]);
+    expect(await open()).toEqual(['third']);
+    await scratch.database.query('DELETE FROM log_records');
+    await store({ logs: [equal('fifth')] });
+    expect(await open()).toEqual([]);
   });
 
   test('has the step that is sought whole, unless it has too many structures', async () => {

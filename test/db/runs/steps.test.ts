@@ -97,6 +97,7 @@ test('a span, whole', async () => {
         body: null,
         dropped: 4_294_967_297,
         hasRemoteParent: true,
+        arrivedOn: '2026-11-20',
         number: 1,
         twin: 0,
       },
@@ -134,6 +135,7 @@ test('a log record, with and without a span, a time, a name and a resource', asy
     events: [],
     dropped: 0,
     hasRemoteParent: false,
+    arrivedOn: '2026-11-20',
     twin: 0,
   };
   expect(await readSteps(scratch.database, RUN)).toEqual({
