@@ -2,7 +2,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
 import { COMMAND_LINE } from '../db/people/audit.ts';
-import { type ApiKey, listKeys } from '../db/people/keys.ts';
+import { listKeys } from '../db/people/keys.ts';
 import {
   createRecordedKey,
   revokeRecordedKey,
@@ -16,9 +16,11 @@ import {
   type KeyKind,
   RATE_LIMIT_DEFAULT,
   RATE_LIMIT_MAX,
+  toKeyRecord,
 } from '../model/people.ts';
 import { paint } from '../terminal/paint.ts';
-import { answer, type OutputOptions, shownTime } from './answer.ts';
+import { answer, type OutputOptions } from './answer.ts';
+import { keyTable } from './key-table.ts';
 import {
   createKeyThere,
   limitChanged,
@@ -28,7 +30,6 @@ import {
   setKeyLimitThere,
 } from './remote/keys.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
-import { renderTable } from './table.ts';
 import { withDatabase } from './with-database.ts';
 
 interface CreateOptions extends OutputOptions {
@@ -67,50 +68,13 @@ async function create(options: CreateOptions): Promise<void> {
   });
 }
 
-function state(key: ApiKey): string {
-  return key.revokedAt === null ? 'valid' : `revoked ${shownTime(key.revokedAt)}`;
-}
-
 async function list(options: ListOptions): Promise<void> {
   await withDatabase(async ({ database }) => {
     const workspace =
       options.workspace === undefined ? null : await findWorkspace(database, options.workspace);
     const keys = await listKeys(database, workspace?.id ?? null);
-    const records = keys.map((key) => ({
-      id: key.id,
-      workspace: key.workspace,
-      kind: key.kind,
-      name: key.name,
-      prefix: key.prefix,
-      rate_limit_per_minute: key.rateLimitPerMinute,
-      created_at: key.createdAt,
-      last_used_at: key.lastUsedAt,
-      revoked_at: key.revokedAt,
-    }));
-    answer(options, records, () =>
-      renderTable(
-        [
-          { title: 'ID', align: 'right' },
-          { title: 'WORKSPACE' },
-          { title: 'KIND' },
-          { title: 'NAME', shrinks: true },
-          { title: 'PREFIX' },
-          { title: 'REQUESTS/MIN', align: 'right' },
-          { title: 'LAST USED' },
-          { title: 'STATE' },
-        ],
-        keys.map((key) => [
-          String(key.id),
-          key.workspace,
-          key.kind,
-          key.name,
-          `${key.prefix}…`,
-          String(key.rateLimitPerMinute),
-          shownTime(key.lastUsedAt),
-          state(key),
-        ]),
-      ),
-    );
+    const records = keys.map((key) => ({ ...toKeyRecord(key), workspace: key.workspace }));
+    answer(options, records, () => keyTable(records, true));
   });
 }
 

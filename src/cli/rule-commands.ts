@@ -21,15 +21,14 @@ import {
   SUPPORT_LABELS,
   SUPPORTS,
 } from '../model/rules.ts';
-import { surfaceLabel } from '../model/steps.ts';
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
-import { paint } from '../terminal/paint.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { listRulesThere, showRuleThere } from './remote/rules.ts';
+import { describeRule, describeState } from './rule-text.ts';
 import { renderTable } from './table.ts';
-import { type Activation, activationOf, verdictOf } from './verdict.ts';
+import { activationOf, verdictOf } from './verdict.ts';
 import { withDatabase } from './with-database.ts';
 
 interface WorkspaceOptions extends OutputOptions {
@@ -128,42 +127,6 @@ async function list(options: ListOptions): Promise<void> {
   });
 }
 
-const VERDICT_PAINT: Readonly<Record<Activation, (text: string) => string>> = {
-  'by default': paint.green,
-  'on demand': paint.green,
-  never: paint.yellow,
-};
-
-function describe(rule: Rule): string {
-  const heading = (text: string) => `\n${paint.bold(text)}`;
-  const examples = rule.ownExamples;
-  return [
-    `${paint.bold(rule.id)}  ${rule.title}`,
-    `${rule.severity} · ${rule.status} · ${rule.category} · version ${rule.version} · ${SUPPORT_LABELS[rule.support]}`,
-    VERDICT_PAINT[activationOf(rule)](verdictOf(rule)),
-    heading('What it detects'),
-    rule.description.trim(),
-    heading(`Conditions (${rule.condition} of them)`),
-    ...(rule.suppressInCodeBlocks ? ['  A match that begins in a code block does not count.'] : []),
-    ...rule.conditions.flatMap((condition) => [
-      `  ${condition.index}. ${condition.field} → ${condition.surfaces.map(surfaceLabel).join(', ') || 'not in a run'}`,
-      `     ${condition.description}`,
-      `     ${paint.dim(condition.pattern)}`,
-      ...(condition.reason === null
-        ? []
-        : [`     ${paint.yellow(`does not run: it ${condition.reason.message}`)}`]),
-    ]),
-    heading('Own tests'),
-    `  ${examples.truePositives} must match, ${examples.trueNegatives} must not; ` +
-      (rule.support === 'unsupported'
-        ? 'not run, because the rule is not supported'
-        : `${examples.failed.length} fail here`),
-    ...examples.failed.map(({ kind, index, why }) => paint.red(`  ${kind} ${index}: ${why}`)),
-    heading("Actions that the rule's author recommends (never carried out)"),
-    ...rule.recommendedActions.map((action) => `  ${action}`),
-  ].join('\n');
-}
-
 async function show(id: string, options: WorkspaceOptions): Promise<void> {
   await withSettings(options, (book, within) => {
     const rule = book.rules.find((one) => one.id === id);
@@ -176,13 +139,10 @@ async function show(id: string, options: WorkspaceOptions): Promise<void> {
     const facts = { ...rule, runs: activationOf(rule), verdict: verdictOf(rule) };
     answer(options, decision === null ? facts : { ...facts, ...decision }, () =>
       [
-        describe(rule),
+        describeRule(rule),
         ...(decision === null || within === null
           ? []
-          : [
-              `\n${paint.bold(`In workspace "${within.slug}"`)}`,
-              `  ${STATE_LABELS[decision.state]}`,
-            ]),
+          : [describeState(within.slug, STATE_LABELS[decision.state])]),
       ].join('\n'),
     );
   });

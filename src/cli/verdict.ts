@@ -1,16 +1,36 @@
 /** Why a rule does or does not run here, as a sentence. */
-import type { Rule } from '../model/rules.ts';
+import type { Support } from '../model/rules.ts';
+
+/** What of a rule decides whether it runs. */
+export interface JudgedRule {
+  readonly support: Support;
+  readonly status: string;
+  readonly conditions: readonly { readonly supported: boolean }[];
+  readonly unsupportedReasons: readonly { readonly message: string }[];
+  readonly ownExamples: {
+    readonly truePositives: number;
+    readonly trueNegatives: number;
+    readonly failed: readonly {
+      readonly kind: string;
+      readonly index: number;
+      readonly why: string;
+    }[];
+  };
+}
 
 /** When a rule runs, before any override of a workspace. */
 export type Activation = 'by default' | 'on demand' | 'never';
 
-export function activationOf({ support, status }: Pick<Rule, 'support' | 'status'>): Activation {
+export function activationOf({
+  support,
+  status,
+}: Pick<JudgedRule, 'support' | 'status'>): Activation {
   if (support === 'unsupported' || support === 'fails_own_examples') return 'never';
   if (status === 'stable') return 'by default';
   return status === 'experimental' ? 'on demand' : 'never';
 }
 
-export function verdictOf(rule: Rule): string {
+export function verdictOf(rule: JudgedRule): string {
   const { support, status, ownExamples } = rule;
   const lost = rule.conditions.filter((condition) => !condition.supported).length;
   if (support === 'unsupported') return `Never runs here: not supported, it ${reasonsOf(rule)}.`;
@@ -33,6 +53,6 @@ export function verdictOf(rule: Rule): string {
 }
 
 /** The reasons why a rule, or some of its conditions, cannot run; each once. */
-export function reasonsOf(rule: Rule): string {
+export function reasonsOf(rule: Pick<JudgedRule, 'unsupportedReasons'>): string {
   return rule.unsupportedReasons.map(({ message }) => message).join('; ');
 }

@@ -41,6 +41,20 @@ export interface ListedKey {
   readonly revokedAt: Date | null;
 }
 
+/** A key as the command line prints it and `/cli/v1` answers it. */
+export function toKeyRecord(key: ListedKey) {
+  return {
+    id: key.id,
+    kind: key.kind,
+    name: key.name,
+    prefix: key.prefix,
+    rate_limit_per_minute: key.rateLimitPerMinute,
+    created_at: key.createdAt,
+    last_used_at: key.lastUsedAt,
+    revoked_at: key.revokedAt,
+  };
+}
+
 export interface SessionWorkspace {
   readonly id: number;
   readonly slug: string;

@@ -202,6 +202,15 @@ describe('sluice login', () => {
       );
     }
     expect(await json(['rules', 'show', 'ATR-2026-00001'])).toMatchObject({ enabled: true });
+    // Reasons, own tests and state are printed as by the command beside the database.
+    for (const { support } of [{ support: 'unsupported' }, { support: 'fails_own_examples' }]) {
+      const one = ['rules', 'list', '--support', support, '--json'];
+      const { rules } = JSON.parse((await runCommand(one, here)).stdout) as RuleList;
+      const show = ['rules', 'show', rules[0]?.id ?? '', '--workspace', CREW];
+      const local = (await runCommand(show, here)).stdout;
+      expect(local).toMatch(support === 'unsupported' ? /Never runs here: / : /Own tests/);
+      expect((await cli(show)).stdout).toBe(local);
+    }
     const key = await json<{ id: number; key: string }>([
       ...['key', 'create', '--kind', 'agent', '--name', 'from afar', '--limit', '7'],
     ]);

@@ -3,8 +3,8 @@ import { z } from 'zod';
 
 import type { AgentKeyPrefix, KeyKind } from '../../model/people.ts';
 import { paint } from '../../terminal/paint.ts';
-import { answer, type OutputOptions, shownTime } from '../answer.ts';
-import { renderTable } from '../table.ts';
+import { answer, type OutputOptions } from '../answer.ts';
+import { keyTable } from '../key-table.ts';
 import type { ServerLogin } from './logins.ts';
 import { parts } from './reader.ts';
 import { call, plain } from './server-call.ts';
@@ -41,8 +41,6 @@ export const revoked = (id: number): string =>
 export const limitChanged = (id: number, limit: number): string =>
   `Key ${id} may send ${limit} requests per minute; servers use the new limit within 5 s.`;
 
-const shown = (time: string | null): string => shownTime(time === null ? null : new Date(time));
-
 export async function createKeyThere(login: ServerLogin, options: NewKeyOptions): Promise<void> {
   const { kind, name, limit, prefix } = options;
   const json = { kind, name, rate_limit_per_minute: limit, prefix };
@@ -59,28 +57,7 @@ export async function createKeyThere(login: ServerLogin, options: NewKeyOptions)
 export async function listKeysThere(login: ServerLogin, options: OutputOptions): Promise<void> {
   const body = await call(login, PATH);
   const { keys } = parts(listed, body);
-  answer(options, (body as { keys: unknown }).keys, () =>
-    renderTable(
-      [
-        { title: 'ID', align: 'right' },
-        { title: 'KIND' },
-        { title: 'NAME', shrinks: true },
-        { title: 'PREFIX' },
-        { title: 'REQUESTS/MIN', align: 'right' },
-        { title: 'LAST USED' },
-        { title: 'STATE' },
-      ],
-      keys.map((key) => [
-        String(key.id),
-        plain(key.kind),
-        plain(key.name),
-        `${plain(key.prefix)}…`,
-        String(key.rate_limit_per_minute),
-        shown(key.last_used_at),
-        key.revoked_at === null ? 'valid' : `revoked ${shown(key.revoked_at)}`,
-      ]),
-    ),
-  );
+  answer(options, (body as { keys: unknown }).keys, () => keyTable(keys, false));
 }
 
 export async function setKeyLimitThere(

@@ -4,17 +4,10 @@
  */
 import { z } from 'zod';
 
-import {
-  allRules,
-  RULE_STATES,
-  STATE_LABELS,
-  SUPPORT_LABELS,
-  SUPPORTS,
-} from '../../model/rules.ts';
-import { surfaceLabel } from '../../model/steps.ts';
-import { paint } from '../../terminal/paint.ts';
+import { allRules, RULE_STATES, STATE_LABELS, SUPPORTS } from '../../model/rules.ts';
 import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
+import { describeRule, describeState } from '../rule-text.ts';
 import { renderTable } from '../table.ts';
 import type { ServerLogin } from './logins.ts';
 import { parts } from './reader.ts';
@@ -45,9 +38,11 @@ const page = z.looseObject({
   total_pages: z.number(),
   rules: z.array(z.looseObject(item.shape)),
 });
+const reason = z.object({ message: z.string() });
 const rule = item.extend({
   description: z.string(),
   condition: z.string(),
+  suppress_in_code_blocks: z.boolean(),
   conditions: z.array(
     z.object({
       index: z.number(),
@@ -56,8 +51,15 @@ const rule = item.extend({
       description: z.string(),
       pattern: z.string(),
       supported: z.boolean(),
+      reason: reason.nullable(),
     }),
   ),
+  unsupported_reasons: z.array(reason),
+  own_examples: z.object({
+    true_positives: z.number(),
+    true_negatives: z.number(),
+    failed: z.array(z.object({ kind: z.string(), index: z.number(), why: z.string() })),
+  }),
   recommended_actions: z.array(z.string()),
 });
 
@@ -117,26 +119,20 @@ export async function showRuleThere(
 ): Promise<void> {
   const body = await call(login, `${PATH}/${id}`);
   answer(options, body, () => {
-    const one = parts(rule, body);
-    const heading = (text: string) => `\n${paint.bold(text)}`;
+    const { own_examples: examples, ...one } = parts(rule, body);
     return [
-      `${paint.bold(plain(one.id))}  ${plain(one.title)}`,
-      `${plain(one.severity)} · ${plain(one.status)} · ${plain(one.category)} · version ` +
-        `${plain(one.version)} · ${SUPPORT_LABELS[one.support]}`,
-      heading('What it detects'),
-      ...one.description.trim().split('\n').map(plain),
-      heading(`Conditions (${plain(one.condition)} of them)`),
-      ...one.conditions.flatMap((condition) => [
-        `  ${condition.index}. ${plain(condition.field)} → ` +
-          `${plain(condition.surfaces.map(surfaceLabel).join(', ') || 'not in a run')}`,
-        `     ${plain(condition.description)}`,
-        `     ${paint.dim(plain(condition.pattern))}`,
-        ...(condition.supported ? [] : [`     ${paint.yellow('does not run')}`]),
-      ]),
-      heading("Actions that the rule's author recommends (never carried out)"),
-      ...one.recommended_actions.map((action) => `  ${plain(action)}`),
-      heading(`In workspace "${login.workspace}"`),
-      `  ${STATE_LABELS[one.state]}`,
+      describeRule({
+        ...one,
+        suppressInCodeBlocks: one.suppress_in_code_blocks,
+        unsupportedReasons: one.unsupported_reasons,
+        ownExamples: {
+          truePositives: examples.true_positives,
+          trueNegatives: examples.true_negatives,
+          failed: examples.failed,
+        },
+        recommendedActions: one.recommended_actions,
+      }),
+      describeState(login.workspace, STATE_LABELS[one.state]),
     ].join('\n');
   });
 }

@@ -4,7 +4,7 @@
  * rules, members and settings are for the dashboard alone.
  */
 import type { Store } from '../../db/store.ts';
-import type { ListedKey } from '../../model/people.ts';
+import { toKeyRecord } from '../../model/people.ts';
 import type { AuthorizedHandler } from '../api/authorized.ts';
 import { type FindingReader, listFindings, showFinding } from '../api/findings/finding-routes.ts';
 import { listRules, type RuleReader, showRule } from '../api/rules/rule-routes.ts';
@@ -26,17 +26,6 @@ export interface CliDependencies extends DeviceDependencies {
 }
 
 const PATH = '/cli/v1';
-
-const toKey = (key: ListedKey) => ({
-  id: key.id,
-  kind: key.kind,
-  name: key.name,
-  prefix: key.prefix,
-  rate_limit_per_minute: key.rateLimitPerMinute,
-  created_at: key.createdAt,
-  last_used_at: key.lastUsedAt,
-  revoked_at: key.revokedAt,
-});
 
 function readRoutes(deps: CliDependencies): Route[] {
   const { rules, findings, runs } = deps;
@@ -65,7 +54,7 @@ function keyRoutes(deps: CliDependencies): Route[] {
   const list = cliCall(
     {},
     async (_exchange, { workspace }) =>
-      json({ workspace: workspace.slug, keys: (await keys.list(workspace.id)).map(toKey) }),
+      json({ workspace: workspace.slug, keys: (await keys.list(workspace.id)).map(toKeyRecord) }),
     deps,
   );
   const create = cliCall(

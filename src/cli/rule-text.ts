@@ -1,0 +1,74 @@
+/** One rule in full as text, of the corpus here or as a server elsewhere answers. */
+import { type Rule, SUPPORT_LABELS } from '../model/rules.ts';
+import { surfaceLabel } from '../model/steps.ts';
+import { paint } from '../terminal/paint.ts';
+import { plain } from './remote/server-call.ts';
+import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
+
+/** A rule; a newer server may send words that this program does not know. */
+export interface DescribedRule
+  extends JudgedRule,
+    Pick<
+      Rule,
+      'id' | 'title' | 'version' | 'description' | 'suppressInCodeBlocks' | 'recommendedActions'
+    > {
+  readonly severity: string;
+  readonly category: string;
+  readonly condition: string;
+  readonly conditions: readonly {
+    readonly index: number;
+    readonly field: string;
+    readonly surfaces: readonly string[];
+    readonly description: string;
+    readonly pattern: string;
+    readonly supported: boolean;
+    readonly reason: { readonly message: string } | null;
+  }[];
+}
+
+const VERDICT_PAINT: Readonly<Record<Activation, (text: string) => string>> = {
+  'by default': paint.green,
+  'on demand': paint.green,
+  never: paint.yellow,
+};
+
+const heading = (text: string): string => `\n${paint.bold(text)}`;
+
+/** The lines of `sluice rules show`, without those about a workspace. */
+export function describeRule(rule: DescribedRule): string {
+  const examples = rule.ownExamples;
+  return [
+    `${paint.bold(plain(rule.id))}  ${plain(rule.title)}`,
+    `${plain(rule.severity)} · ${plain(rule.status)} · ${plain(rule.category)} · version ` +
+      `${plain(rule.version)} · ${SUPPORT_LABELS[rule.support]}`,
+    VERDICT_PAINT[activationOf(rule)](plain(verdictOf(rule))),
+    heading('What it detects'),
+    ...rule.description.trim().split('\n').map(plain),
+    heading(`Conditions (${plain(rule.condition)} of them)`),
+    ...(rule.suppressInCodeBlocks ? ['  A match that begins in a code block does not count.'] : []),
+    ...rule.conditions.flatMap((condition) => [
+      `  ${condition.index}. ${plain(condition.field)} → ` +
+        `${plain(condition.surfaces.map(surfaceLabel).join(', ') || 'not in a run')}`,
+      `     ${plain(condition.description)}`,
+      `     ${paint.dim(plain(condition.pattern))}`,
+      ...(condition.reason === null
+        ? []
+        : [`     ${paint.yellow(`does not run: it ${plain(condition.reason.message)}`)}`]),
+    ]),
+    heading('Own tests'),
+    `  ${examples.truePositives} must match, ${examples.trueNegatives} must not; ` +
+      (rule.support === 'unsupported'
+        ? 'not run, because the rule is not supported'
+        : `${examples.failed.length} fail here`),
+    ...examples.failed.map(({ kind, index, why }) =>
+      paint.red(plain(`  ${kind} ${index}: ${why}`)),
+    ),
+    heading("Actions that the rule's author recommends (never carried out)"),
+    ...rule.recommendedActions.map((action) => `  ${plain(action)}`),
+  ].join('\n');
+}
+
+/** What `sluice rules show` says of a workspace. */
+export function describeState(workspace: string, label: string): string {
+  return `${heading(`In workspace "${workspace}"`)}\n  ${label}`;
+}
