@@ -1,5 +1,5 @@
 /**
- * Programs of the machine that some tests need: a redis-server and a Chromium. Where one is missing,
+ * Programs of the machine that some tests need: a redis-server, a Chromium, shells. Where one is missing,
  * those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
  * as in CI, they fail.
  */
@@ -31,10 +31,17 @@ export const canStartRedis: boolean = isOnPath('redis-server');
 export const chromiumPath: string | null =
   CHROMIUM.find((path) => path !== '' && existsSync(path)) ?? null;
 
+const SHELLS = ['bash', 'zsh', 'fish'];
+/** The shells whose completion can be tried here. */
+export const shellsFound: readonly string[] = SHELLS.filter(isOnPath);
+
 /** What is missing here, and what then is not tested. */
 export const missingPrograms: readonly string[] = [
   ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
   ...(chromiumPath === null ? ['no Chromium, nor CHROMIUM_PATH: the pages in a real browser'] : []),
+  ...SHELLS.filter((shell) => !shellsFound.includes(shell)).map(
+    (shell) => `no ${shell} on the PATH: its completion`,
+  ),
 ];
 
 /** Must every test run? */
