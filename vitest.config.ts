@@ -7,21 +7,27 @@ const CATALOGUE = 'test/support/global-catalogue.ts';
 const DATABASE = 'test/support/global-database.ts';
 const SUMMARY = './test/support/run-summary.ts';
 
-/** Both cores of a small machine; Vitest would leave one idle. */
-const WORKERS = Math.max(2, availableParallelism() - 1);
+/**
+ * One more than the cores of a small machine, because files of end-to-end tests also wait; at most as
+ * many as have servers on the run's PostgreSQL without using up its connections.
+ */
+const WORKERS = Math.min(6, Math.max(3, availableParallelism()));
 
-/** Files of end-to-end tests that are to have the machine to themselves: they measure time. */
-const ALONE = ['fairness', 'http-threads', 'limits', 'loop-delay'].map(
-  (name) => `test/e2e/${name}.test.ts`,
-);
+/** Files that compare times of servers beside each other: they run last, beside nothing else. */
+const TIMED = ['http-threads', 'limits'].map((name) => `test/e2e/${name}.test.ts`);
 
-/** A file that mostly waits: begun first, so that the others run beside it. */
-const WAITING = 'stop-hung-database.test.ts';
+/** The order of projects: what waits is begun first, so that the others fill the time. */
+const PROJECTS = ['e2e', 'database', 'unit', 'arch'];
+/** Files that mostly wait: begun before all others. */
+const WAITING = ['stop-hung-database', 'cli-manners', 'cli-login'];
 
 class WaitingFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isWaiting = ({ moduleId }: TestSpecification) => Number(moduleId.endsWith(WAITING));
-    return (await super.sort(files)).sort((one, other) => isWaiting(other) - isWaiting(one));
+    const waits = WAITING.map((name) => `/${name}.test.ts`);
+    const rankOf = ({ project, moduleId }: TestSpecification): number =>
+      PROJECTS.indexOf(project.name) - Number(waits.some((end) => moduleId.endsWith(end)));
+    // The longest of the last run come first within a project.
+    return (await super.sort(files)).sort((one, other) => rankOf(one) - rankOf(other));
   }
 }
 
@@ -46,7 +52,12 @@ export default defineConfig({
         },
       },
       {
-        test: { name: 'arch', include: ['test/arch/**/*.test.ts'], testTimeout: 120_000 },
+        test: {
+          name: 'arch',
+          include: ['test/arch/**/*.test.ts'],
+          isolate: false,
+          testTimeout: 120_000,
+        },
       },
       {
         test: {
@@ -63,23 +74,21 @@ export default defineConfig({
           name: 'e2e',
           globalSetup: [BUILD, CATALOGUE, DATABASE],
           include: ['test/e2e/**/*.test.ts'],
-          exclude: ALONE,
+          exclude: TIMED,
           isolate: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          maxWorkers: 3,
-          sequence: { groupOrder: 1 },
         },
       },
       {
         test: {
-          name: 'e2e-alone',
+          name: 'e2e-timed',
           globalSetup: [BUILD, CATALOGUE, DATABASE],
-          include: ALONE,
+          include: TIMED,
+          isolate: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 1 },
         },
       },
     ],
