@@ -31,6 +31,8 @@ export interface Config {
   readonly brand: string;
   /** null: the embedded PostgreSQL under `dataDir` */
   readonly databaseUrl: string | null;
+  /** past the pooler that `databaseUrl` names; null: `databaseUrl` is used for everything */
+  readonly databaseDirectUrl: string | null;
   readonly dataDir: string;
   /** null: limits are counted in this process */
   readonly redisUrl: string | null;
@@ -123,6 +125,7 @@ export const TEXT_SETTINGS = {
   OBSERVE_URL: null,
   BRAND: 'sluice',
   DATABASE_URL: null,
+  DATABASE_DIRECT_URL: null,
   DATA_DIR: './data',
   REDIS_URL: null,
   BARE_OTLP_ON_BASE: 'gone',
@@ -172,7 +175,7 @@ function text(env: Environment, name: keyof typeof TEXT_SETTINGS): string | null
 
 function url(
   env: Environment,
-  name: 'BASE_URL' | 'OBSERVE_URL' | 'DATABASE_URL' | 'REDIS_URL',
+  name: 'BASE_URL' | 'OBSERVE_URL' | 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'REDIS_URL',
   protocols: readonly string[],
   problems: Problems,
 ): string | null {
@@ -296,6 +299,9 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   if (config.httpThreads > 1 && process.platform !== 'linux') {
     problems.push('HTTP_THREADS above 1 needs Linux, which spreads connections over threads');
   }
+  if (config.databaseDirectUrl !== null && config.databaseUrl === null) {
+    problems.push('DATABASE_DIRECT_URL needs DATABASE_URL beside it');
+  }
   if (config.runSettleMs > config.runTimeoutMs) {
     problems.push('RUN_SETTLE_MS must not exceed RUN_TIMEOUT_MS');
   }
@@ -367,6 +373,7 @@ export function isPrivateUrl({ protocol, hostname }: URL): boolean {
 export function readConfig(env: Environment): Config {
   const problems: Problems = [];
   const http = ['http:', 'https:'];
+  const postgres = ['postgres:', 'postgresql:'];
   const host = text(env, 'HOST') ?? TEXT_SETTINGS.HOST;
   const port = integer(env, 'PORT', problems);
   const observePort = integer(env, 'OBSERVE_PORT', problems);
@@ -378,7 +385,8 @@ export function readConfig(env: Environment): Config {
     baseUrl: url(env, 'BASE_URL', http, problems) ?? defaultUrl(host, port),
     observeUrl: url(env, 'OBSERVE_URL', http, problems) ?? defaultUrl(host, observePort),
     brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,
-    databaseUrl: url(env, 'DATABASE_URL', ['postgres:', 'postgresql:'], problems),
+    databaseUrl: url(env, 'DATABASE_URL', postgres, problems),
+    databaseDirectUrl: url(env, 'DATABASE_DIRECT_URL', postgres, problems),
     dataDir: readDataDir(env),
     redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems),
     httpThreads: integer(env, 'HTTP_THREADS', problems),

@@ -2,12 +2,13 @@
  * A `pg.Pool` whose waits are bounded. `pg` waits for the server to close a connection, which a server
  * that hangs never does; so the pool creates its sockets and destroys them after a timeout. When all
  * connections are in use, a limited number of callers wait for a limited time; others are refused as
- * `overloaded`.
+ * `overloaded`. Single statements have a limit on the server as well.
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
 
 import { SluiceError } from '../errors.ts';
+import { LimitedQuery } from './limited-query.ts';
 
 /** For how long `end()` waits until the server has closed the connections. */
 const CLOSE_TIMEOUT_MS = 2000;
@@ -17,6 +18,8 @@ const WAITED_TOO_LONG = 'timeout exceeded when trying to connect';
 interface BoundedPoolConfig extends pg.PoolConfig {
   /** most callers that wait for a connection at a time; no limit by default */
   readonly waitingMax?: number;
+  /** of every statement given to `query`, enforced by the server */
+  readonly statementLimitMs: number;
 }
 
 type OnConnection = (
@@ -42,7 +45,11 @@ export class BoundedPool extends pg.Pool {
   readonly #sockets: ReadonlySet<Socket>;
   readonly #waitingMax: number;
 
-  constructor({ waitingMax = Number.POSITIVE_INFINITY, ...config }: BoundedPoolConfig) {
+  constructor({
+    waitingMax = Number.POSITIVE_INFINITY,
+    statementLimitMs,
+    ...config
+  }: BoundedPoolConfig) {
     const sockets = new Set<Socket>();
     const stream = (): Socket => {
       const socket = new Socket();
@@ -52,6 +59,9 @@ export class BoundedPool extends pg.Pool {
     super({ ...config, stream });
     this.#sockets = sockets;
     this.#waitingMax = waitingMax;
+    const query = super.query.bind(this) as (statement: LimitedQuery) => Promise<pg.QueryResult>;
+    this.query = ((statement: string | pg.QueryConfig, values?: unknown[]) =>
+      query(new LimitedQuery(statementLimitMs, statement, values))) as pg.Pool['query'];
   }
 
   /** `query` uses this method too, in its callback form. */

@@ -16,8 +16,11 @@ const UUID_OID = 2950;
 /** `ALTER TABLE … DETACH PARTITION … CONCURRENTLY` came with 14. */
 const SERVER_VERSION_MIN = 140_000;
 const CONNECT_TIMEOUT_MS = 5000;
-/** Enforced by the server; on a healthy server no statement takes as long. */
-const STATEMENT_TIMEOUT_MS = 30_000;
+/**
+ * Enforced by the server; on a healthy server no statement takes as long. Set for each transaction,
+ * because a connection through a pooler has no session of its own (limited-query.ts).
+ */
+export const STATEMENT_TIMEOUT_MS = 30_000;
 /** Enforced here, for a server that hangs; a little later, so that the server's error comes first. */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2000;
 /** A transaction is a few statements. */
@@ -65,7 +68,7 @@ export function createDatabase(
     application_name: 'sluice',
     connectionTimeoutMillis: waitMs,
     waitingMax,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
+    statementLimitMs: STATEMENT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     idleTimeoutMillis: IDLE_TIMEOUT_MS,
     keepAlive: true,
@@ -87,7 +90,8 @@ export function limitedStatement(text: string, limitMs: number): pg.QueryConfig 
 }
 
 /**
- * Runs `work` with one connection of the pool. When `work` fails, its transaction is rolled back, and
+ * Runs `work` with one connection of the pool, which may lead through a pooler: statements outside a
+ * transaction may run in different sessions, and have no limit on the server. When `work` fails, its transaction is rolled back, and
  * the connection is destroyed if that fails too.
  *
  * @param limitMs after this the connection is destroyed, so that what `work` awaits rejects
@@ -121,7 +125,7 @@ export async function inTransaction<T>(
   limitMs: number = TRANSACTION_TIMEOUT_MS,
 ): Promise<T> {
   return await withConnection(database, limitMs, async (connection) => {
-    await connection.query('BEGIN');
+    await connection.query(`BEGIN; SET LOCAL statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
     const result = await work(connection);
     await connection.query('COMMIT');
     return result;
@@ -131,9 +135,10 @@ export async function inTransaction<T>(
 /**
  * Checks that the server answers and is new enough.
  *
- * @throws {OperatorError} naming DATABASE_URL and what is wrong
+ * @param setting that has its url
+ * @throws {OperatorError} naming the setting and what is wrong
  */
-export async function checkServer(database: Database): Promise<void> {
+export async function checkServer(database: Database, setting = 'DATABASE_URL'): Promise<void> {
   let version: number;
   try {
     const result = await database.query<{ version: number }>(
@@ -142,13 +147,13 @@ export async function checkServer(database: Database): Promise<void> {
     version = result.rows[0]?.version ?? 0;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new OperatorError(`Cannot connect to the database of DATABASE_URL: ${why}`, {
+    throw new OperatorError(`Cannot connect to the database of ${setting}: ${why}`, {
       cause: error,
     });
   }
   if (version < SERVER_VERSION_MIN) {
     throw new OperatorError(
-      `PostgreSQL 14 or newer is required; the server of DATABASE_URL is version ${Math.floor(version / 10_000)}`,
+      `PostgreSQL 14 or newer is required; the server of ${setting} is version ${Math.floor(version / 10_000)}`,
     );
   }
 }

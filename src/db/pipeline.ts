@@ -5,6 +5,9 @@
  *
  *   BEGIN, Parse, Bind, Execute … CopyData … Sync ──► one ReadyForQuery ──► COMMIT ──► one more
  *
+ * Behind a pooler the next transaction may get another session. So the time limit is the transaction's
+ * own, and statements have names only on a connection that is known to lead to PostgreSQL itself.
+ *
  * After an error the server skips what follows up to the Sync (PostgreSQL's protocol, "Extended Query:
  * Pipelining"). CopyData needs no CopyInResponse before it: messages are read in order, and those of a
  * COPY that failed are skipped with the rest. COMMIT is sent afterwards: a server that hangs must not
@@ -16,12 +19,15 @@
 import { Buffer } from 'node:buffer';
 import type pg from 'pg';
 
-import type { Connection } from './database.ts';
+import { type Connection, STATEMENT_TIMEOUT_MS } from './database.ts';
+import { localTimeout } from './limited-query.ts';
+import { announcedPid } from './route.ts';
 
 export type Cell = string | number | boolean | null;
 
-/** A statement whose parameters are arrays: many rows, column by column. Prepared once per connection. */
+/** A statement whose parameters are arrays: many rows, column by column. */
 export interface Statement {
+  /** prepared once per connection, where connections keep their session */
   readonly name: string;
   readonly text: string;
   readonly columns: readonly (readonly Cell[])[];
@@ -52,7 +58,17 @@ const TURN_CHARACTERS = 512 * 1024;
 /** Above the caller's limit for the whole transaction, at which the connection is destroyed. */
 const TIMEOUT_MS = 60_000;
 
-/** The names of the statements that a connection has prepared. */
+/**
+ * Sent after BEGIN. A server is identified by the time of its start: another one was started at
+ * another time, and so was the same one with other data.
+ */
+const FIRST_STATEMENT = `SELECT ${localTimeout(STATEMENT_TIMEOUT_MS)},
+  extract(epoch FROM pg_postmaster_start_time())::text, pg_backend_pid()`;
+
+/**
+ * The names of the statements that a connection has prepared; only of connections that lead to
+ * PostgreSQL itself.
+ */
 const prepared = new WeakMap<pg.Connection, Set<string>>();
 
 /** A custom query for `pg`, which calls its methods by name. */
@@ -63,18 +79,33 @@ class Pipeline implements pg.Submittable {
   readonly query_timeout = TIMEOUT_MS;
   readonly #steps: Iterator<PipelineStep>;
   readonly #settle: (error: Error | null) => void;
-  /** names of the statements that are prepared once this has succeeded */
-  readonly #names: Set<string> = new Set();
+  /** the process id that the connection's start announced; a pooler announces another one */
+  readonly #announcedPid: unknown;
+  /** names of the statements that are prepared once this has succeeded; null: not to be named */
+  #names: Set<string> | null = null;
+  #isDirect = false;
   #hasFailed = false;
+  /** of FIRST_STATEMENT */
+  server = '';
 
-  constructor(steps: Iterable<PipelineStep>, settle: (error: Error | null) => void) {
+  constructor(
+    steps: Iterable<PipelineStep>,
+    announcedPid: unknown,
+    settle: (error: Error | null) => void,
+  ) {
     this.#steps = steps[Symbol.iterator]();
+    this.#announcedPid = announcedPid;
     this.#settle = settle;
   }
 
   submit(connection: pg.Connection): Error | undefined {
-    for (const name of prepared.get(connection) ?? []) this.#names.add(name);
-    return this.#sendTurn(connection, () => sendText(connection, 'BEGIN')) ?? undefined;
+    const names = prepared.get(connection);
+    if (names !== undefined) this.#names = new Set(names);
+    const begin = (): void => {
+      sendText(connection, 'BEGIN');
+      sendText(connection, FIRST_STATEMENT);
+    };
+    return this.#sendTurn(connection, begin) ?? undefined;
   }
 
   /**
@@ -121,8 +152,14 @@ class Pipeline implements pg.Submittable {
 
   handleCommandComplete(): void {}
 
+  /** The only row is the one of FIRST_STATEMENT. */
+  handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
+    this.server = fields[1] ?? '';
+    this.#isDirect = Number(fields[2]) === this.#announcedPid;
+  }
+
   handleReadyForQuery(connection: pg.Connection): void {
-    prepared.set(connection, this.#names);
+    if (this.#isDirect) prepared.set(connection, this.#names ?? new Set());
     this.callback();
     this.#settle(null);
   }
@@ -136,22 +173,25 @@ class Pipeline implements pg.Submittable {
 }
 
 /**
- * @param names of statements that the connection has prepared; this one is added
+ * @param names of statements that the connection has prepared; this one is added. Null: no names
  * @returns length of the parameters in characters
  */
 function sendStatement(
   connection: pg.Connection,
   { name, text, columns }: Statement,
-  names: Set<string>,
+  names: Set<string> | null,
 ): number {
-  if (!names.has(name)) {
+  const statement = names === null ? '' : name;
+  if (names === null) {
+    connection.parse({ name: statement, text, types: [] }, true);
+  } else if (!names.has(name)) {
     // A pipeline that failed later may have prepared it. Closing a name that is free is no error.
     connection.close({ type: 'S', name }, true);
     connection.parse({ name, text, types: [] }, true);
     names.add(name);
   }
   const values = columns.map(arrayLiteral);
-  connection.bind({ statement: name, values }, true);
+  connection.bind({ statement, values }, true);
   connection.execute(null, true);
   return values.reduce((sum, { length }) => sum + length, 0);
 }
@@ -190,6 +230,7 @@ function cellLiteral(cell: Cell): string {
  * Runs the steps in one transaction, on a connection that is in none.
  *
  * @param steps iterated as they are sent
+ * @param checkServer called with the server's identity before the commit; what it throws prevents it
  * @returns resolves once it is committed
  * @throws PostgreSQL's error of the first step that fails; the transaction is then still open, and the
  *   caller rolls it back or destroys the connection
@@ -197,11 +238,15 @@ function cellLiteral(cell: Cell): string {
 export async function runPipeline(
   connection: Connection,
   steps: Iterable<PipelineStep>,
+  checkServer: (server: string) => void = () => {},
 ): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const settle = (error: Error | null) => (error === null ? resolve() : reject(error));
-    connection.query(new Pipeline(steps, settle));
+  const server = await new Promise<string>((resolve, reject) => {
+    const settle = (error: Error | null) =>
+      error === null ? resolve(pipeline.server) : reject(error);
+    const pipeline = new Pipeline(steps, announcedPid(connection), settle);
+    connection.query(pipeline);
   });
+  checkServer(server);
   await commit(connection);
 }
 

@@ -1,11 +1,12 @@
 /** Opens the database of DATABASE_URL, or the embedded one, and brings its schema up to date. */
 import type { Config } from '../config.ts';
-import { checkConnections, checkServer, type Database } from '../db/database.ts';
+import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
 import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedded/connect.ts';
 import { existingHomes } from '../db/embedded/installation.ts';
 import type { SupervisorEvents } from '../db/embedded/supervisor.ts';
 import { migrate } from '../db/migrate.ts';
+import { type DatabaseRoute, findRoute } from '../db/route.ts';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
 import { CONNECTIONS_PER_THREAD, SPARE_THREAD_CONNECTIONS } from '../pool/tasks.ts';
@@ -32,6 +33,8 @@ export interface OpenDatabase {
   readonly database: Database;
   readonly probes: Database;
   readonly urls: DatabaseUrls;
+  /** of connections that keep their session; null: all of them lead through a pooler */
+  readonly sessionUrl: string | null;
   /** one line about where the data is, for people; holds no password */
   readonly where: string;
   readonly migrations: readonly string[];
@@ -45,6 +48,8 @@ export interface OpenDatabase {
 
 interface Source {
   readonly urls: DatabaseUrls;
+  /** DATABASE_DIRECT_URL */
+  readonly directUrl: string | null;
   readonly where: string;
   /** keeps the embedded server running */
   readonly supervise: OpenDatabase['supervise'];
@@ -63,10 +68,11 @@ function connectionsOf({ httpThreads, matchThreads }: Config): number {
   return MAIN_CONNECTIONS + httpThreads * REQUEST_CONNECTIONS + LISTENING_CONNECTIONS + matching;
 }
 
-function configuredSource(url: string): Source {
+function configuredSource(url: string, directUrl: string | null): Source {
   const { hostname, port, pathname } = new URL(url);
   const where = `PostgreSQL at ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
-  return { urls: { url, copyUrl: url }, where, supervise: () => {}, stop: async () => {} };
+  const urls = { url, copyUrl: directUrl ?? url };
+  return { urls, directUrl, where, supervise: () => {}, stop: async () => {} };
 }
 
 async function startedSource(
@@ -84,10 +90,37 @@ async function startedSource(
   const why = embedded.moved === null ? '' : `; ${embedded.moved}`;
   return {
     urls: { url: embedded.url, copyUrl: embedded.copyUrl },
+    directUrl: null,
     where: `embedded PostgreSQL${how}, data in ${embedded.home}${why}`,
     supervise: embedded.supervise,
     stop: () => embedded.stop(),
   };
+}
+
+/**
+ * Migrates over DATABASE_DIRECT_URL: a pooler may have time limits of its own.
+ *
+ * @throws {OperatorError} when it leads through a pooler, or to another database than DATABASE_URL
+ */
+async function migrateDirectly(url: string, { identity }: DatabaseRoute): Promise<string[]> {
+  const database = createDatabase(url, 1, { connectionLost: () => {} });
+  try {
+    await checkServer(database, 'DATABASE_DIRECT_URL');
+    const route = await findRoute(database);
+    if (!route.isDirect) {
+      throw new OperatorError(
+        'DATABASE_DIRECT_URL leads through a pooler too: it must name PostgreSQL itself',
+      );
+    }
+    if (route.identity !== identity) {
+      throw new OperatorError(
+        'DATABASE_DIRECT_URL and DATABASE_URL lead to different databases or servers',
+      );
+    }
+    return await migrate(database);
+  } finally {
+    await database.end();
+  }
 }
 
 async function open(
@@ -110,10 +143,15 @@ async function open(
   };
   try {
     await checkServer(database);
-    await checkConnections(database, connections);
-    const migrations = await migrate(database);
-    const { urls, where, supervise } = source;
-    return { database, probes, urls, where, migrations, supervise, close };
+    const route = await findRoute(database);
+    // The server's limit is for the pooler's connections, not for those to the pooler.
+    if (route.isDirect) await checkConnections(database, connections);
+    const { urls, directUrl, supervise } = source;
+    const migrations =
+      directUrl === null ? await migrate(database) : await migrateDirectly(directUrl, route);
+    const where = route.isDirect ? source.where : `${source.where}, through a pooler`;
+    const sessionUrl = directUrl ?? (route.isDirect ? urls.url : null);
+    return { database, probes, urls, sessionUrl, where, migrations, supervise, close };
   } catch (error) {
     await close();
     throw error;
@@ -125,7 +163,7 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
   const source =
     config.databaseUrl === null
       ? await startedSource(config, { info: events.noted, warn: events.warned })
-      : configuredSource(config.databaseUrl);
+      : configuredSource(config.databaseUrl, config.databaseDirectUrl);
   return await open(source, connectionsOf(config), events);
 }
 
@@ -143,7 +181,7 @@ export async function openForCommand(config: Config): Promise<OpenDatabase> {
   const source =
     databaseUrl === null
       ? await startedSource(config, SILENT_LOG, COMMAND_WAITS)
-      : configuredSource(databaseUrl);
+      : configuredSource(databaseUrl, config.databaseDirectUrl);
   return await open(source, 1, { connectionLost: () => {} }, COMMAND_CONNECTIONS);
 }
 

@@ -34,6 +34,10 @@ import { CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
 /** No workspace has this id: nothing is set in it. */
 const NO_WORKSPACE = 0;
+/** LISTEN needs a session; without it, remembered keys are looked up again after `KEY_TTL_MS`. */
+const WITHOUT_SESSION =
+  'DATABASE_URL leads through a connection pooler: changed and revoked keys take effect within 5 s, ' +
+  'not at once. Set DATABASE_DIRECT_URL to the address of PostgreSQL itself.';
 const PARTITION_UPKEEP_MS = 60 * 60_000;
 /** Tasks under way evaluate a few runs each; if one is cut off, its runs' leases expire. */
 const PASS_STOP_LIMIT_MS = 30_000;
@@ -129,8 +133,12 @@ export async function serve(
     config.httpThreads === 1
       ? acceptHere(parts, stops)
       : await acceptInThreads(parts, stops, () => onFailure('a thread failed'));
-  const keyChanges = listenForKeyChanges(open.urls.url, acceptors.forget, events);
-  stops.add('key changes', keyChanges.close);
+  if (open.sessionUrl === null) {
+    events.warned(WITHOUT_SESSION);
+  } else {
+    const keyChanges = listenForKeyChanges(open.sessionUrl, acceptors.forget, events);
+    stops.add('key changes', keyChanges.close);
+  }
   const probes = { probes: probesOf(open.probes, main), optionalProbes: acceptors.optionalProbes };
   const admin = await openListeners(
     [adminListener(config, acceptors.metrics, probes)],

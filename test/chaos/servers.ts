@@ -1,7 +1,8 @@
 /** Sluice's processes under test: each on ports of its own, before PostgreSQL by a proxy of its own. */
 import { fileURLToPath } from 'node:url';
 
-import { findFreePort, startServer, type TestServer } from '../support/server.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 import type { Cluster } from './cluster.ts';
 import type { Target } from './load.ts';
 import { type DatabaseProxy, startProxy } from './proxy.ts';

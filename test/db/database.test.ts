@@ -1,5 +1,6 @@
 /** Connections: the forms values come back in, transactions, and connections that are lost. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BoundedPool } from '../../src/db/bounded-pool.ts';
 import {
   checkConnections,
   checkServer,
@@ -111,6 +112,31 @@ describe('a transaction', () => {
       }),
     ).rejects.toThrow();
     expect(await notes()).toEqual(['kept']);
+  });
+});
+
+describe('a statement outside a transaction', () => {
+  test.each<[string, unknown[]]>([
+    ["SELECT pg_sleep(600), 'x' AS text", []],
+    ['SELECT pg_sleep(600), $1::text AS text', ['x']],
+  ])('is ended by the server when it takes too long: %s', async (text, values) => {
+    const pool = new BoundedPool({ connectionString: scratch.url, statementLimitMs: 50 });
+    await expect(pool.query(text, values)).rejects.toMatchObject({ code: '57014' });
+    await pool.end();
+  });
+
+  test('has its own result only, and leaves the session as it was', async () => {
+    const pool = new BoundedPool({ connectionString: scratch.url, statementLimitMs: 5000, max: 1 });
+    const limit = "SELECT current_setting('statement_timeout') AS own, $1::int AS value";
+    expect((await pool.query(limit, [7])).rows).toEqual([{ own: '5s', value: 7 }]);
+    expect((await pool.query('SELECT 8 AS value')).rows).toEqual([{ value: 8 }]);
+    expect((await pool.query('CREATE TEMP TABLE of_session ()')).command).toBe('CREATE');
+    await expect(pool.query('SELECT 1 / $1', [0])).rejects.toMatchObject({ code: '22012' });
+    const connection = await pool.connect();
+    const { rows } = await connection.query('SHOW statement_timeout');
+    expect(rows).toEqual([{ statement_timeout: '0' }]);
+    connection.release();
+    await pool.end();
   });
 });
 

@@ -55,7 +55,7 @@ beforeAll(async () => {
   const theirs = (await createWorkspace(scratch.database, 'theirs', 'Theirs')).id;
   await fill(mine);
   await fill(theirs);
-  await scratch.database.query('VACUUM (ANALYZE) runs, findings');
+  await scratch.vacuum('runs, findings');
 });
 afterAll(() => scratch.close());
 

@@ -6,8 +6,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrate } from '../../src/db/migrate.ts';
 import { createWorkspace, findWorkspace } from '../../src/db/people/workspaces.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { ledgerOf } from '../support/ledger.ts';
-import { findFreePort, ROOT, startServer, type TestServer } from '../support/server.ts';
+import { ROOT, startServer, type TestServer } from '../support/server.ts';
 import { openEyes } from './gateway.ts';
 
 let database: TestDatabase;

@@ -14,8 +14,8 @@ import { TRACE_ID } from '../../src/http/api/otlp/otlp-examples.ts';
 import { RULES_EXAMPLE_QUERY } from '../../src/http/api/rules/rule-operations.ts';
 import { RUNS_EXAMPLE_QUERY } from '../../src/http/api/runs/run-operations.ts';
 import type { ApiDocument, ApiOperation } from '../../src/web/docs/api-document.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { LOCAL, lint } from '../support/openapi-lint.ts';
-import { findFreePort } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Answer, type Gateway, openGateway, read, request } from './gateway.ts';
 

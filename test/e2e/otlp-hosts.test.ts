@@ -8,9 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { runCommand } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { otlpHeaderLines } from '../support/otlp-wire.ts';
 import { head, openSocket } from '../support/raw-socket.ts';
-import { findFreePort, startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEyes, post, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
 

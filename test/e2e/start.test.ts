@@ -17,13 +17,8 @@ import { migrate } from '../../src/db/migrate.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
 import { copyCheckout } from '../support/checkout.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import {
-  findFreePort,
-  launchServer,
-  ROOT,
-  startServer,
-  type TestServer,
-} from '../support/server.ts';
+import { findFreePort } from '../support/free-port.ts';
+import { launchServer, ROOT, startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** What a server that does not start says, and how it ends. */

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import pLimit from 'p-limit';
 
 import { CATALOGUE_FOLDER } from './kept-catalogue.ts';
+import { throughPooler } from './through-pooler.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 const HOST = fileURLToPath(new URL('./command-host.js', import.meta.url));
@@ -39,7 +40,7 @@ const turn = pLimit(2);
 
 function environment(settings: Settings): Record<string, string> {
   const { PATH = '', HOME = '' } = process.env;
-  return { PATH, HOME, DATA_DIR: CATALOGUE_FOLDER, ...settings };
+  return { PATH, HOME, DATA_DIR: CATALOGUE_FOLDER, ...throughPooler(settings) };
 }
 
 function startHost(): ChildProcess {

@@ -21,6 +21,8 @@ import { runAlone } from '../../src/db/embedded/roles.ts';
 import { stopServer } from '../../src/db/embedded/server.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { copyCluster } from './copy-cluster.ts';
+import { startPgBouncer } from './pgbouncer.ts';
+import { announcePooler } from './through-pooler.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -83,9 +85,12 @@ async function openRun(): Promise<Run> {
   const url = new URL(server.url);
   url.username = TESTER;
   await makeTemplate(url);
+  const pooler = process.env.TEST_POOLER === '1' ? await startPgBouncer(url.href) : null;
+  if (pooler !== null) announcePooler(url.href, pooler.port);
   return {
     provided: { databaseUrl: url.href, migratedTemplate: MIGRATED, clusterFolder },
     close: async () => {
+      await pooler?.close();
       await server.stop();
       await rm(folder, { recursive: true, force: true });
     },
@@ -108,7 +113,10 @@ async function makeTemplate(url: URL): Promise<void> {
     return createDatabase(href, 1, { connectionLost: () => undefined });
   };
   const maintenance = open('sluice');
-  await maintenance.query(`CREATE DATABASE ${MIGRATED} TEMPLATE template0`);
+  // A pool's own `query` is a transaction.
+  const connection = await maintenance.connect();
+  await connection.query(`CREATE DATABASE ${MIGRATED} TEMPLATE template0`);
+  connection.release();
   await maintenance.end();
   const template = open(MIGRATED);
   await migrate(template);

@@ -15,6 +15,8 @@ export interface MigratedDatabase {
   readonly lost: unknown[];
   /** the rows of a query, in the project's own value forms */
   rows(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Outside a transaction, which a pool's own `query` is. */
+  vacuum(tables: string): Promise<void>;
   /** Ends the pool and removes the database. */
   close(): Promise<void>;
 }
@@ -29,6 +31,11 @@ export async function openMigratedDatabase(): Promise<MigratedDatabase> {
     url,
     lost,
     rows: async (sql, values = []) => (await database.query(sql, [...values])).rows,
+    vacuum: async (tables) => {
+      const connection = await database.connect();
+      await connection.query(`VACUUM (ANALYZE) ${tables}`);
+      connection.release();
+    },
     close: async () => {
       await database.end();
       await drop();

@@ -16,7 +16,7 @@ import {
 import { asAccount, CHILD_ENVIRONMENT, runProgram } from '../../src/db/embedded/process.ts';
 import { findServer, stopServer } from '../../src/db/embedded/server.ts';
 import { ask } from './embedded-lab.ts';
-import { findFreePort } from './server.ts';
+import { findFreePort } from './free-port.ts';
 import { waitFor } from './wait-for.ts';
 
 const PASSWORD = 'an-old-password';

@@ -1,5 +1,5 @@
 /**
- * Programs of the machine that some tests need: a redis-server, a Chromium, shells. Where one is missing,
+ * Programs of the machine that some tests need: a redis-server, PgBouncer, a Chromium, shells. Where one is missing,
  * those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
  * as in CI, they fail.
  */
@@ -27,6 +27,15 @@ function isOnPath(program: string): boolean {
 
 export const canStartRedis: boolean = isOnPath('redis-server');
 
+/** PgBouncer, as `PGBOUNCER` names it or as Debian installs it; null when there is none. */
+export const pgbouncerPath: string | null =
+  [
+    process.env.PGBOUNCER ?? '',
+    ...[...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'].map((folder) =>
+      join(folder, 'pgbouncer'),
+    ),
+  ].find((path) => path !== '' && existsSync(path)) ?? null;
+
 /** Where the browser is; null when there is none. */
 export const chromiumPath: string | null =
   CHROMIUM.find((path) => path !== '' && existsSync(path)) ?? null;
@@ -38,6 +47,7 @@ export const shellsFound: readonly string[] = SHELLS.filter(isOnPath);
 /** What is missing here, and what then is not tested. */
 export const missingPrograms: readonly string[] = [
   ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
+  ...(pgbouncerPath === null ? ['no pgbouncer on the PATH: connections through a pooler'] : []),
   ...(chromiumPath === null ? ['no Chromium, nor CHROMIUM_PATH: the pages in a real browser'] : []),
   ...SHELLS.filter((shell) => !shellsFound.includes(shell)).map(
     (shell) => `no ${shell} on the PATH: its completion`,

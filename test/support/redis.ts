@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 
-import { findFreePort } from './server.ts';
+import { findFreePort } from './free-port.ts';
 
 export interface TestRedis {
   readonly url: string;

@@ -6,13 +6,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { stopServer } from '../../src/db/embedded/server.ts';
 import { CATALOGUE_FOLDER, handCatalogueTo } from './kept-catalogue.ts';
+import { throughPooler } from './through-pooler.ts';
 import { waitFor } from './wait-for.ts';
 
 /** the folder of the checkout */
@@ -82,7 +82,7 @@ export function launchServer(settings: Settings, root: string = ROOT): ServerPro
   const kept = settings.DATABASE_URL === undefined ? {} : { DATA_DIR: CATALOGUE_FOLDER };
   const child = spawn(process.execPath, ['--v8-pool-size=0', 'dist/main.js'], {
     cwd: root,
-    env: { PATH, HOME, ...SETTINGS, ...kept, ...settings },
+    env: { PATH, HOME, ...SETTINGS, ...kept, ...throughPooler(settings) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   children.add(child);
@@ -198,16 +198,4 @@ export async function createDataDirectory(): Promise<DataDirectory> {
       await rm(path, { recursive: true, force: true });
     },
   };
-}
-
-/** A port that was free a moment ago, for settings that must name one. */
-export async function findFreePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve, reject) => {
-    probe.once('error', reject).listen(0, '127.0.0.1', resolve);
-  });
-  const address = probe.address();
-  await new Promise<void>((resolve) => probe.close(() => resolve()));
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
 }

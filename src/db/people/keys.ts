@@ -150,7 +150,6 @@ export async function findCredential(
   digest: Buffer,
 ): Promise<Credential | null> {
   const { rows } = await database.query<Credential>({
-    name: 'find-credential',
     text: `SELECT id AS "keyId", workspace_id AS "workspaceId", kind,
                   rate_limit_per_minute AS "rateLimitPerMinute"
              FROM api_keys WHERE secret_sha256 = $1 AND revoked_at IS NULL`,

@@ -134,7 +134,6 @@ async function find(
   workspaceId: number | null,
 ): Promise<Session | null> {
   const { rows } = await database.query<SessionRow>({
-    name: 'find-session',
     text: `SELECT s.id, s.kind, s.user_agent AS "userAgent", s.user_id AS "userId", u.address AS email, u.display_name AS "displayName",
                   s.expires_at AS "expiresAt",
                   s.last_seen_at < now() - interval '${SEEN_SECONDS} seconds' AS stale,

@@ -135,7 +135,7 @@ export async function completeRuns(
   evaluations: readonly EvaluatedRun[],
   corpus: EvaluatingCorpus,
 ): Promise<(Severity[] | null)[]> {
-  return await store(database, 'complete-runs', COMPLETE_RUNS, evaluations, corpus);
+  return await store(database, COMPLETE_RUNS, evaluations, corpus);
 }
 
 /**
@@ -165,13 +165,12 @@ export async function keepFindings(
     textCapBytes: 0,
     unparsedValues: 0,
   };
-  const stored = await store(database, 'keep-findings', KEEP_FINDINGS, [evaluation], corpus);
+  const stored = await store(database, KEEP_FINDINGS, [evaluation], corpus);
   return stored[0] ?? null;
 }
 
 async function store(
   database: Queryable,
-  name: string,
   text: string,
   evaluations: readonly EvaluatedRun[],
   corpus: EvaluatingCorpus,
@@ -184,7 +183,6 @@ async function store(
     keepsExcerpts.has(index + 1) ? [run.workspaceId] : [],
   );
   const { rows } = await database.query<{ place: number; severities: Severity[] }>({
-    name,
     text,
     values: [
       corpus.version,

@@ -32,16 +32,56 @@ const KNOWN_MAX = 100_000;
 /** Rows looked up or remembered in one turn of the event loop: a few milliseconds. */
 const ROWS_PER_TURN = 2000;
 
-/** The resources and metrics that are committed, so that they are sent once. */
+/**
+ * The batch left out what another server has: after a failover, or behind a pooler that leads to
+ * another server now. The same batch can be stored at once: what was known is forgotten.
+ */
+export class ServerChangedError extends Error {
+  override name = 'ServerChangedError';
+  constructor() {
+    super('The connection leads to another server than before.');
+  }
+}
+
+/**
+ * The resources and metrics that are committed on one server, so that they are sent once.
+ *
+ * Each batch reads the identity of its server in its own transaction: a connection through a pooler
+ * survives a failover.
+ */
 export class KnownContents {
   readonly #ids = new Set<string>();
+  #server: string | null = null;
+
+  /** Of the server that has what is known; null while nothing is. */
+  get server(): string | null {
+    return this.#server;
+  }
+
+  /**
+   * Call before the commit of a batch.
+   *
+   * @param server of the batch
+   * @param assumed `server` when its rows were looked up here
+   * @throws {ServerChangedError} when rows may have been left out that the server does not have
+   */
+  requireServer(server: string, assumed: string | null): void {
+    const differs = (this.#server ?? server) !== server || (assumed ?? server) !== server;
+    if (this.#server !== server) {
+      this.#ids.clear();
+      this.#server = server;
+    }
+    if (differs) throw new ServerChangedError();
+  }
 
   /** @param key of `orderedKey` */
   has(key: string): boolean {
     return this.#ids.has(key);
   }
 
-  add(key: string): void {
+  /** @param server that has it; another one's is not remembered */
+  add(key: string, server: string): void {
+    if (server !== this.#server) return;
     if (this.#ids.size >= KNOWN_MAX) this.#ids.clear();
     this.#ids.add(key);
   }
@@ -49,6 +89,7 @@ export class KnownContents {
   /** Call when tables may have lost rows, as after an outage of the database. */
   clear(): void {
     this.#ids.clear();
+    this.#server = null;
   }
 }
 
@@ -242,8 +283,8 @@ function* stepsOf(
  * Stores a batch in a transaction of its own.
  *
  * @param allowance for how long arrivals delay the evaluation of a run; null: without limit
- * @throws PostgreSQL's error; the transaction is then still open, and the caller rolls it back or
- *   destroys the connection
+ * @throws PostgreSQL's error, or `ServerChangedError`; the transaction is then still open, and the
+ *   caller rolls it back or destroys the connection
  */
 export async function storeBatch(
   connection: Connection,
@@ -251,19 +292,26 @@ export async function storeBatch(
   known: KnownContents,
   allowance: SettleAllowance | null = null,
 ): Promise<void> {
+  const assumed = known.server;
   const resources = await unknownRows(requests, (request) => request.resources, known);
   const metrics = await unknownRows(requests, (request) => request.metrics, known);
-  await runPipeline(connection, stepsOf(requests, { resources, metrics, allowance }));
-  await remember(resources, known);
-  await remember(metrics, known);
+  let server = '';
+  const steps = stepsOf(requests, { resources, metrics, allowance });
+  await runPipeline(connection, steps, (identity) => {
+    known.requireServer(identity, assumed);
+    server = identity;
+  });
+  await remember(resources, known, server);
+  await remember(metrics, known, server);
 }
 
 async function remember(
   rows: readonly Owned<{ readonly id: string }>[],
   known: KnownContents,
+  server: string,
 ): Promise<void> {
   for (const [index, { workspaceId, row }] of rows.entries()) {
     if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
-    known.add(orderedKey(workspaceId, row.id));
+    known.add(orderedKey(workspaceId, row.id), server);
   }
 }

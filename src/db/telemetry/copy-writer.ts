@@ -16,7 +16,7 @@ import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
-import { KnownContents, storeBatch } from './copy-transaction.ts';
+import { KnownContents, ServerChangedError, storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
 import { ensureDay, utcDay } from './partitions.ts';
@@ -274,12 +274,12 @@ export class CopyWriter {
     }
   }
 
-  /** Stores requests; a partition that was dropped meanwhile is created again. */
+  /** Stores requests; on another server than before, or without a partition of the day, once more. */
   async #storeOnce(requests: readonly EncodedRequest[]): Promise<void> {
     try {
       await this.#transact(requests);
     } catch (error) {
-      if (!isMissingPartition(error)) throw error;
+      if (!(error instanceof ServerChangedError || isMissingPartition(error))) throw error;
       this.#ensuredDays.clear();
       await this.#transact(requests);
     }
@@ -288,7 +288,7 @@ export class CopyWriter {
   async #transact(requests: readonly EncodedRequest[]): Promise<void> {
     for (const { arrivedAtMs } of requests) await this.#ensureDay(arrivedAtMs);
     await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
-      // A new connection may lead to another server, which does not have what is known here.
+      // The database may have been restored from a backup since the other connections were made.
       if (!this.#connections.has(connection)) this.#known.clear();
       this.#connections.add(connection);
       return storeBatch(connection, requests, this.#known, this.#allowance);

@@ -23,8 +23,11 @@ const LOCK_KEY = '0x736c756963652b31';
  * How long dropping waits for a table that is being read; the next upkeep tries again.
  */
 const DROP_LOCK_TIMEOUT_MS = 2000;
-/** Two statements, each under the limit of any statement. */
+/** Above it, for a server that does not cancel. */
 const DROP_TIMEOUT_MS = 60_000;
+/** Cancels a statement of this role, as `statement_timeout` would. */
+const CANCEL = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+  WHERE query = $1 AND state = 'active' AND datname = current_database()`;
 
 /** The UTC day of a moment, as `2026-11-20`. */
 export function utcDay(epochMs: number): string {
@@ -118,20 +121,33 @@ async function requireUnread(database: Database, name: string): Promise<void> {
   });
 }
 
+/**
+ * Detaching concurrently waits for readers, and cannot run in a transaction, so no setting can limit it:
+ * behind a pooler SET would apply to another session. Its backend is found by the statement.
+ */
+async function detach(database: Database, { parent, name, detaching }: Partition): Promise<void> {
+  const how = detaching ? 'FINALIZE' : 'CONCURRENTLY';
+  const statement = `ALTER TABLE ${parent} DETACH PARTITION ${name} ${how}`;
+  const cancel = (): void => {
+    database.query(CANCEL, [statement]).catch(() => {
+      // The connection's time limit ends it.
+    });
+  };
+  const timer = setTimeout(cancel, DROP_LOCK_TIMEOUT_MS);
+  try {
+    await withConnection(database, DROP_TIMEOUT_MS, (connection) => connection.query(statement));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 async function dropPartition(database: Database, partition: Partition): Promise<void> {
-  const { parent, name, attached, detaching } = partition;
+  const { name, attached, detaching } = partition;
   if (attached && !detaching) await requireUnread(database, name);
-  await withConnection(database, DROP_TIMEOUT_MS, async (connection) => {
-    await connection.query(`SET lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
-    try {
-      if (attached) {
-        const how = detaching ? 'FINALIZE' : 'CONCURRENTLY';
-        await connection.query(`ALTER TABLE ${parent} DETACH PARTITION ${name} ${how}`);
-      }
-      await connection.query(`DROP TABLE ${name}`);
-    } finally {
-      await connection.query('RESET lock_timeout');
-    }
+  if (attached) await detach(database, partition);
+  await inTransaction(database, async (connection) => {
+    await connection.query(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
+    await connection.query(`DROP TABLE ${name}`);
   });
 }
 

@@ -4,7 +4,11 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
+import {
+  KnownContents,
+  ServerChangedError,
+  storeBatch,
+} from '../../../src/db/telemetry/copy-transaction.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { orderedKey } from '../../../src/db/telemetry/ordered-key.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
@@ -56,6 +60,22 @@ async function store(
     connection.release();
   }
 }
+
+test('a batch that another server gets is refused, and stored in full the next time', async () => {
+  const known = new KnownContents();
+  const key = orderedKey(1, RESOURCE_ID);
+  const fields = { resources: [resourceRow()] };
+  known.requireServer('another', null);
+  known.add(key, 'another');
+  await expect(store([encode(fields)], known)).rejects.toThrow(ServerChangedError);
+  expect(await scratch.rows('SELECT id FROM resources')).toEqual([]);
+  // Committed on the server that is gone.
+  known.add(key, 'another');
+  expect(known.has(key)).toBe(false);
+  await store([encode(fields)], known);
+  expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
+  expect(known.has(key)).toBe(true);
+});
 
 test('resources and metrics are stored once per workspace, whole', async () => {
   const resource = resourceRow({

@@ -164,6 +164,10 @@ describe('keeping partitions', () => {
       detacher.query('ALTER TABLE spans DETACH PARTITION spans_2026_11_15 CONCURRENTLY'),
     ).rejects.toMatchObject({ code: '55P03' });
     detacher.release(true);
+    // Readers are not waited for longer than a statement of ingest may wait.
+    await keep(NOON_MS, 1);
+    expect(failures).toMatchObject([{ code: '57014' }]);
+    expect(await tables()).toContain('spans_2026_11_15');
     await reader.query('COMMIT');
     reader.release();
     const pending = await scratch.rows(

@@ -8,7 +8,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/errors.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener, reservePorts } from '../../../src/http/transport/server.ts';
-import { findFreePort } from '../../support/server.ts';
+import { findFreePort } from '../../support/free-port.ts';
 
 const HOST = '127.0.0.1';
 const events = { requestFailed: () => {} };
