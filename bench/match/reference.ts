@@ -31,7 +31,7 @@ const SETTINGS = { enabled: () => true, capBytes: 65_536 };
 /** Texts of each kind; the reference takes a second for fifteen of them. */
 const TEXTS_PER_KIND = 6;
 /** The one source type whose events the engine puts to rules of every field. */
-const SOURCE = { type: 'mcp_exchange' };
+export const REFERENCE_SOURCE = { type: 'mcp_exchange' };
 
 async function loadEngine(rules: readonly Rule[], corpus: VerifiedCorpus): Promise<ATREngine> {
   const files = new Map(corpus.files.map(({ path, bytes }) => [path, bytes]));
@@ -39,7 +39,7 @@ async function loadEngine(rules: readonly Rule[], corpus: VerifiedCorpus): Promi
     const bytes = files.get(rule.file);
     if (bytes === undefined) return [];
     const yaml = load(bytes.toString(), { schema: CORE_SCHEMA }) as ATRRule;
-    return [{ ...yaml, status: 'experimental', agent_source: SOURCE } as ATRRule];
+    return [{ ...yaml, status: 'experimental', agent_source: REFERENCE_SOURCE } as ATRRule];
   });
   const empty = mkdtempSync(join(tmpdir(), 'no-rules-'));
   const engine = new ATREngine({ rules: written, rulesDir: empty });
@@ -48,7 +48,8 @@ async function loadEngine(rules: readonly Rule[], corpus: VerifiedCorpus): Promi
   return engine;
 }
 
-function toEvent(text: string): AgentEvent {
+/** A text in every field that rules read, as an event of the reference engine. */
+export function toReferenceEvent(text: string): AgentEvent {
   const fields = ['content', 'agent_message', 'user_input', 'tool_args', 'tool_response'];
   return {
     type: 'tool_response',
@@ -82,7 +83,7 @@ export async function againstReference(
   for (const text of texts) here(text);
 
   const startedAt = performance.now();
-  const theirs = texts.map((text) => engine.evaluate(toEvent(text)));
+  const theirs = texts.map((text) => engine.evaluate(toReferenceEvent(text)));
   const betweenAt = performance.now();
   const ours = texts.map(here);
   const endedAt = performance.now();

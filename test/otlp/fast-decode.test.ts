@@ -20,7 +20,7 @@ import { isTakenAlike as compare, freshContext, scanned, WORKSPACE } from './bot
 import { dice, exportTree } from './export-trees.ts';
 import { type Habits, pick, TIDY, writeJson } from './json-writer.ts';
 
-const RUNS = casesOf(500);
+const RUNS = casesOf(500, 10);
 /** Properties take a second or two, and many times that where machines are shared. */
 const TIMEOUT_MS = 120_000;
 const SIGNALS: readonly Signal[] = ['traces', 'logs', 'metrics'];

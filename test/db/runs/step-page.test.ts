@@ -2,17 +2,12 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readStepPage, type SoughtStep } from '../../../src/db/runs/step-page.ts';
-import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { findingsByStep } from '../../../src/engine/finding-steps.ts';
 import type { Step } from '../../../src/model/steps.ts';
-import type { DecodedRequest } from '../../../src/model/telemetry.ts';
-import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import {
   DAY_MS,
-  decodedRequest,
   findingDraft,
   hex8,
   logRow,
@@ -20,41 +15,19 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
+import { dayOf, openStoredRun, RUN, type StoredRun } from '../../support/stored-run.ts';
 import { finding } from '../../web/app/fixtures.ts';
 
-const day = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
-const RUN = {
-  workspaceId: 1,
-  runId: TRACE_ID,
-  firstArrivalOn: day(NOON_MS),
-  lastArrivalOn: day(NOON_MS + DAY_MS),
-};
-
 let scratch: MigratedDatabase;
+let store: StoredRun['store'];
 
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
-  await ensureDay(scratch.database, NOON_MS);
-  await ensureDay(scratch.database, NOON_MS + DAY_MS);
-  await ensureDay(scratch.database, NOON_MS + 4 * DAY_MS);
+  ({ scratch, store } = await openStoredRun());
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
 });
-
-async function store(
-  fields: Partial<DecodedRequest>,
-  { workspaceId = 1, arrivedAtMs = NOON_MS } = {},
-): Promise<void> {
-  const connection = await scratch.database.connect();
-  try {
-    const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
-    await storeBatch(connection, [request], new KnownContents());
-  } finally {
-    connection.release();
-  }
-}
 
 describe('a page of steps', () => {
   const LIMITS = {
@@ -296,7 +269,7 @@ describe('a page of steps', () => {
     await store({ logs: [equal('third'), equal('fourth')] }, { arrivedAtMs: NOON_MS + DAY_MS });
     const { steps } = await readSteps(scratch.database, RUN);
     const found = steps.find(({ body }) => body === 'third');
-    expect(found).toMatchObject({ number: 3, twin: 0, arrivedOn: day(NOON_MS + DAY_MS) });
+    expect(found).toMatchObject({ number: 3, twin: 0, arrivedOn: dayOf(NOON_MS + DAY_MS) });
     const open = async () => {
       const { twin = 0, arrivedOn = '', startUnixNano = '' } = found ?? {};
       const sought = { number: 3, source: 'log' as const, spanId: '' as const };
@@ -309,7 +282,7 @@ describe('a page of steps', () => {
       return [...findingsByStep(page.steps, [one]).keys()].map(({ step }) => step.body);
     };
     expect(await open()).toEqual(['third']);
-    await scratch.database.query('DELETE FROM log_records WHERE arrived_on = $1', [day(NOON_MS)]);
+    await scratch.database.query('DELETE FROM log_records WHERE arrived_on = $1', [dayOf(NOON_MS)]);
     expect(await open()).toEqual(['third']);
     await scratch.database.query('DELETE FROM log_records');
     await store({ logs: [equal('fifth')] });

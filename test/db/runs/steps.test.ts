@@ -2,15 +2,11 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readStepsOfRuns } from '../../../src/db/runs/steps.ts';
-import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
-import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
-import { encodeRequest } from '../../support/decoding.ts';
-import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import type { MigratedDatabase } from '../../support/migrated-database.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import {
   DAY_MS,
-  decodedRequest,
   hex8,
   hex16,
   logRow,
@@ -19,40 +15,18 @@ import {
   spanRow,
   TRACE_ID,
 } from '../../support/rows.ts';
-
-const day = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
-const RUN = {
-  workspaceId: 1,
-  runId: TRACE_ID,
-  firstArrivalOn: day(NOON_MS),
-  lastArrivalOn: day(NOON_MS + DAY_MS),
-};
+import { dayOf, openStoredRun, RUN, type StoredRun } from '../../support/stored-run.ts';
 
 let scratch: MigratedDatabase;
+let store: StoredRun['store'];
 
 beforeAll(async () => {
-  scratch = await openMigratedDatabase();
-  await ensureDay(scratch.database, NOON_MS);
-  await ensureDay(scratch.database, NOON_MS + DAY_MS);
-  await ensureDay(scratch.database, NOON_MS + 4 * DAY_MS);
+  ({ scratch, store } = await openStoredRun());
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, spans, log_records, resources');
 });
-
-async function store(
-  fields: Partial<DecodedRequest>,
-  { workspaceId = 1, arrivedAtMs = NOON_MS } = {},
-): Promise<void> {
-  const connection = await scratch.database.connect();
-  try {
-    const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
-    await storeBatch(connection, [request], new KnownContents());
-  } finally {
-    connection.release();
-  }
-}
 
 const names = async (limits?: { stepsMax: number; bytesMax: number }): Promise<string[]> =>
   (await readSteps(scratch.database, RUN, limits)).steps.map(({ name }) => name);
@@ -344,8 +318,8 @@ describe('several runs at once', () => {
   const run = (number: number, days = 0) => ({
     workspaceId: 1,
     runId: hex16(number),
-    firstArrivalOn: day(NOON_MS + days * DAY_MS),
-    lastArrivalOn: day(NOON_MS + days * DAY_MS),
+    firstArrivalOn: dayOf(NOON_MS + days * DAY_MS),
+    lastArrivalOn: dayOf(NOON_MS + days * DAY_MS),
   });
   const span = (number: number, name: string, attributes = '{}') =>
     spanRow({ traceId: hex16(number), name, attributes });

@@ -18,6 +18,7 @@ import {
 } from '../../../src/engine/rules/classification.ts';
 import { pinnedCorpus } from '../../../src/main/corpus-location.ts';
 import { classificationPathOf } from '../../../src/pool/kept-catalog.ts';
+import { keptMatching } from '../../support/kept-catalogue.ts';
 
 const { packageDir, manifestPath } = pinnedCorpus();
 const TEXT = readFileSync(classificationPathOf(manifestPath), 'utf8');
@@ -37,6 +38,11 @@ test('corpus/classification.json says what this engine decides (else: sluice cor
 
 test('applied, it gives the catalogue that classification gives', () => {
   expect(isDeepStrictEqual(keptCatalog(corpus, kept), catalog)).toBe(true);
+  expect(isDeepStrictEqual(keptMatching().catalog, catalog)).toBe(true);
+});
+
+test('the catalogue is plain data', () => {
+  expect(structuredClone(catalog)).toEqual(catalog);
 });
 
 test('some rules can be loaded alone', () => {

@@ -1,0 +1,44 @@
+/** A database for tests that read one run back: the run's key, and storing rows of it. */
+import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import { ensureDay } from '../../src/db/telemetry/partitions.ts';
+import type { DecodedRequest } from '../../src/model/telemetry.ts';
+import { encodeRequest } from './decoding.ts';
+import { type MigratedDatabase, openMigratedDatabase } from './migrated-database.ts';
+import { DAY_MS, decodedRequest, NOON_MS, TRACE_ID } from './rows.ts';
+
+/** A day of the calendar, as partitions are named. */
+export const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
+
+/** Its rows arrive on two days. */
+export const RUN = {
+  workspaceId: 1,
+  runId: TRACE_ID,
+  firstArrivalOn: dayOf(NOON_MS),
+  lastArrivalOn: dayOf(NOON_MS + DAY_MS),
+};
+
+export interface StoredRun {
+  readonly scratch: MigratedDatabase;
+  readonly store: (
+    fields: Partial<DecodedRequest>,
+    options?: { readonly workspaceId?: number; readonly arrivedAtMs?: number },
+  ) => Promise<void>;
+}
+
+/** Opens a database with partitions for the run's days and one later day. */
+export async function openStoredRun(): Promise<StoredRun> {
+  const scratch = await openMigratedDatabase();
+  for (const days of [0, 1, 4]) await ensureDay(scratch.database, NOON_MS + days * DAY_MS);
+  return {
+    scratch,
+    store: async (fields, { workspaceId = 1, arrivedAtMs = NOON_MS } = {}) => {
+      const connection = await scratch.database.connect();
+      try {
+        const request = encodeRequest(decodedRequest(fields), workspaceId, arrivedAtMs);
+        await storeBatch(connection, [request], new KnownContents());
+      } finally {
+        connection.release();
+      }
+    },
+  };
+}
