@@ -66,6 +66,18 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/** What had no room for a request that is answered `overloaded`. */
+export type Shortage =
+  | 'unknown_keys'
+  | 'key_lookups'
+  | 'exports'
+  | 'bodies'
+  | 'large_bodies'
+  | 'connections'
+  | 'inflight_rows'
+  | 'sign_ins'
+  | 'command_line_logins';
+
 /**
  * A refusal with its table line; `message` is written for the client and holds none of its data.
  */
@@ -73,15 +85,18 @@ export class SluiceError extends Error {
   readonly code: ErrorCode;
   /** seconds after which trying again makes sense; only with retryable codes */
   readonly retryAfterSeconds: number | null;
+  /** for the counter of requests answered 503: the code, or what had no room */
+  readonly reason: string;
 
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; retryAfterSeconds?: number } = {},
+    options: { cause?: unknown; retryAfterSeconds?: number; shortage?: Shortage } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'SluiceError';
     this.code = code;
+    this.reason = options.shortage ?? code;
     this.retryAfterSeconds = options.retryAfterSeconds ?? (ERRORS[code].retryable ? 1 : null);
   }
 }

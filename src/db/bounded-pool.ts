@@ -30,7 +30,7 @@ type OnConnection = (
 
 function busy(cause?: Error): SluiceError {
   const message = 'All connections to the database are in use.';
-  return new SluiceError('overloaded', message, cause === undefined ? {} : { cause });
+  return new SluiceError('overloaded', message, { cause, shortage: 'connections' });
 }
 
 function orBusy(error: Error): Error {

@@ -49,14 +49,15 @@ export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
  *
  * @param url postgres://…; `require_auth=scram-sha-256` in it is kept (scram-client.ts)
  * @param max most connections at a time
- * @param events receives `connectionLost` for idle connections that the server closed
+ * @param events receives `connectionLost` for idle connections that the server closed, and
+ *   `connectionOpened` for new ones
  * @param waiting for how long, and how many callers, wait for a connection before they are refused
  *   as `overloaded`
  */
 export function createDatabase(
   url: string,
   max: number,
-  events: Pick<Events, 'connectionLost'>,
+  events: Pick<Events, 'connectionLost'> & Partial<Pick<Events, 'connectionOpened'>>,
   waiting: { readonly waitMs?: number; readonly waitingMax?: number } = {},
 ): Database {
   const { waitMs = CONNECT_TIMEOUT_MS, waitingMax = Number.POSITIVE_INFINITY } = waiting;
@@ -76,7 +77,10 @@ export function createDatabase(
   // Without a listener, the loss of an idle connection would end the process.
   pool.on('error', (error) => events.connectionLost(error));
   // The same for a connection that is in use; its query rejects with the error.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    events.connectionOpened?.();
+  });
   return pool;
 }
 

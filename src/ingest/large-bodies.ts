@@ -252,7 +252,9 @@ async function copyOf(body: Buffer): Promise<Uint8Array<ArrayBuffer>> {
 }
 
 function tooManyWait(): SluiceError {
-  return new SluiceError('overloaded', 'Too many large requests are waiting. Try again later.');
+  return new SluiceError('overloaded', 'Too many large requests are waiting. Try again later.', {
+    shortage: 'large_bodies',
+  });
 }
 
 function isOutOfMemory(error: unknown): boolean {

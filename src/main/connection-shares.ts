@@ -41,7 +41,7 @@ export interface MainDatabases {
   readonly probes: Database;
 }
 
-type PoolEvents = Pick<Events, 'connectionLost'>;
+type PoolEvents = Pick<Events, 'connectionLost'> & Partial<Pick<Events, 'connectionOpened'>>;
 
 interface Closing {
   readonly close: () => Promise<void>;
@@ -60,6 +60,7 @@ function untilClosing(events: PoolEvents, closing: { readonly isClosing: boolean
     connectionLost: (error) => {
       if (!closing.isClosing) events.connectionLost(error);
     },
+    connectionOpened: () => events.connectionOpened?.(),
   };
 }
 

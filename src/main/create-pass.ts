@@ -29,7 +29,7 @@ export function createPass(
       excerptChars,
       runCpuBudgetMs,
     },
-    events.passFailed,
+    events.matchThreadFailed,
   );
   const pass = new Pass(
     { database, workers, snapshot, rules, events },

@@ -22,7 +22,7 @@ const LAST_WRITE_LIMIT_MS = 5000;
  */
 export function keepKeyUse(
   record: (ids: readonly number[]) => Promise<void>,
-  events: Pick<Events, 'keyUseUnrecorded' | 'warned'>,
+  events: Pick<Events, 'keyUseUnrecorded' | 'keyUseRecorded' | 'warned'>,
   stops: Pick<StopOrder, 'add'>,
   intervalMs: number = INTERVAL_MS,
 ): (id: number) => void {
@@ -37,7 +37,9 @@ export function keepKeyUse(
       throw error;
     }
   };
-  const upkeep = repeat(flush, intervalMs, events.keyUseUnrecorded);
+  const upkeep = repeat(flush, intervalMs, events.keyUseUnrecorded, {
+    onSuccess: events.keyUseRecorded,
+  });
   const finish = async (): Promise<void> => {
     await upkeep.stop();
     await flush();

@@ -126,7 +126,7 @@ async function migrateDirectly(url: string, { identity }: DatabaseRoute): Promis
 async function open(
   source: Source,
   connections: number,
-  events: Pick<Events, 'connectionLost'>,
+  events: Pick<Events, 'connectionLost'> & Partial<Pick<Events, 'connectionOpened'>>,
   max?: number,
 ): Promise<OpenDatabase> {
   const {

@@ -48,7 +48,7 @@ function createSenderLog(events: Pick<Events, 'senderRefused'>) {
 export function keepRefusedRequests(
   refused: Pick<RefusedRequests, 'takeGroups'>,
   record: (groups: readonly RefusedGroup[]) => Promise<readonly RefusedGroup[]>,
-  events: Pick<Events, 'refusalsUnrecorded' | 'senderRefused'>,
+  events: Pick<Events, 'refusalsUnrecorded' | 'refusalsRecorded' | 'senderRefused'>,
   stops: Pick<StopOrder, 'add'>,
   intervalMs: number = INTERVAL_MS,
 ): void {
@@ -60,7 +60,9 @@ export function keepRefusedRequests(
     if (groups.length > 0) log(await record(groups));
     failed = [];
   };
-  const upkeep = repeat(turn, intervalMs, events.refusalsUnrecorded);
+  const upkeep = repeat(turn, intervalMs, events.refusalsUnrecorded, {
+    onSuccess: events.refusalsRecorded,
+  });
   const finish = async (): Promise<void> => {
     await upkeep.stop();
     await turn();

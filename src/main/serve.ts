@@ -79,7 +79,10 @@ async function openTables(
     await ensureDays(database, clock.nowMs(), events);
     await dropOutdated(database, clock.nowMs(), config.retentionDays, events);
   };
-  const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, { atOnce: true });
+  const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, {
+    atOnce: true,
+    onSuccess: events.maintenanceWorked,
+  });
   stops.add('upkeep', upkeep.stop);
   return { open, clock };
 }
@@ -139,7 +142,8 @@ export async function serve(
     const keyChanges = listenForKeyChanges(open.sessionUrl, acceptors.forget, events);
     stops.add('key changes', keyChanges.close);
   }
-  const probes = { probes: probesOf(open.probes, main), optionalProbes: acceptors.optionalProbes };
+  const { optionalProbes } = acceptors;
+  const probes = { probes: probesOf(open.probes, main), optionalProbes, events };
   const admin = await openListeners(
     [adminListener(config, acceptors.metrics, probes)],
     events,

@@ -1,7 +1,7 @@
 /** Which host serves which routes (contracts §2), assembled from the route modules of `http`. */
 import type { Config } from '../config.ts';
 import { type Documentation, documentationRoutes } from '../http/api/open/document-routes.ts';
-import { type Probe, probeRoutes } from '../http/api/open/probe-routes.ts';
+import { type ProbeDependencies, probeRoutes } from '../http/api/open/probe-routes.ts';
 import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';
 import { type ReadDependencies, readRoutes } from '../http/api/read-routes.ts';
 import { type CliDependencies, cliRoutes } from '../http/cli/cli-routes.ts';
@@ -30,12 +30,6 @@ export interface PublicDependencies {
   readonly documentation: Documentation;
   /** called at the first request for the document */
   readonly apiDocument: () => ApiDocument;
-}
-
-export interface ProbeDependencies {
-  readonly probes: ReadonlyMap<string, Probe>;
-  /** of parts that the server can do without */
-  readonly optionalProbes: ReadonlyMap<string, Probe>;
 }
 
 export interface SiteDependencies extends PublicDependencies, ProbeDependencies {
@@ -105,7 +99,7 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   const { host: authority, hostname } = new URL(observeUrl);
   const pages = unknownPages(app);
   const shared = { trustedHops, onUnrouted };
-  const probe = probeRoutes(site.probes, site.optionalProbes);
+  const probe = probeRoutes(site);
   const forPeople = [...appRoutes(app), ...cliRoutes(cli), ...assetRoutes(assets)];
   const base = [...publicRoutes(config, site), ...forPeople, ...probe];
   const observe = [...ingestRoutes(BARE_PATHS, ingest, config.corsOrigins), ...probe];
@@ -137,12 +131,12 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
 export function adminListener(
   { adminPort }: Pick<Config, 'adminPort'>,
   metrics: MetricsText,
-  { probes, optionalProbes }: ProbeDependencies,
+  probes: ProbeDependencies,
 ): ListenerSettings {
   return {
     setting: 'ADMIN_PORT',
     host: ADMIN_HOST,
     port: adminPort,
-    sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes, optionalProbes)]]]),
+    sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes)]]]),
   };
 }

@@ -14,18 +14,19 @@ export interface Upkeep {
  * Repeats `turn` until stopped; turns never overlap and do not keep the process alive.
  *
  * @param onFailure called for every failed turn
+ * @param options.onSuccess called for every other one
  * @param options.atOnce the first turn begins now instead of after the first interval
  */
 export function repeat(
   turn: () => Promise<void>,
   intervalMs: number,
   onFailure: (error: unknown) => void,
-  options: { readonly atOnce?: boolean } = {},
+  options: { readonly atOnce?: boolean; readonly onSuccess?: () => void } = {},
 ): Upkeep {
   let running: Promise<void> | null = null;
   const begin = (): void => {
     running ??= turn()
-      .catch(onFailure)
+      .then(options.onSuccess, onFailure)
       .finally(() => {
         running = null;
       });

@@ -31,6 +31,32 @@ export function isDataError(error: unknown): boolean {
   return code?.length === SQLSTATE_CHARS && DATA_ERROR_CLASSES.has(code.slice(0, 2));
 }
 
+/** SQLSTATEs, or their beginnings, of a server that takes no connection or has closed one. */
+const CONNECTION_STATES = ['08', '53300', '57P'];
+/** Of the socket. ENOENT: the embedded server's is away. */
+const SOCKET_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
+/** Messages of pg and pg-pool for errors without a code. */
+const CONNECTION_MESSAGES = /^Connection terminated|timeout exceeded when trying to connect/;
+
+/** Whether a connection to the database was refused, lost, or not made in time. */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = textProperty(error, 'code');
+  if (code === undefined) return CONNECTION_MESSAGES.test(error.message);
+  if (SOCKET_CODES.has(code)) return true;
+  const isState = code.length === SQLSTATE_CHARS;
+  return isState && CONNECTION_STATES.some((state) => code.startsWith(state));
+}
+
 /** Names an error by kind, code and (where it cannot hold customers' text) message. */
 export function errorFacts(error: unknown): ErrorFacts {
   if (!(error instanceof Error)) return { error: typeof error };

@@ -1,7 +1,8 @@
 /**
  * Everything that an operator may want to know, named in the past tense: one call writes the log line
  * and increments the counter. Called once per request or batch, never per row; never with step text,
- * keys or payloads.
+ * keys or payloads. What fails again and again is logged when that begins and when it ends
+ * (outages.ts); every failure is counted.
  */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
@@ -9,8 +10,9 @@ import type { RefusedSender } from '../model/refused-requests.ts';
 import type { Severity, Snapshot } from '../model/rules.ts';
 import type { Checked } from '../model/runs.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
-import { errorFacts } from './error-facts.ts';
+import { errorFacts, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
+import { Outages } from './outages.ts';
 
 /** Bounds the label values, whatever the reasons are. */
 const REASON_LENGTH_MAX = 64;
@@ -30,7 +32,48 @@ export interface PassFacts {
   readonly elapsedMs: number;
 }
 
-function ingestEvents(log: Logger, metrics: Metrics) {
+/** What may fail again and again, with the text of the line that says that it works again. */
+const WORKS_AGAIN = {
+  database: 'the database can be reached again',
+  store: 'telemetry is stored again',
+  pass: 'runs are evaluated again',
+  maintenance: 'maintenance works again',
+  key_use: 'last use of keys is stored again',
+  key_changes: 'key changes are received immediately again',
+  refused_requests: 'counts of refused requests are stored again',
+  session_marks: 'session changes are applied again',
+  ready: '/ready answers 200 again',
+} as const;
+
+type Concern = keyof typeof WORKS_AGAIN;
+
+/** Logs outages: one line at the beginning, one at the end. */
+interface OutageLog {
+  readonly fails: (
+    concern: Concern,
+    level: 'warn' | 'error',
+    facts: object,
+    message: string,
+  ) => void;
+  readonly works: (concern: Concern) => void;
+}
+
+function outageLog(log: Logger): OutageLog {
+  const outages = new Outages<Concern>();
+  return {
+    fails: (concern, level, facts, message) => {
+      log[outages.fails(concern) ? level : 'debug'](facts, message);
+    },
+    works: (concern) => {
+      const ended = outages.works(concern);
+      if (ended !== null) log.info(ended, WORKS_AGAIN[concern]);
+    },
+  };
+}
+
+const DATABASE_AWAY = 'the database cannot be reached';
+
+function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
   return {
     requestAnswered(signal: Signal, status: number): void {
       metrics.requests.inc({ signal, status: String(status) });
@@ -45,7 +88,11 @@ function ingestEvents(log: Logger, metrics: Metrics) {
     },
     refusalsUnrecorded(error: unknown): void {
       metrics.faults.inc({ place: 'refused_requests' });
-      log.warn(errorFacts(error), 'counts of refused requests could not be stored');
+      const message = 'counts of refused requests could not be stored; it will be retried';
+      outages.fails('refused_requests', 'warn', errorFacts(error), message);
+    },
+    refusalsRecorded(): void {
+      outages.works('refused_requests');
     },
     recordsRejected(signal: Signal, rejections: readonly Rejection[]): void {
       for (const { reason, count } of rejections) {
@@ -58,12 +105,30 @@ function ingestEvents(log: Logger, metrics: Metrics) {
     },
     requestFailed(place: string, error: unknown): void {
       metrics.faults.inc({ place });
-      log.error({ place, ...errorFacts(error) }, 'request failed');
+      const facts = { place, ...errorFacts(error) };
+      if (isConnectionError(error)) outages.fails('database', 'error', facts, DATABASE_AWAY);
+      else log.error(facts, 'request failed');
+    },
+    /**
+     * A request was answered 503.
+     *
+     * @param reason a code of the error table, or what had no room (errors.ts)
+     */
+    requestUnavailable(place: string, reason: string): void {
+      metrics.unavailable.inc({ place, reason });
+    },
+    /** `/ready` was answered 503. */
+    notReady(failing: readonly string[]): void {
+      for (const reason of failing) metrics.unavailable.inc({ place: 'ready', reason });
+      outages.fails('ready', 'warn', { failing }, '/ready answers 503');
+    },
+    ready(): void {
+      outages.works('ready');
     },
   };
 }
 
-function storeEvents(log: Logger, metrics: Metrics) {
+function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
   return {
     inflightChanged(bytes: number): void {
       metrics.inflight.set(bytes);
@@ -73,11 +138,13 @@ function storeEvents(log: Logger, metrics: Metrics) {
       metrics.rows.inc(facts.rows);
       metrics.bytes.inc(facts.bytes);
       metrics.batchSeconds.observe(facts.elapsedMs / MS_PER_SECOND);
+      outages.works('store');
       log.debug(facts, 'batch committed');
     },
     batchFailed(requests: number, error: unknown): void {
       metrics.batches.inc({ outcome: 'failed' });
-      log.warn({ requests, ...errorFacts(error) }, 'batch failed');
+      const facts = { requests, ...errorFacts(error) };
+      outages.fails('store', 'warn', facts, 'telemetry cannot be stored; it is answered 503');
     },
     requestUnstorable(error: unknown): void {
       const facts = errorFacts(error);
@@ -86,7 +153,11 @@ function storeEvents(log: Logger, metrics: Metrics) {
     },
     connectionLost(error: unknown): void {
       metrics.faults.inc({ place: 'database' });
-      log.warn(errorFacts(error), 'database connection lost');
+      const facts = { place: 'connection', ...errorFacts(error) };
+      outages.fails('database', 'error', facts, DATABASE_AWAY);
+    },
+    connectionOpened(): void {
+      outages.works('database');
     },
     /** The process of the embedded PostgreSQL is gone, and nobody here stopped it. */
     embeddedDied(pid: number): void {
@@ -108,7 +179,11 @@ function storeEvents(log: Logger, metrics: Metrics) {
     },
     maintenanceFailed(error: unknown): void {
       metrics.faults.inc({ place: 'maintenance' });
-      log.error(errorFacts(error), 'maintenance failed; it will be retried');
+      const message = 'maintenance failed; it will be retried';
+      outages.fails('maintenance', 'error', errorFacts(error), message);
+    },
+    maintenanceWorked(): void {
+      outages.works('maintenance');
     },
     /** @param differenceMs how far this process's clock is ahead of PostgreSQL's */
     clockDiffers(differenceMs: number): void {
@@ -120,12 +195,16 @@ function storeEvents(log: Logger, metrics: Metrics) {
     },
     keyUseUnrecorded(error: unknown): void {
       metrics.faults.inc({ place: 'key_use' });
-      log.warn(errorFacts(error), 'last use of keys could not be stored; it will be retried');
+      const message = 'last use of keys could not be stored; it will be retried';
+      outages.fails('key_use', 'warn', errorFacts(error), message);
+    },
+    keyUseRecorded(): void {
+      outages.works('key_use');
     },
   };
 }
 
-function passEvents(log: Logger, metrics: Metrics) {
+function passEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
   return {
     passFinished(facts: PassFacts): void {
       metrics.passes.inc({ outcome: 'finished' });
@@ -138,7 +217,16 @@ function passEvents(log: Logger, metrics: Metrics) {
     },
     passFailed(error: unknown): void {
       metrics.passes.inc({ outcome: 'failed' });
-      log.error(errorFacts(error), 'evaluation failed; it will be retried at the next interval');
+      const message = 'evaluation failed; it will be retried at the next interval';
+      outages.fails('pass', 'error', errorFacts(error), message);
+    },
+    /** The database took part in the pass again. */
+    passWorked(): void {
+      outages.works('pass');
+    },
+    matchThreadFailed(error: unknown): void {
+      metrics.faults.inc({ place: 'match_thread' });
+      log.error(errorFacts(error), 'an idle match thread failed; another takes its place');
     },
     /** @param why a message of this program, never customers' text; `passFinished` counts the run */
     runUndecided(why: string): void {
@@ -162,7 +250,11 @@ function passEvents(log: Logger, metrics: Metrics) {
     },
     sessionMarksFailed(error: unknown): void {
       metrics.faults.inc({ place: 'session_marks' });
-      log.warn(errorFacts(error), 'session changes could not be applied; they will be retried');
+      const message = 'session changes could not be applied; they will be retried';
+      outages.fails('session_marks', 'warn', errorFacts(error), message);
+    },
+    sessionMarksApplied(): void {
+      outages.works('session_marks');
     },
     /**
      * A run's CPU time was used up; its findings so far are stored, with the number of unread
@@ -223,7 +315,7 @@ function peopleEvents(log: Logger, metrics: Metrics) {
   };
 }
 
-function lifecycleEvents(log: Logger, metrics: Metrics) {
+function lifecycleEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
   return {
     started(facts: Record<string, unknown>): void {
       log.info(facts, 'started');
@@ -289,10 +381,11 @@ function lifecycleEvents(log: Logger, metrics: Metrics) {
     },
     keyChangesUnheard(error: unknown): void {
       metrics.faults.inc({ place: 'key_changes' });
-      log.warn(
-        errorFacts(error),
-        'key changes are not received immediately; they take effect within 5 s',
-      );
+      const message = 'key changes are not received immediately; they take effect within 5 s';
+      outages.fails('key_changes', 'warn', errorFacts(error), message);
+    },
+    keyChangesHeard(): void {
+      outages.works('key_changes');
     },
   };
 }
@@ -332,12 +425,13 @@ export function createObserver(
 ): Observer {
   const log = pino({ level, base: facts }, destination);
   const metrics = createMetrics();
+  const outages = outageLog(log);
   const events = {
-    ...ingestEvents(log, metrics),
-    ...storeEvents(log, metrics),
-    ...passEvents(log, metrics),
+    ...ingestEvents(log, metrics, outages),
+    ...storeEvents(log, metrics, outages),
+    ...passEvents(log, metrics, outages),
     ...peopleEvents(log, metrics),
-    ...lifecycleEvents(log, metrics),
+    ...lifecycleEvents(log, metrics, outages),
   };
   return { events, metrics, write: (lines) => destination.write(lines) };
 }

@@ -17,6 +17,11 @@ function declareMetrics(registry: Registry) {
       'Telemetry requests refused for a fault of their sender, by reason (docs/errors).',
       ['reason'],
     ),
+    unavailable: counter(
+      'unavailable_answers_total',
+      'Requests answered 503, by place and reason; of /ready by the part that fails.',
+      ['place', 'reason'],
+    ),
     rejected: counter('ingest_rejected_records_total', 'Records set aside, by reason.', [
       'signal',
       'reason',

@@ -58,7 +58,12 @@ export interface ClaimsDependencies {
   readonly heartbeat: Pick<Heartbeat, 'processId' | 'isHeard'>;
   readonly events: Pick<
     Events,
-    'passFailed' | 'runUndecided' | 'runsGivenUp' | 'sessionMarksFailed'
+    | 'passFailed'
+    | 'passWorked'
+    | 'runUndecided'
+    | 'runsGivenUp'
+    | 'sessionMarksFailed'
+    | 'sessionMarksApplied'
   >;
   /** called when a task of this pace can be taken */
   readonly onWaiting: (pace: TaskPace) => void;
@@ -118,6 +123,11 @@ export class Claims {
     const count = this.#released;
     this.#released = 0;
     return count;
+  }
+
+  #succeed(): void {
+    this.#failure = null;
+    this.#deps.events.passWorked();
   }
 
   fail(error: unknown): void {
@@ -254,7 +264,7 @@ export class Claims {
       this.#hasRetries = retries === 0 || runs.some(({ isRetry }) => isRetry);
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.
-      if (this.#isOpen) this.#failure = null;
+      if (this.#isOpen) this.#succeed();
     } catch (error) {
       this.fail(error);
     }
@@ -267,6 +277,7 @@ export class Claims {
     if (performance.now() < this.#marksPausedUntil) return;
     try {
       await applySessionMarks(this.#deps.database, this.#settings);
+      this.#deps.events.sessionMarksApplied();
     } catch (error) {
       this.#marksPausedUntil = performance.now() + MARKS_PAUSE_MS;
       this.#deps.events.sessionMarksFailed(error);

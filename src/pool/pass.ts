@@ -51,6 +51,7 @@ export interface PassDependencies {
     Events,
     | 'passFinished'
     | 'passFailed'
+    | 'passWorked'
     | 'runUndecided'
     | 'runLost'
     | 'runChecked'
@@ -59,6 +60,7 @@ export interface PassDependencies {
     | 'deadProcessesFound'
     | 'runsTriedApart'
     | 'sessionMarksFailed'
+    | 'sessionMarksApplied'
     | 'findingsStored'
   >;
 }

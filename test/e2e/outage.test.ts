@@ -57,6 +57,16 @@ async function readiness(status: number): Promise<{ failing?: string[]; probes: 
   return JSON.parse(answer.text) as { failing?: string[]; probes: object };
 }
 
+async function counted(metric: string): Promise<number> {
+  const { text } = await request(server.metricsUrl);
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`sluice_${metric} `))
+      ?.split(' ')[1] ?? 0,
+  );
+}
+
 async function stored(spanIds: readonly string[]): Promise<Set<string>> {
   const eyes = openEyes(postgres.url);
   try {
@@ -111,6 +121,12 @@ test('a database that goes away and comes back', async () => {
   expect(findings.status).toBe(503);
   expect(findings.headers.get('retry-after')).not.toBeNull();
 
+  const load = await Promise.all(Array.from({ length: 20 }, () => send([rawSpan()])));
+  expect(load.map(({ status }) => status)).toEqual(load.map(() => 503));
+  await waitFor(async () => (await counted('pass_rounds_total{outcome="failed"}')) > 5, {
+    withinMs: SETTLES_WITHIN_MS,
+    what: 'the pass has failed several times',
+  });
   const patient = exportSpan();
   postgres = await startEmbedded({ dataDir: folder.path, log: silent });
   expect(postgres.url).toBe(url);
@@ -122,6 +138,28 @@ test('a database that goes away and comes back', async () => {
   expect(await stored([before.spanId, refused.spanId, after.spanId, retried])).toEqual(
     new Set([before.spanId, after.spanId, retried]),
   );
+});
+
+test('the outage is a line at its beginning and one at its end, and every 503 is counted', async () => {
+  const lines = (text: string): number => server.stderr().split(text).length - 1;
+  for (const [begins, ends] of [
+    ['the database cannot be reached', 'the database can be reached again'],
+    ['evaluation failed', 'runs are evaluated again'],
+    ['key changes are not received', 'key changes are received immediately again'],
+    ['/ready answers 503', '/ready answers 200 again'],
+  ] as const) {
+    await waitFor(() => lines(ends) > 0, { withinMs: SETTLES_WITHIN_MS, what: ends });
+    expect([begins, lines(begins), lines(ends)]).toEqual([begins, 1, 1]);
+  }
+  expect(lines('telemetry cannot be stored')).toBe(lines('telemetry is stored again'));
+  const answered = await Promise.all(
+    ['traces', 'metrics', 'logs'].map((signal) =>
+      counted(`ingest_requests_total{signal="${signal}",status="503"}`),
+    ),
+  );
+  const unavailable = 'unavailable_answers_total{place="ingest",reason="store_unavailable"}';
+  expect(await counted(unavailable)).toBe(answered.reduce((sum, one) => sum + one, 0));
+  expect(await counted('unavailable_answers_total{place="ready",reason="db"}')).toBeGreaterThan(0);
 });
 
 test('the pass continues after the outage', async () => {

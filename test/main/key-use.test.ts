@@ -14,6 +14,7 @@ function setUp(record: (ids: readonly number[]) => Promise<void>, intervalMs: nu
   const stopFailures: string[] = [];
   const events = {
     keyUseUnrecorded: (error: unknown) => void unrecorded.push(error),
+    keyUseRecorded: () => {},
     warned: (message: string) => void warnings.push(message),
     stopFailed: (step: string) => void stopFailures.push(step),
   };

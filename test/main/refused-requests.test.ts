@@ -29,6 +29,7 @@ function setUp(record: (groups: readonly RefusedGroup[]) => readonly RefusedGrou
   const failures: unknown[] = [];
   const events = {
     senderRefused: (sender: object) => void logged.push(sender),
+    refusalsRecorded: () => {},
     refusalsUnrecorded: (error: unknown) => void failures.push(error),
     stopFailed: (step: string) => void failures.push(step),
   };

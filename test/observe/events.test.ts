@@ -118,6 +118,64 @@ describe('the store', () => {
   });
 });
 
+describe('what fails again and again', () => {
+  const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+
+  test('is logged when it begins and when it ends, and counted in between', async () => {
+    for (let turn = 0; turn < 3; turn += 1) events.passFailed(refused);
+    events.passWorked();
+    events.passWorked();
+    expect(lines.filter(({ level }) => level !== 20)).toEqual([
+      {
+        level: 50,
+        error: 'Error',
+        code: 'ECONNREFUSED',
+        message: 'connect ECONNREFUSED',
+        msg: 'evaluation failed; it will be retried at the next interval',
+      },
+      { level: 30, failures: 3, elapsedMs: expect.any(Number), msg: 'runs are evaluated again' },
+    ]);
+    expect(await samples()).toEqual(['sluice_pass_rounds_total{outcome="failed"} 3']);
+  });
+
+  test('concerns end apart, and begin again', () => {
+    events.batchFailed(2, refused);
+    events.connectionLost(refused);
+    events.connectionOpened();
+    events.requestFailed('read', refused);
+    events.batchCommitted({ requests: 1, rows: 1, bytes: 1, elapsedMs: 1 });
+    expect(lines.filter(({ level }) => level !== 20).map(({ msg }) => msg)).toEqual([
+      'telemetry cannot be stored; it is answered 503',
+      'the database cannot be reached',
+      'the database can be reached again',
+      'the database cannot be reached',
+      'telemetry is stored again',
+    ]);
+  });
+
+  test('does not hide a fault of the program', () => {
+    events.connectionLost(refused);
+    for (let turn = 0; turn < 2; turn += 1) events.requestFailed('read', new TypeError('x'));
+    expect(lines.filter(({ msg }) => msg === 'request failed')).toHaveLength(2);
+  });
+
+  test('an answer 503 is counted by place and reason, and of /ready by the part that fails', async () => {
+    events.requestUnavailable('ingest', 'inflight_rows');
+    events.notReady(['db', 'pass']);
+    events.notReady(['db']);
+    events.ready();
+    expect(await samples()).toEqual([
+      'sluice_unavailable_answers_total{place="ingest",reason="inflight_rows"} 1',
+      'sluice_unavailable_answers_total{place="ready",reason="db"} 2',
+      'sluice_unavailable_answers_total{place="ready",reason="pass"} 1',
+    ]);
+    expect(lines.filter(({ level }) => level !== 20).map(({ msg }) => msg)).toEqual([
+      '/ready answers 503',
+      '/ready answers 200 again',
+    ]);
+  });
+});
+
 describe('levels', () => {
   test('a quiet level logs nothing below it, and counts all the same', async () => {
     observeAt('error');

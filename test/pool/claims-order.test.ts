@@ -40,6 +40,8 @@ beforeEach(async () => {
       threads: 1,
       heartbeat: heardProcess(),
       events: {
+        passWorked: () => {},
+        sessionMarksApplied: () => {},
         passFailed: failed,
         runUndecided: failed,
         runsGivenUp: failed,

@@ -39,6 +39,8 @@ function openClaims(): Claims {
     events.push(`${name}: ${detail instanceof Error ? detail.message : detail}`);
   };
   const noted: ClaimsDependencies['events'] = {
+    passWorked: () => {},
+    sessionMarksApplied: () => {},
     passFailed: note('passFailed'),
     runUndecided: note('runUndecided'),
     runsGivenUp: note('runsGivenUp'),

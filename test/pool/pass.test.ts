@@ -161,6 +161,8 @@ function passOf(
     };
   const events: PassDependencies['events'] = {
     passFinished: (facts) => reports.push(facts),
+    passWorked: () => {},
+    sessionMarksApplied: () => {},
     passFailed: (error) => logged.push(`failed: ${error instanceof Error ? error.message : error}`),
     runUndecided: note('undecided:'),
     runsTriedApart: note('apart:'),

@@ -78,6 +78,7 @@ async function checkRoom(connection: Connection, network: string): Promise<void>
       'too_many_attempts',
       'Too many command lines on your network are waiting to sign in. Try again later.',
       {
+        shortage: 'command_line_logins',
         retryAfterSeconds: SECONDS_PER_MINUTE,
       },
     );

@@ -78,12 +78,12 @@ async function listenOnce(database: Database, listening: Listening): Promise<voi
  * @param url postgres://…
  * @param onChanged called with the id of every key that is revoked or gets another limit while this
  *   listens
- * @param events `keyChangesUnheard` once per gap
+ * @param events `keyChangesUnheard` once per gap, `keyChangesHeard` when it listens
  */
 export function listenForKeyChanges(
   url: string,
   onChanged: (keyId: number) => void,
-  events: Pick<Events, 'keyChangesUnheard'>,
+  events: Pick<Events, 'keyChangesUnheard' | 'keyChangesHeard'>,
 ): KeyChanges {
   // A lost connection is reported as `keyChangesUnheard`.
   const database = createDatabase(url, 1, { connectionLost: () => {} });
@@ -94,6 +94,7 @@ export function listenForKeyChanges(
   const onListening = (): void => {
     backoffMs = BACKOFF_MIN_MS;
     isUnheard = false;
+    events.keyChangesHeard();
   };
   const run = async (): Promise<void> => {
     while (!signal.aborted) {

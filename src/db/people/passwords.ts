@@ -36,7 +36,9 @@ const limit = pLimit(RUNNING_MAX);
 
 async function derive(password: string, salt: Buffer, { ln, r, p }: Parameters): Promise<Buffer> {
   if (limit.pendingCount >= WAITING_MAX) {
-    throw new SluiceError('overloaded', 'Too many sign-ins at the same time. Try again later.');
+    throw new SluiceError('overloaded', 'Too many sign-ins at the same time. Try again later.', {
+      shortage: 'sign_ins',
+    });
   }
   const options = { N: 2 ** ln, r, p, maxmem: MEMORY_BYTES_MAX };
   return limit(

@@ -6,8 +6,8 @@
  *      ▲                 │ release, requeue, or the lease ends: it expires, or its process is dead
  *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns sets evaluation_failed
  *
- * `claims` counts claims and is the fencing token: a process that has lost its lease names an older
- * claim, and changes nothing. An attempt is counted when the run's evaluation begins alone
+ * `claims` is the fencing token, and grows with each claim and release: a process that has lost its
+ * lease, or given it back, names an older one, and changes nothing. An attempt is counted when the run's evaluation begins alone
  * (beginAttempt) or ends undecided (releaseRun): a process that dies takes no attempt of the runs that
  * it had only claimed, or evaluated together. Such runs go alone the next time.
  * Statements over several runs lock them in key order, as ingest does.
@@ -181,7 +181,8 @@ export async function beginAttempt(database: Database, run: ClaimedRun): Promise
 export async function requeueRuns(database: Database, runs: readonly ClaimedRun[]): Promise<void> {
   if (runs.length === 0) return;
   await database.query(
-    `UPDATE runs AS r SET attempts = own.attempt - 1, lease_until = NULL, leased_by = NULL
+    `UPDATE runs AS r SET attempts = own.attempt - 1, claims = r.claims + 1,
+            lease_until = NULL, leased_by = NULL
        FROM (${OWN_RUNS}) AS own
       WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
     keysOf(runs),
@@ -197,7 +198,7 @@ export async function requeueRuns(database: Database, runs: readonly ClaimedRun[
 export async function releaseRun(database: Database, run: ClaimedRun, why: string): Promise<void> {
   await database.query(
     `UPDATE runs
-        SET last_error = $4, leased_by = NULL, attempts = $5::int,
+        SET last_error = $4, leased_by = NULL, attempts = $5::int, claims = claims + 1,
             lease_until = CASE WHEN $5::int < ${ATTEMPTS_MAX}
                             THEN now() + make_interval(secs => ${RETRY_DELAY_SECONDS} * $5::int)
                           END

@@ -136,6 +136,7 @@ export class CopyWriter {
           'Too much data is waiting to be stored (MAX_INFLIGHT_BYTES). Try again later.',
           {
             retryAfterSeconds: RETRY_AFTER_SECONDS,
+            shortage: 'inflight_rows',
           },
         ),
       );

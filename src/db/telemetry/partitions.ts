@@ -170,20 +170,22 @@ export async function ensureDays(
 
 /**
  * Drops the partitions past retention, one by one: one that cannot be dropped because it is being read
- * is reported and tried again by the next upkeep.
+ * is tried again by the next upkeep.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything
+ * @throws the first error, after the others were tried
  */
 export async function dropOutdated(
   database: Database,
   nowMs: number,
   retentionDays: number,
-  events: Pick<Events, 'partitionsChanged' | 'maintenanceFailed'>,
+  events: Pick<Events, 'partitionsChanged'>,
 ): Promise<void> {
   if (retentionDays === 0) return;
   const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
   const dropped: string[] = [];
+  const errors: unknown[] = [];
   for (const partition of await listPartitions(database)) {
     const { parent, name } = partition;
     if (name.slice(parent.length + 1).replaceAll('_', '-') >= firstKeptDay) continue;
@@ -191,8 +193,9 @@ export async function dropOutdated(
       await dropPartition(database, partition);
       dropped.push(name);
     } catch (error) {
-      events.maintenanceFailed(error);
+      errors.push(error);
     }
   }
   if (dropped.length > 0) events.partitionsChanged([], dropped);
+  if (errors.length > 0) throw errors[0];
 }

@@ -6,7 +6,7 @@ import type { Credential, KeyKind } from '../../model/people.ts';
 import type { Events } from '../../observe/events.ts';
 import { type AdmissionDependencies, admit } from '../limits/admission.ts';
 import type { Answer, Exchange, StreamedAnswer } from '../transport/exchange.ts';
-import { problem, toSluiceError } from '../transport/problem.ts';
+import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls } from '../transport/query.ts';
 import { revocable } from '../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
@@ -19,7 +19,7 @@ export type AuthorizedHandler<Given extends Answer | StreamedAnswer = Answer> = 
 ) => Given | Promise<Given>;
 
 export interface AuthorizedDependencies extends AdmissionDependencies {
-  readonly events: Pick<Events, 'requestFailed'>;
+  readonly events: Pick<Events, 'requestFailed' | 'requestUnavailable'>;
 }
 
 /**
@@ -43,8 +43,7 @@ export function authorized(
         await exchange.stream(revocable(answer, check));
       } else exchange.answer(answer);
     } catch (thrown) {
-      const error = toSluiceError(thrown);
-      if (error !== thrown) deps.events.requestFailed('read', thrown);
+      const error = answeredError(thrown, 'read', deps.events);
       exchange.answer(problem(error));
     }
   };

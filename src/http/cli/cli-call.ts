@@ -18,14 +18,17 @@ import {
 } from '../dashboard/sign-in/signed-in.ts';
 import type { SessionLimiter } from '../limits/session-limiter.ts';
 import type { Answer, Exchange, HeaderList } from '../transport/exchange.ts';
-import { problem, toSluiceError } from '../transport/problem.ts';
+import { answeredError, problem } from '../transport/problem.ts';
 import { checkControls } from '../transport/query.ts';
 import type { Handler, Parameters } from '../transport/router.ts';
 
 export interface CliCallDependencies {
   readonly cliLogins: Store['cliLogins'];
   readonly sessionLimiter: SessionLimiter;
-  readonly events: Pick<Events, 'requestFailed' | 'signInTried' | 'signedOut'>;
+  readonly events: Pick<
+    Events,
+    'requestFailed' | 'requestUnavailable' | 'signInTried' | 'signedOut'
+  >;
 }
 
 /** A call of a signed-in command line. */
@@ -91,8 +94,7 @@ export function withCliSession(handler: CliHandler<CliCall>, deps: CliCallDepend
       const actor = { userId, name, sessionId, origin: `${address}, command line` };
       answer = await handler(exchange, { session, actor, address }, parameters);
     } catch (thrown) {
-      const error = toSluiceError(thrown);
-      if (error !== thrown) deps.events.requestFailed('cli', thrown);
+      const error = answeredError(thrown, 'cli', deps.events);
       answer = withScope(problem(error), error);
     }
     exchange.answer({ ...answer, headers: [...NO_STORE, ...(answer.headers ?? [])] });

@@ -13,7 +13,7 @@ import type { SignInLimiter } from '../limits/sign-in-limiter.ts';
 import { networkOf } from '../transport/browser-head.ts';
 import type { Answer, Exchange } from '../transport/exchange.ts';
 import { readForm } from '../transport/json-body.ts';
-import { json, problem, toSluiceError } from '../transport/problem.ts';
+import { answeredError, json, problem } from '../transport/problem.ts';
 import { checkControls } from '../transport/query.ts';
 import type { Handler, Route } from '../transport/router.ts';
 import { type CliCallDependencies, NO_STORE } from './cli-call.ts';
@@ -52,8 +52,7 @@ function open(handle: (exchange: Exchange) => Promise<Answer>, deps: DeviceDepen
       checkControls(exchange.query, parameters);
       answer = await handle(exchange);
     } catch (thrown) {
-      const error = toSluiceError(thrown);
-      if (error !== thrown) deps.events.requestFailed('cli', thrown);
+      const error = answeredError(thrown, 'cli', deps.events);
       const code = ERRORS[error.code].status === 400 ? { error: 'invalid_request' } : {};
       answer = problem(error, code);
     }

@@ -23,7 +23,7 @@ import {
   type HeaderList,
   noRoom,
 } from '../transport/exchange.ts';
-import { errorHeaders, JSON_TYPE, toSluiceError } from '../transport/problem.ts';
+import { answeredError, errorHeaders, JSON_TYPE } from '../transport/problem.ts';
 import type { Handler, Route } from '../transport/router.ts';
 import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';
@@ -84,7 +84,11 @@ export interface IngestDependencies extends AdmissionDependencies {
   readonly refused: Pick<RefusedRequests, 'note'>;
   readonly events: Pick<
     Events,
-    'requestAnswered' | 'recordsRejected' | 'charactersReplaced' | 'requestFailed'
+    | 'requestAnswered'
+    | 'recordsRejected'
+    | 'charactersReplaced'
+    | 'requestFailed'
+    | 'requestUnavailable'
   >;
 }
 
@@ -226,8 +230,7 @@ function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOr
         body: encodeExportResponse(request),
       });
     } catch (thrown) {
-      const error = toSluiceError(thrown);
-      if (error !== thrown) events.requestFailed('ingest', thrown);
+      const error = answeredError(thrown, 'ingest', events);
       events.requestAnswered(signal, ERRORS[error.code].status);
       refused.note(exchange, error);
       exchange.answer(statusAnswer(error, headers));

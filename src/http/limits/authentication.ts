@@ -142,7 +142,11 @@ export function createAuthenticator(
 
   const takeKnownShare = (): (() => void) => {
     if (knownLookups >= KNOWN_LOOKUPS_MAX) {
-      throw new SluiceError('overloaded', 'The server is checking too many keys. Try again later.');
+      throw new SluiceError(
+        'overloaded',
+        'The server is checking too many keys. Try again later.',
+        { shortage: 'key_lookups' },
+      );
     }
     knownLookups += 1;
     return () => {

@@ -48,7 +48,9 @@ export class NetworkShares {
     const { inAll, ofNetwork, perSecond } = this.#limits;
     const network = this.#of(networkOf(address, 4, 4));
     if (this.#running >= inAll || network.running >= ofNetwork || network.started >= perSecond) {
-      throw new SluiceError('overloaded', 'Too many requests with unknown keys. Try again later.');
+      throw new SluiceError('overloaded', 'Too many requests with unknown keys. Try again later.', {
+        shortage: 'unknown_keys',
+      });
     }
     this.#running += 1;
     network.running += 1;

@@ -391,5 +391,7 @@ export function bodyTooLarge(bytesMax: number): SluiceError {
 }
 
 export function noRoom(): SluiceError {
-  return new SluiceError('overloaded', 'The server is receiving too much data. Try again later.');
+  return new SluiceError('overloaded', 'The server is receiving too much data. Try again later.', {
+    shortage: 'bodies',
+  });
 }

@@ -1,6 +1,8 @@
 /** Answers outside ingest: JSON, and errors as `application/problem+json` (RFC 9457). */
+
 import { ERRORS, SluiceError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { Events } from '../../observe/events.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { problemBody } from '../api/openapi/error-schema.ts';
 import type { Answer, HeaderList } from './exchange.ts';
@@ -58,6 +60,23 @@ export function problem(
     headers: [...errorHeaders(error), ...headers],
     body: JSON.stringify({ ...body, ...reason, ...errors, ...members }),
   };
+}
+
+/**
+ * The error of the table that is answered for what was thrown, after it was reported: an exception that
+ * nobody expected, and every 503.
+ *
+ * @param place of the route, for the log and the counters
+ */
+export function answeredError(
+  thrown: unknown,
+  place: string,
+  events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
+): SluiceError {
+  const error = toSluiceError(thrown);
+  if (error !== thrown) events.requestFailed(place, thrown);
+  if (ERRORS[error.code].status === 503) events.requestUnavailable(place, error.reason);
+  return error;
 }
 
 /** The error of the table that was thrown; any other exception becomes a retryable one (errors.ts). */

@@ -10,7 +10,7 @@ import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import { Exchange, type HeaderList } from './exchange.ts';
-import { problem, toSluiceError } from './problem.ts';
+import { answeredError, problem } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
 import { UnsentAnswers } from './unsent-answers.ts';
 
@@ -81,7 +81,7 @@ interface Dispatching {
   readonly resolve: Resolve;
   readonly onUnrouted: OnUnrouted;
   readonly answerBrowser: AnswerBrowser;
-  readonly events: Pick<Events, 'requestFailed'>;
+  readonly events: Pick<Events, 'requestFailed' | 'requestUnavailable'>;
 }
 
 function dispatch(exchange: Exchange, dispatching: Dispatching): void {
@@ -109,8 +109,7 @@ function dispatch(exchange: Exchange, dispatching: Dispatching): void {
     return;
   }
   const fail = (thrown: unknown): void => {
-    events.requestFailed('dispatch', thrown);
-    exchange.answer(problem(toSluiceError(thrown)));
+    exchange.answer(problem(answeredError(thrown, 'dispatch', events)));
   };
   try {
     match.handler(exchange, match.parameters)?.catch(fail);
@@ -185,7 +184,7 @@ export async function reservePorts(addresses: readonly ListenAddress[]): Promise
  */
 export async function openListener(
   settings: ListenerSettings,
-  events: Pick<Events, 'requestFailed'>,
+  events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
 ): Promise<Listener> {
   const app = uWS.App();
   const resolve = createSites(settings.sites);

@@ -18,7 +18,7 @@ import { keepRejectedRequest } from '../../db/telemetry/rejected-requests.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { ocsfSourceOf } from '../../http/api/findings/ocsf.ts';
-import type { Probe } from '../../http/api/open/probe-routes.ts';
+import type { Probe, ProbeDependencies } from '../../http/api/open/probe-routes.ts';
 import { createApiDocument } from '../../http/api/openapi/openapi.ts';
 import type { RuleReader } from '../../http/api/rules/rule-routes.ts';
 import type { AppDependencies } from '../../http/dashboard/app-routes.ts';
@@ -46,7 +46,7 @@ import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
 import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
-import { type ProbeDependencies, publicListeners } from '../sites.ts';
+import { publicListeners } from '../sites.ts';
 import type { StopOrder } from '../stop-order.ts';
 
 /** The probes that run on the main thread. */
@@ -69,7 +69,7 @@ export interface AcceptorDependencies {
   readonly events: Events;
 }
 
-export interface Acceptor extends ProbeDependencies {
+export interface Acceptor extends Pick<ProbeDependencies, 'optionalProbes'> {
   readonly listeners: readonly ListenerSettings[];
   /** Removes a key from the cache: its next request looks it up again. */
   readonly forget: Authenticator['forget'];
@@ -166,7 +166,7 @@ export function createAcceptor(
   const runs = { ...store.runs, find };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
-  const optionalProbes = new Map(
+  const optionalProbes = new Map<string, Probe>(
     minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const],
   );
   const app = dashboardOf(config, store, {
@@ -211,7 +211,8 @@ export function createAcceptor(
     refused,
     probes,
     optionalProbes,
+    events,
     ...pages,
   });
-  return { listeners, probes, optionalProbes, forget: authenticator.forget };
+  return { listeners, optionalProbes, forget: authenticator.forget };
 }

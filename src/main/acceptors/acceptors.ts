@@ -1,13 +1,14 @@
 /** The interface to the threads that take requests, and its form without further threads. */
+
 import type { Config } from '../../config.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
+import type { ProbeDependencies } from '../../http/api/open/probe-routes.ts';
 import { createMinuteCounts } from '../../http/limits/minute-counts.ts';
 import type { Observer } from '../../observe/events.ts';
 import type { MetricsText } from '../../observe/metrics.ts';
 import { openForRequests } from '../connection-shares.ts';
 import type { OpenDatabase } from '../open-database.ts';
-import type { ProbeDependencies } from '../sites.ts';
 import type { StopOrder } from '../stop-order.ts';
 import { createAcceptor, type MainProbes } from './acceptor.ts';
 import { openListeners } from './listeners.ts';

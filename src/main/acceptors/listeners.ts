@@ -22,7 +22,7 @@ export interface OpenListeners {
  */
 export async function openListeners(
   all: readonly ListenerSettings[],
-  events: Pick<Events, 'requestFailed'>,
+  events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
   stops: Pick<StopOrder, 'add'>,
 ): Promise<OpenListeners> {
   const listeners: Listener[] = [];

@@ -32,6 +32,7 @@ afterEach(async () => {
 function listen(url = scratch.url): KeyChanges {
   listener = listenForKeyChanges(url, (id) => void revoked.push(id), {
     keyChangesUnheard: (error) => void faults.push(error),
+    keyChangesHeard: () => {},
   });
   return listener;
 }

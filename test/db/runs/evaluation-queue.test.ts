@@ -340,6 +340,21 @@ describe('leases', () => {
     ]);
   });
 
+  test('a renewal leaves alone what was given back', async () => {
+    await insertRun(hex16(1));
+    await insertRun(hex16(2));
+    const [first, second] = await claim();
+    if (first === undefined || second === undefined) throw new Error('too few were claimed');
+    await requeueRuns(scratch.database, [first]);
+    await releaseRun(scratch.database, second, 'out of memory');
+    await renewLeases(scratch.database, [first, second]);
+    expect(
+      await scratch.rows(
+        `SELECT lease_until < now() + interval '1 minute' AS soon FROM runs ORDER BY run_id`,
+      ),
+    ).toEqual(expect.arrayContaining([{ soon: null }, { soon: true }]));
+  });
+
   test('a renewal leaves alone what is decided', async () => {
     await insertRun(RUN);
     const run = await claimOne();

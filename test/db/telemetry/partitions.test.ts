@@ -27,10 +27,11 @@ async function keep(nowMs: number, retentionDays: number): Promise<void> {
   const events = {
     partitionsChanged: (created: readonly string[], dropped: readonly string[]) =>
       void changes.push({ created: [...created], dropped: [...dropped] }),
-    maintenanceFailed: (error: unknown) => void failures.push(error),
   };
   await ensureDays(scratch.database, nowMs, events);
-  await dropOutdated(scratch.database, nowMs, retentionDays, events);
+  await dropOutdated(scratch.database, nowMs, retentionDays, events).catch((error: unknown) =>
+    failures.push(error),
+  );
 }
 
 /** Every partition there is, attached or not. */
@@ -185,11 +186,8 @@ describe('keeping partitions', () => {
       'BEGIN; SELECT 1 FROM log_records_2026_11_15; SELECT 1 FROM spans_2026_11_14',
     );
     await keep(NOON_MS, 1);
-    expect(failures).toMatchObject([{ code: '55P03' }, { code: '55P03' }]);
-    expect(failures.map(String)).toEqual([
-      expect.stringContaining('"log_records_2026_11_15"'),
-      expect.stringContaining('"spans_2026_11_14"'),
-    ]);
+    expect(failures).toMatchObject([{ code: '55P03' }]);
+    expect(String(failures[0])).toContain('"log_records_2026_11_15"');
     const read = ['log_records_2026_11_15', 'spans_2026_11_14'];
     expect((await attached()).sort()).toEqual([...ofDays(...days(0, 2)), ...read].sort());
     expect(changes.flatMap(({ dropped }) => dropped)).toHaveLength(7);
@@ -197,7 +195,7 @@ describe('keeping partitions', () => {
     reader.release();
     await keep(NOON_MS, 1);
     expect(await tables()).toEqual(ofDays(...days(0, 2)));
-    expect(failures).toHaveLength(2);
+    expect(failures).toHaveLength(1);
   });
 
   test('a reader of a whole table holds up that table alone, and leaves no setting behind', async () => {

@@ -47,7 +47,12 @@ const handler = withCliSession(async () => ({ status: 200, contentType: 'text/pl
     findSession: async (token: string) => sessionOf(Number(token.slice(-SECRET_CHARS))),
   } as Parameters<typeof withCliSession>[1]['cliLogins'],
   sessionLimiter: createSessionLimiter(counts, LIMITS),
-  events: { requestFailed: () => {}, signInTried: () => {}, signedOut: () => {} },
+  events: {
+    requestFailed: () => {},
+    requestUnavailable: () => {},
+    signInTried: () => {},
+    signedOut: () => {},
+  },
 });
 
 /** @returns `200`, or the scope of the limit that was reached */

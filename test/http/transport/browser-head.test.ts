@@ -58,7 +58,10 @@ describe('as it comes', () => {
     };
     const sites = new Map([['', [{ method: 'GET', path: '/app', handler }] as const]]);
     const settings = { setting: 'PORT', host: '127.0.0.1', port: 0, sites };
-    listener = await openListener(settings, { requestFailed: () => {} });
+    listener = await openListener(settings, {
+      requestFailed: () => {},
+      requestUnavailable: () => {},
+    });
     socket = await openSocket(listener.port);
     const headers = lines.map((line) => `${line}\r\n`).join('');
     await socket.send(`GET /app HTTP/1.1\r\nhost: a\r\n${headers}\r\n`);

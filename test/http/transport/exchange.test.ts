@@ -79,7 +79,7 @@ beforeEach(async () => {
   ] as const;
   listener = await openListener(
     { setting: 'PORT', host: '127.0.0.1', port: 0, sites: new Map([['', [...posts, ...gets]]]) },
-    { requestFailed: (_place, error) => void failures.push(error) },
+    { requestFailed: (_place, error) => void failures.push(error), requestUnavailable: () => {} },
   );
 });
 

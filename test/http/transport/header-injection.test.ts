@@ -22,7 +22,7 @@ async function headOf(headers: HeaderList): Promise<string> {
         ['', [{ method: 'GET', path: '/x', handler: (exchange) => exchange.answer(answer) }]],
       ]),
     },
-    { requestFailed: () => {} },
+    { requestFailed: () => {}, requestUnavailable: () => {} },
   );
   socket = await openSocket(listener.port);
   await socket.send('GET /x HTTP/1.1\r\nhost: a\r\n\r\n');

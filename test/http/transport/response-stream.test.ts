@@ -82,7 +82,10 @@ beforeEach(async () => {
   ] as const;
   listener = await openListener(
     { setting: 'PORT', host: '127.0.0.1', port: 0, sites: new Map([['', routes]]) },
-    { requestFailed: (_place, error) => expect.unreachable(String(error)) },
+    {
+      requestFailed: (_place, error) => expect.unreachable(String(error)),
+      requestUnavailable: () => {},
+    },
   );
 });
 

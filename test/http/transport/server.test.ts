@@ -55,7 +55,10 @@ async function listen(
 ): Promise<Listener> {
   const listener = await openListener(
     { setting: 'OBSERVE_PORT', host: '127.0.0.1', port, sites, isBehindTls },
-    { requestFailed: (place, error) => void failures.push([place, error]) },
+    {
+      requestFailed: (place, error) => void failures.push([place, error]),
+      requestUnavailable: () => {},
+    },
   );
   listeners.push(listener);
   return listener;

@@ -11,7 +11,7 @@ import { type Listener, openListener, reservePorts } from '../../../src/http/tra
 import { findFreePort } from '../../support/free-port.ts';
 
 const HOST = '127.0.0.1';
-const events = { requestFailed: () => {} };
+const events = { requestFailed: () => {}, requestUnavailable: () => {} };
 const listeners: Listener[] = [];
 afterEach(async () => {
   for (const listener of listeners.splice(0)) await listener.close();

@@ -61,7 +61,10 @@ async function listen(unsentBytesMax?: number): Promise<void> {
       sites: new Map([['', [...routes, later]]]),
       unsent,
     },
-    { requestFailed: (_place, error) => expect.unreachable(String(error)) },
+    {
+      requestFailed: (_place, error) => expect.unreachable(String(error)),
+      requestUnavailable: () => {},
+    },
   );
 }
 

@@ -41,7 +41,7 @@ export class ExportSlots {
   take(workspaceId: number): void {
     const own = this.#byWorkspace.get(workspaceId) ?? 0;
     if (own >= WORKSPACE_EXPORTS_MAX || this.#all >= EXPORTS_MAX) {
-      throw new SluiceError('overloaded', 'Too many exports are running.');
+      throw new SluiceError('overloaded', 'Too many exports are running.', { shortage: 'exports' });
     }
     this.#byWorkspace.set(workspaceId, own + 1);
     this.#all += 1;

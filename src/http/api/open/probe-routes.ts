@@ -5,6 +5,7 @@
  * in `degraded`. Taking every server out of service because their Redis is away would cause the
  * outage that counting without Redis avoids.
  */
+import type { Events } from '../../../observe/events.ts';
 import { JSON_TYPE, json } from '../../transport/problem.ts';
 import type { Route } from '../../transport/router.ts';
 import type { BodyOf } from '../openapi/component.ts';
@@ -53,13 +54,16 @@ function createProbing(probes: ReadonlyMap<string, Probe>): () => Promise<Result
 const namesOf = (results: Results): string[] =>
   results.filter(([, result]) => result !== 'ok').map(([name]) => name);
 
-/** @param optional probes of the parts that the server can work without, by name */
-export function probeRoutes(
-  probes: ReadonlyMap<string, Probe>,
-  optional: ReadonlyMap<string, Probe> = new Map(),
-): Route[] {
+export interface ProbeDependencies {
+  readonly probes: ReadonlyMap<string, Probe>;
+  /** of parts that the server can do without */
+  readonly optionalProbes: ReadonlyMap<string, Probe>;
+  readonly events: Pick<Events, 'ready' | 'notReady'>;
+}
+
+export function probeRoutes({ probes, optionalProbes, events }: ProbeDependencies): Route[] {
   const check = createProbing(probes);
-  const checkOptional = createProbing(optional);
+  const checkOptional = createProbing(optionalProbes);
   return [
     {
       method: 'GET',
@@ -84,6 +88,7 @@ export function probeRoutes(
             probes: probeResults,
             ...degraded,
           };
+          events.ready();
           exchange.answer(json(body));
           return;
         }
@@ -93,6 +98,7 @@ export function probeRoutes(
           probes: probeResults,
           ...degraded,
         };
+        events.notReady(failing);
         exchange.answer({
           status: 503,
           contentType: JSON_TYPE,

@@ -14,7 +14,7 @@ import type { Events } from '../../../observe/events.ts';
 import type { SessionLimiter } from '../../limits/session-limiter.ts';
 import { type BrowserHead, clientAddress } from '../../transport/browser-head.ts';
 import type { Answer, Exchange, HeaderList, StreamedAnswer } from '../../transport/exchange.ts';
-import { problem, toSluiceError } from '../../transport/problem.ts';
+import { answeredError, problem } from '../../transport/problem.ts';
 import { checkControls, parseQuery } from '../../transport/query.ts';
 import { revocable } from '../../transport/revocable-stream.ts';
 import type { Handler, Parameters } from '../../transport/router.ts';
@@ -31,7 +31,12 @@ export interface SessionDependencies {
   readonly trustedHops: number;
   readonly events: Pick<
     Events,
-    'requestFailed' | 'signInTried' | 'signedOut' | 'sessionsRevoked' | 'passwordChanged'
+    | 'requestFailed'
+    | 'requestUnavailable'
+    | 'signInTried'
+    | 'signedOut'
+    | 'sessionsRevoked'
+    | 'passwordChanged'
   >;
 }
 
@@ -128,8 +133,7 @@ export function browserRoute(
       }
       answer = made;
     } catch (thrown) {
-      const error = toSluiceError(thrown);
-      if (error !== thrown) deps.events.requestFailed('app', thrown);
+      const error = answeredError(thrown, 'app', deps.events);
       answer = withScope(refuse(error, exchange, visit?.session ?? null), error);
     }
     const own = answer.headers ?? [];

@@ -4,9 +4,11 @@ import { type Probe, probeRoutes } from '../../../../src/http/api/open/probe-rou
 import { type Listener, openListener } from '../../../../src/http/transport/server.ts';
 
 let listener: Listener | null = null;
+let reported: string[] = [];
 afterEach(async () => {
   await listener?.close();
   listener = null;
+  reported = [];
 });
 
 const works: Probe = () => Promise.resolve();
@@ -16,10 +18,20 @@ async function readiness(
   probes: Record<string, Probe>,
   others: Record<string, Probe>,
 ): Promise<{ status: number; body: unknown }> {
-  const routes = probeRoutes(new Map(Object.entries(probes)), new Map(Object.entries(others)));
+  const routes = probeRoutes({
+    probes: new Map(Object.entries(probes)),
+    optionalProbes: new Map(Object.entries(others)),
+    events: {
+      ready: () => void reported.push('ready'),
+      notReady: (failing) => void reported.push(...failing),
+    },
+  });
   const sites = new Map([['', routes]]);
   const settings = { setting: 'PORT', host: '127.0.0.1', port: 0, sites } as const;
-  listener = await openListener(settings, { requestFailed: () => {} });
+  listener = await openListener(settings, {
+    requestFailed: () => {},
+    requestUnavailable: () => {},
+  });
   const answer = await fetch(`http://127.0.0.1:${listener.port}/ready`);
   return { status: answer.status, body: await answer.json() };
 }

@@ -95,7 +95,12 @@ describe('what is described', () => {
       ),
       apiDocument: () => document,
     });
-    const served = new Set([...routes, ...probeRoutes(new Map())].map(named));
+    const withoutProbes = {
+      probes: new Map(),
+      optionalProbes: new Map(),
+      events: { ready: () => {}, notReady: () => {} },
+    };
+    const served = new Set([...routes, ...probeRoutes(withoutProbes)].map(named));
     const described = operationsOf(settings).map(named);
     expect(described.toSorted()).toEqual([...served].toSorted());
   });
