@@ -7,6 +7,7 @@
 import { availableParallelism, homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 
+import { parseDatabaseUrl } from './database-url.ts';
 import { OperatorError } from './errors.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
@@ -175,7 +176,7 @@ function text(env: Environment, name: keyof typeof TEXT_SETTINGS): string | null
 
 function url(
   env: Environment,
-  name: 'BASE_URL' | 'OBSERVE_URL' | 'DATABASE_URL' | 'DATABASE_DIRECT_URL' | 'REDIS_URL',
+  name: 'BASE_URL' | 'OBSERVE_URL' | 'REDIS_URL',
   protocols: readonly string[],
   problems: Problems,
 ): string | null {
@@ -183,7 +184,7 @@ function url(
   if (value === null) return null;
   const parsed = URL.canParse(value) ? new URL(value) : null;
   if (parsed === null || !protocols.includes(parsed.protocol)) {
-    // The value is not repeated: a database URL holds a password.
+    // The value is not repeated: a URL may hold a password.
     problems.push(`${name} must be a URL that starts with ${protocols.join('// or ')}//`);
     return null;
   }
@@ -203,6 +204,18 @@ function origins(env: Environment, problems: Problems): readonly string[] {
     );
   }
   return given;
+}
+
+/** One host or several; the value is never repeated, because it holds a password. */
+function databaseUrl(
+  env: Environment,
+  name: 'DATABASE_URL' | 'DATABASE_DIRECT_URL',
+  problems: Problems,
+): string | null {
+  const value = text(env, name);
+  const parsed = value === null ? null : parseDatabaseUrl(value);
+  if (typeof parsed === 'string') problems.push(`${name} ${parsed}`);
+  return value;
 }
 
 function oneOf<T extends string>(
@@ -373,7 +386,6 @@ export function isPrivateUrl({ protocol, hostname }: URL): boolean {
 export function readConfig(env: Environment): Config {
   const problems: Problems = [];
   const http = ['http:', 'https:'];
-  const postgres = ['postgres:', 'postgresql:'];
   const host = text(env, 'HOST') ?? TEXT_SETTINGS.HOST;
   const port = integer(env, 'PORT', problems);
   const observePort = integer(env, 'OBSERVE_PORT', problems);
@@ -385,8 +397,8 @@ export function readConfig(env: Environment): Config {
     baseUrl: url(env, 'BASE_URL', http, problems) ?? defaultUrl(host, port),
     observeUrl: url(env, 'OBSERVE_URL', http, problems) ?? defaultUrl(host, observePort),
     brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,
-    databaseUrl: url(env, 'DATABASE_URL', postgres, problems),
-    databaseDirectUrl: url(env, 'DATABASE_DIRECT_URL', postgres, problems),
+    databaseUrl: databaseUrl(env, 'DATABASE_URL', problems),
+    databaseDirectUrl: databaseUrl(env, 'DATABASE_DIRECT_URL', problems),
     dataDir: readDataDir(env),
     redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems),
     httpThreads: integer(env, 'HTTP_THREADS', problems),

@@ -6,10 +6,13 @@
  */
 import pg from 'pg';
 
+import { parseDatabaseUrl } from '../database-url.ts';
 import { OperatorError } from '../errors.ts';
 import type { Events } from '../observe/events.ts';
 import { BoundedPool } from './bounded-pool.ts';
 import { clientOf } from './embedded/scram-client.ts';
+import { createSwitchingClient, HostChoice } from './host-choice.ts';
+import { isReadOnly } from './outage.ts';
 import { TimedConnection } from './timed-connection.ts';
 
 const UUID_OID = 2950;
@@ -43,11 +46,23 @@ export type Connection = pg.PoolClient;
 /** Runs single statements, inside a transaction or not. */
 export type Queryable = Pick<Database, 'query'> | Pick<Connection, 'query'>;
 
+function loginOf(url: string): { connectionString: string; Client: typeof pg.Client } {
+  const parsed = parseDatabaseUrl(url);
+  if (typeof parsed === 'string') throw new OperatorError(`DATABASE_URL ${parsed}`);
+  const { urls, target } = parsed;
+  const [connectionString] = urls;
+  const Client = clientOf(connectionString);
+  if (target === null) return { connectionString, Client };
+  const choice = new HostChoice(urls, target, Client);
+  return { connectionString, Client: createSwitchingClient(Client, choice) };
+}
+
 /**
  * A pool of connections; none is opened before it is needed. Every wait is bounded: a query fails
  * after `QUERY_TIMEOUT_MS`, and `end()` destroys connections that do not close.
  *
- * @param url postgres://…; `require_auth=scram-sha-256` in it is kept (scram-client.ts)
+ * @param url postgres://…, also of several hosts (database-url.ts); `require_auth=scram-sha-256` in it
+ *   is kept (scram-client.ts)
  * @param max most connections at a time
  * @param events receives `connectionLost` for idle connections that the server closed, and
  *   `connectionOpened` for new ones
@@ -61,9 +76,10 @@ export function createDatabase(
   waiting: { readonly waitMs?: number; readonly waitingMax?: number } = {},
 ): Database {
   const { waitMs = CONNECT_TIMEOUT_MS, waitingMax = Number.POSITIVE_INFINITY } = waiting;
+  const { connectionString, Client } = loginOf(url);
   const pool = new BoundedPool({
-    connectionString: url,
-    Client: clientOf(url),
+    connectionString,
+    Client,
     max,
     types,
     application_name: 'sluice',
@@ -111,7 +127,8 @@ export async function withConnection<T>(
     return await work(timed.connection);
   } catch (error) {
     const { expired } = timed;
-    if (expired === null) await timed.rollBack();
+    if (isReadOnly(error)) timed.release(error);
+    else if (expired === null) await timed.rollBack();
     throw expired ?? error;
   } finally {
     timed.release();

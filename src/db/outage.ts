@@ -6,10 +6,13 @@
  * may have caused), 53200 (out of memory, the same).
  */
 
+/** read_only_sql_transaction: a standby, after a failover */
+const READ_ONLY = '25006';
+
 /** SQLSTATEs, or their beginnings (PostgreSQL manual, appendix A). */
 const OUTAGE_STATES = [
   '08', // connection exception
-  '25006', // read-only: a standby, after a failover
+  READ_ONLY,
   '28', // invalid authorization
   '3D', // no such database
   '53100', // disk full
@@ -17,6 +20,14 @@ const OUTAGE_STATES = [
   '57P01', // shutting down
   '57P03', // starting up
 ] as const;
+
+/**
+ * Whether the connection leads to a server that takes no writes, as a standby after a failover: the
+ * next connection may lead to another.
+ */
+export function isReadOnly(error: unknown): error is Error {
+  return error instanceof Error && Reflect.get(error, 'code') === READ_ONLY;
+}
 
 /**
  * Whether the server's state caused an error. False for errors without a SQLSTATE (sockets, pg

@@ -32,7 +32,14 @@ const slugOf = (path: string): string => path.replace(/^docs\/|\.md$/g, '');
 const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly string[] }[] = [
   {
     title: 'Start',
-    slugs: ['overview', 'glossary', 'instrumentations', 'configuration', 'reverse-proxy'],
+    slugs: [
+      'overview',
+      'glossary',
+      'instrumentations',
+      'configuration',
+      'reverse-proxy',
+      'high-availability',
+    ],
   },
   { title: 'Send', slugs: markdownIn('docs/send').map(slugOf) },
   {

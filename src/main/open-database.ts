@@ -1,5 +1,6 @@
 /** Opens the database of DATABASE_URL, or the embedded one, and brings its schema up to date. */
 import type { Config } from '../config.ts';
+import { parseDatabaseUrl } from '../database-url.ts';
 import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
 import { type EmbeddedLog, type StartOptions, startEmbedded } from '../db/embedded/connect.ts';
@@ -69,8 +70,9 @@ function connectionsOf({ httpThreads, matchThreads }: Config): number {
 }
 
 function configuredSource(url: string, directUrl: string | null): Source {
-  const { hostname, port, pathname } = new URL(url);
-  const where = `PostgreSQL at ${hostname}${port === '' ? '' : `:${port}`}${pathname}`;
+  const parsed = parseDatabaseUrl(url);
+  // config.ts has refused a url that cannot be parsed.
+  const where = `PostgreSQL at ${typeof parsed === 'string' ? '' : parsed.where}`;
   const urls = { url, copyUrl: directUrl ?? url };
   return { urls, directUrl, where, supervise: () => {}, stop: async () => {} };
 }

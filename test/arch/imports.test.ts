@@ -15,7 +15,7 @@ const LINES_MAX = 500;
 /** Room → the rooms it may import beside itself; ARCHITECTURE.md shows the same. */
 const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   wiring: 'everything',
-  config: ['errors'],
+  config: ['database-url', 'errors'],
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
@@ -23,11 +23,12 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   // of db and ingest types only: TYPES_ONLY
   http: ['db', 'ingest', 'otlp', 'observe', 'web', 'model', 'errors', 'workspace-queue'],
   web: ['model', 'errors'],
-  db: ['model', 'errors', 'observe'],
+  db: ['database-url', 'model', 'errors', 'observe'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
   observe: ['model'],
   terminal: ['engine', 'model', 'errors'],
+  'database-url': [],
   'time-limit': [],
   'workspace-queue': [],
 };

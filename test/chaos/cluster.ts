@@ -39,6 +39,8 @@ interface Node {
 export interface Cluster {
   /** port of the primary, on 127.0.0.1 */
   readonly port: () => number;
+  /** ports of both nodes; which one is the primary changes */
+  readonly ports: readonly number[];
   /** @param port of the primary, or of a proxy before it */
   readonly url: (port: number) => string;
   /** whether the write-ahead log has a disk of its own that can be filled */
@@ -230,6 +232,7 @@ async function openNodes({ folder, installation, password }: Made): Promise<Clus
 
   return {
     port: () => primary.port,
+    ports: [primary.port, standby.port],
     url: (port) => urlOf(ROLE, port, DATABASE),
     hasWalDisk,
     ask: (sql, values) => statement(primary, sql, values),

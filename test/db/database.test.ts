@@ -65,6 +65,20 @@ describe('a transaction', () => {
     expect(scratch.database.totalCount).toBe(before);
   });
 
+  test('that a standby refuses leaves its connection: the next one may lead to the primary', async () => {
+    const database = createDatabase(scratch.url, 1, { connectionLost: () => undefined });
+    const pidOf = async (): Promise<unknown> =>
+      (await database.query('SELECT pg_backend_pid() AS pid')).rows[0].pid;
+    const pid = await pidOf();
+    const writing = inTransaction(database, async (connection) => {
+      await connection.query('SET TRANSACTION READ ONLY');
+      await connection.query(`INSERT INTO note VALUES ('lost')`);
+    });
+    await expect(writing).rejects.toMatchObject({ code: '25006' });
+    expect(await pidOf()).not.toBe(pid);
+    await database.end();
+  });
+
   test('whose connection is lost says so, and ends neither the pool nor the process', async () => {
     await expect(
       inTransaction(scratch.database, async (connection) => {
