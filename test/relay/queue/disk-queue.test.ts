@@ -1,0 +1,312 @@
+/**
+ * The queue on disk: what was acknowledged comes out once, in order, whole, also after a restart, and
+ * whatever a killed process left behind.
+ */
+import {
+  appendFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import { DiskQueue, QueueFull } from '../../../src/relay/queue/disk-queue.ts';
+import { HEADER_BYTES, type QueueRecord } from '../../../src/relay/queue/queue-record.ts';
+
+const MIB = 1024 * 1024;
+
+let folder: string;
+let damaged: number[];
+let incomplete: number[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-relay-queue-'));
+  damaged = [];
+  incomplete = [];
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function openQueue(bytesMax = MIB, at = folder): DiskQueue<string> {
+  return new DiskQueue<string>(at, bytesMax, {
+    queueDamaged: (bytes) => void damaged.push(bytes),
+    incompleteRecordDropped: (bytes) => void incomplete.push(bytes),
+  });
+}
+
+function request(text: string): QueueRecord {
+  return { signal: 'traces', body: Buffer.from(text), acceptedAtMs: 1_763_640_000_123.5 };
+}
+
+/** Takes everything out. */
+function drain(queue: DiskQueue<string>): string[] {
+  const texts: string[] = [];
+  for (let next = queue.next(); next !== null; next = queue.next()) {
+    texts.push(next.body.toString());
+    queue.remove();
+  }
+  return texts;
+}
+
+const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.queue'));
+const pathOf = (index: number): string => join(folder, files().sort()[index] ?? '');
+
+test('requests come out whole and in order, and the files go with them', async () => {
+  const queue = openQueue();
+  expect(queue.next()).toBeNull();
+  expect(queue.isEmpty).toBe(true);
+  await Promise.all(['a', 'b', 'c'].map((text) => queue.append(request(text))));
+  await queue.append({ ...request('d'), signal: 'logs' });
+  expect(queue.bytes).toBe(4 * (HEADER_BYTES + 1));
+  expect(queue.next()).toMatchObject({ signal: 'traces', acceptedAtMs: 1_763_640_000_123.5 });
+  expect(queue.oldestAtMs).toBe(1_763_640_000_123.5);
+  expect(drain(queue)).toEqual(['a', 'b', 'c', 'd']);
+  expect(queue.bytes).toBe(0);
+  expect(queue.isEmpty).toBe(true);
+  expect(files()).toEqual([]);
+  await queue.append(request('e'));
+  expect(drain(queue)).toEqual(['e']);
+  await queue.close();
+});
+
+test('the oldest is the same until it is removed', async () => {
+  const queue = openQueue();
+  await queue.append(request('a'));
+  expect(queue.next()).toBe(queue.next());
+  await queue.close();
+});
+
+test('what is attached is there when the request is, and not after a restart', async () => {
+  const queue = openQueue();
+  await Promise.all([
+    queue.append(request('a'), 'first'),
+    queue.append(request('b')),
+    queue.append(request('c'), 'third'),
+  ]);
+  expect(queue.next()?.attached).toBe('first');
+  queue.remove();
+  expect(queue.next()?.attached).toBeNull();
+  queue.remove();
+  await queue.close();
+  const next = openQueue();
+  expect(next.next()).toMatchObject({ attached: null });
+  await next.close();
+});
+
+test('only the user of the relay may read the files', async () => {
+  const queue = openQueue();
+  await queue.append(request('secret'));
+  for (const name of readdirSync(folder)) {
+    expect(statSync(join(folder, name)).mode & 0o777, name).toBe(0o600);
+  }
+  await queue.close();
+});
+
+describe('a restart', () => {
+  test('continues behind what was sent', async () => {
+    const first = openQueue();
+    for (const text of ['a', 'b', 'c']) await first.append(request(text));
+    first.next();
+    first.remove();
+    await first.close();
+    const second = openQueue();
+    expect(second.bytes).toBe(2 * (HEADER_BYTES + 1));
+    await second.append(request('d'));
+    expect(drain(second)).toEqual(['b', 'c', 'd']);
+    expect(files()).toEqual([]);
+    await second.close();
+  });
+
+  test('sends everything again when the mark of what was sent is lost or not whole', async () => {
+    const first = openQueue();
+    for (const text of ['a', 'b']) await first.append(request(text));
+    first.next();
+    first.remove();
+    await first.close();
+    writeFileSync(join(folder, 'sent'), '00000001 0000');
+    const second = openQueue();
+    expect(drain(second)).toEqual(['a', 'b']);
+    await second.close();
+  });
+
+  test('after everything was sent begins with an empty queue and a new file', async () => {
+    const first = openQueue();
+    await first.append(request('a'));
+    drain(first);
+    await first.close();
+    const second = openQueue();
+    expect(second.next()).toBeNull();
+    await second.append(request('b'));
+    await second.close();
+    const third = openQueue();
+    expect(drain(third)).toEqual(['b']);
+    await third.close();
+  });
+});
+
+describe('a process that was killed while it wrote', () => {
+  test('leaves an incomplete record, which is dropped, at whatever byte it ends', async () => {
+    const queue = openQueue();
+    await queue.append(request('acknowledged'));
+    await queue.append(request('cut'));
+    await queue.close();
+    const whole = readFileSync(pathOf(0));
+    const begin = HEADER_BYTES + 'acknowledged'.length;
+    for (let end = begin; end < whole.length; end += 1) {
+      rmSync(join(folder, 'sent'), { force: true });
+      for (const name of files()) rmSync(join(folder, name));
+      writeFileSync(join(folder, '00000001.queue'), whole.subarray(0, end));
+      incomplete = [];
+      const next = openQueue();
+      expect(drain(next), `${end} bytes`).toEqual(['acknowledged']);
+      expect(incomplete).toEqual(end === begin ? [] : [end - begin]);
+      await next.close();
+    }
+    expect(damaged).toEqual([]);
+  });
+
+  test('or of the machine, zeros at the end of the file', async () => {
+    const queue = openQueue();
+    await queue.append(request('a'));
+    await queue.close();
+    appendFileSync(pathOf(0), Buffer.alloc(100));
+    const next = openQueue();
+    await next.append(request('b'));
+    expect(drain(next)).toEqual(['a', 'b']);
+    expect(incomplete).toEqual([100]);
+    await next.close();
+  });
+});
+
+test('a damaged record is reported and left out, its neighbours are not', async () => {
+  const queue = openQueue();
+  for (const text of ['first', 'second', 'third']) await queue.append(request(text));
+  await queue.close();
+  const bytes = readFileSync(pathOf(0));
+  bytes.writeUInt8(0, bytes.indexOf('second'));
+  writeFileSync(pathOf(0), bytes);
+  const next = openQueue();
+  expect(drain(next)).toEqual(['first', 'third']);
+  expect(damaged).toEqual([HEADER_BYTES + 'second'.length]);
+  await next.close();
+});
+
+test('a damaged last record counts as damaged: all of its bytes are there', async () => {
+  const queue = openQueue();
+  await queue.append(request('last'));
+  await queue.close();
+  const bytes = readFileSync(pathOf(0));
+  bytes.writeUInt8(0, bytes.length - 1);
+  writeFileSync(pathOf(0), bytes);
+  const next = openQueue();
+  expect(drain(next)).toEqual([]);
+  expect(damaged).toEqual([HEADER_BYTES + 'last'.length]);
+  await next.close();
+});
+
+describe('the limit', () => {
+  const half = 'x'.repeat(MIB / 2 - HEADER_BYTES);
+
+  test('counts what is on the disk and what is being written; space comes back', async () => {
+    const queue = openQueue();
+    const results = await Promise.allSettled(
+      ['1', '2', '3'].map(() => queue.append(request(half))),
+    );
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
+    await expect(queue.append(request('small'))).rejects.toThrow(QueueFull);
+    queue.next();
+    queue.remove();
+    await queue.append(request('small'));
+    expect(drain(queue)).toEqual([half, 'small']);
+    await queue.close();
+  });
+
+  test('holds after a restart too', async () => {
+    const first = openQueue();
+    await first.append(request(half));
+    await first.append(request(half));
+    await first.close();
+    const second = openQueue();
+    await expect(second.append(request('small'))).rejects.toThrow(QueueFull);
+    expect(drain(second)).toEqual([half, half]);
+    await second.append(request('small'));
+    await second.close();
+  });
+});
+
+test('a write that fails is not acknowledged; the next one goes to another file', async () => {
+  const queue = openQueue();
+  await queue.append(request('a'));
+  // The next file cannot be created while a folder has its name.
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
+  await expect(queue.append(request('x'.repeat(MIB / 4)))).rejects.toThrow();
+  rmSync(folder);
+  await queue.close();
+});
+
+test('appends, removals, restarts and torn writes in any order lose and reorder nothing', async () => {
+  const step = fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.nat({ max: 3000 }).map((size) => ({ kind: 'append', size }) as const),
+    },
+    { weight: 4, arbitrary: fc.constant({ kind: 'remove' } as const) },
+    {
+      weight: 1,
+      arbitrary: fc.nat({ max: 60 }).map((bytes) => ({ kind: 'kill', bytes }) as const),
+    },
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const at = mkdtempSync(join(folder, 'fuzz-'));
+      // So small that records take turns in many files.
+      let queue = openQueue(16 * 1024, at);
+      const expected: string[] = [];
+      let made = 0;
+      for (const one of steps) {
+        if (one.kind === 'append') {
+          const text = `${made}${'x'.repeat(one.size)}`;
+          made += 1;
+          const isTaken = await queue.append(request(text)).then(
+            () => true,
+            (error: unknown) => {
+              if (error instanceof QueueFull) return false;
+              throw error;
+            },
+          );
+          if (isTaken) expected.push(text);
+        } else if (one.kind === 'remove') {
+          expect(queue.next()?.body.toString()).toBe(expected[0]);
+          if (expected.shift() !== undefined) queue.remove();
+        } else {
+          await queue.close();
+          tearLastFile(at, one.bytes);
+          queue = openQueue(16 * 1024, at);
+        }
+      }
+      expect(drain(queue)).toEqual(expected);
+      expect(damaged).toEqual([]);
+      await queue.close();
+    }),
+    { numRuns: 60 },
+  );
+});
+
+/** A new file with the beginning of a record, as a killed process leaves it. */
+function tearLastFile(at: string, bytes: number): void {
+  const last = readdirSync(at)
+    .filter((name) => name.endsWith('.queue'))
+    .sort()
+    .at(-1);
+  if (last === undefined || bytes === 0) return;
+  const path = join(at, last);
+  const { size } = statSync(path);
+  appendFileSync(path, Buffer.concat([Buffer.from('SLQ1'), Buffer.alloc(100, 0xff)]));
+  truncateSync(path, size + bytes);
+}
