@@ -433,3 +433,36 @@ export function readConfig(env: Environment): Config {
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
+
+/** Settings of `sluice relay`, which its options replace. */
+export const RELAY_SETTINGS = { SLUICE_URL: null, SLUICE_API_KEY: null } as const;
+
+export interface RelayEnvironment {
+  readonly url: string | null;
+  readonly apiKey: string | null;
+  /** where the queue is by default: the user's state folder (XDG Base Directory Specification) */
+  readonly queueFolder: string;
+  readonly logLevel: LogLevel;
+}
+
+/**
+ * Reads what `sluice relay` uses of the environment.
+ *
+ * @throws {ConfigError} for a wrong LOG_LEVEL
+ */
+export function readRelayEnvironment(env: Environment): RelayEnvironment {
+  const problems: Problems = [];
+  const named = (name: keyof typeof RELAY_SETTINGS): string | null =>
+    env[name]?.trim() || RELAY_SETTINGS[name];
+  const { XDG_STATE_HOME: base = '' } = env;
+  const state = isAbsolute(base) ? base : join(homedir(), '.local', 'state');
+  const level = text(env, 'LOG_LEVEL') ?? TEXT_SETTINGS.LOG_LEVEL;
+  const logLevel = oneOf<LogLevel>('LOG_LEVEL', level, LOG_LEVELS, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return {
+    url: named('SLUICE_URL'),
+    apiKey: named('SLUICE_API_KEY'),
+    queueFolder: join(state, 'sluice', 'relay'),
+    logLevel,
+  };
+}

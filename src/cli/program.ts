@@ -8,6 +8,7 @@ import { addCorpusCommands } from './corpus-commands.ts';
 import { addFindingCommands } from './finding-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
+import { addRelayCommand } from './relay/relay-command.ts';
 import { addLoginCommands } from './remote/login-commands.ts';
 import { addRuleCommands } from './rule-commands.ts';
 import { addRunCommands } from './run-commands.ts';
@@ -35,6 +36,7 @@ export function createProgram(): Command {
       const { runServer } = await import('../main/run-server.ts');
       await runServer();
     });
+  addRelayCommand(program);
   addLoginCommands(program);
   addKeyCommands(program);
   addWorkspaceCommands(program);

@@ -36,6 +36,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'overview',
       'glossary',
       'instrumentations',
+      'relay',
       'configuration',
       'reverse-proxy',
       'high-availability',

@@ -1,7 +1,7 @@
 /** Documents that list what code defines must list the same. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
+import { INTEGER_SETTINGS, RELAY_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
 import { ERRORS } from '../../src/errors.ts';
 import { filesIn } from './source-file.ts';
 
@@ -14,7 +14,8 @@ test('docs/configuration.md lists every setting, with its default where it is a 
     ),
   );
   const oauth = ['CLIENT_ID', 'CLIENT_SECRET', 'ISSUER'].map((part) => `OAUTH_<PROVIDER>_${part}`);
-  const known = [...Object.keys(INTEGER_SETTINGS), ...Object.keys(TEXT_SETTINGS), ...oauth];
+  const settings = { ...INTEGER_SETTINGS, ...TEXT_SETTINGS, ...RELAY_SETTINGS };
+  const known = [...Object.keys(settings), ...oauth];
   expect([...rows.keys()].sort()).toEqual(known.sort());
   for (const [name, { fallback }] of Object.entries(INTEGER_SETTINGS)) {
     // The default of MATCH_THREADS depends on the machine and is described in words.

@@ -27,6 +27,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
   observe: ['model'],
+  relay: ['otlp', 'observe', 'model', 'errors'],
   terminal: ['engine', 'model', 'errors'],
   'database-url': [],
   'time-limit': [],
@@ -50,6 +51,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['observe'],
   commander: ['wiring'],
   marked: ['web'],
+  '@bufbuild/protobuf': ['relay'],
 };
 
 /** Rooms that only compute: no clock, no process, no input or output. */

@@ -45,7 +45,8 @@ export const BASE_PATHS: Readonly<Record<Signal, string>> = {
 
 export const TYPE_MESSAGE =
   'Content-Type must be application/json; protobuf is not supported. ' +
-  'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter.';
+  'Set OTEL_EXPORTER_OTLP_PROTOCOL=http/json in the exporter; if it sends only protobuf, run ' +
+  '`sluice relay` beside it.';
 
 /** OTLP's own default paths. */
 export const BARE_PATHS: Readonly<Record<Signal, string>> = {

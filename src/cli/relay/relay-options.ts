@@ -1,0 +1,119 @@
+/** The options of `sluice relay` with the environment behind them. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+
+import { ConfigError, isPrivateUrl, readRelayEnvironment } from '../../config.ts';
+import { OperatorError } from '../../errors.ts';
+import type { RelaySettings } from '../../relay/relay.ts';
+
+export const LISTEN_DEFAULT = '127.0.0.1:4318';
+export const QUEUE_MAX_DEFAULT = '256MiB';
+/** Below it, a usual request would not fit. */
+const QUEUE_BYTES_MIN = 1024 * 1024;
+
+export interface RelayOptions {
+  readonly listen: string;
+  readonly url?: string;
+  readonly keyFile?: string;
+  readonly queueDir?: string;
+  readonly queueMax: string;
+  readonly allowHttp?: boolean;
+}
+
+type RelaySetup = Omit<RelaySettings, 'version'>;
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  B: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  GiB: 1024 ** 3,
+  kB: 1000,
+  MB: 1000 ** 2,
+  GB: 1000 ** 3,
+};
+
+/** `256MiB` and the like in bytes; null when it is no size. */
+export function parseBytes(text: string): number | null {
+  const [, digits, unit = ''] = /^(\d{1,12}) ?([kKMG]?i?B)?$/.exec(text.trim()) ?? [];
+  const factor = UNITS[unit];
+  return digits === undefined || factor === undefined ? null : Number(digits) * factor;
+}
+
+/** `host:port` or `[::1]:port`; null when it is neither. */
+export function parseListen(text: string): { host: string; port: number } | null {
+  const [, v6, name, digits] = /^(?:\[([\da-fA-F:.]+)\]|([\w.-]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = v6 ?? name;
+  const port = Number(digits);
+  return host === undefined || port > 65_535 ? null : { host, port };
+}
+
+/** @throws {OperatorError} when the file cannot be read, or holds anything but one key */
+export function readKeyFile(path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (cause) {
+    throw new OperatorError(`The key file cannot be read: ${path}`, { cause });
+  }
+  if (!isKey(text)) throw new OperatorError(`The key file must hold one agent key: ${path}`);
+  return text;
+}
+
+/** Whether a text can be a key: one word that a header can carry. */
+function isKey(text: string): boolean {
+  return /^[!-~]{1,512}$/.test(text);
+}
+
+function urlProblem(text: string | null, allowHttp: boolean): string | null {
+  if (text === null) return 'SLUICE_URL or --url must name your Sluice server';
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    return 'the URL of the server must start with https:// or http://';
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    return 'the URL of the server must have no credentials, query or fragment';
+  }
+  if (isPrivateUrl(url) || allowHttp) return null;
+  return 'the URL of the server must start with https://: the key and the telemetry would be sent unencrypted (--allow-http does so)';
+}
+
+/**
+ * What a relay is started with.
+ *
+ * @throws {ConfigError} with all problems
+ */
+export function relaySetup(
+  options: RelayOptions,
+  env: Readonly<Record<string, string | undefined>>,
+): RelaySetup {
+  const { url, apiKey, queueFolder, logLevel } = readRelayEnvironment(env);
+  const problems: string[] = [];
+  const server = options.url ?? url;
+  const wrongUrl = urlProblem(server, options.allowHttp === true);
+  if (wrongUrl !== null) problems.push(wrongUrl);
+  const listen = parseListen(options.listen);
+  if (listen === null) problems.push(`--listen must be an address such as ${LISTEN_DEFAULT}`);
+  const queueBytesMax = parseBytes(options.queueMax);
+  if (queueBytesMax === null || queueBytesMax < QUEUE_BYTES_MIN) {
+    problems.push('--queue-max must be a size of at least 1MiB, such as 256MiB');
+  }
+  const { keyFile } = options;
+  if (keyFile === undefined && apiKey === null) {
+    problems.push('SLUICE_API_KEY or --key-file must give an agent key (sluice key create)');
+  }
+  if (keyFile === undefined && apiKey !== null && !isKey(apiKey)) {
+    problems.push('SLUICE_API_KEY must be one agent key');
+  }
+  if (problems.length > 0 || server === null || listen === null || queueBytesMax === null) {
+    throw new ConfigError(problems);
+  }
+  return {
+    ...listen,
+    url: server.replace(/\/+$/, ''),
+    readKey: keyFile === undefined ? () => apiKey ?? '' : () => readKeyFile(keyFile),
+    queueFolder: resolve(options.queueDir ?? queueFolder),
+    queueBytesMax,
+    logLevel,
+  };
+}

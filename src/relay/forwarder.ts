@@ -1,0 +1,249 @@
+/**
+ * Decides what becomes of a request: it is sent at once and the server's answer is passed on, or it is
+ * queued on the disk and acknowledged.
+ *
+ *   queue empty, server up ──► send ──► answer within DIRECT_MS_MAX ──► passed on
+ *     │                         │ unavailable, or no answer yet
+ *     └─ else ──────────────────┴──► queue ──► synced: 200 · full: 503
+ *
+ *   queue ──► oldest first ──► accepted: removed · refused: dropped, counted
+ *                              unavailable, denied: kept, tried again after a wait
+ *
+ * While the server denies the key or the URL, new requests are sent at once and never queued, so that
+ * the client sees the answer.
+ */
+import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
+import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, Backoff } from './backoff.ts';
+import { type DiskQueue, type QueuedRequest, QueueFull } from './queue/disk-queue.ts';
+import type { RelayedRequest } from './queue/queue-record.ts';
+import type { SendOutcome, Upstream, UpstreamAnswer } from './upstream.ts';
+import { WakeUp } from './wake-up.ts';
+
+/** How long a client waits for the server's answer before its request is queued. */
+const DIRECT_MS_MAX = 3000;
+/** Requests that are sent at once beside each other; further ones are queued. */
+const DIRECT_MAX = 16;
+/** Older requests are dropped: 7 days. */
+const QUEUE_AGE_MS_MAX = 7 * 24 * 3_600_000;
+
+/** What the client is answered. */
+export type Delivery =
+  | { readonly kind: 'passed-on'; readonly answer: UpstreamAnswer }
+  | { readonly kind: 'queued' }
+  | { readonly kind: 'full'; readonly retryAfterMs: number };
+
+export interface ForwarderOptions {
+  /** what is attached is what becomes of a request that was being sent when it was queued */
+  readonly queue: DiskQueue<Promise<SendOutcome>>;
+  readonly upstream: Pick<Upstream, 'send'>;
+  readonly events: RelayEvents;
+  /** reads the key again; whether it is another one now */
+  readonly renewKey: () => boolean;
+  readonly backoff?: Backoff;
+  readonly directMsMax?: number;
+}
+
+type Queued = QueuedRequest<Promise<SendOutcome>>;
+
+const COUNT = /^\d{1,18}$/;
+
+/** The count of a partial success, as it is named in every signal; 0 without one. */
+export function rejectedRecords({ body }: UpstreamAnswer): bigint {
+  const partial: unknown = body?.partialSuccess;
+  if (typeof partial !== 'object' || partial === null) return 0n;
+  for (const [name, value] of Object.entries(partial)) {
+    if (name.startsWith('rejected') && COUNT.test(String(value))) return BigInt(String(value));
+  }
+  return 0n;
+}
+
+export class Forwarder {
+  readonly #queue: DiskQueue<Promise<SendOutcome>>;
+  readonly #upstream: Pick<Upstream, 'send'>;
+  readonly #events: RelayEvents;
+  readonly #renewKey: () => boolean;
+  readonly #backoff: Backoff;
+  readonly #directMsMax: number;
+  #direct = 0;
+  #server: RelayState['server'] = 'up';
+  /** the server is not tried before */
+  #resumesAtMs = 0;
+  #isStopping = false;
+  #isSending = false;
+  #sending: Promise<void> = Promise.resolve();
+  /** what the requests wait for that are being sent, in case the relay stops */
+  readonly #stopped = new WakeUp();
+  /** what the queue waits for before the server is tried again */
+  readonly #resumed = new WakeUp();
+
+  constructor(options: ForwarderOptions) {
+    this.#queue = options.queue;
+    this.#upstream = options.upstream;
+    this.#events = options.events;
+    this.#renewKey = options.renewKey;
+    this.#backoff = options.backoff ?? new Backoff();
+    this.#directMsMax = options.directMsMax ?? DIRECT_MS_MAX;
+  }
+
+  get server(): RelayState['server'] {
+    return this.#server;
+  }
+
+  /** Starts sending what an earlier process has queued. */
+  start(): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    this.#sending = this.#sendQueued();
+  }
+
+  /** Sends or queues a request. */
+  async deliver(request: RelayedRequest): Promise<Delivery> {
+    if (!this.#isSentAtOnce()) return await this.#enqueue(request, null);
+    this.#direct += 1;
+    const sending = this.#send(request).finally(() => {
+      this.#direct -= 1;
+    });
+    const outcome = await this.#stopped.race(sending, this.#directMsMax);
+    if (outcome === null) return await this.#enqueue(request, sending);
+    this.#note(outcome, request);
+    if (outcome.kind === 'unavailable') {
+      this.#pause(outcome);
+      return await this.#enqueue(request, null);
+    }
+    return { kind: 'passed-on', answer: outcome.answer };
+  }
+
+  /** Queues from now on; what is queued stays on the disk. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#stopped.raise();
+    this.#resumed.raise();
+  }
+
+  /** Once stopped: resolves when nothing is being sent. */
+  async idle(): Promise<void> {
+    await this.#sending;
+  }
+
+  #isSentAtOnce(): boolean {
+    if (this.#isStopping || this.#direct >= DIRECT_MAX) return false;
+    if (this.#server === 'denied') return true;
+    return this.#queue.isEmpty && Date.now() >= this.#resumesAtMs;
+  }
+
+  async #send(request: RelayedRequest): Promise<SendOutcome> {
+    const outcome = await this.#upstream.send(request);
+    if (outcome.kind !== 'denied' || !this.#renewKey()) return outcome;
+    return await this.#upstream.send(request);
+  }
+
+  async #enqueue(
+    { signal, body }: RelayedRequest,
+    sending: Promise<SendOutcome> | null,
+  ): Promise<Delivery> {
+    try {
+      await this.#queue.append({ signal, body, acceptedAtMs: Date.now() }, sending);
+      this.#events.requestQueued(signal);
+      this.start();
+      return { kind: 'queued' };
+    } catch (error) {
+      if (!(error instanceof QueueFull)) this.#events.queueFailed(error);
+      const retryAfterMs = Math.max(BACKOFF_MS_MIN, this.#resumesAtMs - Date.now());
+      return { kind: 'full', retryAfterMs };
+    }
+  }
+
+  async #sendQueued(): Promise<void> {
+    let oldest = this.#oldest();
+    while (oldest !== null) {
+      await this.#sendOldest(oldest);
+      oldest = this.#oldest();
+    }
+    // In the same turn as the look into the queue: what is appended later starts this again.
+    this.#isSending = false;
+  }
+
+  /** The request to send now; null when there is none, or the relay stops. */
+  #oldest(): Queued | null {
+    try {
+      const oldest = this.#queue.next();
+      // What is being sent is waited for, so that the next process does not send it again.
+      return this.#isStopping && oldest?.attached === null ? null : oldest;
+    } catch (error) {
+      this.#events.queueFailed(error);
+      setTimeout(() => this.start(), BACKOFF_MS_MAX).unref();
+      return null;
+    }
+  }
+
+  async #sendOldest(oldest: Queued): Promise<void> {
+    try {
+      if (oldest.attached === null) {
+        await this.#resumed.wait(this.#resumesAtMs - Date.now());
+        if (this.#isStopping) return;
+      }
+      if (await this.#isDone(oldest)) this.#queue.remove();
+    } catch (error) {
+      this.#events.queueFailed(error);
+      await this.#resumed.wait(BACKOFF_MS_MAX);
+    }
+  }
+
+  /** Sends a queued request; whether it need not be sent again. */
+  async #isDone(request: Queued): Promise<boolean> {
+    if (Date.now() - request.acceptedAtMs > QUEUE_AGE_MS_MAX) {
+      this.#events.requestDropped('expired');
+      return true;
+    }
+    const sending = request.attached ?? this.#send(request);
+    request.attached = null;
+    const outcome = await sending;
+    this.#note(outcome, request);
+    if (outcome.kind === 'accepted') return true;
+    if (outcome.kind === 'refused') {
+      this.#events.requestDropped('refused');
+      return true;
+    }
+    this.#pause(outcome);
+    return false;
+  }
+
+  /** Counts what became of an attempt, and notes what it says about the server. */
+  #note(outcome: SendOutcome, { signal }: RelayedRequest): void {
+    const before = this.#server;
+    if (outcome.kind === 'unavailable') {
+      this.#server = 'unavailable';
+      return;
+    }
+    const { answer } = outcome;
+    if (outcome.kind === 'denied') {
+      this.#server = 'denied';
+      if (before !== 'denied') this.#events.serverDenies(answer.status);
+      return;
+    }
+    this.#server = 'up';
+    this.#resumesAtMs = 0;
+    this.#backoff.succeed();
+    if (before !== 'up') {
+      this.#events.serverAnswers();
+      this.#resumed.raise();
+    }
+    if (outcome.kind === 'refused') {
+      this.#events.requestRefused(answer.status);
+      return;
+    }
+    this.#events.requestSent(signal);
+    const rejected = rejectedRecords(answer);
+    if (rejected > 0n) this.#events.recordsRejected(signal, Number(rejected));
+  }
+
+  /** Requests that fail at the same time cause one wait. */
+  #pause(outcome: SendOutcome): void {
+    if (Date.now() < this.#resumesAtMs) return;
+    const isUnavailable = outcome.kind === 'unavailable';
+    const waitMs = this.#backoff.fail(isUnavailable ? outcome.retryAfterMs : null);
+    this.#resumesAtMs = Date.now() + waitMs;
+    const reason = isUnavailable ? outcome.reason : String(outcome.answer.status);
+    this.#events.sendFailed(reason, waitMs);
+  }
+}

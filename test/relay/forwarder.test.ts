@@ -1,0 +1,229 @@
+/** What becomes of requests: sent at once, queued, tried again, dropped; against a server that is made up. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { createRelayObserver } from '../../src/observe/relay-events.ts';
+import { Backoff } from '../../src/relay/backoff.ts';
+import { Forwarder, type ForwarderOptions, rejectedRecords } from '../../src/relay/forwarder.ts';
+import { DiskQueue } from '../../src/relay/queue/disk-queue.ts';
+import type { RelayedRequest } from '../../src/relay/queue/queue-record.ts';
+import type { SendOutcome } from '../../src/relay/upstream.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const ACCEPTED: SendOutcome = { kind: 'accepted', answer: { status: 200, body: {} } };
+const REFUSED: SendOutcome = { kind: 'refused', answer: { status: 400, body: {} } };
+const DENIED: SendOutcome = { kind: 'denied', answer: { status: 401, body: {} } };
+const AWAY: SendOutcome = { kind: 'unavailable', reason: 'ECONNREFUSED', retryAfterMs: null };
+
+let folder: string;
+let queue: DiskQueue<Promise<SendOutcome>>;
+let metrics: () => Promise<string>;
+/** bodies that were sent, in order */
+let sent: string[];
+let answer: (text: string) => SendOutcome | Promise<SendOutcome>;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-relay-forwarder-'));
+  sent = [];
+  answer = () => ACCEPTED;
+});
+afterEach(async () => {
+  await queue.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function open(options: Partial<ForwarderOptions> = {}, queueBytesMax = 1024 * 1024): Forwarder {
+  const state = { queueBytes: 0, queueBytesMax, oldestSeconds: 0, server: 'up' } as const;
+  const { events, registry } = createRelayObserver('silent', () => state);
+  metrics = () => registry.metrics();
+  queue = new DiskQueue(folder, queueBytesMax, events);
+  return new Forwarder({
+    queue,
+    events,
+    upstream: {
+      send: async ({ body }) => {
+        sent.push(body.toString());
+        return await answer(body.toString());
+      },
+    },
+    renewKey: () => false,
+    // Waits are short, and no test depends on how long they are.
+    backoff: new Backoff(() => 0),
+    ...options,
+  });
+}
+
+const request = (text: string): RelayedRequest => ({ signal: 'traces', body: Buffer.from(text) });
+
+async function whenSent(count: number): Promise<void> {
+  await waitFor(() => sent.length >= count, { withinMs: 20_000, what: `${count} sendings` });
+}
+
+async function whenEmpty(): Promise<void> {
+  await waitFor(() => queue.isEmpty, { withinMs: 20_000, what: 'the queue is empty' });
+}
+
+test('what the server accepts or refuses is passed on, nothing is queued', async () => {
+  const forwarder = open();
+  const partial = { partialSuccess: { rejectedSpans: '2', errorMessage: 'bad_kind' } };
+  answer = () => ({ kind: 'accepted', answer: { status: 200, body: partial } });
+  expect(await forwarder.deliver(request('a'))).toEqual({
+    kind: 'passed-on',
+    answer: { status: 200, body: partial },
+  });
+  answer = () => REFUSED;
+  expect(await forwarder.deliver(request('b'))).toMatchObject({ answer: { status: 400 } });
+  expect(queue.isEmpty).toBe(true);
+  const text = await metrics();
+  expect(text).toContain('sluice_relay_rejected_records_total{signal="traces"} 2');
+  expect(text).toContain('sluice_relay_refused_total{status="400"} 1');
+});
+
+test('while the server is away requests are queued, then sent in order, the same bytes again', async () => {
+  const forwarder = open();
+  answer = () => AWAY;
+  for (const text of ['a', 'b', 'c']) {
+    expect(await forwarder.deliver(request(text))).toEqual({ kind: 'queued' });
+  }
+  expect(forwarder.server).toBe('unavailable');
+  answer = () => ACCEPTED;
+  await whenEmpty();
+  expect(sent.slice(-3)).toEqual(['a', 'b', 'c']);
+  expect(forwarder.server).toBe('up');
+  expect(await forwarder.deliver(request('d'))).toMatchObject({ kind: 'passed-on' });
+});
+
+test('Retry-After of the server is kept to', async () => {
+  const forwarder = open();
+  answer = () => ({ kind: 'unavailable', reason: '429', retryAfterMs: 100_000 });
+  expect(await forwarder.deliver(request('a'))).toEqual({ kind: 'queued' });
+  expect(await forwarder.deliver(request('b'))).toEqual({ kind: 'queued' });
+  expect(sent).toEqual(['a']);
+  forwarder.stop();
+  await forwarder.idle();
+  expect(sent).toEqual(['a']);
+});
+
+test('a request that the server takes long for is queued, and not sent a second time', async () => {
+  const forwarder = open({ directMsMax: 1 });
+  let finish = (_outcome: SendOutcome): void => {};
+  answer = () =>
+    new Promise((resolve) => {
+      finish = resolve;
+    });
+  expect(await forwarder.deliver(request('a'))).toEqual({ kind: 'queued' });
+  expect(queue.isEmpty).toBe(false);
+  finish(ACCEPTED);
+  await whenEmpty();
+  expect(sent).toEqual(['a']);
+});
+
+test('one that ends badly after that is sent again', async () => {
+  const forwarder = open({ directMsMax: 1 });
+  let finish = (_outcome: SendOutcome): void => {};
+  answer = () =>
+    new Promise((resolve) => {
+      finish = resolve;
+    });
+  expect(await forwarder.deliver(request('a'))).toEqual({ kind: 'queued' });
+  answer = () => ACCEPTED;
+  finish(AWAY);
+  await whenEmpty();
+  expect(sent).toEqual(['a', 'a']);
+});
+
+test('a queued request that the server refuses is dropped and counted, the next one is sent', async () => {
+  const forwarder = open();
+  answer = () => AWAY;
+  await forwarder.deliver(request('poison'));
+  await forwarder.deliver(request('good'));
+  answer = (text) => (text === 'poison' ? REFUSED : ACCEPTED);
+  await whenEmpty();
+  expect(sent.slice(-2)).toEqual(['poison', 'good']);
+  expect(await metrics()).toContain('sluice_relay_dropped_total{reason="refused"} 1');
+});
+
+test('while the key is refused clients see it, and the queue is kept until it is right', async () => {
+  const forwarder = open();
+  answer = () => AWAY;
+  await forwarder.deliver(request('queued'));
+  answer = () => DENIED;
+  await waitFor(() => forwarder.server === 'denied', { withinMs: 20_000, what: 'a denial' });
+  expect(await forwarder.deliver(request('new'))).toEqual({
+    kind: 'passed-on',
+    answer: { status: 401, body: {} },
+  });
+  expect(queue.next()?.body.toString()).toBe('queued');
+  answer = () => ACCEPTED;
+  expect(await forwarder.deliver(request('later'))).toMatchObject({ answer: { status: 200 } });
+  await whenEmpty();
+  expect(sent.at(-1)).toBe('queued');
+});
+
+test('a key that was replaced is used at once', async () => {
+  let isRight = false;
+  const forwarder = open({
+    renewKey: () => {
+      isRight = true;
+      return true;
+    },
+  });
+  answer = () => (isRight ? ACCEPTED : DENIED);
+  expect(await forwarder.deliver(request('a'))).toMatchObject({ answer: { status: 200 } });
+  expect(sent).toEqual(['a', 'a']);
+});
+
+test('a full queue refuses, and says when to come back', async () => {
+  const forwarder = open({}, 200);
+  answer = () => ({ kind: 'unavailable', reason: '503', retryAfterMs: 50_000 });
+  expect(await forwarder.deliver(request('x'.repeat(100)))).toEqual({ kind: 'queued' });
+  const full = await forwarder.deliver(request('x'.repeat(100)));
+  expect(full.kind).toBe('full');
+  expect(full.kind === 'full' && full.retryAfterMs).toBeGreaterThan(1000);
+  forwarder.stop();
+  await forwarder.idle();
+});
+
+test('a request that is too old is dropped and counted', async () => {
+  const forwarder = open();
+  await queue.append({ ...request('old'), acceptedAtMs: Date.now() - 8 * DAY_MS });
+  await queue.append({ ...request('new'), acceptedAtMs: Date.now() - 6 * DAY_MS });
+  forwarder.start();
+  await whenEmpty();
+  expect(sent).toEqual(['new']);
+  expect(await metrics()).toContain('sluice_relay_dropped_total{reason="expired"} 1');
+});
+
+test('a stop queues what is being sent, waits for its end and leaves the rest on the disk', async () => {
+  const forwarder = open();
+  let finish = (_outcome: SendOutcome): void => {};
+  answer = () =>
+    new Promise((resolve) => {
+      finish = resolve;
+    });
+  const delivery = forwarder.deliver(request('being sent'));
+  await whenSent(1);
+  forwarder.stop();
+  expect(await delivery).toEqual({ kind: 'queued' });
+  expect(await forwarder.deliver(request('after'))).toEqual({ kind: 'queued' });
+  finish(ACCEPTED);
+  await forwarder.idle();
+  expect(sent).toEqual(['being sent']);
+  expect(queue.next()?.body.toString()).toBe('after');
+});
+
+test.each([
+  [null, 0n],
+  [{}, 0n],
+  [{ partialSuccess: null }, 0n],
+  [{ partialSuccess: { errorMessage: 'a warning' } }, 0n],
+  [{ partialSuccess: { rejectedSpans: '3' } }, 3n],
+  [{ partialSuccess: { rejectedDataPoints: 4 } }, 4n],
+  [{ partialSuccess: { rejectedLogRecords: '-1' } }, 0n],
+])('a partial success %j has %d rejected records', (body, count) => {
+  open();
+  expect(rejectedRecords({ status: 200, body })).toBe(count);
+});
