@@ -145,6 +145,17 @@ const DOCUMENTATION: readonly Operation[] = [
     },
   }),
   documentation({
+    path: '/docs/send/{client}',
+    operationId: 'getClientPage',
+    summary: 'A page about a client',
+    description: 'How it is set up to send; with `.md` its Markdown twin.',
+    parameters: [page('client', 'openinference.md')],
+    responses: {
+      ...texts('The page.', HTML, MARKDOWN),
+      ...notFound('Nothing is served at this path.'),
+    },
+  }),
+  documentation({
     path: '/docs/decisions/{decision}',
     operationId: 'getDecisionPage',
     summary: 'A page about a decision',

@@ -72,6 +72,7 @@ describe('what is described', () => {
   /** `/docs/errors.md` → `/docs/{page}` */
   const template = (path: string): string =>
     path
+      .replace(/^\/docs\/send\/[^/]+$/, '/docs/send/{client}')
       .replace(/^\/docs\/decisions\/[^/]+$/, '/docs/decisions/{decision}')
       .replace(/^\/docs\/[^/]+$/, '/docs/{page}');
   const named = ({ method, path }: Pick<Route, 'method' | 'path'>): string =>
