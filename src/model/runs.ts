@@ -68,6 +68,10 @@ export interface RunSummary {
   readonly endUnixNano: Int64 | null;
   readonly firstArrivalAt: Date;
   readonly lastArrivalAt: Date;
+  /** since when it waits: its last arrival, or an earlier time where arrivals delay it no longer */
+  readonly settlesFrom: Date;
+  /** the course of its session finishes it, instead of a root span */
+  readonly isOfSession: boolean;
   readonly spans: number;
   readonly logRecords: number;
   readonly evaluatedAt: Date | null;

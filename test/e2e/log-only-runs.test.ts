@@ -361,6 +361,20 @@ test('the same session in two workspaces is two runs, each with its own end', as
   ]);
 });
 
+test('a run says that it waits for the end of its session, and until when', async () => {
+  const id = randomId(16);
+  await send(CLAUDE_CODE, CLAUDE_CODE.tell(id, 1, QUIET));
+  const [run] = await runsOf(CLAUDE_CODE, id);
+  const shown = await read<Record<string, string>>(
+    `${gateway.server.baseUrl}/platform/v1/runs/${run?.runId}`,
+    gateway.keys.workspace,
+  );
+  expect(shown.waits_for).toBe('session_end');
+  const waitMs =
+    Date.parse(shown.evaluation_due_at ?? '') - Date.parse(shown.last_arrived_at ?? '');
+  expect(waitMs).toBe(15 * 60_000);
+});
+
 test('what was sent is stored as sent: no trace id where there was none', async () => {
   const id = randomId(16);
   await send(CLAUDE_CODE, CLAUDE_CODE.tell(id, 1, QUIET));

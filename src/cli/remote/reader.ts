@@ -11,6 +11,7 @@ import { listFindings, showFinding } from '../../http/api/findings/finding-route
 import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
 import { createOutliner } from '../../main/run-outlines.ts';
+import { runTimesOf } from '../../main/run-times.ts';
 import { withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
@@ -62,10 +63,12 @@ export async function withReader(
     });
     return;
   }
-  await withDatabase(async ({ database }, { brand }) => {
+  await withDatabase(async ({ database }, config) => {
+    const { brand } = config;
     const workspace = await findWorkspace(database, options.workspace ?? null);
     const store = createStore(database, { brand, nowMs: Date.now });
-    const runs = { ...store.runs, find: createOutliner(database).find };
+    const times = runTimesOf(config);
+    const runs = { ...store.runs, find: createOutliner(database).find, times };
     const handlers = {
       findings: { list: listFindings(store.findings), show: showFinding(store.findings) },
       runs: { list: listRuns(runs), show: showRun(runs) },

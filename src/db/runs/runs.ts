@@ -8,6 +8,7 @@ import type { Checked, PageCursor, RunFilter, RunSummary } from '../../model/run
 import type { Database } from '../database.ts';
 import { MATCHED_NAME } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
+import { SETTLES_FROM } from './run-times.ts';
 
 /** A run and the UTC days (`2026-11-20`) of its first and last arrival. */
 interface FoundRun {
@@ -33,6 +34,7 @@ const COLUMNS = `
   r.agent_name AS "agentName", r.model, r.session_id AS "sessionId", r.user_id AS "userId",
   r.start_unix_nano AS "startUnixNano", r.end_unix_nano AS "endUnixNano",
   r.first_arrival_at AS "firstArrivalAt", r.last_arrival_at AS "lastArrivalAt",
+  ${SETTLES_FROM} AS "settlesFrom", r.session_key IS NOT NULL AS "isOfSession",
   r.spans, r.log_records AS "logRecords", r.evaluated_at AS "evaluatedAt",
   r.evaluated_steps AS "evaluatedSteps", r.unread_steps AS "unreadSteps", r.texts,
   r.surfaces, r.truncated_texts AS "truncatedTexts", r.text_cap_bytes AS "textCapBytes",

@@ -5,6 +5,7 @@ import { SluiceError } from '../../errors.ts';
 import type { Finding } from '../../model/findings.ts';
 import type { Hex16 } from '../../model/json.ts';
 import type { RunSearch, ShownSteps, TextView } from '../../model/run-page.ts';
+import { waitOf } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
@@ -116,6 +117,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
     const { run, shown } = found;
     return runPage(look, viewer, {
       run,
+      wait: waitOf(run, runs.times),
       shown: isRedacted
         ? { ...shown, steps: shown.steps.map((step) => ({ ...step, texts: [], open: null })) }
         : shown,

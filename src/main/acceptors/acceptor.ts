@@ -163,7 +163,7 @@ export function createAcceptor(
   const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
   const rules = ruleReader(catalog, store);
   const { find, findSteps, searchSteps } = createOutliner(reads);
-  const runs = { ...store.runs, find };
+  const runs = { ...store.runs, find, times: runTimesOf(config) };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
   const optionalProbes = new Map<string, Probe>(

@@ -1,5 +1,6 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
 import type { RunSearch } from '../../model/run-page.ts';
+import type { RunWait } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -9,6 +10,7 @@ import { corpusName } from './rule-counts.ts';
 import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { type StepsPage, stepsView } from './run-steps.ts';
+import { waitLine } from './run-wait.ts';
 import { lengthOf, nameOf } from './runs.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 
@@ -16,15 +18,17 @@ const PATH = '/app/runs';
 
 export interface RunPage extends Omit<StepsPage, 'runId'> {
   readonly run: RunSummary;
+  /** null once it is evaluated */
+  readonly wait: RunWait | null;
   /** null when nothing is searched for */
   readonly search: RunSearch | null;
   readonly nowMs: number;
 }
 
 /** All findings of the run, each with the link to its place. */
-function findingList({ findings, titleOf, run }: RunPage): HtmlValue {
+function findingList({ findings, titleOf, run, wait }: RunPage): HtmlValue {
   if (findings.length === 0) {
-    return withoutFindings(run);
+    return wait === null ? withoutFindings(run) : waitLine(wait);
   }
   return html`<section class="panel"><h2>Findings</h2><ul class="plain">${findings.map(
     (

@@ -64,6 +64,8 @@ export function run(fields: Partial<RunSummary> = {}): RunSummary {
     endUnixNano: '1763640002000000000',
     firstArrivalAt: new Date(NOW_MS - 3_600_000),
     lastArrivalAt: new Date(NOW_MS - 3_590_000),
+    settlesFrom: new Date(NOW_MS - 3_590_000),
+    isOfSession: false,
     spans: 4,
     logRecords: 1,
     evaluatedAt: new Date(NOW_MS - 3_500_000),

@@ -32,6 +32,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
         startUnixNano: '0',
         endUnixNano: '0',
       },
+      wait: null,
       open: null,
       finding: null,
       search: null,
@@ -47,7 +48,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
   });
 
   test('over the API', () => {
-    expect(toRunItem(summary)).toMatchObject({
+    expect(toRunItem(summary, { settleMs: 0, timeoutMs: 0 })).toMatchObject({
       checked: one.checked,
       check_limits: one.limits,
       surfaces: summary.surfaces,

@@ -47,6 +47,7 @@ function shown(steps: readonly ShownStep[], fields: Partial<ShownSteps> = {}): S
 function data(fields: Partial<RunPage> = {}): RunPage {
   return {
     run: run(),
+    wait: null,
     shown: shown([step(1), step(2, { depth: 1, outline: TOOL, texts: [RESULT] })]),
     open: null,
     finding: null,

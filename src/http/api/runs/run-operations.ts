@@ -30,6 +30,8 @@ const SUMMARY: Omit<RunSummary, 'corpusVersion' | 'corpusIdentity'> = {
   endUnixNano: TIMES.root[1],
   firstArrivalAt: new Date('2025-11-20T12:00:03.051Z'),
   lastArrivalAt: new Date('2025-11-20T12:00:03.051Z'),
+  settlesFrom: new Date('2025-11-20T12:00:03.051Z'),
+  isOfSession: false,
   spans: 2,
   logRecords: 0,
   evaluatedAt: STORED_AT,
@@ -83,7 +85,10 @@ export const RUNS_EXAMPLE_QUERY = 'has_findings=true&limit=1';
 
 function runExamples({ book }: ApiSettings) {
   const { version: corpusVersion, identity: corpusIdentity } = book.snapshot;
-  const item = toRunItem({ ...SUMMARY, corpusVersion, corpusIdentity });
+  const item = toRunItem(
+    { ...SUMMARY, corpusVersion, corpusIdentity },
+    { settleMs: 0, timeoutMs: 0 },
+  );
   const run = { ...item, steps: STEPS.map(toRunStep), steps_left_out: 0 };
   const page = { runs: [item], next_cursor: null };
   return {

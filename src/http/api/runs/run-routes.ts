@@ -6,6 +6,7 @@ import { SluiceError } from '../../../errors.ts';
 import type { Hex16, Int64 } from '../../../model/json.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import { checkOf, lateSteps } from '../../../model/run-check.ts';
+import { type WaitTimes, waitOf } from '../../../model/run-wait.ts';
 import {
   CHECKED,
   EVALUATION_STATES,
@@ -29,6 +30,8 @@ import type { BodyOf } from '../openapi/component.ts';
 import type { run as runBody, runItem, runPage, runStep } from './run-schema.ts';
 
 export interface RunReader {
+  /** how long runs wait for their evaluation */
+  readonly times: WaitTimes;
   readonly list: Store['runs']['list'];
   /** with the first steps in time, and the number of further ones */
   readonly find: (
@@ -86,7 +89,8 @@ export function isoOfNanos(nanos: Int64): string {
 const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
 
 /** A run as the list shows it. */
-export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
+export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runItem> {
+  const wait = waitOf(run, times);
   const { startUnixNano: start, endUnixNano: end } = run;
   const { checked, limits } = checkOf(run);
   return {
@@ -105,6 +109,8 @@ export function toRunItem(run: RunSummary): BodyOf<typeof runItem> {
     last_arrived_at: run.lastArrivalAt.toISOString(),
     spans: run.spans,
     log_records: run.logRecords,
+    waits_for: wait?.for ?? null,
+    evaluation_due_at: wait?.until.toISOString() ?? null,
     evaluated_at: run.evaluatedAt?.toISOString() ?? null,
     corpus_version: run.corpusVersion,
     corpus_identity: run.corpusIdentity,
@@ -169,7 +175,7 @@ export function listRuns(reader: RunReader): AuthorizedHandler {
     const { cursor = null, limit } = query;
     const { runs, next } = await reader.list(workspaceId, runFilterOf(query), cursor, limit);
     const body: BodyOf<typeof runPage> = {
-      runs: runs.map(toRunItem),
+      runs: runs.map((run) => toRunItem(run, reader.times)),
       next_cursor: toCursor(next),
     };
     return json(body);
@@ -184,7 +190,7 @@ export function showRun(reader: RunReader): AuthorizedHandler {
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
     const { run, steps, stepsLeftOut } = found;
     const body: BodyOf<typeof runBody> = {
-      ...toRunItem(run),
+      ...toRunItem(run, reader.times),
       steps: steps.map(toRunStep),
       steps_left_out: stepsLeftOut,
     };

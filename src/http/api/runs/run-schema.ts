@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import { SEVERITIES } from '../../../model/rules.ts';
 import { CHECK_LIMITS } from '../../../model/run-check.ts';
+import { WAITS } from '../../../model/run-wait.ts';
 import { CHECKED, EVALUATION_STATES, RUN_STATES } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
@@ -31,6 +32,18 @@ const members = {
   last_arrived_at: timestamp('When its latest step arrived.'),
   spans: count('Spans that arrived.'),
   log_records: count('Log records that arrived.'),
+  waits_for: z
+    .enum(WAITS)
+    .nullable()
+    .describe(
+      'What its evaluation waits for. `session_end`: the next prompt of its session or the end of it. ' +
+        '`root_span`: a span without a parent. `late_steps`: it is finished, and further steps may ' +
+        'arrive. Null once it is evaluated.',
+    ),
+  evaluation_due_at: timestampOrNull(
+    'When its evaluation begins at the latest, give or take `PASS_INTERVAL_MS`, if nothing more of it ' +
+      'arrives. Null once it is evaluated.',
+  ),
   evaluated_at: timestampOrNull('Null until the run is evaluated.'),
   corpus_version: z
     .string()
