@@ -76,15 +76,16 @@ function toRuns(requests: readonly DecodedRequest[]): Map<string, readonly Step[
   const logRuns = new LogRuns();
   for (const request of requests) {
     const resources = new Map(request.resources.map((resource) => [resource.id, resource]));
+    const { runs: assigned } = logRuns.assign(request, 0);
     for (const span of request.spans) {
       const { scopeName = '', serviceName = null } = resources.get(span.resourceId) ?? {};
-      add(span.traceId, toStep(span, scopeName, serviceName));
+      const runId = assigned.get(span)?.runId ?? span.traceId;
+      add(runId, toStep(span, scopeName, serviceName));
     }
-    const { runs: assigned } = logRuns.assign(request.logs, 0);
     for (const log of request.logs) {
       const { scopeName = '', serviceName = null } = resources.get(log.resourceId) ?? {};
-      const runId = log.traceId ?? assigned.get(log)?.runId;
-      if (runId !== undefined) add(runId, logToStep(log, scopeName, serviceName));
+      const runId = assigned.get(log)?.runId ?? log.traceId;
+      if (runId !== null) add(runId, logToStep(log, scopeName, serviceName));
     }
   }
   return new Map([...runs].map(([runId, steps]) => [runId, inTimeOrder(steps)]));

@@ -12,15 +12,16 @@ import {
   unitsOfResource,
 } from '../db/telemetry/encoded-request.ts';
 import {
-  isSessionRecord,
   type LogRun,
   type LogRunsOfRequest,
   neededMarks,
   type SessionMark,
-  type SessionRecord,
+  type SessionRow,
+  sessionRecordOf,
+  sessionRowsOf,
 } from '../db/telemetry/log-runs.ts';
 import { SluiceError } from '../errors.ts';
-import type { LogRow } from '../model/telemetry.ts';
+import type { DecodedRequest } from '../model/telemetry.ts';
 import { toEnd } from '../otlp/pieces.ts';
 import {
   type FromDecodeThread,
@@ -74,29 +75,25 @@ function slices<T>(items: readonly T[]): T[][] {
   );
 }
 
-function recordOf({ session, timeUnixNano, observedUnixNano }: SessionRecord): SessionRecord {
-  return { session, timeUnixNano, observedUnixNano };
-}
-
 /** As `LogRuns.assign`, by messages to the thread that takes requests. */
 async function assignRuns(
-  logs: readonly LogRow[],
+  request: DecodedRequest,
   conversation: Conversation,
 ): Promise<LogRunsOfRequest> {
-  const named = logs.filter(isSessionRecord);
-  const parts = slices(named).map((part) => part.map(recordOf));
+  const named = sessionRowsOf(request);
+  const parts = slices(named).map((part) => part.map(sessionRecordOf));
   const marks: SessionMark[] = [];
   for (const records of parts) {
     const answer = await conversation.request({ kind: 'marks', records });
     if (answer.kind === 'marks') marks.push(...answer.marks);
   }
-  const runs = new Map<LogRow, LogRun>();
+  const runs = new Map<SessionRow, LogRun>();
   for (const [part, records] of parts.entries()) {
     const answer = await conversation.request({ kind: 'runs', records });
     if (answer.kind !== 'runs') continue;
     for (const [index, run] of answer.runs.entries()) {
-      const log = named[part * PART_ITEMS_MAX + index];
-      if (run !== null && log !== undefined) runs.set(log, run);
+      const row = named[part * PART_ITEMS_MAX + index];
+      if (run !== null && row !== undefined) runs.set(row, run);
     }
   }
   return { runs, marks: neededMarks(marks) };
@@ -112,7 +109,7 @@ async function decode(
   if (scanned !== null) return scanned;
   const parsed = parsePlainly(signal, body);
   if (!parsed.ok) return { kind: 'undecodable', message: parsed.message, path: parsed.path };
-  const runs = await assignRuns(parsed.request.logs, conversation);
+  const runs = await assignRuns(parsed.request, conversation);
   return decoder.encode(parsed.request, workspaceId, arrivedAtMs, runs);
 }
 

@@ -25,7 +25,7 @@ export class PlainEncoder {
    *
    * @param arrivedAtMs milliseconds since 1970, by PostgreSQL's clock; its UTC day chooses the
    *   partition
-   * @param logRuns the runs of log records without a trace id, and the marks of their sessions
+   * @param logRuns the runs of rows that do not belong to their trace, and the marks of their sessions
    * @throws {SluiceError} `body_too_large` when there are too many runs, marks, resources or
    *   metrics
    */

@@ -117,7 +117,7 @@ export class RequestDecoder {
   ): ReadyResult {
     const result = DECODERS[signal](body);
     if (!result.ok) return result;
-    const runs = logRuns.assign(result.request.logs, workspaceId);
+    const runs = logRuns.assign(result.request, workspaceId);
     return { ok: true, request: this.encode(result.request, workspaceId, arrivedAtMs, runs) };
   }
 

@@ -15,7 +15,7 @@ export interface ColumnValues {
   readonly workspace: never;
   /** the UTC day of the request's arrival; not in the row */
   readonly arrivalDay: never;
-  /** the run that a log record without trace id belongs to; not in the row */
+  /** the run that a span or log record belongs to instead of its trace; not in the row */
   readonly sessionRun: never;
   readonly traceId: Hex16;
   readonly optionalTraceId: Hex16 | null;
@@ -74,6 +74,7 @@ export const SPAN_COLUMNS = {
   workspace_id: ['integer', 'workspace'],
   arrived_on: ['date', 'arrivalDay'],
   trace_id: ['uuid', 'traceId', 'traceId', 'traceId'],
+  run_id: ['uuid', 'sessionRun'],
   resource_id: ['uuid', 'resource', 'resourceId'],
   kind: ['smallint', 'int16', 'kind', 'kind', SPAN_KIND_MAX],
   status_code: ['smallint', 'int16', 'statusCode'],

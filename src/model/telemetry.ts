@@ -22,10 +22,13 @@ export interface ResourceRow {
 }
 
 /** One span. */
-export interface SpanRow extends RowOf<typeof SPAN_COLUMNS> {}
+export interface SpanRow extends RowOf<typeof SPAN_COLUMNS> {
+  /** null for all but products whose spans name their session */
+  readonly session: LogSession | null;
+}
 
 /**
- * The session of a log record without trace id, for products that identify their runs this way
+ * The session of a log record or span, for products that identify their runs this way
  * (`src/otlp/log-session.ts`).
  */
 export interface LogSession {
@@ -37,11 +40,13 @@ export interface LogSession {
   readonly event: 'prompt' | 'text' | 'nothing';
   /** nothing of the session's prompts so far follows this record */
   readonly ends: boolean;
+  /** it has a trace id, whose run it belongs to where its prompt is not known */
+  readonly hasTrace: boolean;
 }
 
 /** One log record. `timeUnixNano` is "0" when the sender did not know it. */
 export interface LogRow extends RowOf<typeof LOG_COLUMNS> {
-  /** null with a trace id, and for products that are not known to send runs without one */
+  /** null for products that are not known to have such runs; for most with a trace id, too */
   readonly session: LogSession | null;
 }
 

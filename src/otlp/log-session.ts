@@ -1,7 +1,8 @@
 /**
  * Products that send no traces (by default, or at all), but log events with attributes for the
- * session and usually the prompt; and the reading of these attributes from a log record. A new
- * product needs one entry in `PRODUCTS`. The run of a record without a prompt is determined by
+ * session and usually the prompt; and the reading of these attributes from a log record. One of them
+ * also sends a trace for every call of its model: its spans are read, too. A new product needs one
+ * entry in `PRODUCTS`. The run of a record without a prompt is determined by
  * `src/db/telemetry/log-runs.ts`.
  */
 import type { JsonObject, JsonValue } from '../model/json.ts';
@@ -32,6 +33,11 @@ interface Product {
   readonly lastEvents: readonly string[];
   /** a record without a session that a process sends when it ends: prefix of its scope, and body */
   readonly goodbye: { readonly scope: string; readonly body: string } | null;
+  /**
+   * the attributes of its spans, where a trace is only a part of a prompt; null where a trace is a run,
+   * to which log records with its id belong
+   */
+  readonly spans: { readonly session: string; readonly prompt: string } | null;
   /** attributes with text that rules can match */
   readonly texts: readonly string[];
 }
@@ -53,6 +59,7 @@ const PRODUCTS: readonly Product[] = [
     ],
     lastEvents: [],
     goodbye: null,
+    spans: null,
     texts: ['prompt', 'response', 'tool_name', 'tool_input', 'tool_parameters', 'error', 'body'],
   },
   // Codex CLI, openai/codex codex-rs/otel/src/events
@@ -66,6 +73,7 @@ const PRODUCTS: readonly Product[] = [
     lastEvents: [],
     // codex-rs/otel/src/metrics/client.rs, `shutdown`
     goodbye: { scope: 'codex_otel::metrics', body: 'flushing OTEL metrics' },
+    spans: null,
     texts: ['prompt', 'response', 'tool_name', 'arguments', 'output', 'error.message'],
   },
   // Gemini CLI and Qwen Code, google-gemini/gemini-cli packages/core/src/telemetry/types.ts
@@ -84,6 +92,8 @@ const PRODUCTS: readonly Product[] = [
     // the mode, which is an event of its own and follows at once.
     lastEvents: ['gemini_cli.plan.approval_mode_duration'],
     goodbye: null,
+    // packages/core/src/telemetry/trace.ts; only calls of the model name their prompt
+    spans: { session: 'gen_ai.conversation.id', prompt: 'gen_ai.prompt.name' },
     texts: [
       'prompt',
       'function_name',
@@ -120,16 +130,62 @@ export type Farewell = 'if_last' | 'process';
 type LogOrigin = Pick<ResourceRow, 'scopeName' | 'serviceName'>;
 
 /**
- * The session of a log record without a trace id, and what it says of its end. Of a repeated
- * attribute the last one is used, as when attributes are stored.
+ * The session of a log record, and what it says of its end. Of a repeated attribute the last one is
+ * used, as when attributes are stored.
  *
  * @param origin the record's resource and scope
  * @param record an accepted record, as sent
- * @returns null for a record of an unknown product, or with neither a session nor a goodbye
+ * @param hasTrace whether it has a trace id
+ * @returns null for a record of an unknown product, with neither a session nor a goodbye, or whose
+ *   trace is its run
  */
-export function sessionOf(origin: LogOrigin, record: JsonObject): NamedSession | null {
+export function sessionOf(
+  origin: LogOrigin,
+  record: JsonObject,
+  hasTrace = false,
+): NamedSession | null {
   const product = productOf(origin);
-  return product === null ? null : readSession(product, origin, record);
+  if (product === null || (hasTrace && product.spans === null)) return null;
+  return readSession(product, origin, record, hasTrace);
+}
+
+/**
+ * The session of a span.
+ *
+ * @param origin the span's resource and scope
+ * @param span an accepted span, as sent
+ * @returns null where its trace is its run
+ */
+export function sessionOfSpan(origin: LogOrigin, { attributes }: JsonObject): LogSession | null {
+  const names = productOf(origin)?.spans ?? null;
+  if (names === null) return null;
+  let session = '';
+  let prompt = '';
+  for (const entry of Array.isArray(attributes) ? attributes : []) {
+    if (!isObject(entry)) continue;
+    if (entry.key === names.session) session = stringIn(entry.value ?? null);
+    else if (entry.key === names.prompt) prompt = stringIn(entry.value ?? null);
+  }
+  if (session === '') return null;
+  const ids = idsOf(origin, session, prompt);
+  return { ...ids, event: 'nothing', ends: false, hasTrace: true };
+}
+
+/** Whether spans of this origin, and log records with a trace id, may have a session. */
+export function isTracedSessionProduct(origin: LogOrigin): boolean {
+  return (productOf(origin)?.spans ?? null) !== null;
+}
+
+function idsOf(
+  { serviceName }: LogOrigin,
+  session: string,
+  prompt: string,
+): Pick<LogSession, 'key' | 'runId'> {
+  const service = serviceName ?? '';
+  return {
+    key: contentId([service, session]),
+    runId: prompt === '' ? null : contentId([service, session, prompt]),
+  };
 }
 
 /** Whether the origin is that of a product whose log records may have a session. */
@@ -148,8 +204,9 @@ function productOf({ scopeName, serviceName }: LogOrigin): Product | null {
 
 function readSession(
   product: Product,
-  { scopeName, serviceName }: LogOrigin,
+  origin: LogOrigin,
   { attributes, eventName, body }: JsonObject,
+  hasTrace: boolean,
 ): NamedSession | null {
   let session = '';
   let prompt = '';
@@ -166,7 +223,7 @@ function readSession(
   const text = stringIn(body ?? null);
   const { goodbye } = product;
   if (session === '') {
-    const isGoodbye = goodbye?.body === text && scopeName.startsWith(goodbye.scope);
+    const isGoodbye = goodbye?.body === text && origin.scopeName.startsWith(goodbye.scope);
     return isGoodbye ? { session: null, farewell: 'process' } : null;
   }
   const names = [strings.get(EVENT_NAME), eventName, text];
@@ -174,13 +231,12 @@ function readSession(
     names.some((name) => typeof name === 'string' && events.includes(name));
   const isEnd = ({ name, attributes: needed = {} }: EndEvent) =>
     isNamed([name]) && Object.entries(needed).every(([key, value]) => strings.get(key) === value);
-  const service = serviceName ?? '';
   return {
     session: {
-      key: contentId([service, session]),
-      runId: prompt === '' ? null : contentId([service, session, prompt]),
+      ...idsOf(origin, session, prompt),
       event: isNamed(product.promptEvents) ? 'prompt' : hasText ? 'text' : 'nothing',
       ends: product.endEvents.some(isEnd),
+      hasTrace,
     },
     farewell: isNamed(product.lastEvents) ? 'if_last' : null,
   };

@@ -89,7 +89,7 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
     attributes,
     flags,
     droppedAttributes,
-    session: traceId === null ? readSession(origin, record, draft) : null,
+    session: readSession(origin, record, traceId !== null, draft),
   };
 }
 
@@ -97,9 +97,10 @@ function parseLogRecord(record: JsonValue, draft: RequestDraft, fault: Fault): L
 function readSession(
   origin: ResourceRow,
   record: JsonObject,
+  hasTrace: boolean,
   { logs, resourceIndex, sessionEnds }: RequestDraft,
 ): LogSession | null {
-  const named = sessionOf(origin, record);
+  const named = sessionOf(origin, record, hasTrace);
   if (named === null) return null;
   const { session, farewell } = named;
   if (session === null) sessionEnds.endProcess(resourceIndex);

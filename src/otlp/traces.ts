@@ -24,6 +24,7 @@ import {
 } from './fields.ts';
 import { quote } from './json-text.ts';
 import { parseListText } from './list-text.ts';
+import { sessionOfSpan } from './log-session.ts';
 
 const TRACES: Envelope = {
   signal: 'traces',
@@ -80,8 +81,9 @@ function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow 
   const events = parseListText(span.events, 'events', parseEvent, fault);
   const links = parseListText(span.links, 'links', parseLink, fault);
   if (fault.refused || traceId === null || spanId === null) return null;
+  const origin = draft.origin();
   return {
-    resourceId: draft.origin().id,
+    resourceId: origin.id,
     traceId,
     spanId,
     parentSpanId,
@@ -99,6 +101,7 @@ function parseSpan(span: JsonValue, draft: RequestDraft, fault: Fault): SpanRow 
     droppedAttributes,
     droppedEvents,
     droppedLinks,
+    session: sessionOfSpan(origin, span),
   };
 }
 

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Surface } from '../../src/model/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Gateway, openGateway, randomId, read } from './gateway.ts';
+import { type Gateway, openGateway, post, randomId, read } from './gateway.ts';
 
 const RULE = 'ATR-2026-00511';
 const ATTACK =
@@ -339,6 +339,85 @@ test.each(FAREWELLS)('%s: its only run ends with its last record', async (_name,
   const [run] = await evaluated(product, id, 1);
   expect(run?.state).toBe('completed');
   expect(await found(run?.runId ?? '')).toHaveLength(1);
+});
+
+test('gemini -p: the traces and events of one prompt are one run, whichever comes first', async () => {
+  const { observeUrl } = gateway.server;
+  const id = randomId(16);
+  const attributesOf = (attributes: Attributes) =>
+    Object.entries(attributes).map(([key, value]) => ({
+      key,
+      value: { stringValue: String(value) },
+    }));
+  const resource = { attributes: attributesOf({ 'service.name': 'gemini-cli' }) };
+  const at = (ms: number): string => String(BigInt(clock + ms) * 1_000_000n);
+  clock += 1000;
+  // As 0.61 sends it without `telemetry.traces`: a call that chooses the model, a call of it, the
+  // tools, and a call with their results, each a trace of its own. Only calls of the model name the
+  // prompt, which without a terminal is the session.
+  const traces = [1, 2, 3, 4].map((number) => randomId(16).replace(/^./, String(number)));
+  const span = (trace: number, name: string, ms: number, more: Attributes, parent?: string) => ({
+    traceId: traces[trace],
+    spanId: `${trace}${name.length}`.padStart(16, 'a'),
+    name,
+    startTimeUnixNano: at(ms),
+    endTimeUnixNano: at(ms + 5),
+    ...(parent === undefined ? {} : { parentSpanId: parent }),
+    attributes: attributesOf({
+      'gen_ai.conversation.id': id,
+      'gen_ai.operation.name': name,
+      'gen_ai.agent.name': 'gemini-cli',
+      ...more,
+    }),
+  });
+  const prompt = { 'gen_ai.prompt.name': id };
+  const batch = span(2, 'schedule_tool_calls', 30, {});
+  const spans = [
+    span(0, 'llm_call', 10, prompt),
+    span(1, 'llm_call', 20, prompt),
+    span(2, 'tool_call', 31, { 'gen_ai.tool.name': 'run_shell_command' }, batch.spanId),
+    batch,
+    span(3, 'llm_call', 40, prompt),
+  ];
+  const record = (name: string, ms: number, trace: number | null, more: Attributes) => ({
+    timeUnixNano: at(ms),
+    ...(trace === null ? {} : { traceId: traces[trace] }),
+    attributes: attributesOf({ 'session.id': id, 'event.name': name, ...more }),
+  });
+  const named = { prompt_id: id };
+  const details = 'gen_ai.client.inference.operation.details';
+  const logRecords = [
+    record('gemini_cli.startup_stats', 0, null, {}),
+    record('gemini_cli.user_prompt', 9, null, { ...named, prompt: QUIET.user }),
+    record('gemini_cli.api_request', 11, 0, { ...named, role: 'utility_router' }),
+    record(details, 12, 0, { 'gen_ai.operation.name': 'generate_content' }),
+    record('gemini_cli.model_routing', 15, null, { reasoning: 'short' }),
+    record('gemini_cli.api_request', 21, 1, { ...named, request_text: ATTACK }),
+    record('gemini_cli.api_response', 24, null, { ...named, response_text: '[]' }),
+    record('gemini_cli.tool_call', 32, 2, { ...named, function_name: 'run_shell_command' }),
+    record('gemini_cli.plan.approval_mode_duration', 50, null, { mode: 'yolo' }),
+  ];
+  const scope = { name: 'gemini-cli' };
+  await post(`${observeUrl}/v1/traces`, gateway.keys.agent, {
+    resourceSpans: [{ resource, scopeSpans: [{ scope, spans }] }],
+  });
+  await post(`${observeUrl}/v1/logs`, gateway.keys.agent, {
+    resourceLogs: [{ resource, scopeLogs: [{ scope, logRecords }] }],
+  });
+  const [run] = await evaluated(GEMINI_CLI, id, 1);
+  const { rows } = await gateway.database.query(
+    `SELECT run_id, spans, log_records, state FROM runs
+      WHERE run_id = $1 OR run_id = ANY ($2::uuid[])`,
+    [run?.runId, traces],
+  );
+  // The startup comes before the prompt and has no text: it belongs to no run.
+  expect(rows).toEqual([{ run_id: run?.runId, spans: 5, log_records: 8, state: 'completed' }]);
+  expect(await found(run?.runId ?? '')).toHaveLength(1);
+  const page = await read<{ steps: unknown[] }>(
+    `${gateway.server.baseUrl}/platform/v1/runs/${run?.runId}`,
+    gateway.keys.workspace,
+  );
+  expect(page.steps).toHaveLength(13);
 });
 
 test('the same session in two workspaces is two runs, each with its own end', async () => {

@@ -113,6 +113,7 @@ test('spans', async () => {
       droppedAttributes: 0,
       droppedEvents: 0,
       droppedLinks: 0,
+      session: null,
     },
   ]);
 });

@@ -211,6 +211,32 @@ describe('log records without trace id', () => {
   });
 });
 
+describe('spans, and log records with a trace id', () => {
+  const trace = '"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b174"';
+  const attribute = (key: string, value: string): string =>
+    `{"key":"${key}","value":{"stringValue":"${value}"}}`;
+  const body = (service: string, [kind, scopes, items]: readonly string[]): Buffer => {
+    const ids = ['session.id', 'gen_ai.conversation.id'].map((key) => attribute(key, 's'));
+    const row = `{${trace},"attributes":[${ids}]}`;
+    const resource = `{"attributes":[${attribute('service.name', service)}]}`;
+    return Buffer.from(
+      `{"${kind}":[{"${scopes}":[{"${items}":[${row},${row}]}],"resource":${resource}}]}`,
+    );
+  };
+  const SPANS = ['resourceSpans', 'scopeSpans', 'spans'];
+  const LOGS = ['resourceLogs', 'scopeLogs', 'logRecords'];
+
+  test('of a product whose traces are part of a prompt are left to the plain way', () => {
+    expect(compare('traces', body('gemini-cli', SPANS))).toBe(false);
+    expect(compare('logs', body('gemini-cli', LOGS))).toBe(false);
+  });
+
+  test('of anything else are taken', () => {
+    expect(compare('traces', body('claude-code', SPANS))).toBe(true);
+    expect(compare('logs', body('claude-code', LOGS))).toBe(true);
+  });
+});
+
 test('a large resource with many scopes is left to the plain way', () => {
   const value = `{"stringValue":"${'v'.repeat(100_000)}"}`;
   const resource = `{"attributes":[{"key":"k","value":${value}}]}`;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/model/json.ts';
 import type { LogSession } from '../../src/model/telemetry.ts';
-import { sessionOf } from '../../src/otlp/log-session.ts';
+import { sessionOf, sessionOfSpan } from '../../src/otlp/log-session.ts';
 import { decodeLogs } from '../../src/otlp/logs.ts';
 import { contentId } from '../../src/otlp/origin.ts';
 import { accepted, TRACE_ID, toBody } from './bodies.ts';
@@ -32,6 +32,7 @@ describe('who names its prompts', () => {
       runId: contentId(['claude-code', 's-1', 'p-1']),
       event: 'prompt',
       ends: false,
+      hasTrace: false,
     });
     expect(of(CLAUDE, ids, { body: { stringValue: 'claude_code.user_prompt' } })?.event).toBe(
       'prompt',
@@ -50,6 +51,7 @@ describe('who names its prompts', () => {
       runId: contentId(['gemini-cli', 's-1', 's-1########0']),
       event: 'prompt',
       ends: false,
+      hasTrace: false,
     });
     const end = { ...name('gemini_cli.conversation_finished'), 'session.id': 's-1' };
     expect(of(GEMINI, end)).toMatchObject({ runId: null, event: 'nothing', ends: true });
@@ -79,6 +81,7 @@ test('Codex names conversations only', () => {
     runId: null,
     event: 'prompt',
     ends: false,
+    hasTrace: false,
   });
   const result = { 'conversation.id': 'c-1', 'event.name': 'codex.tool_result', output: 'x' };
   expect(of(CODEX, result)?.event).toBe('text');
@@ -170,6 +173,30 @@ test('a product is known by its scope or its service', () => {
   expect(sessionOf({ scopeName: 'shop', serviceName: null }, { attributes: list(ids) })).toBeNull();
 });
 
+describe('spans', () => {
+  const ids = { 'gen_ai.conversation.id': 's-1' };
+  const span = (origin: typeof CLAUDE, attributes: Attributes) =>
+    sessionOfSpan(origin, { attributes: list(attributes) });
+
+  test('of Gemini CLI name the session, and those of the model the prompt', () => {
+    expect(span(GEMINI, { ...ids, 'gen_ai.prompt.name': 's-1########0' })).toEqual({
+      key: contentId(['gemini-cli', 's-1']),
+      runId: contentId(['gemini-cli', 's-1', 's-1########0']),
+      event: 'nothing',
+      ends: false,
+      hasTrace: true,
+    });
+    expect(span(GEMINI, ids)).toMatchObject({ runId: null, hasTrace: true });
+    expect(span(GEMINI, { 'gen_ai.prompt.name': 'p' })).toBeNull();
+  });
+
+  test('of any other product make a run of their trace', () => {
+    for (const origin of [CLAUDE, CODEX, { scopeName: 'openlit', serviceName: 'shop' }]) {
+      expect(span(origin, { ...ids, 'gen_ai.prompt.name': 'p' })).toBeNull();
+    }
+  });
+});
+
 test('without a session there is none, whatever the values are', () => {
   expect(of(CLAUDE, { 'prompt.id': 'p' })).toBeNull();
   expect(of(CLAUDE, { 'session.id': '' })).toBeNull();
@@ -186,7 +213,7 @@ test('of a repeated attribute the last one counts, as in what is stored', () => 
   );
 });
 
-test('a record with a trace id has no session: its trace is its run', () => {
+test('a record with a trace id has no session, unless its product’s traces are part of a prompt', () => {
   const attributes = list({ 'session.id': 's', 'prompt.id': 'p', 'event.name': 'user_prompt' });
   const body = (traceId: string) =>
     toBody({
@@ -199,6 +226,9 @@ test('a record with a trace id has no session: its trace is its run', () => {
     });
   const [traced] = accepted(decodeLogs(body(TRACE_ID))).logs;
   expect(traced).toMatchObject({ traceId: TRACE_ID, session: null });
+  const record = { attributes: list({ 'session.id': 's', prompt_id: 'p' }) };
+  expect(sessionOf(CLAUDE, record, true)).toBeNull();
+  expect(sessionOf(GEMINI, record, true)?.session).toMatchObject({ hasTrace: true });
   const [bare] = accepted(decodeLogs(body('0'.repeat(32)))).logs;
   expect(bare).toMatchObject({ traceId: null, session: { event: 'prompt' } });
 });

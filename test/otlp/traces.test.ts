@@ -32,6 +32,7 @@ const DEFAULT_ROW = {
   droppedAttributes: 0,
   droppedEvents: 0,
   droppedLinks: 0,
+  session: null,
 };
 
 test('every field of a span, its resource and its scope', () => {
@@ -144,6 +145,7 @@ test('every field of a span, its resource and its scope', () => {
           droppedAttributes: 3,
           droppedEvents: 5,
           droppedLinks: 7,
+          session: null,
         },
       ],
       logs: [],

@@ -21,7 +21,7 @@ export function encodeRequest(
   arrivedAtMs: number,
   logRuns: LogRuns = new LogRuns(),
 ): EncodedRequest {
-  const runs = logRuns.assign(request.logs, workspaceId);
+  const runs = logRuns.assign(request, workspaceId);
   return encoder.encode(request, workspaceId, arrivedAtMs, runs);
 }
 
@@ -55,6 +55,6 @@ export function decodeRequest(signal: Signal, body: Buffer, context: RequestCont
   const parsed = parsePlainly(signal, body);
   if (!parsed.ok) return parsed;
   const { workspaceId, arrivedAtMs, logRuns } = context;
-  const runs = logRuns.assign(parsed.request.logs, workspaceId);
+  const runs = logRuns.assign(parsed.request, workspaceId);
   return { ok: true, request: decoder.encode(parsed.request, workspaceId, arrivedAtMs, runs) };
 }

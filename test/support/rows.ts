@@ -71,6 +71,7 @@ export function spanRow(fields: Partial<SpanRow> = {}): SpanRow {
     droppedAttributes: 0,
     droppedEvents: 0,
     droppedLinks: 0,
+    session: null,
     ...fields,
   };
 }
@@ -101,8 +102,8 @@ export function sessionFor(
   runId: Hex16 | null,
 ): LogSession {
   return event === 'end'
-    ? { key, runId, event: 'nothing', ends: true }
-    : { key, runId, event, ends: false };
+    ? { key, runId, event: 'nothing', ends: true, hasTrace: false }
+    : { key, runId, event, ends: false, hasTrace: false };
 }
 
 export function metricRow(fields: Partial<MetricRow> = {}): MetricRow {

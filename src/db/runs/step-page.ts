@@ -117,15 +117,19 @@ const READ_PAGE = `
       FROM run CROSS JOIN LATERAL (
       SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
              parent_span_id, arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
-        FROM spans WHERE ${ofRun('spans')}
+        FROM spans WHERE ${ofRun('spans', 'trace_id')}
+      UNION ALL
+      SELECT 'span', start_unix_nano, end_unix_nano, span_id, parent_span_id, arrived_on, ctid,
+             ${stored(SPAN_TEXTS)}
+        FROM spans WHERE ${ofRun('spans', 'run_id')}
       UNION ALL
       SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
              ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log')}
+        FROM log_records AS log WHERE ${ofRun('log', 'trace_id')}
       UNION ALL
       SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, NULL, arrived_on, ctid,
              ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
+        FROM log_records AS log WHERE ${ofRun('log', 'run_id')}
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
   ), tied AS (

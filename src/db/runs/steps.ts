@@ -117,10 +117,12 @@ const inDays = (table: string): string =>
 
 /**
  * The rows of a run by arrival day.
- * @param of what names the run: each of these columns has an index, several together have none
+ * @param of what names the run: each of these columns has an index, several together have none. A row
+ *   whose `run_id` names a run belongs to that one only.
  */
-export const ofRun = (table: string, of = `${table}.trace_id`): string =>
-  `${table}.workspace_id = run.workspace_id AND ${of} = run.run_id
+export const ofRun = (table: string, of: 'trace_id' | 'run_id'): string =>
+  `${table}.workspace_id = run.workspace_id AND ${table}.${of} = run.run_id
+   ${of === 'trace_id' ? `AND ${table}.run_id IS NULL` : ''}
    AND ${table}.arrived_on BETWEEN run.first_on - 1 AND run.last_on + 1 AND ${inDays(table)}`;
 
 /**
@@ -199,15 +201,19 @@ const READ_STEPS = `
     SELECT run.*, step.* FROM run CROSS JOIN LATERAL (
       SELECT 'span' AS source, start_unix_nano AS start, end_unix_nano AS "end", span_id,
              arrived_on, ctid AS place_stored, ${stored(SPAN_TEXTS)} AS stored
-        FROM spans WHERE ${ofRun('spans')}
+        FROM spans WHERE ${ofRun('spans', 'trace_id')}
+      UNION ALL
+      SELECT 'span', start_unix_nano, end_unix_nano, span_id, arrived_on, ctid,
+             ${stored(SPAN_TEXTS)}
+        FROM spans WHERE ${ofRun('spans', 'run_id')}
       UNION ALL
       SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
              ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log')}
+        FROM log_records AS log WHERE ${ofRun('log', 'trace_id')}
       UNION ALL
       SELECT 'log', ${LOG_TIME}, ${LOG_TIME}, span_id, arrived_on, ctid,
              ${stored(LOG_TEXTS)}
-        FROM log_records AS log WHERE ${ofRun('log', 'log.run_id')}
+        FROM log_records AS log WHERE ${ofRun('log', 'run_id')}
       ORDER BY ${IN_TIME} LIMIT $7
     ) AS step
   ), numbered AS (
@@ -256,8 +262,8 @@ const READ_STEPS = `
    ORDER BY place, step_place NULLS FIRST`;
 
 /**
- * The steps of runs: each run's spans and the log records that carry its trace id, or were put into
- * it (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
+ * The steps of runs: each run's spans and log records, which carry its trace id or were put into it
+ * (`log-runs.ts`). A run's first step is read whatever its size, so that a run is never empty
  * because of its limits.
  *
  * Not a prepared statement: a generic plan opens every partition and knows no sizes.

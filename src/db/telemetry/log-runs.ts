@@ -1,20 +1,22 @@
 /**
- * Assigns runs to log records without trace id, for products that send none
+ * Assigns runs to log records and spans of products whose runs are the prompts of a session
  * (`src/otlp/log-session.ts`). In this order:
  *
  *   1. it names its prompt         → the run of service, session and prompt: the same everywhere
  *   2. its session's prompt is known here → the run of the latest prompt not after the record
- *   3. it carries text             → a run of the session and the ten minutes of its time
- *   4. else                        → none; the record is stored and belongs to no run
+ *   3. it has a trace id           → that of its trace
+ *   4. it carries text             → a run of the session and the ten minutes of its time
+ *   5. else                        → none; the record is stored and belongs to no run
  *
+ * A prompt is known by any record that names it, from that record's time on.
  * Prompts are remembered in this process, a bounded number: after a restart, or in another process,
- * case 3 applies instead of 2. No text is lost to rules by that, but the text of one prompt may then
+ * case 3 or 4 applies instead of 2. No text is lost to rules by that, but the text of one prompt may then
  * be in several runs.
  */
 import { hash } from 'node:crypto';
 
 import type { Hex16, Int64 } from '../../model/json.ts';
-import type { LogRow, LogSession } from '../../model/telemetry.ts';
+import type { DecodedRequest, LogRow, LogSession, SpanRow } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
 
 /** About 12 MB at most; the least recently used session is forgotten. */
@@ -51,9 +53,12 @@ interface NewestMarks {
   other: SessionMark | null;
 }
 
+/** A row that may name a session. */
+export type SessionRow = LogRow | SpanRow;
+
 export interface LogRunsOfRequest {
-  /** without records that have a trace id or no run */
-  readonly runs: ReadonlyMap<LogRow, LogRun>;
+  /** without rows whose run is their trace, and records without a run */
+  readonly runs: ReadonlyMap<SessionRow, LogRun>;
   /** at most two per session, however many prompts there are */
   readonly marks: readonly SessionMark[];
 }
@@ -70,12 +75,26 @@ export interface SessionRecord extends Times {
   readonly session: LogSession;
 }
 
+type RowsOfRequest = Pick<DecodedRequest, 'spans' | 'logs'>;
+
 const NONE: LogRunsOfRequest = { runs: new Map(), marks: [] };
 
-/** Whether the record names a session. */
-export function isSessionRecord(log: LogRow): log is LogRow & SessionRecord {
-  return log.session !== null;
+/** The rows of a request that name a session. */
+export function sessionRowsOf({ spans, logs }: RowsOfRequest): SessionRow[] {
+  return [...spans.filter(namesSession), ...logs.filter(namesSession)];
 }
+
+/** The parts of a row that decide its run; the row must name a session. */
+export function sessionRecordOf(row: SessionRow): SessionRecord {
+  const { session } = row;
+  if (session === null) throw new Error('the row names no session');
+  if ('startUnixNano' in row) {
+    return { session, timeUnixNano: row.startUnixNano, observedUnixNano: '0' };
+  }
+  return { session, timeUnixNano: row.timeUnixNano, observedUnixNano: row.observedUnixNano };
+}
+
+const namesSession = ({ session }: SessionRow): boolean => session !== null;
 
 /** The marks of each session that are needed (`session-runs.ts`). */
 export function neededMarks(marks: readonly SessionMark[]): SessionMark[] {
@@ -94,16 +113,17 @@ export class LogRuns {
   /** prompts by session, in the order of time; sessions in the order of their last use */
   readonly #sessions = new Map<string, Prompt[]>();
 
-  /** The runs that a request's records without trace id belong to. */
-  assign(logs: readonly LogRow[], workspaceId: number): LogRunsOfRequest {
-    // Most requests have no such record.
-    if (!logs.some(isSessionRecord)) return NONE;
-    const records = logs.filter(isSessionRecord);
+  /** The runs that a request's rows with a session belong to. */
+  assign(request: RowsOfRequest, workspaceId: number): LogRunsOfRequest {
+    const rows = sessionRowsOf(request);
+    // Most requests have no such row.
+    if (rows.length === 0) return NONE;
+    const records = rows.map(sessionRecordOf);
     const marks = neededMarks(this.marksOf(records, workspaceId));
-    const runs = new Map<LogRow, LogRun>();
+    const runs = new Map<SessionRow, LogRun>();
     for (const [index, run] of this.runsOf(records, workspaceId).entries()) {
-      const record = records[index];
-      if (run !== null && record !== undefined) runs.set(record, run);
+      const row = rows[index];
+      if (run !== null && row !== undefined) runs.set(row, run);
     }
     return { runs, marks };
   }
@@ -124,16 +144,26 @@ export class LogRuns {
     if (atUnixNano === null) return [];
     const sessionKey = session.key;
     const end = session.ends ? [{ sessionKey, runId: null, atUnixNano }] : [];
-    if (session.event !== 'prompt') return end;
+    const isPrompt = session.event === 'prompt';
+    if (!isPrompt && session.runId === null) return end;
     const runId = session.runId ?? hashOf([sessionKey, 'prompt', atUnixNano]);
     this.#remember(`${workspaceId}/${sessionKey}`, { atUnixNano, runId });
+    if (!isPrompt) return end;
     return [{ sessionKey, runId, atUnixNano }, ...end];
   }
 
+  /** Of records in a row that name the same prompt, the first is remembered. */
   #remember(key: string, prompt: Prompt): void {
-    const prompts = this.#use(key).filter(({ atUnixNano }) => atUnixNano !== prompt.atUnixNano);
-    const later = prompts.findIndex(({ atUnixNano }) => isLess(prompt.atUnixNano, atUnixNano));
-    prompts.splice(later < 0 ? prompts.length : later, 0, prompt);
+    const known = this.#use(key);
+    const at = known.findLastIndex(({ atUnixNano }) => !isLess(prompt.atUnixNano, atUnixNano));
+    if (known[at]?.runId === prompt.runId) return;
+    const isReplaced = known[at]?.atUnixNano === prompt.atUnixNano;
+    const isEarlier = known[at + 1]?.runId === prompt.runId;
+    const prompts = known.toSpliced(
+      isReplaced ? at : at + 1,
+      Number(isReplaced) + Number(isEarlier),
+      prompt,
+    );
     this.#sessions.set(key, prompts.slice(-PROMPTS_PER_SESSION_MAX));
     for (const oldest of this.#sessions.keys()) {
       if (this.#sessions.size <= SESSIONS_MAX) break;
@@ -151,14 +181,14 @@ export class LogRuns {
   }
 
   #runOf(log: Times, session: LogSession, workspaceId: number): LogRun | null {
-    const { key, runId, event } = session;
+    const { key, runId, event, hasTrace } = session;
     if (runId !== null) return { runId, sessionKey: key };
     const at = timeOf(log) ?? '0';
     const prompt = this.#use(`${workspaceId}/${key}`).findLast(
       ({ atUnixNano }) => !isLess(at, atUnixNano),
     );
     if (prompt !== undefined) return { runId: prompt.runId, sessionKey: key };
-    if (event !== 'text' && event !== 'prompt') return null;
+    if (hasTrace || (event !== 'text' && event !== 'prompt')) return null;
     const span = String(BigInt(at) / UNPROMPTED_SPAN_NANOS);
     return { runId: hashOf([key, 'unprompted', span]), sessionKey: null };
   }

@@ -7,9 +7,9 @@
  */
 import { SluiceError } from '../../errors.ts';
 import type { Hex16, Int64 } from '../../model/json.ts';
-import type { DecodedRequest, LogRow, SpanRow } from '../../model/telemetry.ts';
+import type { DecodedRequest, SpanRow } from '../../model/telemetry.ts';
 import { isLess } from './int64.ts';
-import type { LogRun } from './log-runs.ts';
+import type { LogRun, SessionRow } from './log-runs.ts';
 import { inKeyOrder, orderedKey } from './ordered-key.ts';
 
 export interface RunDelta {
@@ -112,8 +112,13 @@ export function deltaOf(deltas: RunDeltas, workspaceId: number, runId: Hex16): R
   return fresh;
 }
 
-function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): void {
-  const isRoot = span.parentSpanId === null;
+/** @param isRoot its end is that of the run */
+function addSpan(
+  delta: RunDelta,
+  span: SpanRow,
+  serviceName: string | null,
+  isRoot: boolean,
+): void {
   delta.spans += 1;
   widen(delta, span.startUnixNano, span.endUnixNano);
   mergeService(delta, { finished: isRoot, serviceName });
@@ -126,13 +131,13 @@ function addSpan(delta: RunDelta, span: SpanRow, serviceName: string | null): vo
 /**
  * The runs that a request touches, one delta each.
  *
- * @param logRuns the runs of log records without trace id
+ * @param logRuns the runs of rows that do not belong to their trace
  * @throws {SluiceError} `body_too_large` when there are more than `RUNS_MAX`
  */
 export function runDeltas(
   request: DecodedRequest,
   workspaceId: number,
-  logRuns: ReadonlyMap<LogRow, LogRun> = new Map(),
+  logRuns: ReadonlyMap<SessionRow, LogRun> = new Map(),
 ): RunDelta[] {
   const deltas: RunDeltas = new Map();
   const services = new Map(
@@ -142,16 +147,16 @@ export function runDeltas(
     ]),
   );
   for (const span of request.spans) {
-    addSpan(
-      deltaOf(deltas, workspaceId, span.traceId),
-      span,
-      services.get(span.resourceId) ?? null,
-    );
+    const own = span.session === null ? undefined : logRuns.get(span);
+    const delta = deltaOf(deltas, workspaceId, own?.runId ?? span.traceId);
+    const isRoot = own === undefined && span.parentSpanId === null;
+    addSpan(delta, span, services.get(span.resourceId) ?? null, isRoot);
+    delta.sessionKey ??= own?.sessionKey ?? null;
   }
   for (const log of request.logs) {
     const own = log.session === null ? undefined : logRuns.get(log);
-    const runId = log.traceId ?? own?.runId;
-    if (runId === undefined) continue;
+    const runId = own?.runId ?? log.traceId;
+    if (runId === null) continue;
     const delta = deltaOf(deltas, workspaceId, runId);
     delta.logRecords += 1;
     delta.sessionKey ??= own?.sessionKey ?? null;

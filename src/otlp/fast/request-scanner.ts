@@ -8,7 +8,7 @@
  */
 
 import type { MetricRow, ResourceRow, Signal } from '../../model/telemetry.ts';
-import { isSessionProduct } from '../log-session.ts';
+import { isSessionProduct, isTracedSessionProduct } from '../log-session.ts';
 import { PIECE_BYTES, type Pieces } from '../pieces.ts';
 import { AttributeScanner } from './attribute-scanner.ts';
 import { FieldTable } from './field-table.ts';
@@ -69,6 +69,8 @@ interface ScannedScope extends OriginTexts {
   /** assigned by the sink; −1 without rows */
   readonly number: number;
   readonly hasLogWithoutTrace: boolean;
+  /** it has spans, or log records with a trace id */
+  readonly isTraced: boolean;
 }
 
 export class RequestScanner {
@@ -173,19 +175,14 @@ export class RequestScanner {
         work = 0;
         yield;
       }
-      if (scope.hasLogWithoutTrace) this.#rejectSessionProduct(resource, scope);
       const origin = this.#originOf(resource, scope);
+      rejectSessionProduct(origin, scope);
       if (scope.number >= 0) sink.setOrigin(scope.number, origin);
     }
   }
 
   #originOf(resource: OriginTexts, scope: OriginTexts): ResourceRow {
     return this.#origins.rowOf(resource.origin, resource.schemaUrl, scope.origin, scope.schemaUrl);
-  }
-
-  /** Falls back for log records of a product whose attributes name the session and prompt. */
-  #rejectSessionProduct(resource: OriginTexts, scope: OriginTexts): void {
-    if (isSessionProduct(this.#originOf(resource, scope))) throw FALLBACK;
   }
 
   /** Reads the text of a resource, scope or schema URL. */
@@ -199,7 +196,8 @@ export class RequestScanner {
     const log = this.#logs.row;
     const texts: OriginTexts = { origin: '', schemaUrl: '' };
     let rows = 0;
-    let withoutTrace = 0;
+    let hasLogWithoutTrace = false;
+    let isTraced = false;
     let seen = 0;
     const table = this.#frames[signal].scope;
     for (let field = scanner.firstField(table); field >= 0; field = scanner.nextField(table)) {
@@ -212,15 +210,19 @@ export class RequestScanner {
       for (let next = scanner.openList(); next; next = scanner.nextElement()) {
         if (this.#endsPiece()) yield;
         rows += this.#scanItem(signal, sink);
-        if (signal !== 'logs' || log.numbers[LOG_TRACE_ID] === 1) continue;
+        if (signal === 'metrics') continue;
+        const isTracedRow = signal === 'traces' || log.numbers[LOG_TRACE_ID] === 1;
+        const isKnownKind = isTracedRow ? isTraced : hasLogWithoutTrace;
+        if (isTracedRow) isTraced = true;
+        else hasLogWithoutTrace = true;
         // Usually the product is known by now, and the rest of the body need not be scanned.
-        if (withoutTrace === 0) this.#rejectSessionProduct(resource, texts);
-        withoutTrace += 1;
+        if (isKnownKind) continue;
+        rejectSessionProduct(this.#originOf(resource, texts), { isTraced, hasLogWithoutTrace });
       }
     }
     const number = rows === 0 ? -1 : sink.closeScope();
     const { origin, schemaUrl } = texts;
-    return { origin, schemaUrl, number, hasLogWithoutTrace: withoutTrace > 0 };
+    return { origin, schemaUrl, number, hasLogWithoutTrace, isTraced };
   }
 
   /** Scans an item of a scope; @returns how many rows it gave. */
@@ -240,6 +242,15 @@ export class RequestScanner {
     if (points > 0) sink.setMetric(metric);
     return points;
   }
+}
+
+/** Falls back for records of a product whose attributes name the session and prompt. */
+function rejectSessionProduct(
+  origin: ResourceRow,
+  { hasLogWithoutTrace, isTraced }: Pick<ScannedScope, 'hasLogWithoutTrace' | 'isTraced'>,
+): void {
+  if (hasLogWithoutTrace && isSessionProduct(origin)) throw FALLBACK;
+  if (isTraced && isTracedSessionProduct(origin)) throw FALLBACK;
 }
 
 /**

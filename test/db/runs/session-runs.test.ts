@@ -34,6 +34,7 @@ const TIMES = {
 };
 const SETTINGS = { ...TIMES, limit: 100 };
 const WORKSPACE = 1;
+const RUN = { workspaceId: WORKSPACE, firstArrivalOn: '2026-11-20', lastArrivalOn: '2026-11-20' };
 const SESSION = hex16(0x5e);
 const NOON_NANO = BigInt(NOON_MS) * 1_000_000n;
 
@@ -138,6 +139,42 @@ describe('what is stored', () => {
         end_unix_nano: String(NOON_NANO + 9_000_000_000n),
       },
     ]);
+  });
+
+  test('spans and records of several traces, read as one run and in no other', async () => {
+    const session = { ...sessionFor('nothing', SESSION, FIRST), hasTrace: true };
+    const [one, other] = [hex16(0xe1), hex16(0xe2)];
+    const named = { runId: FIRST, hasTrace: true };
+    await store(
+      [
+        record('prompt', 0, { runId: FIRST }),
+        { ...record('text', 1, named), traceId: one },
+        // Of the same trace, and of no session.
+        logRow({ traceId: one }),
+      ],
+      { spans: [spanRow({ traceId: one, session }), spanRow({ traceId: other, session })] },
+    );
+    const rows = await scratch.rows('SELECT trace_id, run_id FROM spans ORDER BY trace_id');
+    expect(rows).toEqual([
+      { trace_id: one, run_id: FIRST },
+      { trace_id: other, run_id: FIRST },
+    ]);
+    const runs = await scratch.rows(
+      'SELECT run_id, state, spans, log_records FROM runs ORDER BY 1',
+    );
+    expect(runs).toEqual([
+      { run_id: FIRST, state: 'running', spans: 2, log_records: 2 },
+      { run_id: one, state: 'running', spans: 0, log_records: 1 },
+    ]);
+    const steps = async (runId: Hex16) =>
+      (await readSteps(scratch.database, { ...RUN, runId })).steps;
+    expect((await steps(FIRST)).map(({ source }) => source).sort()).toEqual([
+      'log',
+      'log',
+      'span',
+      'span',
+    ]);
+    expect(await steps(one)).toHaveLength(1);
   });
 
   test('runs of traces have no session', async () => {
@@ -354,7 +391,6 @@ describe('the end of a run', () => {
 });
 
 describe('reading back', () => {
-  const RUN = { workspaceId: WORKSPACE, firstArrivalOn: '2026-11-20', lastArrivalOn: '2026-11-20' };
   const names = async (runId: Hex16): Promise<string[]> =>
     (await readSteps(scratch.database, { ...RUN, runId })).steps.map(({ name }) => name);
 

@@ -94,6 +94,7 @@ test('spans come back exactly as sent', async () => {
     {
       ...where,
       trace_id: hex16(2 ** 40),
+      run_id: null,
       span_id: Buffer.from('ffeeddccbbaa9988', 'hex'),
       parent_span_id: Buffer.from('8899aabbccddeeff', 'hex'),
       trace_state: 'a=b,c=d',
@@ -114,6 +115,7 @@ test('spans come back exactly as sent', async () => {
     {
       ...where,
       trace_id: TRACE_ID,
+      run_id: null,
       span_id: Buffer.from(hex8(1), 'hex'),
       parent_span_id: null,
       trace_state: null,

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogRuns } from '../../../src/db/telemetry/log-runs.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
-import type { LogRow, LogSession } from '../../../src/model/telemetry.ts';
-import { hex16, logRow, sessionFor } from '../../support/rows.ts';
+import type { LogRow, LogSession, SpanRow } from '../../../src/model/telemetry.ts';
+import { hex16, logRow, sessionFor, spanRow } from '../../support/rows.ts';
 
 const WORKSPACE = 7;
 const SESSION = hex16(0x5e);
@@ -28,7 +28,7 @@ const text = (seconds: number) => record('text', seconds);
 
 /** The run of each record, or null; all of one request. */
 function runsOf(logRuns: LogRuns, ...logs: LogRow[]): (Hex16 | null)[] {
-  const { runs } = logRuns.assign(logs, WORKSPACE);
+  const { runs } = logRuns.assign({ spans: [], logs }, WORKSPACE);
   return logs.map((log) => runs.get(log)?.runId ?? null);
 }
 
@@ -55,7 +55,7 @@ describe('a record that names its prompt', () => {
 
   test('is part of its session', () => {
     const log = record('nothing', 0, { runId: hex16(1) });
-    const { runs, marks } = new LogRuns().assign([log], WORKSPACE);
+    const { runs, marks } = new LogRuns().assign({ spans: [], logs: [log] }, WORKSPACE);
     expect([...runs.values()]).toEqual([{ runId: hex16(1), sessionKey: SESSION }]);
     expect(marks).toEqual([]);
   });
@@ -93,7 +93,7 @@ describe('a record that names no prompt', () => {
     const [run] = runsOf(logRuns, prompt(0));
     const other = record('text', 5, { key: hex16(0x5f) });
     expect(runsOf(logRuns, other)).not.toEqual([run]);
-    const { runs } = logRuns.assign([text(5)], WORKSPACE + 1);
+    const { runs } = logRuns.assign({ spans: [], logs: [text(5)] }, WORKSPACE + 1);
     expect([...runs.values()][0]?.runId).not.toBe(run);
   });
 
@@ -104,7 +104,7 @@ describe('a record that names no prompt', () => {
     expect(runsOf(new LogRuns(), text(1))).toEqual([first]);
     expect(runsOf(new LogRuns(), record('nothing', 1), record('end', 1))).toEqual([null, null]);
     // The session's course does not end such a run: more of it may come over another process.
-    const { runs } = new LogRuns().assign([text(1)], WORKSPACE);
+    const { runs } = new LogRuns().assign({ spans: [], logs: [text(1)] }, WORKSPACE);
     expect([...runs.values()]).toEqual([{ runId: first, sessionKey: null }]);
   });
 
@@ -116,6 +116,45 @@ describe('a record that names no prompt', () => {
     expect(same).toBe(run);
     const observed = { ...prompt(0), observedUnixNano: prompt(0).timeUnixNano, timeUnixNano: '0' };
     expect(runsOf(new LogRuns(), observed)).toEqual(runsOf(new LogRuns(), prompt(0)));
+  });
+});
+
+describe('spans of a product whose traces are part of a prompt', () => {
+  const span = (seconds: number, runId: Hex16 | null = null): SpanRow => {
+    const startUnixNano = String(NOON_NANO + BigInt(seconds) * SECOND);
+    const session = { ...sessionFor('nothing', SESSION, runId), hasTrace: true };
+    return spanRow({ startUnixNano, session });
+  };
+  const runsOfSpans = (logRuns: LogRuns, ...spans: SpanRow[]) => {
+    const { runs } = logRuns.assign({ spans, logs: [] }, WORKSPACE);
+    return spans.map((one) => runs.get(one)?.runId ?? null);
+  };
+
+  test('belong to the prompt that they name, or that the span before them names', () => {
+    const spans = [span(0, hex16(1)), span(3), span(5, hex16(2)), span(6), span(9, hex16(1))];
+    const expected = [1, 1, 2, 2, 1].map(hex16);
+    expect(runsOfSpans(new LogRuns(), ...spans)).toEqual(expected);
+    const logRuns = new LogRuns();
+    expect(spans.flatMap((one) => runsOfSpans(logRuns, one))).toEqual(expected);
+  });
+
+  test('many that name one prompt leave room for the others', () => {
+    const logRuns = new LogRuns();
+    runsOfSpans(logRuns, ...Array.from({ length: 50 }, (_, at) => span(at, hex16(1))));
+    runsOfSpans(logRuns, span(60, hex16(2)));
+    expect(runsOfSpans(logRuns, span(0), span(70))).toEqual([hex16(1), hex16(2)]);
+  });
+
+  test('keep the run of their trace where no prompt is known', () => {
+    expect(runsOfSpans(new LogRuns(), span(3))).toEqual([null]);
+    const { runs } = new LogRuns().assign(
+      {
+        spans: [],
+        logs: [logRow({ session: { ...sessionFor('text', SESSION, null), hasTrace: true } })],
+      },
+      WORKSPACE,
+    );
+    expect(runs.size).toBe(0);
   });
 });
 
@@ -153,7 +192,7 @@ describe("marks of the session's course", () => {
   test('the newest of a session, and the newest of another run', () => {
     const named = record('prompt', 0, { runId: hex16(1) });
     const logs = [named, text(1), record('end', 2), record('end', 3), prompt(9)];
-    const { marks, runs } = new LogRuns().assign(logs, WORKSPACE);
+    const { marks, runs } = new LogRuns().assign({ spans: [], logs }, WORKSPACE);
     const at = (seconds: number) => prompt(seconds).timeUnixNano;
     expect(marks).toEqual([
       { sessionKey: SESSION, runId: runs.get(logs[4] ?? named)?.runId, atUnixNano: at(9) },
@@ -165,7 +204,7 @@ describe("marks of the session's course", () => {
     const logs = Array.from({ length: 5000 }, (_, index) =>
       record('prompt', 5000 - index, { runId: hex16(index + 1), key: hex16(0x60 + (index % 2)) }),
     );
-    expect(new LogRuns().assign(logs, WORKSPACE).marks).toHaveLength(4);
+    expect(new LogRuns().assign({ spans: [], logs }, WORKSPACE).marks).toHaveLength(4);
   });
 
   test('those two complete what all of them would', () => {
@@ -190,20 +229,20 @@ describe("marks of the session's course", () => {
           runId,
           atUnixNano: prompt(seconds).timeUnixNano,
         }));
-        expect(over(new LogRuns().assign(logs, WORKSPACE).marks)).toEqual(over(all));
+        expect(over(new LogRuns().assign({ spans: [], logs }, WORKSPACE).marks)).toEqual(over(all));
       }),
     );
   });
 
   test('none without a time', () => {
     const log = { ...record('end', 0), timeUnixNano: '0', observedUnixNano: '0' };
-    expect(new LogRuns().assign([log], WORKSPACE).marks).toEqual([]);
+    expect(new LogRuns().assign({ spans: [], logs: [log] }, WORKSPACE).marks).toEqual([]);
   });
 });
 
 test('requests without such records share one empty answer', () => {
   const logRuns = new LogRuns();
-  const first = logRuns.assign([logRow(), logRow({ traceId: hex16(1) })], WORKSPACE);
+  const first = logRuns.assign({ spans: [], logs: [logRow()] }, WORKSPACE);
   expect(first.runs.size).toBe(0);
-  expect(logRuns.assign([], WORKSPACE)).toBe(first);
+  expect(logRuns.assign({ spans: [], logs: [] }, WORKSPACE)).toBe(first);
 });

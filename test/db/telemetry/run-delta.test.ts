@@ -89,6 +89,15 @@ describe('one request', () => {
     ]);
   });
 
+  test('a root span that belongs to a prompt does not finish its run', () => {
+    const session = { ...sessionFor('nothing', hex16(0x5e), hex16(5)), hasTrace: true };
+    const span = spanRow({ parentSpanId: null, session });
+    const runs = new Map([[span, { runId: hex16(5), sessionKey: session.key }]]);
+    expect(runDeltas(decodedRequest({ spans: [span] }), WORKSPACE, runs)).toMatchObject([
+      { runId: hex16(5), spans: 1, finished: false, name: null, sessionKey: session.key },
+    ]);
+  });
+
   test('log records without a trace id count for the run they were put into', () => {
     const session = sessionFor('text', hex16(0x5e), hex16(5));
     const own = logRow({ timeUnixNano: '60', session });
