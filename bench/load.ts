@@ -10,7 +10,13 @@ export interface LoadResult {
   readonly latenciesMs: readonly number[];
 }
 
-function post(url: URL, key: string, body: Buffer, agent: Agent): Promise<number> {
+function post(
+  url: URL,
+  key: string,
+  body: Buffer,
+  agent: Agent,
+  contentType: string,
+): Promise<number> {
   return new Promise((resolve, reject) => {
     const outgoing = request(
       url,
@@ -18,7 +24,7 @@ function post(url: URL, key: string, body: Buffer, agent: Agent): Promise<number
         method: 'POST',
         agent,
         headers: {
-          'content-type': 'application/json',
+          'content-type': contentType,
           'content-length': body.length,
           authorization: `Bearer ${key}`,
         },
@@ -44,6 +50,7 @@ export async function sendAll(
   key: string,
   bodies: readonly Buffer[],
   connections: number,
+  contentType = 'application/json',
 ): Promise<LoadResult> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const latenciesMs: number[] = [];
@@ -51,7 +58,7 @@ export async function sendAll(
   const sender = async (): Promise<void> => {
     for (let body = bodies[next++]; body !== undefined; body = bodies[next++]) {
       const sentAt = performance.now();
-      const status = await post(url, key, body, agent);
+      const status = await post(url, key, body, agent, contentType);
       if (status !== 200) throw new Error(`a request was answered ${status}`);
       latenciesMs.push(performance.now() - sentAt);
     }

@@ -15,6 +15,7 @@ import { matchBench } from './match.ts';
 import { type PassOptions, passBench } from './pass.ts';
 import { printResult, publish } from './publish.ts';
 import { refusedBench } from './refused.ts';
+import { type RelayBenchOptions, relayBench } from './relay.ts';
 
 interface FairnessCommandOptions {
   readonly only?: 'ingest' | 'pass';
@@ -146,5 +147,12 @@ program
   .action(async ({ rounds, mib }: { rounds: number; mib: number }) =>
     publish('loop-delay', await loopDelayBench(rounds, mib)),
   );
+program
+  .command('relay')
+  .description('exports in protobuf through the relay, compared with exports in JSON without it')
+  .option('--rounds <number>', 'rounds of both in turn', positive, 5)
+  .option('--bodies <number>', 'exports of 100 spans in each', positive, 150)
+  .addHelpText('after', '\nTakes about a minute.\n\nExample:\n  npm run bench -- relay --rounds 3')
+  .action(async (options: RelayBenchOptions) => publish('relay', await relayBench(options)));
 
 await program.parseAsync();

@@ -19,6 +19,8 @@ import { matchParts } from './match/page.ts';
 import type { MatchResult } from './match.ts';
 import { passParts } from './pass/page.ts';
 import type { PassResult } from './pass.ts';
+import { relayParts } from './relay/page.ts';
+import type { RelayResult } from './relay.ts';
 
 export interface Results {
   readonly ingest: IngestResult;
@@ -31,6 +33,7 @@ export interface Results {
   readonly match: MatchResult;
   readonly pass: PassResult;
   readonly decode: DecodeResult;
+  readonly relay: RelayResult;
 }
 
 export type ResultName = keyof Results;
@@ -53,6 +56,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   fairness: { path: PERFORMANCE, parts: fairnessParts },
   'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
+  relay: { path: PERFORMANCE, parts: relayParts },
   limits: { path: 'docs/limits.md', parts: limitsParts },
   'limits-small-exports': { path: 'docs/limits.md', parts: limitsParts },
   match: { path: MATCHING, parts: matchParts },
