@@ -3,6 +3,7 @@
  * OpenTelemetry GenAI, and MCP. Contents are invented.
  */
 import { expect, it, test } from 'vitest';
+import { runFactsOf } from '../../../../../src/engine/surfaces/reader/run-facts.ts';
 import { operation, span } from '../../../steps.ts';
 import { extractSurfaces } from '../../extract-surfaces.ts';
 import { read } from '../../read.ts';
@@ -92,4 +93,22 @@ it('how an agent was set up is no text of the run', () => {
     'gen_ai.tool.schema': '{"type":"object"}',
   });
   expect(read(agent)).toEqual([]);
+});
+
+it('a call under `usingAttributes`, as 1.15 sends it: the run has its session and user', () => {
+  const call = span({
+    name: 'chat gpt-4o',
+    // Its OpenAI instrumentation names another scope.
+    scopeName: '@openlit/instrumentation-vllm',
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'gpt-4o',
+      'gen_ai.input.messages': '[{"role":"user","parts":[{"type":"text","content":"hello"}]}]',
+      'session.id': 's-1',
+      'user.id': 'u-1',
+    },
+  });
+  expect(read(call)).toEqual(['step_input: hello']);
+  const facts = runFactsOf([call], extractSurfaces([call]).kinds, ['step_input'], 'completed');
+  expect(facts).toMatchObject({ sessionId: 's-1', userId: 'u-1', model: 'gpt-4o' });
 });
