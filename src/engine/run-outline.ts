@@ -1,8 +1,8 @@
 /**
  * Owns the outline of a page of a run's steps for the dashboard and the API: each step's kind, status
  * and size of text per surface, the parts of its texts that are shown, and the findings in them.
- * Extracts texts as the pass does, so no rule can hit a step without sizes. Works step by step,
- * because extracting 48 KiB of hostile text takes about 30 ms.
+ * Extracts texts as the pass does, so no rule can hit a step without sizes. Works in pieces:
+ * extracting the texts of one step may take several turns of the event loop.
  */
 import type { Finding } from '../model/findings.ts';
 import { INVISIBLE } from '../model/invisible.ts';
@@ -15,7 +15,7 @@ import {
 import type { Step, StepOutline, Surface } from '../model/steps.ts';
 import { findingsByStep, type NumberedStep } from './finding-steps.ts';
 import { nameDigest, stepNameOf } from './step-name.ts';
-import { extractSteps, type StepExtraction } from './surfaces/reader/extract.ts';
+import { extractInPieces, type StepExtraction } from './surfaces/reader/extract.ts';
 import { locateFindings, searchText } from './text-marks.ts';
 
 /** A page of steps, as they were read. */
@@ -55,7 +55,7 @@ const PAGE_TEXTS_MAX = 500;
 /** A match begins below at least this much of the text before it. */
 const BEFORE_MATCH_UNITS = 800;
 
-/** Outlines a page of steps, one per turn. @returns the steps with the shown parts of their texts */
+/** Outlines a page of steps, one per turn or a part of one. @returns the steps with the shown parts of their texts */
 export function* outlineInPieces(
   { steps, owners }: OutlinedSteps,
   view: OutlineView,
@@ -70,7 +70,11 @@ export function* outlineInPieces(
     hidden.has(name) || (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
   const room = { texts: PAGE_TEXTS_MAX, units: PAGE_UNITS_MAX };
   const outlined: ShownStep[] = [];
-  for (const extracted of extractSteps([...steps.map(({ step }) => step), ...owners])) {
+  for (const extracted of extractInPieces([...steps.map(({ step }) => step), ...owners])) {
+    if (extracted === null) {
+      yield;
+      continue;
+    }
     const numbered = steps[outlined.length];
     if (numbered === undefined) break;
     const findings = own.get(numbered) ?? [];

@@ -1,8 +1,8 @@
-/** Owns the search for a phrase in the texts of a run's steps, one step per turn. */
+/** Owns the search for a phrase in the texts of a run's steps, a step or less per turn. */
 import type { FoundText } from '../model/run-page.ts';
 import type { OutlinedSteps } from './run-outline.ts';
 import { stepNameOf } from './step-name.ts';
-import { extractSteps } from './surfaces/reader/extract.ts';
+import { extractInPieces } from './surfaces/reader/extract.ts';
 import { phrasePattern } from './text-marks.ts';
 
 /** Text searched in one turn, and what the next turn searches again: a hit may be on the edge. */
@@ -31,7 +31,12 @@ export function* searchInPieces(
   const pattern = phrasePattern(phrase);
   const hits: FoundText[] = [];
   let index = 0;
-  for (const { texts } of extractSteps([...steps.map(({ step }) => step), ...owners])) {
+  for (const extracted of extractInPieces([...steps.map(({ step }) => step), ...owners])) {
+    if (extracted === null) {
+      yield;
+      continue;
+    }
+    const { texts } = extracted;
     const own = steps[index];
     if (own === undefined || hits.length >= hitsMax) break;
     for (const [textIndex, { surface, text }] of texts.entries()) {

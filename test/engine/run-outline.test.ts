@@ -76,9 +76,27 @@ const markedIn = ({ steps }: ReturnType<typeof outlineOf>): string[] =>
     texts.flatMap(({ text, marks }) => marks.map(({ start, end }) => text.slice(start, end))),
   );
 
-test('one step a turn', () => {
+test('one small step a turn', () => {
   expect(outlineOf([span(), span(), span()]).turns).toBe(3);
   expect(outlineOf([])).toEqual({ turns: 0, steps: [] });
+});
+
+test('a step with many texts takes a turn for each five hundred, each value and each fifty events', () => {
+  const messages = (count: number) =>
+    JSON.stringify(
+      Array.from({ length: count }, (_, at) => ({ role: 'user', content: `text ${at}` })),
+    );
+  const turnsOf = (step: Step) => outlineOf([step]).turns;
+  const many = (count: number) => operation('chat', { 'gen_ai.input.messages': messages(count) });
+  expect(turnsOf(many(1))).toBe(2);
+  expect(turnsOf(many(2_000))).toBe(2 + 4);
+  const values = { 'gen_ai.input.messages': messages(1), 'gen_ai.output.messages': messages(1) };
+  expect(turnsOf(operation('chat', values))).toBe(3);
+  const events = Array.from({ length: 200 }, (_, at) => ({
+    name: 'gen_ai.user.message',
+    attributes: { content: `text ${at}` },
+  }));
+  expect(turnsOf({ ...operation('chat'), events })).toBe(1 + 4);
 });
 
 test('a log record is of the kind of its span, which may come later or be on another page', () => {

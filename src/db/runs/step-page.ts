@@ -30,7 +30,9 @@ export interface StepPageLimits extends StepLimits {
   readonly pageSteps: number;
   /** a larger step is cut to this size */
   readonly cutBytes: number;
-  /** the step that is sought is read whole up to this size, unless it has too many structures */
+  /** a step is read whole up to this size, unless it has too many structures */
+  readonly ordinaryBytes: number;
+  /** the same for the step that is sought */
   readonly wholeBytes: number;
   /** most brackets, commas and colons of a step that is read whole; in texts they count, too */
   readonly structuresMax: number;
@@ -168,7 +170,7 @@ const READ_PAGE = `
              / $14::int * $14::int + 1 AS place FROM whole WHERE NOT $18::boolean
     UNION ALL SELECT $9::int WHERE $18::boolean
   ), listed AS (
-    SELECT *, sum(least(stored, CASE WHEN $18::boolean THEN $16::int ELSE $15::int END)) OVER (ORDER BY place) AS stored_so_far FROM narrow
+    SELECT *, sum(least(stored, CASE WHEN $18::boolean THEN $16::int ELSE $21::int END)) OVER (ORDER BY place) AS stored_so_far FROM narrow
      WHERE place BETWEEN (SELECT place FROM begin) AND (SELECT place FROM begin) + $14::int - 1
   ), page AS (
     SELECT * FROM listed WHERE place = (SELECT place FROM begin) OR stored_so_far <= $8
@@ -189,7 +191,7 @@ const READ_PAGE = `
   ), kept AS (
     SELECT page.*, false AS is_owner, $15::int AS cut_bytes,
            CASE WHEN $18::boolean OR place = (SELECT place FROM sought) THEN $16::int
-                ELSE $15::int END AS whole_bytes
+                ELSE $21::int END AS whole_bytes
       FROM page
     UNION ALL
     SELECT *, 0, true, ${OWNER_BYTES}, ${OWNER_BYTES} FROM owner
@@ -237,7 +239,7 @@ const NO_STEPS: StepPage = {
 export async function readStepPage(
   database: Database,
   run: RunToRead,
-  { pageSteps, cutBytes, wholeBytes, structuresMax, ...limits }: StepPageLimits,
+  { pageSteps, cutBytes, ordinaryBytes, wholeBytes, structuresMax, ...limits }: StepPageLimits,
   from = 1,
   sought: SoughtStep | 'slice' | null = null,
 ): Promise<StepPage> {
@@ -256,6 +258,7 @@ export async function readStepPage(
     sought === 'slice',
     step?.twin ?? null,
     step?.arrivedOn ?? null,
+    ordinaryBytes,
   ]);
   const [first] = rows;
   if (first === undefined) return NO_STEPS;

@@ -35,6 +35,7 @@ describe('a page of steps', () => {
     pageSteps: 100,
     bytesMax: 64 * 1024,
     cutBytes: 8 * 1024,
+    ordinaryBytes: 8 * 1024,
     wholeBytes: 512 * 1024,
     structuresMax: 1000,
   };
@@ -130,7 +131,7 @@ describe('a page of steps', () => {
     ],
     ['control characters', { text: '\u0001'.repeat(1e6) }],
   ])('of %s stays within its bytes', async (_, attributes) => {
-    const large = { cutBytes: 128 * 1024, bytesMax: 1024 * 1024 };
+    const large = { cutBytes: 128 * 1024, ordinaryBytes: 128 * 1024, bytesMax: 1024 * 1024 };
     await store({ spans: [spanRow({ attributes: JSON.stringify(attributes) })] });
     const { steps, cut } = await outline(large);
     expect(cut).toEqual(new Set([0]));
@@ -287,6 +288,27 @@ describe('a page of steps', () => {
     await scratch.database.query('DELETE FROM log_records');
     await store({ logs: [equal('fifth')] });
     expect(await open()).toEqual([]);
+  });
+
+  test('has ordinary steps whole, and cuts those with too many structures', async () => {
+    const steps = [...Array(6_000).keys()].map(String).join(' ');
+    await store({
+      spans: [
+        spanRow({
+          spanId: hex8(1),
+          startUnixNano: '1',
+          attributes: JSON.stringify({ 'gen_ai.prompt': steps }),
+        }),
+        spanRow({
+          spanId: hex8(2),
+          startUnixNano: '2',
+          attributes: JSON.stringify({ 'gen_ai.prompt': '{},'.repeat(9_000) }),
+        }),
+      ],
+    });
+    const { steps: page } = await readPage({ ordinaryBytes: 48 * 1024 });
+    expect(page.map(({ isCut }) => isCut)).toEqual([false, true]);
+    expect(JSON.stringify(page[1]).length).toBeLessThan(LIMITS.cutBytes + 1024);
   });
 
   test('has the step that is sought whole, unless it has too many structures', async () => {

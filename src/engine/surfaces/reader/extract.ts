@@ -12,7 +12,7 @@ import { createBudget } from './budget.ts';
 import { ConventionIndex } from './convention-index.ts';
 import { logEvent } from './convention-tables.ts';
 import { onSurface, type Piece } from './message-parts.ts';
-import { readStep } from './read-rows.ts';
+import { readStepInPieces } from './read-rows.ts';
 import { surfaceOn } from './read-value.ts';
 import { stepKindOf } from './step-kind.ts';
 import { ERROR_SURFACE } from './step-surfaces.ts';
@@ -33,23 +33,41 @@ export interface StepExtraction {
 
 /** Extracts the texts of a run's steps, in time order. Linear in the steps' size. */
 export function* extractSteps(steps: readonly Step[]): Generator<StepExtraction, void, void> {
+  for (const extracted of extractInPieces(steps)) if (extracted !== null) yield extracted;
+}
+
+/**
+ * The same for the thread that takes requests: `null` wherever it may yield, several times in a large
+ * step. One value of a step is read without a pause.
+ */
+export function* extractInPieces(
+  steps: readonly Step[],
+): Generator<StepExtraction | null, void, void> {
   const kinds = stepKindsOf(steps);
   for (const [index, step] of steps.entries()) {
-    yield extractStep(step, kinds[index] ?? 'other');
+    const pieces = extractStepInPieces(step, kinds[index] ?? 'other');
+    let piece = pieces.next();
+    for (; piece.done !== true; piece = pieces.next()) yield null;
+    yield piece.value;
   }
 }
 
-function extractStep(step: Step, kind: StepKind): StepExtraction {
+/** Texts that are compared with those before them in one piece. */
+const COMPARED_TEXTS = 500;
+
+function* extractStepInPieces(step: Step, kind: StepKind): Generator<void, StepExtraction, void> {
   if (kind === 'duplicate') return { kind, texts: [], exceeded: 0 };
-  const own = readStep(step, kind, INDEX.conventionsOf(step).tables);
+  const own = yield* readStepInPieces(step, kind, INDEX.conventionsOf(step).tables);
   const status = readStatus(step, kind);
   const seen = new Set<string>();
-  const texts = [...own.pieces, ...status.pieces].filter(({ surface, text }) => {
-    const key = `${surface} ${textKey(text)}`;
-    if (seen.has(key) || !isText(text)) return false;
+  const texts: Piece[] = [];
+  for (const [index, piece] of [...own.pieces, ...status.pieces].entries()) {
+    if (index % COMPARED_TEXTS === COMPARED_TEXTS - 1) yield;
+    const key = `${piece.surface} ${textKey(piece.text)}`;
+    if (seen.has(key) || !isText(piece.text)) continue;
     seen.add(key);
-    return true;
-  });
+    texts.push(piece);
+  }
   return { kind, texts, exceeded: own.exceeded + status.exceeded };
 }
 

@@ -24,13 +24,21 @@ interface StepTexts {
   readonly exceeded: number;
 }
 
+/** Span events that are read in one piece. */
+const PIECE_EVENTS = 50;
+
 /**
- * The texts of a step.
+ * The texts of a step, an attribute's row or a few events at a time.
  * @param kind of the step, or for a log record that does not show one, of its span
  */
-export function readStep(step: Step, kind: StepKind, tables: ConventionTables): StepTexts {
+export function* readStepInPieces(
+  step: Step,
+  kind: StepKind,
+  tables: ConventionTables,
+): Generator<void, StepTexts, void> {
   const reading = new StepReading(step, kind, tables);
-  return { pieces: reading.pieces(), exceeded: reading.exceeded };
+  const pieces = yield* reading.inPieces();
+  return { pieces, exceeded: reading.exceeded };
 }
 
 /** Converts a stored value to plain JSON. */
@@ -54,29 +62,43 @@ class StepReading {
     this.#tables = tables;
   }
 
-  pieces(): Piece[] {
-    const { rows, events } = this.#tables;
-    const { attributes, events: stepEvents, source } = this.#step;
-    const applicable = rows.rowsFor(attributes);
-    const readRaw = (...raws: AttributeRow['raw'][]) =>
-      this.#readAttributes(
-        applicable.filter(({ raw }) => raws.includes(raw)),
-        attributes,
-        toPlain,
-      );
-    const pieces = [
-      ...readRaw(undefined),
-      ...stepEvents.flatMap((event) => {
-        const row = eventRow(events, event.name);
-        return row === undefined ? [] : this.#readEvent(row, toPlainMap(event.attributes));
-      }),
-      ...(source === 'log' ? this.#readLog() : []),
-      ...readRaw('input', 'output'),
-    ];
-    const repeated = readRaw('equal');
+  *inPieces(): Generator<void, Piece[], void> {
+    const { attributes, source } = this.#step;
+    const applicable = this.#tables.rows.rowsFor(attributes);
+    const pieces: Piece[] = [];
+    yield* this.#rowsInPieces(applicable, [undefined], pieces);
+    yield* this.#eventsInPieces(pieces);
+    if (source === 'log') for (const piece of this.#readLog()) pieces.push(piece);
+    yield* this.#rowsInPieces(applicable, ['input', 'output'], pieces);
+    const repeated: Piece[] = [];
+    yield* this.#rowsInPieces(applicable, ['equal'], repeated);
     if (repeated.length === 0) return pieces;
     const known = new Set(pieces.map(({ text }) => textKey(text)));
     return [...pieces, ...repeated.filter(({ text }) => !known.has(textKey(text)))];
+  }
+
+  /** Reads the rows that are raw in one of these ways, and adds their texts. */
+  *#rowsInPieces(
+    rows: readonly AttributeRow[],
+    raws: readonly AttributeRow['raw'][],
+    texts: Piece[],
+  ): Generator<void, void, void> {
+    for (const row of rows) {
+      if (!raws.includes(row.raw)) continue;
+      const read = this.#readAttributes([row], this.#step.attributes, toPlain);
+      if (read.length === 0) continue;
+      for (const piece of read) texts.push(piece);
+      yield;
+    }
+  }
+
+  *#eventsInPieces(texts: Piece[]): Generator<void, void, void> {
+    for (const [index, event] of this.#step.events.entries()) {
+      if (index % PIECE_EVENTS === PIECE_EVENTS - 1) yield;
+      const row = eventRow(this.#tables.events, event.name);
+      if (row === undefined) continue;
+      for (const piece of this.#readEvent(row, toPlainMap(event.attributes))) texts.push(piece);
+    }
   }
 
   #readLog(): Piece[] {

@@ -17,17 +17,17 @@ const timestampOrNull = (description: string) =>
   z.iso.datetime({ offset: true }).nullable().describe(description);
 
 const members = {
-  id: hex16('Its trace id, or a hash of service, session and prompt where there is no trace.'),
+  id: hex16('The trace id; for a run without a trace, a hash of service, session and prompt.'),
   state: z.enum(RUN_STATES),
-  evaluation: z.enum(EVALUATION_STATES).describe('Was its text matched against the rules?'),
-  name: name.describe('Of its root span. Null where it is redacted, too.'),
+  evaluation: z.enum(EVALUATION_STATES).describe('Whether its text was matched against the rules.'),
+  name: name.describe('Name of the root span; null if unknown or redacted.'),
   service: name,
   agent: name,
   model: name,
   session_id: name,
   user_id: name,
-  started_at: timestampOrNull('To the nanosecond; null while no step has arrived that has it.'),
-  ended_at: timestampOrNull('To the nanosecond; null while no step has arrived that has it.'),
+  started_at: timestampOrNull('With nanoseconds; null until a step with a time has arrived.'),
+  ended_at: timestampOrNull('With nanoseconds; null until a step with a time has arrived.'),
   first_arrived_at: timestamp('When its first step arrived.'),
   last_arrived_at: timestamp('When its latest step arrived.'),
   spans: count('Spans that arrived.'),
@@ -57,41 +57,43 @@ const members = {
       'Identity of that corpus, as in `GET /platform/v1/atr/rules`. Null until the run is evaluated, and for runs ' +
         'evaluated by a version of Sluice that did not record it.',
     ),
-  late_steps: count('Steps that arrived after its evaluation, and were not matched.'),
+  late_steps: count('Steps that arrived after the evaluation and were not matched.'),
   unread_steps: countOrNull(
-    'Steps that were not matched, or not in full: past the steps, bytes or CPU time of one evaluation.',
+    'Steps that were not matched, or not in full, because the run exceeds the limits of one evaluation (steps, bytes, CPU time).',
   ),
   checked: z
     .enum(CHECKED)
     .describe(
-      'What of it was checked, by the worst that is known. `pending`: not evaluated yet. `failed`: every ' +
+      'How much of the run was checked. `pending`: not evaluated yet. `failed`: every ' +
         'attempt failed. `nothing`: no text was found. `tool_names_only`: the only texts were names ' +
         'of tools. `partly`: `check_limits` says why. `not_recorded`: evaluated by an older version, ' +
         'which did not record what its texts were. `fully`: every text that was sent.',
     ),
   check_limits: z
     .array(z.enum(CHECK_LIMITS))
-    .describe('Why not everything was checked; the member of that name says how much.'),
-  texts: countOrNull('Texts of its steps; 0 means that the sender sends none.'),
+    .describe('Why not everything was checked: names of the members that say how much was not.'),
+  texts: countOrNull('Texts in its steps; 0 if the sender sent none.'),
   surfaces: z
     .array(z.enum(SURFACES))
     .nullable()
-    .describe('What its texts were. Null until the run is evaluated, and for `not_recorded`.'),
+    .describe(
+      'Kinds of its texts. Null until the run is evaluated, and if `checked` is `not_recorded`.',
+    ),
   truncated_texts: countOrNull('Texts of which only the first `text_cap_bytes` were matched.'),
   text_cap_bytes: z
     .int()
     .min(1)
     .nullable()
     .describe(
-      '`SURFACE_CAP_BYTES` at its evaluation. Null until then, and where an older version ran it.',
+      '`SURFACE_CAP_BYTES` at the time of the evaluation. Null until then, and if an older version evaluated it.',
     ),
   unparsed_values: countOrNull(
-    'Values whose strings were matched as they are written, not parsed: too large or too deep.',
+    'Values that were matched as plain text because they are too large or too deeply nested to parse.',
   ),
   text_incomplete: z
     .boolean()
     .nullable()
-    .describe('Does its sender say that text is missing? Null until the run is evaluated.'),
+    .describe('Whether its sender reports missing text. Null until the run is evaluated.'),
   text_gaps: z
     .array(z.enum(['dropped_by_sender', 'cut_by_sender', 'withheld_by_sender', 'stored_elsewhere']))
     .nullable()
@@ -103,8 +105,8 @@ const members = {
       'The line of configuration or code that makes its instrumentation send text, where nothing but ' +
         'tool names came, or text was withheld.',
     ),
-  findings: count('Findings in it.'),
-  highest_severity: z.enum(SEVERITIES).nullable().describe('Of its findings.'),
+  findings: count('Number of findings in the run.'),
+  highest_severity: z.enum(SEVERITIES).nullable().describe('Highest severity of its findings.'),
 };
 
 export const runItem = component('RunItem', z.object(members).describe('A run in a list.'));
@@ -114,7 +116,7 @@ export const runStep = component(
   z
     .object({
       source: z.enum(['span', 'log']),
-      name: name.describe('Null where the workspace redacts and a rule matched it.'),
+      name: name.describe('Null if the workspace redacts and a rule matched the name.'),
       kind: z.enum([
         'tool',
         'llm',
@@ -135,15 +137,15 @@ export const runStep = component(
         .array(
           z.object({
             surface: z.enum(SURFACES),
-            texts: count('Texts on it.'),
-            bytes: count('Their length in UTF-8.'),
+            texts: count('Number of texts.'),
+            bytes: count('Total length in bytes (UTF-8).'),
           }),
         )
         .describe('How much text the step has, by surface; never the text itself.'),
       cut: z
         .boolean()
         .describe(
-          'The step is larger than 48 KiB and was not read whole: its name and the sizes of its ' +
+          'The step is larger than 48 KiB, or deeply structured, and was not read whole: its name and the sizes of its ' +
             'texts are those of the part that was read.',
         ),
     })
@@ -155,13 +157,15 @@ export const run = component(
   z
     .object({
       ...members,
-      steps: z.array(runStep).describe('The first steps in time.'),
-      steps_left_out: count('Further steps.'),
+      steps: z.array(runStep).describe('The first steps, in time order.'),
+      steps_left_out: count('Number of further steps that are not listed.'),
     })
     .describe('One run with an outline of its steps.'),
 );
 
 export const runPage = component(
   'RunPage',
-  z.object({ runs: z.array(runItem), next_cursor: nextCursor }).describe('Runs, the newest first.'),
+  z
+    .object({ runs: z.array(runItem), next_cursor: nextCursor })
+    .describe('A page of runs, the newest first.'),
 );

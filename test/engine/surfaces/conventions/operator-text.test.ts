@@ -11,9 +11,10 @@ import type {
   MemberPath,
 } from '../../../../src/engine/surfaces/reader/convention.ts';
 import { mergeTables } from '../../../../src/engine/surfaces/reader/convention-tables.ts';
-import { readStep } from '../../../../src/engine/surfaces/reader/read-rows.ts';
+import { readStepInPieces } from '../../../../src/engine/surfaces/reader/read-rows.ts';
 import type { JsonObject, JsonValue } from '../../../../src/model/json.ts';
 import type { StepKind } from '../../../../src/model/steps.ts';
+import { toEnd } from '../../../../src/otlp/pieces.ts';
 import { log, span } from '../../steps.ts';
 import { read } from '../read.ts';
 
@@ -80,7 +81,7 @@ function textsOf({ convention, row, read, kind }: Case, value: JsonValue): strin
   const conditions = [row.where, row.jsonBy].flatMap((one) => (one ? [[one.key, one.value]] : []));
   const attributes: JsonObject = Object.fromEntries([...leaves, ...conditions]);
   const tables = mergeTables([{ ...convention, attributes: [row], events: [] }]);
-  return readStep(span({ attributes }), kind, tables).pieces.map(
+  return toEnd(readStepInPieces(span({ attributes }), kind, tables)).pieces.map(
     ({ surface, text }) => `${surface}: ${text}`,
   );
 }
