@@ -34,7 +34,7 @@ export async function systemAccount(name: string): Promise<{ uid: number; gid: n
   const made = await lookUp(name);
   if (made !== null) return made;
   throw new OperatorError(
-    `PostgreSQL does not run as root and the user '${name}' could not be made (${oneLine(said)}); ` +
+    `PostgreSQL does not run as root and the user '${name}' could not be created (${oneLine(said)}); ` +
       'start Sluice as an ordinary user, or set DATABASE_URL',
   );
 }

@@ -36,7 +36,7 @@ export async function ensureCluster(installation: Installation): Promise<boolean
   }
   if ((await uidOf(cluster)) !== null) {
     throw new OperatorError(
-      `${cluster} has no PG_VERSION and is no database: restore it from a backup, or move it away`,
+      `${cluster} has no PG_VERSION file, so it is not a PostgreSQL data folder: restore it from a backup, or move it away`,
     );
   }
   await removeDrafts(installation.home);

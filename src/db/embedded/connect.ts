@@ -98,7 +98,9 @@ export interface StartOptions {
 export async function startEmbedded(options: StartOptions): Promise<EmbeddedDatabase> {
   const installation = await prepareInstallation(options.dataDir);
   if (installation.moved !== null) {
-    options.log.warn(`embedded database is in ${installation.home}: ${installation.moved}`);
+    options.log.warn(
+      `data of the embedded PostgreSQL is in ${installation.home}: ${installation.moved}`,
+    );
   }
   try {
     return await startIn(installation, options);
@@ -124,8 +126,8 @@ async function startIn(
     if ((await findServer(home)) !== null) lastSeen = performance.now();
     if (performance.now() > deadline || performance.now() > lastSeen + ownerWaitMs) {
       throw new OperatorError(
-        `another process owns the database in ${home}, and its PostgreSQL does not run or does not ` +
-          `become ready: restart that process. ${await serverLogTail(home, 0)}`,
+        `another Sluice process uses the database in ${home}, but its PostgreSQL is not running or not ` +
+          `ready: restart that process. ${await serverLogTail(home, 0)}`,
       );
     }
     await sleep(POLL_MS);
@@ -146,7 +148,7 @@ async function startOwned(
   try {
     const running = await settledServer(installation.home, readyWaitMs);
     if (running === null && (await ensureCluster(installation))) {
-      log.info(`embedded database made in ${installation.home}`);
+      log.info(`embedded PostgreSQL: created the data folder ${installation.home}`);
     }
     const first = running ?? (await launchServer(installation, connectionsMax));
     const { server, url, copyUrl } = await ensureOrdinary(installation, first, {
@@ -154,7 +156,7 @@ async function startOwned(
       connectionsMax,
     });
     const adopted = server.pid === running?.pid;
-    const verb = adopted ? 'adopted' : 'started';
+    const verb = adopted ? 'was already running' : 'started';
     log.info(`embedded PostgreSQL ${verb} (pid ${server.pid}, ${addressText(server.address)})`);
     return {
       url,
@@ -193,11 +195,11 @@ async function ensureOrdinary(
   });
   if (!stopped) {
     log.warn(
-      'embedded PostgreSQL: its role is a superuser and another process uses it; the next start upgrades it',
+      'embedded PostgreSQL: its role is still a superuser, because another process uses the server; the next start changes that',
     );
     return { ...login, server };
   }
-  log.info(`embedded database in ${home}: upgraded, its role is no longer a superuser`);
+  log.info(`embedded PostgreSQL: upgraded ${home}, its role is no longer a superuser`);
   const next = await launchServer(installation, connectionsMax);
   return { ...(await logIn(home, next)), server: next };
 }
@@ -217,7 +219,7 @@ async function startAsGuest(
       return null;
     }
     const { url, copyUrl } = await logIn(installation.home, server);
-    log.info(`embedded PostgreSQL in use (pid ${server.pid}); another process owns it`);
+    log.info(`using the embedded PostgreSQL of another Sluice process (pid ${server.pid})`);
     const { home, moved } = installation;
     let ownership: Ownership | null = null;
     const life = lifeOf(installation, server, connectionsMax, {

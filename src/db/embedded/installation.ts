@@ -58,7 +58,7 @@ export async function prepareInstallation(dataDir: string): Promise<Installation
   if (!hasData && account !== null && (await hasCluster(systemHome))) {
     await requireOwnCluster(systemHome, account);
     await requireOwn(systemHome);
-    const moved = 'it has been there since an earlier start';
+    const moved = 'an earlier start created it there';
     return { home: systemHome, account, runtime, moved };
   }
   const isNew = await createHome(ownHome, account);

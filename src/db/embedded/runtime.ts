@@ -66,7 +66,9 @@ export async function packagedPrograms(): Promise<string> {
   if (typeof exported === 'object' && exported !== null && 'postgres' in exported) {
     if (typeof exported.postgres === 'string') return dirname(exported.postgres);
   }
-  throw new OperatorError(`package ${name} does not say where its programs are; ${OWN_SERVER}`);
+  throw new OperatorError(
+    `package ${name} does not contain the PostgreSQL programs; ${OWN_SERVER}`,
+  );
 }
 
 /** The runtime, or the program's output when it does not run. */

@@ -98,6 +98,8 @@ describe.runIf(isRoot)('as root', () => {
   it('says what to do when the user cannot be made', async () => {
     const wanted = systemAccount('no such:name');
     await expect(wanted).rejects.toThrow(OperatorError);
-    await expect(wanted).rejects.toThrow(/could not be made .*ordinary user, or set DATABASE_URL/);
+    await expect(wanted).rejects.toThrow(
+      /could not be created .*ordinary user, or set DATABASE_URL/,
+    );
   });
 });

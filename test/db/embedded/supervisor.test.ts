@@ -87,7 +87,7 @@ describe('a real server', () => {
     try {
       await writeFile(pidFile, text.replace('ready', 'starting'));
       const options = { dataDir, log: { info: () => {}, warn: () => {} }, readyWaitMs: 100 };
-      await expect(startEmbedded(options)).rejects.toThrow('does not become ready');
+      await expect(startEmbedded(options)).rejects.toThrow('is not running or not ready');
     } finally {
       await writeFile(pidFile, text);
       process.kill(pid, 'SIGCONT');

@@ -103,8 +103,8 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'List the findings',
       description:
-        'The newest first. A finding appears a few minutes after its run has ended. It is ' +
-        'advisory: nothing is blocked.',
+        'Newest first. A finding appears about a minute after the last step of its run arrived. ' +
+        'Findings are advisory: nothing is blocked.',
       query: findingsQuery,
       queryExamples: { ...filterExamples, limit: '50' },
       responses: {
@@ -120,8 +120,8 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'Export the findings as OCSF events',
       description:
-        'One event per line, the oldest first, never an excerpt. Ask for what comes `after` the ' +
-        'last finding you have, and you get every finding once, wherever a transfer broke.',
+        'One event per line, oldest first, without excerpts. Send the id of the last finding you have as ' +
+        '`after` to continue: every finding is sent once, even if a transfer was interrupted.',
       query: exportQuery,
       queryExamples: filterExamples,
       responses: {
@@ -139,7 +139,7 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       operationId: 'getFinding',
       tag: TAG,
       summary: 'Read one finding',
-      description: 'As the list has it.',
+      description: 'The same members as in the list.',
       parameters: [idParameter('findingId', 'Id of a finding.', examples.findingId)],
       responses: {
         ...found('The finding.', finding, examples.one),

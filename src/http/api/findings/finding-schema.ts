@@ -32,10 +32,10 @@ const ruleFactMembers = {
   rule_id: ruleId,
   rule_version: z.string(),
   rule_status: z.enum(RULE_STATUSES),
-  category: z.enum(CATEGORIES).describe('As the corpus names it.'),
+  category: z.enum(CATEGORIES).describe('Category as in the corpus.'),
   subcategory: z.string().nullable(),
   condition: count('Index of the condition that matched.'),
-  condition_description: z.string().describe("The rule author's."),
+  condition_description: z.string().describe("The rule author's description of the condition."),
   field: z.string().describe('The rule field of the condition.'),
   surface: z.enum(SURFACES).describe('The surface that matched.'),
   step: z
@@ -44,9 +44,11 @@ const ruleFactMembers = {
       name: z
         .string()
         .nullable()
-        .describe("Its sender's. Null where it is matched text, in exports and where redacted."),
+        .describe(
+          'As sent. Null if a rule matched the name itself and the workspace redacts, or in an export.',
+        ),
       number: count(
-        'Its number in the run in time order when the run was evaluated, from 1; null for findings of earlier versions.',
+        'Number of the step in the run, from 1, in time order at the time of the evaluation; null for findings of earlier versions.',
       ).nullable(),
     })
     .describe('The first step that matched.'),
@@ -64,21 +66,21 @@ export const finding = component(
       id: hex16('Id of the finding.'),
       created_at: timestamp('When the run was evaluated.'),
       category: findingCategoryName,
-      severity: z.enum(SEVERITIES).describe("The rule's."),
+      severity: z.enum(SEVERITIES).describe('Severity of the rule.'),
       description: z.string().describe('Which rule matched, its title, and on which surface.'),
       metadata: ruleFacts,
       run_id: hex16('The run it was found in.'),
       excerpt: z
         .string()
         .nullable()
-        .describe('A short window around the hit; null where the workspace redacts excerpts.'),
+        .describe('Up to 160 characters around the match; null if the workspace redacts excerpts.'),
       excerpt_match: z
         .object({ start: count('Where the match begins.'), end: count('Where it ends.') })
         .nullable()
         .describe('The match in the excerpt, in UTF-16 units; null without an excerpt.'),
       recommended_actions: z
         .array(z.string())
-        .describe("The rule author's, for reading; never carried out."),
+        .describe("Recommended by the rule's author; never carried out."),
     })
     .describe('One rule matched one run. Advisory: nothing was blocked.'),
 );

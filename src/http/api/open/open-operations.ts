@@ -16,10 +16,10 @@ const PROBES: readonly Operation[] = [
     path: '/health',
     operationId: 'getHealth',
     tag: 'Setup and probes',
-    summary: 'Is the process up?',
-    description: 'Answers as long as it is, whether or not its parts work.',
-    responses: found('It is.', health, [
-      { name: 'healthy', summary: 'It is.', value: { status: 'healthy' } },
+    summary: 'Health check',
+    description: 'Answers 200 as long as the process runs, even if the database is down.',
+    responses: found('The process is up.', health, [
+      { name: 'healthy', summary: 'The process is up.', value: { status: 'healthy' } },
     ]),
   },
   {
@@ -28,18 +28,22 @@ const PROBES: readonly Operation[] = [
     path: '/ready',
     operationId: 'getReadiness',
     tag: 'Setup and probes',
-    summary: 'Can the server work?',
-    description: 'Asks every probe, once a second at most.',
+    summary: 'Readiness check',
+    description: 'Runs every probe, at most once a second.',
     responses: {
       ...found('Every probe passes.', ready, [
-        { name: 'ready', summary: 'It can.', value: { status: 'ready', probes: PASSING } },
+        {
+          name: 'ready',
+          summary: 'Every probe passes.',
+          value: { status: 'ready', probes: PASSING },
+        },
       ]),
       503: {
-        description: 'A probe fails; `failing` names it.',
+        description: 'At least one probe fails; `failing` names them.',
         headers: [
           {
             name: 'Retry-After',
-            description: 'Seconds after which trying again makes sense.',
+            description: 'Seconds to wait before the next attempt.',
             schema: z.int().min(1),
           },
         ],
@@ -82,7 +86,7 @@ const page = (name: string, example: string) =>
   ({
     name,
     in: 'path',
-    description: 'Name of the page, as the index links it; with `.md` behind it, its Markdown.',
+    description: 'Name of the page, as in the index; append `.md` for Markdown.',
     schema: z.string().regex(/^[a-z0-9-]+(\.md)?$/),
     example,
   }) as const;
@@ -98,7 +102,7 @@ const DOCUMENTATION: readonly Operation[] = [
     path: '/openapi.json',
     operationId: 'getOpenApi',
     summary: 'This document',
-    description: 'With the addresses of this deployment.',
+    description: 'The OpenAPI description of this deployment, with its addresses.',
     responses: found(
       'OpenAPI 3.1.',
       z.looseObject({ openapi: z.string(), info: z.looseObject({}), paths: z.looseObject({}) }),
@@ -109,7 +113,7 @@ const DOCUMENTATION: readonly Operation[] = [
     path: '/llms.txt',
     operationId: 'getLlmsIndex',
     summary: 'Index of the documentation for machines',
-    description: 'Every documentation surface as an absolute address (llmstxt.org).',
+    description: 'Links to all documentation, in the format of llmstxt.org.',
     responses: texts('The index.', PLAIN),
   }),
   documentation({
@@ -123,21 +127,21 @@ const DOCUMENTATION: readonly Operation[] = [
     path: '/docs',
     operationId: 'getDocumentationIndex',
     summary: 'Index of the documentation',
-    description: 'What there is to read.',
+    description: 'All documentation pages by topic.',
     responses: texts('The index as a page.', HTML),
   }),
   documentation({
     path: '/docs.md',
     operationId: 'getDocumentationIndexMarkdown',
     summary: 'Index of the documentation as Markdown',
-    description: 'What there is to read.',
+    description: 'All documentation pages by topic.',
     responses: texts('The index as Markdown.', MARKDOWN),
   }),
   documentation({
     path: '/docs/{page}',
     operationId: 'getDocumentationPage',
     summary: 'A page of the documentation',
-    description: 'A page, or with `.md` its Markdown twin.',
+    description: 'A page as HTML; append `.md` for Markdown.',
     parameters: [page('page', 'errors.md')],
     responses: {
       ...texts('The page.', HTML, MARKDOWN),
@@ -158,8 +162,8 @@ const DOCUMENTATION: readonly Operation[] = [
   documentation({
     path: '/docs/decisions/{decision}',
     operationId: 'getDecisionPage',
-    summary: 'A page about a decision',
-    description: 'Why something is as it is; with `.md` its Markdown twin.',
+    summary: 'A page about a design decision',
+    description: 'The reasons for a design decision as HTML; append `.md` for Markdown.',
     parameters: [page('decision', 'dependencies.md')],
     responses: {
       ...texts('The page.', HTML, MARKDOWN),

@@ -59,7 +59,7 @@ export const rpcStatus = component(
           }),
         )
         .optional()
-        .describe('Where the body is wrong, for a body that could not be decoded.'),
+        .describe('Where decoding the body failed.'),
     })
     .describe('google.rpc.Status, the form of errors in OTLP.'),
 );

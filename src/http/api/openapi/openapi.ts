@@ -31,12 +31,18 @@ import type { ApiSettings, Content, Operation, ResponseEntry } from './operation
 const OPENAPI_VERSION = '3.1.1';
 
 const TAGS = [
-  { name: 'Ingest', description: 'Telemetry in: OTLP/HTTP with JSON bodies, for agent keys.' },
+  { name: 'Ingest', description: 'Send telemetry: OTLP/HTTP with JSON bodies, with an agent key.' },
   { name: 'Risk findings', description: 'What the rules found in finished runs.' },
   { name: 'Runs', description: 'Agent runs and their steps.' },
-  { name: 'Threat rules', description: 'The pinned corpus, and what of it runs here.' },
-  { name: 'Setup and probes', description: 'What a deployment has, and whether it works.' },
-  { name: 'Documentation', description: 'What there is to read, for people and machines.' },
+  {
+    name: 'Threat rules',
+    description: 'The rules of the pinned corpus, and which of them run in this workspace.',
+  },
+  {
+    name: 'Setup and probes',
+    description: 'Configuration of the deployment, health and readiness.',
+  },
+  { name: 'Documentation', description: 'Documentation for people and machines.' },
 ];
 
 const DESCRIPTION = `Telemetry of AI agents comes in over OTLP/HTTP with JSON bodies; threat rules are matched against
@@ -153,7 +159,7 @@ function keyScheme(what: string, prefixes: string) {
 export function createApiDocument(settings: ApiSettings): ApiDocument {
   const { baseUrl, observeUrl, brand, version } = settings;
   const servers: Servers = {
-    base: { url: baseUrl, description: 'Everything.' },
+    base: { url: baseUrl, description: 'All paths.' },
     observe: { url: observeUrl, description: "OTLP's default paths, and the probes." },
   };
   const paths: Record<string, Partial<Record<ApiMethod, ApiOperation>>> = {};

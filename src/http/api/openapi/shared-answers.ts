@@ -16,12 +16,12 @@ import type { Content, Example, Header, ResponseEntry } from './operation.ts';
 
 const RETRY_AFTER: Header = {
   name: 'Retry-After',
-  description: 'Seconds after which trying again makes sense.',
+  description: 'Seconds to wait before the next attempt.',
   schema: z.int().min(1),
 };
 const WWW_AUTHENTICATE: Header = {
   name: 'WWW-Authenticate',
-  description: 'The scheme to use.',
+  description: 'The authentication scheme to use.',
   schema: z.literal('Bearer'),
 };
 
@@ -72,7 +72,7 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
   ];
   const shared: Record<number, ResponseEntry> = {
     401: {
-      description: 'No key, or none that is known.',
+      description: 'The key is missing, unknown or revoked.',
       headers: [WWW_AUTHENTICATE],
       contents: content(
         credentialProblem,
@@ -85,7 +85,7 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
       ),
     },
     429: {
-      description: 'The key has used up its requests of this minute.',
+      description: 'The key has reached its limit of requests per minute.',
       headers: [RETRY_AFTER],
       contents: content(
         problemBody,
@@ -93,7 +93,7 @@ export function keyAnswers(form: ErrorForm, kind: KeyKind | 'any'): Record<numbe
       ),
     },
     503: {
-      description: 'The server cannot answer now; try again.',
+      description: 'The server cannot answer right now. Try again.',
       headers: [RETRY_AFTER],
       contents: content(
         problemBody,
@@ -121,7 +121,7 @@ export function badQuery(path: string, message: string): Record<400, ResponseEnt
   const text = 'One or more query parameters are invalid.';
   return {
     400: {
-      description: 'The query is invalid; every fault is named.',
+      description: 'The query is invalid; the answer names every fault.',
       contents: [
         errorContent('problem', queryProblem, [
           errorExample('problem', 'bad_query', text, members),
@@ -135,7 +135,7 @@ export function badQuery(path: string, message: string): Record<400, ResponseEnt
 export function notFound(message: string): Record<404, ResponseEntry> {
   return {
     404: {
-      description: 'There is none with this name, or not here.',
+      description: 'Not found in this workspace.',
       contents: [
         errorContent('problem', problemBody, [errorExample('problem', 'not_found', message)]),
       ],

@@ -62,7 +62,7 @@ const FACTS: Readonly<Record<Signal, SignalFacts>> = {
     ],
     answers: [
       answer('traces', 'agent_run', 'Both spans are stored.'),
-      answer('traces', 'one_bad_span', 'Its neighbour is stored.', 1),
+      answer('traces', 'one_bad_span', 'The other span is stored.', 1),
     ],
   },
   metrics: {
@@ -88,7 +88,7 @@ const FACTS: Readonly<Record<Signal, SignalFacts>> = {
 const ENCODING = {
   name: 'Content-Encoding',
   in: 'header',
-  description: 'How the body is compressed; left out, it is not.',
+  description: 'Compression of the body. Omit it for an uncompressed body.',
   schema: z.enum(ENCODINGS),
   example: 'identity',
 } as const;
@@ -98,12 +98,12 @@ function undecodable(list: string): ResponseEntry {
   const violation = { field: list, description: message };
   const example = {
     name: 'undecodable_body',
-    summary: 'The frame around the records is wrong.',
+    summary: 'The structure around the records is invalid.',
     value: toJson(encodeStatus('undecodable_body', message, [violation])),
   };
   return {
     description:
-      'The body is no export request, or PostgreSQL refuses its rows. Sending it again does not help.',
+      'The body is not an export request, or PostgreSQL refuses its rows. Do not send it again.',
     contents: [{ mediaType: JSON_TYPE, schema: rpcStatus, examples: [example] }],
   };
 }
@@ -120,18 +120,18 @@ function responses(
   const status = (...examples: Example[]) => [errorContent('status', rpcStatus, examples)];
   return {
     200: {
-      description: `Every row is committed. Some ${what} may have been set aside, each for a reason.`,
+      description: `All rows are committed. \`partialSuccess\` says how many ${what} were rejected, and why.`,
       contents: [{ mediaType: JSON_TYPE, schema: response, examples: answers }],
     },
     400: undecodable(list),
     413: {
       description:
         `More than ${settings.maxBodyBytes} bytes, or ${settings.maxDecodedBodyBytes} ` +
-        'once decompressed, or too many runs, resources or metrics. Send smaller batches.',
+        'after decompression, or too many runs, resources or metrics. Send smaller batches.',
       contents: status(tooLarge(settings)),
     },
     415: {
-      description: 'Not JSON, or compressed in a way that is not taken.',
+      description: 'Not JSON, or an unsupported compression.',
       contents: status(errorExample('status', 'unsupported_type', TYPE_MESSAGE)),
     },
     ...keyAnswers('status', 'agent'),
@@ -159,7 +159,7 @@ function goneAnswer(signal: Signal, { baseUrl, observeUrl }: ApiSettings): Respo
   const value = goneBody(signal, observeUrl, baseUrl);
   const example = { name: 'bare_path_gone', summary: value.message, value };
   return {
-    description: `On ${baseUrl}: this host serves the signal elsewhere. Asks for no key.`,
+    description: `On ${baseUrl}: this host serves the signal at another path. Requires no key.`,
     contents: [{ mediaType: JSON_TYPE, schema: gone, examples: [example] }],
   };
 }
@@ -177,7 +177,7 @@ export function ingestOperations(settings: ApiSettings): Operation[] {
         operationId: `ingest${name}`,
         summary: `Send ${what}`,
         description:
-          `Takes ${what} over OTLP/HTTP with a JSON body and answers once they are committed. ` +
+          `Accepts ${what} over OTLP/HTTP with a JSON body and answers once they are committed. ` +
           'Set `OTEL_EXPORTER_OTLP_PROTOCOL=http/json` in the exporter.',
         hosts: ['base'],
       };

@@ -32,12 +32,12 @@ export const PROVIDER_OPERATION: Operation = {
   operationId: 'listOAuthProviders',
   tag: 'Setup and probes',
   summary: 'List the OAuth providers',
-  description: 'The providers that this deployment has a client id and a client secret for.',
+  description: 'Sign-in providers that are configured with a client id and a client secret.',
   responses: {
     ...found('The providers.', providerList, [
       {
         name: 'two_providers',
-        summary: 'Both are set up.',
+        summary: 'Both are configured.',
         value: { providers: ['github', 'google'], total: 2 },
       },
     ]),

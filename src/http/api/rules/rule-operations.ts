@@ -63,9 +63,9 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'List the rules of the corpus',
       description:
-        'Every rule with what this engine makes of it and whether it runs for this workspace, ' +
-        'the counts of this workspace now, and those of the corpus. What runs can be changed in ' +
-        'the dashboard only.',
+        'Every rule, whether the engine supports it, and whether it runs in this workspace. `counts` ' +
+        'are of this workspace at the time of the request; `corpus_counts` are of the corpus, the ' +
+        'same for every workspace. Rules are switched on and off in the dashboard only.',
       query: rulesQuery,
       queryExamples: {
         status: 'stable',
@@ -89,7 +89,7 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       operationId: 'getRule',
       tag: TAG,
       summary: 'Read one rule in full',
-      description: 'With its conditions; a condition that cannot run here has the reason.',
+      description: 'One rule with its conditions. A condition that cannot run has a reason.',
       parameters: [
         {
           name: 'ruleId',
@@ -112,7 +112,8 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'Read the rule settings',
       description:
-        'The switch for the experimental tier, the counts, and overrides that have no effect.',
+        'Whether the experimental tier is on, `counts` of this workspace at the time of the request, ' +
+        '`corpus_counts` of the corpus, and overrides that have no effect.',
       responses: {
         ...found('The settings.', ruleSettings, examples.settings),
         ...READ_REFUSALS,

@@ -28,12 +28,12 @@ export const snapshot = component(
       sha256: z
         .string()
         .regex(/^[0-9a-f]{64}$/)
-        .describe('Digest over the digests of all files.'),
+        .describe('SHA-256 of the list of all files and their digests.'),
       identity: corpusIdentity.describe(
         'One id for the package archive and the reviewed file list, like a commit id.',
       ),
     })
-    .describe('The pinned corpus. It changes with a reviewed release only.'),
+    .describe('The pinned corpus. It changes only with a reviewed update.'),
 );
 
 const supportCounts = component(
@@ -41,26 +41,34 @@ const supportCounts = component(
   z
     .object({
       as_written: count('Rules that the engine supports fully.'),
-      degraded: count('Rules that can run without the conditions that this engine lacks.'),
+      degraded: count('Rules that run without the conditions that this engine does not support.'),
       unsupported: count('Rules that the engine does not support.'),
       fails_own_examples: count('Rules that fail their own examples, and so never run.'),
     })
-    .describe('The rules of the corpus by support, the same for every workspace.'),
+    .describe(
+      'All rules of the corpus by support: the same for every workspace, whatever is switched on. For ' +
+        'what runs now, see `StateCounts`.',
+    ),
 );
 
 const stateCounts = component(
   'StateCounts',
   z
     .object({
-      as_written: count('Rules that run now, with all of their conditions.'),
-      degraded: count('Rules that run now, without the conditions that this engine lacks.'),
-      off_by_tier: count('Rules that can run and are off with the experimental tier.'),
-      off_by_override: count('Rules that can run and that this workspace switched off.'),
-      unsupported: count('Rules that cannot run here: the engine does not support them.'),
+      as_written: count('Rules that run now, with all conditions.'),
+      degraded: count(
+        'Rules that run now, without the conditions that this engine does not support.',
+      ),
+      off_by_tier: count('Rules that can run and are off because the experimental tier is off.'),
+      off_by_override: count('Rules that can run and that this workspace has switched off.'),
+      unsupported: count('Rules that cannot run: the engine does not support them.'),
       draft_or_deprecated: count('Rules that cannot run: draft or deprecated in the corpus.'),
       fails_own_examples: count('Rules that cannot run: they fail their own examples.'),
     })
-    .describe('The rules in this workspace now. Each rule counts once: they add up to all rules.'),
+    .describe(
+      'All rules by their state in this workspace at the time of the request. They add up to all rules of ' +
+        'the corpus.',
+    ),
 );
 
 const itemMembers = {
@@ -71,12 +79,14 @@ const itemMembers = {
   status: z.enum(RULE_STATUSES).describe('Set by the corpus.'),
   category: z.enum(CATEGORIES),
   subcategory: z.string().nullable(),
-  support: z.enum(SUPPORTS).describe('What this engine can do with the rule.'),
-  enabled: z.boolean().describe('Does the rule run for this workspace?'),
+  support: z.enum(SUPPORTS).describe('How far the engine supports the rule.'),
+  enabled: z.boolean().describe('Whether the rule runs in this workspace now.'),
   decided_by: z
     .enum(['support', 'own_examples', 'tier', 'override'])
-    .describe('What decided that, in order of precedence.'),
-  state: z.enum(RULE_STATES).describe('The count of the workspace that the rule is in.'),
+    .describe('What decided `enabled`.'),
+  state: z
+    .enum(RULE_STATES)
+    .describe('State of the rule in this workspace: the member of `counts` that includes it.'),
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));
@@ -85,16 +95,16 @@ const unsupportedReason = component(
   'UnsupportedReason',
   z
     .object({ code: z.string(), message: z.string() })
-    .describe('Why a condition, or a whole rule, cannot run on this engine.'),
+    .describe('Why a condition or a whole rule cannot run.'),
 );
 
 const condition = component(
   'RuleCondition',
   z
     .object({
-      index: count('Its place in the rule.'),
+      index: count('Index of the condition in the rule.'),
       field: z.string().describe('The rule field whose text it reads.'),
-      surfaces: z.array(z.enum(SURFACES)).describe('The surfaces that the field names.'),
+      surfaces: z.array(z.enum(SURFACES)).describe('The kinds of text that the field stands for.'),
       operator: z.string(),
       pattern: z.string(),
       description: z.string().describe("The rule author's."),
@@ -112,14 +122,14 @@ const ownExamples = z
       .array(
         z.object({
           kind: z.enum(['true_positive', 'true_negative']),
-          index: count('Its place among its kind.'),
+          index: count('Index among the examples of its kind.'),
           why: z.string(),
         }),
       )
-      .describe('Examples with which the rule fails here.'),
+      .describe('Examples for which the rule gives the wrong result.'),
     tested: z.boolean().describe('False for a rule that the engine does not support.'),
   })
-  .describe('The cases that come with the rule, tried with this engine.');
+  .describe("The rule's own test cases, run with this engine.");
 
 export const rule = component(
   'Rule',
@@ -129,19 +139,27 @@ export const rule = component(
       description: z.string(),
       author: z.string(),
       date: z.string(),
-      references: z.unknown().describe("The author's, as the rule file has them; null for none."),
+      references: z
+        .unknown()
+        .describe("The author's references, as in the rule file; null if it has none."),
       conditions: z.array(condition),
       condition: z.enum(['any', 'all']).describe('How many of its conditions must match.'),
       suppress_in_code_blocks: z
         .boolean()
-        .describe('Whether a condition does not count whose first match in a text begins in code.'),
+        .describe(
+          'Whether a condition is ignored if its first match in a text begins in a code block.',
+        ),
       unsupported_reasons: z.array(unsupportedReason),
       own_examples: ownExamples,
-      recommended_actions: z.array(z.string()).describe("The author's; never carried out."),
+      recommended_actions: z
+        .array(z.string())
+        .describe("Recommended by the rule's author; never carried out."),
       override: z
         .boolean()
         .nullable()
-        .describe("This workspace's switch for the rule; null when there is none."),
+        .describe(
+          'Whether this workspace has switched the rule on or off manually; null if it has not.',
+        ),
     })
     .describe('One rule in full.'),
 );
@@ -151,7 +169,7 @@ export const rulePage = component(
   z
     .object({
       snapshot,
-      experimental: z.boolean().describe('Is the experimental tier switched on?'),
+      experimental: z.boolean().describe('Whether the experimental tier is on.'),
       counts: stateCounts,
       corpus_counts: supportCounts,
       page: z.int().min(1),
@@ -168,7 +186,7 @@ const orphanedOverride = component(
   z
     .object({
       rule_id: z.string(),
-      enabled: z.boolean().describe('What the override says; it has no effect.'),
+      enabled: z.boolean().describe('What the override sets; it has no effect.'),
       reason: z.enum([
         'not_in_snapshot',
         'engine_unsupported',
@@ -184,7 +202,7 @@ export const ruleSettings = component(
   'RuleSettings',
   z
     .object({
-      experimental: z.boolean().describe('Is the experimental tier switched on?'),
+      experimental: z.boolean().describe('Whether the experimental tier is on.'),
       counts: stateCounts,
       corpus_counts: supportCounts,
       overrides: count('Overrides of the workspace, with those that have no effect.'),

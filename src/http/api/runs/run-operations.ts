@@ -106,7 +106,7 @@ export function runOperations(settings: ApiSettings): Operation[] {
       operationId: 'listRuns',
       tag: TAG,
       summary: 'List the runs',
-      description: 'The newest first, by the arrival of their first step.',
+      description: 'Newest first, by the arrival of the first step.',
       query: runsQuery,
       queryExamples: {
         state: 'completed',
@@ -136,7 +136,7 @@ export function runOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'Read one run',
       description:
-        'With an outline of its first steps: how much text on which surface, not the text.',
+        'The run with an outline of its first steps: kinds and sizes of their texts, not the texts.',
       parameters: [idParameter('runId', 'Id of a run.', TRACE_ID)],
       responses: {
         ...found('The run.', run, examples.one),
