@@ -2,6 +2,7 @@
  * The dashboard in a real browser, as a person uses it: sign in, see what the demo's attack left,
  * follow it to its run, switch rules, see that recorded, make a key and take it back.
  */
+import { readFileSync } from 'node:fs';
 import AxeBuilder from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -11,6 +12,9 @@ import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { chromiumPath } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, post, rawSpan, read, traceBody } from './gateway.ts';
+
+const GLOSSARY = readFileSync('docs/glossary.md', 'utf8');
+const slug = (title: string): string => title.toLowerCase().replaceAll(' ', '-');
 
 const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
 
@@ -293,6 +297,60 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     await page.locator('table[aria-label="Invitations"]', { hasText: 'new@example.com' }).waitFor();
     const { pathname } = new URL(link);
     expect((await fetch(`${gateway.server.baseUrl}${pathname}`)).status).toBe(200);
+  });
+
+  test.each([
+    '/app',
+    '/app/findings',
+    '/app/findings/{id}',
+    '/app/runs',
+    '/app/runs/{id}',
+    '/app/rules',
+    '/app/rules/ATR-2026-00021',
+    '/app/keys',
+    '/app/members',
+    '/app/audit',
+    '/app/settings',
+    '/app/device',
+  ])('%s links each of its own words to the glossary', async (path) => {
+    const list = path.replace('/{id}', '');
+    await open(list);
+    if (path !== list) {
+      await page.locator(`main tbody a[href^="${list}/"]`).first().click();
+      await page.waitForURL(`**${list}/*`);
+    }
+    const { text, links } = await page.locator('main').evaluate((main) => {
+      const own = main.cloneNode(true) as typeof main;
+      // Values, texts of others and controls.
+      for (const part of own.querySelectorAll(
+        'tbody, td, dd, pre, code, form, svg, .steps, ul.plain',
+      )) {
+        part.remove();
+      }
+      const hrefs = [...main.querySelectorAll('a[href^="/docs/glossary#"]')];
+      return {
+        text: own.textContent ?? '',
+        links: hrefs.map((link) => link.getAttribute('href')?.split('#')[1] ?? ''),
+      };
+    });
+    const WORDS: Readonly<Record<string, RegExp>> = {
+      finding: /\bfindings?\b/i,
+      run: /\b(?:a|each|per|of|its|and|to) runs?\b|\bRuns\b/,
+      step: /\bsteps?\b/i,
+      surface: /\bsurfaces?\b/i,
+      'effective-rule-set': /effective rule set|experimental tier/i,
+      'rule-and-corpus': /\bcorpus\b|\brules\b/i,
+      evaluation: /\bevaluat/i,
+      checked: /\bChecked\b/,
+      'audit-log': /audit log/i,
+    };
+    const used = Object.entries(WORDS).flatMap(([name, word]) => (word.test(text) ? [name] : []));
+    expect(used.filter((name) => !links.includes(name))).toEqual([]);
+    const anchors = new Set(
+      [...GLOSSARY.matchAll(/^## (.+)$/gm)].map(([, title = '']) => slug(title)),
+    );
+    expect(links.filter((name) => !anchors.has(name))).toEqual([]);
+    if (path !== '/app/device') expect(links.length).toBeGreaterThan(0);
   });
 
   test.each([

@@ -2,7 +2,7 @@
 import type { JsonValue } from '../../model/json.ts';
 import type { AuditEntry } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { type Moment, time } from './format.ts';
+import { type Moment, term, time } from './format.ts';
 import { appPage, empty, type Look, pager, scrolling, type Viewer } from './shell.ts';
 
 export interface ShownEntry
@@ -23,7 +23,7 @@ interface AuditPage {
 function change({ before, after }: ShownEntry): HtmlValue {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const write = (value: JsonValue | undefined) =>
-    value === undefined ? 'nothing' : JSON.stringify(value);
+    value === undefined ? 'not set' : JSON.stringify(value);
   return names
     .map((name) => ({ name, from: write(before?.[name]), to: write(after?.[name]) }))
     .filter(({ from, to }) => from !== to)
@@ -48,13 +48,13 @@ export function auditPage(look: Look, viewer: Viewer, data: AuditPage): Html {
     title: 'Audit',
     current: '/app/audit',
     main: html`<h1>Audit log</h1>
-<p class="lead">Who changed what, when, and from which address. Entries are never changed or deleted; each contains the hash of the previous entry.
+<p class="lead">${term('audit-log', 'Who changed what')}, when, and from which address. Entries are never changed or deleted; each contains the hash of the previous entry.
 <code>sluice audit verify</code> checks the chain.</p>
 ${
   entries.length === 0
     ? empty(
         'No changes yet',
-        html`<p>Changes to rules, keys, members and settings are recorded here.</p>`,
+        html`<p>Changes to ${term('rule-and-corpus', 'rules')}, ${term('key', 'keys')}, members and settings are recorded here.</p>`,
       )
     : html`${scrolling('Audit log', table)}${pager('/app/audit', query, next)}`
 }`,

@@ -1,7 +1,7 @@
 /** Confirming the login of a command line: its code, its device, and what it may do. Needs no script. */
 import type { DeviceLogin } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { time } from './format.ts';
+import { term, time } from './format.ts';
 import { appPage, facts, type Look, type Viewer, writeTo } from './shell.ts';
 
 type WaitingLogin = DeviceLogin & {
@@ -24,7 +24,7 @@ function typing(): Html {
 }
 
 function rights(viewer: Viewer): Html {
-  return html`<ul><li>read the findings, runs, rules and the list of keys of this workspace</li>
+  return html`<ul><li>read the ${term('finding', 'findings')}, ${term('run', 'runs')}, ${term('rule-and-corpus', 'rules')} and the list of ${term('key', 'keys')} of this workspace</li>
 ${viewer.isAdmin && html`<li>create, change and revoke keys of this workspace, while you are an admin or owner of it</li>`}</ul>
 <p>It cannot change rules, members or settings, and has no access to other workspaces. The audit log records its changes
 under your name. You can sign it out in the settings, under “Your sessions”.</p>`;

@@ -4,7 +4,7 @@ import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
-import { time, words } from './format.ts';
+import { term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
@@ -41,7 +41,7 @@ function runFacts({ finding, run }: FindingPage): Html {
   const link = html`<a href="/app/runs/${finding.runId}"><code>${finding.runId}</code></a>`;
   if (run === null) return html`<p class="soft">${link} is no longer stored.</p>`;
   return facts([
-    ['Run', link],
+    [term('run', 'Run'), link],
     ['Agent', run.agentName],
     ['Service', run.serviceName],
     ['Model', run.model],
@@ -68,15 +68,15 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
     current: '/app/findings',
     main: html`${crumb('/app/findings', 'Findings')}
 <h1>${title}</h1>
-<p class="lead">${severityBadge(finding.severity)} ${words(finding.category)} · found ${time(finding.createdAt, nowMs)}</p>
+<p class="lead">${severityBadge(finding.severity)} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 ${facts([
   [
     'Found in',
-    html`${surfaceLabel(finding.surface)} <span class="soft">(<a href="/docs/glossary#surface">surface</a>)</span>`,
+    html`${surfaceLabel(finding.surface)} <span class="soft">(${term('surface', 'surface')})</span>`,
   ],
   [
-    'Step',
+    term('step', 'Step'),
     html`${stepName(finding)} <span class="soft">${finding.place === null ? '(number not recorded by the earlier version that found it)' : `(step ${finding.place.step})`}</span>`,
   ],
   ['Rule field', html`<code>${finding.field}</code>`],
@@ -84,7 +84,10 @@ ${facts([
 ${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}">Show in run</a></p>`}</section>
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([
-      ['Rule', html`<a href="/app/rules/${finding.ruleId}">${finding.ruleId}</a>`],
+      [
+        term('rule-and-corpus', 'Rule'),
+        html`<a href="/app/rules/${finding.ruleId}">${finding.ruleId}</a>`,
+      ],
       ['Condition', finding.conditionDescription],
       ['Status', `${finding.ruleStatus}, version ${finding.ruleVersion}`],
       ['Category', words(finding.category)],

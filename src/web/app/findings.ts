@@ -3,7 +3,7 @@ import type { Finding, FindingFilter } from '../../model/findings.ts';
 import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
-import { time, words } from './format.ts';
+import { term, time, words } from './format.ts';
 import {
   appPage,
   choice,
@@ -134,7 +134,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
     title: 'Findings',
     current: PATH,
     main: html`<div class="head"><div><h1>Findings</h1>
-<p class="lead">One <a href="/docs/glossary#finding">finding</a> per rule and run. New findings appear automatically.</p></div>
+<p class="lead">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${PATH}.csv${suffix}" download>CSV</a> ·
 <a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
 ${findingFilters(query, data.filter)}

@@ -37,6 +37,23 @@ export function count(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+type Term =
+  | 'audit-log'
+  | 'checked'
+  | 'effective-rule-set'
+  | 'evaluation'
+  | 'finding'
+  | 'key'
+  | 'rule-and-corpus'
+  | 'run'
+  | 'step'
+  | 'surface';
+
+/** A word of the product's own at its first use on a page, linked to the glossary. */
+export function term(name: Term, text: string): Html {
+  return html`<a href="/docs/glossary#${name}">${text}</a>`;
+}
+
 const SIZES = ['B', 'KB', 'MB', 'GB'] as const;
 
 /** `1.5 KB`, in thousands. */

@@ -1,7 +1,7 @@
 /** The keys of a workspace by their first characters, and the forms to create, change and revoke them. */
 import { type ListedKey, RATE_LIMIT_DEFAULT, RATE_LIMIT_MAX } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, time } from './format.ts';
+import { count, term, time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -69,7 +69,7 @@ export function keysPage(
     title: 'Keys',
     current: PATH,
     main: html`<h1>Keys</h1>
-<p class="lead">Agent keys send telemetry; workspace keys read the API. No key can change settings.</p>
+<p class="lead">Agent ${term('key', 'keys')} send telemetry; workspace keys read the API. No key can change settings.</p>
 ${viewer.isAdmin && createForm(look.brand, viewer)}
 <div data-fresh="keys">${
       keys.length === 0

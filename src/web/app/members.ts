@@ -1,7 +1,7 @@
 /** The members of a workspace and its open invitations, with their forms. */
 import { type Invitation, type Member, ROLES, type Role } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { time } from './format.ts';
+import { term, time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -89,7 +89,7 @@ export function membersPage(look: Look, viewer: Viewer, data: MembersPage): Html
     title: 'Members',
     current: PATH,
     main: html`<h1>Members</h1>
-<p class="lead">Members can read everything except the audit log. Admins and owners can also switch rules, manage keys and invite members.</p>
+<p class="lead">Members can read everything except the ${term('audit-log', 'audit log')}. Admins and owners can also switch ${term('rule-and-corpus', 'rules')}, manage ${term('key', 'keys')} and invite members.</p>
 ${scrolling(
   'Members',
   html`<table class="stack" aria-label="Members"><thead><tr><th scope="col">Name</th><th scope="col">E-mail</th><th scope="col">Role</th>

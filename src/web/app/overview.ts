@@ -11,7 +11,7 @@ import {
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
-import { count, dayLabel, duration, hourLabel, words } from './format.ts';
+import { count, dayLabel, duration, hourLabel, term, words } from './format.ts';
 import { refusedPanel } from './refused.ts';
 import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
@@ -70,7 +70,7 @@ export function overviewPage(look: Look, viewer: Viewer, data: OverviewPage): Ht
     title: 'Overview',
     current: '/app',
     main: html`<h1>Overview</h1>
-<p class="lead">Telemetry that arrives in ${viewer.workspaceName}, and what the rules found in it. <a href="/docs/glossary#finding">Findings</a> are advisory: nothing is blocked.</p>
+<p class="lead">Telemetry that arrives in ${viewer.workspaceName}, and what the ${term('rule-and-corpus', 'rules')} found in it. ${term('finding', 'Findings')} are advisory: nothing is blocked.</p>
 ${main}
 ${refusedPanel(data.refused, data.nowMs)}`,
   });
@@ -88,7 +88,7 @@ OTEL_EXPORTER_OTLP_PROTOCOL=http/json
 OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20&lt;agent key&gt;</code></pre></li>
 <li><p>Most instrumentations do not send prompts by default:
 <a href="/docs/instrumentations">turn on content capture</a>.</p></li>
-<li><p>A run is evaluated about a minute after its last step arrived. What the rules find is listed under
+<li><p>A ${term('run', 'run')} is ${term('evaluation', 'evaluated')} about a minute after its last ${term('step', 'step')} arrived. What the rules find is listed under
 <a href="/app/findings">findings</a>.</p></li></ol>
 <p>To see an example now, run <code>npm run demo</code> on the server’s machine.</p>`,
   );
@@ -148,9 +148,9 @@ function cards({ overview, rules, nowMs }: OverviewPage): Html {
             html`<a class="${severity}" href="/app/findings?severity=${severity}">${count(findings)} ${severity}</a> `,
         )}</span>`
   }</p></section>
-<section class="panel"><h2>Steps, 24 hours</h2><p class="figure">${count(steps)}</p>
-<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a> (<a href="/docs/glossary#step">what is a step?</a>)</p></section>
-<section class="panel"><h2>Evaluation queue</h2><p class="figure">${runs.waiting === 0 ? 'empty' : html`${count(runs.waiting)}${runs.moreWait && ' or more'} waiting`}</p>
+<section class="panel"><h2>${term('step', 'Steps')}, 24 hours</h2><p class="figure">${count(steps)}</p>
+<p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a> (${term('run', 'what is a run?')})</p></section>
+<section class="panel"><h2>${term('evaluation', 'Evaluation')} queue</h2><p class="figure">${runs.waiting === 0 ? 'empty' : html`${count(runs.waiting)}${runs.moreWait && ' or more'} waiting`}</p>
 <p class="soft">${
     runs.oldestWaitingMs === null
       ? 'every finished run has been evaluated'
@@ -161,7 +161,7 @@ ${ruleCard(rules)}
 }
 
 function ruleCard(rules: RuleFacts): Html {
-  return html`<section class="panel"><h2>Rules that run</h2><p class="figure"><a href="/app/rules">${count(runningRules(rules.states))}</a></p>
+  return html`<section class="panel"><h2>Rules ${term('effective-rule-set', 'that run')}</h2><p class="figure"><a href="/app/rules">${count(runningRules(rules.states))}</a></p>
 <p class="soft">Of ${count(allRules(rules.states))}. ${settingsText(rules)}</p></section>`;
 }
 

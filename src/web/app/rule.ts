@@ -2,7 +2,7 @@
 import { type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { words } from './format.ts';
+import { term, words } from './format.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
 import {
   appPage,
@@ -49,10 +49,10 @@ function whyNot({ unsupportedReasons, support }: Rule): HtmlValue {
 }
 
 function conditions({ condition, conditions: all }: Rule): Html {
-  return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one must match' : 'all must match in one step'})</span></h2>
+  return html`<h2>Conditions <span class="soft">(${condition === 'any' ? 'any one must match' : html`all must match in one ${term('step', 'step')}`})</span></h2>
 ${scrolling(
   'Conditions',
-  html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field and <a href="/docs/glossary#surface">surfaces</a></th><th scope="col">Description</th>
+  html`<table class="stack" aria-label="Conditions"><thead><tr><th scope="col">Field and ${term('surface', 'surfaces')}</th><th scope="col">Description</th>
 <th scope="col">Pattern</th><th scope="col">Supported</th></tr></thead><tbody>${all.map(
     (
       one,
@@ -81,9 +81,9 @@ export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
     main: html`${crumb('/app/rules', 'Rules')}<h1>${rule.title}</h1>
 <p class="lead">${severityBadge(rule.severity)} ${rule.id} · ${words(rule.category)}</p>
 <div class="grid wide">
-<section class="panel"><h2>State</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
-<p class="soft">Changes apply to runs evaluated from now on. Runs that were already evaluated are not evaluated again.</p></section>
-<section class="panel"><h2>About</h2>${about(rule)}</section></div>
+<section class="panel"><h2>${term('effective-rule-set', 'State')}</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
+<p class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</p></section>
+<section class="panel"><h2>About this ${term('rule-and-corpus', 'rule')}</h2>${about(rule)}</section></div>
 <h2>What it detects</h2>
 <p class="description">${rule.description}</p>
 ${whyNot(rule)}

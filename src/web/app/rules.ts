@@ -13,7 +13,7 @@ import {
   SUPPORTS,
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, words } from './format.ts';
+import { count, term, words } from './format.ts';
 import {
   corpusName,
   type RuleFacts,
@@ -66,7 +66,7 @@ function reset(facts: RuleFacts, viewer: Viewer): HtmlValue {
     viewer.role === 'owner'
       ? confirmed(
           'Reset to the default rules',
-          'Switches the experimental tier off and removes all manual settings of rules. The audit log keeps a record of them.',
+          html`Switches the experimental tier off and removes all manual settings of rules. The ${term('audit-log', 'audit log')} keeps a record of them.`,
           form,
         )
       : html`<p class="soft">Only an owner can reset the rules.</p>`
@@ -81,8 +81,8 @@ export function upgradePage(look: Look, viewer: Viewer, data: RuleFacts): Html {
     current: PATH,
     main: html`<h1>Rules</h1>
 <div class="grid wide"><section class="panel upgrade"><h2>Available on the Team plan</h2>
-<p>This workspace is on the ${viewer.plan} plan. Rules that are on still check its runs, and all
-<a href="/app/findings">findings</a> are shown.</p>
+<p>This workspace is on the ${viewer.plan} plan. ${term('rule-and-corpus', 'Rules')} that are on still check its ${term('run', 'runs')}, and all
+${term('finding', 'findings')} are shown.</p>
 <p>On the Team plan you can browse all rules here, switch the experimental tier on, and switch individual rules on and off. The API
 lists the rules on every plan: <a href="/docs/api">GET /platform/v1/atr/rules</a>.</p>
 <p class="soft">The operator of this server changes the plan with <code>sluice workspace plan</code>.</p></section>
@@ -97,7 +97,7 @@ ${
 
 function thisWorkspace(data: RuleFacts, viewer: Viewer): Html {
   return html`<section class="panel"><h2>In this workspace</h2>
-<p class="figure">${runningText(data)}</p><p class="soft">Its <a href="/docs/glossary#effective-rule-set">effective rule set</a>, and why the other rules are off.</p>${stateTable(data, viewer)}
+<p class="figure">${runningText(data)}</p><p class="soft">Its ${term('effective-rule-set', 'effective rule set')}, and why the other rules are off.</p>${stateTable(data, viewer)}
 <p class="soft">Corpus ${corpusName(data.snapshot.version, data.snapshot.identity)}</p></section>`;
 }
 
@@ -156,7 +156,7 @@ function tierSwitch(data: RuleFacts, viewer: Viewer): Html {
     ? 'On: stable and experimental rules run.'
     : 'Off: only stable rules run, and rules that were switched on manually.';
   return html`<section class="panel"><h2>Experimental tier</h2><p>${text}
-<span class="soft">Changes apply to runs evaluated from now on. Runs that were already evaluated are not evaluated again.</span></p>
+<span class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</span></p>
 ${
   viewer.isAdmin &&
   writeForm(
@@ -252,7 +252,7 @@ export function rulesPage(look: Look, viewer: Viewer, data: RulesPage): Html {
     title: 'Rules',
     current: PATH,
     main: html`<h1>Rules</h1>
-<p class="lead">The <a href="/docs/glossary#rule-and-corpus">rules</a> of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
+<p class="lead">The ${term('rule-and-corpus', 'rules')} of agent-threat-rules ${corpusName(snapshot.version, snapshot.identity)}, snapshot of ${snapshot.date}: ${count(snapshot.files)} files, each verified
 against a checksum. <a href="/docs/rules-coverage">Which rules can run, and why others cannot</a>.</p>
 <div class="grid wide">${thisWorkspace(data, viewer)}
 <section class="panel"><h2>In the corpus</h2><p class="soft">What Sluice can run, the same for every workspace.</p>

@@ -189,7 +189,7 @@ export function stepsView(data: StepsPage, total: number): Html {
   const { steps, count: all } = data.shown;
   const first = steps[0]?.number ?? 0;
   const last = steps.at(-1)?.number ?? 0;
-  return html`<h2 id="steps"><a href="/docs/glossary#step">Steps</a>${all > steps.length && html` <span class="soft">${count(first)} to ${count(last)} of ${count(all)}</span>`}</h2>
+  return html`<h2 id="steps">Steps${all > steps.length && html` <span class="soft">${count(first)} to ${count(last)} of ${count(all)}</span>`}</h2>
 ${lostFinding(data)}
 ${pages(data, 'Pages of steps')}
 ${

@@ -5,7 +5,7 @@ import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
-import { count, time, words } from './format.ts';
+import { count, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
@@ -44,17 +44,17 @@ function link(name: string, value: string): Html {
 
 function about({ run, findings }: RunPage): Html {
   return html`<section class="panel">${facts([
-    ['Run id', html`<code>${run.runId}</code>`],
+    [term('run', 'Run id'), html`<code>${run.runId}</code>`],
     ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
     ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
     ['Model', run.model === null ? null : link('model', run.model)],
     ['Session', run.sessionId === null ? null : link('session_id', run.sessionId)],
     ['User', run.userId === null ? null : link('user_id', run.userId)],
-    ['Steps', `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
-    ['Checked', checkedLine(run)],
-    ['Findings', findings.length === 0 ? 'none' : count(findings.length)],
+    [term('step', 'Steps'), `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
+    [term('checked', 'Checked'), checkedLine(run)],
+    [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
     [
-      'Corpus',
+      term('rule-and-corpus', 'Corpus'),
       run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
     ],
   ])}</section>`;
@@ -68,7 +68,7 @@ export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
     current: PATH,
     main: html`${crumb(PATH, 'Runs')}
 <h1>${nameOf(run)}</h1>
-<p class="lead">${words(run.state)}, ${words(run.evaluation)} · arrived ${time(run.firstArrivalAt, nowMs)}${length !== '' && ` · took ${length}`}</p>
+<p class="lead">${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}${length !== '' && ` · took ${length}`}</p>
 ${about(data)}
 ${findingList(data)}
 ${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of steps, and step names that a rule matched, are not shown.</p>`}

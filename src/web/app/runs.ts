@@ -3,7 +3,7 @@ import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, duration, time, words } from './format.ts';
+import { count, duration, term, time, words } from './format.ts';
 import { checkedCell } from './run-check.ts';
 import {
   appPage,
@@ -94,7 +94,7 @@ function table(rows: readonly Html[]): Html {
   return scrolling(
     'Runs',
     html`<table class="stack" aria-label="Runs"><thead><tr><th scope="col">Agent</th><th scope="col">State</th>
-<th scope="col">Findings</th><th scope="col" class="number">Steps</th><th scope="col">Checked</th><th scope="col">Model</th>
+<th scope="col">${term('finding', 'Findings')}</th><th scope="col" class="number">${term('step', 'Steps')}</th><th scope="col">${term('checked', 'Checked')}</th><th scope="col">Model</th>
 <th scope="col" class="number">Duration</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
   );
 }
@@ -124,7 +124,7 @@ export function runsPage(look: Look, viewer: Viewer, data: RunsPage): Html {
     title: 'Runs',
     current: PATH,
     main: html`<h1>Runs</h1>
-<p class="lead">A <a href="/docs/glossary#run">run</a> is one trace of an agent, or everything that one prompt caused. Newest first.</p>
+<p class="lead">A ${term('run', 'run')} is one trace of an agent, or everything that one prompt caused. Newest first.</p>
 ${runFilters(query)}
 ${runs.length === 0 ? emptyState(data) : table(runs.map((run) => row(run, nowMs)))}
 ${

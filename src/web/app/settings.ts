@@ -1,7 +1,7 @@
 /** The settings of the workspace (name, redaction) and of the user (workspace, sessions, password). */
 import type { ListedSession } from '../../model/people.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { time } from './format.ts';
+import { term, time } from './format.ts';
 import {
   corpusName,
   type RuleFacts,
@@ -76,14 +76,14 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
   return html`<section class="panel"><h2>Excerpts</h2>
 <p>${
     data.redactExcerpts
-      ? 'Redaction is on: findings show where a rule matched but not the text, and the texts of runs are not shown.'
-      : 'Findings keep a short excerpt of the text around the match. It is shown in the dashboard and the API, and never exported.'
+      ? html`Redaction is on: ${term('finding', 'findings')} show where a rule matched but not the text, and the texts of ${term('run', 'runs')} are not shown.`
+      : html`${term('finding', 'Findings')} keep a short excerpt of the text around the match. It is shown in the dashboard and the API, and never exported.`
   }</p>
 ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
 
 function rules({ rules: facts }: SettingsPage, viewer: Viewer): Html {
-  return html`<section class="panel"><h2>Rules</h2><p><a href="/app/rules">${runningText(facts)}</a>. ${settingsText(facts)}</p>
+  return html`<section class="panel"><h2>${term('rule-and-corpus', 'Rules')}</h2><p><a href="/app/rules">${runningText(facts)}</a>. ${settingsText(facts)} (${term('effective-rule-set', 'What decides which rules run?')})</p>
 ${stateTable(facts, viewer)}<p class="soft">Corpus ${corpusName(facts.snapshot.version, facts.snapshot.identity)}</p></section>`;
 }
 

@@ -212,7 +212,7 @@ export function field(
 }
 
 /** A list of facts. */
-export function facts(pairs: readonly (readonly [string, HtmlValue])[]): Html {
+export function facts(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   return html`<dl class="facts">${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
 }
