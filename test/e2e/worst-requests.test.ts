@@ -115,6 +115,15 @@ describe('the worst requests', () => {
     /** The largest pages, and long texts in filters. */
     const QUERY = `?limit=500&per_page=500&q=${'a'.repeat(200)}`;
     const QUERIES = ['', '?limit=500', '?per_page=500', QUERY];
+    /** A step whole, a long text of it with a search marked, a finding's step, and a search. */
+    const RUN_QUERIES = () => [
+      '',
+      '?step=1',
+      '?step=1&text=0&from=0&to=65536&q=a',
+      `?finding=${findingId}`,
+      '?q=a',
+      `?q=${'a'.repeat(200)}`,
+    ];
     /** The largest allowed bodies, of the accepted types. */
     const BODIES = [
       ['application/json', `{"a":${'['.repeat(FORM_BYTES / 2)}${']'.repeat(FORM_BYTES / 2 - 10)}}`],
@@ -169,7 +178,10 @@ describe('the worst requests', () => {
       await watched(route, async () => {
         if (method === 'GET') {
           const isRun = pattern.includes('{runId}');
-          for (const runId of isRun ? runIds : []) await ask(runId, '');
+          const queries = pattern.startsWith('/app/') ? RUN_QUERIES() : [''];
+          for (const runId of isRun ? runIds : []) {
+            for (const query of queries) await ask(runId, query);
+          }
           for (const query of isRun ? [] : QUERIES) await ask('', query);
         } else {
           for (const body of BODIES) await ask('', '', body);

@@ -37,6 +37,12 @@ function worstTexts(bytes: number): string[] {
   ];
 }
 
+function manyMessages(count: number, characters: number): string {
+  const content = (at: number) => String(at).padEnd(characters, 'x');
+  const all = Array.from({ length: count }, (_, at) => ({ role: 'user', content: content(at) }));
+  return JSON.stringify(all);
+}
+
 /** Export requests with runs that are slow to outline, and the ids of these runs. */
 export function worstRuns(giantBytes: number): { readonly runId: string; readonly body: object }[] {
   const runOf = (spans: readonly Record<string, unknown>[]) => {
@@ -59,6 +65,8 @@ export function worstRuns(giantBytes: number): { readonly runId: string; readonl
       { attributes: messages(lists('{}', giantBytes)) },
       ...texts.map((text) => ({ attributes: messages(text) })),
     ]),
+    // Read whole when it is opened: below a megabyte, with as many structures as that allows.
+    runOf([{ attributes: messages(manyMessages(1_300, 700)) }]),
     runOf([{ name: 'x'.repeat(giantBytes) }]),
     runOf([{ attributes: keys }, ...Array(8).fill({ attributes: messages('a'), events })]),
     runOf(
