@@ -33,8 +33,6 @@ const SEARCH = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 100, bytesMax: 2 * 102
 const SEARCH_SLICES_MAX = 8;
 const SEARCH_HITS_MAX = 50;
 
-const turns = new Turns();
-
 type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>>;
 
 const hiddenIn = ({ redactedNames, redactedSteps }: FoundRun) => ({
@@ -65,6 +63,7 @@ function soughtStep({ place, stepSpanId }: Finding): SoughtStep | null {
 export function createOutliner(
   database: Database,
 ): Pick<RunPageDependencies, 'findSteps' | 'searchSteps'> & Pick<RunReader, 'find'> {
+  const turns = new Turns();
   const refOf = async (workspaceId: number, runId: string) => {
     const found = await findRun(database, workspaceId, runId);
     return found === null ? null : { ...found, workspaceId, runId };

@@ -17,6 +17,7 @@ import { listWorkspaces } from '../db/people/workspaces.ts';
 import { dropOutdated, ensureDays } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
+import { createThreadMemory } from '../http/transport/server.ts';
 import type { RuleBook, Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import type { Events, Observer } from '../observe/events.ts';
 import { prepareMatching } from '../pool/workers.ts';
@@ -131,7 +132,8 @@ export async function serve(
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const main = { corpus: corpusProbe, pass: () => pass.check() };
-  const parts = { config, open, clock, catalog, main, observer };
+  const memory = createThreadMemory();
+  const parts = { config, open, clock, memory, catalog, main, observer };
   const acceptors =
     config.httpThreads === 1
       ? acceptHere(parts, stops)
@@ -148,6 +150,7 @@ export async function serve(
     [adminListener(config, acceptors.metrics, probes)],
     events,
     stops,
+    memory,
   );
   const [base = 0, observe = base] = await acceptors.listen();
   pass.start();

@@ -17,7 +17,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { STATUS_CODES } from 'node:http';
 
 import { SluiceError } from '../../errors.ts';
-import { BodyBytes, BodyMemory } from './body-memory.ts';
+import { BodyBytes, type BodyMemory } from './body-memory.ts';
 import { clientAddress, peerAddressOf } from './browser-head.ts';
 import { RequestHead } from './request-head.ts';
 import { ResponseStream } from './response-stream.ts';
@@ -64,6 +64,8 @@ interface ExchangeSettings {
   /** sent with every answer */
   readonly headers: HeaderList;
   readonly unsent: UnsentAnswers;
+  /** for bodies */
+  readonly memory: BodyMemory;
   /** number of our proxies in front of this server */
   readonly trustedHops: number;
 }
@@ -87,9 +89,6 @@ export interface BodyLimits {
 /** Called with the bytes that were added to the body; with null when the client has left. */
 type BodyListener = (added: number | null, isLast: boolean) => void;
 
-/** One per thread. */
-const memory = new BodyMemory();
-
 export class Exchange extends RequestHead {
   readonly #response: HttpResponse;
   readonly #settings: ExchangeSettings;
@@ -101,7 +100,7 @@ export class Exchange extends RequestHead {
   #complete: boolean;
   #received = 0;
   /** the part of the body that has arrived and is not refused */
-  readonly #body = new BodyBytes(memory);
+  readonly #body: BodyBytes;
   /** other memory that is released with the body */
   readonly #allocated: Buffer[] = [];
   /** reading is paused; a connection that stays paused never gets its next request */
@@ -125,6 +124,7 @@ export class Exchange extends RequestHead {
     super(request, response);
     this.#response = response;
     this.#settings = settings;
+    this.#body = new BodyBytes(settings.memory);
     this.#onClosed = onClosed;
     this.#complete = !this.hasBody;
     response.onAborted(() => this.#abort());
@@ -217,7 +217,7 @@ export class Exchange extends RequestHead {
 
   /** Memory for the decompressed body, of at least `bytes` bytes; released with the body. */
   allocate(bytes: number): Buffer {
-    const buffer = memory.take(bytes);
+    const buffer = this.#settings.memory.take(bytes);
     this.#allocated.push(buffer);
     return buffer;
   }
@@ -225,7 +225,7 @@ export class Exchange extends RequestHead {
   /** Gives the body's memory to other requests: none of its buffers must be read any more. */
   releaseBody(): void {
     this.#body.release();
-    for (const buffer of this.#allocated.splice(0)) memory.release(buffer);
+    for (const buffer of this.#allocated.splice(0)) this.#settings.memory.release(buffer);
   }
 
   #deliver(listener: BodyListener): void {

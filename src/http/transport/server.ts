@@ -9,6 +9,7 @@ import uWS, { type TemplatedApp, type us_listen_socket } from 'uWebSockets.js';
 
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
+import { BodyMemory } from './body-memory.ts';
 import { Exchange, type HeaderList } from './exchange.ts';
 import { answeredError, problem } from './problem.ts';
 import { createRouter, type Match, type Route } from './router.ts';
@@ -42,12 +43,18 @@ export interface ListenerSettings extends ListenAddress {
   readonly onUnrouted?: OnUnrouted;
   /** answers a browser with a page where no route does; false for a program */
   readonly answerBrowser?: AnswerBrowser;
-  /** by default the one of the thread */
-  readonly unsent?: UnsentAnswers;
 }
 
-/** One per thread. */
-const threadUnsent = new UnsentAnswers();
+/** What the listeners of a thread share, so that its bounds are those of the thread. */
+export interface ThreadMemory {
+  readonly unsent: UnsentAnswers;
+  /** for bodies */
+  readonly memory: BodyMemory;
+}
+
+export function createThreadMemory(): ThreadMemory {
+  return { unsent: new UnsentAnswers(), memory: new BodyMemory() };
+}
 
 export interface Listener {
   readonly port: number;
@@ -185,6 +192,7 @@ export async function reservePorts(addresses: readonly ListenAddress[]): Promise
 export async function openListener(
   settings: ListenerSettings,
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
+  { unsent, memory }: ThreadMemory = createThreadMemory(),
 ): Promise<Listener> {
   const app = uWS.App();
   const resolve = createSites(settings.sites);
@@ -201,11 +209,11 @@ export async function openListener(
     isClosed = true;
     app.close();
   };
-  const { isBehindTls = false, unsent = threadUnsent, trustedHops = 0 } = settings;
+  const { isBehindTls = false, trustedHops = 0 } = settings;
   const { onUnrouted = () => {}, answerBrowser = () => false } = settings;
   const dispatching = { resolve, onUnrouted, answerBrowser, events };
   const headers = isBehindTls ? [NO_SNIFFING, HTTPS_ONLY] : [NO_SNIFFING];
-  const shared = { isDraining: () => draining, headers, unsent, trustedHops };
+  const shared = { isDraining: () => draining, headers, unsent, memory, trustedHops };
   app.any('/*', (response, request) => {
     open += 1;
     dispatch(new Exchange(response, request, shared, onClosed), dispatching);

@@ -5,6 +5,7 @@ import type { DatabaseClock } from '../../db/database-clock.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { ProbeDependencies } from '../../http/api/open/probe-routes.ts';
 import { createMinuteCounts } from '../../http/limits/minute-counts.ts';
+import type { ThreadMemory } from '../../http/transport/server.ts';
 import type { Observer } from '../../observe/events.ts';
 import type { MetricsText } from '../../observe/metrics.ts';
 import { openForRequests } from '../connection-shares.ts';
@@ -19,6 +20,8 @@ export interface AcceptorsSettings {
   readonly open: Pick<OpenDatabase, 'urls'>;
   /** for requests on this thread; other threads have their own */
   readonly clock: DatabaseClock;
+  /** for the listeners of this thread; other threads have their own */
+  readonly memory: ThreadMemory;
   readonly catalog: Catalog;
   readonly main: MainProbes;
   readonly observer: Observer;
@@ -40,7 +43,7 @@ export interface Acceptors extends Pick<ProbeDependencies, 'optionalProbes'> {
 
 /** Takes requests on this thread. */
 export function acceptHere(
-  { config, open, clock, catalog, main, observer }: AcceptorsSettings,
+  { config, open, clock, memory, catalog, main, observer }: AcceptorsSettings,
   stops: Pick<StopOrder, 'add'>,
 ): Acceptors {
   const { events, metrics } = observer;
@@ -57,6 +60,6 @@ export function acceptHere(
     forget: acceptor.forget,
     optionalProbes: acceptor.optionalProbes,
     metrics: { contentType: registry.contentType, text: () => registry.metrics() },
-    listen: async () => (await openListeners(acceptor.listeners, events, stops)).ports,
+    listen: async () => (await openListeners(acceptor.listeners, events, stops, memory)).ports,
   };
 }

@@ -1,5 +1,11 @@
 /** The listeners of one thread, opened, drained and closed together. */
-import { type Listener, type ListenerSettings, openListener } from '../../http/transport/server.ts';
+import {
+  createThreadMemory,
+  type Listener,
+  type ListenerSettings,
+  openListener,
+  type ThreadMemory,
+} from '../../http/transport/server.ts';
 import type { Events } from '../../observe/events.ts';
 import type { StopOrder } from '../stop-order.ts';
 
@@ -18,19 +24,21 @@ export interface OpenListeners {
 /**
  * Opens listeners, and registers their stop: drain, then wait for requests under way.
  *
+ * @param memory of the thread, when it opens listeners more than once
  * @throws {OperatorError} when a port is taken
  */
 export async function openListeners(
   all: readonly ListenerSettings[],
   events: Pick<Events, 'requestFailed' | 'requestUnavailable'>,
   stops: Pick<StopOrder, 'add'>,
+  memory: ThreadMemory = createThreadMemory(),
 ): Promise<OpenListeners> {
   const listeners: Listener[] = [];
   const closeAll = async (): Promise<void> => {
     await Promise.all(listeners.map((listener) => listener.close()));
   };
   stops.add('requests under way', closeAll, REQUESTS_STOP_LIMIT_MS);
-  for (const settings of all) listeners.push(await openListener(settings, events));
+  for (const settings of all) listeners.push(await openListener(settings, events, memory));
   const drain = (): void => {
     for (const listener of listeners) listener.drain();
   };

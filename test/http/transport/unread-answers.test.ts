@@ -3,6 +3,7 @@
  * connection and in total, and a client that is only slow gets every byte.
  */
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { BodyMemory } from '../../../src/http/transport/body-memory.ts';
 import type { Answer, Exchange } from '../../../src/http/transport/exchange.ts';
 import { json } from '../../../src/http/transport/problem.ts';
 import { type Listener, openListener } from '../../../src/http/transport/server.ts';
@@ -59,12 +60,12 @@ async function listen(unsentBytesMax?: number): Promise<void> {
       host: '127.0.0.1',
       port: 0,
       sites: new Map([['', [...routes, later]]]),
-      unsent,
     },
     {
       requestFailed: (_place, error) => expect.unreachable(String(error)),
       requestUnavailable: () => {},
     },
+    { unsent, memory: new BodyMemory() },
   );
 }
 
