@@ -43,6 +43,10 @@ export interface Config {
   readonly maxBodyBytes: number;
   readonly maxDecodedBodyBytes: number;
   readonly maxInflightBytes: number;
+  /** a telemetry request is answered within this time */
+  readonly ingestAnswerMs: number;
+  /** whether a request that is sent again within an hour is stored once */
+  readonly ingestDeduplicate: boolean;
   readonly surfaceCapBytes: number;
   readonly excerptChars: number;
   readonly runCpuBudgetMs: number;
@@ -100,6 +104,8 @@ export const INTEGER_SETTINGS = {
   /** 64 MiB is the value OTLP 1.11 recommends; a string in V8 ends at 512 MiB */
   MAX_DECODED_BODY_BYTES: { fallback: 64 * MIB, min: KIB, max: 256 * MIB },
   MAX_INFLIGHT_BYTES: { fallback: 256 * MIB, min: MIB, max: 64 * 1024 * MIB },
+  /** below the ten seconds after which OpenTelemetry's exporters give up */
+  INGEST_ANSWER_MS: { fallback: 8000, min: 100, max: HOUR_MS },
   SURFACE_CAP_BYTES: { fallback: 64 * KIB, min: KIB, max: 16 * MIB },
   EXCERPT_CHARS: { fallback: 160, min: 20, max: 2000 },
   /**
@@ -131,6 +137,7 @@ export const TEXT_SETTINGS = {
   REDIS_URL: null,
   BARE_OTLP_ON_BASE: 'gone',
   CORS_ORIGINS: null,
+  INGEST_DEDUPLICATE: 'on',
   OWNER_EMAIL: 'owner@localhost',
   LOG_LEVEL: 'info',
 } as const;
@@ -406,6 +413,14 @@ export function readConfig(env: Environment): Config {
     maxBodyBytes: integer(env, 'MAX_BODY_BYTES', problems),
     maxDecodedBodyBytes: integer(env, 'MAX_DECODED_BODY_BYTES', problems),
     maxInflightBytes: integer(env, 'MAX_INFLIGHT_BYTES', problems),
+    ingestAnswerMs: integer(env, 'INGEST_ANSWER_MS', problems),
+    ingestDeduplicate:
+      oneOf(
+        'INGEST_DEDUPLICATE',
+        text(env, 'INGEST_DEDUPLICATE') ?? TEXT_SETTINGS.INGEST_DEDUPLICATE,
+        ['on', 'off'],
+        problems,
+      ) === 'on',
     surfaceCapBytes: integer(env, 'SURFACE_CAP_BYTES', problems),
     excerptChars: integer(env, 'EXCERPT_CHARS', problems),
     runCpuBudgetMs: integer(env, 'RUN_CPU_BUDGET_MS', problems),

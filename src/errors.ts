@@ -43,6 +43,7 @@ export const ERRORS = {
   rule_refused: { status: 409, rpcCode: 9, title: 'Rule cannot run', retryable: false },
   // Not 408: OTLP clients would drop the batch, though it may be the server that paused.
   body_timeout: { status: 503, rpcCode: 4, title: 'Request body timed out', retryable: true },
+  answer_timeout: { status: 503, rpcCode: 4, title: 'Not stored in time', retryable: true },
   bare_path_gone: { status: 410, rpcCode: 5, title: 'Not served on this host', retryable: false },
   body_too_large: { status: 413, rpcCode: 3, title: 'Body too large', retryable: false },
   unsupported_type: {

@@ -39,6 +39,8 @@ describe('without any setting', () => {
       maxBodyBytes: 20 * 1024 * 1024,
       maxDecodedBodyBytes: 64 * 1024 * 1024,
       maxInflightBytes: 256 * 1024 * 1024,
+      ingestAnswerMs: 8000,
+      ingestDeduplicate: true,
       surfaceCapBytes: 64 * 1024,
       excerptChars: 160,
       runCpuBudgetMs: 60_000,
@@ -105,6 +107,8 @@ test('every setting is taken', () => {
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
     OWNER_EMAIL: 'me@base.test',
     TRUSTED_PROXY_HOPS: '2',
+    INGEST_ANSWER_MS: '100',
+    INGEST_DEDUPLICATE: 'off',
     LOG_LEVEL: 'silent',
   });
   expect(config).toEqual({
@@ -124,6 +128,8 @@ test('every setting is taken', () => {
     maxBodyBytes: 1024,
     maxDecodedBodyBytes: 2048,
     maxInflightBytes: 1_048_576,
+    ingestAnswerMs: 100,
+    ingestDeduplicate: false,
     surfaceCapBytes: 2000,
     excerptChars: 20,
     runCpuBudgetMs: 500,

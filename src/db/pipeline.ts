@@ -230,7 +230,8 @@ function cellLiteral(cell: Cell): string {
  * Runs the steps in one transaction, on a connection that is in none.
  *
  * @param steps iterated as they are sent
- * @param checkServer called with the server's identity before the commit; what it throws prevents it
+ * @param beforeCommit called with the server's identity before COMMIT is sent; what it throws prevents
+ *   it. Unless COMMIT fails with a warning, an error after that does not say whether it succeeded
  * @returns resolves once it is committed
  * @throws PostgreSQL's error of the first step that fails; the transaction is then still open, and the
  *   caller rolls it back or destroys the connection
@@ -238,7 +239,7 @@ function cellLiteral(cell: Cell): string {
 export async function runPipeline(
   connection: Connection,
   steps: Iterable<PipelineStep>,
-  checkServer: (server: string) => void = () => {},
+  beforeCommit: (server: string) => void = () => {},
 ): Promise<void> {
   const server = await new Promise<string>((resolve, reject) => {
     const settle = (error: Error | null) =>
@@ -246,21 +247,24 @@ export async function runPipeline(
     const pipeline = new Pipeline(steps, announcedPid(connection), settle);
     connection.query(pipeline);
   });
-  checkServer(server);
+  beforeCommit(server);
   await commit(connection);
 }
 
 /** SQLSTATE class of a successful completion, which notices have too. */
 const SUCCESS_CLASS = '00';
 
+/** A COMMIT whose rows are stored here, but may not have reached the synchronous standby. */
+export class CommitWarning extends Error {}
+
 /**
  * Commits. A warning means failure: with synchronous replication, PostgreSQL answers a COMMIT whose
  * wait for the standby was cancelled with success and a warning ("has already committed locally, but
  * might not have been replicated").
  *
- * @throws PostgreSQL's error, or one with the SQLSTATE of the warning
+ * @throws PostgreSQL's error, or {CommitWarning} with the SQLSTATE of the warning
  */
-async function commit(connection: Connection): Promise<void> {
+export async function commit(connection: Connection): Promise<void> {
   const warnings: string[] = [];
   const note = ({ code = '' }: { readonly code?: string | undefined }): void => {
     if (!code.startsWith(SUCCESS_CLASS)) warnings.push(code);
@@ -272,6 +276,8 @@ async function commit(connection: Connection): Promise<void> {
     connection.off('notice', note);
   }
   if (warnings.length > 0) {
-    throw new Error(`PostgreSQL committed with a warning (SQLSTATE ${warnings.join(', ')}).`);
+    throw new CommitWarning(
+      `PostgreSQL committed with a warning (SQLSTATE ${warnings.join(', ')}).`,
+    );
   }
 }

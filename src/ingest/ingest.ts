@@ -3,12 +3,15 @@
  * loop or, when that would block it, on a separate thread. Owns the decoders and the sessions'
  * prompts; the writer is `src/db/telemetry/copy-writer.ts`.
  *
- *   body ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
+ *   body ─► hashed ─► scanned, or decoded plainly ─► COPY bytes ─► store() ─► committed
  */
 import type { CopyWriter } from '../db/telemetry/copy-writer.ts';
 import { LogRuns } from '../db/telemetry/log-runs.ts';
+import type { Hex16 } from '../model/json.ts';
 import type { DecodedRequest, Signal } from '../model/telemetry.ts';
 import type { Pieces } from '../otlp/pieces.ts';
+import { encodeExportResponse } from '../otlp/responses.ts';
+import { hashBody } from './body-hash.ts';
 import { createLargeBodies } from './large-bodies.ts';
 import { type ReadyResult, RequestDecoder } from './request-decoder.ts';
 
@@ -16,8 +19,20 @@ import { type ReadyResult, RequestDecoder } from './request-decoder.ts';
 export interface IngestRequest
   extends Pick<DecodedRequest, 'signal' | 'rejections' | 'replacedCharacters'> {
   readonly rows: number;
-  /** resolves once every row is committed */
-  readonly store: () => Promise<void>;
+  /** resolves once every row is committed, by this request or by one that it repeats */
+  readonly store: () => Promise<StoredAnswer>;
+}
+
+/** The answer to a request whose rows are committed. */
+export interface StoredAnswer {
+  /** the request was stored before, and its answer is the first one's */
+  readonly isResend: boolean;
+  readonly body: Buffer | string;
+}
+
+export interface IngestSettings {
+  /** whether a request that is sent again is recognised, and stored once */
+  readonly deduplicates?: boolean;
 }
 
 /**
@@ -34,11 +49,17 @@ export class Ingest {
   readonly #idle = [new RequestDecoder()];
   readonly #largeBodies = createLargeBodies();
   readonly #logRuns = new LogRuns();
+  readonly #deduplicates: boolean;
 
   /** @param nowMs milliseconds since 1970, by PostgreSQL's clock */
-  constructor(writer: Pick<CopyWriter, 'offer'>, nowMs: () => number) {
+  constructor(
+    writer: Pick<CopyWriter, 'offer'>,
+    nowMs: () => number,
+    { deduplicates = true }: IngestSettings = {},
+  ) {
     this.#writer = writer;
     this.#nowMs = nowMs;
+    this.#deduplicates = deduplicates;
   }
 
   /**
@@ -55,11 +76,14 @@ export class Ingest {
   ): Pieces<IngestResult | Promise<IngestResult>> {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const { decode } = this.#largeBodies;
+    const bodyHash = this.#deduplicates ? yield* hashBody(signal, body) : null;
     const decoder = this.#idle.pop() ?? new RequestDecoder();
     try {
       const result = yield* decoder.decodeInPieces(signal, body, context, decode);
-      if (result instanceof Promise) return result.then((later) => this.#storable(later));
-      return this.#storable(result);
+      if (result instanceof Promise) {
+        return result.then((later) => this.#storable(later, bodyHash));
+      }
+      return this.#storable(result, bodyHash);
     } finally {
       this.#idle.push(decoder);
     }
@@ -70,10 +94,16 @@ export class Ingest {
     await this.#largeBodies.close();
   }
 
-  #storable(result: ReadyResult): IngestResult {
+  #storable(result: ReadyResult, bodyHash: Hex16 | null): IngestResult {
     if (!result.ok) return result;
     const { encoded, ...request } = result.request;
-    const store = (): Promise<void> => this.#writer.offer(encoded);
+    const store = async (): Promise<StoredAnswer> => {
+      const body = encodeExportResponse(request);
+      const answer = request.rejections.length === 0 ? null : body.toString();
+      const own = bodyHash === null ? null : { bodyHash, answer };
+      const { isResend, receipt } = await this.#writer.offer(encoded, own);
+      return { isResend, body: receipt?.answer ?? (isResend ? '{}' : body) };
+    };
     return { ok: true, request: { ...request, rows: encoded.rows, store } };
   }
 }

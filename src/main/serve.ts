@@ -14,7 +14,7 @@ import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { listWorkspaces } from '../db/people/workspaces.ts';
-import { dropOutdated, ensureDays } from '../db/telemetry/partitions.ts';
+import { dropOutdated, ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { createThreadMemory } from '../http/transport/server.ts';
@@ -74,10 +74,12 @@ async function openTables(
   const readings = repeat(() => clock.read(), CLOCK_READ_EVERY_MS, events.maintenanceFailed);
   stops.add('clock', readings.stop);
   await ensureDays(database, clock.nowMs(), events);
+  await ensureReceipts(database, clock.nowMs(), events);
   const turn = async (): Promise<void> => {
     // Dropping is irreversible, so the clock is read first.
     await clock.read();
     await ensureDays(database, clock.nowMs(), events);
+    await ensureReceipts(database, clock.nowMs(), events);
     await dropOutdated(database, clock.nowMs(), config.retentionDays, events);
   };
   const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, {

@@ -100,6 +100,10 @@ function ingestEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
       }
       log.debug({ signal, rejections: rejections.length }, 'records rejected');
     },
+    /** Requests that were stored before: answered as the first was, and not stored again. */
+    requestsResent(count: number): void {
+      metrics.resends.inc(count);
+    },
     charactersReplaced(count: number): void {
       metrics.replaced.inc(count);
     },

@@ -22,6 +22,11 @@ function declareMetrics(registry: Registry) {
       'Requests answered 503, by place and reason; of /ready by the part that fails.',
       ['place', 'reason'],
     ),
+    resends: counter(
+      'ingest_resends_total',
+      'Requests that were stored before: answered as the first, not stored again.',
+      [],
+    ),
     rejected: counter('ingest_rejected_records_total', 'Records set aside, by reason.', [
       'signal',
       'reason',

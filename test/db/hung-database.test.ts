@@ -53,6 +53,7 @@ function createWriter(): CopyWriter {
       batchCommitted: () => undefined,
       batchFailed: (_requests, error) => void failedBatches.push(error),
       requestUnstorable: () => undefined,
+      requestsResent: () => undefined,
       partitionsChanged: () => undefined,
     },
   );

@@ -1,7 +1,7 @@
 /**
  * 200 means committed: whatever ends the server in the middle of a burst (kill -9, the machine, a
  * clean stop), every span it has acknowledged is there after the next start, once, and a request
- * that was not answered is stored whole or not at all.
+ * that was not answered is stored whole or not at all; sent again, it is there once.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -39,6 +39,7 @@ afterAll(async () => {
 });
 
 interface Sent {
+  readonly body: unknown;
   readonly spanIds: readonly string[];
   /** status of the answer; null when the connection broke */
   readonly status: number | null;
@@ -58,12 +59,11 @@ function startBurst({ observeUrl }: TestServer): Burst {
       const spans = Array.from({ length: SPANS_PER_REQUEST }, () => rawSpan());
       const spanIds = spans.map(({ spanId }) => spanId);
       // fetch rejects when the connection breaks or is refused, which is what is waited for here.
-      const answer = await post(
-        `${observeUrl}/v1/traces`,
-        keys?.agent ?? '',
-        traceBody(spans),
-      ).catch(() => null);
-      sent.push({ spanIds, status: answer?.status ?? null });
+      const body = traceBody(spans);
+      const answer = await post(`${observeUrl}/v1/traces`, keys?.agent ?? '', body).catch(
+        () => null,
+      );
+      sent.push({ body, spanIds, status: answer?.status ?? null });
       if (answer?.status !== 200) return;
     }
   };
@@ -116,6 +116,18 @@ async function withDatabase(work: (url: string) => Promise<void>): Promise<void>
   }
 }
 
+/** Sends every request that was not answered 200 again, as exporters do. */
+async function resend({ sent }: Burst): Promise<Burst> {
+  const again = sent.map(async (one) => {
+    if (one.status === 200) return one;
+    const answer = await post(`${server.observeUrl}/v1/traces`, keys?.agent ?? '', one.body);
+    return { ...one, status: answer.status };
+  });
+  const answered = await Promise.all(again);
+  expect(answered.filter(({ status }) => status !== 200)).toEqual([]);
+  return { sent: answered, over: Promise.resolve() };
+}
+
 async function expectWorking(): Promise<void> {
   expect(server.firstKeys).toBeNull();
   const span = rawSpan();
@@ -133,6 +145,8 @@ test('kill -9 of the server: its database is found running, nothing is lost', as
   server = await startServer({ DATA_DIR: folder.path });
   expect(server.stdout()).toContain('embedded PostgreSQL, found running');
   await withDatabase((url) => expectKept(url, burst, true));
+  const again = await resend(burst);
+  await withDatabase((url) => expectKept(url, again, false));
   await expectWorking();
 });
 
@@ -148,6 +162,8 @@ test('kill -9 of server and database: the next start recovers', async () => {
   server = await startServer({ DATA_DIR: folder.path });
   expect(server.stdout()).not.toContain('found running');
   await withDatabase((url) => expectKept(url, burst, true));
+  const again = await resend(burst);
+  await withDatabase((url) => expectKept(url, again, false));
   await expectWorking();
 });
 

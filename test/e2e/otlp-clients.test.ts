@@ -1,6 +1,6 @@
 /**
  * How the OpenTelemetry JS exporters get on with the server's answers: gzip bodies, 503 with
- * Retry-After, partial success as their SDK logs it, and refusals they must not repeat.
+ * Retry-After, answers that are lost, partial success as their SDK logs it, and refusals they must not repeat.
  */
 
 import { gunzipSync } from 'node:zlib';
@@ -192,6 +192,16 @@ describe.each(SIGNALS)('%s', (signal) => {
     const [outcome, sent] = await requestsOf(() => exportNamed(signal, [name]));
     expect(outcome.error).toBeUndefined();
     expect(sent.map(({ status }) => status)).toEqual([503, 200]);
+    expect(sent[1]?.body).toEqual(sent[0]?.body);
+    expect(await countNamed(signal, name)).toBe(1);
+  });
+
+  test('an answer that is lost after the commit: sent again, stored once', async () => {
+    const name = `${signal} answer lost`;
+    relay.loseAnswer();
+    const [outcome, sent] = await requestsOf(() => exportNamed(signal, [name, 'bad']));
+    expect(outcome.error).toBeUndefined();
+    expect(sent.map(({ status }) => status)).toEqual([200, 200]);
     expect(sent[1]?.body).toEqual(sent[0]?.body);
     expect(await countNamed(signal, name)).toBe(1);
   });

@@ -2,14 +2,16 @@
 import { expect, test } from 'vitest';
 
 import type { EncodedRequest } from '../../src/db/telemetry/encoded-request.ts';
+import type { Receipt } from '../../src/db/telemetry/receipts.ts';
 import { Ingest, type IngestResult } from '../../src/ingest/ingest.ts';
 import type { Pieces } from '../../src/otlp/pieces.ts';
 
 /** An ingest whose writer collects what is offered. */
 function collecting(): { ingest: Ingest; offered: EncodedRequest[] } {
   const offered: EncodedRequest[] = [];
-  const offer = async (request: EncodedRequest): Promise<void> => {
+  const offer = async (request: EncodedRequest, receipt: Receipt | null = null) => {
     offered.push(request);
+    return { isResend: false, receipt };
   };
   return { ingest: new Ingest({ offer }, () => 1_700_000_000_000), offered };
 }

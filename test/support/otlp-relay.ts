@@ -26,6 +26,8 @@ export interface Relay {
   readonly relayed: readonly Relayed[];
   /** Answers the next requests itself, one refusal each, before it relays again. */
   refuse(...refusals: readonly Refusal[]): void;
+  /** Passes the next request on, and breaks its connection instead of passing the answer back. */
+  loseAnswer(): void;
   close(): Promise<void>;
 }
 
@@ -37,13 +39,16 @@ export interface Relay {
 export async function openRelay(target: string): Promise<Relay> {
   const relayed: Relayed[] = [];
   const refusals: Refusal[] = [];
+  let answersToLose = 0;
   const server = createServer(async (incoming, response) => {
     const { method = '', url = '', headers } = incoming;
     const body = await buffer(incoming);
     const refusal = refusals.shift();
+    const isLost = refusal === undefined && answersToLose > 0;
+    if (isLost) answersToLose -= 1;
     const status =
       refusal === undefined
-        ? await passOn(new URL(url, target), { method, headers, body }, response)
+        ? await passOn(new URL(url, target), { method, headers, body, isLost }, response)
         : answer(refusal, response);
     relayed.push({ path: url, headers, body, status });
   });
@@ -56,6 +61,9 @@ export async function openRelay(target: string): Promise<Relay> {
     url: `http://127.0.0.1:${address.port}`,
     relayed,
     refuse: (...more) => void refusals.push(...more),
+    loseAnswer: () => {
+      answersToLose += 1;
+    },
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -73,10 +81,12 @@ interface Passed {
   readonly method: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
+  /** the client does not get the answer */
+  readonly isLost: boolean;
 }
 
 /** Passes a request on; a server that breaks the connection is passed on too, as status 0. */
-function passOn(url: URL, { method, headers, body }: Passed, response: ServerResponse) {
+function passOn(url: URL, { method, headers, body, isLost }: Passed, response: ServerResponse) {
   return new Promise<number>((resolve) => {
     const outgoing = request(url, { method, headers });
     outgoing.once('error', () => {
@@ -85,6 +95,12 @@ function passOn(url: URL, { method, headers, body }: Passed, response: ServerRes
     });
     outgoing.once('response', (incoming) => {
       const { statusCode = 0 } = incoming;
+      if (isLost) {
+        incoming.resume();
+        response.destroy();
+        resolve(statusCode);
+        return;
+      }
       response.writeHead(statusCode, incoming.headers);
       incoming.pipe(response).once('finish', () => resolve(statusCode));
     });

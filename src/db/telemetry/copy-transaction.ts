@@ -1,9 +1,9 @@
 /**
- * Stores a batch in one transaction, sent as one pipeline: new resources and metrics, COPY for each
- * table, session marks, then the runs.
+ * Stores a batch in one transaction, sent as one pipeline: receipts, new resources and metrics, COPY
+ * for each table, session marks, then the runs.
  *
  * Runs are upserted last, so that their row locks are held for the shortest time. Every writer takes
- * its locks in one order (resources, metrics, runs; in each by key), so there are no deadlocks.
+ * its locks in one order (receipts, resources, metrics, runs; in each by key), so there are no deadlocks.
  * Resources and metrics count as known after the commit, not before.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -245,11 +245,19 @@ const runCharacters = ({ name, serviceName }: RunDelta): number =>
 /** More rows are sorted, which takes milliseconds, in a turn of the event loop of their own. */
 const SORTED_BESIDE_MAX = 2000;
 
-interface BatchContents {
+interface BatchSettings {
+  /** for how long arrivals delay the evaluation of a run; null: without limit */
+  readonly allowance?: SettleAllowance | null;
+  /** the steps that store the batch's receipts */
+  readonly receipts?: Iterable<PipelineStep>;
+  /** called before COMMIT is sent */
+  readonly onCommit?: () => void;
+}
+
+interface BatchContents extends Required<Pick<BatchSettings, 'allowance' | 'receipts'>> {
   /** not stored yet */
   readonly resources: readonly Owned<ResourceRow>[];
   readonly metrics: readonly Owned<MetricRow>[];
-  readonly allowance: SettleAllowance | null;
 }
 
 /**
@@ -258,8 +266,9 @@ interface BatchContents {
  */
 function* stepsOf(
   requests: readonly EncodedRequest[],
-  { resources, metrics, allowance }: BatchContents,
+  { resources, metrics, allowance, receipts }: BatchContents,
 ): Generator<PipelineStep, void> {
+  yield* receipts;
   if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
   for (const rows of rowGroups(resources, resourceCharacters)) {
     yield insertContents('resources', RESOURCE_COLUMNS, rows);
@@ -282,7 +291,6 @@ function* stepsOf(
 /**
  * Stores a batch in a transaction of its own.
  *
- * @param allowance for how long arrivals delay the evaluation of a run; null: without limit
  * @throws PostgreSQL's error, or `ServerChangedError`; the transaction is then still open, and the
  *   caller rolls it back or destroys the connection
  */
@@ -290,16 +298,17 @@ export async function storeBatch(
   connection: Connection,
   requests: readonly EncodedRequest[],
   known: KnownContents,
-  allowance: SettleAllowance | null = null,
+  { allowance = null, receipts = [], onCommit = () => {} }: BatchSettings = {},
 ): Promise<void> {
   const assumed = known.server;
   const resources = await unknownRows(requests, (request) => request.resources, known);
   const metrics = await unknownRows(requests, (request) => request.metrics, known);
   let server = '';
-  const steps = stepsOf(requests, { resources, metrics, allowance });
+  const steps = stepsOf(requests, { resources, metrics, allowance, receipts });
   await runPipeline(connection, steps, (identity) => {
     known.requireServer(identity, assumed);
     server = identity;
+    onCommit();
   });
   await remember(resources, known, server);
   await remember(metrics, known, server);

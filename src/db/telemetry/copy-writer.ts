@@ -11,15 +11,29 @@
  * Bounded by bytes in flight: past the limit `offer` refuses, it never queues. A batch that
  * PostgreSQL refuses for its data is halved until the bad request is alone; the others are stored.
  * A request is answered only after its own commit, and no later than a batch may take.
+ *
+ * A request that comes again while the first is here waits for the first. One that was stored before,
+ * here or by another process, is taken out of its batch by its receipt (`receipts.ts`).
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
+import { CommitWarning } from '../pipeline.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
 import { KnownContents, ServerChangedError, storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
-import { ensureDay, utcDay } from './partitions.ts';
+import { ensureDay, ensurePeriods, utcDay } from './partitions.ts';
+import {
+  findReceipts,
+  isBeingStored,
+  isStoredAlready,
+  type Receipt,
+  type ReceivedRequest,
+  receiptKey,
+  receiptPeriods,
+  storeReceipts,
+} from './receipts.ts';
 import { isMissingPartition, isRowFault } from './row-faults.ts';
 
 /**
@@ -40,11 +54,20 @@ const ACTIVE_MS = 1000;
 /** Above the limit of a single statement, which a healthy server enforces itself. */
 const BATCH_TIMEOUT_MS = 40_000;
 
+/** How a request was stored. */
+export interface Stored {
+  /** it was stored before, or is the same request as one that was being stored */
+  readonly isResend: boolean;
+  /** of the first; null without a receipt */
+  readonly receipt: Receipt | null;
+}
+
 interface Waiting {
   readonly request: EncodedRequest;
+  readonly receipt: Receipt | null;
   /** releases its bytes in the budget */
   readonly releaseRoom: () => void;
-  readonly resolve: () => void;
+  readonly resolve: (stored: Stored) => void;
   readonly reject: (error: SluiceError) => void;
 }
 
@@ -74,8 +97,20 @@ export interface CopyWriterSettings {
 
 type WriterEvents = Pick<
   Events,
-  'inflightChanged' | 'batchCommitted' | 'batchFailed' | 'requestUnstorable' | 'partitionsChanged'
+  | 'inflightChanged'
+  | 'batchCommitted'
+  | 'batchFailed'
+  | 'requestUnstorable'
+  | 'requestsResent'
+  | 'partitionsChanged'
 >;
+
+/** The requests of a batch that have a receipt. */
+function received(batch: readonly Waiting[]): ReceivedRequest[] {
+  return batch.flatMap(({ request: { workspaceId, arrivedAtMs }, receipt }) =>
+    receipt === null ? [] : [{ workspaceId, arrivedAtMs, receipt }],
+  );
+}
 
 export class CopyWriter {
   readonly #database: Database;
@@ -86,10 +121,13 @@ export class CopyWriter {
   readonly #batchTimeoutMs: number;
   readonly #allowance: SettleAllowance | null;
   readonly #known = new KnownContents();
-  readonly #ensuredDays = new Set<string>();
+  /** days, and periods of receipts */
+  readonly #ensured = new Set<string | number>();
   /** connections that stored a batch */
   readonly #connections = new WeakSet<Connection>();
   readonly #waiting = new FairQueue<Waiting>();
+  /** requests that wait or are being stored, by `receiptKey` */
+  readonly #underWay = new Map<string, Promise<Stored>>();
   /** the last request, and the last one of another workspace */
   #last: { readonly workspaceId: number; readonly atMs: number } | null = null;
   #lastOfOther: { readonly workspaceId: number; readonly atMs: number } | null = null;
@@ -118,13 +156,30 @@ export class CopyWriter {
   }
 
   /**
-   * Stores a request.
+   * Stores a request, unless it is stored already.
    *
+   * @param receipt by which a resend is recognised; null stores it whatever was stored before
    * @returns resolves once every row is committed
    * @throws {SluiceError} `overloaded` or `shutting_down` (not accepted), `unstorable_rows`
    *   (PostgreSQL refuses these rows), `store_unavailable` (not known to be stored)
    */
-  offer(request: EncodedRequest): Promise<void> {
+  offer(request: EncodedRequest, receipt: Receipt | null = null): Promise<Stored> {
+    if (receipt === null) return this.#add(request, null);
+    const key = receiptKey(request.workspaceId, receipt);
+    const first = this.#underWay.get(key);
+    if (first !== undefined) {
+      request.release();
+      this.#events.requestsResent(1);
+      return first.then((stored) => ({ ...stored, isResend: true }));
+    }
+    const stored = this.#add(request, receipt);
+    this.#underWay.set(key, stored);
+    const forget = (): void => void this.#underWay.delete(key);
+    stored.then(forget, forget);
+    return stored;
+  }
+
+  #add(request: EncodedRequest, receipt: Receipt | null): Promise<Stored> {
     if (this.#closed) {
       return Promise.reject(new SluiceError('shutting_down', 'The server is shutting down.'));
     }
@@ -144,7 +199,7 @@ export class CopyWriter {
     this.#noteActive(request.workspaceId);
     this.#changeInflight(request.bytes);
     return new Promise((resolve, reject) => {
-      const waiting = { request, releaseRoom: account.release, resolve, reject };
+      const waiting = { request, receipt, releaseRoom: account.release, resolve, reject };
       this.#waiting.add(request.workspaceId, request.bytes, waiting);
       this.#wake(request.workspaceId);
     });
@@ -253,13 +308,18 @@ export class CopyWriter {
     if (this.#isIdle) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  async #store(batch: readonly Waiting[]): Promise<void> {
+  /** @param isPart of a batch that waited too long for one of its receipts */
+  async #store(batch: readonly Waiting[], isPart = false): Promise<void> {
     const startedAt = performance.now();
+    const progress = { isCommitting: false };
     try {
-      await this.#storeOnce(batch.map(({ request }) => request));
+      await this.#storeOnce(batch, isPart, progress);
     } catch (error) {
-      await this.#answerFailure(batch, error);
-      return;
+      const isUnknown = progress.isCommitting && !(error instanceof CommitWarning);
+      if (!isUnknown || !(await this.#isStored(batch))) {
+        await this.#answerFailure(batch, error);
+        return;
+      }
     }
     const bytes = batch.reduce((sum, { request }) => sum + request.bytes, 0);
     this.#events.batchCommitted({
@@ -269,60 +329,135 @@ export class CopyWriter {
       elapsedMs: performance.now() - startedAt,
     });
     this.#releaseRoom(batch);
-    for (const { request, resolve } of batch) {
+    for (const { request, receipt, resolve } of batch) {
       request.release();
-      resolve();
+      resolve({ isResend: false, receipt });
     }
   }
 
-  /** Stores requests; on another server than before, or without a partition of the day, once more. */
-  async #storeOnce(requests: readonly EncodedRequest[]): Promise<void> {
+  /** Stores requests; on another server than before, or without a partition, once more. */
+  async #storeOnce(
+    batch: readonly Waiting[],
+    isPart: boolean,
+    progress: { isCommitting: boolean },
+  ): Promise<void> {
     try {
-      await this.#transact(requests);
+      await this.#transact(batch, isPart, progress);
     } catch (error) {
       if (!(error instanceof ServerChangedError || isMissingPartition(error))) throw error;
-      this.#ensuredDays.clear();
-      await this.#transact(requests);
+      this.#ensured.clear();
+      await this.#transact(batch, isPart, progress);
     }
   }
 
-  async #transact(requests: readonly EncodedRequest[]): Promise<void> {
-    for (const { arrivedAtMs } of requests) await this.#ensureDay(arrivedAtMs);
+  async #transact(
+    batch: readonly Waiting[],
+    isPart: boolean,
+    progress: { isCommitting: boolean },
+  ): Promise<void> {
+    const requests = batch.map(({ request }) => request);
+    for (const { request, receipt } of batch) {
+      await this.#ensureDay(request.arrivedAtMs);
+      if (receipt !== null) await this.#ensurePeriods(request.arrivedAtMs);
+    }
     await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
       // The database may have been restored from a backup since the other connections were made.
       if (!this.#connections.has(connection)) this.#known.clear();
       this.#connections.add(connection);
-      return storeBatch(connection, requests, this.#known, this.#allowance);
+      return storeBatch(connection, requests, this.#known, {
+        allowance: this.#allowance,
+        receipts: storeReceipts(received(batch), isPart),
+        onCommit: () => {
+          progress.isCommitting = true;
+        },
+      });
     });
   }
 
   async #ensureDay(arrivedAtMs: number): Promise<void> {
     const day = utcDay(arrivedAtMs);
-    if (this.#ensuredDays.has(day)) return;
+    if (this.#ensured.has(day)) return;
     const created = await ensureDay(this.#database, arrivedAtMs);
     if (created.length > 0) this.#events.partitionsChanged(created, []);
-    this.#ensuredDays.add(day);
+    this.#ensured.add(day);
+  }
+
+  async #ensurePeriods(arrivedAtMs: number): Promise<void> {
+    const missing = receiptPeriods(arrivedAtMs).filter((period) => !this.#ensured.has(period));
+    if (missing.length === 0) return;
+    const created = await ensurePeriods(this.#database, missing);
+    if (created.length > 0) this.#events.partitionsChanged(created, []);
+    for (const period of missing) this.#ensured.add(period);
+  }
+
+  /** Whether a batch was committed whose COMMIT was not answered. */
+  async #isStored(batch: readonly Waiting[]): Promise<boolean> {
+    const requests = received(batch);
+    if (requests.length < batch.length) return false;
+    try {
+      const found = await findReceipts(this.#database, requests);
+      return found.size === requests.length;
+    } catch {
+      return false;
+    }
   }
 
   async #answerFailure(batch: readonly Waiting[], error: unknown): Promise<void> {
     const [first] = batch;
-    if (isRowFault(error) && batch.length > 1) {
-      const middle = batch.length >> 1;
-      await this.#store(batch.slice(0, middle));
-      await this.#store(batch.slice(middle));
+    if (isStoredAlready(error)) {
+      await this.#answerResends(batch);
       return;
     }
-    this.#releaseRoom(batch);
+    if ((isRowFault(error) || isBeingStored(error)) && batch.length > 1) {
+      const middle = batch.length >> 1;
+      await this.#store(batch.slice(0, middle), isBeingStored(error));
+      await this.#store(batch.slice(middle), isBeingStored(error));
+      return;
+    }
     if (isRowFault(error)) {
+      this.#releaseRoom(batch);
       this.#events.requestUnstorable(error);
       first?.reject(
         new SluiceError('unstorable_rows', 'PostgreSQL rejected this data.', { cause: error }),
       );
       return;
     }
+    this.#refuse(batch, error);
+  }
+
+  /** Answers the requests of a batch that are stored already, and stores the others. */
+  async #answerResends(batch: readonly Waiting[]): Promise<void> {
+    let found: ReadonlyMap<string, Receipt>;
+    try {
+      found = await findReceipts(this.#database, received(batch));
+      if (found.size === 0) throw new Error('a receipt is there, and was not found');
+    } catch (error) {
+      this.#refuse(batch, error);
+      return;
+    }
+    const others: Waiting[] = [];
+    const resends: Waiting[] = [];
+    for (const waiting of batch) {
+      const { request, receipt, resolve } = waiting;
+      const first = receipt && found.get(receiptKey(request.workspaceId, receipt));
+      if (!first) {
+        others.push(waiting);
+        continue;
+      }
+      resends.push(waiting);
+      resolve({ isResend: true, receipt: first });
+    }
+    this.#releaseRoom(resends);
+    this.#events.requestsResent(resends.length);
+    if (others.length > 0) await this.#store(others);
+  }
+
+  /** Refuses requests that are not known to be stored. */
+  #refuse(batch: readonly Waiting[], error: unknown): void {
+    this.#releaseRoom(batch);
     // The database may have been replaced, so known rows may be gone.
     this.#known.clear();
-    this.#ensuredDays.clear();
+    this.#ensured.clear();
     this.#events.batchFailed(batch.length, error);
     for (const { reject } of batch) {
       reject(

@@ -1,5 +1,6 @@
 /**
- * The daily partitions of the telemetry tables: made ahead of time, dropped past retention.
+ * The daily partitions of the telemetry tables, and those of the receipts: made ahead of
+ * time, dropped past retention.
  *
  * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
  * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
@@ -9,6 +10,7 @@ import type { TelemetryTable } from '../../model/columns.ts';
 import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, inTransaction, withConnection } from '../database.ts';
 import { TELEMETRY_TABLES } from './copy-statement.ts';
+import { PERIOD_MS, RECEIPTS, receiptPeriods } from './receipts.ts';
 
 const DAY_MS = 86_400_000;
 /** Days ahead of today, in case upkeep fails for a while. */
@@ -34,8 +36,16 @@ export function utcDay(epochMs: number): string {
   return new Date(epochMs).toISOString().slice(0, 10);
 }
 
-function partitionName(table: TelemetryTable, day: string): string {
-  return `${table}_${day.replaceAll('-', '_')}`;
+type PartitionedTable = TelemetryTable | typeof RECEIPTS;
+
+/** @param from a UTC day, as `2026-11-20`, or the hour in which a period begins, as `2026-11-20T16` */
+function partitionName(table: PartitionedTable, from: string): string {
+  return `${table}_${from.replace(/[-T]/g, '_')}`;
+}
+
+/** The UTC hour in which a period of receipts begins, as `2026-11-20T16`. */
+function utcHour(period: number): string {
+  return new Date(period * PERIOD_MS).toISOString().slice(0, 13);
 }
 
 /** Whether a day's table is there, and takes rows of its parent. */
@@ -52,6 +62,37 @@ async function stateOf(
   return rows[0].attached ? 'attached' : 'detached';
 }
 
+interface NewPartition {
+  readonly parent: PartitionedTable;
+  readonly name: string;
+  /** its rows: `FROM (…) TO (…)` */
+  readonly values: string;
+  /** its storage parameters */
+  readonly storage: string;
+}
+
+/** @returns the names of those that were created or attached now */
+async function ensure(database: Database, wanted: readonly NewPartition[]): Promise<string[]> {
+  return await inTransaction(database, async (connection) => {
+    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
+    const created: string[] = [];
+    for (const { parent, name, values, storage } of wanted) {
+      const state = await stateOf(connection, name);
+      if (state === 'attached') continue;
+      if (state === 'missing') {
+        // The parent's storage and compression (migration 0007) apply to its partitions.
+        await connection.query(
+          `CREATE TABLE ${name} (LIKE ${parent} INCLUDING DEFAULTS INCLUDING STORAGE
+             INCLUDING COMPRESSION) WITH (${storage})`,
+        );
+      }
+      await connection.query(`ALTER TABLE ${parent} ATTACH PARTITION ${name} FOR VALUES ${values}`);
+      created.push(name);
+    }
+    return created;
+  });
+}
+
 /**
  * Makes sure that every telemetry table takes rows of a day.
  *
@@ -60,39 +101,46 @@ async function stateOf(
  */
 export async function ensureDay(database: Database, dayMs: number): Promise<string[]> {
   const day = utcDay(dayMs);
-  const next = utcDay(dayMs + DAY_MS);
-  return await inTransaction(database, async (connection) => {
-    await connection.query(`SELECT pg_advisory_xact_lock(${BigInt(LOCK_KEY)})`);
-    const created: string[] = [];
-    for (const table of TELEMETRY_TABLES) {
-      const name = partitionName(table, day);
-      const state = await stateOf(connection, name);
-      if (state === 'attached') continue;
-      if (state === 'missing') {
-        // The parent's storage and compression (migration 0007) apply to its partitions.
-        await connection.query(
-          `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS INCLUDING STORAGE
-             INCLUDING COMPRESSION) WITH (toast_tuple_target = ${TOAST_TARGET_BYTES})`,
-        );
-      }
-      await connection.query(
-        `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${day}') TO ('${next}')`,
-      );
-      created.push(name);
-    }
-    return created;
+  const values = `FROM ('${day}') TO ('${utcDay(dayMs + DAY_MS)}')`;
+  const storage = `toast_tuple_target = ${TOAST_TARGET_BYTES}`;
+  const partition = (parent: TelemetryTable): NewPartition => ({
+    parent,
+    name: partitionName(parent, day),
+    values,
+    storage,
   });
+  return await ensure(database, TELEMETRY_TABLES.map(partition));
+}
+
+/**
+ * Makes sure that the receipts of some periods can be stored.
+ *
+ * @param periods since 1970
+ * @returns the names of the partitions created or attached now
+ */
+export async function ensurePeriods(
+  database: Database,
+  periods: readonly number[],
+): Promise<string[]> {
+  const partition = (period: number): NewPartition => ({
+    parent: RECEIPTS,
+    name: partitionName(RECEIPTS, utcHour(period)),
+    values: `FROM (${period}) TO (${period + 1})`,
+    // Rows are only added, and the table is dropped within hours: there is nothing to clean up.
+    storage: 'autovacuum_enabled = false',
+  });
+  return await ensure(database, periods.map(partition));
 }
 
 interface Partition {
-  readonly parent: TelemetryTable;
+  readonly parent: PartitionedTable;
   readonly name: string;
   readonly attached: boolean;
   readonly detaching: boolean;
 }
 
 /**
- * Every day's table, also those that an interrupted upkeep left detached or partly detached; the
+ * The table of every day or hour, also those that an interrupted upkeep left detached or partly detached; the
  * latter first, because they block detaching others.
  */
 async function listPartitions(database: Database): Promise<Partition[]> {
@@ -100,11 +148,11 @@ async function listPartitions(database: Database): Promise<Partition[]> {
     `SELECT parent, child.relname AS name, inhrelid IS NOT NULL AS attached,
             coalesce(inhdetachpending, false) AS detaching
        FROM unnest($1::text[]) AS parent
-       JOIN pg_class child ON child.relname ~ ('^' || parent || '_\\d{4}_\\d\\d_\\d\\d$')
+       JOIN pg_class child ON child.relname ~ ('^' || parent || '_\\d{4}(_\\d\\d){2,3}$')
        LEFT JOIN pg_inherits ON inhrelid = child.oid
       WHERE child.relkind = 'r' AND pg_table_is_visible(child.oid)
       ORDER BY detaching DESC, child.relname`,
-    [TELEMETRY_TABLES],
+    [[...TELEMETRY_TABLES, RECEIPTS]],
   );
   return rows;
 }
@@ -169,8 +217,23 @@ export async function ensureDays(
 }
 
 /**
- * Drops the partitions past retention, one by one: one that cannot be dropped because it is being read
- * is tried again by the next upkeep.
+ * Makes sure that receipts can be stored in this period and the next.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ */
+export async function ensureReceipts(
+  database: Database,
+  nowMs: number,
+  events: Pick<Events, 'partitionsChanged'>,
+): Promise<void> {
+  const periods = [...receiptPeriods(nowMs), ...receiptPeriods(nowMs + PERIOD_MS)];
+  const created = await ensurePeriods(database, [...new Set(periods)]);
+  if (created.length > 0) events.partitionsChanged(created, []);
+}
+
+/**
+ * Drops the partitions past retention, and those of receipts that no resend can repeat, one by one:
+ * one that cannot be dropped because it is being read is tried again by the next upkeep.
  *
  * @param nowMs milliseconds since 1970, by PostgreSQL's clock
  * @param retentionDays whole days kept beside today; 0 keeps everything
@@ -182,13 +245,14 @@ export async function dropOutdated(
   retentionDays: number,
   events: Pick<Events, 'partitionsChanged'>,
 ): Promise<void> {
-  if (retentionDays === 0) return;
-  const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
+  const firstKeptHour = utcHour(receiptPeriods(nowMs)[0]);
+  const firstKeptDay = retentionDays === 0 ? '' : utcDay(nowMs - retentionDays * DAY_MS);
   const dropped: string[] = [];
   const errors: unknown[] = [];
   for (const partition of await listPartitions(database)) {
     const { parent, name } = partition;
-    if (name.slice(parent.length + 1).replaceAll('_', '-') >= firstKeptDay) continue;
+    const firstKept = parent === RECEIPTS ? firstKeptHour : firstKeptDay;
+    if (name >= partitionName(parent, firstKept)) continue;
     try {
       await dropPartition(database, partition);
       dropped.push(name);

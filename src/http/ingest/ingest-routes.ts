@@ -7,7 +7,7 @@
  * head (`body-gate.ts`).
  */
 import { ERRORS, SluiceError } from '../../errors.ts';
-import type { Ingest, IngestRequest, IngestResult } from '../../ingest/ingest.ts';
+import type { Ingest, IngestRequest, IngestResult, StoredAnswer } from '../../ingest/ingest.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
@@ -25,13 +25,11 @@ import {
 } from '../transport/exchange.ts';
 import { answeredError, errorHeaders, JSON_TYPE } from '../transport/problem.ts';
 import type { Handler, Route } from '../transport/router.ts';
+import { type AnswerLimitSettings, answerInTime, bodyLimitMs } from './answer-limit.ts';
 import type { AdmittedBody, BodyGate } from './body-gate.ts';
 import { type ByteBudget, beyond } from './byte-budget.ts';
 import { type ContentDecoder, checkEncoding } from './content-encoding.ts';
 import { type AllowedOrigins, crossOriginHeaders, preflightRoutes } from './cross-origin.ts';
-
-/** From head to last byte; OTLP exporters time out after 10 s by default. */
-const BODY_DEADLINE_MS = 30_000;
 
 /** Most bytes kept of the body of a request that PostgreSQL refuses. */
 const KEPT_BODY_BYTES_MAX = 256 * 1024;
@@ -68,7 +66,7 @@ export interface RejectedBody {
   readonly error: unknown;
 }
 
-export interface IngestDependencies extends AdmissionDependencies {
+export interface IngestDependencies extends AdmissionDependencies, AnswerLimitSettings {
   /** admits bodies; reserves their bytes from the head to the response */
   readonly gate: BodyGate;
   /** the budget for rows; only checked here, reserved by the store */
@@ -133,12 +131,13 @@ async function readAndDecode(
   signal: Signal,
   workspaceId: number,
   account: AdmittedBody,
-  { maxBodyBytes, maxDecodedBodyBytes, ingest, contentDecoder, turns }: IngestDependencies,
+  deps: IngestDependencies,
 ): Promise<DecodedBody | null> {
+  const { maxBodyBytes, maxDecodedBodyBytes, answerMs, ingest, contentDecoder, turns } = deps;
   const { reserve } = account;
   const wire = await exchange.readBody({
     bytesMax: maxBodyBytes,
-    deadlineMs: BODY_DEADLINE_MS,
+    deadlineMs: Math.max(0, bodyLimitMs(answerMs) - exchange.ageMs),
     reserve: beyond(exchange.contentLength ?? 0, reserve),
   });
   if (wire === null) return null;
@@ -175,10 +174,10 @@ async function store(
   { request, body, bodyBytes }: DecodedBody,
   workspaceId: number,
   { keepRejected, events }: IngestDependencies,
-): Promise<void> {
-  if (request.rows === 0) return;
+): Promise<StoredAnswer> {
+  if (request.rows === 0) return { isResend: false, body: encodeExportResponse(request) };
   try {
-    await request.store();
+    return await request.store();
   } catch (error) {
     if (error instanceof SluiceError && error.code === 'unstorable_rows') {
       const { signal } = request;
@@ -191,12 +190,17 @@ async function store(
   }
 }
 
-/** Ingests a request up to the commit; null if the client left before its body was complete. */
+/**
+ * Ingests a request up to the commit.
+ *
+ * @returns the body of its answer; null if the client left, or the request was refused, before its
+ *   body was complete
+ */
 async function ingestRequest(
   exchange: Exchange,
   signal: Signal,
   deps: IngestDependencies,
-): Promise<IngestRequest | null> {
+): Promise<Answer['body'] | null> {
   const { workspaceId } = await admit(exchange, 'agent', deps);
   checkHead(exchange, deps);
   const declared = exchange.contentLength ?? 0;
@@ -205,8 +209,9 @@ async function ingestRequest(
   try {
     const decoded = await readAndDecode(exchange, signal, workspaceId, account, deps);
     if (decoded === null) return null;
-    await store(decoded, workspaceId, deps);
-    return decoded.request;
+    const { isResend, body } = await store(decoded, workspaceId, deps);
+    if (!isResend) report(decoded.request, deps);
+    return body;
   } finally {
     // The rows, or the kept part of a refused body, have been stored: nothing reads the body now.
     exchange.releaseBody();
@@ -214,22 +219,24 @@ async function ingestRequest(
   }
 }
 
+function report(
+  { signal, rejections, replacedCharacters }: IngestRequest,
+  { events }: IngestDependencies,
+): void {
+  if (rejections.length > 0) events.recordsRejected(signal, rejections);
+  if (replacedCharacters > 0) events.charactersReplaced(replacedCharacters);
+}
+
 function handlerFor(signal: Signal, deps: IngestDependencies, allowed: AllowedOrigins): Handler {
-  const { events, refused } = deps;
+  const { answerMs, events, refused } = deps;
   return async (exchange) => {
+    exchange.limitAnswer(answerMs);
     const headers = crossOriginHeaders(allowed, exchange);
     try {
-      const request = await ingestRequest(exchange, signal, deps);
-      if (request === null) return;
-      if (request.rejections.length > 0) events.recordsRejected(signal, request.rejections);
-      if (request.replacedCharacters > 0) events.charactersReplaced(request.replacedCharacters);
+      const body = await answerInTime(ingestRequest(exchange, signal, deps), deps);
+      if (body === null) return;
       events.requestAnswered(signal, 200);
-      exchange.answer({
-        status: 200,
-        contentType: JSON_TYPE,
-        headers,
-        body: encodeExportResponse(request),
-      });
+      exchange.answer({ status: 200, contentType: JSON_TYPE, headers, body });
     } catch (thrown) {
       const error = answeredError(thrown, 'ingest', events);
       events.requestAnswered(signal, ERRORS[error.code].status);

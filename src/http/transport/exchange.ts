@@ -93,6 +93,9 @@ export class Exchange extends RequestHead {
   readonly #response: HttpResponse;
   readonly #settings: ExchangeSettings;
   #onClosed: () => void;
+  /** by `performance.now()` */
+  readonly #openedAtMs = performance.now();
+  #answerMsMax = Number.POSITIVE_INFINITY;
   #open = true;
   /** the answer has been given */
   #answered = false;
@@ -133,6 +136,19 @@ export class Exchange extends RequestHead {
 
   get isOpen(): boolean {
     return this.#open;
+  }
+
+  /** Milliseconds since its head arrived. */
+  get ageMs(): number {
+    return performance.now() - this.#openedAtMs;
+  }
+
+  /**
+   * Bounds the time for dropping what still arrives of a refused body: the answer is sent at this
+   * age at the latest.
+   */
+  limitAnswer(ageMs: number): void {
+    this.#answerMsMax = ageMs;
   }
 
   /** The client's address, read on first use; `unknown` once the exchange is over. */
@@ -186,7 +202,7 @@ export class Exchange extends RequestHead {
    * Reads the body. Its memory is reused after `releaseBody`; without that call it is garbage
    * collected.
    *
-   * @returns null when the client went away
+   * @returns null when the client went away, or the request has been answered
    * @throws {SluiceError} `body_too_large`, `body_timeout` or `overloaded`
    */
   readBody(limits: BodyLimits): Promise<Buffer | null> {
@@ -229,7 +245,7 @@ export class Exchange extends RequestHead {
   }
 
   #deliver(listener: BodyListener): void {
-    if (!this.#open) {
+    if (!this.#open || this.#answered || this.#refusal !== null) {
       listener(null, true);
       return;
     }
@@ -279,7 +295,8 @@ export class Exchange extends RequestHead {
       return;
     }
     this.#drainEnd = this.#received + DRAIN_BYTES_MAX;
-    this.#drainTimer = setTimeout(() => this.#refuse(answer), DRAIN_MS_MAX);
+    const drainMs = Math.min(DRAIN_MS_MAX, Math.max(0, this.#answerMsMax - this.ageMs));
+    this.#drainTimer = setTimeout(() => this.#refuse(answer), drainMs);
     this.#resume();
   }
 

@@ -18,7 +18,7 @@ import { type MetricsText, type MetricValues, sumMetrics } from '../../observe/m
 import { withinLimit } from '../../time-limit.ts';
 import { publicAddresses } from '../sites.ts';
 import type { StopOrder } from '../stop-order.ts';
-import type { MainProbes } from './acceptor.ts';
+import { type MainProbes, optionalProbesOf } from './acceptor.ts';
 import type { AcceptorCalls, AcceptorThreadSettings, MainCalls } from './acceptor-calls.ts';
 import type { Acceptors, AcceptorsSettings } from './acceptors.ts';
 import { createCountMemory } from './shared-byte-count.ts';
@@ -226,7 +226,7 @@ export async function acceptInThreads(
     forget: (keyId) => {
       for (const { line } of threads) line.notify('forget', keyId);
     },
-    optionalProbes: new Map(config.redisUrl === null ? [] : [['redis', pingRedis] as const]),
+    optionalProbes: optionalProbesOf(all.open.probes, config.redisUrl === null ? null : pingRedis),
     metrics: metricsOf(threads, observer),
     listen: async () => {
       const ports = await reservePorts(publicAddresses(config));

@@ -7,6 +7,7 @@
  * minute.
  */
 import type { Config } from '../../config.ts';
+import { checkCommitWaits } from '../../db/commit-waits.ts';
 import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import { createMigrationsProbe } from '../../db/migrate.ts';
@@ -118,6 +119,15 @@ export function probesOf(database: Database, { corpus, pass }: MainProbes): Map<
   ]);
 }
 
+/** The probes of parts that the server can work without: `/ready` names those that fail. */
+export function optionalProbesOf(
+  database: Database,
+  pingRedis: Probe | null,
+): ReadonlyMap<string, Probe> {
+  const standby = ['standby', () => checkCommitWaits(database)] as const;
+  return new Map(pingRedis === null ? [standby] : [['redis', pingRedis] as const, standby]);
+}
+
 /** The documentation, with this server's URL and brand, and the files that pages refer to. */
 function pagesOf(config: Config, book: RuleReader) {
   const assets = pageAssets();
@@ -150,7 +160,7 @@ export function createAcceptor(
     events,
   );
   stops.add('writer', () => writer.close());
-  const bodies = new Ingest(writer, clock.nowMs);
+  const bodies = new Ingest(writer, clock.nowMs, { deduplicates: config.ingestDeduplicate });
   stops.add('decoder of large bodies', () => bodies.close());
   const authenticator = createAuthenticator({
     digest: digestKey,
@@ -166,9 +176,7 @@ export function createAcceptor(
   const runs = { ...store.runs, find, times: runTimesOf(config) };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
-  const optionalProbes = new Map<string, Probe>(
-    minuteCounts.ping === null ? [] : [['redis', minuteCounts.ping] as const],
-  );
+  const optionalProbes = optionalProbesOf(databases.probes, minuteCounts.ping);
   const app = dashboardOf(config, store, {
     rules,
     runs,
@@ -189,6 +197,7 @@ export function createAcceptor(
       rowBudget,
       maxBodyBytes,
       maxDecodedBodyBytes,
+      answerMs: config.ingestAnswerMs,
       keepRejected: (rejected) => keepRejectedRequest(ingest, rejected),
       ingest: bodies,
       contentDecoder: new ContentDecoder(),

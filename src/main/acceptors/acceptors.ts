@@ -17,7 +17,7 @@ import { openListeners } from './listeners.ts';
 /** What every thread that takes requests needs. */
 export interface AcceptorsSettings {
   readonly config: Config;
-  readonly open: Pick<OpenDatabase, 'urls'>;
+  readonly open: Pick<OpenDatabase, 'urls' | 'probes'>;
   /** for requests on this thread; other threads have their own */
   readonly clock: DatabaseClock;
   /** for the listeners of this thread; other threads have their own */

@@ -47,7 +47,9 @@ async function arrive(fields: Partial<DecodedRequest>): Promise<void> {
   const connection = await scratch.database.connect();
   try {
     const request = encodeRequest(decodedRequest(fields), 1, NOON_MS);
-    await storeBatch(connection, [request], new KnownContents(), settleAllowance(TIMES));
+    await storeBatch(connection, [request], new KnownContents(), {
+      allowance: settleAllowance(TIMES),
+    });
   } finally {
     connection.release();
   }

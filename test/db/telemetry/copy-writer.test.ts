@@ -38,7 +38,10 @@ function recordEvents() {
   const unstorable: unknown[] = [];
   const partitions: string[][] = [];
   const inflight: number[] = [];
+  const resends: number[] = [];
   return {
+    resends,
+    requestsResent: (count: number) => void resends.push(count),
     batches,
     failedBatches,
     unstorable,

@@ -1,9 +1,10 @@
-/** Daily partitions: made ahead, dropped past retention, put right after an interrupted turn. */
+/** Partitions of days, and of receipts: made ahead, dropped past retention, put right after an interrupted turn. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   dropOutdated,
   ensureDay,
   ensureDays,
+  ensureReceipts,
   utcDay,
 } from '../../../src/db/telemetry/partitions.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -223,5 +224,23 @@ describe('keeping partitions', () => {
     expect(await attached()).toEqual(expect.arrayContaining(ofDays(...days(0, 2))));
     await reader.query('COMMIT');
     reader.release();
+  });
+});
+
+describe('the periods of receipts', () => {
+  const HOUR_MS = 3_600_000;
+  const from = (...hours: string[]): string[] => hours.map((hour) => `receipts_2026_11_${hour}`);
+  const quiet = { partitionsChanged: () => undefined, maintenanceFailed: () => undefined };
+  const keepReceipts = async (nowMs: number): Promise<unknown[]> => {
+    await ensureReceipts(scratch.database, nowMs, quiet);
+    await dropOutdated(scratch.database, nowMs, 0, quiet);
+    return await tables('^receipts_');
+  };
+
+  test('are made ahead, and dropped an hour after their end, whatever the retention is', async () => {
+    expect(await keepReceipts(NOON_MS)).toEqual(from('20_08', '20_12', '20_16'));
+    expect(await keepReceipts(NOON_MS + HOUR_MS - 1)).toEqual(from('20_08', '20_12', '20_16'));
+    expect(await keepReceipts(NOON_MS + HOUR_MS)).toEqual(from('20_12', '20_16'));
+    expect(await keepReceipts(NOON_MS + 12 * HOUR_MS)).toEqual(from('20_20', '21_00', '21_04'));
   });
 });

@@ -37,6 +37,7 @@ const silent = {
   batchCommitted: () => {},
   batchFailed: () => {},
   requestUnstorable: () => {},
+  requestsResent: () => {},
   partitionsChanged: () => {},
 };
 

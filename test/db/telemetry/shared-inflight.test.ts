@@ -12,6 +12,7 @@ const silent = {
   batchCommitted: () => {},
   batchFailed: () => {},
   requestUnstorable: () => {},
+  requestsResent: () => {},
   partitionsChanged: () => {},
 };
 

@@ -3,7 +3,8 @@
  *
  * A part that the server can work without is optional: while it fails, `/ready` stays 200 and names it
  * in `degraded`. Taking every server out of service because their Redis is away would cause the
- * outage that counting without Redis avoids.
+ * outage that counting without Redis avoids; and without a synchronous standby nothing is stored, but
+ * everything can be read.
  */
 import type { Events } from '../../../observe/events.ts';
 import { JSON_TYPE, json } from '../../transport/problem.ts';

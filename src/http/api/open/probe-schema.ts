@@ -14,7 +14,7 @@ const probes = z
 const degraded = z
   .array(z.string())
   .optional()
-  .describe('Optional parts that do not work; absent when there are none.');
+  .describe('Optional parts that do not work, `redis` or `standby`; absent when there are none.');
 
 export const ready = component(
   'Ready',

@@ -1,0 +1,56 @@
+/**
+ * Every ingest request is answered in time, whatever it waits for: the look-up of its key, its turn,
+ * its body, the database.
+ *
+ *   head ──► body ──3/4 of the time──► 503
+ *        ──► anything else ──7/8 of the time──► 503; what is under way continues
+ *
+ * In the last eighth, what still arrives of a refused body is read and dropped, so that the client
+ * sees the answer. The result of what continues is the answer to the next attempt, because equal
+ * requests are stored once.
+ */
+import { SluiceError } from '../../errors.ts';
+import type { Events } from '../../observe/events.ts';
+
+const BODY_PART = 0.75;
+const REFUSED_PART = 0.875;
+
+/** The time in which a body has to arrive, from the head of its request. */
+export function bodyLimitMs(answerMs: number): number {
+  return answerMs * BODY_PART;
+}
+
+export interface AnswerLimitSettings {
+  /** a request is answered within this time of its head; OTLP exporters give up after 10 s */
+  readonly answerMs: number;
+  readonly events: Pick<Events, 'requestFailed'>;
+}
+
+/**
+ * The result of a request, unless it takes too long; the request then continues, and its result is
+ * ignored.
+ *
+ * @throws what the request throws, or {SluiceError} `answer_timeout`
+ */
+export async function answerInTime<T>(
+  request: Promise<T>,
+  { answerMs, events }: AnswerLimitSettings,
+): Promise<T> {
+  let isLate = false;
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => {
+      isLate = true;
+      const message = 'The request was not stored in time (INGEST_ANSWER_MS). Send it again.';
+      reject(new SluiceError('answer_timeout', message));
+    }, answerMs * REFUSED_PART);
+  });
+  request.catch((error: unknown) => {
+    if (isLate && !(error instanceof SluiceError)) events.requestFailed('ingest', error);
+  });
+  try {
+    return await Promise.race([request, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,314 @@
+/**
+ * Stored once: a request that comes again is answered as the first one was and stores nothing, in the
+ * same process or another, after the first or beside it; and costs the other requests of its batch
+ * nothing.
+ */
+import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { createDatabase, type Database } from '../../../src/db/database.ts';
+import { CopyWriter } from '../../../src/db/telemetry/copy-writer.ts';
+import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
+import type { Receipt } from '../../../src/db/telemetry/receipts.ts';
+import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
+import type { Hex16 } from '../../../src/model/json.ts';
+import { openCutProxy } from '../../support/cut-proxy.ts';
+import { encodeRequest } from '../../support/decoding.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { decodedRequest, NOON_MS, spanRow } from '../../support/rows.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const HOUR_MS = 3_600_000;
+const WORKSPACE = 1;
+/** The last moment of the period that begins at noon. */
+const LAST_MS = NOON_MS + 4 * HOUR_MS - 1;
+
+let scratch: MigratedDatabase;
+/** connections of another process */
+let elsewhere: Database;
+let resends: number;
+let failed: unknown[];
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  elsewhere = createDatabase(scratch.url, 4, { connectionLost: () => undefined });
+});
+afterAll(async () => {
+  await elsewhere.end();
+  await scratch.close();
+});
+beforeEach(async () => {
+  resends = 0;
+  failed = [];
+  await scratch.database.query('TRUNCATE spans, runs, receipts');
+});
+
+function createWriter(database: Database = scratch.database): CopyWriter {
+  return new CopyWriter(
+    database,
+    { budget: new ByteBudget(1 << 30), lanes: 1 },
+    {
+      inflightChanged: () => undefined,
+      batchCommitted: () => undefined,
+      batchFailed: (_requests, error) => void failed.push(error),
+      requestUnstorable: () => undefined,
+      requestsResent: (count) => {
+        resends += count;
+      },
+      partitionsChanged: () => undefined,
+    },
+  );
+}
+
+/** A request with one span of this name. */
+function named(name: string, arrivedAtMs = NOON_MS, workspaceId = WORKSPACE): EncodedRequest {
+  return encodeRequest(decodedRequest({ spans: [spanRow({ name })] }), workspaceId, arrivedAtMs);
+}
+
+function receiptOf(name: string, answer: string | null = null): Receipt {
+  return {
+    bodyHash: createHash('sha256').update(name).digest('hex').slice(0, 32) as Hex16,
+    answer,
+  };
+}
+
+const send = (writer: CopyWriter, name: string, arrivedAtMs = NOON_MS) =>
+  writer.offer(named(name, arrivedAtMs), receiptOf(name));
+
+async function spanNames(): Promise<unknown[]> {
+  return (await scratch.rows('SELECT name FROM spans ORDER BY name')).map(({ name }) => name);
+}
+
+const FIRST = { isResend: false };
+const RESEND = { isResend: true };
+
+test('a request that was stored is not stored again, in this process or another', async () => {
+  const writer = createWriter();
+  expect(await send(writer, 'a')).toMatchObject(FIRST);
+  expect(await send(writer, 'a')).toMatchObject(RESEND);
+  expect(await send(createWriter(elsewhere), 'a')).toMatchObject(RESEND);
+  expect(await spanNames()).toEqual(['a']);
+  expect(await scratch.rows('SELECT spans FROM runs')).toEqual([{ spans: 1 }]);
+  expect([resends, failed]).toEqual([2, []]);
+  expect(writer.inflightBytes).toBe(0);
+});
+
+test('it is answered as the first was, whatever it would be answered itself', async () => {
+  const partial = '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"bad_kind (1): why"}}';
+  const writer = createWriter();
+  await writer.offer(named('a'), receiptOf('a', partial));
+  expect(await writer.offer(named('a'), receiptOf('a', 'another version'))).toEqual({
+    isResend: true,
+    receipt: receiptOf('a', partial),
+  });
+});
+
+test('resends in a batch cost the others nothing', async () => {
+  const first = createWriter(elsewhere);
+  await Promise.all(['a', 'c', 'e'].map((name) => send(first, name)));
+  const outcomes = await Promise.all(
+    ['a', 'b', 'c', 'd', 'e'].map((name) => send(createWriter(), name)),
+  );
+  expect(outcomes.map(({ isResend }) => isResend)).toEqual([true, false, true, false, true]);
+  expect(await spanNames()).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect([resends, failed]).toEqual([3, []]);
+});
+
+test('many at once, over two processes, each sent four times in any order', async () => {
+  const writers = [
+    createWriter(),
+    createWriter(elsewhere),
+    createWriter(),
+    createWriter(elsewhere),
+  ];
+  const names = Array.from({ length: 100 }, (_, index) => String(index + 100));
+  const outcomes = await Promise.all(
+    writers.flatMap((writer, at) =>
+      names.map((_, index) => send(writer, names[(index * 7 + at * 31) % names.length] ?? '')),
+    ),
+  );
+  expect(outcomes.filter(({ isResend }) => !isResend)).toHaveLength(names.length);
+  expect(await spanNames()).toEqual(names);
+  expect(failed).toEqual([]);
+});
+
+test('the same body of another workspace, and requests without a receipt, are others', async () => {
+  const writer = createWriter();
+  await send(writer, 'a');
+  const other = named('a', NOON_MS, WORKSPACE + 1);
+  expect(await writer.offer(other, receiptOf('a'))).toMatchObject(FIRST);
+  await writer.offer(named('a'));
+  await writer.offer(named('a'));
+  expect(await spanNames()).toEqual(['a', 'a', 'a', 'a']);
+});
+
+test.each([
+  ['at the beginning of a period', NOON_MS, 3 * HOUR_MS - 1, RESEND],
+  ['in its second hour', NOON_MS + HOUR_MS, 3 * HOUR_MS - 1, RESEND],
+  ['at its end, an hour later', LAST_MS, HOUR_MS, RESEND],
+  ['at its end, more than an hour later', LAST_MS, HOUR_MS + 1, FIRST],
+  ['at its beginning, five hours later', NOON_MS, 5 * HOUR_MS, FIRST],
+])('kept for an hour at least: stored %s', async (_when, atMs, laterMs, expected) => {
+  await send(createWriter(), 'a', atMs);
+  expect(await send(createWriter(), 'a', atMs + laterMs)).toMatchObject(expected);
+});
+
+test('across the end of a period, also if the later one is stored first', async () => {
+  await send(createWriter(), 'a', LAST_MS + HOUR_MS);
+  expect(await send(createWriter(), 'a', LAST_MS)).toMatchObject(RESEND);
+});
+
+test('a request that PostgreSQL refuses leaves no receipt', async () => {
+  const writer = createWriter();
+  const bad = encodeRequest(
+    decodedRequest({ spans: [spanRow({ attributes: '{bad' })] }),
+    WORKSPACE,
+    NOON_MS,
+  );
+  await expect(writer.offer(bad, receiptOf('a'))).rejects.toMatchObject({
+    code: 'unstorable_rows',
+  });
+  expect(await send(writer, 'a')).toMatchObject(FIRST);
+});
+
+describe('while the first is being stored', () => {
+  /** Keeps every COPY of spans waiting, with the receipts of its batch not yet committed. */
+  async function holdSpans() {
+    const holder = await scratch.database.connect();
+    await holder.query('BEGIN; LOCK TABLE spans IN EXCLUSIVE MODE');
+    return {
+      waiters: (count: number) =>
+        waitFor(
+          async () => {
+            const rows = await scratch.rows(
+              `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'spans'::regclass`,
+            );
+            return rows.length === count && rows.map(({ pid }) => Number(pid));
+          },
+          { withinMs: 20_000, what: `${count} transactions waiting for the table` },
+        ),
+      release: async () => {
+        await holder.query('COMMIT');
+        holder.release();
+      },
+    };
+  }
+
+  test('in the same process the resend waits for it', async () => {
+    const writer = createWriter();
+    const hold = await holdSpans();
+    const first = send(writer, 'a');
+    await hold.waiters(1);
+    const second = send(writer, 'a');
+    await hold.release();
+    expect(await first).toMatchObject(FIRST);
+    expect(await second).toMatchObject(RESEND);
+    expect(await spanNames()).toEqual(['a']);
+  });
+
+  test('in another process it is answered after it, by the same answer', async () => {
+    await send(createWriter(), 'before');
+    const hold = await holdSpans();
+    const first = send(createWriter(), 'a');
+    await hold.waiters(1);
+    const second = send(createWriter(elsewhere), 'a');
+    await waitFor(
+      async () =>
+        (
+          await scratch.rows(
+            `SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'`,
+          )
+        ).length > 0,
+      { withinMs: 20_000, what: 'the resend waits for the receipt' },
+    );
+    await hold.release();
+    expect(await first).toMatchObject(FIRST);
+    expect(await second).toMatchObject(RESEND);
+    expect(await spanNames()).toEqual(['a', 'before']);
+    expect(failed).toEqual([]);
+  });
+
+  test('that hangs elsewhere, only the resend is refused, not the rest of its batch', async () => {
+    const writer = createWriter();
+    await send(writer, 'before');
+    const hanging = await elsewhere.connect();
+    await hanging.query('BEGIN');
+    const hash = receiptOf('c').bodyHash;
+    const period = Math.floor(NOON_MS / (4 * HOUR_MS));
+    await hanging.query(`INSERT INTO receipts VALUES (${WORKSPACE}, ${period}, '${hash}')`);
+    const outcomes = await Promise.allSettled(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => send(writer, name)),
+    );
+    expect(outcomes.map(({ status }) => status === 'fulfilled')).toEqual([
+      true,
+      true,
+      false,
+      true,
+      true,
+      true,
+    ]);
+    expect(outcomes[2]).toMatchObject({
+      reason: { code: 'store_unavailable', retryAfterSeconds: 1 },
+    });
+    await hanging.query('ROLLBACK');
+    hanging.release();
+    expect(await send(writer, 'c')).toMatchObject(FIRST);
+    expect(await spanNames()).toEqual(['a', 'b', 'before', 'c', 'd', 'e', 'f']);
+  });
+
+  test('and its process dies, the resend is stored instead of it', async () => {
+    const hold = await holdSpans();
+    const lost = send(createWriter(elsewhere), 'a').catch((error: unknown) => error);
+    const [pid] = await hold.waiters(1);
+    await scratch.database.query('SELECT pg_terminate_backend($1)', [pid]);
+    expect(await lost).toMatchObject({ code: 'store_unavailable' });
+    await hold.release();
+    expect(await send(createWriter(), 'a')).toMatchObject(FIRST);
+    expect(await spanNames()).toEqual(['a']);
+  });
+});
+
+describe('a connection that is lost at the COMMIT', () => {
+  async function withProxy(
+    work: (writer: CopyWriter, cutNext: (cut: 'answer' | 'commit') => void) => Promise<void>,
+  ): Promise<void> {
+    const proxy = await openCutProxy(scratch.url);
+    const database = createDatabase(proxy.url, 4, { connectionLost: () => undefined });
+    try {
+      await work(createWriter(database), proxy.cutNext);
+    } finally {
+      await database.end();
+      await proxy.close();
+    }
+  }
+
+  test('after it: looked up, and acknowledged', async () => {
+    await withProxy(async (writer, cutNext) => {
+      await send(writer, 'before');
+      cutNext('answer');
+      expect(await send(writer, 'a')).toMatchObject(FIRST);
+      expect(await send(writer, 'a')).toMatchObject(RESEND);
+      expect(await spanNames()).toEqual(['a', 'before']);
+      expect(failed).toEqual([]);
+    });
+  });
+
+  test('before it: looked up, refused, and stored when it comes again', async () => {
+    await withProxy(async (writer, cutNext) => {
+      await send(writer, 'before');
+      cutNext('commit');
+      await expect(send(writer, 'a')).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(await send(writer, 'a')).toMatchObject(FIRST);
+      expect(await spanNames()).toEqual(['a', 'before']);
+    });
+  });
+
+  test('and a request without a receipt: nobody can know, so it is refused', async () => {
+    await withProxy(async (writer, cutNext) => {
+      await send(writer, 'before');
+      cutNext('answer');
+      await expect(writer.offer(named('a'))).rejects.toMatchObject({ code: 'store_unavailable' });
+      expect(failed).toHaveLength(1);
+    });
+  });
+});

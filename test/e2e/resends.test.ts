@@ -1,0 +1,160 @@
+/**
+ * A request that is sent again is answered as before and stored once: by the same process or by
+ * another one on the same database, one after the other or at the same time, compressed or not.
+ */
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import type { Signal } from '../../src/model/telemetry.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import {
+  type Answer,
+  type Gateway,
+  openGateway,
+  otlpHeaders,
+  rawSpan,
+  request,
+  traceBody,
+} from './gateway.ts';
+
+let gateway: Gateway;
+let other: TestServer;
+let without: TestServer;
+
+beforeAll(async () => {
+  gateway = await openGateway();
+  other = await startServer({ DATABASE_URL: gateway.databaseUrl });
+  without = await startServer({
+    DATABASE_URL: gateway.databaseUrl,
+    INGEST_DEDUPLICATE: 'off',
+  });
+});
+afterAll(async () => {
+  await Promise.all([other.stop(), without.stop()]);
+  await gateway.close();
+});
+
+interface Sent {
+  readonly server?: TestServer;
+  readonly gzip?: boolean;
+}
+
+function send(signal: Signal, body: unknown, { server, gzip }: Sent = {}): Promise<Answer> {
+  const text = JSON.stringify(body);
+  const encoding = gzip === true ? { 'content-encoding': 'gzip' } : {};
+  return request(`${(server ?? gateway.server).observeUrl}/v1/${signal}`, {
+    method: 'POST',
+    headers: { ...otlpHeaders(gateway.keys.agent), ...encoding },
+    body: gzip === true ? gzipSync(text) : text,
+  });
+}
+
+const resource = (name: string) => ({
+  attributes: [{ key: 'service.name', value: { stringValue: name } }],
+});
+
+/** A body of each signal whose service has this name, and how many rows of that service there are. */
+const SIGNALS: Readonly<
+  Record<Signal, { readonly body: (name: string) => unknown; readonly count: string }>
+> = {
+  traces: {
+    body: (name) => ({
+      resourceSpans: [{ resource: resource(name), scopeSpans: [{ spans: [rawSpan()] }] }],
+    }),
+    count: 'SELECT FROM spans t JOIN resources r ON r.id = t.resource_id',
+  },
+  logs: {
+    body: (name) => ({
+      resourceLogs: [
+        {
+          resource: resource(name),
+          scopeLogs: [{ logRecords: [{ timeUnixNano: '5', body: { stringValue: 'x' } }] }],
+        },
+      ],
+    }),
+    count: 'SELECT FROM log_records t JOIN resources r ON r.id = t.resource_id',
+  },
+  metrics: {
+    body: (name) => ({
+      resourceMetrics: [
+        {
+          resource: resource(name),
+          scopeMetrics: [
+            {
+              metrics: [{ name: 'm', gauge: { dataPoints: [{ timeUnixNano: '5', asInt: '1' }] } }],
+            },
+          ],
+        },
+      ],
+    }),
+    count: 'SELECT FROM metric_points t JOIN resources r ON r.id = t.resource_id',
+  },
+};
+
+async function countOf(signal: Signal, name: string): Promise<number> {
+  const sql = `${SIGNALS[signal].count} AND r.workspace_id = t.workspace_id
+                WHERE r.service_name = $1`;
+  return (await gateway.database.query(sql, [name])).rowCount ?? 0;
+}
+
+describe.each(['traces', 'logs', 'metrics'] as const)('%s', (signal) => {
+  test('by the same process, and compressed', async () => {
+    const body = SIGNALS[signal].body(`${signal} same`);
+    expect(await send(signal, body)).toMatchObject({ status: 200, text: '{}' });
+    expect(await send(signal, body)).toMatchObject({ status: 200, text: '{}' });
+    expect(await send(signal, body, { gzip: true })).toMatchObject({ status: 200, text: '{}' });
+    expect(await countOf(signal, `${signal} same`)).toBe(1);
+  });
+
+  test('by another process', async () => {
+    const body = SIGNALS[signal].body(`${signal} other`);
+    expect(await send(signal, body, { gzip: true })).toMatchObject({ status: 200, text: '{}' });
+    expect(await send(signal, body, { server: other })).toMatchObject({ status: 200, text: '{}' });
+    expect(await countOf(signal, `${signal} other`)).toBe(1);
+  });
+
+  test('to both at the same time', async () => {
+    const body = SIGNALS[signal].body(`${signal} together`);
+    const servers = [gateway.server, other, gateway.server, other];
+    const answers = await Promise.all(servers.map((server) => send(signal, body, { server })));
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(
+      servers.map(() => [200, '{}']),
+    );
+    expect(await countOf(signal, `${signal} together`)).toBe(1);
+  });
+
+  test('INGEST_DEDUPLICATE=off stores it again', async () => {
+    const body = SIGNALS[signal].body(`${signal} off`);
+    await send(signal, body, { server: without });
+    await send(signal, body, { server: without });
+    expect(await countOf(signal, `${signal} off`)).toBe(2);
+  });
+});
+
+test('a partial success is answered by the same counts and reasons', async () => {
+  const body = traceBody([rawSpan(), rawSpan({ kind: 9 })]);
+  const first = await send('traces', body);
+  expect(JSON.parse(first.text)).toMatchObject({ partialSuccess: { rejectedSpans: '1' } });
+  expect(await send('traces', body, { server: other })).toMatchObject({
+    status: 200,
+    text: first.text,
+  });
+});
+
+test('a resend is counted, as a request and as a resend', async () => {
+  const metric = async (name: string): Promise<number> => {
+    const { text } = await request(other.metricsUrl);
+    return Number(new RegExp(`^${name}\\S* (\\d+)`, 'm').exec(text)?.[1] ?? 0);
+  };
+  const body = traceBody([rawSpan()]);
+  await send('traces', body, { server: other });
+  const [requests, resends] = [
+    await metric('sluice_ingest_requests_total{signal="traces",status="200"'),
+    await metric('sluice_ingest_resends_total'),
+  ];
+  await send('traces', body, { server: other });
+  expect(await metric('sluice_ingest_requests_total{signal="traces",status="200"')).toBe(
+    requests + 1,
+  );
+  expect(await metric('sluice_ingest_resends_total')).toBe(resends + 1);
+});
