@@ -341,7 +341,7 @@ test.each(FAREWELLS)('%s: its only run ends with its last record', async (_name,
   expect(await found(run?.runId ?? '')).toHaveLength(1);
 });
 
-test('gemini -p: the traces and events of one prompt are one run, whichever comes first', async () => {
+test('gemini -p: the traces and events of one prompt are one run', async () => {
   const { observeUrl } = gateway.server;
   const id = randomId(16);
   const attributesOf = (attributes: Attributes) =>
