@@ -166,7 +166,11 @@ export function createRelayServer(options: RelayServerOptions): Server {
 
   const server = createServer((incoming, response) => {
     answerRequest(incoming)
-      .then((answer) => write(response, answer))
+      .then((answer) => {
+        // At a stop, a connection that stays open would be waited for.
+        if (!server.listening) response.shouldKeepAlive = false;
+        write(response, answer);
+      })
       .catch((error: unknown) => {
         // A client that has left gets no answer.
         if (!incoming.complete) return void response.destroy();

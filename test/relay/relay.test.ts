@@ -34,16 +34,20 @@ let folder: string;
 let server: Server;
 let taken: Taken[];
 let given: (request: Taken) => Given;
+/** what the server waits for before it answers */
+let hold: () => Promise<void>;
 let relay: OpenRelay;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-relay-'));
   taken = [];
   given = () => ({ status: 200, body: '{}' });
+  hold = async () => {};
   server = createServer(async (incoming, response) => {
     const { url = '', headers } = incoming;
     const request = { path: url, headers, body: await buffer(incoming) };
     taken.push(request);
+    await hold();
     const { status, headers: more = {}, body = '' } = given(request);
     response.writeHead(status, { 'content-type': JSON_TYPE, ...more }).end(body);
   });
@@ -251,6 +255,25 @@ test('a closed relay leaves the queue for the next one', async () => {
   relay = await openRelay(settings());
   await waitFor(() => relay.queueBytes() === 0, { withinMs: 20_000, what: 'an empty queue' });
   expect(taken).toHaveLength(3);
+});
+
+test('a request in progress at a stop is queued, answered, and its connection closed', async () => {
+  let release = (): void => {};
+  const isReleased = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  hold = () => isReleased;
+  const answered = post(encodeProtobuf('traces', REQUEST));
+  await waitFor(() => taken.length === 1, { withinMs: 20_000, what: 'the request is being sent' });
+  const closed = relay.close();
+  const { status, headers } = await answered;
+  expect(status).toBe(200);
+  expect(headers.get('connection')).toBe('close');
+  release();
+  await closed;
+  // The server has accepted it after all: the next relay has nothing to send.
+  relay = await openRelay(settings());
+  expect(relay.queueBytes()).toBe(0);
 });
 
 test('a queue that is full answers 503 with Retry-After, in both formats', async () => {
