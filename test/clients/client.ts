@@ -11,10 +11,18 @@ export interface Client {
   readonly section?: string;
   /** the program in `agents`, when the page's commands start one */
   readonly agent?: string;
+  /** what starts the client after the page's commands, when they do not; it prints its answer */
+  readonly command?: string;
+  /** its tool writes the command that it ran into its result */
+  readonly echoesCommand?: boolean;
+  /** other files in its folder, by name */
+  readonly texts?: Readonly<Record<string, string>>;
   /** environment variables beside those of the page: addresses and keys of the provider */
   readonly env?: (providerUrl: string) => Readonly<Record<string, string>>;
   /** where blocks of the page are written, by language; default: `telemetry.mjs` for js */
   readonly files?: Readonly<Record<string, string>>;
+  /** packages of this folder that the program gets under another name, by that name */
+  readonly packages?: Readonly<Record<string, string>>;
   /** environment variables that switch text off, where a client has them */
   readonly withheld?: Readonly<Record<string, string>>;
 }

@@ -44,28 +44,28 @@ afterAll(async () => {
 });
 
 /** Runs a client in a workspace of its own, and reads what came of it. */
-async function converse(
-  client: Client,
-  more: Readonly<Record<string, string>> = {},
-): Promise<Outcome> {
+async function converse(client: Client, isWithheld = false): Promise<Outcome> {
   const workspace = await gateway.addWorkspace(`client-${crypto.randomUUID().slice(0, 8)}`);
   const { observeUrl, baseUrl } = gateway.server;
   const from = provider.requests.length;
   const place = { observeUrl, agentKey: workspace.agent, providerUrl: provider.url };
-  await runClient(client, place, more);
+  await runClient(client, place, isWithheld);
   const requests = provider.requests.slice(from);
   expect(requests.length, 'requests to the provider').toBeGreaterThan(1);
-  const runs = await waitFor(
+  const url = `${baseUrl}/platform/v1/runs`;
+  await waitFor(
     async () => {
-      const list = await read<{ runs: RunItem[] }>(
-        `${baseUrl}/platform/v1/runs`,
-        workspace.workspace,
+      const { rows } = await gateway.database.query<{ runs: number; pending: number }>(
+        `SELECT count(*)::int AS runs,
+                count(*) FILTER (WHERE evaluation = 'pending')::int AS pending
+           FROM runs WHERE workspace_id = $1`,
+        [workspace.id],
       );
-      const isDone = list.runs.every(({ evaluation }) => evaluation !== 'pending');
-      return list.runs.length > 0 && isDone && list.runs;
+      return rows[0]?.pending === 0 && rows[0].runs > 0;
     },
-    { withinMs: EVALUATED_WITHIN_MS, what: () => `runs are evaluated; asked: ${requests}` },
+    { withinMs: EVALUATED_WITHIN_MS, what: () => `runs are evaluated; requests: ${requests}` },
   );
+  const { runs } = await read<{ runs: RunItem[] }>(url, workspace.workspace);
   const texts: { surface: Surface; text: string }[] = [];
   const evidence: object[][] = [];
   for (const { id: runId } of runs) {
@@ -95,11 +95,12 @@ async function converse(
     );
   }
   // What a person looks at when a client fails; not kept.
-  const file = join(folderOf(client), Object.keys(more).length > 0 ? 'withheld.json' : 'sent.json');
+  const file = join(folderOf(client, isWithheld), 'read.json');
   writeFileSync(file, JSON.stringify({ runs, steps: evidence.flat() }, null, 1));
   const outcome = outcomeOf(
     runs.map(({ name, checked, text_gaps: gaps }) => ({ name, checked, gaps })),
     texts,
+    client.echoesCommand,
   );
   if (Object.values(outcome.surfaces).flat().length > 0) {
     const { findings } = await read<{ findings: unknown[] }>(
@@ -114,7 +115,7 @@ async function converse(
 describe.each(CLIENTS)('$name', (client) => {
   test('is read on the right surfaces, and what it leaves out is shown', async () => {
     const sent = await converse(client);
-    const off = client.withheld === undefined ? undefined : await converse(client, client.withheld);
+    const off = client.withheld === undefined ? undefined : await converse(client, true);
     keepResult(client.name, versionOf(client.package), sent, off);
     expect(sent.wrong).toEqual([]);
     if (sent.missing.length > 0) expect(sent.shown, `missing: ${sent.missing}`).toBe(true);

@@ -10,6 +10,9 @@ const HERE = import.meta.dirname;
 const LOCK = join(HERE, 'package-lock.json');
 const INSTALLED = join(HERE, 'node_modules/.installed-lock.json');
 
+/** Packages that put their program in place with a script. */
+const BUILT = ['bun', 'deno', '@anthropic-ai/claude-code'];
+
 const npm = (...args: readonly string[]): void =>
   void execFileSync('npm', args, { cwd: HERE, stdio: 'inherit' });
 
@@ -30,5 +33,6 @@ const isInstalled = (): boolean =>
 export default function setUp(): void {
   if (process.env.NEWEST === '1') npm('install', '--ignore-scripts', ...newest());
   else if (!isInstalled()) npm('ci', '--ignore-scripts');
+  if (!isInstalled()) npm('rebuild', ...BUILT);
   cpSync(LOCK, INSTALLED);
 }

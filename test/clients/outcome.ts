@@ -40,7 +40,12 @@ export interface Outcome {
   readonly shown: boolean;
 }
 
-export function outcomeOf(runs: readonly RunFacts[], texts: readonly ReadText[]): Outcome {
+/** @param echoesCommand whether the tool's result holds its arguments, too */
+export function outcomeOf(
+  runs: readonly RunFacts[],
+  texts: readonly ReadText[],
+  echoesCommand = false,
+): Outcome {
   const on = (place: Place): Surface[] => {
     const found = texts.filter(({ text }) => text.includes(MARKS[place]));
     return [...new Set(found.map(({ surface }) => surface))].sort();
@@ -56,6 +61,7 @@ export function outcomeOf(runs: readonly RunFacts[], texts: readonly ReadText[])
     wrong: places.flatMap((place) =>
       surfaces[place]
         .filter((surface) => !EXPECTED[place].includes(surface))
+        .filter((surface) => !(echoesCommand && place === 'toolArgs' && surface === 'tool_result'))
         .map((surface) => `${place} on ${surface}`),
     ),
     missing: CONVERSATION.filter(

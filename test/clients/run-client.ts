@@ -4,17 +4,18 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import type { Client } from './client.ts';
 import { blocksOf } from './page.ts';
-import { TOOL_RESULT } from './story.ts';
+import { expectAnswer, SYSTEM, TOOL_RESULT, USER } from './story.ts';
 
 const HERE = import.meta.dirname;
 const PACKAGES = join(HERE, 'node_modules');
-/** Where `node` is, from npm. */
-export const NODE = join(PACKAGES, `node-${process.platform}-${process.arch}`, 'bin');
+const NODE_24 = join(PACKAGES, `node-${process.platform}-${process.arch}`, 'bin');
+/** Where `node` is: Node 24 from npm, where there is one for this machine. */
+export const NODE = existsSync(NODE_24) ? NODE_24 : dirname(process.execPath);
 const ENDS_WITHIN_MS = 180_000;
 /** What a page writes for the address and the agent key. */
 const ADDRESS = 'http://localhost:4318';
@@ -33,22 +34,29 @@ export function versionOf(name: string): string {
 }
 
 /** Where a client is run, and what it wrote and sent is left until it is run again. */
-export function folderOf({ name }: Client): string {
-  return join(HERE, '.run', name.replaceAll(/[^\w.]+/g, '-').toLowerCase());
+export function folderOf({ name }: Client, isWithheld: boolean): string {
+  const title = isWithheld ? `${name} withheld` : name;
+  return join(HERE, '.run', title.replaceAll(/[^\w.]+/g, '-').toLowerCase());
 }
 
 /** @throws with what the client wrote, when it fails or does not end */
 export async function runClient(
   client: Client,
   { observeUrl, agentKey, providerUrl }: Surroundings,
-  more: Readonly<Record<string, string>> = {},
+  isWithheld = false,
 ): Promise<void> {
-  const folder = folderOf(client);
+  const folder = folderOf(client, isWithheld);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   cpSync(join(HERE, 'story.ts'), join(folder, 'story.ts'));
   if (client.agent !== undefined) {
     cpSync(join(HERE, 'agents', client.agent), join(folder, 'agent.mjs'));
+  }
+  for (const [name, from] of Object.entries(client.packages ?? {})) {
+    cpSync(join(PACKAGES, from), join(folder, 'node_modules', name), { recursive: true });
+  }
+  for (const [name, text] of Object.entries(client.texts ?? {})) {
+    writeFileSync(join(folder, name), text);
   }
   writeFileSync(join(folder, 'parcel.txt'), `${TOOL_RESULT}\n`);
   const ours = (text: string) => text.replaceAll(ADDRESS, observeUrl).replaceAll(KEY, agentKey);
@@ -62,6 +70,10 @@ export async function runClient(
       writeFileSync(join(folder, name), ours(text));
     }
   }
+  if (client.command !== undefined) {
+    cpSync(join(HERE, 'agents/mcp-server.mjs'), join(folder, 'mcp-server.mjs'));
+    commands.push(client.command);
+  }
   const script = commands.join('').replaceAll(/^npm install .*\n/gm, '');
   const { PATH = '' } = process.env;
   const child = spawn('bash', ['-euc', script], {
@@ -69,8 +81,11 @@ export async function runClient(
     env: {
       PATH: `${NODE}:${join(PACKAGES, '.bin')}:${PATH}`,
       HOME: folder,
+      STORY_USER: USER,
+      STORY_SYSTEM: SYSTEM,
+      PROVIDER_URL: providerUrl,
       ...client.env?.(providerUrl),
-      ...more,
+      ...(isWithheld ? client.withheld : {}),
     },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
@@ -88,5 +103,6 @@ export async function runClient(
   const [code] = (await once(child, 'close')) as [number | null];
   clearTimeout(timer);
   writeFileSync(join(folder, 'output.txt'), output);
+  if (client.command !== undefined) expectAnswer(output);
   if (code !== 0) throw new Error(`${client.name} ended with ${code}:\n${output.slice(-4000)}`);
 }

@@ -18,7 +18,7 @@ export function message({ model }: MessagesRequest, reply: Reply): object {
       ? { type: 'tool_use', id: 'toolu_1', ...reply.call }
       : { type: 'text', text: reply.text };
   return {
-    id: 'msg_1',
+    id: 'call' in reply ? 'msg_1' : 'msg_2',
     type: 'message',
     role: 'assistant',
     model,

@@ -18,6 +18,9 @@ function toolCall(reply: Reply): object | undefined {
   return { id: 'call_1', type: 'function', function: { name, arguments: JSON.stringify(input) } };
 }
 
+/** Frameworks replace a message by another of the same id. */
+const idOf = (reply: Reply): string => ('call' in reply ? 'chatcmpl-1' : 'chatcmpl-2');
+
 const finishOf = (reply: Reply): string => ('call' in reply ? 'tool_calls' : 'stop');
 
 export function chatCompletion({ model }: ChatRequest, reply: Reply): object {
@@ -29,7 +32,7 @@ export function chatCompletion({ model }: ChatRequest, reply: Reply): object {
     ...(call === undefined ? {} : { tool_calls: [call] }),
   };
   return {
-    id: 'chatcmpl-1',
+    id: idOf(reply),
     object: 'chat.completion',
     created: 1_763_640_000,
     model,
@@ -42,7 +45,7 @@ export function chatStream({ model }: ChatRequest, reply: Reply): string {
   const chunk = (choices: readonly object[], more: object = {}): [null, object] => [
     null,
     {
-      id: 'chatcmpl-1',
+      id: idOf(reply),
       object: 'chat.completion.chunk',
       created: 1_763_640_000,
       model,

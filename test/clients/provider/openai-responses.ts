@@ -17,7 +17,8 @@ function itemOf(reply: Reply): Record<string, unknown> {
     return { id: 'fc_1', type: 'function_call', status: 'completed', ...call };
   }
   const content = [{ type: 'output_text', text: reply.text, annotations: [], logprobs: [] }];
-  return { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content };
+  const message = { type: 'message', role: 'assistant', phase: 'final_answer', content };
+  return { id: 'msg_1', status: 'completed', ...message };
 }
 
 export function response({ model }: ResponsesRequest, reply: Reply, status = 'completed'): object {

@@ -43,11 +43,30 @@ export function fromLangChain({ id, kwargs }: JsonObject): JsonObject | null {
 }
 
 /**
+ * What an object of LangGraph hands on: a `Command` the update of a graph's state, a `Send` the input of
+ * its next node. Null for any other object. The names of nodes are no text.
+ */
+export function fromLangGraph({ lg_name: name, update, resume, goto, args }: JsonObject) {
+  if (name !== 'Command' && name !== 'Send') return null;
+  const nodes = (Array.isArray(goto) ? goto : [goto ?? null]).filter(isObject);
+  const handed = name === 'Send' ? [args] : [update, resume, ...nodes];
+  return handed.filter((one) => one !== undefined && one !== null);
+}
+
+/**
  * Whether these are messages that all have an author, perhaps in a request. On the input side one of
  * them must be a user's: a single `{"role":"system",…}` is rather a user's attempt than a request.
  */
 export function isConversation(value: JsonValue, side: Side): boolean {
-  if (isObject(value) && Array.isArray(value.messages)) return isConversation(value.messages, side);
+  if (isObject(value)) {
+    const handed = fromLangGraph(value);
+    if (handed !== null) return handed.every((one) => isConversation(one, side));
+    const { messages, output } = value;
+    if (Array.isArray(messages)) return isConversation(messages, side);
+    if (Array.isArray(output) && output.some((one) => isObject(one) && fromLangGraph(one))) {
+      return output.every((one) => isConversation(one, side));
+    }
+  }
   const authors = (Array.isArray(value) ? value : [value]).map((one) => {
     if (!isObject(one)) return undefined;
     const author = authorOf(fromLangChain(one) ?? one);

@@ -127,6 +127,8 @@ export type AttributeRow = {
    * of arguments; a schema is no text of the run.
    */
   readonly schemaWith?: string;
+  /** Not read where it is the very value of this attribute, which is read: a step that passes it on. */
+  readonly echoOf?: string;
   /** The value is JSON that the product encoded (`encoded`) if this attribute has this value. */
   readonly jsonBy?: AttributeValue;
   /** read on steps of these kinds only; on steps of all other kinds */

@@ -8,7 +8,7 @@
  */
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Surface } from '../../../model/steps.ts';
-import { type Author, authorOf, fromLangChain, isConversation } from './authors.ts';
+import { type Author, authorOf, fromLangChain, fromLangGraph, isConversation } from './authors.ts';
 import type { Budget } from './budget.ts';
 import type { Side } from './convention.ts';
 import { isPart, onSurface, type Piece, readPart, textMembers } from './message-parts.ts';
@@ -133,6 +133,8 @@ function readOne(
   if (typeof one === 'string') return readExchange(one, side, fallback, budget);
   if (Array.isArray(one)) return one.flatMap((inner) => readOne(inner, side, fallback, budget));
   if (!isObject(one)) return onSurface(fallback, textsOf(one, budget));
+  const handed = fromLangGraph(one);
+  if (handed !== null) return handed.flatMap((inner) => readOne(inner, side, fallback, budget));
   const serialized = fromLangChain(one);
   if (serialized !== null) return readMessage(serialized, side, fallback, budget);
   if ('role' in one || 'parts' in one) return readMessage(one, side, fallback, budget);
@@ -202,7 +204,8 @@ function holdsMessages(name: string, value: JsonValue): boolean {
 function isMessage(value: JsonValue): boolean {
   if (Array.isArray(value)) return value.some(isMessage);
   if (!isObject(value)) return false;
-  if (fromLangChain(value) !== null || authorOf(value) !== undefined) return true;
+  if (fromLangGraph(value) !== null || fromLangChain(value) !== null) return true;
+  if (authorOf(value) !== undefined) return true;
   if ('messages' in value || Array.isArray(value.parts) || Array.isArray(value.content))
     return true;
   const { type, message, delta, content } = value;
@@ -227,6 +230,8 @@ function readEnvelope(
   return Object.entries(envelope).flatMap(([name, value]) => {
     const inner = open(value, budget);
     if (holdsMessages(name, inner)) return readMessages(inner, side, fallback, budget);
+    // LangGraph: the call that a node of tools is to make.
+    if (name === 'lg_tool_call' && isPart(inner)) return readPart(inner, fallback, budget);
     // A model's answer repeats the request's settings. Other outputs have members of a sender's choice.
     const isOperators = side === 'input' || fallback === 'agent_output';
     const isLeftOut = isOperators && (OPERATOR_MEMBERS.has(name) || isMetadata(name, inner));

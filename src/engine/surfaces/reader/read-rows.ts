@@ -148,7 +148,8 @@ class StepReading {
     if (!isOn(row, this.#kind, this.#step.attributes)) return [];
     if ('key' in row) {
       const value = Object.hasOwn(attributes, row.key) ? attributes[row.key] : undefined;
-      return value === undefined ? [] : this.#readOne(value, row, row.read, plain);
+      const isEcho = row.echoOf !== undefined && value === attributes[row.echoOf];
+      return value === undefined || isEcho ? [] : this.#readOne(value, row, row.read, plain);
     }
     if ('of' in row) return this.#readOne(this.#step.name, row, row.read, asIs);
     const { prefix } = row;

@@ -165,6 +165,8 @@ describe('gaps in the text', () => {
     ['withheld_by_sender', log({ attributes: { tool_input_size_bytes: 12, tool_input: '' } })],
     ['withheld_by_sender', log({ attributes: { prompt_length: 13 } })],
     ['withheld_by_sender', span({ attributes: { output_length: 5 } })],
+    // Codex CLI: the model answered, and no event has the answer.
+    ['withheld_by_sender', log({ attributes: { output_token_count: '5' } })],
   ])('%s', (gap, step) => {
     expect(factsOf([span(), step]).textGaps).toEqual([gap]);
   });

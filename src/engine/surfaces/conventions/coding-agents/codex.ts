@@ -47,10 +47,14 @@ export const CODEX: Convention = {
     placeholders: ['[REDACTED]'],
     cutFlags: ['output_truncated', 'response_truncated'],
     cutMark: { pattern: /\s*\[\.\.\. telemetry preview truncated \.\.\.\]$/, last: ']' },
-    // Its spans carry lengths, its log events the texts.
-    sizes: ['prompt', 'arguments', 'output', 'response'].map((text) => ({
-      key: `${text}_length`,
-      texts: [text],
-    })),
+    sizes: [
+      // Its spans carry lengths, its log events the texts.
+      ...['prompt', 'arguments', 'output', 'response'].map((text) => ({
+        key: `${text}_length`,
+        texts: [text],
+      })),
+      // Of `codex.sse_event`: the model answered. Gemini CLI's events have the same key beside the text.
+      { key: 'output_token_count', texts: ['response', 'response_text'] },
+    ],
   },
 };

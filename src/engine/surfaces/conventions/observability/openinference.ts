@@ -110,8 +110,15 @@ export const OPENINFERENCE: Convention = {
     },
     {
       key: 'output.value',
+      onKinds: ['chain'],
+      echoOf: 'input.value',
+      raw: 'output',
+      read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
+    },
+    {
+      key: 'output.value',
       // Vectors.
-      notOnKinds: ['embedding'],
+      notOnKinds: ['chain', 'embedding'],
       raw: 'output',
       read: { as: 'exchange', side: 'output', surface: OUTPUT_SURFACE },
     },

@@ -302,3 +302,42 @@ it('Anthropic’s result of a tool is in a user’s message, beside what the use
   });
   expect(read(result).toSorted()).toEqual(['step_input: in', 'tool_result: done']);
 });
+
+describe('a graph of LangGraph', () => {
+  const message = (name: string, kwargs: object) => {
+    return { lc: 1, type: 'constructor', id: ['langchain_core', 'messages', name], kwargs };
+  };
+  const call = { name: 'look_up', args: { number: '4471' }, type: 'tool_call', id: 'call_1' };
+  const messages = [
+    message('HumanMessage', { content: 'Where is it?' }),
+    message('AIMessage', { content: '', tool_calls: [call] }),
+  ];
+
+  it('its start repeats its input, which is read once, as the user’s', () => {
+    const state = JSON.stringify({ messages: [{ role: 'user', content: 'Where is it?' }] });
+    const texts = read(step('CHAIN', { 'input.value': state, 'output.value': state }));
+    expect(texts).toEqual(['step_input: Where is it?']);
+  });
+
+  it('a Command and a Send are read by author, the call of a node as a call', () => {
+    const sent = { lg_name: 'Send', node: 'tools', args: { messages, lg_tool_call: call } };
+    const command = { lg_name: 'Command', update: { messages: messages.slice(1) }, goto: [sent] };
+    const texts = read(step('CHAIN', { 'output.value': JSON.stringify({ output: [command] }) }));
+    expect(texts.toSorted()).toEqual([
+      'step_input: Where is it?',
+      'tool_args: 4471',
+      'tool_args: {"number":"4471"}',
+      'tool_name: look_up',
+    ]);
+  });
+
+  it('the input of a node of tools has its call as a call', () => {
+    const input = JSON.stringify({ messages: messages.slice(0, 1), lg_tool_call: call });
+    expect(read(step('CHAIN', { 'input.value': input })).toSorted()).toEqual([
+      'step_input: Where is it?',
+      'tool_args: 4471',
+      'tool_args: {"number":"4471"}',
+      'tool_name: look_up',
+    ]);
+  });
+});
