@@ -51,7 +51,7 @@ type Term =
 
 /** A word of the product's own at its first use on a page, linked to the glossary. */
 export function term(name: Term, text: string): Html {
-  return html`<a href="/docs/glossary#${name}">${text}</a>`;
+  return html`<a class="term" href="/docs/glossary#${name}">${text}</a>`;
 }
 
 const SIZES = ['B', 'KB', 'MB', 'GB'] as const;
