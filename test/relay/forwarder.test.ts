@@ -58,6 +58,16 @@ function open(options: Partial<ForwarderOptions> = {}, queueBytesMax = 1024 * 10
 
 const request = (text: string): RelayedRequest => ({ signal: 'traces', body: Buffer.from(text) });
 
+/** Makes the server wait with its next answer; returns what gives it. */
+function holdAnswer(): (outcome: SendOutcome) => void {
+  let finish = (_outcome: SendOutcome): void => {};
+  const held = new Promise<SendOutcome>((resolve) => {
+    finish = resolve;
+  });
+  answer = () => held;
+  return finish;
+}
+
 async function whenSent(count: number): Promise<void> {
   await waitFor(() => sent.length >= count, { withinMs: 20_000, what: `${count} sendings` });
 }
@@ -109,11 +119,7 @@ test('Retry-After of the server is kept to', async () => {
 
 test('a request that the server takes long for is queued, and not sent a second time', async () => {
   const forwarder = open({ directMsMax: 1 });
-  let finish = (_outcome: SendOutcome): void => {};
-  answer = () =>
-    new Promise((resolve) => {
-      finish = resolve;
-    });
+  const finish = holdAnswer();
   expect(await forwarder.deliver(request('a'))).toEqual({ kind: 'queued' });
   expect(queue.isEmpty).toBe(false);
   finish(ACCEPTED);
@@ -123,11 +129,7 @@ test('a request that the server takes long for is queued, and not sent a second 
 
 test('one that ends badly after that is sent again', async () => {
   const forwarder = open({ directMsMax: 1 });
-  let finish = (_outcome: SendOutcome): void => {};
-  answer = () =>
-    new Promise((resolve) => {
-      finish = resolve;
-    });
+  const finish = holdAnswer();
   expect(await forwarder.deliver(request('a'))).toEqual({ kind: 'queued' });
   answer = () => ACCEPTED;
   finish(AWAY);
@@ -199,11 +201,7 @@ test('a request that is too old is dropped and counted', async () => {
 
 test('a stop queues what is being sent, waits for its end and leaves the rest on the disk', async () => {
   const forwarder = open();
-  let finish = (_outcome: SendOutcome): void => {};
-  answer = () =>
-    new Promise((resolve) => {
-      finish = resolve;
-    });
+  const finish = holdAnswer();
   const delivery = forwarder.deliver(request('being sent'));
   await whenSent(1);
   forwarder.stop();
