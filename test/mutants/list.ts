@@ -180,10 +180,10 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'limits/body-deadline',
     defect: 'a body may take 11 days to arrive',
-    file: 'src/http/ingest/ingest-routes.ts',
-    search: 'const BODY_DEADLINE_MS = 30_000;',
-    replacement: `const BODY_DEADLINE_MS = ${ELEVEN_DAYS};`,
-    tests: LIMITS,
+    file: 'src/http/ingest/answer-limit.ts',
+    search: 'return answerMs * BODY_PART;',
+    replacement: `return ${ELEVEN_DAYS} + answerMs * BODY_PART;`,
+    tests: ['test/e2e/answer-limit.test.ts'],
   },
   {
     name: 'limits/batch-timeout',
@@ -278,8 +278,8 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'store/retention',
     defect: 'retention drops one day too many',
     file: 'src/db/telemetry/partitions.ts',
-    search: "replaceAll('_', '-') >= firstKeptDay) continue;",
-    replacement: "replaceAll('_', '-') > firstKeptDay) continue;",
+    search: 'if (name >= partitionName(parent, firstKept)) continue;',
+    replacement: 'if (name > partitionName(parent, firstKept)) continue;',
     tests: ['test/db/telemetry/partitions.test.ts'],
   },
   {
