@@ -9,6 +9,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 
 import { parseDatabaseUrl } from './database-url.ts';
 import { OperatorError } from './errors.ts';
+import { parseSentinelUrl } from './redis-url.ts';
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
 
@@ -225,6 +226,19 @@ function databaseUrl(
   return value;
 }
 
+function redisUrl(env: Environment, problems: Problems): string | null {
+  const value = text(env, 'REDIS_URL');
+  if (!value?.startsWith('redis+sentinel:')) {
+    return url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems);
+  }
+  if (parseSentinelUrl(value) === null) {
+    problems.push(
+      'REDIS_URL of sentinels must have the form redis+sentinel://host:26379,host/name',
+    );
+  }
+  return value;
+}
+
 function oneOf<T extends string>(
   name: string,
   value: string,
@@ -407,7 +421,7 @@ export function readConfig(env: Environment): Config {
     databaseUrl: databaseUrl(env, 'DATABASE_URL', problems),
     databaseDirectUrl: databaseUrl(env, 'DATABASE_DIRECT_URL', problems),
     dataDir: readDataDir(env),
-    redisUrl: url(env, 'REDIS_URL', ['redis:', 'rediss:'], problems),
+    redisUrl: redisUrl(env, problems),
     httpThreads: integer(env, 'HTTP_THREADS', problems),
     matchThreads: integer(env, 'MATCH_THREADS', problems),
     maxBodyBytes: integer(env, 'MAX_BODY_BYTES', problems),

@@ -15,13 +15,23 @@ const LINES_MAX = 500;
 /** Room → the rooms it may import beside itself; ARCHITECTURE.md shows the same. */
 const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   wiring: 'everything',
-  config: ['database-url', 'errors'],
+  config: ['database-url', 'redis-url', 'errors'],
   model: [],
   errors: [],
   otlp: ['model', 'errors'],
   ingest: ['otlp', 'db', 'model', 'errors', 'time-limit', 'workspace-queue'],
   // of db and ingest types only: TYPES_ONLY
-  http: ['db', 'ingest', 'otlp', 'observe', 'web', 'model', 'errors', 'workspace-queue'],
+  http: [
+    'db',
+    'ingest',
+    'otlp',
+    'observe',
+    'web',
+    'model',
+    'errors',
+    'redis-url',
+    'workspace-queue',
+  ],
   web: ['model', 'errors'],
   db: ['database-url', 'model', 'errors', 'observe'],
   engine: ['model', 'errors'],
@@ -30,6 +40,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   relay: ['otlp', 'observe', 'model', 'errors'],
   terminal: ['engine', 'model', 'errors'],
   'database-url': [],
+  'redis-url': [],
   'time-limit': [],
   'workspace-queue': [],
 };

@@ -40,6 +40,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm run bench': 'minutes; its options are tested in test/bench',
   'npm run test:clients': 'minutes, and two gigabytes of packages; test/clients',
   'npm run chaos': 'minutes; its parts are tested in test/chaos',
+  'npm run ha': 'minutes, and packages that nothing else needs',
   'npm run test:mutants': 'hours; test/mutants',
   'sluice login': 'needs a person who confirms; cli-login.test.ts',
   'sluice relay': 'runs until it is stopped, and needs a server elsewhere; relay.test.ts',

@@ -1,7 +1,10 @@
 /** A real redis-server of a test's own, on a free port, that keeps nothing on disk. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 
 import { findFreePort } from './free-port.ts';
 
@@ -21,8 +24,9 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-async function spawnRedis(port: number): Promise<ChildProcess> {
-  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', tmpdir()];
+async function spawnRedis(port: number, masterPort?: string): Promise<ChildProcess> {
+  const of = masterPort === undefined ? [] : ['--replicaof', `127.0.0.1 ${masterPort}`];
+  const settings = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', tmpdir(), ...of];
   const child = spawn('redis-server', [...settings, '--save', '', '--appendonly', 'no'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -38,10 +42,46 @@ async function spawnRedis(port: number): Promise<ChildProcess> {
   return child;
 }
 
-/** Starts a server and waits until it takes connections. */
-export async function startRedis(): Promise<TestRedis> {
+/** Starts a sentinel of one master, which it calls `limits`; ends with the tests. @returns its url */
+export async function startSentinel(masterUrl: string): Promise<string> {
   const port = await findFreePort();
-  let child = await spawnRedis(port);
+  const { hostname, port: masterPort } = new URL(masterUrl);
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-sentinel-'));
+  const file = join(folder, 'sentinel.conf');
+  const settings = [
+    `port ${port}`,
+    'bind 127.0.0.1',
+    `sentinel monitor limits ${hostname} ${masterPort} 1`,
+    'sentinel down-after-milliseconds limits 500',
+  ];
+  await writeFile(file, `${settings.join('\n')}\n`);
+  const child = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  running.add(child);
+  child.once('exit', () => {
+    running.delete(child);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return `redis+sentinel://127.0.0.1:${port}/limits`;
+}
+
+/** Ends all servers and sentinels; for the end of a test file. */
+export async function endRedis(): Promise<void> {
+  for (const child of running) {
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+/**
+ * Starts a server and waits until it takes connections.
+ *
+ * @param masterUrl of the server that it is to be a replica of
+ */
+export async function startRedis(masterUrl?: string): Promise<TestRedis> {
+  const port = await findFreePort();
+  const masterPort = masterUrl === undefined ? undefined : new URL(masterUrl).port;
+  let child = await spawnRedis(port, masterPort);
   return {
     url: `redis://127.0.0.1:${port}`,
     kill: async () => {

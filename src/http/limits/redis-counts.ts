@@ -14,6 +14,7 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
 import type { Events } from '../../observe/events.ts';
+import { parseSentinelUrl } from '../../redis-url.ts';
 
 const WINDOW_SECONDS = 60;
 /** Least time between two round trips, with a request that waits for its count and without one. */
@@ -79,7 +80,8 @@ export interface RedisCounts {
 }
 
 function connect(url: string): Redis {
-  return new Redis(url, {
+  const sentinels = parseSentinelUrl(url);
+  const options = {
     // Commands fail at once while Redis is away, instead of queueing up behind it.
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -89,6 +91,16 @@ function connect(url: string): Redis {
     connectTimeout: CONNECT_TIMEOUT_MS,
     // All names of one round trip in one write.
     enableAutoPipelining: true,
+  };
+  if (sentinels === null) return new Redis(url, options);
+  return new Redis({
+    ...options,
+    ...sentinels,
+    sentinels: [...sentinels.sentinels],
+    // A sentinel that hangs must not delay the others.
+    sentinelCommandTimeout: SILENCE_MAX_MS,
+    // Leaves a master that was replaced, also one that still answers.
+    failoverDetector: true,
   });
 }
 
