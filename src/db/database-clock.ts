@@ -12,21 +12,21 @@ import type { Queryable } from './database.ts';
 
 /** A reading that took longer is too imprecise; the previous one is kept. */
 const ROUND_TRIP_MAX_MS = 2000;
-/** A larger difference between the two clocks is logged. */
+/** A larger difference between the two clocks makes the process not ready, and nothing is dropped. */
 export const CLOCK_DIFFERENCE_MAX_MS = 30_000;
 
 export class DatabaseClock {
   readonly #database: Queryable;
-  readonly #events: Pick<Events, 'clockDiffers'>;
+  readonly #events: Pick<Events, 'clockCompared'>;
   readonly #wallMs: () => number;
   /** PostgreSQL's clock when `performance.now()` was 0 */
   #originMs: number | null = null;
-  #hasReported = false;
+  #differs = false;
 
   /** @param wallMs this process's own clock, in milliseconds since 1970 */
   constructor(
     database: Queryable,
-    events: Pick<Events, 'clockDiffers'>,
+    events: Pick<Events, 'clockCompared'>,
     wallMs: () => number = Date.now,
   ) {
     this.#database = database;
@@ -34,8 +34,19 @@ export class DatabaseClock {
     this.#wallMs = wallMs;
   }
 
+  /** Whether the last reading found the two clocks too far apart: one of them is wrong. */
+  get differs(): boolean {
+    return this.#differs;
+  }
+
+  /** The `clock` probe: rejects while the clocks differ. */
+  readonly check = async (): Promise<void> => {
+    if (this.#differs) throw new Error("this machine's clock differs from PostgreSQL's");
+  };
+
   /**
-   * Reads PostgreSQL's clock. To be called before `nowMs`, and every minute.
+   * Reads PostgreSQL's clock and compares this process's with it. To be called before `nowMs`, and every
+   * minute.
    *
    * @throws the database's error; the previous reading is kept
    */
@@ -47,12 +58,13 @@ export class DatabaseClock {
     const endedMs = performance.now();
     const [row] = rows;
     if (row === undefined) throw new Error('PostgreSQL did not return its time');
-    if (endedMs - startedMs > ROUND_TRIP_MAX_MS && this.#originMs !== null) return;
+    const roundTripMs = endedMs - startedMs;
+    if (roundTripMs > ROUND_TRIP_MAX_MS && this.#originMs !== null) return;
     this.#originMs = row.ms - (startedMs + endedMs) / 2;
     const differenceMs = Math.round(this.#wallMs() - this.nowMs());
-    if (Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MAX_MS || this.#hasReported) return;
-    this.#hasReported = true;
-    this.#events.clockDiffers(differenceMs);
+    // The reading is exact to half a round trip.
+    this.#differs = Math.abs(differenceMs) - roundTripMs / 2 > CLOCK_DIFFERENCE_MAX_MS;
+    this.#events.clockCompared(differenceMs, this.#differs);
   }
 
   /**

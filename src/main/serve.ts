@@ -14,7 +14,8 @@ import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { listWorkspaces } from '../db/people/workspaces.ts';
-import { dropOutdated, ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
+import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
+import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { createThreadMemory } from '../http/transport/server.ts';
@@ -71,17 +72,11 @@ async function openTables(
   const { database } = open;
   const clock = new DatabaseClock(database, events);
   await clock.read();
-  const readings = repeat(() => clock.read(), CLOCK_READ_EVERY_MS, events.maintenanceFailed);
+  const readings = repeat(() => clock.read(), CLOCK_READ_EVERY_MS, events.clockUnread);
   stops.add('clock', readings.stop);
   await ensureDays(database, clock.nowMs(), events);
   await ensureReceipts(database, clock.nowMs(), events);
-  const turn = async (): Promise<void> => {
-    // Dropping is irreversible, so the clock is read first.
-    await clock.read();
-    await ensureDays(database, clock.nowMs(), events);
-    await ensureReceipts(database, clock.nowMs(), events);
-    await dropOutdated(database, clock.nowMs(), config.retentionDays, events);
-  };
+  const turn = () => upkeepPartitions(database, clock, config.retentionDays, events);
   const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, {
     atOnce: true,
     onSuccess: events.maintenanceWorked,
@@ -133,7 +128,7 @@ export async function serve(
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
   const corpusProbe = watchCorpus(corpusTask, events, stops);
-  const main = { corpus: corpusProbe, pass: () => pass.check() };
+  const main = { corpus: corpusProbe, pass: () => pass.check(), clock: clock.check };
   const memory = createThreadMemory();
   const parts = { config, open, clock, memory, catalog, main, observer };
   const acceptors =

@@ -38,6 +38,8 @@ const WORKS_AGAIN = {
   store: 'telemetry is stored again',
   pass: 'runs are evaluated again',
   maintenance: 'maintenance works again',
+  clock: "this machine's clock agrees with PostgreSQL's again",
+  clock_reading: "PostgreSQL's clock is read again",
   key_use: 'last use of keys is stored again',
   key_changes: 'key changes are received immediately again',
   refused_requests: 'counts of refused requests are stored again',
@@ -189,13 +191,26 @@ function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
     maintenanceWorked(): void {
       outages.works('maintenance');
     },
-    /** @param differenceMs how far this process's clock is ahead of PostgreSQL's */
-    clockDiffers(differenceMs: number): void {
+    /**
+     * @param differenceMs how far this process's clock is ahead of PostgreSQL's
+     * @param differs too far: one of them is wrong
+     */
+    clockCompared(differenceMs: number, differs: boolean): void {
+      outages.works('clock_reading');
+      metrics.clockDifference.set(differenceMs / MS_PER_SECOND);
+      if (!differs) {
+        outages.works('clock');
+        return;
+      }
       metrics.faults.inc({ place: 'clock' });
-      log.warn(
-        { differenceMs },
-        "this machine's clock differs from PostgreSQL's; PostgreSQL's is used",
-      );
+      const message =
+        "this machine's clock differs from PostgreSQL's; /ready answers 503, and nothing is dropped";
+      outages.fails('clock', 'error', { differenceMs }, message);
+    },
+    clockUnread(error: unknown): void {
+      metrics.faults.inc({ place: 'clock_reading' });
+      const message = "PostgreSQL's clock could not be read; the last reading is used";
+      outages.fails('clock_reading', 'warn', errorFacts(error), message);
     },
     keyUseUnrecorded(error: unknown): void {
       metrics.faults.inc({ place: 'key_use' });

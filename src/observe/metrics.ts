@@ -46,6 +46,13 @@ function declareMetrics(registry: Registry) {
       help: 'Bytes accepted but not yet committed.',
       registers,
     }),
+    clockDifference: new Gauge({
+      name: 'sluice_clock_difference_seconds',
+      help: "How far this machine's clock is ahead of PostgreSQL's.",
+      // Only the main thread compares them.
+      aggregator: 'sum',
+      registers,
+    }),
     unstorable: counter('store_unstorable_requests_total', 'Requests PostgreSQL refused.', [
       'code',
     ]),

@@ -69,6 +69,9 @@ function ownThreadId(): number {
   }
 }
 
+/** The same in every thread, unlike `performance.now()`, and never set, unlike the time of day. */
+const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n);
+
 const [THREAD_ID, IS_WORKING, CPU_MS, WALL_MS] = [0, 1, 2, 3] as const;
 const FIELDS = 4;
 
@@ -89,7 +92,7 @@ export class ThreadPulse {
   begin(cpuMs: number): void {
     if (this.#fields[THREAD_ID] === 0) this.#fields[THREAD_ID] = ownThreadId();
     this.#fields[CPU_MS] = cpuMs;
-    this.#fields[WALL_MS] = Date.now();
+    this.#fields[WALL_MS] = monotonicMs();
     this.#fields[IS_WORKING] = 1;
   }
 
@@ -103,6 +106,6 @@ export class ThreadPulse {
     const [threadId = 0, isWorking = 0, cpuMs = 0, wallMs = 0] = this.#fields;
     if (isWorking === 0) return 0;
     const now = threadId === 0 ? null : cpuMsOf(threadId);
-    return now === null ? Date.now() - wallMs : now - cpuMs;
+    return now === null ? monotonicMs() - wallMs : now - cpuMs;
   }
 }

@@ -1,5 +1,5 @@
 /** PostgreSQL's clock as a process reads it, whatever its own clock shows. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 
 import { CLOCK_DIFFERENCE_MAX_MS, DatabaseClock } from '../../src/db/database-clock.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
@@ -14,7 +14,11 @@ afterAll(() => scratch.close());
 /** A clock in a process whose own clock is that far ahead. */
 function clockOf(aheadMs: number, database: Pick<typeof scratch.database, 'query'>) {
   const reported: number[] = [];
-  const events = { clockDiffers: (differenceMs: number) => void reported.push(differenceMs) };
+  const events = {
+    clockCompared: (differenceMs: number, differs: boolean) => {
+      if (differs) reported.push(differenceMs);
+    },
+  };
   return { reported, clock: new DatabaseClock(database, events, () => Date.now() + aheadMs) };
 }
 
@@ -38,16 +42,41 @@ test('lies between two readings of its own, and advances between them', async ()
 });
 
 test.each([3 * 86_400_000, -3 * 86_400_000])(
-  'a process clock that is %d ms off is reported once and not used',
+  'a process clock that is %d ms off is reported, fails the probe, and is not used',
   async (aheadMs) => {
     const { clock, reported } = clockOf(aheadMs, scratch.database);
+    expect(clock.differs).toBe(false);
+    await clock.check();
     await clock.read();
-    await clock.read();
+    expect(clock.differs).toBe(true);
+    await expect(clock.check()).rejects.toThrow('differs');
     expect(Math.abs(clock.nowMs() - (await byPostgres()))).toBeLessThan(2000);
     expect(reported).toHaveLength(1);
     expect(Math.abs((reported[0] ?? 0) - aheadMs)).toBeLessThan(CLOCK_DIFFERENCE_MAX_MS);
   },
 );
+
+test('a difference that a slow answer may explain is none, and a corrected clock is seen', async () => {
+  let aheadMs = 2 * CLOCK_DIFFERENCE_MAX_MS;
+  const reported: boolean[] = [];
+  const events = { clockCompared: (_ms: number, differs: boolean) => void reported.push(differs) };
+  const clock = new DatabaseClock(scratch.database, events, () => Date.now() + aheadMs);
+  await clock.read();
+  aheadMs = 0;
+  await clock.read();
+  await clock.check();
+  expect(reported).toEqual([true, false]);
+  // The first reading counts however long it took.
+  const now = vi.spyOn(performance, 'now').mockReturnValueOnce(0).mockReturnValue(30_000);
+  try {
+    aheadMs = CLOCK_DIFFERENCE_MAX_MS + 20_000;
+    const slow = new DatabaseClock(scratch.database, events, () => Date.now() + aheadMs - 15_000);
+    await slow.read();
+    expect(slow.differs).toBe(false);
+  } finally {
+    now.mockRestore();
+  }
+});
 
 test('a database that is away leaves the reading before it; without one there is no time', async () => {
   let isAway = true;

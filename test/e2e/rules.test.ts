@@ -259,7 +259,7 @@ test('probes and metrics are open', async () => {
     expect(ready.status).toBe(200);
     expect(JSON.parse(ready.text)).toEqual({
       status: 'ready',
-      probes: { db: 'ok', migrations: 'ok', corpus: 'ok', pass: 'ok' },
+      probes: { db: 'ok', migrations: 'ok', corpus: 'ok', pass: 'ok', clock: 'ok' },
     });
     expect((await request(`${url}/health`, { method: 'HEAD' })).status).toBe(200);
   }

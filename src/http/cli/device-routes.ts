@@ -22,6 +22,8 @@ export interface DeviceDependencies extends CliCallDependencies {
   readonly signInLimiter: SignInLimiter;
   readonly pollLimiter: PollLimiter;
   readonly baseUrl: string;
+  /** PostgreSQL's clock */
+  readonly nowMs: () => number;
 }
 
 const MS_PER_SECOND = 1000;
@@ -60,13 +62,14 @@ function open(handle: (exchange: Exchange) => Promise<Answer>, deps: DeviceDepen
   };
 }
 
-function tokenAnswer(poll: DevicePoll): Answer {
+/** @param nowMs by PostgreSQL's clock, as the login's end */
+function tokenAnswer(poll: DevicePoll, nowMs: number): Answer {
   if (poll.state !== 'approved') return json({ error: POLL_ERRORS[poll.state] }, 400);
   const { token, expiresAt, email, workspace, role } = poll;
   return json({
     access_token: token,
     token_type: 'Bearer',
-    expires_in: Math.floor((expiresAt.getTime() - Date.now()) / MS_PER_SECOND),
+    expires_in: Math.floor((expiresAt.getTime() - nowMs) / MS_PER_SECOND),
     expires_at: expiresAt.toISOString(),
     email,
     workspace,
@@ -103,7 +106,7 @@ export function deviceRoutes(deps: DeviceDependencies): Route[] {
     if (poll.state === 'approved') {
       events.signInTried('device', 'succeeded', { user: poll.userId, address });
     }
-    return tokenAnswer(poll);
+    return tokenAnswer(poll, deps.nowMs());
   }, deps);
   return [
     { method: 'POST', path: '/cli/v1/device-authorization', handler: begin },

@@ -122,10 +122,10 @@ function admit(credential: Credential | null, kind: KeyKind | 'any'): Credential
   return credential;
 }
 
-/** @param nowMs milliseconds since 1970 */
+/** @param nowMs milliseconds of a clock that never jumps */
 export function createAuthenticator(
   { digest, find, noteUse }: KeyDirectory,
-  nowMs: () => number = Date.now,
+  nowMs: () => number = () => performance.now(),
 ): Authenticator {
   /** kept after they expire: keys that were valid before are looked up under a limit of their own */
   const valid = new LRUCache<string, Entry>({ max: ENTRIES_MAX });

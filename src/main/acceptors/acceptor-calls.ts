@@ -53,7 +53,7 @@ export type MainCalls = {
   /** Counts one request under a name. */
   readonly count: Call<string, MainThreadCount>;
   /** Rejects when the probe fails. */
-  readonly probe: Call<'corpus' | 'pass'>;
+  readonly probe: Call<'corpus' | 'pass' | 'clock'>;
   /** Writes log lines, so that lines of several threads never mix. */
   readonly log: Call<string>;
   /** An uncaught exception; the thread keeps running until the server has stopped. */

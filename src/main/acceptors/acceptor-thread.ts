@@ -75,13 +75,15 @@ class AcceptorThread {
     const { events } = this.#observer;
     const databases = openForRequests(urls, events);
     this.#stops.add('connections', databases.close);
-    const clock = new DatabaseClock(databases.ingest, events);
+    // The main thread compares the clocks, and says so.
+    const clock = new DatabaseClock(databases.ingest, { clockCompared: () => {} });
     this.#clock = clock;
     const minuteCounts = minuteCountsOf(config.redisUrl, line, events);
     this.#stops.add('limit counts', minuteCounts.close);
     const shared = { bodies: new SharedByteCount(bodies), rows: new SharedByteCount(rows) };
-    const probe = (name: 'corpus' | 'pass') => () => line.request('probe', name, PROBE_LIMIT_MS);
-    const main = { corpus: probe('corpus'), pass: probe('pass') };
+    const probe = (name: 'corpus' | 'pass' | 'clock') => () =>
+      line.request('probe', name, PROBE_LIMIT_MS);
+    const main = { corpus: probe('corpus'), pass: probe('pass'), clock: probe('clock') };
     this.#acceptor = createAcceptor(
       { config, databases, clock, catalog, minuteCounts, main, shared, events },
       this.#stops,
@@ -90,8 +92,8 @@ class AcceptorThread {
 
   async listen(ports: readonly number[]): Promise<undefined> {
     await this.#clock.read();
-    const { maintenanceFailed } = this.#observer.events;
-    const readings = repeat(() => this.#clock.read(), CLOCK_READ_EVERY_MS, maintenanceFailed);
+    const { clockUnread } = this.#observer.events;
+    const readings = repeat(() => this.#clock.read(), CLOCK_READ_EVERY_MS, clockUnread);
     this.#stops.add('clock', readings.stop);
     const all = this.#acceptor.listeners.map((settings, index) => ({
       ...settings,

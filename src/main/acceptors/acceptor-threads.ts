@@ -110,10 +110,7 @@ class AcceptorThreadHandle {
   }
 }
 
-function handlersOf(
-  { corpus, pass }: MainProbes,
-  write: (text: string) => void,
-): Shared['handlers'] {
+function handlersOf(probes: MainProbes, write: (text: string) => void): Shared['handlers'] {
   const counts = createLocalCounts();
   return {
     count: async (name) => {
@@ -121,7 +118,7 @@ function handlersOf(
       return { count, msLeft: endsAtMs - performance.now() };
     },
     probe: async (name) => {
-      await (name === 'corpus' ? corpus() : pass());
+      await probes[name]();
       return undefined;
     },
     log: (text) => {

@@ -54,6 +54,7 @@ import type { StopOrder } from '../stop-order.ts';
 export interface MainProbes {
   readonly corpus: Probe;
   readonly pass: Probe;
+  readonly clock: Probe;
 }
 
 export interface AcceptorDependencies {
@@ -110,12 +111,16 @@ function dashboardOf(
 }
 
 /** The probes of `/ready`, the same on every thread. */
-export function probesOf(database: Database, { corpus, pass }: MainProbes): Map<string, Probe> {
+export function probesOf(
+  database: Database,
+  { corpus, pass, clock }: MainProbes,
+): Map<string, Probe> {
   return new Map<string, Probe>([
     ['db', () => ping(database)],
     ['migrations', createMigrationsProbe(database)],
     ['corpus', corpus],
     ['pass', pass],
+    ['clock', clock],
   ]);
 }
 

@@ -35,11 +35,11 @@ function sign({ secret }: Pick<IdentityProvider, 'secret'>, payload: string): Bu
   return createHmac('sha256', key).update(payload).digest();
 }
 
-/** @param nowMs milliseconds since 1970 */
+/** @param nowMs milliseconds since 1970, by PostgreSQL's clock: another server may verify it */
 export function signFlow(
   provider: Pick<IdentityProvider, 'name' | 'secret'>,
   { state, nonce, verifier, next }: SignInFlow,
-  nowMs: number = Date.now(),
+  nowMs: number,
 ): string {
   const kept = { provider: provider.name, state, nonce, verifier, next, at: nowMs };
   const payload = Buffer.from(JSON.stringify(kept)).toString('base64url');
@@ -53,7 +53,7 @@ export function signFlow(
 export function verifyFlow(
   provider: Pick<IdentityProvider, 'name' | 'secret'>,
   signed: string,
-  nowMs: number = Date.now(),
+  nowMs: number,
 ): SignInFlow | null {
   const [payload = '', signature = ''] = signed.split('.');
   const given = Buffer.from(signature, 'base64url');

@@ -38,6 +38,8 @@ import { type BrowserHandler, type BrowserRequest, browserRoute, sessionOf } fro
 export interface SignInPageDependencies
   extends AccountDependencies,
     Pick<Store, 'members' | 'signInByProvider' | 'findInvitation'> {
+  /** PostgreSQL's clock */
+  readonly nowMs: () => number;
   readonly look: Look;
   readonly providers: readonly IdentityProvider[];
 }
@@ -173,7 +175,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
   const begin = onPage(async (exchange, _visit, { provider }) => {
     const chosen = providerOf(provider);
     const { url, flow } = await chosen.begin(callbackOf(chosen));
-    const signed = signFlow(chosen, { ...flow, next: nextOf(exchange) });
+    const signed = signFlow(chosen, { ...flow, next: nextOf(exchange) }, deps.nowMs());
     return redirect(url.href, [['set-cookie', cookies.writeFlow(signed, FLOW_SECONDS)]]);
   }, deps);
   /** The user that the provider has authenticated. */
@@ -184,7 +186,7 @@ function providerRoutes(deps: SignInPageDependencies): Route[] {
   ): Promise<{ readonly id: number; readonly next: string }> => {
     await deps.signInLimiter.admit(null, address);
     const signed = cookies.readFlow(head.cookie);
-    const flow = signed === null ? null : verifyFlow(chosen, signed);
+    const flow = signed === null ? null : verifyFlow(chosen, signed, deps.nowMs());
     if (flow === null) {
       throw new SluiceError(
         'sign_in_failed',
