@@ -5,7 +5,7 @@
  * The attack is one that a rule about any text finds, so that the surface it is found on tells where
  * the instrumentation's text was put.
  */
-import { context, type Span, trace } from '@opentelemetry/api';
+import { context, propagation, type Span, trace } from '@opentelemetry/api';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs';
@@ -130,6 +130,8 @@ export async function openInstrumented(): Promise<Instrumented> {
     },
     close: async () => {
       await tracerProvider.shutdown();
+      // The worker keeps its modules: the next file registers a provider of its own.
+      for (const global of [trace, context, propagation]) global.disable();
       await loggerProvider.shutdown();
       await gateway.close();
     },
