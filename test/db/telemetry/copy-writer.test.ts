@@ -9,7 +9,7 @@ import { createDatabase, type Database } from '../../../src/db/database.ts';
 import { CopyWriter, type CopyWriterSettings } from '../../../src/db/telemetry/copy-writer.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { ByteBudget } from '../../../src/http/ingest/byte-budget.ts';
-import type { TelemetryTable } from '../../../src/model/columns.ts';
+import { TABLE_COLUMNS, type TelemetryTable } from '../../../src/model/columns.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import type { BatchFacts } from '../../../src/observe/events.ts';
 import { encodeRequest } from '../../support/decoding.ts';
@@ -29,6 +29,9 @@ import {
 import { waitFor } from '../../support/wait-for.ts';
 
 const WORKSPACE = 1;
+const FIELDS = Object.keys(TABLE_COLUMNS.spans).length;
+/** As it is before every row of spans. */
+const FIELD_COUNT = String.fromCharCode(0, FIELDS);
 const roomOf = (bytesMax: number): CopyWriterSettings => ({ budget: new ByteBudget(bytesMax) });
 const ROOMY = roomOf(1 << 30);
 
@@ -332,7 +335,7 @@ describe('a request that PostgreSQL refuses is refused alone', () => {
     ['bad JSON', '22P02', () => encode({ spans: [spanRow({ attributes: '{bad' })] })],
     ['invalid UTF-8', '22021', () => withBytes(named('bad'), 'bad', [0xff, 0xfe, 0xfd])],
     ['U+0000', '22021', () => withBytes(named('bad'), 'bad', [0x61, 0, 0x61])],
-    ['a wrong field count', '22P04', () => withBytes(named('bad'), '\u0000\u0014', [0, 19])],
+    ['a wrong field count', '22P04', () => withBytes(named('bad'), FIELD_COUNT, [0, FIELDS - 1])],
     [
       'a chunk that is cut off',
       '22P04',
