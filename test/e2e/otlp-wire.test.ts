@@ -315,6 +315,11 @@ describe('bombs', () => {
     const statusesSeen = await throwMany(6, gzipSync(blank(DECODED_BYTES_MAX)));
     for (const status of statusesSeen) expect([200, 503]).toContain(status);
     await expectBounded();
-    expect(await throwMany(1, gzipSync(blank(DECODED_BYTES_MAX)))).toEqual(new Set([200]));
+    // Those that were answered 503 while they were inflated may still be before it.
+    const alone = gzipSync(blank(DECODED_BYTES_MAX));
+    await waitFor(async () => (await throwMany(1, alone)).has(200), {
+      withinMs: 60_000,
+      what: 'a body at the limit is accepted',
+    });
   });
 });
