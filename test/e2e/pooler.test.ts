@@ -71,18 +71,22 @@ describe.skipIf(pgbouncerPath === null)('behind PgBouncer', () => {
 
   test('every signal is stored, by many requests at once', async () => {
     const spans = Array.from({ length: REQUESTS }, () => rawSpan());
-    const time = '1763640000000000001';
-    const log = { resourceLogs: [{ scopeLogs: [{ logRecords: [{ timeUnixNano: time }] }] }] };
-    const point = { timeUnixNano: time, asInt: '1' };
-    const metric = { name: 'm', gauge: { dataPoints: [point] } };
-    const metrics = { resourceMetrics: [{ scopeMetrics: [{ metrics: [metric] }] }] };
+    // Each body differs: an equal one would be taken for the same request, sent again.
+    const logsOf = (timeUnixNano: string) => ({
+      resourceLogs: [{ scopeLogs: [{ logRecords: [{ timeUnixNano }] }] }],
+    });
+    const metricsOf = (timeUnixNano: string) => {
+      const metric = { name: 'm', gauge: { dataPoints: [{ timeUnixNano, asInt: '1' }] } };
+      return { resourceMetrics: [{ scopeMetrics: [{ metrics: [metric] }] }] };
+    };
     const answers = await Promise.all(
       spans.flatMap((span, index) => {
         const { observeUrl } = index % 2 === 0 ? first : second;
+        const time = String(1_763_640_000_000_000_000n + BigInt(index));
         return [
           post(`${observeUrl}/v1/traces`, keys.agent, traceBody([span])),
-          post(`${observeUrl}/v1/logs`, keys.agent, log),
-          post(`${observeUrl}/v1/metrics`, keys.agent, metrics),
+          post(`${observeUrl}/v1/logs`, keys.agent, logsOf(time)),
+          post(`${observeUrl}/v1/metrics`, keys.agent, metricsOf(time)),
         ];
       }),
     );
