@@ -23,6 +23,7 @@ import {
   releaseRun,
   requeueRuns,
 } from '../db/runs/evaluation-queue.ts';
+import { endForgottenLeases } from '../db/runs/processes.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
 import { applySessionMarks } from '../db/runs/session-runs.ts';
 import type { Rule, Snapshot } from '../model/rules.ts';
@@ -46,6 +47,11 @@ const CLAIM_RUNS_MIN = 4;
 const APART_WAITING_MAX = 16;
 /** Reports that the database did not take are kept until it is back; past this, leases run out. */
 const FAILED_REPORTS_MAX = 100;
+/**
+ * After a claim failed, it may still be committed for so long: its runs are leased, and nobody here
+ * knows. A statement whose connection is lost ends with PostgreSQL's next attempt to answer.
+ */
+const UNKNOWN_CLAIM_MS = 60_000;
 /** Pause after session marks failed, so that claims do not wait for them every time. */
 const MARKS_PAUSE_MS = 30_000;
 
@@ -65,6 +71,8 @@ export interface ClaimsDependencies {
     | 'sessionMarksFailed'
     | 'sessionMarksApplied'
   >;
+  /** runs that were handed out and are not settled */
+  readonly underWay: () => readonly ClaimedRun[];
   /** called when a task of this pace can be taken */
   readonly onWaiting: (pace: TaskPace) => void;
 }
@@ -85,6 +93,8 @@ export class Claims {
   #released = 0;
   /** the database's last answer, when that was an error */
   #failure: unknown = null;
+  /** until when a claim that failed may still be committed, by `performance.now()` */
+  #unknownClaimUntil = 0;
   /** when session marks are applied again, by `performance.now()` */
   #marksPausedUntil = 0;
 
@@ -260,7 +270,11 @@ export class Claims {
       await heartbeat.isHeard();
       const retries = this.#waiting.sizeOf('apart') < APART_WAITING_MAX ? threads : 0;
       const settings = { settleMs, timeoutMs, limit, retries, processId };
-      const runs = await claimRuns(database, settings, this.#turns);
+      await this.#endForgottenLeases();
+      const runs = await claimRuns(database, settings, this.#turns).catch((error: unknown) => {
+        this.#unknownClaimUntil = performance.now() + UNKNOWN_CLAIM_MS;
+        throw error;
+      });
       this.#hasRetries = retries === 0 || runs.some(({ isRetry }) => isRetry);
       if (runs.length > 0) await this.#enqueue(runs);
       // Closed meanwhile: a worker found the database away.
@@ -270,6 +284,12 @@ export class Claims {
     }
     this.#notify('quick');
     this.#notify('apart');
+  }
+
+  async #endForgottenLeases(): Promise<void> {
+    if (performance.now() >= this.#unknownClaimUntil) return;
+    const { database, heartbeat, underWay } = this.#deps;
+    await endForgottenLeases(database, heartbeat.processId, [...this.waiting, ...underWay()]);
   }
 
   /** Completes runs without a root. Never rejects: runs whose marks are not applied time out. */

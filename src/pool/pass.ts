@@ -11,7 +11,7 @@
  * lease when the database is away. Any number of processes may do this over one database.
  */
 import type { Database } from '../db/database.ts';
-import { renewLeases } from '../db/runs/evaluation-queue.ts';
+import { type ClaimedRun, renewLeases } from '../db/runs/evaluation-queue.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
 import { type Rule, SEVERITIES, type Snapshot } from '../model/rules.ts';
 import type { Events, PassFacts } from '../observe/events.ts';
@@ -91,7 +91,13 @@ export class Pass {
     const heartbeat = new Heartbeat(deps.database, events, timing);
     this.#heartbeat = heartbeat;
     const claims = new Claims(
-      { ...deps, heartbeat, threads: threads.length, onWaiting: (pace) => this.#openLanes(pace) },
+      {
+        ...deps,
+        heartbeat,
+        threads: threads.length,
+        underWay: () => this.#runsUnderWay,
+        onWaiting: (pace) => this.#openLanes(pace),
+      },
       settings,
     );
     this.#claims = claims;
@@ -217,9 +223,13 @@ export class Pass {
     }
   }
 
+  get #runsUnderWay(): ClaimedRun[] {
+    return this.#lanes.flatMap(({ runs }) => runs);
+  }
+
   /** From here and not from the workers: matching keeps their threads from any timer. */
   async #renew(): Promise<void> {
-    const runs = [...this.#claims.waiting, ...this.#lanes.flatMap((lane) => lane.runs)];
+    const runs = [...this.#claims.waiting, ...this.#runsUnderWay];
     if (runs.length === 0) return;
     await renewLeases(this.#deps.database, runs).catch((error: unknown) =>
       this.#claims.fail(error),

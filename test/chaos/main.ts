@@ -31,6 +31,8 @@ const ROUNDS_PER_CHECK = 10;
 const RECOVERS_WITHIN_MS = 90_000;
 /** Each server has to acknowledge so many bodies after a fault. */
 const BODIES_AFTER = 2;
+/** Characters of each server's log that are shown after a check that found something. */
+const LOG_SHOWN = 8_000;
 const SETTINGS = { MATCH_THREADS: '1', RUN_SETTLE_MS: '500', PASS_INTERVAL_MS: '500' };
 
 interface Options {
@@ -159,6 +161,7 @@ async function runAll(
     say(
       `  checked ${found.rowsAcknowledged} rows: ${wrong.join(', ') || 'nothing lost, nothing twice'}`,
     );
+    if (wrong.length > 0) for (const { log } of parts.servers) say(log().slice(-LOG_SHOWN));
     load.resume();
   }
   failures.push(...new Set(load.wrongAnswers));

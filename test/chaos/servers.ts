@@ -21,6 +21,8 @@ export interface Sluice extends Target {
   readonly stop: () => Promise<void>;
   /** @returns lets it continue */
   readonly freeze: () => () => void;
+  /** what it has logged since it was started */
+  readonly log: () => string;
   readonly close: () => Promise<void>;
 }
 
@@ -85,6 +87,7 @@ export async function makeServer(
         comeBack();
       };
     },
+    log: () => server?.stderr() ?? '',
     close: async () => {
       await server?.kill();
       await proxy.close();

@@ -60,6 +60,7 @@ function openClaims(threads: number): Claims {
         runsGivenUp: fail,
         sessionMarksFailed: fail,
       },
+      underWay: () => [],
       onWaiting: () => {},
     },
     TIMES,

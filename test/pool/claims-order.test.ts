@@ -47,6 +47,7 @@ beforeEach(async () => {
         runsGivenUp: failed,
         sessionMarksFailed: failed,
       },
+      underWay: () => [],
       onWaiting: (pace) => paces.push(pace),
     },
     { settleMs: 0, settleMaxMs: 0, timeoutMs: 900_000, openMaxMs: 900_000 },

@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import type { Database } from '../../src/db/database.ts';
 import { Claims, type ClaimsDependencies } from '../../src/pool/claims.ts';
 import { casesOf } from '../support/exhaustive.ts';
 import { heardProcess } from '../support/heartbeat.ts';
@@ -34,7 +35,7 @@ beforeEach(async () => {
   await scratch.database.query('TRUNCATE runs, session_marks');
 });
 
-function openClaims(): Claims {
+function openClaims(database: Database = scratch.database): Claims {
   const note = (name: string) => (detail: unknown) => {
     events.push(`${name}: ${detail instanceof Error ? detail.message : detail}`);
   };
@@ -48,12 +49,13 @@ function openClaims(): Claims {
   };
   const claims = new Claims(
     {
-      database: scratch.database,
+      database,
       snapshot: SNAPSHOT,
       rules: [],
       threads: 1,
       heartbeat: heardProcess(),
       events: noted,
+      underWay: () => [],
       onWaiting: () => {},
     },
     SETTINGS,
@@ -125,4 +127,31 @@ test('marks that cannot be applied hold up no claim and fail no probe', async ()
     await other.query('ROLLBACK');
     other.release();
   }
+});
+
+test('runs of a claim whose answer was lost are claimed again at the next claim', async () => {
+  await insertVictim();
+  const { database } = scratch;
+  let lose = true;
+  const losing = Object.create(database, {
+    query: {
+      value: async (...statement: Parameters<Database['query']>) => {
+        const answer = await database.query(...statement);
+        if (!lose || !String(statement[0]).includes('leased_by = $8')) return answer;
+        lose = false;
+        throw new Error('connection lost');
+      },
+    },
+  }) as Database;
+  const claims = openClaims(losing);
+
+  expect(await claims.next()).toBeNull();
+  expect(lose).toBe(false);
+  const [leased] = await scratch.rows('SELECT leased_by IS NOT NULL AS leased FROM runs');
+  expect(leased).toEqual({ leased: true });
+
+  const task = await claims.next();
+  await claims.settled();
+  const found = [...(task?.runs ?? []), ...claims.waiting];
+  expect(found.map(({ workspaceId }) => workspaceId)).toEqual([VICTIM]);
 });

@@ -9,6 +9,7 @@
  * A process that was only paused comes back with its next beat. What it had claimed and another has
  * claimed meanwhile, it can no longer complete (the fencing token in evaluation-queue.ts).
  */
+import type { RunRef } from '../../model/runs.ts';
 import { type Database, limitedStatement } from '../database.ts';
 import { ATTEMPTS_MAX, WAS_CLAIMED } from './due-runs.ts';
 
@@ -57,23 +58,48 @@ export async function endLeasesOfDead(database: Database): Promise<DeadProcesses
     `SELECT id FROM processes WHERE ${IS_DEAD}`,
   );
   const ids = rows.map(({ id }) => id);
+  const runs = await endLeases(database, ids);
+  const { rowCount: processes } = await database.query(
+    `DELETE FROM processes WHERE id = ANY ($1::uuid[]) AND ${IS_DEAD}`,
+    [ids],
+  );
+  return { processes: processes ?? 0, runs };
+}
+
+/**
+ * Ends the leases of a living process on runs that it does not know to have: the answer to a claim was
+ * lost after its COMMIT. Nobody would renew or complete them, and they would last to their end.
+ *
+ * @param known the runs that the process knows to have
+ * @returns how many runs are due again
+ */
+export async function endForgottenLeases(
+  database: Database,
+  processId: string,
+  known: readonly RunRef[],
+): Promise<number> {
+  return await endLeases(database, [processId], known);
+}
+
+async function endLeases(
+  database: Database,
+  processIds: readonly string[],
+  except: readonly RunRef[] = [],
+): Promise<number> {
   let runs = 0;
   for (const claimed of CLAIMED) {
     const { rowCount } = await database.query(
       `UPDATE runs AS r SET lease_until = now(), leased_by = NULL
          FROM (SELECT workspace_id, run_id FROM runs
                 WHERE ${claimed} AND leased_by = ANY ($1::uuid[])
+                  AND (workspace_id, run_id) NOT IN (SELECT * FROM unnest($2::int[], $3::uuid[]))
                 ORDER BY workspace_id, run_id FOR UPDATE) AS own
         WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id`,
-      [ids],
+      [processIds, except.map(({ workspaceId }) => workspaceId), except.map(({ runId }) => runId)],
     );
     runs += rowCount ?? 0;
   }
-  const { rowCount: processes } = await database.query(
-    `DELETE FROM processes WHERE id = ANY ($1::uuid[]) AND ${IS_DEAD}`,
-    [ids],
-  );
-  return { processes: processes ?? 0, runs };
+  return runs;
 }
 
 /** Removes the row of a process that has no lease any more. A stop waits for this. */

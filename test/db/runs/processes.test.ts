@@ -11,7 +11,12 @@ import {
   claimRuns,
   giveUpRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
-import { beat, endLeasesOfDead, leave } from '../../../src/db/runs/processes.ts';
+import {
+  beat,
+  endForgottenLeases,
+  endLeasesOfDead,
+  leave,
+} from '../../../src/db/runs/processes.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -120,4 +125,18 @@ test('of several processes at once, each dead one is found by one', async () => 
   );
   const sum = (key: 'processes' | 'runs') => found.reduce((all, one) => all + one[key], 0);
   expect([sum('processes'), sum('runs')]).toEqual([4, 200]);
+});
+
+test('leases that a living process does not know to have are ended, and no others', async () => {
+  const [own, other] = [randomUUID(), randomUUID()];
+  await insertRuns(2);
+  const known = await claimFor(own);
+  await insertRuns(3, 3);
+  await claimFor(own);
+  await insertRuns(1, 6);
+  await claimFor(other);
+
+  expect(await endForgottenLeases(scratch.database, own, known)).toBe(3);
+  const again = await claimFor(own);
+  expect(again.map(({ runId }) => runId).sort()).toEqual([3, 4, 5].map((n) => hex16(n)));
 });
