@@ -93,6 +93,8 @@ describe('one run', () => {
       id: withheld,
       state: 'completed',
       evaluation: 'evaluated',
+      waits_for: null,
+      evaluation_due_at: null,
       name: 'invoke_agent secretive',
       service: 'e2e',
       agent: 'secretive',

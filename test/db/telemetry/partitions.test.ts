@@ -70,9 +70,12 @@ describe('ensuring a day', () => {
     expect(await ensureDay(scratch.database, NOON_MS + DAY_MS / 2 - 1)).toEqual([]);
     expect(await attached()).toEqual(ofDays('2026_11_20'));
     const indexes = await scratch.rows(
-      `SELECT indexdef FROM pg_indexes WHERE tablename = 'spans_2026_11_20'`,
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'spans_2026_11_20' ORDER BY 1`,
     );
-    expect(indexes).toEqual([{ indexdef: expect.stringContaining('(workspace_id, trace_id)') }]);
+    expect(indexes).toEqual([
+      { indexdef: expect.stringContaining('(workspace_id, run_id) WHERE (run_id IS NOT NULL)') },
+      { indexdef: expect.stringContaining('(workspace_id, trace_id)') },
+    ]);
   });
 
   test('takes the rows of its own day and no others', async () => {
