@@ -251,6 +251,11 @@ describe('limits', () => {
   });
 });
 
+async function answered(client: Awaited<ReturnType<typeof open>>): Promise<void> {
+  await client.send(`${head('POST', '/echo', 'Content-Length: 2')}ok`);
+  await client.until(/\r\n\r\nok$/);
+}
+
 describe('an answer while the body is still coming', () => {
   test('is at once, the rest is dropped, and the connection lives on', async () => {
     const client = await open();
@@ -259,8 +264,10 @@ describe('an answer while the body is still coming', () => {
     expect(answer.toLowerCase()).not.toContain('connection: close');
     await client.send('x'.repeat(MIB / 2));
     await client.send('x'.repeat(MIB / 2 - 5));
-    await client.send(`${head('POST', '/echo', 'Content-Length: 2')}ok`);
-    await client.until(/\r\n\r\nok$/);
+    // uWebSockets.js answers 505 when a read of its ends within " HTTP/1.1" of the next request: what
+    // was sent before has been read once the event loop has gone round for other connections.
+    for (let turn = 0; turn < 3; turn += 1) await answered(await open());
+    await answered(client);
   });
 
   test('drops a body that had been paused', async () => {
