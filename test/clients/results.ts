@@ -84,7 +84,7 @@ function writeTable(results: Results): void {
     return result === undefined ? [] : [row(name, page, result)];
   });
   const table = [
-    '| client | version | Node | text right | not sent | gaps told | date |',
+    '| client | version | Node | text right | not sent | gaps shown | date |',
     '|---|---|---|---|---|---|---|',
     ...rows,
   ].join('\n');

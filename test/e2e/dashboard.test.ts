@@ -58,8 +58,8 @@ async function list(query: string): Promise<number> {
 
 const heading = () => page.locator('h1').innerText();
 
-/** Pages that a telephone shows without scrolling sideways. */
-const NARROW = [
+/** Pages that every workspace of the plan `team` has. */
+const PAGES = [
   '/app',
   '/app/findings',
   '/app/runs',
@@ -69,8 +69,10 @@ const NARROW = [
   '/app/members',
   '/app/audit',
   '/app/settings',
-  '/docs/errors',
 ];
+
+/** Pages that a telephone shows without scrolling sideways. */
+const NARROW = [...PAGES, '/docs/errors'];
 
 /** What an accessibility checker finds wrong with the page (axe-core, WCAG 2 A and AA). */
 async function accessibilityFaults(): Promise<string[]> {
@@ -299,59 +301,49 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect((await fetch(`${gateway.server.baseUrl}${pathname}`)).status).toBe(200);
   });
 
-  test.each([
-    '/app',
-    '/app/findings',
-    '/app/findings/{id}',
-    '/app/runs',
-    '/app/runs/{id}',
-    '/app/rules',
-    '/app/rules/ATR-2026-00021',
-    '/app/keys',
-    '/app/members',
-    '/app/audit',
-    '/app/settings',
-    '/app/device',
-  ])('%s links each of its own words to the glossary', async (path) => {
-    const list = path.replace('/{id}', '');
-    await open(list);
-    if (path !== list) {
-      await page.locator(`main tbody a[href^="${list}/"]`).first().click();
-      await page.waitForURL(`**${list}/*`);
-    }
-    const { text, links } = await page.locator('main').evaluate((main) => {
-      const own = main.cloneNode(true) as typeof main;
-      // Values, texts of others and controls.
-      for (const part of own.querySelectorAll(
-        'tbody, td, dd, pre, code, form, svg, .steps, ul.plain',
-      )) {
-        part.remove();
+  test.each([...PAGES, '/app/findings/{id}', '/app/runs/{id}', '/app/device'])(
+    '%s links each of its own words to the glossary',
+    async (path) => {
+      const list = path.replace('/{id}', '');
+      await open(list);
+      if (path !== list) {
+        await page.locator(`main tbody a[href^="${list}/"]`).first().click();
+        await page.waitForURL(`**${list}/*`);
       }
-      const hrefs = [...main.querySelectorAll('a[href^="/docs/glossary#"]')];
-      return {
-        text: own.textContent ?? '',
-        links: hrefs.map((link) => link.getAttribute('href')?.split('#')[1] ?? ''),
+      const { text, links } = await page.locator('main').evaluate((main) => {
+        const own = main.cloneNode(true) as typeof main;
+        // Values, texts of others and controls.
+        for (const part of own.querySelectorAll(
+          'tbody, td, dd, pre, code, form, svg, .steps, ul.plain',
+        )) {
+          part.remove();
+        }
+        const hrefs = [...main.querySelectorAll('a[href^="/docs/glossary#"]')];
+        return {
+          text: own.textContent ?? '',
+          links: hrefs.map((link) => link.getAttribute('href')?.split('#')[1] ?? ''),
+        };
+      });
+      const WORDS: Readonly<Record<string, RegExp>> = {
+        finding: /\bfindings?\b/i,
+        run: /\b(?:a|each|per|of|its|and|to) runs?\b|\bRuns\b/,
+        step: /\bsteps?\b/i,
+        surface: /\bsurfaces?\b/i,
+        'effective-rule-set': /effective rule set|experimental tier/i,
+        'rule-and-corpus': /\bcorpus\b|\brules\b/i,
+        evaluation: /\bevaluat/i,
+        checked: /\bChecked\b/,
+        'audit-log': /audit log/i,
       };
-    });
-    const WORDS: Readonly<Record<string, RegExp>> = {
-      finding: /\bfindings?\b/i,
-      run: /\b(?:a|each|per|of|its|and|to) runs?\b|\bRuns\b/,
-      step: /\bsteps?\b/i,
-      surface: /\bsurfaces?\b/i,
-      'effective-rule-set': /effective rule set|experimental tier/i,
-      'rule-and-corpus': /\bcorpus\b|\brules\b/i,
-      evaluation: /\bevaluat/i,
-      checked: /\bChecked\b/,
-      'audit-log': /audit log/i,
-    };
-    const used = Object.entries(WORDS).flatMap(([name, word]) => (word.test(text) ? [name] : []));
-    expect(used.filter((name) => !links.includes(name))).toEqual([]);
-    const anchors = new Set(
-      [...GLOSSARY.matchAll(/^## (.+)$/gm)].map(([, title = '']) => slug(title)),
-    );
-    expect(links.filter((name) => !anchors.has(name))).toEqual([]);
-    if (path !== '/app/device') expect(links.length).toBeGreaterThan(0);
-  });
+      const used = Object.entries(WORDS).flatMap(([name, word]) => (word.test(text) ? [name] : []));
+      expect(used.filter((name) => !links.includes(name))).toEqual([]);
+      const anchors = new Set(
+        [...GLOSSARY.matchAll(/^## (.+)$/gm)].map(([, title = '']) => slug(title)),
+      );
+      expect(links.filter((name) => !anchors.has(name))).toEqual([]);
+      if (path !== '/app/device') expect(links.length).toBeGreaterThan(0);
+    },
+  );
 
   test.each([
     '/app',

@@ -7,9 +7,9 @@
  *      └─────────────────┘ … after ATTEMPTS_MAX attempts: giveUpRuns sets evaluation_failed
  *
  * `claims` is the fencing token, and grows with each claim and release: a process that has lost its
- * lease, or given it back, names an older one, and changes nothing. An attempt is counted when the run's evaluation begins alone
- * (beginAttempt) or ends undecided (releaseRun): a process that dies takes no attempt of the runs that
- * it had only claimed, or evaluated together. Such runs go alone the next time.
+ * lease, or given it back, names an older one, and changes nothing. An attempt is counted when a run
+ * begins to be evaluated alone (beginAttempt) or ends undecided (releaseRun). Runs that a process had
+ * only claimed, or was evaluating together, lose no attempt when it dies; they go alone the next time.
  * Statements over several runs lock them in key order, as ingest does.
  */
 import type { RunRef, RunState } from '../../model/runs.ts';

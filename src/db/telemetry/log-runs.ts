@@ -10,8 +10,8 @@
  *
  * A prompt is known by any record that names it, from that record's time on.
  * Prompts are remembered in this process, a bounded number: after a restart, or in another process,
- * case 3 or 4 applies instead of 2. No text is lost to rules by that, but the text of one prompt may then
- * be in several runs.
+ * case 3 or 4 applies instead of 2. No text is lost to rules by that, but the text of one prompt may
+ * then be in several runs.
  */
 import { hash } from 'node:crypto';
 

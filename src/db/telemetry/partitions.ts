@@ -1,6 +1,6 @@
 /**
- * The daily partitions of the telemetry tables, and those of the receipts: made ahead of
- * time, dropped past retention.
+ * The daily partitions of the telemetry tables, and those of the receipts: made ahead of time,
+ * dropped past retention.
  *
  * A partition is built as a table of its own and then attached: `CREATE TABLE … PARTITION OF` would
  * lock the parent against every running COPY, attaching does not (PostgreSQL manual, 5.12.2.2).
