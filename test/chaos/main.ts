@@ -10,12 +10,9 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { seeded } from '../../bench/bodies.ts';
 import { machineFacts } from '../../bench/machine.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { createKey } from '../../src/db/people/keys.ts';
-import { findWorkspace } from '../../src/db/people/workspaces.ts';
-import { RATE_LIMIT_MAX } from '../../src/model/people.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { makeAgentKey } from './agent-key.ts';
 import { addVerdicts, check, faultsOf, NOTHING } from './checker.ts';
 import { openCluster } from './cluster.ts';
 import { apply, type Parts } from './faults.ts';
@@ -96,7 +93,7 @@ async function chaos({ rounds, seed, only, write }: Options): Promise<number> {
     for (const server of servers) await server.start();
     const load = startLoad({
       targets: servers,
-      key: await makeKey(cluster.url(cluster.port())),
+      key: await makeAgentKey(cluster.url(cluster.port())),
       exporters: EXPORTERS,
       random: seeded(seed + 1),
     });
@@ -109,23 +106,6 @@ async function chaos({ rounds, seed, only, write }: Options): Promise<number> {
     return report({ ...result, seed, seconds: (performance.now() - startedAt) / 1_000 }, write);
   } finally {
     for (const close of closing) await close();
-  }
-}
-
-async function makeKey(url: string): Promise<string> {
-  const database = createDatabase(url, 1, { connectionLost: () => undefined });
-  try {
-    const { id } = await findWorkspace(database, 'default');
-    const made = await createKey(database, {
-      workspaceId: id,
-      kind: 'agent',
-      name: 'chaos',
-      rateLimitPerMinute: RATE_LIMIT_MAX,
-      brand: 'sluice',
-    });
-    return made.key;
-  } finally {
-    await database.end();
   }
 }
 

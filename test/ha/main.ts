@@ -9,10 +9,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { seeded } from '../../bench/bodies.ts';
 import { machineFacts, machineLine } from '../../bench/machine.ts';
 import { markdownTable, replaceMeasured } from '../../bench/markdown.ts';
-import { createDatabase } from '../../src/db/database.ts';
-import { createKey } from '../../src/db/people/keys.ts';
-import { findWorkspace } from '../../src/db/people/workspaces.ts';
-import { RATE_LIMIT_MAX } from '../../src/model/people.ts';
+import { makeAgentKey } from '../chaos/agent-key.ts';
 import { check, faultsOf, type Verdict } from '../chaos/checker.ts';
 import { type Load, startLoad } from '../chaos/load.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -69,17 +66,6 @@ async function killOnce(stack: Stack, load: Load): Promise<number> {
   return recoveryMs;
 }
 
-async function makeKey(url: string): Promise<string> {
-  const database = createDatabase(url, 1, { connectionLost: () => undefined });
-  try {
-    const { id } = await findWorkspace(database, 'default');
-    const key = { workspaceId: id, name: 'ha', brand: 'sluice', kind: 'agent' } as const;
-    return (await createKey(database, { ...key, rateLimitPerMinute: RATE_LIMIT_MAX })).key;
-  } finally {
-    await database.end();
-  }
-}
-
 interface Result {
   readonly verdict: Verdict;
   readonly recoveriesMs: readonly number[];
@@ -94,7 +80,7 @@ async function run(kills: number): Promise<Result> {
   try {
     load = startLoad({
       targets: [{ url: stack.observeUrl, wasAwaySince: () => false }],
-      key: await makeKey(stack.databaseUrl),
+      key: await makeAgentKey(stack.databaseUrl),
       exporters: EXPORTERS,
       random: seeded(SEED),
     });
