@@ -30,6 +30,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
     'model',
     'errors',
     'redis-url',
+    'time-limit',
     'workspace-queue',
   ],
   web: ['model', 'errors'],

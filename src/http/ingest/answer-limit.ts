@@ -11,6 +11,7 @@
  */
 import { SluiceError } from '../../errors.ts';
 import type { Events } from '../../observe/events.ts';
+import { withinLimit } from '../../time-limit.ts';
 
 const BODY_PART = 0.75;
 const REFUSED_PART = 0.875;
@@ -37,20 +38,12 @@ export async function answerInTime<T>(
   { answerMs, events }: AnswerLimitSettings,
 ): Promise<T> {
   let isLate = false;
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => {
-      isLate = true;
-      const message = 'The request was not stored in time (INGEST_ANSWER_MS). Send it again.';
-      reject(new SluiceError('answer_timeout', message));
-    }, answerMs * REFUSED_PART);
-  });
   request.catch((error: unknown) => {
     if (isLate && !(error instanceof SluiceError)) events.requestFailed('ingest', error);
   });
-  try {
-    return await Promise.race([request, limit]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await withinLimit(request, answerMs * REFUSED_PART, () => {
+    isLate = true;
+    const message = 'The request was not stored in time (INGEST_ANSWER_MS). Send it again.';
+    return new SluiceError('answer_timeout', message);
+  });
 }
