@@ -7,6 +7,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
+import { type BesideOptions, besideBench } from './ingest/beside.ts';
 import { ingestMemory } from './ingest/memory.ts';
 import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
@@ -71,6 +72,14 @@ program
   .action(async ({ memoryMinutes }: { memoryMinutes: number }) =>
     publish('ingest-memory', await ingestMemory(memoryMinutes)),
   );
+program
+  .command('beside')
+  .description('ingest of this checkout and of another in turn, to see what a change costs')
+  .argument('<folder>', 'the other checkout, built and with its modules installed')
+  .option('--rounds <number>', 'rounds of every load on both servers', positive, 8)
+  .option('--kinds <number>', 'of bodies of 100 spans, of 1 span, of 100 log records', positive, 3)
+  .addHelpText('after', '\nOnly prints.\n\nExample:\n  npm run bench -- beside ../sluice-before')
+  .action((folder: string, options: BesideOptions) => besideBench(folder, options));
 program
   .command('fairness')
   .description("what one workspace's flood and backlog cost another that sends little")
