@@ -27,6 +27,8 @@ export interface Config {
   readonly observePort: number;
   readonly adminPort: number;
   readonly host: string;
+  /** of the listener for the operator */
+  readonly adminHost: string;
   /** without a trailing slash */
   readonly baseUrl: string;
   readonly observeUrl: string;
@@ -129,6 +131,7 @@ export const INTEGER_SETTINGS = {
 /** Text settings; null where unset means something of its own. */
 export const TEXT_SETTINGS = {
   HOST: '0.0.0.0',
+  ADMIN_HOST: '127.0.0.1',
   BASE_URL: null,
   OBSERVE_URL: null,
   BRAND: 'sluice',
@@ -369,7 +372,7 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
 }
 
 /** The URL of a listener when none is configured. */
-function defaultUrl(host: string, port: number): string {
+export function defaultUrl(host: string, port: number): string {
   const name = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${name.includes(':') ? `[${name}]` : name}:${port}`;
 }
@@ -415,6 +418,7 @@ export function readConfig(env: Environment): Config {
     observePort,
     adminPort: integer(env, 'ADMIN_PORT', problems),
     host,
+    adminHost: text(env, 'ADMIN_HOST') ?? TEXT_SETTINGS.ADMIN_HOST,
     baseUrl: url(env, 'BASE_URL', http, problems) ?? defaultUrl(host, port),
     observeUrl: url(env, 'OBSERVE_URL', http, problems) ?? defaultUrl(host, observePort),
     brand: text(env, 'BRAND') ?? TEXT_SETTINGS.BRAND,

@@ -7,7 +7,7 @@
 
 import { setFlagsFromString } from 'node:v8';
 
-import { type Config, readConfig } from '../config.ts';
+import { type Config, defaultUrl, readConfig } from '../config.ts';
 import { createObserver, type Events } from '../observe/events.ts';
 import { reportFailure } from '../terminal/failure.ts';
 import { programVersion } from './program-version.ts';
@@ -39,7 +39,7 @@ function printSummary(config: Config, started: Started, elapsedMs: number): void
       elapsedMs,
       baseUrl: reachable(config.baseUrl, config.port, ports.base),
       observeUrl: reachable(config.observeUrl, config.observePort, ports.observe),
-      metricsUrl: `http://127.0.0.1:${ports.admin}/metrics`,
+      metricsUrl: `${defaultUrl(config.adminHost, ports.admin)}/metrics`,
       databaseWhere,
       snapshot,
       counts,

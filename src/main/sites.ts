@@ -22,7 +22,6 @@ import type { MetricsText } from '../observe/metrics.ts';
 import type { ApiDocument } from '../web/docs/api-document.ts';
 
 /** `/metrics` is for the operator's scraper on this machine. */
-const ADMIN_HOST = '127.0.0.1';
 
 export interface PublicDependencies {
   readonly ingest: IngestDependencies;
@@ -127,15 +126,15 @@ export function publicListeners(config: Config, site: SiteDependencies): Listene
   return [{ ...first, ...shared, answerBrowser, isBehindTls: isHttps(baseUrl), sites }];
 }
 
-/** The listener on the loopback interface, for the operator. */
+/** The listener for the operator, on the loopback interface unless `ADMIN_HOST` names another. */
 export function adminListener(
-  { adminPort }: Pick<Config, 'adminPort'>,
+  { adminHost, adminPort }: Pick<Config, 'adminHost' | 'adminPort'>,
   metrics: MetricsText,
   probes: ProbeDependencies,
 ): ListenerSettings {
   return {
     setting: 'ADMIN_PORT',
-    host: ADMIN_HOST,
+    host: adminHost,
     port: adminPort,
     sites: new Map([['', [metricsRoute(metrics), ...probeRoutes(probes)]]]),
   };

@@ -32,3 +32,14 @@ test('every listener but that of the operator counts the proxies before it', () 
     ['ADMIN_PORT', undefined],
   ]);
 });
+
+test('the listener of the operator has its own address', () => {
+  const hosts = (settings: Record<string, string>) =>
+    listenersOf(settings).map(({ setting, host }) => [setting, host]);
+  expect(hosts({ HOST: '10.0.0.7' })).toEqual([
+    ['PORT', '10.0.0.7'],
+    ['OBSERVE_PORT', '10.0.0.7'],
+    ['ADMIN_PORT', '127.0.0.1'],
+  ]);
+  expect(hosts({ ADMIN_HOST: '10.0.0.8' })).toContainEqual(['ADMIN_PORT', '10.0.0.8']);
+});
