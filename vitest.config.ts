@@ -41,7 +41,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'test/{otlp,ingest,engine,observe,cli,main,web,bench,model,relay}/**/*.test.ts',
+            'test/{config,otlp,ingest,engine,observe,cli,main,web,bench,model,relay}/**/*.test.ts',
             'test/*.test.ts',
           ],
           globalSetup: [BUILD, CATALOGUE],

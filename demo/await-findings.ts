@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 
-import type { Config } from '../src/config.ts';
+import type { Config } from '../src/config/config.ts';
 import type { Database } from '../src/db/database.ts';
 import { OperatorError } from '../src/errors.ts';
 import type { Hex16 } from '../src/model/json.ts';

@@ -5,7 +5,7 @@
  * that it creates are revoked in each of these cases.
  */
 import { parseArgs } from 'node:util';
-import { type Config, readConfig } from '../src/config.ts';
+import { type Config, readConfig } from '../src/config/config.ts';
 import { OperatorError } from '../src/errors.ts';
 import { reportFailure } from '../src/terminal/failure.ts';
 import { paint } from '../src/terminal/paint.ts';

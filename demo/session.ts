@@ -2,7 +2,7 @@
  * Connects the demo to a running server: checks that it answers, opens its database, and creates
  * two keys for the time of the demo. Never starts a server or a database.
  */
-import type { Config } from '../src/config.ts';
+import type { Config } from '../src/config/config.ts';
 import type { Database } from '../src/db/database.ts';
 import { connectEmbedded } from '../src/db/embedded/connect.ts';
 import { COMMAND_LINE } from '../src/db/people/audit.ts';

@@ -19,7 +19,7 @@ const ATTACK_EVERY = 20;
 const START_UNIX_NANO = 1_795_000_000_000_000_000n;
 /** What a new workspace runs with. */
 const NEW_WORKSPACE = { experimental: false, overrides: new Map<string, boolean>() };
-/** The service's defaults (config.ts). */
+/** The service's defaults (src/config/settings.ts). */
 const SETTINGS = { surfaceCapBytes: 65_536, excerptChars: 160 };
 
 export interface BenchRuns {

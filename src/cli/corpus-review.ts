@@ -1,5 +1,5 @@
 /** What a refresh of the corpus changes: the rules, their class, when they run, and overrides. */
-import { type Config, readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config/config.ts';
 import { createDatabase } from '../db/database.ts';
 import { connectEmbedded } from '../db/embedded/connect.ts';
 import { listUnusableOverrides, type UnusableOverride } from '../db/findings/rule-settings.ts';

@@ -4,7 +4,7 @@
  */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 
-import { readConfig } from '../config.ts';
+import { readConfig } from '../config/config.ts';
 import { evaluateRun } from '../engine/evaluate.ts';
 import { excerptOf } from '../engine/matcher/excerpt.ts';
 import { createMatcher, type Matcher } from '../engine/matcher/matcher.ts';

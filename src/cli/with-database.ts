@@ -4,7 +4,7 @@
  * A signal ends the command after the database is closed; an embedded server started for the command
  * would otherwise keep running. The exit code is then 130 or 143.
  */
-import { type Config, readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config/config.ts';
 import { type OpenDatabase, openForCommand } from '../main/open-database.ts';
 import { onStopSignal, SIGNAL_EXIT_CODES, type StopSignal } from '../main/stop-signals.ts';
 import { reportFailure } from '../terminal/failure.ts';

@@ -1,5 +1,5 @@
 /** Creates the pass and its workers, for the server and for `sluice pass run`. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';

@@ -1,5 +1,5 @@
 /** Opens the database of DATABASE_URL, or the embedded one, and brings its schema up to date. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { parseDatabaseUrl } from '../database-url.ts';
 import { checkConnections, checkServer, createDatabase, type Database } from '../db/database.ts';
 import type { DatabaseUrls } from '../db/embedded/address.ts';
@@ -71,7 +71,7 @@ function connectionsOf({ httpThreads, matchThreads }: Config): number {
 
 function configuredSource(url: string, directUrl: string | null): Source {
   const parsed = parseDatabaseUrl(url);
-  // config.ts has refused a url that cannot be parsed.
+  // The configuration has refused a url that cannot be parsed.
   const where = `PostgreSQL at ${typeof parsed === 'string' ? '' : parsed.where}`;
   const urls = { url, copyUrl: directUrl ?? url };
   return { urls, directUrl, where, supervise: () => {}, stop: async () => {} };

@@ -7,7 +7,7 @@
 
 import { setFlagsFromString } from 'node:v8';
 
-import { type Config, defaultUrl, readConfig } from '../config.ts';
+import { type Config, defaultUrl, readConfig } from '../config/config.ts';
 import { createObserver, type Events } from '../observe/events.ts';
 import { reportFailure } from '../terminal/failure.ts';
 import { programVersion } from './program-version.ts';

@@ -1,5 +1,5 @@
 /** The settings that decide when a run is due. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { RunTimes } from '../db/runs/run-times.ts';
 
 export function runTimesOf(config: Config): RunTimes {

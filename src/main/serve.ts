@@ -7,7 +7,7 @@
  * Stop: no new connections → requests under way → key use → decoder of large bodies → writer → pass →
  * workers → database; each step has a time limit.
  */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Database } from '../db/database.ts';
 import { DatabaseClock } from '../db/database-clock.ts';
 import { readRuleSettings } from '../db/findings/rule-settings.ts';

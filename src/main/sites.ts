@@ -1,5 +1,5 @@
 /** Which host serves which routes (contracts §2), assembled from the route modules of `http`. */
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { type Documentation, documentationRoutes } from '../http/api/open/document-routes.ts';
 import { type ProbeDependencies, probeRoutes } from '../http/api/open/probe-routes.ts';
 import { apiDocumentRoute } from '../http/api/openapi/openapi.ts';

@@ -2,7 +2,7 @@
  * The text printed when the server has started: addresses, database, keys, exporter settings.
  */
 
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { FirstKeys } from '../db/people/first-start.ts';
 import type { Snapshot, StateCounts, SupportCounts } from '../model/rules.ts';
 import { paint } from '../terminal/paint.ts';

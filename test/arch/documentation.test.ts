@@ -1,7 +1,7 @@
 /** Documents that list what code defines must list the same. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { INTEGER_SETTINGS, RELAY_SETTINGS, TEXT_SETTINGS } from '../../src/config.ts';
+import { INTEGER_SETTINGS, RELAY_SETTINGS, TEXT_SETTINGS } from '../../src/config/settings.ts';
 import { ERRORS } from '../../src/errors.ts';
 import { filesIn } from './source-file.ts';
 

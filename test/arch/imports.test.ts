@@ -130,9 +130,9 @@ function purityFaults({ path, references, specifiers }: SourceFile): string[] {
   return [...globals, ...modules].map((name) => `${path} must be pure but uses ${name}`);
 }
 
-/** Outside src/config.ts the environment is only passed on as a whole, except for colour. */
+/** Outside src/config/ the environment is only passed on as a whole, except for colour. */
 function environmentFaults({ path, processProperties }: SourceFile): string[] {
-  if (path === 'src/config.ts') return [];
+  if (path.startsWith('src/config/')) return [];
   const allowed =
     path === 'src/terminal/paint.ts'
       ? ['env', 'env.NO_COLOR', 'env.TERM']
@@ -224,7 +224,7 @@ describe('the checker', () => {
     ['src/db/x.ts', '../engine/a.ts', 'src/engine/a.ts'],
     ['src/db/x.ts', '../pool/a.ts', 'src/pool/a.ts'],
     ['src/engine/surfaces/x.ts', '../../otlp/a.ts', 'src/otlp/a.ts'],
-    ['src/otlp/x.ts', '../config.ts', 'src/config.ts'],
+    ['src/otlp/x.ts', '../config/config.ts', 'src/config/config.ts'],
     ['src/observe/x.ts', '../errors.ts', 'src/errors.ts'],
     ['src/model/x.ts', '../errors.ts', 'src/errors.ts'],
     ['src/pool/x.ts', '../http/a.ts', 'src/http/a.ts'],
@@ -313,7 +313,7 @@ describe('the checker', () => {
   });
 
   test.each([
-    ['src/config.ts', 'const port = process.env.PORT;'],
+    ['src/config/config.ts', 'const port = process.env.PORT;'],
     ['src/main/x.ts', 'const config = readConfig(process.env);'],
     ['src/terminal/paint.ts', 'const plain = process.env.NO_COLOR;'],
     ['src/db/x.ts', 'process.kill(pid, 0);'],

@@ -1,5 +1,5 @@
 /** The listeners and routes as the server opens them; their handlers are not to be called. */
-import { readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config/config.ts';
 import { createRuleBook } from '../../src/engine/rules/rule-book.ts';
 import { createApiDocument } from '../../src/http/api/openapi/openapi.ts';
 import type { Route } from '../../src/http/transport/router.ts';

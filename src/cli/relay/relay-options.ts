@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-import { ConfigError, isPrivateUrl, readRelayEnvironment } from '../../config.ts';
+import { readRelayEnvironment } from '../../config/command-settings.ts';
+import { ConfigError, isPrivateUrl } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
 import type { RelaySettings } from '../../relay/relay.ts';
 

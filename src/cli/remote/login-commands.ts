@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 
-import { readLoginFolder } from '../../config.ts';
+import { readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
 import { paint } from '../../terminal/paint.ts';
 import { answer, type OutputOptions, shownTime } from '../answer.ts';

@@ -17,7 +17,7 @@ import {
 import { join } from 'node:path';
 import { z } from 'zod';
 
-import { isPrivateUrl } from '../../config.ts';
+import { isPrivateUrl } from '../../config/read-settings.ts';
 import { OperatorError } from '../../errors.ts';
 
 const FILE = 'logins.json';

@@ -12,7 +12,7 @@
 import { existsSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 
-import { namesDatabase, readDataDir, readLoginFolder } from '../../config.ts';
+import { namesDatabase, readDataDir, readLoginFolder } from '../../config/command-settings.ts';
 import { OperatorError } from '../../errors.ts';
 import { hasLogins, readLogins, type ServerLogin, serverUrl } from './logins.ts';
 

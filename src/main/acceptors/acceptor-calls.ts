@@ -1,5 +1,5 @@
 /** The calls between the main thread and the acceptor threads (`thread-line.ts`). */
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { DatabaseUrls } from '../../db/embedded/address.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { MetricValues } from '../../observe/metrics.ts';

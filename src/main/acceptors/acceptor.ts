@@ -6,7 +6,7 @@
  * workspace's share of the bytes in flight. Limits per process: all bytes in flight, and requests per
  * minute.
  */
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { checkCommitWaits } from '../../db/commit-waits.ts';
 import { type Database, ping } from '../../db/database.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';

@@ -1,6 +1,6 @@
 /** The interface to the threads that take requests, and its form without further threads. */
 
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { DatabaseClock } from '../../db/database-clock.ts';
 import type { Catalog } from '../../engine/rules/catalog.ts';
 import type { ProbeDependencies } from '../../http/api/open/probe-routes.ts';

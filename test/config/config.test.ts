@@ -1,8 +1,10 @@
 /** The environment becomes one frozen object, or every problem at once and no secret among them. */
 import { resolve } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { ConfigError, INTEGER_SETTINGS, readConfig } from '../src/config.ts';
-import { OperatorError } from '../src/errors.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { ConfigError } from '../../src/config/read-settings.ts';
+import { INTEGER_SETTINGS } from '../../src/config/settings.ts';
+import { OperatorError } from '../../src/errors.ts';
 
 type Environment = Readonly<Record<string, string>>;
 
