@@ -10,8 +10,10 @@ import { findWorkspace } from '../db/people/workspaces.ts';
 import { createRuleBook } from '../engine/rules/rule-book.ts';
 import { OperatorError } from '../errors.ts';
 import { pinnedCorpus } from '../main/corpus-location.ts';
+import { inOrder, RULE_ORDERS, type RuleOrder } from '../model/rule-order.ts';
 import {
   CATEGORIES,
+  MATURITIES,
   RULE_STATES,
   RULE_STATUSES,
   type Rule,
@@ -26,7 +28,7 @@ import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { listRulesThere, showRuleThere } from './remote/rules.ts';
-import { describeRule, describeState } from './rule-text.ts';
+import { describeRule, describeState, qualityCells } from './rule-text.ts';
 import { renderTable } from './table.ts';
 import { activationOf, verdictOf } from './verdict.ts';
 import { withDatabase } from './with-database.ts';
@@ -40,6 +42,8 @@ interface ListOptions extends WorkspaceOptions {
   readonly support?: string;
   readonly category?: string;
   readonly state?: string;
+  readonly maturity?: string;
+  readonly sort: RuleOrder;
 }
 
 const RULE_ID = /^ATR-\d{4}-\d{5}$/;
@@ -79,11 +83,12 @@ async function list(options: ListOptions): Promise<void> {
     const { rules, snapshot, counts } = book;
     const stateOf = (rule: Rule) =>
       within === null ? null : book.decide(rule, within.settings).state;
-    const found = rules.filter(
+    const found = inOrder(rules, options.sort).filter(
       (rule) =>
         (options.status === undefined || rule.status === options.status) &&
         (options.support === undefined || rule.support === options.support) &&
         (options.category === undefined || rule.category === options.category) &&
+        (options.maturity === undefined || rule.quality.maturity === options.maturity) &&
         (options.state === undefined || stateOf(rule) === options.state),
     );
     const states = within === null ? null : book.countStates(within.settings);
@@ -103,6 +108,8 @@ async function list(options: ListOptions): Promise<void> {
             { title: 'SEVERITY' },
             { title: 'STATUS' },
             { title: within === null ? 'SUPPORT' : `IN ${within.slug.toUpperCase()}` },
+            { title: 'FALSE POS', align: 'right' },
+            { title: 'CONF', align: 'right' },
             { title: 'CATEGORY' },
             { title: 'TITLE', shrinks: true },
           ],
@@ -113,6 +120,7 @@ async function list(options: ListOptions): Promise<void> {
               rule.severity,
               rule.status,
               state === null ? SUPPORT_LABELS[rule.support] : STATE_LABELS[state],
+              ...qualityCells(rule.quality),
               rule.category,
               rule.title,
             ];
@@ -157,6 +165,12 @@ export function addRuleCommands(program: Command): void {
     .addOption(new Option('--status <status>').choices(RULE_STATUSES))
     .addOption(new Option('--support <support>').choices(SUPPORTS))
     .addOption(new Option('--category <category>').choices(CATEGORIES))
+    .addOption(new Option('--maturity <maturity>', "the authors' word").choices(MATURITIES))
+    .addOption(
+      new Option('--sort <order>', 'noise: most false positives first')
+        .choices(RULE_ORDERS)
+        .default('id'),
+    )
     .addOption(
       new Option('--state <state>', 'state in the workspace; needs --workspace').choices(
         RULE_STATES,
@@ -168,7 +182,8 @@ export function addRuleCommands(program: Command): void {
     .addHelpText(
       'after',
       '\nExamples:\n  sluice rules list --status stable --support degraded\n' +
-        '  sluice rules list --workspace default --state off_by_override',
+        '  sluice rules list --workspace default --state off_by_override\n' +
+        '  sluice rules list --sort noise',
     )
     .action(eitherWay(list, listRulesThere));
   rules

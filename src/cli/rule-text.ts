@@ -1,9 +1,12 @@
 /** One rule in full as text, of the corpus here or as a server elsewhere answers. */
-import { type Rule, SUPPORT_LABELS } from '../model/rules.ts';
+import { type Rule, type StatedQuality, SUPPORT_LABELS } from '../model/rules.ts';
 import { surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { plain } from './remote/server-call.ts';
 import { type Activation, activationOf, type JudgedRule, verdictOf } from './verdict.ts';
+
+/** What its authors say of its quality. */
+type DescribedQuality = Omit<StatedQuality, 'maturity'> & { readonly maturity: string | null };
 
 /** A rule; a newer server may send words that this program does not know. */
 export interface DescribedRule
@@ -12,6 +15,7 @@ export interface DescribedRule
       Rule,
       'id' | 'title' | 'version' | 'description' | 'suppressInCodeBlocks' | 'recommendedActions'
     > {
+  readonly quality: DescribedQuality;
   readonly severity: string;
   readonly category: string;
   readonly condition: string;
@@ -63,9 +67,34 @@ export function describeRule(rule: DescribedRule): string {
     ...examples.failed.map(({ kind, index, why }) =>
       paint.red(plain(`  ${kind} ${index}: ${why}`)),
     ),
+    ...qualityLines(rule.quality),
     heading("Actions that the rule's author recommends (never carried out)"),
     ...rule.recommendedActions.map((action) => `  ${plain(action)}`),
   ].join('\n');
+}
+
+/** Two cells of `sluice rules list`: false positives and confidence, as the authors state them. */
+export function qualityCells(
+  quality: Pick<StatedQuality, 'wildFpRate' | 'confidence'>,
+): readonly [string, string] {
+  const { wildFpRate, confidence } = quality;
+  return [wildFpRate === null ? '' : `${wildFpRate}%`, confidence === null ? '' : `${confidence}`];
+}
+
+function qualityLines(quality: DescribedQuality): string[] {
+  const { confidence, maturity, wildFpRate, wildSamples, wildValidated } = quality;
+  const stated = [
+    confidence !== null && `confidence ${confidence} of 100`,
+    maturity !== null && `maturity ${plain(maturity)}`,
+    wildFpRate !== null && `${wildFpRate}% false positives`,
+    wildSamples !== null && `tried on ${wildSamples} documents`,
+    wildValidated !== null && plain(wildValidated),
+  ].filter((one) => one !== false);
+  return [
+    heading('Quality, as its authors state it'),
+    `  ${stated.join(' · ') || 'nothing stated'}`,
+    ...quality.falsePositives.map((one) => `  may match: ${plain(one)}`),
+  ];
 }
 
 /** What `sluice rules show` says of a workspace. */

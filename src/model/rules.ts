@@ -19,6 +19,10 @@ export type Category = (typeof CATEGORIES)[number];
 export const RULE_STATUSES = ['stable', 'experimental', 'draft', 'deprecated'] as const;
 export type RuleStatus = (typeof RULE_STATUSES)[number];
 
+/** How far the corpus's authors have tested a rule. It decides nothing here; `status` does. */
+export const MATURITIES = ['stable', 'test', 'experimental', 'draft', 'deprecated'] as const;
+export type Maturity = (typeof MATURITIES)[number];
+
 export const SEVERITIES = ['critical', 'high', 'medium', 'low', 'informational'] as const;
 export type Severity = (typeof SEVERITIES)[number];
 
@@ -124,6 +128,21 @@ export interface Measured {
   readonly found: number;
 }
 
+/** What the authors of a rule say of its quality. It decides nothing; null where they say nothing. */
+export interface StatedQuality {
+  readonly maturity: Maturity | null;
+  /** 0 to 100 */
+  readonly confidence: number | null;
+  /** how many of 100 harmless documents the rule matched */
+  readonly wildFpRate: number | null;
+  /** how many documents it was tried on */
+  readonly wildSamples: number | null;
+  /** the day on which it was tried, YYYY-MM-DD or as written */
+  readonly wildValidated: string | null;
+  /** sentences about harmless texts that may match */
+  readonly falsePositives: readonly string[];
+}
+
 /** One rule of the snapshot, classified for this engine. Plain data: it crosses threads. */
 export interface Rule {
   readonly id: string;
@@ -157,6 +176,7 @@ export interface Rule {
     /** the author's descriptions of harmless texts that may match */
     readonly falsePositives: Measured;
   };
+  readonly quality: StatedQuality;
   readonly recommendedActions: readonly string[];
   /** the rule's file inside the package, as the manifest names it */
   readonly file: string;

@@ -14,6 +14,8 @@ interface RuleItem {
   readonly category: string;
   readonly enabled: boolean;
   readonly decided_by: string;
+  readonly maturity: string | null;
+  readonly wild_fp_rate: number | null;
 }
 interface RulePage {
   readonly snapshot: {
@@ -105,6 +107,7 @@ test('each filter gives what it says, and the counts agree with it', async () =>
     ['status=stable', (rule: RuleItem) => rule.status === 'stable'],
     ['support=degraded', (rule: RuleItem) => rule.support === 'degraded'],
     ['category=tool-poisoning', (rule: RuleItem) => rule.category === 'tool-poisoning'],
+    ['maturity=stable', (rule: RuleItem) => rule.maturity === 'stable'],
     ['enabled=true', (rule: RuleItem) => rule.enabled],
     ['enabled=false&status=stable', (rule: RuleItem) => !rule.enabled && rule.status === 'stable'],
   ] as const;
@@ -116,6 +119,20 @@ test('each filter gives what it says, and the counts agree with it', async () =>
   }
   const words = await walk('q=CREDENTIAL%20agent%20output', 500);
   expect(words.map(({ id }) => id)).toContain('ATR-2026-00021');
+});
+
+test('the noisiest rule by its authors is first when they are sorted by noise', async () => {
+  const { rules } = await get<RulePage>(`${PATH}?sort=noise&per_page=3`);
+  expect(rules[0]).toMatchObject({
+    id: 'ATR-2026-00061',
+    wild_fp_rate: 52.58,
+    wild_samples: 5352,
+    wild_validated: '2026-08-05',
+    confidence: 57,
+    maturity: 'experimental',
+  });
+  const rates = rules.map((one) => one.wild_fp_rate ?? -1);
+  expect(rates).toEqual(rates.toSorted((a, b) => b - a));
 });
 
 test('without the experimental tier exactly the runnable stable rules are enabled', async () => {

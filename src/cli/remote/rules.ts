@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { allRules, RULE_STATES, STATE_LABELS, SUPPORTS } from '../../model/rules.ts';
 import { corpusLine, stateLines } from '../../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from '../answer.ts';
-import { describeRule, describeState } from '../rule-text.ts';
+import { describeRule, describeState, qualityCells } from '../rule-text.ts';
 import { renderTable } from '../table.ts';
 import type { ServerLogin } from './logins.ts';
 import { parts } from './reader.ts';
@@ -19,7 +19,13 @@ const RULES_OF_PAGE = 500;
 /** Far above any corpus; a server that counts wrongly must not keep a command busy. */
 const PAGES_MAX = 100;
 
+/** Absent in answers of earlier versions. */
+const stated = {
+  confidence: z.number().nullable().default(null),
+  wild_fp_rate: z.number().nullable().default(null),
+};
 const item = z.object({
+  ...stated,
   id: z.string(),
   title: z.string(),
   severity: z.string(),
@@ -40,6 +46,10 @@ const page = z.looseObject({
 });
 const reason = z.object({ message: z.string() });
 const rule = item.extend({
+  maturity: z.string().nullable().default(null),
+  wild_samples: z.number().nullable().default(null),
+  wild_validated: z.string().nullable().default(null),
+  false_positives: z.array(z.string()).default([]),
   description: z.string(),
   condition: z.string(),
   suppress_in_code_blocks: z.boolean(),
@@ -69,12 +79,15 @@ interface ListOptions extends OutputOptions {
   readonly category?: string;
   /** in the login's workspace */
   readonly state?: string;
+  readonly maturity?: string;
+  readonly sort?: string;
 }
 
 export async function listRulesThere(login: ServerLogin, options: ListOptions): Promise<void> {
-  const { status, support, category, state } = options;
+  const { status, support, category, state, maturity, sort } = options;
   const read = async (number: number) => {
-    const query = { status, support, category, state, page: String(number) };
+    const filters = { status, support, category, state, maturity, sort };
+    const query = { ...filters, page: String(number) };
     const body = await call(login, PATH, { query: { ...query, per_page: String(RULES_OF_PAGE) } });
     return parts(page, body);
   };
@@ -92,6 +105,8 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
           { title: 'SEVERITY' },
           { title: 'STATUS' },
           { title: `IN ${workspace.toUpperCase()}` },
+          { title: 'FALSE POS', align: 'right' },
+          { title: 'CONF', align: 'right' },
           { title: 'CATEGORY' },
           { title: 'TITLE', shrinks: true },
         ],
@@ -100,6 +115,7 @@ export async function listRulesThere(login: ServerLogin, options: ListOptions): 
           plain(one.severity),
           plain(one.status),
           STATE_LABELS[one.state],
+          ...qualityCells({ wildFpRate: one.wild_fp_rate, confidence: one.confidence }),
           plain(one.category),
           plain(one.title),
         ]),
@@ -125,6 +141,14 @@ export async function showRuleThere(
         ...one,
         suppressInCodeBlocks: one.suppress_in_code_blocks,
         unsupportedReasons: one.unsupported_reasons,
+        quality: {
+          maturity: one.maturity,
+          confidence: one.confidence,
+          wildFpRate: one.wild_fp_rate,
+          wildSamples: one.wild_samples,
+          wildValidated: one.wild_validated,
+          falsePositives: one.false_positives,
+        },
         ownExamples: {
           truePositives: examples.true_positives,
           trueNegatives: examples.true_negatives,

@@ -11,8 +11,10 @@ import type { JsonValue } from '../../model/json.ts';
 import {
   CATEGORIES,
   type Category,
+  MATURITIES,
   RULE_STATUSES,
   SEVERITIES,
+  type StatedQuality,
   type UnsupportedReason,
 } from '../../model/rules.ts';
 import type { CorpusFile } from './corpus.ts';
@@ -46,6 +48,9 @@ const EvasionSchema = z.array(
     isCaught: expected === 'triggered',
   })),
 );
+
+/** Decides nothing, so a value of another kind is left out. */
+const Percent = z.number().min(0).max(100).nullish().catch(null);
 
 /** Members of `detection` that do not change what the patterns of a rule match. */
 const NO_PATTERNS = new Set(['behavioral', 'trace']);
@@ -84,6 +89,11 @@ const RuleSchema = z.object({
     .nullish(),
   evasion_tests: EvasionSchema.nullish().catch(null),
   false_positives: z.array(Text).nullish().catch(null),
+  maturity: z.enum(MATURITIES).nullish().catch(null),
+  confidence: Percent,
+  wild_fp_rate: Percent,
+  wild_samples: z.int().nonnegative().nullish().catch(null),
+  wild_validated: OptionalText.catch(''),
 });
 
 /** One of a rule's own test cases: member → text or structure. */
@@ -117,8 +127,7 @@ export interface RuleDocument {
   readonly trueNegatives: readonly OwnCase[];
   /** disguised attacks, and whether the author says that the rule catches them */
   readonly evasionTests: readonly z.infer<typeof EvasionSchema>[number][];
-  /** sentences of the author about harmless texts that may match */
-  readonly falsePositives: readonly string[];
+  readonly quality: StatedQuality;
   readonly recommendedActions: readonly string[];
   readonly file: string;
   /** why the file is no rule; null if it is one */
@@ -178,12 +187,28 @@ function toDocument(rule: z.infer<typeof RuleSchema>, file: string): RuleDocumen
     truePositives: cases?.true_positives ?? [],
     trueNegatives: cases?.true_negatives ?? [],
     evasionTests: [...(cases?.evasion_tests ?? []), ...(rule.evasion_tests ?? [])],
-    falsePositives: [...(falsePositives ?? []), ...(rule.false_positives ?? [])],
+    quality: {
+      maturity: rule.maturity ?? null,
+      confidence: rule.confidence ?? null,
+      wildFpRate: rule.wild_fp_rate ?? null,
+      wildSamples: rule.wild_samples ?? null,
+      wildValidated: rule.wild_validated === '' ? null : isoDate(rule.wild_validated),
+      falsePositives: [...(falsePositives ?? []), ...(rule.false_positives ?? [])],
+    },
     recommendedActions: rule.response?.actions ?? [],
     file,
     fault: null,
   };
 }
+
+const UNSTATED: StatedQuality = {
+  maturity: null,
+  confidence: null,
+  wildFpRate: null,
+  wildSamples: null,
+  wildValidated: null,
+  falsePositives: [],
+};
 
 /**
  * The document of a file that is no rule: from its file name and its top-level lines. Unknown members
@@ -215,7 +240,7 @@ function unreadable(path: string, text: string, fault: UnsupportedReason): RuleD
     truePositives: [],
     trueNegatives: [],
     evasionTests: [],
-    falsePositives: [],
+    quality: UNSTATED,
     recommendedActions: [],
     file: path,
     fault,

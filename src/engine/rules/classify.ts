@@ -87,6 +87,7 @@ function classifyBy(document: RuleDocument, reasonOf: ReasonOf): ClassifiedRule 
     suppressInCodeBlocks: document.suppressInCodeBlocks,
     support: toSupport(condition, conditions),
     unsupportedReasons: distinct(whole === null ? reasons : [whole]),
+    quality: document.quality,
     recommendedActions: document.recommendedActions,
     file: document.file,
   };

@@ -35,7 +35,7 @@ export function tryOwnExamples(
   compile: PatternCompiler,
   read?: RequirementsReader,
 ): Rule {
-  const { truePositives, trueNegatives, evasionTests, falsePositives } = document;
+  const { truePositives, trueNegatives, evasionTests, quality } = document;
   const failed: FailedExample[] = [];
   const untried = withOutcome(rule, document, { failed, measured: UNMEASURED });
   if (rule.support === 'unsupported') return untried;
@@ -71,7 +71,7 @@ export function tryOwnExamples(
   const measured = {
     caughtEvasions: measure(evasions(true)),
     otherEvasions: measure(evasions(false)),
-    falsePositives: measure(falsePositives),
+    falsePositives: measure(quality.falsePositives),
   };
   return withOutcome(rule, document, { failed, measured });
 }

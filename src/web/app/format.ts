@@ -37,6 +37,12 @@ export function count(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** `52.6%`, `0.15%`, `<0.01%`: two digits that say something. */
+export function percentText(percent: number): string {
+  if (percent > 0 && percent < 0.01) return '<0.01%';
+  return `${Number(percent.toFixed(percent < 1 ? 2 : 1))}%`;
+}
+
 type Term =
   | 'audit-log'
   | 'checked'
@@ -45,6 +51,7 @@ type Term =
   | 'finding'
   | 'key'
   | 'rule-and-corpus'
+  | 'rule-quality'
   | 'run'
   | 'step'
   | 'surface';

@@ -2,8 +2,8 @@
 import { type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { term, words } from './format.ts';
-import { type DecidedRule, overrideSwitch, state } from './rules.ts';
+import { count, term, words } from './format.ts';
+import { type DecidedRule, falsePositiveRate, overrideSwitch, state } from './rules.ts';
 import {
   appPage,
   crumb,
@@ -32,6 +32,40 @@ function about(rule: Rule): Html {
     ['Own tests', `${truePositives} must match, ${trueNegatives} must not match: ${outcome}`],
     ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
   ]);
+}
+
+/** What the authors say of its quality, and which of their harmless texts it matches here. */
+function quality({ quality: stated, measured: { falsePositives } }: Rule): Html {
+  const { wildFpRate: rate, wildSamples: samples, wildValidated: day } = stated;
+  const tried =
+    samples !== null &&
+    html`<span class="soft below">tried on ${count(samples)} documents${day !== null && `, ${day}`}${
+      rate === null && '; no rate published'
+    }</span>`;
+  const matched = html`${count(falsePositives.found)} of ${count(falsePositives.texts)} match here`;
+  return html`<section class="panel"><h2>${term('rule-quality', 'Quality')}</h2>
+<p class="soft">What the rule’s authors say of it. None of it decides whether the rule runs.</p>
+${facts([
+  ['Confidence', stated.confidence === null ? null : `${stated.confidence} of 100`],
+  ['Maturity', stated.maturity],
+  [
+    'Measured by the authors',
+    samples === null && rate === null
+      ? 'not published'
+      : html`${rate !== null && falsePositiveRate(rate)} ${tried}`,
+  ],
+  ['Harmless examples', falsePositives.texts === 0 ? null : matched],
+])}</section>`;
+}
+
+/** The authors' sentences about harmless texts that may match. */
+function mayMatch({ quality: { falsePositives } }: Rule): HtmlValue {
+  return (
+    falsePositives.length > 0 &&
+    html`<h2>Known false positives</h2>
+<p class="soft">Harmless texts that may match, in the words of the rule’s authors.</p>
+<ul>${falsePositives.map((one) => html`<li>${one}</li>`)}</ul>`
+  );
 }
 
 const WHY: Readonly<Record<Rule['support'], string>> = {
@@ -83,9 +117,11 @@ export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
 <div class="grid wide">
 <section class="panel"><h2>${term('effective-rule-set', 'State')}</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
 <p class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</p></section>
-<section class="panel"><h2>About this ${term('rule-and-corpus', 'rule')}</h2>${about(rule)}</section></div>
+<section class="panel"><h2>About this ${term('rule-and-corpus', 'rule')}</h2>${about(rule)}</section>
+${quality(rule)}</div>
 <h2>What it detects</h2>
 <p class="description">${rule.description}</p>
+${mayMatch(rule)}
 ${whyNot(rule)}
 ${conditions(rule)}
 ${failures(rule)}

@@ -1,8 +1,11 @@
 /** The threat rules: which run, why the others do not, and their switches. */
+
+import { ORDER_LABELS, RULE_ORDERS } from '../../model/rule-order.ts';
 import {
   CATEGORIES,
   canRun,
   type DecidedBy,
+  MATURITIES,
   type OrphanedOverride,
   RULE_STATES,
   RULE_STATUSES,
@@ -13,7 +16,7 @@ import {
   SUPPORTS,
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term, words } from './format.ts';
+import { count, percentText, term, words } from './format.ts';
 import {
   corpusName,
   type RuleFacts,
@@ -214,6 +217,11 @@ ${choice(
   RULE_STATES.map((one) => [one, STATE_LABELS[one]] as const),
   given.get('state'),
 )}
+${choice('maturity', 'Maturity', MATURITIES, given.get('maturity'))}
+<label>Order<select name="sort">${RULE_ORDERS.map(
+    (order) =>
+      html`<option value="${order}"${order === given.get('sort') && html` selected`}>${ORDER_LABELS[order]}</option>`,
+  )}</select></label>
 <div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div></form>`;
 }
 
@@ -227,12 +235,29 @@ function pages({ query, page, pages: last }: RulesPage): Html {
 <span class="soft">Page ${page} of ${Math.max(1, last)}</span>${page < last && link(page + 1, 'Next')}</nav>`;
 }
 
+/** What the authors say of a rule's quality, in two lines. */
+function qualityCell({ quality: { confidence, maturity, wildFpRate } }: Rule): HtmlValue {
+  const words = [
+    confidence !== null && `confidence ${confidence}`,
+    maturity !== null && `maturity ${maturity}`,
+  ].filter((one) => one !== false);
+  const rate = wildFpRate !== null && falsePositiveRate(wildFpRate);
+  return html`${rate} <span class="soft below">${words.join(', ')}</span>`;
+}
+
+/** A false positive rate, in the colour of a warning from one in a hundred. */
+export function falsePositiveRate(rate: number): Html {
+  const text = `${percentText(rate)} false positives`;
+  return rate >= NOISY_PERCENT ? html`<strong class="medium">${text}</strong>` : html`${text}`;
+}
+const NOISY_PERCENT = 1;
+
 function ruleRow(one: DecidedRule, viewer: Viewer): Html {
   const { rule } = one;
   return html`<tr><td data-label="Severity">${severityBadge(rule.severity)}</td>
 <td data-label="Rule"><a href="${PATH}/${rule.id}">${rule.title}</a> <span class="soft below">${rule.id}</span></td>
-<td data-label="Category">${words(rule.category)}</td><td data-label="Status">${rule.status}</td>
-<td data-label="Support">${SUPPORT_LABELS[rule.support]}</td><td data-label="State">${state(one)}</td>
+<td data-label="Category">${words(rule.category)}</td><td data-label="Status">${rule.status} <span class="soft below">${SUPPORT_LABELS[rule.support]}</span></td>
+<td data-label="Quality">${qualityCell(rule)}</td><td data-label="State">${state(one)}</td>
 <td data-label="Switch">${overrideSwitch(one, viewer)}</td></tr>
 `;
 }
@@ -241,7 +266,7 @@ function table(rules: readonly DecidedRule[], viewer: Viewer): Html {
   return scrolling(
     'Rules',
     html`<table class="stack" aria-label="Rules"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
-<th scope="col">Category</th><th scope="col">Status</th><th scope="col">Support</th><th scope="col">State</th>
+<th scope="col">Category</th><th scope="col">Status</th><th scope="col">${term('rule-quality', 'Quality')}</th><th scope="col">State</th>
 <th scope="col">Switch</th></tr></thead><tbody>${rules.map((one) => ruleRow(one, viewer))}</tbody></table>`,
   );
 }

@@ -39,13 +39,41 @@ describe('parseRuleFile', () => {
       ],
       suppressInCodeBlocks: false,
       evasionTests: [],
-      falsePositives: [],
+      quality: {
+        maturity: null,
+        confidence: null,
+        wildFpRate: null,
+        wildSamples: null,
+        wildValidated: null,
+        falsePositives: [],
+      },
       truePositives: [{ input: 'a' }, { input: 'aa' }],
       trueNegatives: [],
       recommendedActions: ['alert', 'block_input'],
       file: 'rules/tool-poisoning/ATR-2026-90007-a-name.yaml',
       fault: null,
     });
+  });
+
+  it('reads what the authors say of its quality, and leaves out what is of another kind', () => {
+    const stated = (lines: string) =>
+      parse(`${tinyYaml({ conditions: [['content', 'a']] })}\n${lines}`).quality;
+    expect(
+      stated(
+        'maturity: test\nconfidence: 57\nwild_fp_rate: 52.58\nwild_samples: 5352\n' +
+          'wild_validated: "2026/08/05"\nfalse_positives: ["a", "b"]\n',
+      ),
+    ).toEqual({
+      maturity: 'test',
+      confidence: 57,
+      wildFpRate: 52.58,
+      wildSamples: 5352,
+      wildValidated: '2026-08-05',
+      falsePositives: ['a', 'b'],
+    });
+    expect(
+      stated('maturity: ripe\nconfidence: high\nwild_fp_rate: 101\nwild_samples: -1\n'),
+    ).toMatchObject({ maturity: null, confidence: null, wildFpRate: null, wildSamples: null });
   });
 
   it('lists a file that is no YAML, with what its lines still say', () => {

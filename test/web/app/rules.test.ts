@@ -114,6 +114,15 @@ describe('the list', () => {
     expect(text).toContain('Page 2 of 3');
   });
 
+  test('marks what its authors say of its quality, and offers the noisiest first', () => {
+    expect(page()).toMatch(/<strong class="medium">52\.6% false positives<\/strong>/);
+    expect(page()).toContain('confidence 57, maturity test');
+    expect(page({ query: 'sort=noise' })).toContain('<option value="noise" selected>');
+    const { quality } = rule();
+    const quiet = rule({ quality: { ...quality, wildFpRate: 0.0019, maturity: null } });
+    expect(page({ rules: [decided({ rule: quiet })] })).toContain('&lt;0.01% false positives');
+  });
+
   test('says so when no rule fits', () => {
     expect(page({ rules: [], total: 0 })).toContain('No rule matches this filter');
   });

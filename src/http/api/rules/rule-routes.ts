@@ -2,8 +2,10 @@
 import { z } from 'zod';
 
 import { SluiceError } from '../../../errors.ts';
+import { inOrder, RULE_ORDERS } from '../../../model/rule-order.ts';
 import {
   CATEGORIES,
+  MATURITIES,
   RULE_STATES,
   RULE_STATUSES,
   type Rule,
@@ -38,11 +40,19 @@ export const rulesQuery = z.object({
     .optional()
     .describe('`true`: only rules that run for this workspace; `false`: only the others.'),
   state: z.enum(RULE_STATES).optional().describe('Only rules in this state in this workspace.'),
+  maturity: z.enum(MATURITIES).optional().describe('Only rules of this maturity.'),
   q: z
     .string()
     .max(SEARCH_CHARS_MAX)
     .optional()
     .describe('Every word must occur in id, title, category, subcategory or description.'),
+  sort: z
+    .enum(RULE_ORDERS)
+    .default('id')
+    .describe(
+      '`noise`: most false positives first, by `wild_fp_rate`, then by how many of the harmless ' +
+        'texts of its authors a rule matches, then by the lowest `confidence`.',
+    ),
   page: wholeNumber(1, PAGE_MAX, 1).describe('The page to show; a page past the last is empty.'),
   per_page: wholeNumber(1, PER_PAGE_MAX, PER_PAGE_DEFAULT).describe('Rules on a page.'),
 });
@@ -62,6 +72,11 @@ function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyO
     enabled,
     decided_by: decidedBy,
     state,
+    maturity: rule.quality.maturity,
+    confidence: rule.quality.confidence,
+    wild_fp_rate: rule.quality.wildFpRate,
+    wild_samples: rule.quality.wildSamples,
+    wild_validated: rule.quality.wildValidated,
   };
 }
 
@@ -80,12 +95,13 @@ export function toRulePage(
   book: RuleBook,
 ): BodyOf<typeof rulePage> {
   const words = (query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
-  const found = book.rules
+  const found = inOrder(book.rules, query.sort)
     .filter(
       (rule) =>
         (query.status === undefined || rule.status === query.status) &&
         (query.support === undefined || rule.support === query.support) &&
         (query.category === undefined || rule.category === query.category) &&
+        (query.maturity === undefined || rule.quality.maturity === query.maturity) &&
         matchesText(rule, words),
     )
     .map((rule) => toItem(rule, settings, book))
@@ -130,6 +146,7 @@ export function toRule(
       failed: rule.ownExamples.failed,
       tested: rule.support !== 'unsupported',
     },
+    false_positives: rule.quality.falsePositives,
     recommended_actions: rule.recommendedActions,
     override: settings.overrides.get(rule.id) ?? null,
   };

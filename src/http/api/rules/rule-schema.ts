@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 import {
   CATEGORIES,
+  MATURITIES,
   RULE_STATES,
   RULE_STATUSES,
   SEVERITIES,
@@ -71,6 +72,19 @@ const stateCounts = component(
     ),
 );
 
+const percent = z.number().min(0).max(100).nullable();
+
+const statedQuality = {
+  maturity: z
+    .enum(MATURITIES)
+    .nullable()
+    .describe("The authors' word for how far the rule is tested; `status` decides what runs."),
+  confidence: percent.describe("The authors' confidence in the rule, 0 to 100."),
+  wild_fp_rate: percent.describe('How many of 100 harmless documents it matched, by its authors.'),
+  wild_samples: z.int().min(0).nullable().describe('Documents that its authors tried it on.'),
+  wild_validated: z.string().nullable().describe('The day on which they did.'),
+};
+
 const itemMembers = {
   id: ruleId,
   title: z.string(),
@@ -87,6 +101,7 @@ const itemMembers = {
   state: z
     .enum(RULE_STATES)
     .describe('State of the rule in this workspace: the member of `counts` that includes it.'),
+  ...statedQuality,
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));
@@ -151,6 +166,9 @@ export const rule = component(
         ),
       unsupported_reasons: z.array(unsupportedReason),
       own_examples: ownExamples,
+      false_positives: z
+        .array(z.string())
+        .describe("The authors' sentences about harmless texts that may match."),
       recommended_actions: z
         .array(z.string())
         .describe("Recommended by the rule's author; never carried out."),
