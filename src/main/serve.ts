@@ -14,6 +14,7 @@ import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { listWorkspaces } from '../db/people/workspaces.ts';
+import { readBacklog } from '../db/runs/backlog.ts';
 import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
 import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
 import { loadManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
@@ -32,7 +33,7 @@ import { createPass } from './create-pass.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
 import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
-import { CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
+import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
 /** No workspace has this id: nothing is set in it. */
 const NO_WORKSPACE = 0;
@@ -127,6 +128,12 @@ export async function serve(
   const { pass, workers } = createPass(config, open, matching, events);
   stops.add('workers', workers.close);
   stops.add('pass', () => pass.stop(), PASS_STOP_LIMIT_MS);
+  const count = async (): Promise<void> => {
+    const { runs, oldestSeconds } = await readBacklog(open.database, config.runSettleMs);
+    events.backlogCounted(runs, oldestSeconds);
+  };
+  const counting = repeat(count, BACKLOG_COUNT_EVERY_MS, events.backlogUncounted, { atOnce: true });
+  stops.add('backlog', counting.stop);
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const main = { corpus: corpusProbe, pass: () => pass.check(), clock: clock.check };
   const memory = createThreadMemory();

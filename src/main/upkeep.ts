@@ -5,6 +5,9 @@
 /** A clock that drifts by 100 ppm is 6 ms off after a minute. */
 export const CLOCK_READ_EVERY_MS = 60_000;
 
+/** Often enough for an alert and for autoscaling. */
+export const BACKLOG_COUNT_EVERY_MS = 15_000;
+
 export interface Upkeep {
   /** Resolves after the turn under way. */
   readonly stop: () => Promise<void>;

@@ -40,6 +40,7 @@ const WORKS_AGAIN = {
   maintenance: 'maintenance works again',
   clock: "this machine's clock agrees with PostgreSQL's again",
   clock_reading: "PostgreSQL's clock is read again",
+  backlog_count: 'waiting runs are counted again',
   key_use: 'last use of keys is stored again',
   key_changes: 'key changes are received immediately again',
   refused_requests: 'counts of refused requests are stored again',
@@ -206,6 +207,16 @@ function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
       const message =
         "this machine's clock differs from PostgreSQL's; /ready answers 503, and nothing is dropped";
       outages.fails('clock', 'error', { differenceMs }, message);
+    },
+    backlogCounted(runs: number, oldestSeconds: number): void {
+      outages.works('backlog_count');
+      metrics.waitingRuns.set(runs);
+      metrics.oldestWait.set(oldestSeconds);
+    },
+    backlogUncounted(error: unknown): void {
+      metrics.faults.inc({ place: 'backlog_count' });
+      const message = 'the runs that wait for evaluation could not be counted; metrics are old';
+      outages.fails('backlog_count', 'warn', errorFacts(error), message);
     },
     clockUnread(error: unknown): void {
       metrics.faults.inc({ place: 'clock_reading' });

@@ -74,6 +74,19 @@ function declareMetrics(registry: Registry) {
     ),
     findings: counter('pass_findings_total', 'Findings stored, by severity.', ['severity']),
     passes: counter('pass_rounds_total', 'Rounds of the pass, by outcome.', ['outcome']),
+    waitingRuns: new Gauge({
+      name: 'sluice_pass_waiting_runs',
+      help: 'Runs of all processes that are due for evaluation, at most 200,000. The same everywhere.',
+      // Only the main thread counts them.
+      aggregator: 'sum',
+      registers,
+    }),
+    oldestWait: new Gauge({
+      name: 'sluice_pass_oldest_wait_seconds',
+      help: 'How long the first of these runs has been due; 0 when none is.',
+      aggregator: 'sum',
+      registers,
+    }),
     limitsShared: new Gauge({
       name: 'sluice_limits_shared',
       help: '1 while limits are counted in Redis, 0 while this process counts by itself.',

@@ -197,6 +197,18 @@ describe('levels', () => {
   });
 });
 
+test('the backlog is shown by gauges, and a count that fails is reported once', async () => {
+  events.backlogCounted(7, 12.5);
+  expect(await samples()).toEqual([
+    'sluice_pass_waiting_runs 7',
+    'sluice_pass_oldest_wait_seconds 12.5',
+  ]);
+  events.backlogUncounted(new Error('timeout'));
+  events.backlogUncounted(new Error('timeout'));
+  expect(lines.filter(({ level }) => level === 40)).toHaveLength(1);
+  expect(await samples()).toContain('sluice_faults_total{place="backlog_count"} 2');
+});
+
 describe('limits', () => {
   test('Redis that is lost and found is reported both times, and shown by the gauge', async () => {
     events.limiterAnswered();

@@ -70,6 +70,21 @@ export const nextWorkspace = (kind: DueKind, after: string, when: string): strin
    WHERE ${when} AND workspace_id > ${after} AND ${DUE[kind].waits}
    ORDER BY workspace_id, ${DUE[kind].order} LIMIT 1`;
 
+/** Runs of all workspaces that are due in one way, with the moment from which each waits. */
+const dueFrom = (kind: DueKind, limit: number): string => `
+  (SELECT ${SETTLES_FROM} AS "from" FROM runs
+    WHERE ${DUE[kind].waits} AND ${DUE[kind].isDue} LIMIT ${limit})`;
+
+/**
+ * How many finished runs of all workspaces are due and not leased, at most `limit` of each kind, and
+ * for how many seconds the first of them has been due.
+ */
+export const backlogOf = (limit: number): string => `
+  SELECT count(*)::int AS runs,
+         greatest(0, coalesce(extract(epoch FROM now() - ${SETTLE} - min("from")), 0))::float8
+           AS "oldestSeconds"
+    FROM (${dueFrom('fresh', limit)} UNION ALL ${dueFrom('again', limit)}) AS due`;
+
 /** Runs of a workspace that wait in one way, due or not, in the order in which they become due. */
 export const waitingRuns = (kind: DueKind, workspace: string, limit: string): string => `
   (SELECT last_arrival_at FROM runs

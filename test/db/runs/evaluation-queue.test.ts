@@ -3,6 +3,7 @@
  * nothing here waits for a clock.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readBacklog } from '../../../src/db/runs/backlog.ts';
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { ATTEMPTS_MAX } from '../../../src/db/runs/due-runs.ts';
 import {
@@ -561,5 +562,28 @@ describe('releasing and giving up', () => {
     });
     expect((await stateOf(hex16(2))).evaluation).toBe('pending');
     expect((await stateOf(hex16(3))).evaluation).toBe('pending');
+  });
+});
+
+describe('the backlog', () => {
+  const backlog = () => readBacklog(scratch.database, SETTINGS.settleMs);
+
+  test('counts the runs of all workspaces that are due, and not the others', async () => {
+    expect(await backlog()).toEqual({ runs: 0, oldestSeconds: 0 });
+    await insertRun(hex16(1), 'completed', SETTLE_S + 40);
+    await insertRun(hex16(2), 'failed', SETTLE_S + 100, 7);
+    await insertRun(hex16(3), 'completed', 1);
+    await insertRun(hex16(4), 'running', SETTLE_S + 500);
+    const { runs, oldestSeconds } = await backlog();
+    expect(runs).toBe(2);
+    expect(Math.floor(oldestSeconds / 100)).toBe(1);
+  });
+
+  test('counts a claimed run only after its lease', async () => {
+    await insertRun(RUN, 'completed', SETTLE_S + 40);
+    await claim();
+    expect(await backlog()).toEqual({ runs: 0, oldestSeconds: 0 });
+    await endLeases();
+    expect((await backlog()).runs).toBe(1);
   });
 });
