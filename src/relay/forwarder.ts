@@ -6,15 +6,17 @@
  *     │                         │ unavailable, or no answer yet
  *     └─ else ──────────────────┴──► queue ──► synced: 200 · full: 503
  *
- *   queue ──► oldest first ──► accepted: removed · refused: dropped, counted
- *                              unavailable, denied: kept, tried again after a wait
+ *   queue ──► oldest first, 8 at a time ──► accepted: removed · refused: dropped, counted
+ *                                           unavailable, denied: kept, tried again after a wait
  *
+ * After a failure one request is tried, and the others follow when the server answers it.
  * While the server denies the key or the URL, new requests are sent at once and never queued, so that
  * the client sees the answer.
  */
 import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
 import { BACKOFF_MS_MAX, BACKOFF_MS_MIN, Backoff } from './backoff.ts';
 import { type DiskQueue, type QueuedRequest, QueueFull } from './queue/disk-queue.ts';
+import { QUEUE_AGE_MS_MAX, type QueueAge } from './queue/queue-age.ts';
 import type { RelayedRequest } from './queue/queue-record.ts';
 import type { SendOutcome, Upstream, UpstreamAnswer } from './upstream.ts';
 import { WakeUp } from './wake-up.ts';
@@ -23,8 +25,8 @@ import { WakeUp } from './wake-up.ts';
 const DIRECT_MS_MAX = 3000;
 /** Requests that are sent at once beside each other; further ones are queued. */
 const DIRECT_MAX = 16;
-/** Older requests are dropped: 7 days. */
-const QUEUE_AGE_MS_MAX = 7 * 24 * 3_600_000;
+/** Requests of the queue that are sent beside each other, and that a killed relay sends again. */
+const SENDING_MAX = 8;
 
 /** What the client is answered. */
 export type Delivery =
@@ -35,6 +37,7 @@ export type Delivery =
 export interface ForwarderOptions {
   /** what is attached is what becomes of a request that was being sent when it was queued */
   readonly queue: DiskQueue<Promise<SendOutcome>>;
+  readonly age: QueueAge;
   readonly upstream: Pick<Upstream, 'send'>;
   readonly events: RelayEvents;
   /** reads the key again; whether it is another one now */
@@ -59,6 +62,7 @@ export function rejectedRecords({ body }: UpstreamAnswer): bigint {
 
 export class Forwarder {
   readonly #queue: DiskQueue<Promise<SendOutcome>>;
+  readonly #age: QueueAge;
   readonly #upstream: Pick<Upstream, 'send'>;
   readonly #events: RelayEvents;
   readonly #renewKey: () => boolean;
@@ -69,8 +73,10 @@ export class Forwarder {
   /** the server is not tried before */
   #resumesAtMs = 0;
   #isStopping = false;
-  #isSending = false;
-  #sending: Promise<void> = Promise.resolve();
+  /** whether a request is being tried while the server is not up */
+  #isTrying = false;
+  /** the requests of the queue that are being sent */
+  readonly #sending = new Set<Promise<void>>();
   /** what the requests wait for that are being sent, in case the relay stops */
   readonly #stopped = new WakeUp();
   /** what the queue waits for before the server is tried again */
@@ -78,6 +84,7 @@ export class Forwarder {
 
   constructor(options: ForwarderOptions) {
     this.#queue = options.queue;
+    this.#age = options.age;
     this.#upstream = options.upstream;
     this.#events = options.events;
     this.#renewKey = options.renewKey;
@@ -89,11 +96,17 @@ export class Forwarder {
     return this.#server;
   }
 
-  /** Starts sending what an earlier process has queued. */
+  /** Sends what is queued. */
   start(): void {
-    if (this.#isSending) return;
-    this.#isSending = true;
-    this.#sending = this.#sendQueued();
+    while (this.#sending.size < SENDING_MAX) {
+      const oldest = this.#takeOldest();
+      if (oldest === null) return;
+      const sending = this.#sendQueued(oldest).finally(() => {
+        this.#sending.delete(sending);
+        this.start();
+      });
+      this.#sending.add(sending);
+    }
   }
 
   /** Sends or queues a request. */
@@ -122,13 +135,13 @@ export class Forwarder {
 
   /** Once stopped: resolves when nothing is being sent. */
   async idle(): Promise<void> {
-    await this.#sending;
+    while (this.#sending.size > 0) await Promise.all(this.#sending);
   }
 
   #isSentAtOnce(): boolean {
     if (this.#isStopping || this.#direct >= DIRECT_MAX) return false;
     if (this.#server === 'denied') return true;
-    return this.#queue.isEmpty && Date.now() >= this.#resumesAtMs;
+    return this.#queue.isEmpty && performance.now() >= this.#resumesAtMs;
   }
 
   async #send(request: RelayedRequest): Promise<SendOutcome> {
@@ -142,33 +155,25 @@ export class Forwarder {
     sending: Promise<SendOutcome> | null,
   ): Promise<Delivery> {
     try {
-      await this.#queue.append({ signal, body, acceptedAtMs: Date.now() }, sending);
+      await this.#queue.append({ signal, body, acceptedAtMs: this.#age.nowMs() }, sending);
       this.#events.requestQueued(signal);
       this.start();
       return { kind: 'queued' };
     } catch (error) {
       if (!(error instanceof QueueFull)) this.#events.queueFailed(error);
-      const retryAfterMs = Math.max(BACKOFF_MS_MIN, this.#resumesAtMs - Date.now());
+      const retryAfterMs = Math.max(BACKOFF_MS_MIN, this.#resumesAtMs - performance.now());
       return { kind: 'full', retryAfterMs };
     }
   }
 
-  async #sendQueued(): Promise<void> {
-    let oldest = this.#oldest();
-    while (oldest !== null) {
-      await this.#sendOldest(oldest);
-      oldest = this.#oldest();
-    }
-    // In the same turn as the look into the queue: what is appended later starts this again.
-    this.#isSending = false;
-  }
-
   /** The request to send now; null when there is none, or the relay stops. */
-  #oldest(): Queued | null {
+  #takeOldest(): Queued | null {
     try {
       const oldest = this.#queue.next();
       // What is being sent is waited for, so that the next process does not send it again.
-      return this.#isStopping && oldest?.attached === null ? null : oldest;
+      if (oldest === null || (this.#isStopping && oldest.attached === null)) return null;
+      this.#queue.take();
+      return oldest;
     } catch (error) {
       this.#events.queueFailed(error);
       setTimeout(() => this.start(), BACKOFF_MS_MAX).unref();
@@ -176,28 +181,44 @@ export class Forwarder {
     }
   }
 
-  async #sendOldest(oldest: Queued): Promise<void> {
+  /** Sends a request of the queue until it is done with, or the relay stops. */
+  async #sendQueued(request: Queued): Promise<void> {
+    let isDone: boolean | null = false;
+    while (isDone === false) {
+      const { attached } = request;
+      request.attached = null;
+      isDone = attached === null ? await this.#try(request) : this.#settle(await attached, request);
+    }
+    if (isDone === null) return;
     try {
-      if (oldest.attached === null) {
-        await this.#resumed.wait(this.#resumesAtMs - Date.now());
-        if (this.#isStopping) return;
-      }
-      if (await this.#isDone(oldest)) this.#queue.remove();
+      this.#queue.remove(request);
     } catch (error) {
       this.#events.queueFailed(error);
-      await this.#resumed.wait(BACKOFF_MS_MAX);
     }
   }
 
-  /** Sends a queued request; whether it need not be sent again. */
-  async #isDone(request: Queued): Promise<boolean> {
-    if (Date.now() - request.acceptedAtMs > QUEUE_AGE_MS_MAX) {
-      this.#events.requestDropped('expired');
-      return true;
+  /** Sends a request once the server may be tried; null when the relay stops. */
+  async #try(request: Queued): Promise<boolean | null> {
+    while (!this.#isStopping) {
+      const waitMs = this.#resumesAtMs - performance.now();
+      if (waitMs > 0) await this.#resumed.wait(waitMs);
+      else if (this.#server === 'up') return this.#settle(await this.#send(request), request);
+      else if (this.#isTrying) await this.#resumed.wait(BACKOFF_MS_MAX);
+      else {
+        this.#isTrying = true;
+        try {
+          return this.#settle(await this.#send(request), request);
+        } finally {
+          this.#isTrying = false;
+          this.#resumed.raise();
+        }
+      }
     }
-    const sending = request.attached ?? this.#send(request);
-    request.attached = null;
-    const outcome = await sending;
+    return null;
+  }
+
+  /** Whether a request of the queue need not be sent again. */
+  #settle(outcome: SendOutcome, request: Queued): boolean {
     this.#note(outcome, request);
     if (outcome.kind === 'accepted') return true;
     if (outcome.kind === 'refused') {
@@ -205,7 +226,9 @@ export class Forwarder {
       return true;
     }
     this.#pause(outcome);
-    return false;
+    if (this.#age.ageMs(request.acceptedAtMs) <= QUEUE_AGE_MS_MAX) return false;
+    this.#events.requestDropped('expired');
+    return true;
   }
 
   /** Counts what became of an attempt, and notes what it says about the server. */
@@ -239,10 +262,10 @@ export class Forwarder {
 
   /** Requests that fail at the same time cause one wait. */
   #pause(outcome: SendOutcome): void {
-    if (Date.now() < this.#resumesAtMs) return;
+    if (performance.now() < this.#resumesAtMs) return;
     const isUnavailable = outcome.kind === 'unavailable';
     const waitMs = this.#backoff.fail(isUnavailable ? outcome.retryAfterMs : null);
-    this.#resumesAtMs = Date.now() + waitMs;
+    this.#resumesAtMs = performance.now() + waitMs;
     const reason = isUnavailable ? outcome.reason : String(outcome.answer.status);
     this.#events.sendFailed(reason, waitMs);
   }

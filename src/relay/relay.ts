@@ -10,6 +10,7 @@ import { OperatorError } from '../errors.ts';
 import { createRelayObserver, type RelayState } from '../observe/relay-events.ts';
 import { Forwarder } from './forwarder.ts';
 import { DiskQueue } from './queue/disk-queue.ts';
+import { createQueueAge } from './queue/queue-age.ts';
 import { createRelayServer } from './relay-server.ts';
 import { createUpstream, type SendOutcome } from './upstream.ts';
 
@@ -71,12 +72,13 @@ function renewableKey(readKey: () => string): { key: () => string; renew: () => 
 export async function openRelay(settings: RelaySettings): Promise<OpenRelay> {
   const { host, port, url, queueFolder, queueBytesMax, version } = settings;
   const { key, renew } = renewableKey(settings.readKey);
+  const age = createQueueAge();
   const state = (): RelayState => {
     const oldestAtMs = queue.oldestAtMs;
     return {
       queueBytes: queue.bytes,
       queueBytesMax,
-      oldestSeconds: oldestAtMs === null ? 0 : Math.max(0, Date.now() - oldestAtMs) / 1000,
+      oldestSeconds: oldestAtMs === null ? 0 : age.ageMs(oldestAtMs) / 1000,
       server: forwarder.server,
     };
   };
@@ -84,7 +86,7 @@ export async function openRelay(settings: RelaySettings): Promise<OpenRelay> {
   const metrics = { contentType: registry.contentType, text: () => registry.metrics() };
   const queue = new DiskQueue<Promise<SendOutcome>>(queueFolder, queueBytesMax, events);
   const upstream = createUpstream({ url, key, userAgent: `sluice-relay/${version}` });
-  const forwarder = new Forwarder({ queue, upstream, events, renewKey: renew });
+  const forwarder = new Forwarder({ queue, age, upstream, events, renewKey: renew });
   const server = createRelayServer({ forwarder, metrics, state, events });
   try {
     server.listen(port, host);

@@ -15,8 +15,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   'src/cli/remote/reader.ts':
     'a command: the store wants a clock for the overview, which no command reads',
   'src/http/transport/exchange.ts': 'the Date header of answers',
-  'src/relay/forwarder.ts': 'the age of its own queue; a relay has no database',
-  'src/relay/relay.ts': 'the same, for its metrics',
+  'src/relay/queue/queue-age.ts': 'once at the start of a relay, which has no database',
   'src/relay/upstream.ts': 'Retry-After as a date',
   'src/db/embedded/launch.ts': 'the age of a file of this machine',
 };

@@ -214,6 +214,35 @@ test('a server that is away and comes back gets everything, each span once', asy
   await server.close();
 });
 
+test('killed after the server stored requests: they are sent again, and each is stored once', async () => {
+  const server = await openRelay(gateway.server.observeUrl);
+  const queue = newFolder();
+  const relay = await relayTo(server.url, gateway.keys.agent, queue);
+  const sent: Sent[] = [];
+  // The server stores them and never answers, so the relay queues and acknowledges them.
+  for (let held = 0; held < 6; held += 1) server.holdAnswer();
+  await sendSpans(relay.url, 1, sent);
+  expect(sent.map(({ status }) => status)).toEqual(Array(6).fill(200));
+  expect(server.relayed.map(({ status }) => status)).toEqual(Array(6).fill(200));
+  expect(await relay.end('SIGKILL')).toBeNull();
+  const next = await relayTo(server.url, gateway.keys.agent, queue);
+  await waitFor(
+    async () => {
+      const health = await fetch(`${next.url}/health`);
+      return ((await health.json()) as { queue_bytes: number }).queue_bytes === 0;
+    },
+    { withinMs: STORED_WITHIN_MS, what: 'the queue is sent' },
+  );
+  const bodies = server.relayed.map(({ body }) => body.toString('base64'));
+  expect(bodies.slice(6).sort()).toEqual(bodies.slice(0, 6).sort());
+  const { rows } = await gateway.database.query<{ id: string }>(
+    `SELECT encode(span_id, 'hex') AS id FROM spans WHERE encode(span_id, 'hex') = ANY ($1)`,
+    [sent.map(({ spanId }) => spanId)],
+  );
+  expect(rows.map(({ id }) => id).sort()).toEqual(sent.map(({ spanId }) => spanId).sort());
+  await server.close();
+});
+
 test('one relay per queue folder; a stop leaves the queue to the next one', async () => {
   const queue = newFolder();
   const nowhere = 'http://127.0.0.1:9';

@@ -8,6 +8,7 @@ import { createRelayObserver } from '../../src/observe/relay-events.ts';
 import { Backoff } from '../../src/relay/backoff.ts';
 import { Forwarder, type ForwarderOptions, rejectedRecords } from '../../src/relay/forwarder.ts';
 import { DiskQueue } from '../../src/relay/queue/disk-queue.ts';
+import { QueueAge } from '../../src/relay/queue/queue-age.ts';
 import type { RelayedRequest } from '../../src/relay/queue/queue-record.ts';
 import type { SendOutcome } from '../../src/relay/upstream.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -23,11 +24,14 @@ let queue: DiskQueue<Promise<SendOutcome>>;
 let metrics: () => Promise<string>;
 /** bodies that were sent, in order */
 let sent: string[];
+/** milliseconds by which the clock of the relay is ahead */
+let aged: number;
 let answer: (text: string) => SendOutcome | Promise<SendOutcome>;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-relay-forwarder-'));
   sent = [];
+  aged = 0;
   answer = () => ACCEPTED;
 });
 afterEach(async () => {
@@ -42,6 +46,7 @@ function open(options: Partial<ForwarderOptions> = {}, queueBytesMax = 1024 * 10
   queue = new DiskQueue(folder, queueBytesMax, events);
   return new Forwarder({
     queue,
+    age: new QueueAge(Date.now(), () => performance.now() + aged),
     events,
     upstream: {
       send: async ({ body }) => {
@@ -92,7 +97,7 @@ test('what the server accepts or refuses is passed on, nothing is queued', async
   expect(text).toContain('sluice_relay_refused_total{status="400"} 1');
 });
 
-test('while the server is away requests are queued, then sent in order, the same bytes again', async () => {
+test('while the server is away requests are queued, then sent, the same bytes again', async () => {
   const forwarder = open();
   answer = () => AWAY;
   for (const text of ['a', 'b', 'c']) {
@@ -101,7 +106,7 @@ test('while the server is away requests are queued, then sent in order, the same
   expect(forwarder.server).toBe('unavailable');
   answer = () => ACCEPTED;
   await whenEmpty();
-  expect(sent.slice(-3)).toEqual(['a', 'b', 'c']);
+  expect(sent.slice(-3).sort()).toEqual(['a', 'b', 'c']);
   expect(forwarder.server).toBe('up');
   expect(await forwarder.deliver(request('d'))).toMatchObject({ kind: 'passed-on' });
 });
@@ -144,7 +149,7 @@ test('a queued request that the server refuses is dropped and counted, the next 
   await forwarder.deliver(request('good'));
   answer = (text) => (text === 'poison' ? REFUSED : ACCEPTED);
   await whenEmpty();
-  expect(sent.slice(-2)).toEqual(['poison', 'good']);
+  expect(sent.slice(-2).sort()).toEqual(['good', 'poison']);
   expect(await metrics()).toContain('sluice_relay_dropped_total{reason="refused"} 1');
 });
 
@@ -158,7 +163,7 @@ test('while the key is refused clients see it, and the queue is kept until it is
     kind: 'passed-on',
     answer: { status: 401, body: {} },
   });
-  expect(queue.next()?.body.toString()).toBe('queued');
+  expect(queue.isEmpty).toBe(false);
   answer = () => ACCEPTED;
   expect(await forwarder.deliver(request('later'))).toMatchObject({ answer: { status: 200 } });
   await whenEmpty();
@@ -189,14 +194,56 @@ test('a full queue refuses, and says when to come back', async () => {
   await forwarder.idle();
 });
 
-test('a request that is too old is dropped and counted', async () => {
+test('a request is tried after its time too, and dropped only when that fails', async () => {
   const forwarder = open();
-  await queue.append({ ...request('old'), acceptedAtMs: Date.now() - 8 * DAY_MS });
-  await queue.append({ ...request('new'), acceptedAtMs: Date.now() - 6 * DAY_MS });
+  answer = () => AWAY;
+  await forwarder.deliver(request('refused'));
+  aged = 8 * DAY_MS;
+  await whenEmpty();
+  expect(sent).toEqual(['refused', 'refused']);
+  expect(await metrics()).toContain('sluice_relay_dropped_total{reason="expired"} 1');
+  await queue.append({ ...request('old'), acceptedAtMs: Date.now() });
+  aged += 8 * DAY_MS;
+  answer = () => ACCEPTED;
   forwarder.start();
   await whenEmpty();
-  expect(sent).toEqual(['new']);
+  expect(sent.at(-1)).toBe('old');
   expect(await metrics()).toContain('sluice_relay_dropped_total{reason="expired"} 1');
+});
+
+test('eight requests of the queue are sent at a time, each once, whichever ends first', async () => {
+  const texts = Array.from({ length: 20 }, (_, index) => `${index}`);
+  const forwarder = open();
+  for (const text of texts) await queue.append({ ...request(text), acceptedAtMs: Date.now() });
+  const ends: (() => void)[] = [];
+  answer = () => new Promise((resolve) => ends.push(() => resolve(ACCEPTED)));
+  forwarder.start();
+  await whenSent(8);
+  expect(sent).toEqual(texts.slice(0, 8));
+  while (sent.length < texts.length || ends.length > 0) {
+    const before = sent.length;
+    ends.pop()?.();
+    if (before < texts.length) await whenSent(before + 1);
+  }
+  await whenEmpty();
+  expect(sent).toEqual(texts);
+});
+
+test('after a failure one request is tried, and the others once the server answers', async () => {
+  const forwarder = open();
+  for (const text of ['a', 'b', 'c']) {
+    await queue.append({ ...request(text), acceptedAtMs: Date.now() });
+  }
+  const finish = holdAnswer();
+  const held = answer;
+  answer = (text) => (sent.length <= 3 ? AWAY : held(text));
+  forwarder.start();
+  await whenSent(4);
+  expect(sent).toHaveLength(4);
+  answer = () => ACCEPTED;
+  finish(ACCEPTED);
+  await whenEmpty();
+  expect(sent.slice(4).sort()).toEqual(['a', 'b', 'c'].filter((text) => text !== sent[3]));
 });
 
 test('a stop queues what is being sent, waits for its end and leaves the rest on the disk', async () => {

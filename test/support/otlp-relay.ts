@@ -28,6 +28,8 @@ export interface Relay {
   refuse(...refusals: readonly Refusal[]): void;
   /** Passes the next request on, and breaks its connection instead of passing the answer back. */
   loseAnswer(): void;
+  /** Passes the next request on, and never passes the answer back. */
+  holdAnswer(): void;
   close(): Promise<void>;
 }
 
@@ -40,15 +42,18 @@ export async function openRelay(target: string): Promise<Relay> {
   const relayed: Relayed[] = [];
   const refusals: Refusal[] = [];
   let answersToLose = 0;
+  let answersToHold = 0;
   const server = createServer(async (incoming, response) => {
     const { method = '', url = '', headers } = incoming;
     const body = await buffer(incoming);
     const refusal = refusals.shift();
     const isLost = refusal === undefined && answersToLose > 0;
     if (isLost) answersToLose -= 1;
+    const isHeld = refusal === undefined && answersToHold > 0;
+    if (isHeld) answersToHold -= 1;
     const status =
       refusal === undefined
-        ? await passOn(new URL(url, target), { method, headers, body, isLost }, response)
+        ? await passOn(new URL(url, target), { method, headers, body, isLost, isHeld }, response)
         : answer(refusal, response);
     relayed.push({ path: url, headers, body, status });
   });
@@ -63,6 +68,9 @@ export async function openRelay(target: string): Promise<Relay> {
     refuse: (...more) => void refusals.push(...more),
     loseAnswer: () => {
       answersToLose += 1;
+    },
+    holdAnswer: () => {
+      answersToHold += 1;
     },
     close: () =>
       new Promise((resolve) => {
@@ -83,11 +91,14 @@ interface Passed {
   readonly body: Buffer;
   /** the client does not get the answer */
   readonly isLost: boolean;
+  /** the client waits for the answer until it leaves */
+  readonly isHeld: boolean;
 }
 
 /** Passes a request on; a server that breaks the connection is passed on too, as status 0. */
-function passOn(url: URL, { method, headers, body, isLost }: Passed, response: ServerResponse) {
-  return new Promise<number>((resolve) => {
+function passOn(url: URL, passed: Passed, response: ServerResponse): Promise<number> {
+  const { method, headers, body, isLost, isHeld } = passed;
+  return new Promise((resolve) => {
     const outgoing = request(url, { method, headers });
     outgoing.once('error', () => {
       response.destroy();
@@ -95,9 +106,9 @@ function passOn(url: URL, { method, headers, body, isLost }: Passed, response: S
     });
     outgoing.once('response', (incoming) => {
       const { statusCode = 0 } = incoming;
-      if (isLost) {
+      if (isLost || isHeld) {
         incoming.resume();
-        response.destroy();
+        if (isLost) response.destroy();
         resolve(statusCode);
         return;
       }

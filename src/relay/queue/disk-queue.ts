@@ -2,13 +2,16 @@
  * The queue on disk: requests in the order in which they were accepted, up to a number of bytes. An
  * appended request survives the end of the process and of the machine; several are synced together.
  *
- *   append ─► written ─► synced ─► acknowledged         next ─► sent or dropped ─► remove
+ *   append ─► written ─► synced ─► acknowledged       next, take ─► sent or dropped ─► remove
+ *
+ * Several may be taken at a time and removed in any order. What is kept over a restart is the place
+ * up to which everything was removed: a request removed before an older one may be sent again.
  *
  * A record that is incomplete was never acknowledged, so it is dropped. A process begins a new file
  * at its start and after each failed write; files that have been sent are deleted. One process per
  * folder: the caller holds the lock.
  */
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 
 import {
@@ -20,19 +23,15 @@ import {
   SentMark,
   syncFolder,
 } from './queue-files.ts';
-import {
-  decodeRecord,
-  encodeRecord,
-  findRecord,
-  HEADER_BYTES,
-  type QueueRecord,
-  recordBytes,
-} from './queue-record.ts';
+import { encodeRecord, type QueueRecord } from './queue-record.ts';
+import { readRecord } from './read-record.ts';
 
 /** A file is deleted when all of it has been sent, so this is the step in which space is freed. */
 const FILE_BYTES_MAX = 8 * 1024 * 1024;
 /** Files that the queue has at least when it is full. */
 const FILES_MIN = 8;
+/** Bodies of taken requests in memory; one larger request is taken alone. */
+const TAKEN_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The queue has no room for a request. */
 export class QueueFull extends Error {}
@@ -57,6 +56,16 @@ interface QueueFile {
   size: number;
 }
 
+/** A part of a file that was read: a request, or bytes that are damaged. */
+interface ReadPart<Attached> {
+  readonly file: QueueFile;
+  /** offset behind it */
+  readonly end: number;
+  readonly bytes: number;
+  /** null when nothing of it is to be sent any more */
+  request: QueuedRequest<Attached> | null;
+}
+
 interface Waiting<Attached> {
   readonly record: Buffer;
   readonly attached: Attached | null;
@@ -71,12 +80,19 @@ export class DiskQueue<Attached> {
   readonly #folder: string;
   readonly #bytesMax: number;
   readonly #events: QueueEvents;
+  readonly #takenBytesMax: number;
   readonly #sent: SentMark;
   readonly #files: QueueFile[] = [];
   #nextNumber: number;
-  /** in the first file */
+  /** in the first file: everything before it was removed */
   #offset = 0;
-  #head: QueuedRequest<Attached> | null = null;
+  /** where the next record is read: the index of its file, and the offset in it */
+  #readIndex = 0;
+  #readOffset = 0;
+  /** the request that `next` returns, read but not taken */
+  #head: ReadPart<Attached> | null = null;
+  /** what was read from `#offset` on, in order */
+  readonly #taken: ReadPart<Attached>[] = [];
   /** of the last file, while this process writes to it */
   #writer: FileHandle | null = null;
   #waiting: Waiting<Attached>[] = [];
@@ -89,11 +105,18 @@ export class DiskQueue<Attached> {
    * Opens the queue of a folder that exists.
    *
    * @param bytesMax most bytes of all files
+   * @param takenBytesMax most bytes of taken requests
    */
-  constructor(folder: string, bytesMax: number, events: QueueEvents) {
+  constructor(
+    folder: string,
+    bytesMax: number,
+    events: QueueEvents,
+    takenBytesMax: number = TAKEN_BYTES_MAX,
+  ) {
     this.#folder = folder;
     this.#bytesMax = bytesMax;
     this.#events = events;
+    this.#takenBytesMax = takenBytesMax;
     this.#sent = new SentMark(folder);
     const { kept } = this.#sent;
     const first = kept?.file ?? 0;
@@ -106,6 +129,7 @@ export class DiskQueue<Attached> {
     const [file] = this.#files;
     if (kept !== null && file?.number === kept.file) {
       this.#offset = Math.min(kept.offset, file.end);
+      this.#readOffset = this.#offset;
     }
   }
 
@@ -120,7 +144,8 @@ export class DiskQueue<Attached> {
 
   /** When the oldest request was accepted, if `next` has read it. */
   get oldestAtMs(): number | null {
-    return this.#head?.acceptedAtMs ?? null;
+    const oldest = this.#taken.find(({ request }) => request !== null) ?? this.#head;
+    return oldest?.request?.acceptedAtMs ?? null;
   }
 
   /**
@@ -140,24 +165,41 @@ export class DiskQueue<Attached> {
     });
   }
 
-  /** The oldest request, until `remove` is called; null when everything has been sent. */
+  /** The oldest request that is not taken; null when there is none, or enough are taken. */
   next(): QueuedRequest<Attached> | null {
     while (this.#head === null) {
-      const [file] = this.#files;
+      const file = this.#files[this.#readIndex];
       if (file === undefined) return null;
-      if (this.#offset < file.end) this.#head = this.#readRecord(file);
-      else if (!this.#dropSentFile()) return null;
+      if (this.#readOffset < file.end) {
+        const part = this.#read(file);
+        if (part === null) return null;
+        this.#readOffset = part.end;
+        if (part.request === null) this.#taken.push(part);
+        else this.#head = part;
+      } else if (this.#readIndex < this.#files.length - 1) {
+        this.#readIndex += 1;
+        this.#readOffset = 0;
+      } else {
+        this.#release();
+        return null;
+      }
     }
-    return this.#head;
+    return this.#head.request;
   }
 
-  /** Removes the request that `next` returned. */
-  remove(): void {
-    const [file] = this.#files;
-    if (this.#head === null || file === undefined) throw new Error('remove() without next()');
-    this.#skip(file, HEADER_BYTES + this.#head.body.length);
+  /** Takes the request that `next` returned: `next` goes to the one behind it. */
+  take(): void {
+    if (this.#head === null) throw new Error('take() without next()');
+    this.#taken.push(this.#head);
     this.#head = null;
-    if (this.#offset >= file.end) this.#dropSentFile();
+  }
+
+  /** Removes a request that was taken. An error of the file system does not bring it back. */
+  remove(request: QueuedRequest<Attached>): void {
+    const part = this.#taken.find((one) => one.request === request);
+    if (part === undefined) throw new Error('remove() of a request that is not taken');
+    part.request = null;
+    this.#release();
   }
 
   /** Waits for requests that are being written. Nothing may be appended afterwards. */
@@ -167,60 +209,61 @@ export class DiskQueue<Attached> {
     this.#sent.close();
   }
 
-  #skip(file: QueueFile, bytes: number): void {
-    this.#offset += bytes;
-    try {
-      this.#sent.write({ file: file.number, offset: this.#offset });
-    } catch {
-      // Costs a second sending after a restart, no request.
+  /** Notes up to where everything was removed, and deletes the files before it. */
+  #release(): void {
+    let part = this.#taken[0];
+    while (part !== undefined && part.request === null) {
+      while (this.#files[0] !== part.file) this.#deleteFirstFile();
+      this.#offset = part.end;
+      try {
+        this.#sent.write({ file: part.file.number, offset: part.end });
+      } catch {
+        // Costs a second sending after a restart, no request.
+      }
+      this.#taken.shift();
+      part = this.#taken[0];
     }
+    while (part === undefined && this.#isFirstFileSent()) this.#deleteFirstFile();
   }
 
-  /** Deletes the first file; false while it is being written to. */
-  #dropSentFile(): boolean {
+  #isFirstFileSent(): boolean {
     const [file, ...later] = this.#files;
-    if (file === undefined) return false;
-    if (later.length === 0 && this.#writer !== null) {
-      if (this.#flush !== null) return false;
-      void this.#writer.close().catch(() => {});
+    if (file === undefined || this.#offset < file.end) return false;
+    const isBeingWritten = later.length === 0 && this.#writer !== null && this.#flush !== null;
+    return !isBeingWritten;
+  }
+
+  #deleteFirstFile(): void {
+    const file = this.#files.shift();
+    if (file === undefined) return;
+    if (this.#files.length === 0) {
+      void this.#writer?.close().catch(() => {});
       this.#writer = null;
     }
-    this.#files.shift();
     this.#offset = 0;
+    if (this.#readIndex > 0) this.#readIndex -= 1;
+    else this.#readOffset = 0;
     removeFile(this.#folder, file.number);
-    return true;
   }
 
-  /** The record at the offset; null when there is none, with the offset behind what is damaged. */
-  #readRecord(file: QueueFile): QueuedRequest<Attached> | null {
-    const rest = file.end - this.#offset;
-    const length = recordBytes(this.#read(file, Math.min(rest, HEADER_BYTES)));
-    if (length !== null && length <= rest) {
-      const record = decodeRecord(this.#read(file, length));
-      if (record !== null) {
-        const place = placeOf({ file: file.number, offset: this.#offset });
-        const attached = this.#attached.get(place) ?? null;
-        this.#attached.delete(place);
-        return { ...record, attached };
-      }
+  /** What is at the reading offset; null while it does not fit beside what is taken. */
+  #read(file: QueueFile): ReadPart<Attached> | null {
+    const offset = this.#readOffset;
+    const takenBytes = this.#taken.reduce((sum, { bytes }) => sum + bytes, 0);
+    const bytesMax = takenBytes === 0 ? Number.POSITIVE_INFINITY : this.#takenBytesMax - takenBytes;
+    const place = { folder: this.#folder, number: file.number, offset, end: file.end };
+    const read = readRecord(place, bytesMax);
+    if (read.kind === 'too-large') return null;
+    const end = offset + read.bytes;
+    if (read.kind === 'record') {
+      const key = placeOf({ file: file.number, offset });
+      const attached = this.#attached.get(key) ?? null;
+      this.#attached.delete(key);
+      return { file, end, bytes: read.bytes, request: { ...read.record, attached } };
     }
-    const found = findRecord(this.#read(file, rest), 1);
-    const isIncomplete = found === null && (length === null || length > rest);
-    if (isIncomplete) this.#events.incompleteRecordDropped(rest);
-    else this.#events.queueDamaged(found ?? rest);
-    this.#skip(file, found ?? rest);
-    return null;
-  }
-
-  #read({ number }: QueueFile, bytes: number): Buffer {
-    const buffer = Buffer.alloc(bytes);
-    const descriptor = openSync(pathOf(this.#folder, number), 'r');
-    try {
-      const read = readSync(descriptor, buffer, 0, bytes, this.#offset);
-      return buffer.subarray(0, read);
-    } finally {
-      closeSync(descriptor);
-    }
+    if (read.kind === 'incomplete') this.#events.incompleteRecordDropped(read.bytes);
+    else this.#events.queueDamaged(read.bytes);
+    return { file, end, bytes: 0, request: null };
   }
 
   async #writeWaiting(): Promise<void> {

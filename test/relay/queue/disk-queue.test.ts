@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { DiskQueue, QueueFull } from '../../../src/relay/queue/disk-queue.ts';
+import { DiskQueue, type QueuedRequest, QueueFull } from '../../../src/relay/queue/disk-queue.ts';
 import { HEADER_BYTES, type QueueRecord } from '../../../src/relay/queue/queue-record.ts';
 
 const MIB = 1024 * 1024;
@@ -32,15 +32,24 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function openQueue(bytesMax = MIB, at = folder): DiskQueue<string> {
-  return new DiskQueue<string>(at, bytesMax, {
-    queueDamaged: (bytes) => void damaged.push(bytes),
-    incompleteRecordDropped: (bytes) => void incomplete.push(bytes),
-  });
+function openQueue(bytesMax = MIB, at = folder, takenBytesMax?: number): DiskQueue<string> {
+  const events = {
+    queueDamaged: (bytes: number) => void damaged.push(bytes),
+    incompleteRecordDropped: (bytes: number) => void incomplete.push(bytes),
+  };
+  return new DiskQueue<string>(at, bytesMax, events, takenBytesMax);
 }
 
 function request(text: string): QueueRecord {
   return { signal: 'traces', body: Buffer.from(text), acceptedAtMs: 1_763_640_000_123.5 };
+}
+
+/** Takes the oldest request, and removes it. */
+function removeNext(queue: DiskQueue<string>): void {
+  const oldest = queue.next();
+  if (oldest === null) throw new Error('nothing is queued');
+  queue.take();
+  queue.remove(oldest);
 }
 
 /** Takes everything out. */
@@ -48,7 +57,7 @@ function drain(queue: DiskQueue<string>): string[] {
   const texts: string[] = [];
   for (let next = queue.next(); next !== null; next = queue.next()) {
     texts.push(next.body.toString());
-    queue.remove();
+    removeNext(queue);
   }
   return texts;
 }
@@ -74,10 +83,53 @@ test('requests come out whole and in order, and the files go with them', async (
   await queue.close();
 });
 
-test('the oldest is the same until it is removed', async () => {
+test('the oldest is the same until it is taken', async () => {
   const queue = openQueue();
   await queue.append(request('a'));
   expect(queue.next()).toBe(queue.next());
+  queue.take();
+  expect(queue.next()).toBeNull();
+  expect(queue.isEmpty).toBe(false);
+  await queue.close();
+});
+
+test('several are taken and removed in any order; after a restart the oldest left begins', async () => {
+  const first = openQueue();
+  for (const text of ['a', 'b', 'c', 'd']) {
+    await first.append({ ...request(text), acceptedAtMs: text.charCodeAt(0) });
+  }
+  const [a, b, c] = ['a', 'b', 'c'].map(() => {
+    const next = first.next();
+    first.take();
+    return next ?? expect.unreachable();
+  });
+  if (a === undefined || b === undefined || c === undefined) return expect.unreachable();
+  first.remove(a);
+  first.remove(c);
+  expect(() => first.remove(c)).toThrow('not taken');
+  expect(first.oldestAtMs).toBe('b'.charCodeAt(0));
+  await first.close();
+  const second = openQueue();
+  expect(drain(second)).toEqual(['b', 'c', 'd']);
+  await second.close();
+});
+
+test('the bytes that are taken at a time are bounded; a larger request is taken alone', async () => {
+  const queue = openQueue(MIB, folder, 64 * 1024);
+  const sizes = [40, 20, 10, 70, 1];
+  for (const kib of sizes) await queue.append({ ...request(''), body: Buffer.alloc(kib * 1000) });
+  const batches: number[][] = [];
+  for (let next = queue.next(); next !== null; next = queue.next()) {
+    const batch = [];
+    for (let fits = queue.next(); fits !== null; fits = queue.next()) {
+      queue.take();
+      batch.push(fits);
+    }
+    batches.push(batch.map(({ body }) => body.length / 1000));
+    for (const taken of batch) queue.remove(taken);
+  }
+  expect(batches).toEqual([[40, 20], [10], [70], [1]]);
+  expect(queue.isEmpty).toBe(true);
   await queue.close();
 });
 
@@ -89,9 +141,9 @@ test('what is attached is there when the request is, and not after a restart', a
     queue.append(request('c'), 'third'),
   ]);
   expect(queue.next()?.attached).toBe('first');
-  queue.remove();
+  removeNext(queue);
   expect(queue.next()?.attached).toBeNull();
-  queue.remove();
+  removeNext(queue);
   await queue.close();
   const next = openQueue();
   expect(next.next()).toMatchObject({ attached: null });
@@ -111,8 +163,7 @@ describe('a restart', () => {
   test('continues behind what was sent', async () => {
     const first = openQueue();
     for (const text of ['a', 'b', 'c']) await first.append(request(text));
-    first.next();
-    first.remove();
+    removeNext(first);
     await first.close();
     const second = openQueue();
     expect(second.bytes).toBe(2 * (HEADER_BYTES + 1));
@@ -125,8 +176,7 @@ describe('a restart', () => {
   test('sends everything again when the mark of what was sent is lost or not whole', async () => {
     const first = openQueue();
     for (const text of ['a', 'b']) await first.append(request(text));
-    first.next();
-    first.remove();
+    removeNext(first);
     await first.close();
     writeFileSync(join(folder, 'sent'), '00000001 0000');
     const second = openQueue();
@@ -219,8 +269,7 @@ describe('the limit', () => {
     );
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
     await expect(queue.append(request('small'))).rejects.toThrow(QueueFull);
-    queue.next();
-    queue.remove();
+    removeNext(queue);
     await queue.append(request('small'));
     expect(drain(queue)).toEqual([half, 'small']);
     await queue.close();
@@ -256,19 +305,28 @@ test('appends, removals, restarts and torn writes in any order lose and reorder 
       weight: 5,
       arbitrary: fc.nat({ max: 3000 }).map((size) => ({ kind: 'append', size }) as const),
     },
-    { weight: 4, arbitrary: fc.constant({ kind: 'remove' } as const) },
+    { weight: 4, arbitrary: fc.constant({ kind: 'take' } as const) },
+    {
+      weight: 4,
+      arbitrary: fc.nat({ max: 7 }).map((index) => ({ kind: 'remove', index }) as const),
+    },
     {
       weight: 1,
       arbitrary: fc.nat({ max: 60 }).map((bytes) => ({ kind: 'kill', bytes }) as const),
     },
   );
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 80 }), async (steps) => {
       const at = mkdtempSync(join(folder, 'fuzz-'));
       // So small that records take turns in many files.
       let queue = openQueue(16 * 1024, at);
-      const expected: string[] = [];
       let made = 0;
+      let waiting: string[] = [];
+      /** in order; `request` is null once it is removed */
+      let taken: { text: string; request: QueuedRequest<string> | null }[] = [];
+      const forgetSent = (): void => {
+        while (taken[0]?.request === null) taken.shift();
+      };
       for (const one of steps) {
         if (one.kind === 'append') {
           const text = `${made}${'x'.repeat(one.size)}`;
@@ -280,17 +338,32 @@ test('appends, removals, restarts and torn writes in any order lose and reorder 
               throw error;
             },
           );
-          if (isTaken) expected.push(text);
+          if (isTaken) waiting.push(text);
+        } else if (one.kind === 'take') {
+          const next = queue.next();
+          expect(next?.body.toString()).toBe(waiting[0]);
+          const text = waiting.shift();
+          if (text === undefined) continue;
+          queue.take();
+          taken.push({ text, request: next });
         } else if (one.kind === 'remove') {
-          expect(queue.next()?.body.toString()).toBe(expected[0]);
-          if (expected.shift() !== undefined) queue.remove();
+          const chosen = taken.filter((part) => part.request !== null)[one.index];
+          if (chosen === undefined || chosen.request === null) continue;
+          queue.remove(chosen.request);
+          chosen.request = null;
+          forgetSent();
         } else {
           await queue.close();
           tearLastFile(at, one.bytes);
           queue = openQueue(16 * 1024, at);
+          waiting = [...taken.map(({ text }) => text), ...waiting];
+          taken = [];
         }
       }
-      expect(drain(queue)).toEqual(expected);
+      expect(drain(queue)).toEqual(waiting);
+      for (const { request: left } of taken) if (left !== null) queue.remove(left);
+      expect(queue.next()).toBeNull();
+      expect(queue.isEmpty).toBe(true);
       expect(damaged).toEqual([]);
       await queue.close();
     }),
