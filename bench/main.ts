@@ -2,7 +2,7 @@
  * `npm run bench -- <name>`: one question per name; results are printed and written to
  * bench/results/.
  */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
@@ -13,6 +13,7 @@ import { ingest } from './ingest.ts';
 import { limitsBench } from './limits.ts';
 import { loopDelayBench } from './loop-delay.ts';
 import { matchBench } from './match.ts';
+import { positive, setting } from './options.ts';
 import { type PassOptions, passBench } from './pass.ts';
 import { printResult, publish } from './publish.ts';
 import { refusedBench } from './refused.ts';
@@ -24,11 +25,6 @@ interface FairnessCommandOptions {
   readonly seconds: number;
   readonly beside?: string;
   readonly runs: number;
-}
-
-function positive(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('A whole number above 0.');
-  return Number(text);
 }
 
 const program = new Command('bench').description(
@@ -78,7 +74,12 @@ program
   .argument('<folder>', 'the other checkout, built and with its modules installed')
   .option('--rounds <number>', 'rounds of every load on both servers', positive, 8)
   .option('--kinds <number>', 'of bodies of 100 spans, of 1 span, of 100 log records', positive, 3)
-  .addHelpText('after', '\nOnly prints.\n\nExample:\n  npm run bench -- beside ../sluice-before')
+  .option('--set <setting>', 'a setting of the other server, as NAME=value', setting, {})
+  .addHelpText(
+    'after',
+    '\nOnly prints.\n\nExamples:\n  npm run bench -- beside ../sluice-before\n' +
+      '  npm run bench -- beside . --set INGEST_DEDUPLICATE=off',
+  )
   .action((folder: string, options: BesideOptions) => besideBench(folder, options));
 program
   .command('fairness')

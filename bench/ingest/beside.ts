@@ -12,7 +12,7 @@ const CONNECTIONS = 64;
 
 const LOADS: readonly (readonly [kind: BodyKind, bodies: number])[] = [
   [{ signal: 'traces', rows: 100, gzip: false }, 2400],
-  [{ signal: 'traces', rows: 1, gzip: false }, 12_000],
+  [{ signal: 'traces', rows: 1, gzip: false }, 8000],
   [{ signal: 'logs', rows: 100, gzip: false }, 2400],
 ];
 
@@ -21,6 +21,8 @@ export interface BesideOptions {
   readonly rounds: number;
   /** the first loads of `LOADS` only */
   readonly kinds: number;
+  /** settings of the other server */
+  readonly set: Readonly<Record<string, string>>;
 }
 
 const decimals = (value: number): string => value.toFixed(2);
@@ -37,7 +39,10 @@ function summary(name: string, raw: readonly Measured[]): string {
 }
 
 /** @param other the folder of the other checkout, built and with its modules */
-export async function besideBench(other: string, { rounds, kinds }: BesideOptions): Promise<void> {
+export async function besideBench(
+  other: string,
+  { rounds, kinds, set }: BesideOptions,
+): Promise<void> {
   const variantsOf = (name: string, stage: Stage): Variant<Measured>[] =>
     LOADS.slice(0, kinds).map(([kind, bodies]) => ({
       name: `${nameOfBody(kind)}, ${name}`,
@@ -61,7 +66,7 @@ export async function besideBench(other: string, { rounds, kinds }: BesideOption
         const measured = await inTurn(pairs, rounds, lineOf);
         for (const { name, raw } of measured) process.stdout.write(`${summary(name, raw)}\n`);
       },
-      other,
+      { root: other, settings: set },
     ),
   );
 }

@@ -73,18 +73,24 @@ async function startInsertServer(
   return { pid: child.pid ?? 0, url };
 }
 
+/** The server that is started, if it is not this checkout's with the benchmarks' settings. */
+interface OtherServer {
+  /** the folder of its checkout */
+  readonly root?: string;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
 /**
  * Starts all servers, runs `work` with them, and stops them in any case.
  *
  * @param hasInsertServers whether the servers for comparison are needed
- * @param root the folder of the checkout whose server is started, if it is not this one
  */
 export async function onStage<T>(
   hasInsertServers: boolean,
   work: (stage: Stage) => Promise<T>,
-  root?: string,
+  { root, settings = {} }: OtherServer = {},
 ): Promise<T> {
-  const server = await startServer({}, root);
+  const server = await startServer(settings, root);
   const client = new pg.Client({ connectionString: server.databaseUrl });
   const generator = new LoadProcess<LoadPlan, LoadResult>(GENERATOR);
   const children: ChildProcess[] = [];

@@ -62,8 +62,12 @@ const TIMEOUT_MS = 60_000;
  * Sent after BEGIN. A server is identified by the time of its start: another one was started at
  * another time, and so was the same one with other data.
  */
-const FIRST_STATEMENT = `SELECT ${localTimeout(STATEMENT_TIMEOUT_MS)},
-  extract(epoch FROM pg_postmaster_start_time())::text, pg_backend_pid()`;
+function firstStatement(lockTimeoutMs: number | null): string {
+  const lockTimeout =
+    lockTimeoutMs === null ? '' : `, set_config('lock_timeout', '${lockTimeoutMs}', true)`;
+  return `SELECT extract(epoch FROM pg_postmaster_start_time())::text, pg_backend_pid(),
+    ${localTimeout(STATEMENT_TIMEOUT_MS)}${lockTimeout}`;
+}
 
 /**
  * The names of the statements that a connection has prepared; only of connections that lead to
@@ -85,14 +89,16 @@ class Pipeline implements pg.Submittable {
   #names: Set<string> | null = null;
   #isDirect = false;
   #hasFailed = false;
-  /** of FIRST_STATEMENT */
+  readonly #first: string;
+  /** of the first statement */
   server = '';
 
   constructor(
     steps: Iterable<PipelineStep>,
-    announcedPid: unknown,
+    { first, announcedPid }: { readonly first: string; readonly announcedPid: unknown },
     settle: (error: Error | null) => void,
   ) {
+    this.#first = first;
     this.#steps = steps[Symbol.iterator]();
     this.#announcedPid = announcedPid;
     this.#settle = settle;
@@ -103,7 +109,7 @@ class Pipeline implements pg.Submittable {
     if (names !== undefined) this.#names = new Set(names);
     const begin = (): void => {
       sendText(connection, 'BEGIN');
-      sendText(connection, FIRST_STATEMENT);
+      sendText(connection, this.#first);
     };
     return this.#sendTurn(connection, begin) ?? undefined;
   }
@@ -152,10 +158,10 @@ class Pipeline implements pg.Submittable {
 
   handleCommandComplete(): void {}
 
-  /** The only row is the one of FIRST_STATEMENT. */
+  /** The only row is the one of the first statement. */
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    this.server = fields[1] ?? '';
-    this.#isDirect = Number(fields[2]) === this.#announcedPid;
+    this.server = fields[0] ?? '';
+    this.#isDirect = Number(fields[1]) === this.#announcedPid;
   }
 
   handleReadyForQuery(connection: pg.Connection): void {
@@ -226,12 +232,20 @@ function cellLiteral(cell: Cell): string {
   return typeof cell === 'string' ? `"${cell.replace(/["\\]/g, '\\$&')}"` : String(cell);
 }
 
+export interface PipelineSettings {
+  /** of every statement; without limit by default */
+  readonly lockTimeoutMs?: number | null;
+  /**
+   * Called with the server's identity before COMMIT is sent; what it throws prevents it. Unless COMMIT
+   * fails with a warning, an error after that does not say whether it succeeded.
+   */
+  readonly beforeCommit?: (server: string) => void;
+}
+
 /**
  * Runs the steps in one transaction, on a connection that is in none.
  *
  * @param steps iterated as they are sent
- * @param beforeCommit called with the server's identity before COMMIT is sent; what it throws prevents
- *   it. Unless COMMIT fails with a warning, an error after that does not say whether it succeeded
  * @returns resolves once it is committed
  * @throws PostgreSQL's error of the first step that fails; the transaction is then still open, and the
  *   caller rolls it back or destroys the connection
@@ -239,12 +253,16 @@ function cellLiteral(cell: Cell): string {
 export async function runPipeline(
   connection: Connection,
   steps: Iterable<PipelineStep>,
-  beforeCommit: (server: string) => void = () => {},
+  { lockTimeoutMs = null, beforeCommit = () => {} }: PipelineSettings = {},
 ): Promise<void> {
   const server = await new Promise<string>((resolve, reject) => {
     const settle = (error: Error | null) =>
       error === null ? resolve(pipeline.server) : reject(error);
-    const pipeline = new Pipeline(steps, announcedPid(connection), settle);
+    const begin = {
+      first: firstStatement(lockTimeoutMs),
+      announcedPid: announcedPid(connection),
+    };
+    const pipeline = new Pipeline(steps, begin, settle);
     connection.query(pipeline);
   });
   beforeCommit(server);

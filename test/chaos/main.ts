@@ -10,6 +10,7 @@ import { Command, InvalidArgumentError } from 'commander';
 
 import { seeded } from '../../bench/bodies.ts';
 import { machineFacts } from '../../bench/machine.ts';
+import { positive } from '../../bench/options.ts';
 import { startRedis } from '../support/redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { makeAgentKey } from './agent-key.ts';
@@ -37,11 +38,6 @@ interface Options {
   readonly seed: number;
   readonly only?: Fault[];
   readonly write: boolean;
-}
-
-function positive(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('A whole number above 0.');
-  return Number(text);
 }
 
 function kindsOf(text: string): Fault[] {

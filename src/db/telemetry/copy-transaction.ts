@@ -250,6 +250,8 @@ interface BatchSettings {
   readonly allowance?: SettleAllowance | null;
   /** the steps that store the batch's receipts */
   readonly receipts?: Iterable<PipelineStep>;
+  /** how long a step waits for the locks of others; without limit by default */
+  readonly lockTimeoutMs?: number | null;
   /** called before COMMIT is sent */
   readonly onCommit?: () => void;
 }
@@ -298,17 +300,25 @@ export async function storeBatch(
   connection: Connection,
   requests: readonly EncodedRequest[],
   known: KnownContents,
-  { allowance = null, receipts = [], onCommit = () => {} }: BatchSettings = {},
+  {
+    allowance = null,
+    receipts = [],
+    lockTimeoutMs = null,
+    onCommit = () => {},
+  }: BatchSettings = {},
 ): Promise<void> {
   const assumed = known.server;
   const resources = await unknownRows(requests, (request) => request.resources, known);
   const metrics = await unknownRows(requests, (request) => request.metrics, known);
   let server = '';
   const steps = stepsOf(requests, { resources, metrics, allowance, receipts });
-  await runPipeline(connection, steps, (identity) => {
-    known.requireServer(identity, assumed);
-    server = identity;
-    onCommit();
+  await runPipeline(connection, steps, {
+    lockTimeoutMs,
+    beforeCommit: (identity) => {
+      known.requireServer(identity, assumed);
+      server = identity;
+      onCommit();
+    },
   });
   await remember(resources, known, server);
   await remember(metrics, known, server);

@@ -23,13 +23,14 @@ import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/ru
 import { KnownContents, ServerChangedError, storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
-import { ensureDay, ensurePeriods, utcDay } from './partitions.ts';
+import { ensureDay, ensurePeriods } from './partitions.ts';
 import {
   findReceipts,
   isBeingStored,
   isStoredAlready,
+  lockTimeoutMs,
+  RECEIPT_KEPT_MS,
   type Receipt,
-  type ReceivedRequest,
   receiptKey,
   receiptPeriods,
   storeReceipts,
@@ -65,6 +66,8 @@ export interface Stored {
 interface Waiting {
   readonly request: EncodedRequest;
   readonly receipt: Receipt | null;
+  /** of the receipt; null without one */
+  readonly key: string | null;
   /** releases its bytes in the budget */
   readonly releaseRoom: () => void;
   readonly resolve: (stored: Stored) => void;
@@ -105,11 +108,14 @@ type WriterEvents = Pick<
   | 'partitionsChanged'
 >;
 
+/** Since 1970. Days and the periods of receipts begin with an hour. */
+const hourOf = (atMs: number): number => Math.floor(atMs / RECEIPT_KEPT_MS);
+
+type Received = Waiting & { readonly receipt: Receipt };
+
 /** The requests of a batch that have a receipt. */
-function received(batch: readonly Waiting[]): ReceivedRequest[] {
-  return batch.flatMap(({ request: { workspaceId, arrivedAtMs }, receipt }) =>
-    receipt === null ? [] : [{ workspaceId, arrivedAtMs, receipt }],
-  );
+function received(batch: readonly Waiting[]): Received[] {
+  return batch.filter((waiting): waiting is Received => waiting.receipt !== null);
 }
 
 export class CopyWriter {
@@ -121,8 +127,8 @@ export class CopyWriter {
   readonly #batchTimeoutMs: number;
   readonly #allowance: SettleAllowance | null;
   readonly #known = new KnownContents();
-  /** days, and periods of receipts */
-  readonly #ensured = new Set<string | number>();
+  /** hours since 1970 whose partitions are there */
+  readonly #ensured = new Set<number>();
   /** connections that stored a batch */
   readonly #connections = new WeakSet<Connection>();
   readonly #waiting = new FairQueue<Waiting>();
@@ -164,22 +170,13 @@ export class CopyWriter {
    *   (PostgreSQL refuses these rows), `store_unavailable` (not known to be stored)
    */
   offer(request: EncodedRequest, receipt: Receipt | null = null): Promise<Stored> {
-    if (receipt === null) return this.#add(request, null);
-    const key = receiptKey(request.workspaceId, receipt);
-    const first = this.#underWay.get(key);
+    const key = receipt && receiptKey(request.workspaceId, receipt);
+    const first = key === null ? undefined : this.#underWay.get(key);
     if (first !== undefined) {
       request.release();
       this.#events.requestsResent(1);
       return first.then((stored) => ({ ...stored, isResend: true }));
     }
-    const stored = this.#add(request, receipt);
-    this.#underWay.set(key, stored);
-    const forget = (): void => void this.#underWay.delete(key);
-    stored.then(forget, forget);
-    return stored;
-  }
-
-  #add(request: EncodedRequest, receipt: Receipt | null): Promise<Stored> {
     if (this.#closed) {
       return Promise.reject(new SluiceError('shutting_down', 'The server is shutting down.'));
     }
@@ -198,11 +195,13 @@ export class CopyWriter {
     }
     this.#noteActive(request.workspaceId);
     this.#changeInflight(request.bytes);
-    return new Promise((resolve, reject) => {
-      const waiting = { request, receipt, releaseRoom: account.release, resolve, reject };
+    const stored = new Promise<Stored>((resolve, reject) => {
+      const waiting = { request, receipt, key, releaseRoom: account.release, resolve, reject };
       this.#waiting.add(request.workspaceId, request.bytes, waiting);
       this.#wake(request.workspaceId);
     });
+    if (key !== null) this.#underWay.set(key, stored);
+    return stored;
   }
 
   /** Refuses further requests and resolves when all accepted ones are answered. */
@@ -240,8 +239,12 @@ export class CopyWriter {
     return this.#busyLanes === 0 && !this.#isShortLaneBusy && this.#waiting.size === 0;
   }
 
-  #releaseRoom(batch: readonly Waiting[]): void {
-    for (const { releaseRoom } of batch) releaseRoom();
+  /** Call before the answers: these requests wait no more, and are not being stored. */
+  #leave(batch: readonly Waiting[]): void {
+    for (const { releaseRoom, key } of batch) {
+      releaseRoom();
+      if (key !== null) this.#underWay.delete(key);
+    }
     this.#changeInflight(-batch.reduce((sum, { request }) => sum + request.bytes, 0));
   }
 
@@ -328,7 +331,7 @@ export class CopyWriter {
       bytes,
       elapsedMs: performance.now() - startedAt,
     });
-    this.#releaseRoom(batch);
+    this.#leave(batch);
     for (const { request, receipt, resolve } of batch) {
       request.release();
       resolve({ isResend: false, receipt });
@@ -356,9 +359,9 @@ export class CopyWriter {
     progress: { isCommitting: boolean },
   ): Promise<void> {
     const requests = batch.map(({ request }) => request);
-    for (const { request, receipt } of batch) {
-      await this.#ensureDay(request.arrivedAtMs);
-      if (receipt !== null) await this.#ensurePeriods(request.arrivedAtMs);
+    const receipts = storeReceipts(received(batch));
+    for (const { arrivedAtMs } of requests) {
+      if (!this.#ensured.has(hourOf(arrivedAtMs))) await this.#ensureHour(arrivedAtMs);
     }
     await withConnection(this.#database, this.#batchTimeoutMs, (connection) => {
       // The database may have been restored from a backup since the other connections were made.
@@ -366,7 +369,8 @@ export class CopyWriter {
       this.#connections.add(connection);
       return storeBatch(connection, requests, this.#known, {
         allowance: this.#allowance,
-        receipts: storeReceipts(received(batch), isPart),
+        receipts,
+        lockTimeoutMs: receipts.length === 0 ? null : lockTimeoutMs(isPart),
         onCommit: () => {
           progress.isCommitting = true;
         },
@@ -374,20 +378,13 @@ export class CopyWriter {
     });
   }
 
-  async #ensureDay(arrivedAtMs: number): Promise<void> {
-    const day = utcDay(arrivedAtMs);
-    if (this.#ensured.has(day)) return;
-    const created = await ensureDay(this.#database, arrivedAtMs);
+  async #ensureHour(arrivedAtMs: number): Promise<void> {
+    const created = [
+      ...(await ensureDay(this.#database, arrivedAtMs)),
+      ...(await ensurePeriods(this.#database, receiptPeriods(arrivedAtMs))),
+    ];
     if (created.length > 0) this.#events.partitionsChanged(created, []);
-    this.#ensured.add(day);
-  }
-
-  async #ensurePeriods(arrivedAtMs: number): Promise<void> {
-    const missing = receiptPeriods(arrivedAtMs).filter((period) => !this.#ensured.has(period));
-    if (missing.length === 0) return;
-    const created = await ensurePeriods(this.#database, missing);
-    if (created.length > 0) this.#events.partitionsChanged(created, []);
-    for (const period of missing) this.#ensured.add(period);
+    this.#ensured.add(hourOf(arrivedAtMs));
   }
 
   /** Whether a batch was committed whose COMMIT was not answered. */
@@ -415,7 +412,7 @@ export class CopyWriter {
       return;
     }
     if (isRowFault(error)) {
-      this.#releaseRoom(batch);
+      this.#leave(batch);
       this.#events.requestUnstorable(error);
       first?.reject(
         new SluiceError('unstorable_rows', 'PostgreSQL rejected this data.', { cause: error }),
@@ -447,14 +444,14 @@ export class CopyWriter {
       resends.push(waiting);
       resolve({ isResend: true, receipt: first });
     }
-    this.#releaseRoom(resends);
+    this.#leave(resends);
     this.#events.requestsResent(resends.length);
     if (others.length > 0) await this.#store(others);
   }
 
   /** Refuses requests that are not known to be stored. */
   #refuse(batch: readonly Waiting[], error: unknown): void {
-    this.#releaseRoom(batch);
+    this.#leave(batch);
     // The database may have been replaced, so known rows may be gone.
     this.#known.clear();
     this.#ensured.clear();

@@ -12,7 +12,8 @@
  */
 import type { Hex16 } from '../../model/json.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
-import { commit, type Statement } from '../pipeline.ts';
+import { type Copy, commit } from '../pipeline.ts';
+import { COPY_HEADER, COPY_TRAILER } from './copy-statement.ts';
 
 export const RECEIPTS = 'receipts';
 /** Two equal requests within this time are one. */
@@ -29,6 +30,11 @@ const LOCK_WAIT_MS = 2000;
 const LOCK_WAIT_OF_PART_MS = 100;
 /** For looking receipts up. */
 const LOOK_UP_LIMIT_MS = 2000;
+const COPY = `COPY ${RECEIPTS} (workspace_id, period, body_hash, answer) FROM STDIN (FORMAT binary)`;
+const FIELDS = 4;
+const HASH_BYTES = 16;
+/** Of a row, without its answer: the number of its fields, their lengths, two integers, the hash. */
+const ROW_BYTES = 2 + FIELDS * 4 + 4 + 4 + HASH_BYTES;
 const DUPLICATE_KEY = '23505';
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -39,10 +45,9 @@ export interface Receipt {
   readonly answer: string | null;
 }
 
-/** A request as its receipt says. */
+/** A request with a receipt. */
 export interface ReceivedRequest {
-  readonly workspaceId: number;
-  readonly arrivedAtMs: number;
+  readonly request: { readonly workspaceId: number; readonly arrivedAtMs: number };
   readonly receipt: Receipt;
 }
 
@@ -63,46 +68,70 @@ export function receiptKey(workspaceId: number, { bodyHash }: Receipt): string {
 }
 
 /**
- * Stores the receipts of a batch, in one order everywhere, so that batches that share requests wait
- * for each other without a deadlock. To be sent first: it limits the lock waits of the transaction.
- * All rows are sorted before the first is stored, so the limit is set by then.
+ * How long a batch with receipts waits for a lock.
  *
  * @param isPart of a batch that waited too long
- * @returns one statement, or none
  */
-export function storeReceipts(requests: readonly ReceivedRequest[], isPart: boolean): Statement[] {
+export function lockTimeoutMs(isPart: boolean): number {
+  return isPart ? LOCK_WAIT_OF_PART_MS : LOCK_WAIT_MS;
+}
+
+/**
+ * Stores the receipts of a batch, in one order everywhere, so that batches that share requests wait
+ * for each other without a deadlock: period by period, because COPY stores partition by partition.
+ *
+ * @returns one COPY, or none
+ */
+export function storeReceipts(requests: readonly ReceivedRequest[]): Copy[] {
   if (requests.length === 0) return [];
-  const rows = rowsOf(requests);
-  const statement = {
-    name: 'insert-receipts',
-    text: `INSERT INTO receipts (workspace_id, period, body_hash, answer)
-           SELECT t.*
-             FROM set_config('lock_timeout', ($5::text[])[1], true),
-                  unnest($1::int[], $2::int[], $3::uuid[], $4::text[])
-                    AS t (workspace_id, period, body_hash, answer)
-            ORDER BY 1, 2, 3`,
-    columns: [
-      rows.map(({ request }) => request.workspaceId),
-      rows.map(({ period }) => period),
-      rows.map(({ request }) => request.receipt.bodyHash),
-      rows.map(({ request }) => request.receipt.answer),
-      [isPart ? LOCK_WAIT_OF_PART_MS : LOCK_WAIT_MS],
-    ],
-  };
-  return [statement];
+  const rows = rowsOf(requests).sort(inOneOrder);
+  const answers = rows.reduce(
+    (sum, { received }) => sum + Buffer.byteLength(received.receipt.answer ?? ''),
+    0,
+  );
+  const bytes = Buffer.allocUnsafe(COPY_HEADER.length + rows.length * ROW_BYTES + answers);
+  let at = COPY_HEADER.copy(bytes);
+  for (const row of rows) at = writeRow(bytes, at, row);
+  return [{ copy: COPY, pieces: [bytes, COPY_TRAILER] }];
 }
 
 interface ReceiptRow {
-  readonly request: ReceivedRequest;
+  readonly received: ReceivedRequest;
   readonly period: number;
 }
 
 function rowsOf(requests: readonly ReceivedRequest[]): ReceiptRow[] {
   const rows: ReceiptRow[] = [];
-  for (const request of requests) {
-    for (const period of receiptPeriods(request.arrivedAtMs)) rows.push({ request, period });
+  for (const received of requests) {
+    for (const period of receiptPeriods(received.request.arrivedAtMs)) {
+      rows.push({ received, period });
+    }
   }
   return rows;
+}
+
+function inOneOrder(one: ReceiptRow, other: ReceiptRow): number {
+  const byPeriod = one.period - other.period;
+  if (byPeriod !== 0) return byPeriod;
+  const byWorkspace = one.received.request.workspaceId - other.received.request.workspaceId;
+  if (byWorkspace !== 0) return byWorkspace;
+  return one.received.receipt.bodyHash < other.received.receipt.bodyHash ? -1 : 1;
+}
+
+/** @returns where the next row begins */
+function writeRow(bytes: Buffer, start: number, { received, period }: ReceiptRow): number {
+  const { request, receipt } = received;
+  let at = bytes.writeInt16BE(FIELDS, start);
+  at = bytes.writeInt32BE(4, at);
+  at = bytes.writeInt32BE(request.workspaceId, at);
+  at = bytes.writeInt32BE(4, at);
+  at = bytes.writeInt32BE(period, at);
+  at = bytes.writeInt32BE(HASH_BYTES, at);
+  at += bytes.write(receipt.bodyHash, at, HASH_BYTES, 'hex');
+  if (receipt.answer === null) return bytes.writeInt32BE(-1, at);
+  const length = bytes.write(receipt.answer, at + 4);
+  bytes.writeInt32BE(length, at);
+  return at + 4 + length;
 }
 
 function fieldOf(error: unknown, name: 'code' | 'table'): string {
@@ -137,9 +166,9 @@ async function lookUp(connection: Connection, requests: readonly ReceivedRequest
                         AND body_hash = t.hash
                       LIMIT 1) AS r`,
     [
-      rows.map(({ request }) => request.workspaceId),
+      rows.map(({ received }) => received.request.workspaceId),
       rows.map(({ period }) => period),
-      rows.map(({ request }) => request.receipt.bodyHash),
+      rows.map(({ received }) => received.receipt.bodyHash),
     ],
   );
   return found.rows;
