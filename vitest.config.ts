@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const BUILD = 'test/support/global-build.ts';
 const CATALOGUE = 'test/support/global-catalogue.ts';
 const DATABASE = 'test/support/global-database.ts';
+const SERVER = 'test/support/global-server.ts';
 const SUMMARY = './test/support/run-summary.ts';
 
 /**
@@ -72,7 +73,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          globalSetup: [BUILD, CATALOGUE, DATABASE],
+          globalSetup: [BUILD, CATALOGUE, DATABASE, SERVER],
           include: ['test/e2e/**/*.test.ts'],
           exclude: TIMED,
           isolate: false,

@@ -9,14 +9,17 @@ import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { addPerson } from '../support/people.ts';
 import { chromiumPath } from '../support/programs.ts';
 import { Browser } from './browser.ts';
-import { type Gateway, openGateway, read } from './gateway.ts';
+import { read } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const RULE = 'ATR-2026-00021';
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 beforeAll(async () => {
-  gateway = await openGateway();
-  await gateway.database.query("UPDATE workspaces SET plan = 'team' WHERE slug = 'default'");
+  gateway = await openSharedGateway();
+  await gateway.database.query("UPDATE workspaces SET plan = 'team' WHERE id = $1", [
+    gateway.workspace.id,
+  ]);
 });
 afterAll(() => gateway.close());
 
@@ -59,7 +62,8 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
   test('a setting without effect is listed and removed', async () => {
     await gateway.database.query(
       `INSERT INTO rule_overrides (workspace_id, rule_id, enabled)
-       SELECT id, 'ATR-2020-00001', false FROM workspaces WHERE slug = 'default'`,
+       VALUES ($1, 'ATR-2020-00001', false)`,
+      [gateway.workspace.id],
     );
     await open('/app/rules');
     const table = page.getByRole('table', { name: 'Settings without effect' });
@@ -71,7 +75,10 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 
   test('settings of an earlier plan are reset after a warning, and the counts follow', async () => {
     const setPlan = (plan: string) =>
-      gateway.database.query('UPDATE workspaces SET plan = $1', [plan]);
+      gateway.database.query('UPDATE workspaces SET plan = $1 WHERE id = $2', [
+        plan,
+        gateway.workspace.id,
+      ]);
     const running = async () => Number(/(\d+) of \d+ rules run/.exec(await main())?.[1]);
     await setPlan('free');
     await open('/app/rules');
@@ -155,7 +162,10 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 describe('a form', () => {
   const FIELDS = { 'content-type': 'application/x-www-form-urlencoded' };
   const send = (browser: Browser, path: string, body: string, headers = {}) =>
-    browser.send('POST', `${path}?workspace=default`, { body, headers: { ...FIELDS, ...headers } });
+    browser.send('POST', `${path}?workspace=${gateway.workspace.slug}`, {
+      body,
+      headers: { ...FIELDS, ...headers },
+    });
   const FORMS: readonly (readonly [string, string])[] = [
     [`/app/rules/${RULE}`, 'enabled=false'],
     ['/app/rules', 'experimental=false'],
@@ -171,15 +181,13 @@ describe('a form', () => {
   const OWN = ['/app/workspace', '/app/password', '/app/sessions/end-others'];
 
   async function visitor(role: 'owner' | 'member'): Promise<Browser> {
-    const { rows } = await gateway.database.query<{ id: number }>(
-      "SELECT id FROM workspaces WHERE slug = 'default'",
-    );
-    const person = await addPerson(gateway.database, rows[0]?.id ?? 0, role);
+    const person = await addPerson(gateway.database, gateway.workspace.id, role);
     return new Browser(gateway.server.baseUrl, person.token);
   }
   const ledger = async (): Promise<string> => {
     const { rows } = await gateway.database.query<{ entries: string }>(
-      'SELECT count(*)::text AS entries FROM audit_ledger',
+      'SELECT count(*)::text AS entries FROM audit_ledger WHERE workspace_id = $1',
+      [gateway.workspace.id],
     );
     return rows[0]?.entries ?? '';
   };
@@ -242,11 +250,8 @@ describe('a form', () => {
   });
 
   test('changes a password, ends all sessions, and begins a new one', async () => {
-    const { rows } = await gateway.database.query<{ id: number }>(
-      "SELECT id FROM workspaces WHERE slug = 'default'",
-    );
     const former = 'the former password';
-    const person = await addPerson(gateway.database, rows[0]?.id ?? 0, 'member', {
+    const person = await addPerson(gateway.database, gateway.workspace.id, 'member', {
       password: former,
     });
     const browser = new Browser(gateway.server.baseUrl, person.token);

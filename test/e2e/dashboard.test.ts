@@ -11,14 +11,15 @@ import { sendRun } from '../../demo/send-run.ts';
 import { openBrowser, type TestBrowser } from '../support/chromium.ts';
 import { chromiumPath } from '../support/programs.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Gateway, openGateway, post, rawSpan, read, traceBody } from './gateway.ts';
+import { post, rawSpan, read, traceBody } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const GLOSSARY = readFileSync('docs/glossary.md', 'utf8');
 const slug = (title: string): string => title.toLowerCase().replaceAll(' ', '-');
 
 const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`;
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let browser: TestBrowser;
 let page: Page;
 const complaints: string[] = [];
@@ -29,7 +30,8 @@ async function evaluatedRuns(count: number): Promise<void> {
   await waitFor(
     async () => {
       const { rows } = await gateway.database.query<{ count: number }>(
-        "SELECT count(*)::int FROM runs WHERE evaluation = 'evaluated'",
+        "SELECT count(*)::int FROM runs WHERE evaluation = 'evaluated' AND workspace_id = $1",
+        [gateway.workspace.id],
       );
       return rows[0]?.count === count;
     },
@@ -38,7 +40,10 @@ async function evaluatedRuns(count: number): Promise<void> {
 }
 
 async function setPlan(plan: string): Promise<void> {
-  await gateway.database.query("UPDATE workspaces SET plan = $1 WHERE slug = 'default'", [plan]);
+  await gateway.database.query('UPDATE workspaces SET plan = $1 WHERE id = $2', [
+    plan,
+    gateway.workspace.id,
+  ]);
 }
 
 async function send(title: string): Promise<string> {
@@ -89,7 +94,7 @@ async function accessibilityFaults(): Promise<string[]> {
 
 describe.skipIf(chromiumPath === null)('the dashboard', () => {
   beforeAll(async () => {
-    gateway = await openGateway();
+    gateway = await openSharedGateway();
     browser = await openBrowser({ bypassCSP: false, viewport: { width: 1280, height: 900 } });
     page = await browser.context.newPage();
     page.on('console', (message) => {

@@ -6,15 +6,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addPerson } from '../support/people.ts';
 import { Browser } from './browser.ts';
-import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
+import { type Answer, request } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const PAGE = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let owner: Browser;
 let nobody: Browser;
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
   const { baseUrl } = gateway.server;
   owner = new Browser(baseUrl);
   nobody = new Browser(baseUrl);
@@ -44,9 +45,7 @@ describe('signed in', () => {
   });
 
   test('what a member may not see keeps the navigation', async () => {
-    const { rows } = await gateway.database.query<{ id: number }>('SELECT id FROM workspaces');
-    const id = rows[0]?.id ?? 0;
-    const { token } = await addPerson(gateway.database, id, 'member');
+    const { token } = await addPerson(gateway.database, gateway.workspace.id, 'member');
     const member = new Browser(gateway.server.baseUrl, token);
     const answer = await visit(member, '/app/audit');
     expect(answer.status).toBe(403);

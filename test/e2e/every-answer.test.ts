@@ -5,20 +5,20 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import type { Route } from '../../src/http/transport/router.ts';
 import { addCommandLine, addPerson } from '../support/people.ts';
 import { routesOf } from '../support/served-routes.ts';
 import { Browser, bodyOf } from './browser.ts';
-import { type Answer, type Gateway, openGateway, request } from './gateway.ts';
+import { type Answer, request } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let owner: Browser;
 let commandLine: string;
 let listeners: ReadonlyMap<string, { readonly url: string; readonly routes: readonly Route[] }>;
 
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
   const { baseUrl, observeUrl, metricsUrl } = gateway.server;
   listeners = new Map([
     ['PORT', { url: baseUrl, routes: routesOf('PORT') }],
@@ -27,7 +27,7 @@ beforeAll(async () => {
   ]);
   owner = new Browser(baseUrl);
   await owner.signIn(gateway.owner.email, gateway.owner.password);
-  const { id } = await findWorkspace(gateway.database, null);
+  const { id } = gateway.workspace;
   const person = await addPerson(gateway.database, id, 'owner');
   commandLine = await addCommandLine(gateway.database, id, person);
 });

@@ -9,17 +9,8 @@ import { sendRun } from '../../demo/send-run.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
 import { waitFor } from '../support/wait-for.ts';
-import {
-  type Gateway,
-  type Keys,
-  openGateway,
-  post,
-  randomId,
-  rawSpan,
-  read,
-  request,
-  traceBody,
-} from './gateway.ts';
+import { type Keys, post, randomId, rawSpan, read, request, traceBody } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 interface Finding {
   readonly id: string;
@@ -40,7 +31,7 @@ interface FindingPage {
 const PATH = '/platform/v1/risk-findings';
 const EVALUATED_WITHIN_MS = 60_000;
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let runs: { readonly honest: string; readonly injection: string; readonly poisoned: string };
 
 function conversation(title: string): Conversation {
@@ -77,7 +68,7 @@ async function rulesFound(query: string): Promise<string[]> {
 }
 
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
   const honest = await send('honest run', gateway.keys);
   const injection = await send('injection by the user', gateway.keys);
   const poisoned = await send('poisoned page, stolen key', gateway.keys);
@@ -255,7 +246,7 @@ describe('who reads', () => {
   });
 
   test('another workspace sees none of it, not even by id, and its runs are its own', async () => {
-    const other = await gateway.addWorkspace('isolated');
+    const other = await gateway.addWorkspace(`isolated-${randomId(8)}`);
     expect(await list('', other.workspace)).toEqual({ findings: [], next_cursor: null });
     const [mine] = (await list('')).findings;
     const url = `${gateway.server.baseUrl}${PATH}/${mine?.id}`;
@@ -285,7 +276,7 @@ describe('who reads', () => {
   });
 
   test("a workspace's own decisions: experimental tier, an override, redaction", async () => {
-    const own = await gateway.addWorkspace('deciding');
+    const own = await gateway.addWorkspace(`deciding-${randomId(8)}`);
     await gateway.database.query(
       'UPDATE workspaces SET experimental = true, redact_excerpts = true WHERE id = $1',
       [own.id],

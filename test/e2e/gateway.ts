@@ -40,20 +40,26 @@ export function openEyes(url: string): Database {
   return createDatabase(url, CONNECTIONS, { connectionLost: () => {} });
 }
 
-async function makeKey(
+/** Makes a key of a workspace. */
+export async function addKey(
   database: Database,
   workspaceId: number,
   kind: KeyKind,
-  { name, rateLimitPerMinute }: { name: string; rateLimitPerMinute: number },
+  rateLimitPerMinute = RATE_LIMIT_DEFAULT,
 ): Promise<string> {
-  const made = await createKey(database, {
-    workspaceId,
-    kind,
-    name,
-    rateLimitPerMinute,
-    brand: 'sluice',
-  });
-  return made.key;
+  const name = `e2e ${kind}`;
+  const settings = { workspaceId, kind, name, rateLimitPerMinute, brand: 'sluice' };
+  return (await createKey(database, settings)).key;
+}
+
+/** Makes a workspace with a key of each kind. */
+export async function addWorkspace(
+  database: Database,
+  slug: string,
+): Promise<Keys & { readonly id: number }> {
+  const { id } = await createWorkspace(database, slug, slug);
+  const agent = await addKey(database, id, 'agent');
+  return { id, agent, workspace: await addKey(database, id, 'workspace') };
 }
 
 /** Starts a server over a new database. */
@@ -68,17 +74,10 @@ export async function openGateway(settings: Record<string, string> = {}): Promis
     databaseUrl: home.url,
     keys: server.firstKeys,
     owner: server.firstKeys.owner,
-    addWorkspace: async (slug) => {
-      const { id } = await createWorkspace(database, slug, slug);
-      const key = (kind: KeyKind) => {
-        const settings = { name: `${slug} ${kind}`, rateLimitPerMinute: RATE_LIMIT_DEFAULT };
-        return makeKey(database, id, kind, settings);
-      };
-      return { id, agent: await key('agent'), workspace: await key('workspace') };
-    },
+    addWorkspace: (slug) => addWorkspace(database, slug),
     addKey: async (kind, rateLimitPerMinute) => {
       const { id } = await findWorkspace(database, 'default');
-      return await makeKey(database, id, kind, { name: `e2e ${kind}`, rateLimitPerMinute });
+      return await addKey(database, id, kind, rateLimitPerMinute);
     },
     close: async () => {
       try {

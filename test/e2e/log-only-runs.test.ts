@@ -12,7 +12,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { Surface } from '../../src/model/steps.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Gateway, openGateway, post, randomId, read } from './gateway.ts';
+import { post, randomId, read } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const RULE = 'ATR-2026-00511';
 const ATTACK =
@@ -171,9 +172,9 @@ const GEMINI_CLI: Product = {
 
 const PRODUCTS = { 'Claude Code': CLAUDE_CODE, 'Codex CLI': CODEX, 'Gemini CLI': GEMINI_CLI };
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
 });
 afterAll(() => gateway.close());
 

@@ -8,21 +8,24 @@ import { findSession } from '../../src/db/people/sessions.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, type Fields, secretOf } from './browser.ts';
-import { type Answer, type Gateway, openGateway } from './gateway.ts';
+import { type Answer, randomId } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 interface Invited {
   readonly token: string;
   readonly link: string;
 }
 
+const CREW = `crew-${randomId(8)}`;
+const HOME = `home-${randomId(8)}`;
 const PASSWORD = 'a long enough password';
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let workspaceId: number;
 let owner: Browser;
 beforeAll(async () => {
-  gateway = await openGateway();
-  workspaceId = (await gateway.addWorkspace('crew')).id;
+  gateway = await openSharedGateway();
+  workspaceId = (await gateway.addWorkspace(CREW)).id;
   const { token } = await addPerson(gateway.database, workspaceId, 'owner');
   owner = new Browser(gateway.server.baseUrl, token);
 });
@@ -59,14 +62,14 @@ test('somebody new follows the link, chooses a password, and is in', async () =>
   const fields = { display_name: 'New', password: PASSWORD };
   const answer = await accept(browser, token, fields);
   expect([answer.status, answer.headers.get('location')]).toEqual([303, '/app']);
-  expect(await browser.account()).toMatchObject({ role: 'admin', workspace: 'crew' });
+  expect(await browser.account()).toMatchObject({ role: 'admin', workspace: CREW });
   expect((await visitor().signIn('new@crew.test', PASSWORD)).status).toBe(303);
   expect((await accept(visitor(), token, fields)).status).toBe(404);
   expect(await invitationOf('new@crew.test')).toBeUndefined();
 });
 
 test('somebody with an account accepts signed in, and can turn to either workspace', async () => {
-  const { id } = await gateway.addWorkspace('home');
+  const { id } = await gateway.addWorkspace(HOME);
   const person = await addPerson(gateway.database, id, 'owner');
   const { token } = await invite(person.email);
   expect((await accept(visitor(), token)).status).toBe(401);
@@ -75,11 +78,11 @@ test('somebody with an account accepts signed in, and can turn to either workspa
   expect((await accept(browser, token)).status).toBe(303);
   expect(await browser.account()).toMatchObject({
     role: 'member',
-    workspace: 'crew',
-    workspaces: ['home', 'crew'],
+    workspace: CREW,
+    workspaces: [HOME, CREW],
   });
-  expect((await browser.submit('/app/workspace', { workspace: 'home' })).status).toBe(303);
-  expect(await browser.account()).toMatchObject({ role: 'owner', workspace: 'home' });
+  expect((await browser.submit('/app/workspace', { workspace: HOME })).status).toBe(303);
+  expect(await browser.account()).toMatchObject({ role: 'owner', workspace: HOME });
   expect((await browser.submit('/app/workspace', { workspace: 'default' })).status).toBe(404);
 });
 

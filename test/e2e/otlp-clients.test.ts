@@ -25,7 +25,7 @@ import {
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Signal } from '../../src/model/telemetry.ts';
 import { openRelay, type Relay, type Relayed } from '../support/otlp-relay.ts';
-import { type Gateway, openGateway } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 type Settings = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>;
 
@@ -36,10 +36,10 @@ const RESOURCE = resourceFromAttributes({ 'service.name': 'shop-agent' });
 const GZIP = 'gzip' as NonNullable<Settings['compression']>;
 const TIME = [1_763_640_000, 5] as [number, number];
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let relay: Relay;
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
   relay = await openRelay(gateway.server.observeUrl);
 });
 afterAll(async () => {
@@ -144,15 +144,18 @@ async function exportNamed(
 // ── What became of it ────────────────────────────────────────────────────────────────────────
 
 const COUNT_SQL: Readonly<Record<Signal, string>> = {
-  traces: 'SELECT count(*)::int AS count FROM spans WHERE name = $1',
-  logs: 'SELECT count(*)::int AS count FROM log_records WHERE event_name = $1',
+  traces: 'SELECT count(*)::int AS count FROM spans WHERE name = $1 AND workspace_id = $2',
+  logs: 'SELECT count(*)::int AS count FROM log_records WHERE event_name = $1 AND workspace_id = $2',
   metrics: `SELECT count(*)::int AS count FROM metric_points p
               JOIN metrics m ON m.workspace_id = p.workspace_id AND m.id = p.metric_id
-             WHERE m.name = $1`,
+             WHERE m.name = $1 AND m.workspace_id = $2`,
 };
 
 async function countNamed(signal: Signal, name: string): Promise<number> {
-  const { rows } = await gateway.database.query<{ count: number }>(COUNT_SQL[signal], [name]);
+  const { rows } = await gateway.database.query<{ count: number }>(COUNT_SQL[signal], [
+    name,
+    gateway.workspace.id,
+  ]);
   return rows[0]?.count ?? 0;
 }
 

@@ -4,15 +4,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SESSION_LIMITS } from '../../src/http/limits/session-limiter.ts';
 import { addPerson } from '../support/people.ts';
 import { Browser } from './browser.ts';
-import { type Answer, type Gateway, openGateway } from './gateway.ts';
+import type { Answer } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const AT_ONCE = 20;
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let workspaceId: number;
 beforeAll(async () => {
-  gateway = await openGateway();
-  workspaceId = (await gateway.addWorkspace('crew')).id;
+  gateway = await openSharedGateway();
+  workspaceId = gateway.workspace.id;
 });
 afterAll(() => gateway.close());
 

@@ -3,17 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { addPerson } from '../support/people.ts';
 import { Browser, secretOf } from './browser.ts';
-import { type Answer, type Gateway, openGateway } from './gateway.ts';
+import { type Answer, randomId } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 const PASSWORD = 'a long enough password';
 const HOSTILE = `"><script>alert(1)</script>'`;
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let workspaceId: number;
 let owner: Browser;
 beforeAll(async () => {
-  gateway = await openGateway();
-  workspaceId = (await gateway.addWorkspace('crew')).id;
+  gateway = await openSharedGateway();
+  workspaceId = gateway.workspace.id;
   await gateway.database.query('UPDATE workspaces SET name = $2 WHERE id = $1', [
     workspaceId,
     HOSTILE,
@@ -126,30 +127,30 @@ test('a line break in next= is refused, and never a header', async () => {
 
 describe('an invitation', () => {
   test('somebody new chooses a name and a password, and is in', async () => {
-    const path = `/app/invitation/${await invite('new@crew.test')}`;
+    const path = `/app/invitation/${await invite('new@sign-in.test')}`;
     const browser = visitor();
     const page = await browser.get(path);
     expect(page.status).toBe(200);
     expectGuarded(page);
-    expect(page.text).toContain('new@crew.test is invited to');
+    expect(page.text).toContain('new@sign-in.test is invited to');
     const short = await submit(browser, path, { display_name: 'New', password: 'short' });
     expect(short.status).toBe(400);
     const done = await submit(browser, path, { display_name: 'New', password: PASSWORD });
     expect([done.status, done.headers.get('location')]).toEqual([303, '/app']);
-    expect(await browser.account()).toMatchObject({ workspace: 'crew' });
+    expect(await browser.account()).toMatchObject({ workspace: gateway.workspace.slug });
     const used = await visitor().get(path);
     expect(used.status).toBe(404);
     expectGuarded(used);
   });
 
   test('somebody with an account joins with one press', async () => {
-    const { id } = await gateway.addWorkspace('home');
+    const { id } = await gateway.addWorkspace(`home-${randomId(8)}`);
     const person = await addPerson(gateway.database, id, 'owner');
     const path = `/app/invitation/${await invite(person.email)}`;
     const browser = visitor(person.token);
     expect((await browser.get(path)).text).toContain(`Join as ${person.email}`);
     expect((await submit(browser, path, {})).status).toBe(303);
-    expect(await browser.account()).toMatchObject({ workspace: 'crew' });
+    expect(await browser.account()).toMatchObject({ workspace: gateway.workspace.slug });
   });
 
   test.each(['x', 'a'.repeat(43), '..%2f..', '%0'])('there is none "%s"', async (token) => {

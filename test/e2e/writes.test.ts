@@ -11,7 +11,8 @@ import { ledgerOf } from '../support/ledger.ts';
 import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { Browser, bodyOf, type Fields, secretOf } from './browser.ts';
-import { type Gateway, openGateway, post, read, request, traceBody } from './gateway.ts';
+import { post, read, request, traceBody } from './gateway.ts';
+import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 interface RuleView {
   readonly id: string;
@@ -28,19 +29,17 @@ const API_RULES = '/platform/v1/atr/rules';
 const STABLE = 'ATR-2026-00001';
 const EVALUATED_WITHIN_MS = 60_000;
 
-let gateway: Gateway;
+let gateway: SharedGateway;
 let workspaceId: number;
 let owner: Browser;
 let ownerEmail: string;
 let rules: readonly RuleView[];
 
 beforeAll(async () => {
-  gateway = await openGateway();
+  gateway = await openSharedGateway();
   const { database, server } = gateway;
-  const { rows } = await database.query<{ id: number }>(
-    "UPDATE workspaces SET plan = 'team' RETURNING id",
-  );
-  workspaceId = rows[0]?.id ?? 0;
+  workspaceId = gateway.workspace.id;
+  await database.query("UPDATE workspaces SET plan = 'team' WHERE id = $1", [workspaceId]);
   const person = await addPerson(database, workspaceId, 'owner');
   ownerEmail = person.email;
   owner = new Browser(server.baseUrl, person.token);
@@ -398,7 +397,7 @@ test('the workspace: its name and redaction, recorded', async () => {
     },
     {
       action: 'workspace.name',
-      before: { name: 'Default' },
+      before: { name: gateway.workspace.slug },
       after: { name: 'Support <b>agents</b>' },
     },
   ]);

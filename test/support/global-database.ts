@@ -36,7 +36,7 @@ declare module 'vitest' {
 }
 
 interface Run {
-  readonly provided: ProvidedContext;
+  readonly provided: Pick<ProvidedContext, 'databaseUrl' | 'migratedTemplate' | 'clusterFolder'>;
   readonly close: () => Promise<void>;
 }
 

@@ -20,6 +20,7 @@ export interface Person {
   readonly token: string;
 }
 
+/** Of this worker; others may make people in the same database. */
 let people = 0;
 
 /**
@@ -35,7 +36,7 @@ export async function addPerson(
   options: { readonly email?: string; readonly password?: string } = {},
 ): Promise<Person> {
   people += 1;
-  const email = options.email ?? `${role}${people}@people.test`;
+  const email = options.email ?? `${role}${people}.${process.pid}@people.test`;
   const passwordHash = options.password === undefined ? null : await hashPassword(options.password);
   const user =
     (await findAccount(database, email)) ??
@@ -67,7 +68,7 @@ export async function addCommandLine(
 ): Promise<string> {
   people += 1;
   // Networks have limits of their own.
-  const network = `198.51.${people >> 8}.${people & 255}`;
+  const network = `10.${process.pid & 255}.${people >> 8}.${people & 255}`;
   const device = { name: 'a test device', address: network, network };
   const { deviceCode, userCode } = await beginDeviceLogin(database, device);
   const { rows } = await database.query<{ id: string }>(

@@ -14,7 +14,8 @@ import { expect } from 'vitest';
 import { extractSurfaces } from '../../engine/surfaces/extract-surfaces.ts';
 import { readSteps } from '../../support/read-steps.ts';
 import { waitFor } from '../../support/wait-for.ts';
-import { type Gateway, openGateway, read } from '../gateway.ts';
+import { read } from '../gateway.ts';
+import { openSharedGateway, type SharedGateway } from '../shared-gateway.ts';
 
 const RULE = 'ATR-2026-00511';
 const ATTACK =
@@ -45,7 +46,7 @@ export const PLANTED = [
 ] as const satisfies readonly (readonly [keyof Story, string])[];
 
 export interface Instrumented {
-  readonly gateway: Gateway;
+  readonly gateway: SharedGateway;
   readonly tracerProvider: NodeTracerProvider;
   readonly loggerProvider: LoggerProvider;
   /** Runs the story with the attack in one place and tells on which surface it was found. */
@@ -56,7 +57,7 @@ export interface Instrumented {
 }
 
 export async function openInstrumented(): Promise<Instrumented> {
-  const gateway = await openGateway();
+  const gateway = await openSharedGateway();
   const { observeUrl, baseUrl } = gateway.server;
   const headers = { authorization: `Bearer ${gateway.keys.agent}` };
   const tracerProvider = new NodeTracerProvider({
@@ -120,7 +121,7 @@ export async function openInstrumented(): Promise<Instrumented> {
       );
       const { first = '', last = '' } = rows[0] ?? {};
       const { steps } = await readSteps(gateway.database, {
-        workspaceId: 1,
+        workspaceId: gateway.workspace.id,
         runId,
         firstArrivalOn: first,
         lastArrivalOn: last,

@@ -118,7 +118,8 @@ describe.each([
     await instrumented.surfaces((story) => tellStory(story, stream));
     const { rows } = await instrumented.gateway.database.query(
       `SELECT DISTINCT state, agent_name, model, text_gaps FROM runs
-        WHERE evaluation = 'evaluated'`,
+        WHERE evaluation = 'evaluated' AND workspace_id = $1`,
+      [instrumented.gateway.workspace.id],
     );
     expect(rows).toEqual([
       { state: 'completed', agent_name: 'parcels', model: 'mock-model-id', text_gaps: [] },
