@@ -12,10 +12,14 @@ import {
   type ShownText,
   type TextView,
 } from '../model/run-page.ts';
+import type { Usage } from '../model/step-details.ts';
 import type { Step, StepOutline, Surface } from '../model/steps.ts';
 import { findingsByStep, type NumberedStep } from './finding-steps.ts';
+import { detailsOf } from './step-details.ts';
 import { nameDigest, stepNameOf } from './step-name.ts';
+import { totalUsage, usageOf } from './step-usage.ts';
 import { extractInPieces, type StepExtraction } from './surfaces/reader/extract.ts';
+import { modelOf } from './surfaces/reader/run-facts.ts';
 import { locateFindings, searchText } from './text-marks.ts';
 
 /** A page of steps, as they were read. */
@@ -31,6 +35,8 @@ export interface OutlineView {
   readonly findings: readonly Finding[];
   /** the text that is read: more of it is shown, all of its matches of `query` are marked */
   readonly open: TextView | null;
+  /** number of the only step whose texts and details are shown; null shows the texts of all */
+  readonly only: number | null;
   /** names that a rule matched and that are not shown */
   readonly hidden: {
     /** digests of the names */
@@ -43,6 +49,10 @@ export interface OutlineView {
 /** The shown length of a text without a finding, and of one with a finding or that is read. */
 const SHOWN_UNITS = 2000;
 const OPEN_UNITS = 4000;
+/** The same for a text without a finding of the only step that is shown. */
+const ONLY_UNITS = 8000;
+/** Most of the first user input that is kept as the run's title. */
+const PROMPT_UNITS = 400;
 /** Most that one page shows of all texts but the one that is read. */
 const PAGE_UNITS_MAX = 192 * 1024;
 /** Most invisible characters in a shown part: each is an element of the page. */
@@ -55,11 +65,20 @@ const PAGE_TEXTS_MAX = 500;
 /** A match begins below at least this much of the text before it. */
 const BEFORE_MATCH_UNITS = 800;
 
-/** Outlines a page of steps, one per turn or a part of one. @returns the steps with the shown parts of their texts */
+/** A page of steps with the shown parts of their texts. */
+export interface Outlined {
+  readonly steps: ShownStep[];
+  /** the beginning of the first user input of these steps */
+  readonly prompt: string | null;
+  /** of these steps together */
+  readonly usage: Usage;
+}
+
+/** Outlines a page of steps, one per turn or a part of one. */
 export function* outlineInPieces(
   { steps, owners }: OutlinedSteps,
   view: OutlineView,
-): Generator<void, ShownStep[], void> {
+): Generator<void, Outlined, void> {
   const own = findingsByStep(steps, view.findings);
   const hidden = new Set(
     steps
@@ -70,6 +89,7 @@ export function* outlineInPieces(
     hidden.has(name) || (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
   const room = { texts: PAGE_TEXTS_MAX, units: PAGE_UNITS_MAX };
   const outlined: ShownStep[] = [];
+  let prompt: string | null = null;
   for (const extracted of extractInPieces([...steps.map(({ step }) => step), ...owners])) {
     if (extracted === null) {
       yield;
@@ -77,17 +97,48 @@ export function* outlineInPieces(
     }
     const numbered = steps[outlined.length];
     if (numbered === undefined) break;
-    const findings = own.get(numbered) ?? [];
-    outlined.push({
-      number: numbered.number,
-      depth: numbered.depth,
-      outline: outlineOf(numbered.step, extracted, numbered.isCut, isHidden),
-      findings: findings.map(({ id }) => id),
-      ...shownTexts(extracted.texts, findings, numbered.number, view.open, room),
-    });
+    prompt ??= promptOf(extracted.texts);
+    outlined.push(
+      shownStep(numbered, extracted, own.get(numbered) ?? [], { view, room, isHidden }),
+    );
     yield;
   }
-  return outlined;
+  return { steps: outlined, prompt, usage: totalUsage(steps.map(({ step }) => step)) };
+}
+
+interface Showing {
+  readonly view: OutlineView;
+  readonly room: Room;
+  readonly isHidden: (name: string) => boolean;
+}
+
+function shownStep(
+  { step, number, depth, isCut }: OutlinedSteps['steps'][number],
+  extracted: StepExtraction,
+  findings: readonly Finding[],
+  { view: { open, only }, room, isHidden }: Showing,
+): ShownStep {
+  const isShown = only === null || only === number;
+  return {
+    number,
+    depth,
+    outline: outlineOf(step, extracted, isCut, isHidden),
+    usage: usageOf(step),
+    model: modelOf(step, extracted.kind),
+    details: only === number ? detailsOf(step) : null,
+    findings: findings.map(({ id }) => id),
+    ...(isShown
+      ? shownTexts(extracted.texts, findings, number, { open, isOnly: only !== null }, room)
+      : { texts: [], open: null }),
+  };
+}
+
+/** The first text that a user sent, on one line. */
+function promptOf(texts: StepExtraction['texts']): string | null {
+  const first = texts.find(({ surface, text }) => surface === 'step_input' && text.trim() !== '');
+  if (first === undefined) return null;
+  const end = wholeCharacters(first.text, 0, Math.min(first.text.length, PROMPT_UNITS)).end;
+  return first.text.slice(0, end).replaceAll(/\s+/g, ' ').trim();
 }
 
 /** What is left for a page. */
@@ -100,7 +151,7 @@ function shownTexts(
   texts: StepExtraction['texts'],
   findings: readonly Finding[],
   number: number,
-  open: TextView | null,
+  { open, isOnly }: { readonly open: TextView | null; readonly isOnly: boolean },
   room: Room,
 ): Pick<ShownStep, 'texts' | 'open'> {
   const sought = open?.findingId ?? null;
@@ -123,7 +174,8 @@ function shownTexts(
     if (!isOpen && own.length === 0 && others-- <= 0) continue;
     if (!isOpen && (room.texts <= 0 || room.units <= 0)) continue;
     const first = own.find(({ findingId }) => findingId === sought) ?? own[0];
-    const units = Math.min(room.units, own.length > 0 ? OPEN_UNITS : SHOWN_UNITS);
+    const plainUnits = isOnly ? ONLY_UNITS : SHOWN_UNITS;
+    const units = Math.min(room.units, own.length > 0 ? OPEN_UNITS : plainUnits);
     const { window, unseen } = boundUnseen(
       text,
       isOpen ? openWindow(text, open, first) : windowAround(text, first, units),

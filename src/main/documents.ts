@@ -78,14 +78,18 @@ export function documentFiles(): SourceFile[] {
 }
 
 /** Sent as one style sheet, in the order of the cascade. */
-const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'narrow.css'];
+const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'run.css', 'narrow.css'];
+
+/** Sent as one script; each file after the first is a block of its own. */
+const SCRIPTS = ['app.js', 'run.js'];
 
 /** The files that pages refer to: style, script, icon, and the documents' images. */
 export function pageAssets(): Asset[] {
   const asset = (name: string): string => readFileSync(`${ASSETS}${name}`, 'utf8');
   const own = [
     { name: 'style.css', content: STYLES.map(asset).join('') },
-    ...['app.js', 'icon.svg'].map((name) => ({ name, content: asset(name) })),
+    { name: 'app.js', content: SCRIPTS.map(asset).join('') },
+    { name: 'icon.svg', content: asset('icon.svg') },
   ];
   const images = readdirSync(`${ROOT}${IMAGES}`).sort();
   return [

@@ -5,6 +5,7 @@
 import type { Database } from '../db/database.ts';
 import { findRun } from '../db/runs/runs.ts';
 import { readStepPage, type SoughtStep } from '../db/runs/step-page.ts';
+import type { RunToRead } from '../db/runs/steps.ts';
 import { outlineInPieces } from '../engine/run-outline.ts';
 import { searchInPieces } from '../engine/run-search.ts';
 import type { RunReader } from '../http/api/runs/run-routes.ts';
@@ -28,6 +29,8 @@ const STEP = {
 /** A page of the dashboard, and the outline of the API. */
 const PAGE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
 const OUTLINE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 1_000, bytesMax: 1024 * 1024 };
+/** The first steps of a run, for its title. */
+const PROMPT = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 5, bytesMax: 128 * 1024 };
 /** One search reads steps in slices, and ends after so many slices or hits. */
 const SEARCH = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
 const SEARCH_SLICES_MAX = 8;
@@ -39,6 +42,8 @@ const hiddenIn = ({ redactedNames, redactedSteps }: FoundRun) => ({
   digests: new Set(redactedNames),
   spanIds: redactedSteps,
 });
+
+const NOTHING_HIDDEN = { digests: new Set<string>(), spanIds: [] };
 
 const ANY_STEP: SoughtStep = {
   number: 1,
@@ -68,21 +73,34 @@ export function createOutliner(
     const found = await findRun(database, workspaceId, runId);
     return found === null ? null : { ...found, workspaceId, runId };
   };
+  /** The first user input of a run whose first steps are on another page. */
+  const promptOf = async (found: RunToRead): Promise<string | null> => {
+    const read = await readStepPage(database, found, PROMPT);
+    const view = { findings: [], open: null, only: 0, hidden: NOTHING_HIDDEN };
+    const pieces = outlineInPieces(read, view);
+    return (await turns.takeInPieces(found.workspaceId, pieces, PROMPT.bytesMax)).prompt;
+  };
   return {
-    findSteps: async (workspaceId, runId, { page, step, finding, findings, open }) => {
+    findSteps: async (workspaceId, runId, { page, step, finding, findings, open, isList }) => {
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
-      const byNumber = step === null ? null : { ...ANY_STEP, number: step };
-      const sought = finding === null ? byNumber : soughtStep(finding);
       const from = (page - 1) * PAGE.pageSteps + 1;
+      // Beside the tree one step is shown, the first of its page if no other is named.
+      const number = step ?? (isList ? null : from);
+      const byNumber = number === null ? null : { ...ANY_STEP, number };
+      const sought = finding === null ? byNumber : soughtStep(finding);
       const read = await readStepPage(database, found, PAGE, from, sought);
-      const view = { findings, open, hidden: hiddenIn(found) };
-      const steps = await turns.takeInPieces(
+      const first = read.steps[0]?.number ?? 1;
+      const only = isList ? null : (read.sought ?? first);
+      const outlined = await turns.takeInPieces(
         workspaceId,
-        outlineInPieces(read, view),
+        outlineInPieces(read, { findings, open, only, hidden: hiddenIn(found) }),
         PAGE.bytesMax,
       );
-      return { run: found.run, shown: { ...read, steps, pageSteps: PAGE.pageSteps } };
+      const prompt = first === 1 ? outlined.prompt : await promptOf(found);
+      const usage = outlined.steps.length === read.count ? outlined.usage : null;
+      const shown = { ...read, steps: outlined.steps, prompt, usage, pageSteps: PAGE.pageSteps };
+      return { run: found.run, shown };
     },
     searchSteps: async (workspaceId, runId, phrase, from) => {
       const found = await refOf(workspaceId, runId);
@@ -110,8 +128,8 @@ export function createOutliner(
       const found = await refOf(workspaceId, runId);
       if (found === null) return null;
       const read = await readStepPage(database, found, OUTLINE);
-      const view = { findings: [], open: null, hidden: hiddenIn(found) };
-      const steps = await turns.takeInPieces(
+      const view = { findings: [], open: null, only: null, hidden: hiddenIn(found) };
+      const { steps } = await turns.takeInPieces(
         workspaceId,
         outlineInPieces(read, view),
         OUTLINE.bytesMax,

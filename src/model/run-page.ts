@@ -1,6 +1,7 @@
 /** A page of a run's steps as the dashboard shows it: texts, cut to what is shown, and their marks. */
 import type { TextRange } from './findings.ts';
 import type { Hex16 } from './json.ts';
+import type { StepDetails, Usage } from './step-details.ts';
 import type { StepOutline, Surface } from './steps.ts';
 
 /** Most of a text that is shown at a time, in UTF-16 units. */
@@ -50,6 +51,11 @@ export interface ShownStep {
   /** spans of the run above it */
   readonly depth: number;
   readonly outline: StepOutline;
+  /** as the sender reports it */
+  readonly usage: Usage;
+  readonly model: string | null;
+  /** of the one step that is shown in full */
+  readonly details: StepDetails | null;
   /** ids of the findings in this step */
   readonly findings: readonly Hex16[];
   readonly texts: readonly ShownText[];
@@ -66,6 +72,10 @@ export interface ShownSteps {
   readonly pageSteps: number;
   /** number of the step that the page was opened at */
   readonly sought: number | null;
+  /** the first user input of the run; null where none is known */
+  readonly prompt: string | null;
+  /** of the run; null where not all of its steps are on the page */
+  readonly usage: Usage | null;
   /** from the start of the run's first step to the end of its last, in ns since 1970 */
   readonly startUnixNano: string;
   readonly endUnixNano: string;

@@ -7,6 +7,8 @@ import type { Hex8, Int64, JsonObject, JsonValue } from './json.ts';
 export interface SpanEvent {
   readonly name: string;
   readonly attributes: JsonObject;
+  /** evaluations do not read it */
+  readonly timeUnixNano?: Int64;
 }
 
 /**

@@ -25,11 +25,14 @@ interface Shell {
   readonly aside?: HtmlValue;
   /** more for the head: canonical address, alternates, data */
   readonly head?: HtmlValue;
+  /** uses the whole width of a large screen */
+  readonly isWide?: boolean;
   readonly main: HtmlValue;
 }
 
 /** A whole document. */
-export function page({ title, brand, assets, navigation, aside, head, main }: Shell): Html {
+export function page(shell: Shell): Html {
+  const { title, brand, assets, navigation, aside, head, main, isWide = false } = shell;
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -48,7 +51,7 @@ ${head}
 <nav aria-label="Main"><ul>${navigation.map(entry)}</ul></nav>
 ${aside !== undefined && html`<div class="aside">${aside}</div>`}
 </header>
-<main id="main" tabindex="-1">
+<main id="main" tabindex="-1"${isWide && html` class="wide"`}>
 ${main}
 </main>
 <script src="${assets.script}" defer></script>

@@ -300,16 +300,18 @@ describe.skipIf(chromiumPath === null)('in the browser', () => {
     const text = () => page.locator('details:has(mark.sought) pre').innerText();
     expect((await text()).length).toBeLessThan(5000);
     await page.getByRole('link', { name: 'Show more before' }).click();
+    await page.locator('#at').waitFor({ state: 'attached' });
     expect((await text()).length).toBeGreaterThan(15_000);
-    expect(await page.locator('#at').count()).toBe(1);
     await page.getByRole('link', { name: 'Show more after' }).click();
+    const more = { withinMs: 10_000, what: 'more of the text is shown' };
+    await waitFor(async () => /left\. the parcel/.test(await text()), more);
     expect(await text()).toMatch(/left\. the parcel/);
     expect((await text()).length).toBeLessThan(70_000);
   });
 
   test('pages of steps have numbers, and a step is reached by its number', async () => {
     const runId = runIds.get('step 230 of 322');
-    await page.goto(`${gateway.server.baseUrl}/app/runs/${runId}`);
+    await page.goto(`${gateway.server.baseUrl}/app/runs/${runId}?view=texts`);
     const steps = page.locator('ol.steps > li');
     expect(await steps.count()).toBe(50);
     const nav = page.getByRole('navigation', { name: 'Pages of steps', exact: true });
@@ -320,6 +322,37 @@ describe.skipIf(chromiumPath === null)('in the browser', () => {
     await nav.getByLabel('Step').fill('123');
     await nav.getByRole('button', { name: 'Go' }).click();
     expect(await page.locator('#step-123 h3').innerText()).toBe('step 123');
+  });
+
+  test('a step opens beside the tree without a reload, and so do those before it', async () => {
+    const runId = runIds.get('step 230 of 322');
+    await page.goto(`${gateway.server.baseUrl}/app/runs/${runId}?step=203`);
+    await page.evaluate('window.isSame = true');
+    const shows = (number: number) => page.locator(`section#step-${number}`).waitFor();
+    const rows = page.locator('[data-tree] .rows a');
+    expect(await rows.count()).toBe(50);
+    await rows.nth(4).click();
+    await shows(205);
+    expect(new URL(page.url()).searchParams.get('step')).toBe('205');
+    await page.keyboard.press('ArrowDown');
+    await shows(206);
+    await page.keyboard.press('k');
+    await shows(205);
+    // Onto the page before, whose tree is shown then.
+    await page.goBack();
+    await page.goBack();
+    await page.goBack();
+    await shows(203);
+    await page.goto(`${gateway.server.baseUrl}/app/runs/${runId}?step=201`);
+    await page.evaluate('window.isSame = true');
+    await page.getByRole('link', { name: 'Previous step' }).click();
+    await shows(200);
+    expect(await page.locator('[data-tree] a[aria-current]').getAttribute('data-step')).toBe('200');
+    await page.keyboard.press('n');
+    await page.locator('#found').waitFor();
+    await shows(230);
+    expect(await isInView(page)).toBe(true);
+    expect(await page.evaluate('window.isSame')).toBe(true);
   });
 
   test('the texts of a run are searched, and a hit opens its text', async () => {

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type OutlineView, outlineInPieces } from '../../src/engine/run-outline.ts';
 import { nameDigest } from '../../src/engine/step-name.ts';
+import { NO_USAGE } from '../../src/engine/step-usage.ts';
 import type { Finding } from '../../src/model/findings.ts';
 import type { TextView } from '../../src/model/run-page.ts';
 import type { Step } from '../../src/model/steps.ts';
@@ -12,6 +13,7 @@ const SPAN_ID = '00f067aa0ba902b7';
 const NOTHING: OutlineView = {
   findings: [],
   open: null,
+  only: null,
   hidden: { digests: new Set(), spanIds: [] },
 };
 const READ: TextView = {
@@ -44,7 +46,7 @@ function outlineOf(
   const pieces = outlineInPieces({ steps: numbered, owners }, { ...NOTHING, ...view });
   for (let turns = 0; ; turns += 1) {
     const piece = pieces.next();
-    if (piece.done === true) return { turns, steps: piece.value };
+    if (piece.done === true) return { turns, ...piece.value };
   }
 }
 
@@ -78,7 +80,7 @@ const markedIn = ({ steps }: ReturnType<typeof outlineOf>): string[] =>
 
 test('one small step a turn', () => {
   expect(outlineOf([span(), span(), span()]).turns).toBe(3);
-  expect(outlineOf([])).toEqual({ turns: 0, steps: [] });
+  expect(outlineOf([])).toEqual({ turns: 0, steps: [], prompt: null, usage: NO_USAGE });
 });
 
 test('a step with many texts takes a turn for each five hundred, each value and each fifty events', () => {
@@ -159,6 +161,30 @@ test('a long text is shown by its beginning, never with half a character', () =>
   expect(steps[0]?.texts).toEqual([
     { surface: 'step_input', index: 0, start: 0, length: text.length, text: shown, marks: [] },
   ]);
+});
+
+describe('the only step that is shown', () => {
+  const steps = [chat(`first ${'word '.repeat(1000)}`), chat('second'), chat('third')];
+
+  test('has its texts and details, and longer parts of them', () => {
+    const outlined = outlineOf(steps, { only: 1 }).steps;
+    expect(outlined.map(({ texts }) => texts.length)).toEqual([1, 0, 0]);
+    expect(outlined[0]?.texts[0]?.text).toHaveLength(5006);
+    expect(outlined.map(({ details }) => details === null)).toEqual([false, true, true]);
+  });
+
+  test('is read whatever the steps before it have', () => {
+    const many = [...Array.from({ length: 200 }, () => chat('x'.repeat(4000))), chat('the last')];
+    const outlined = outlineOf(many, { only: 201 }).steps;
+    expect(outlined.at(-1)?.texts[0]?.text).toBe('the last');
+  });
+});
+
+test('the first user input is the prompt, on one line, never with half a character', () => {
+  const tool = operation('execute_tool', { 'gen_ai.tool.call.result': 'a result' });
+  expect(outlineOf([tool, chat('  What\n is\tit? '), chat('later')]).prompt).toBe('What is it?');
+  expect(outlineOf([tool]).prompt).toBeNull();
+  expect(outlineOf([chat(`${'x'.repeat(399)}😀`)]).prompt).toBe('x'.repeat(399));
 });
 
 describe('a finding', () => {

@@ -6,7 +6,7 @@
  * One statement reads several runs, because planning, which opens every partition and index, takes
  * longer than reading a short run.
  */
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { Int64, JsonObject, JsonValue } from '../../model/json.ts';
 import { inTimeOrder, numberSteps } from '../../model/step-order.ts';
 import type { SpanEvent, Step } from '../../model/steps.ts';
 import type { Database } from '../database.ts';
@@ -39,7 +39,9 @@ export interface StepRow {
   readonly scopeName: string | null;
   readonly serviceName: string | null;
   readonly attributes: JsonObject;
-  readonly events: readonly { name?: string; attributes?: JsonObject }[] | null;
+  readonly events:
+    | readonly { name?: string; attributes?: JsonObject; timeUnixNano?: Int64 }[]
+    | null;
   readonly body: JsonValue;
   readonly dropped: number;
   readonly hasRemoteParent: boolean;
@@ -89,7 +91,11 @@ export function toStep(row: StepRow): Step {
     serviceName: row.serviceName,
     attributes: row.attributes,
     events: (row.events ?? []).map(
-      ({ name, attributes }): SpanEvent => ({ name: name ?? '', attributes: attributes ?? {} }),
+      ({ name, attributes, timeUnixNano }): SpanEvent => ({
+        name: name ?? '',
+        attributes: attributes ?? {},
+        ...(timeUnixNano === undefined ? {} : { timeUnixNano }),
+      }),
     ),
     body: row.body,
     dropped: row.dropped,

@@ -28,6 +28,8 @@ export interface StepsView {
   /** of the run */
   readonly findings: readonly Finding[];
   readonly open: TextView | null;
+  /** the texts of all steps of the page are read, instead of one step in full */
+  readonly isList: boolean;
 }
 
 export interface RunPageDependencies extends DashboardDependencies {
@@ -68,6 +70,7 @@ const stepsQuery = z.object({
   at: numberUpTo(UNITS_MAX),
   q: z.string().trim().max(SEARCH_CHARS_MAX).optional(),
   after: wholeNumber(0, STEPS_MAX, 0),
+  view: z.enum(['timeline', 'texts']).default('timeline'),
 });
 
 /** The text that a query opens. */
@@ -79,6 +82,12 @@ function openedText(
   if (finding !== null) return { findingId: finding.id, step: 0, text: 0, ...part };
   if (step === undefined || text === undefined) return null;
   return { findingId: null, step, text, ...part };
+}
+
+/** What a workspace that redacts sees of steps. */
+function withoutTexts(shown: ShownSteps): ShownSteps {
+  const steps = shown.steps.map((step) => ({ ...step, texts: [], open: null, details: null }));
+  return { ...shown, steps, prompt: null };
 }
 
 export function runPages(deps: RunPageDependencies): Route[] {
@@ -103,6 +112,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
     const finding =
       query.finding === undefined || !isId ? null : await opened(id, runId, query.finding, own);
     const open = openedText(query, finding);
+    const isList = query.view === 'texts' && query.step === undefined && finding === null;
     const found = isId
       ? await deps.findSteps(id, runId, {
           page: query.page,
@@ -110,6 +120,7 @@ export function runPages(deps: RunPageDependencies): Route[] {
           finding,
           findings: own,
           open,
+          isList,
         })
       : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such run.');
@@ -118,9 +129,8 @@ export function runPages(deps: RunPageDependencies): Route[] {
     return runPage(look, viewer, {
       run,
       wait: waitOf(run, runs.times),
-      shown: isRedacted
-        ? { ...shown, steps: shown.steps.map((step) => ({ ...step, texts: [], open: null })) }
-        : shown,
+      shown: isRedacted ? withoutTexts(shown) : shown,
+      isList,
       open,
       finding,
       search: isSearch ? await deps.searchSteps(id, runId, query.q ?? '', query.after + 1) : null,

@@ -38,7 +38,7 @@ export function searchView(
   search: RunSearch | null,
   phrase: string | null,
 ): HtmlValue {
-  return html`<form class="filters" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
+  return html`<form class="find" method="get" action="/app/runs/${runId}#search" role="search" aria-label="Texts of this run">
 <label>Search texts<input type="search" name="q" value="${search?.phrase ?? phrase}" maxlength="200" required></label>
 <div class="buttons"><button>Search</button>${search !== null && html` <a class="button quiet" href="/app/runs/${runId}">Clear</a>`}</div></form>
 ${search !== null && results(runId, search)}`;

@@ -1,18 +1,21 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
+import { seenParts } from '../../model/invisible.ts';
 import type { RunSearch } from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
-import { count, term, time, words } from './format.ts';
+import { count, nanoMoment, term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
+import { stepsView } from './run/run-steps.ts';
+import { costText, tokensText } from './run/step-head.ts';
+import type { StepsPage } from './run/step-texts.ts';
 import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
-import { type StepsPage, stepsView } from './run-steps.ts';
 import { waitLine } from './run-wait.ts';
 import { lengthOf, nameOf } from './runs.ts';
-import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
+import { appPage, crumb, type Look, severityBadge, strip, type Viewer } from './shell.ts';
 
 const PATH = '/app/runs';
 
@@ -30,7 +33,7 @@ function findingList({ findings, titleOf, run, wait }: RunPage): HtmlValue {
   if (findings.length === 0) {
     return wait === null ? withoutFindings(run) : waitLine(wait);
   }
-  return html`<section class="panel"><h2>Findings</h2><ul class="plain">${findings.map(
+  return html`<section class="panel run-panel"><h2>Findings</h2><ul class="plain">${findings.map(
     (
       finding,
     ) => html`<li class="hit">${severityBadge(finding.severity)} <a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a>
@@ -42,33 +45,59 @@ function link(name: string, value: string): Html {
   return html`<a href="${PATH}?${name}=${encodeURIComponent(value)}">${value}</a>`;
 }
 
-function about({ run, findings }: RunPage): Html {
-  return html`<section class="panel">${facts([
-    [term('run', 'Run id'), html`<code>${run.runId}</code>`],
-    ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
+function about({ run, findings, shown }: RunPage): Html {
+  const { usage } = shown;
+  return html`<section class="panel run-panel">${strip([
+    ['Started', run.startUnixNano === null ? null : nanoMoment(run.startUnixNano)],
+    ['Duration', lengthOf(run)],
+    ['Tokens', usage === null ? null : tokensText(usage).replace(' tokens', '')],
+    ['Cost', usage === null ? null : costText(usage.costUsd)],
+    [term('step', 'Steps'), `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
+    [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
     ['Agent', run.agentName === null ? null : link('agent', run.agentName)],
+    ['Service', run.serviceName === null ? null : link('service', run.serviceName)],
     ['Model', run.model === null ? null : link('model', run.model)],
     ['Session', run.sessionId === null ? null : link('session_id', run.sessionId)],
     ['User', run.userId === null ? null : link('user_id', run.userId)],
-    [term('step', 'Steps'), `${count(run.spans)} spans, ${count(run.logRecords)} log records`],
-    [term('checked', 'Checked'), checkedLine(run)],
-    [term('finding', 'Findings'), findings.length === 0 ? 'none' : count(findings.length)],
     [
       term('rule-and-corpus', 'Corpus'),
       run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
     ],
-  ])}</section>`;
+    [term('run', 'Run id'), html`<code>${run.runId}</code>`],
+  ])}
+<div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div></section>`;
+}
+
+/** Most of the first prompt that is a title. */
+const TITLE_UNITS = 120;
+
+/** The first prompt, unless the workspace redacts; else the name of the agent. */
+export function titleOf({
+  run,
+  shown,
+  isRedacted,
+}: Pick<RunPage, 'run' | 'shown' | 'isRedacted'>): string {
+  if (isRedacted || shown.prompt === null) return nameOf(run);
+  const visible = seenParts(shown.prompt)
+    .map(({ text }) => text)
+    .join('');
+  if (visible.length <= TITLE_UNITS) return visible;
+  return `${visible
+    .slice(0, TITLE_UNITS)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd()}…`;
 }
 
 export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {
   const { run, shown, nowMs } = data;
-  const length = lengthOf(run);
+  const title = titleOf(data);
   return appPage(look, viewer, {
-    title: nameOf(run),
+    title,
     current: PATH,
+    isWide: true,
     main: html`${crumb(PATH, 'Runs')}
-<h1>${nameOf(run)}</h1>
-<p class="lead">${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}${length !== '' && ` · took ${length}`}</p>
+<h1 class="run-title">${title}</h1>
+<p class="lead">${title !== nameOf(run) && html`${nameOf(run)} · `}${words(run.state)}, ${term('evaluation', words(run.evaluation))} · arrived ${time(run.firstArrivalAt, nowMs)}</p>
 ${about(data)}
 ${findingList(data)}
 ${data.isRedacted && html`<p class="notice">This workspace redacts excerpts: the texts of steps, and step names that a rule matched, are not shown.</p>`}

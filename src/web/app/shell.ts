@@ -24,6 +24,8 @@ interface AppPage {
   readonly title: string;
   /** of the entry of the navigation that the page belongs to */
   readonly current: string;
+  /** uses the whole width of a large screen */
+  readonly isWide?: boolean;
   readonly main: HtmlValue;
 }
 
@@ -57,9 +59,11 @@ export function writeForm(action: string, content: HtmlValue, className = ''): H
 }
 
 /** A page for a signed-in user. */
-export function appPage(look: Look, viewer: Viewer, { title, current, main }: AppPage): Html {
+export function appPage(look: Look, viewer: Viewer, view: AppPage): Html {
+  const { title, current, main, isWide = false } = view;
   return page({
     ...look,
+    isWide,
     title,
     navigation: ENTRIES.filter(({ admins }) => viewer.isAdmin || !admins).map((entry) => ({
       href: entry.href,
@@ -215,4 +219,10 @@ export function field(
 export function facts(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html {
   const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
   return html`<dl class="facts">${shown.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+/** Facts side by side, as many as fit on a line. */
+export function strip(pairs: readonly (readonly [HtmlValue, HtmlValue])[]): Html {
+  const shown = pairs.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  return html`<dl class="strip">${shown.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
 }

@@ -18,7 +18,8 @@ interface Marking {
 
 const NOTHING_SOUGHT: Marking = { soughtId: null, at: null };
 
-function seen(text: string): HtmlValue {
+/** A text with its invisible characters written out. */
+export function seenText(text: string): HtmlValue {
   return seenParts(text).map(({ text: part, isSeen }) =>
     isSeen ? part : html`<span class="unseen" title="invisible characters">${part}</span>`,
   );
@@ -36,7 +37,7 @@ export function markedText(
     .sort((a, b) => a - b);
   let isFirst = true;
   return cuts.map((start, index) => {
-    const part = seen(text.slice(start, cuts[index + 1] ?? text.length));
+    const part = seenText(text.slice(start, cuts[index + 1] ?? text.length));
     const anchor = start === at && html`<span id="${AT_ID}"></span>`;
     const own = marks.filter((mark) => mark.start <= start && mark.end > start);
     if (own.length === 0) return [anchor, index + 1 < cuts.length && part];

@@ -29,6 +29,8 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
         count: 0,
         pageSteps: 50,
         sought: null,
+        prompt: null,
+        usage: null,
         startUnixNano: '0',
         endUnixNano: '0',
       },
@@ -38,6 +40,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
       search: null,
       findings: [],
       titleOf: (ruleId: string) => ruleId,
+      isList: false,
       isRedacted: false,
       nowMs: NOW_MS,
     };

@@ -1,6 +1,6 @@
 /** A run as a timeline: steps at their depth and time, findings in place, hits marked in the texts. */
 import { describe, expect, test } from 'vitest';
-
+import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { ShownStep, ShownSteps, ShownText, TextView } from '../../../src/model/run-page.ts';
 import { type RunPage, runPage } from '../../../src/web/app/run.ts';
 import { hex8, hex16 } from '../../support/rows.ts';
@@ -29,7 +29,18 @@ const RESULT: ShownText = {
 };
 
 function step(number: number, fields: Partial<ShownStep> = {}): ShownStep {
-  return { number, depth: 0, outline: ROOT, findings: [], texts: [], open: null, ...fields };
+  return {
+    number,
+    depth: 0,
+    outline: ROOT,
+    usage: NO_USAGE,
+    model: null,
+    details: null,
+    findings: [],
+    texts: [],
+    open: null,
+    ...fields,
+  };
 }
 
 function shown(steps: readonly ShownStep[], fields: Partial<ShownSteps> = {}): ShownSteps {
@@ -38,6 +49,8 @@ function shown(steps: readonly ShownStep[], fields: Partial<ShownSteps> = {}): S
     count: steps.length,
     pageSteps: 50,
     sought: null,
+    prompt: null,
+    usage: null,
     startUnixNano: ROOT.startUnixNano,
     endUnixNano: ROOT.endUnixNano,
     ...fields,
@@ -53,6 +66,7 @@ function data(fields: Partial<RunPage> = {}): RunPage {
     finding: null,
     search: null,
     findings: [],
+    isList: true,
     titleOf: (id) => `title of ${id}`,
     isRedacted: false,
     nowMs: NOW_MS,
@@ -107,12 +121,12 @@ describe('steps', () => {
     const text = page({ shown: shown([step(251), step(252)], { count: 1000 }) });
     expect(text).toContain('251 to 252 of 1,000');
     for (const number of [1, 3, 4, 5, 6, 7, 8, 9, 20]) {
-      expect(text).toContain(`href="${RUN_PATH}?page=${number}#steps"`);
+      expect(text).toContain(`href="${RUN_PATH}?page=${number}&amp;view=texts#steps"`);
     }
-    expect(text).not.toContain('?page=2#');
-    expect(text).toContain(`href="${RUN_PATH}?page=6#steps" aria-current="page"`);
-    expect(text).toMatch(/page=5#steps" rel="prev">Previous/);
-    expect(text).toMatch(/page=7#steps" rel="next">Next/);
+    expect(text).not.toContain('?page=2&');
+    expect(text).toContain(`href="${RUN_PATH}?page=6&amp;view=texts#steps" aria-current="page"`);
+    expect(text).toMatch(/page=5&amp;view=texts#steps" rel="prev">Previous/);
+    expect(text).toMatch(/page=7&amp;view=texts#steps" rel="next">Next/);
     expect(text).toContain('name="step" min="1" max="1000"');
   });
 
@@ -135,7 +149,7 @@ describe('findings', () => {
   test('are at their step, their text open, the match marked in it', () => {
     const text = page({ findings: [FOUND], shown: withMark() });
     expect(text).toContain(`<a href="/app/findings/${hex16(0xf1)}">title of ATR-2026-00001</a>`);
-    expect(text).toContain('<details open><summary>Tool result');
+    expect(text).toContain('<details class="text" open><summary>Tool result');
     expect(text).toContain('The page says: <mark>ignore all</mark>\nprevious instructions');
     expect(text).toContain('class="step depth-0 found"');
     expect(text).not.toContain('id="found"');
@@ -202,6 +216,91 @@ describe('findings', () => {
   test('are all listed, with links to their places', () => {
     const text = page({ findings: [finding({ stepName: 'far away' })] });
     expect(text).toContain(`<a href="${RUN_PATH}?finding=${FOUND.id}#found">far away</a>`);
+  });
+});
+
+describe('the timeline', () => {
+  const timeline = (fields: Partial<RunPage> = {}): string => page({ isList: false, ...fields });
+
+  test('has a link per step, and one of them in full', () => {
+    const text = timeline();
+    expect(text).toContain(
+      `<li class="in-0" data-depth="0"><a href="${RUN_PATH}?step=1#step-1" data-step="1" aria-current="true">`,
+    );
+    expect(text).toContain(
+      `<li class="in-1" data-depth="1"><a href="${RUN_PATH}?step=2#step-2" data-step="2">`,
+    );
+    expect(text).toContain('<section class="step pane" id="step-1"');
+    expect(text).not.toContain('id="step-2"');
+  });
+
+  test('shows the step that was sought, with ways on to the others and to findings', () => {
+    const steps = [step(1), step(2, { outline: TOOL, findings: [FOUND.id], texts: [RESULT] })];
+    const text = timeline({ shown: shown(steps, { sought: 2, count: 3 }), findings: [FOUND] });
+    expect(text).toContain('<section class="step pane found" id="step-2"');
+    expect(text).toContain(`href="${RUN_PATH}?step=1#step-1" rel="prev"`);
+    expect(text).toContain(`href="${RUN_PATH}?step=3#step-3" rel="next"`);
+    expect(text).toContain('title="1 finding">1<span class="hidden"> finding</span>');
+  });
+
+  test('shows tokens and cost where they were sent', () => {
+    const usage = { inputTokens: 1204, outputTokens: null, costUsd: 0.00042 };
+    const text = timeline({ shown: shown([step(1, { usage })], { usage }) });
+    expect(text).toContain('<dt>Tokens</dt><dd>1,204 → –</dd>');
+    expect(text).toContain('<dt>Cost</dt><dd>$0.00042</dd>');
+    expect(timeline()).not.toContain('<dt>Tokens</dt>');
+  });
+
+  test('shows errors, events and attributes of the step, and says what it leaves out', () => {
+    const details = {
+      errors: [{ type: 'TimeoutError', message: 'too late', stack: 'at a\n at b' }],
+      attributes: {
+        shown: [{ key: 'retry', value: { text: '{"a":[1]}', length: 9 } }],
+        leftOut: 3,
+      },
+      events: [
+        {
+          name: 'retried',
+          timeUnixNano: '1763640000500000000',
+          attributes: { shown: [], leftOut: 0 },
+        },
+      ],
+      eventsLeftOut: 2,
+      body: null,
+      scopeName: 'the scope',
+    };
+    const text = timeline({ shown: shown([step(1, { details })]) });
+    expect(text).toContain('<strong>TimeoutError</strong>: too late');
+    expect(text).toContain('at a\n at b</pre>');
+    expect(text).toContain('<code>retried</code> <span class="soft">at 500 ms</span>');
+    expect(text).toContain('2 more events are not shown.');
+    expect(text).toContain('<dt>retry</dt>');
+    expect(text).toContain('<span class="j-key">a</span>: <span class="soft">[ 1 item ]</span>');
+    expect(text).toContain('3 more attributes are not shown.');
+  });
+
+  test('a text of JSON is a tree, beside what was sent; one with a match is as it was sent', () => {
+    const json = { ...RESULT, text: '{"a": 1}', length: 8 };
+    const tree = timeline({ shown: shown([step(1, { texts: [json] })]) });
+    expect(tree).toContain('<summary class="soft">As sent</summary>');
+    const marks = [{ start: 2, end: 3, findingId: FOUND.id, readAs: null }];
+    const marked = timeline({ shown: shown([step(1, { texts: [{ ...json, marks }] })]) });
+    expect(marked).toContain('<summary class="soft">Formatted</summary>');
+  });
+});
+
+describe('the title', () => {
+  const titled = (prompt: string | null, fields: Partial<RunPage> = {}): string =>
+    page({ shown: shown([step(1)], { prompt }), ...fields });
+
+  test('is the first prompt, cut, else the name of the agent', () => {
+    expect(titled('What is <it>?')).toContain('<h1 class="run-title">What is &lt;it&gt;?</h1>');
+    expect(titled(`${'x'.repeat(119)}😀 and more`)).toContain(`>${'x'.repeat(119)}…</h1>`);
+    expect(titled(null)).toContain('<h1 class="run-title">shopper</h1>');
+  });
+
+  test('is the name of the agent where texts are redacted', () => {
+    expect(titled('secret', { isRedacted: true })).not.toContain('secret');
   });
 });
 
@@ -312,4 +411,17 @@ test('what a sender wrote is text everywhere', () => {
     findings: [finding({ stepName: HOSTILE, excerpt: HOSTILE })],
   });
   expect(holdsAsText(text)).toBe(true);
+  const value = { text: JSON.stringify({ [HOSTILE]: HOSTILE }), length: 0 };
+  const attributes = { shown: [{ key: HOSTILE, value: { text: HOSTILE, length: 1 } }], leftOut: 0 };
+  const details = {
+    errors: [{ type: HOSTILE, message: HOSTILE, stack: HOSTILE }],
+    attributes,
+    events: [{ name: HOSTILE, timeUnixNano: null, attributes }],
+    eventsLeftOut: 0,
+    body: { ...value, length: value.text.length },
+    scopeName: HOSTILE,
+  };
+  const only = step(1, { outline: hostile, model: HOSTILE, details });
+  const timeline = page({ isList: false, shown: shown([only], { prompt: HOSTILE }) });
+  expect(holdsAsText(timeline)).toBe(true);
 });

@@ -64,6 +64,11 @@ export function runFactsOf(
   };
 }
 
+/** The model that a step names; null where it names none. */
+export function modelOf(step: Step, kind: StepKind): string | null {
+  return firstOf([step], kind === 'llm' ? [...MODEL_KEYS, ...STEP_NAMES] : MODEL_KEYS);
+}
+
 function isMarkedRoot({ source, attributes }: Step): boolean {
   return source === 'span' && ROOT_MARKS.some((key) => String(attributes[key]) === 'true');
 }

@@ -1,0 +1,53 @@
+/** What a run's page shows of one step beside its texts: usage, attributes, events, errors. Plain data. */
+import type { Int64 } from './json.ts';
+
+/** Tokens and cost as the sender reports them; null where it does not. */
+export interface Usage {
+  readonly inputTokens: number | null;
+  readonly outputTokens: number | null;
+  readonly costUsd: number | null;
+}
+
+/** A value, cut to what is shown. */
+export interface ShownValue {
+  /** the beginning of a string, of bytes in base64, or of JSON text */
+  readonly text: string;
+  /** of the whole, in UTF-16 units */
+  readonly length: number;
+}
+
+export interface ShownAttribute {
+  readonly key: string;
+  readonly value: ShownValue;
+}
+
+/** Attributes that are shown, and the number of others. */
+export interface ShownAttributes {
+  readonly shown: readonly ShownAttribute[];
+  readonly leftOut: number;
+}
+
+export interface ShownEvent {
+  readonly name: string;
+  /** null where it was not sent */
+  readonly timeUnixNano: Int64 | null;
+  readonly attributes: ShownAttributes;
+}
+
+/** An exception, or a status with an error. */
+export interface ShownError {
+  /** `TimeoutError`; null where it was not sent */
+  readonly type: string | null;
+  readonly message: string | null;
+  readonly stack: string | null;
+}
+
+export interface StepDetails {
+  readonly errors: readonly ShownError[];
+  readonly attributes: ShownAttributes;
+  readonly events: readonly ShownEvent[];
+  readonly eventsLeftOut: number;
+  /** of a log record */
+  readonly body: ShownValue | null;
+  readonly scopeName: string;
+}

@@ -1,0 +1,108 @@
+/** The steps of a run: a page of the tree beside one of them, or the texts of all of a page. */
+import type { ShownStep } from '../../../model/run-page.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { excerptView } from '../finding.ts';
+import { count } from '../format.ts';
+import { FOUND_ID } from '../text.ts';
+import { bar, treeView } from './run-tree.ts';
+import { errorBadge, kindTag, stepTitle, when } from './step-head.ts';
+import { stepPane } from './step-pane.ts';
+import { hitView, leftOut, PLACE_NOT_RECORDED, type StepsPage, textView } from './step-texts.ts';
+
+/** Pages on either side of the current one that have a link. */
+const NEAR_PAGES = 3;
+
+function stepView(step: ShownStep, data: StepsPage): Html {
+  const { outline, number, depth } = step;
+  const own = data.findings.filter(({ id }) => step.findings.includes(id));
+  return html`<li class="step depth-${depth}${own.length > 0 && ' found'}" id="step-${number}" tabindex="-1">
+<div class="step-head"><span class="step-number soft">${number}</span>${kindTag(outline)}
+<h3><a href="/app/runs/${data.runId}?step=${number}#step-${number}">${stepTitle(outline)}</a></h3>
+${errorBadge(outline)}
+${when(outline, data.shown)}</div>
+${bar(step, data.shown)}
+${own.map((finding) => hitView(finding, step, data))}
+${step.texts.map((text) => textView(step, text, data))}${leftOut(step, data)}</li>
+`;
+}
+
+/** Links to the pages of the steps, and a field for the number of a step. */
+function pages({ runId, shown, isList }: StepsPage, label: string): HtmlValue {
+  const { steps, count: all, pageSteps } = shown;
+  const last = Math.ceil(all / pageSteps);
+  if (last <= 1) return null;
+  const current = Math.ceil((steps[0]?.number ?? 1) / pageSteps);
+  const link = (page: number, text: HtmlValue, rel: string | null = null) =>
+    html`<a class="button quiet" href="/app/runs/${runId}?page=${page}${isList && '&view=texts'}#steps"${rel !== null && html` rel="${rel}"`}${page === current && html` aria-current="page"`}>${text}</a>`;
+  const near = Array.from({ length: last }, (_, index) => index + 1).filter(
+    (page) => page === 1 || page === last || Math.abs(page - current) <= NEAR_PAGES,
+  );
+  return html`<nav class="pager" aria-label="${label}">
+${current > 1 && link(current - 1, 'Previous', 'prev')}
+${near.map((page, index) => [page - (near[index - 1] ?? 0) > 1 && html`<span class="soft">…</span>`, link(page, page)])}
+${current < last && link(current + 1, 'Next', 'next')}
+<form method="get" action="/app/runs/${runId}"><label>Step <input type="number" name="step" min="1" max="${all}" required></label> <button class="quiet">Go</button></form></nav>`;
+}
+
+function lostReason({ finding, shown }: StepsPage): string {
+  if (shown.count === 0 || finding?.place != null)
+    return 'The step of this finding is no longer stored.';
+  return finding?.stepSpanId == null
+    ? `${PLACE_NOT_RECORDED} It was found in a log record of this run.`
+    : `${PLACE_NOT_RECORDED} No step with its span was found: it may no longer be stored.`;
+}
+
+/** The finding that the page was opened at, where its step is not on the page. */
+function lostFinding(data: StepsPage): HtmlValue {
+  const { finding, shown, isRedacted } = data;
+  if (finding === null || shown.steps.some(({ findings }) => findings.includes(finding.id))) {
+    return null;
+  }
+  return html`<div class="notice"${(isRedacted || finding.excerpt === null) && html` id="${FOUND_ID}"`}><p>${lostReason(data)}</p>
+${finding.excerpt !== null && excerptView(finding, true)}</div>`;
+}
+
+/** The step that is shown beside the tree: the one that was sought, else the first of the page. */
+function currentStep({ shown }: StepsPage): ShownStep | undefined {
+  return shown.steps.find(({ number }) => number === shown.sought) ?? shown.steps[0];
+}
+
+function twoPanes(data: StepsPage): HtmlValue {
+  const { runId, shown, findings } = data;
+  const current = currentStep(data);
+  return html`<div class="panes">
+${treeView({ runId, shown, findings, current: current?.number ?? null })}
+${current !== undefined && stepPane(current, data)}</div>
+<p class="keys soft" data-script hidden><kbd>j</kbd> <kbd>k</kbd> next and previous step · <kbd>n</kbd> <kbd>p</kbd> next and previous finding · <kbd>←</kbd> <kbd>→</kbd> fold in the tree · <kbd>e</kbd> expand all · <kbd>/</kbd> search</p>`;
+}
+
+/** Links between the two views of a page of steps. */
+function views({ runId, shown, isList }: StepsPage): Html {
+  const page = Math.ceil((shown.steps[0]?.number ?? 1) / shown.pageSteps);
+  const at = page === 1 ? '' : `page=${page}`;
+  const link = (label: string, query: string, isCurrent: boolean) =>
+    html`<a href="/app/runs/${runId}${query !== '' && `?${query}`}#steps"${isCurrent && html` aria-current="true"`}>${label}</a>`;
+  const texts = at === '' ? 'view=texts' : `${at}&view=texts`;
+  return html`<nav class="views" aria-label="View">${link('Timeline', at, !isList)} ${link('All texts', texts, isList)}</nav>`;
+}
+
+/** The steps of a page. @param total steps of the run, those on no page included */
+export function stepsView(data: StepsPage, total: number): Html {
+  const { shown, isList } = data;
+  const { steps, count: all } = shown;
+  const first = steps[0]?.number ?? 0;
+  const last = steps.at(-1)?.number ?? 0;
+  const shownSteps = isList
+    ? html`<ol class="steps">${steps.map((step) => stepView(step, data))}</ol>`
+    : twoPanes(data);
+  return html`<section data-steps><div class="steps-head"><h2 id="steps">Steps <span class="soft">${all > steps.length ? `${count(first)} to ${count(last)} of ${count(all)}` : count(all)}</span></h2>${steps.length > 0 && views(data)}</div>
+${lostFinding(data)}
+${pages(data, 'Pages of steps')}
+${
+  steps.length === 0
+    ? html`<p class="soft">The steps of this run are no longer stored.</p>`
+    : shownSteps
+}
+${isList && pages(data, 'Pages of steps, below')}
+${steps.length > 0 && total > all && html`<p class="notice">${count(total - all)} more steps are not shown.</p>`}</section>`;
+}

@@ -1,0 +1,127 @@
+/** The texts of a step with their matches marked, the way to more of them, and the findings in them. */
+import type { Finding } from '../../../model/findings.ts';
+import type { JsonValue } from '../../../model/json.ts';
+import {
+  OPEN_UNITS_MAX,
+  type ShownStep,
+  type ShownSteps,
+  type ShownText,
+  type TextView,
+} from '../../../model/run-page.ts';
+import { surfaceLabel } from '../../../model/steps.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { excerptView } from '../finding.ts';
+import { findingLink } from '../findings.ts';
+import { count } from '../format.ts';
+import { severityBadge } from '../shell.ts';
+import { AT_ID, FOUND_ID, markedText } from '../text.ts';
+import { jsonOf, jsonView } from './json-view.ts';
+
+/** Units that one click adds to a text that is read. */
+const MORE_UNITS = 16 * 1024;
+/** Texts of a step that are open beside the tree. */
+const OPEN_TEXTS_MAX = 8;
+
+export interface StepsPage {
+  readonly runId: string;
+  readonly shown: ShownSteps;
+  /** the text that is read */
+  readonly open: TextView | null;
+  /** the finding that the page was opened at */
+  readonly finding: Finding | null;
+  /** of the run */
+  readonly findings: readonly Finding[];
+  readonly titleOf: (ruleId: string) => string;
+  /** the texts of all steps of the page are shown, instead of one step beside the tree */
+  readonly isList: boolean;
+  /** the workspace redacts: texts are not shown */
+  readonly isRedacted: boolean;
+}
+
+/** The link to a part of a text; reading continues at `at`. */
+function partLink(
+  { runId, open }: StepsPage,
+  step: ShownStep,
+  text: ShownText,
+  { from, to, at }: { readonly from: number; readonly to: number; readonly at: number },
+): string {
+  const own = new URLSearchParams(
+    step.open === text.index && open !== null && open.findingId !== null
+      ? { finding: open.findingId }
+      : { step: String(step.number), text: String(text.index) },
+  );
+  for (const [name, value] of Object.entries({ from, to, at })) own.set(name, String(value));
+  if (open?.query) own.set('q', open.query);
+  return `/app/runs/${runId}?${own}#${AT_ID}`;
+}
+
+/** One text; its match, or the text that is read, is open. */
+export function textView(step: ShownStep, text: ShownText, data: StepsPage): Html {
+  const { surface, length, start, marks } = text;
+  const isOpen = step.open === text.index;
+  const end = start + text.text.length;
+  const before = {
+    from: Math.max(0, start - MORE_UNITS),
+    to: Math.min(end, start - MORE_UNITS + OPEN_UNITS_MAX),
+    at: start,
+  };
+  const to = Math.min(length, end + MORE_UNITS);
+  const after = { from: Math.max(start, to - OPEN_UNITS_MAX), to, at: end };
+  const sought = isOpen ? (data.open?.at ?? null) : null;
+  const at = sought === null ? null : sought - start;
+  const name = surfaceLabel(surface);
+  const isBegun = !data.isList && step.texts.indexOf(text) < OPEN_TEXTS_MAX;
+  const marking = { soughtId: data.finding?.id ?? null, at };
+  const whole = html`<pre class="excerpt" tabindex="0" role="region" aria-label="${name}">${markedText(text.text, marks, marking)}</pre>`;
+  const json = data.isList || text.text.length < length ? undefined : jsonOf(text.text);
+  return html`<details class="text"${(isOpen || marks.length > 0 || isBegun) && html` open`}><summary>${name}
+<span class="soft">${count(length)} characters</span></summary>
+${start > 0 && html`<p class="more"><a href="${partLink(data, step, text, before)}">Show more before</a> <span class="soft">${count(start)} characters</span></p>`}
+${json === undefined ? whole : twoWays(whole, json, marks.length > 0 || isOpen)}
+${end < length && html`<p class="more"><a href="${partLink(data, step, text, after)}">Show more after</a> <span class="soft">${count(length - end)} characters</span></p>`}</details>`;
+}
+
+/** A text of JSON as a tree and as it was sent, one of them folded. */
+function twoWays(whole: Html, json: JsonValue, isMarked: boolean): Html {
+  return isMarked
+    ? html`${whole}<details><summary class="soft">Formatted</summary>${jsonView(json)}</details>`
+    : html`${jsonView(json)}<details><summary class="soft">As sent</summary>${whole}</details>`;
+}
+
+/** The note about texts of a step that are not shown. */
+export function leftOut({ outline, texts, number }: ShownStep, data: StepsPage): HtmlValue {
+  if (data.isRedacted) return null;
+  const more = outline.surfaces.reduce((sum, one) => sum + one.texts, 0) - texts.length;
+  const isSought = data.shown.sought === number;
+  return [
+    more > 0 && html`<p class="soft">${count(more)} more texts are not shown.</p>`,
+    outline.isCut &&
+      html`<p class="soft">This step is too large to show in full: only the beginning of each text is shown.
+${!isSought && html`<a href="/app/runs/${data.runId}?step=${number}#step-${number}">Show more of this step</a>`}</p>`,
+  ];
+}
+
+/** A finding at its step: where its match is, or the excerpt where the text is not shown. */
+export function hitView(finding: Finding, step: ShownStep, data: StepsPage): Html {
+  const { isRedacted, titleOf } = data;
+  const isSought = data.finding?.id === finding.id;
+  const mark = step.texts
+    .flatMap(({ marks }) => marks)
+    .find(({ findingId }) => findingId === finding.id);
+  const isElsewhere = mark === undefined && !isRedacted;
+  return html`<div class="hit"${isSought && isRedacted && html` id="${FOUND_ID}"`}><p>${severityBadge(finding.severity)}
+<a href="/app/findings/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft">in ${surfaceLabel(finding.surface)}</span>
+${isElsewhere && !isSought && html`<a href="${findingLink(finding)}">Show in text</a>`}</p>
+${mark !== undefined && mark.readAs !== null && html`<p class="soft">The rule matched the normalised text: <q class="read-as">${mark.readAs}</q></p>`}
+${finding.place === null && mark !== undefined && html`<p class="soft">${PLACE_NOT_RECORDED} The first text with its excerpt is marked, not the match alone.</p>`}
+${isElsewhere && isSought && finding.excerpt !== null && notInText(finding)}</div>`;
+}
+
+/** Of findings of before migration 11. */
+export const PLACE_NOT_RECORDED =
+  'The exact place of this finding was not recorded: an earlier version of Sluice found it.';
+
+function notInText(finding: Finding): Html {
+  return html`<p class="soft">${finding.place === null ? `${PLACE_NOT_RECORDED} Its excerpt:` : 'The matched part of the text is not shown here. Excerpt of the finding:'}</p>
+${excerptView(finding, true)}`;
+}

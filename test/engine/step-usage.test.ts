@@ -1,0 +1,75 @@
+/** Tokens and cost of steps, and the sums of a run, in which nothing is counted twice. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { NO_USAGE, totalUsage, usageOf } from '../../src/engine/step-usage.ts';
+import type { JsonObject } from '../../src/model/json.ts';
+import type { Step } from '../../src/model/steps.ts';
+import { log, span } from './steps.ts';
+
+const step = (spanId: string, parentSpanId: string | null, attributes: JsonObject): Step =>
+  span({ spanId, parentSpanId, attributes });
+const tokens = (input: number): JsonObject => ({ 'gen_ai.usage.input_tokens': input });
+
+describe('of a step', () => {
+  test.each<[string, JsonObject, Partial<typeof NO_USAGE>]>([
+    ['OpenTelemetry', tokens(12), { inputTokens: 12 }],
+    ['the deprecated names', { 'gen_ai.usage.completion_tokens': 7 }, { outputTokens: 7 }],
+    [
+      'OpenInference',
+      { 'llm.token_count.prompt': 3, 'llm.cost.total': 0.5 },
+      { inputTokens: 3, costUsd: 0.5 },
+    ],
+    ['a text', { 'ai.usage.promptTokens': '31' }, { inputTokens: 31 }],
+    ['a member of JSON', { 'mlflow.chat.tokenUsage': '{"input_tokens": 4}' }, { inputTokens: 4 }],
+    [
+      'a member of a structure',
+      { 'langfuse.observation.cost_details': { total: 0.01 } },
+      { costUsd: 0.01 },
+    ],
+    [
+      'the first that is a number',
+      { ...tokens(5), 'llm.token_count.prompt': 9 },
+      { inputTokens: 5 },
+    ],
+    ['nothing that is no amount', { ...tokens(-1), cost_usd: 'free', input_tokens: null }, {}],
+  ])('%s', (_, attributes, usage) => {
+    expect(usageOf({ attributes })).toEqual({ ...NO_USAGE, ...usage });
+  });
+});
+
+describe('of a run', () => {
+  test('is the sum of its calls', () => {
+    const steps = [step('1', null, {}), step('2', '1', tokens(10)), step('3', '1', tokens(5))];
+    expect(totalUsage(steps)).toEqual({ ...NO_USAGE, inputTokens: 15 });
+  });
+
+  test('leaves out what a step above repeats, by each amount', () => {
+    const all = { ...tokens(15), 'gen_ai.usage.cost': 0.2 };
+    const steps = [step('1', null, all), step('2', '1', {}), step('3', '2', tokens(10))];
+    expect(totalUsage(steps)).toEqual({ ...NO_USAGE, inputTokens: 10, costUsd: 0.2 });
+  });
+
+  test('leaves out a span whose log records report the same', () => {
+    const record = log({ spanId: '1', attributes: { input_tokens: 8 } });
+    expect(totalUsage([step('1', null, tokens(8)), record])).toEqual({
+      ...NO_USAGE,
+      inputTokens: 8,
+    });
+  });
+
+  test('is nothing where nothing was sent', () => {
+    expect(totalUsage([step('1', null, {})])).toEqual(NO_USAGE);
+  });
+
+  test('of any parents, cycles too, is at most the sum of all', () => {
+    const id = fc.constantFrom('1', '2', '3', '4');
+    const steps = fc.array(fc.tuple(id, id, fc.nat(100)), { maxLength: 8 });
+    fc.assert(
+      fc.property(steps, (drawn) => {
+        const own = drawn.map(([one, parent, amount]) => step(one, parent, tokens(amount)));
+        const sum = drawn.reduce((all, [, , amount]) => all + amount, 0);
+        expect(totalUsage(own).inputTokens ?? 0).toBeLessThanOrEqual(sum);
+      }),
+    );
+  });
+});
