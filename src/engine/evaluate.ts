@@ -20,9 +20,10 @@ import {
   surfaceLabel,
 } from '../model/steps.ts';
 import { excerptWithMatch } from './matcher/excerpt.ts';
+import { matchSha256 } from './matcher/match-digest.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
-import { nameDigest, stepNameOf } from './step-name.ts';
+import { cutName, nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
 
 /**
@@ -184,7 +185,9 @@ export class RunEvaluation {
       stepSpanId: found.spanId,
       stepName,
       stepNameMatched,
+      toolName: toolNameOf(hit, texts),
       excerpt: excerpt.text,
+      matchSha256: matchSha256(text, hit),
       place: {
         step: found.number ?? step + 1,
         source: found.source,
@@ -208,12 +211,41 @@ function firstOfStep(texts: readonly SurfaceText[], textIndex: number): number {
   return first;
 }
 
+/** Surfaces whose text belongs to the tool that the step names. */
+const TOOL_SURFACES: ReadonlySet<Surface> = new Set(['tool_name', 'tool_args', 'tool_result']);
+
+/**
+ * The tool of a hit. Null without one, when the step names several, and when the name contains what
+ * matched on another surface: only on its own surface is it redacted.
+ */
+function toolNameOf(hit: Hit, texts: readonly SurfaceText[]): string | null {
+  const { step, surface, text } = at(texts, hit.textIndex);
+  if (surface === 'tool_name') return cutName(text);
+  if (!TOOL_SURFACES.has(surface)) return null;
+  const names = new Set<string>();
+  for (let index = firstOfStep(texts, hit.textIndex); texts[index]?.step === step; index += 1) {
+    const other = at(texts, index);
+    if (other.surface === 'tool_name') names.add(other.text);
+  }
+  const [name] = names;
+  if (name === undefined || names.size > 1) return null;
+  const tool = cutName(name);
+  return isMatchedName(tool, surface, text, hit) ? null : tool;
+}
+
 function toFinding(
   rule: Rule,
   { conditionIndex }: Hit,
   location: Pick<
     FindingDraft,
-    'surface' | 'stepSpanId' | 'stepName' | 'stepNameMatched' | 'excerpt' | 'place'
+    | 'surface'
+    | 'stepSpanId'
+    | 'stepName'
+    | 'stepNameMatched'
+    | 'toolName'
+    | 'excerpt'
+    | 'matchSha256'
+    | 'place'
   >,
 ): FindingDraft {
   const condition = at(rule.conditions, conditionIndex);

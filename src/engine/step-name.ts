@@ -16,7 +16,12 @@ const LONE_SURROGATE = /[\ud800-\udbff]$/;
 export function stepNameOf({ source, name, attributes }: Step): string {
   const event = source === 'log' ? attributes['event.name'] : undefined;
   const whole = typeof event === 'string' && event !== '' ? event : name;
-  return whole.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
+  return cutName(whole);
+}
+
+/** The beginning of a name, of whole characters. */
+export function cutName(name: string): string {
+  return name.slice(0, NAME_UNITS_MAX).replace(LONE_SURROGATE, '');
 }
 
 /** What identifies a name that must not be stored. */

@@ -50,14 +50,36 @@ export interface FindingDraft {
   readonly stepName: string;
   /** the name contains matched text: it is redacted like the excerpt and never exported */
   readonly stepNameMatched: boolean;
+  /**
+   * of the call that the step is, if it has one; null if it contains matched text of another surface
+   */
+  readonly toolName: string | null;
   readonly excerpt: string;
+  /** SHA-256 of the matched text, folded: 64 hexadecimal digits. Stored under a key only. */
+  readonly matchSha256: string;
   readonly place: FindingPlace;
   readonly recommendedActions: readonly string[];
 }
 
+/**
+ * Facts of a finding's run when it was evaluated, as sent, cut to 256 characters. Null where unknown, and
+ * for findings that are older than the newest 200,000 at migration 19.
+ */
+export interface FindingRunFacts {
+  readonly agentName: string | null;
+  readonly serviceName: string | null;
+  readonly userId: string | null;
+  readonly sessionId: string | null;
+  readonly model: string | null;
+}
+
 /** A finding as it is read back. */
 export interface Finding
-  extends Omit<FindingDraft, 'excerpt' | 'stepName' | 'stepNameMatched' | 'place'> {
+  extends Omit<
+      FindingDraft,
+      'excerpt' | 'stepName' | 'stepNameMatched' | 'toolName' | 'matchSha256' | 'place'
+    >,
+    FindingRunFacts {
   readonly id: Hex16;
   readonly createdAt: Date;
   readonly runId: Hex16;
@@ -66,6 +88,8 @@ export interface Finding
   readonly corpusIdentity: string | null;
   /** null if it contains matched text and the workspace redacts, or in exports */
   readonly stepName: string | null;
+  /** null if it is unknown, or redacted or exported and matched text */
+  readonly toolName: string | null;
   /** null when the workspace redacts excerpts, or has done so at any time since the finding */
   readonly excerpt: string | null;
   /** null for findings of versions that did not record it */

@@ -15,6 +15,9 @@ import { keepFindings } from '../db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import { type Evaluation, RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
+import { stepKindsOf } from '../engine/surfaces/reader/extract.ts';
+import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
+import type { RunFacts } from '../model/runs.ts';
 import type { Step } from '../model/steps.ts';
 import { createFlow } from './slice-scheduler.ts';
 import { type SliceDependencies, workInSlices } from './slices.ts';
@@ -43,6 +46,7 @@ export async function rescueFindings(
   const { database, matcher, settings, cpuMs } = rescue;
   let leftMs = settings.runCpuBudgetMs;
   const known = new Set<string>();
+  let facts: RunFacts | null = null;
   const enabled = (ruleIndex: number): boolean =>
     mask[ruleIndex] === 1 && !known.has(matcher.rules[ruleIndex]?.id ?? '');
   for (const [index, group] of groupsOf(steps).entries()) {
@@ -54,7 +58,8 @@ export async function rescueFindings(
     leftMs -= cpuMs() - from;
     if (findings.length > 0) {
       for (const { ruleId } of findings) known.add(ruleId);
-      const kept = { run, findings, redactExcerpts };
+      facts ??= runFactsOf(steps, stepKindsOf(steps), [], run.state);
+      const kept = { run, findings, facts, redactExcerpts };
       const stored = await keepFindings(database, kept, settings.snapshot);
       // Another process has claimed the run.
       if (stored === null) return;

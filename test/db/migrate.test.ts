@@ -103,6 +103,44 @@ test('0005 keeps the log records of every day, and later days have its column an
   ]);
 });
 
+test('0019 gives findings the facts of their runs, and every workspace keys of its own', async () => {
+  await migrate(database, loadMigrations().slice(0, 18));
+  await database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One'), ('two', 'Two')`);
+  await database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, spans, log_records, agent_name, service_name,
+       user_id, session_id, model)
+     SELECT 1, lpad(n::text, 32, '0')::uuid, 'completed', 1, 0, 'agent ' || n, repeat('s', 300),
+            'user', 'session', 'model' FROM generate_series(1, 2) AS n`,
+  );
+  await database.query(
+    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
+       category, corpus_version, description, condition_index, condition_description, field,
+       surface, step_name, excerpt, recommended_actions)
+     SELECT 1, lpad(n::text, 32, '0')::uuid, 'R', '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
+            's', 'n', 'e', '[]' FROM generate_series(1, 3) AS n`,
+  );
+  expect(await migrate(database)).toEqual(names.slice(18));
+  const { rows } = await database.query(
+    `SELECT agent_name, length(service_name) AS service, user_id, session_id, model, tool_name,
+            match_digest FROM findings ORDER BY run_id`,
+  );
+  const others = { tool_name: null, match_digest: null };
+  const facts = { service: 256, user_id: 'user', session_id: 'session', model: 'model', ...others };
+  const none = { service: null, user_id: null, session_id: null, model: null, ...others };
+  expect(rows).toEqual([
+    { agent_name: 'agent 1', ...facts },
+    { agent_name: 'agent 2', ...facts },
+    { agent_name: null, ...none },
+  ]);
+  // A version that does not know the columns creates a workspace with keys too.
+  await database.query(`INSERT INTO workspaces (slug, name) VALUES ('three', 'Three')`);
+  const { rows: keys } = await database.query(
+    `SELECT count(DISTINCT match_key_inner)::int + count(DISTINCT match_key_outer)::int AS keys
+       FROM workspaces`,
+  );
+  expect(keys).toEqual([{ keys: 6 }]);
+});
+
 test('a file that was changed after it had been applied is refused by name', async () => {
   await migrate(database);
   await database.query(`UPDATE schema_migrations SET sha256 = 'other' WHERE version = 1`);

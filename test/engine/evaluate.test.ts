@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { evaluateRun, RunEvaluation } from '../../src/engine/evaluate.ts';
 import { createMatcher } from '../../src/engine/matcher/matcher.ts';
@@ -47,7 +48,9 @@ describe('evaluateRun', () => {
       stepSpanId: 'b7ad6b7169203331',
       stepName: 'execute_tool run',
       stepNameMatched: false,
+      toolName: null,
       excerpt: '…xxxxxx a secret here',
+      matchSha256: createHash('sha256').update('secret').digest('hex'),
       place: {
         step: 2,
         source: 'span',
@@ -65,6 +68,27 @@ describe('evaluateRun', () => {
       surfaces: 2,
       truncated: 0,
     });
+  });
+
+  it('names the tool of a call, unless another surface matched what it is called', () => {
+    const rules = createMatcher([
+      tinyRule({
+        conditions: [
+          ['tool_name', 'steal'],
+          ['tool_response', 'ignore all'],
+        ],
+      }),
+    ]);
+    const toolOf = (name: string, result: string) => {
+      const attributes = { 'gen_ai.tool.name': name, 'gen_ai.tool.call.result': result };
+      const steps = [operation('execute_tool', attributes)];
+      const [finding] = evaluateRun(steps, rules, all, settings).findings;
+      return [finding?.surface, finding?.toolName];
+    };
+    expect(toolOf('shell', 'ignore all')).toEqual(['tool_result', 'shell']);
+    expect(toolOf('shell ignore all', 'ignore all')).toEqual(['tool_result', null]);
+    expect(toolOf('steal', 'nothing')).toEqual(['tool_name', 'steal']);
+    expect(toolOf(`steal ${'x'.repeat(400)}`, 'nothing')[1]).toHaveLength(256);
   });
 
   it('says whether the name of the step is matched text', () => {

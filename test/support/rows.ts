@@ -3,7 +3,7 @@
  *
  * Knows no database and no bytes; what a row looks like once stored is said by the tests.
  */
-import type { FindingDraft } from '../../src/model/findings.ts';
+import type { FindingDraft, FindingRunFacts } from '../../src/model/findings.ts';
 import type { Hex8, Hex16 } from '../../src/model/json.ts';
 import type { RunFacts } from '../../src/model/runs.ts';
 import type {
@@ -169,6 +169,15 @@ export function runFacts(fields: Partial<RunFacts> = {}): RunFacts {
   };
 }
 
+/** Facts of a finding's run, none of them known. */
+export const NO_FACTS: FindingRunFacts = {
+  agentName: null,
+  serviceName: null,
+  userId: null,
+  sessionId: null,
+  model: null,
+};
+
 export function findingDraft(fields: Partial<FindingDraft> = {}): FindingDraft {
   return {
     ruleId: 'ATR-2026-00001',
@@ -185,7 +194,9 @@ export function findingDraft(fields: Partial<FindingDraft> = {}): FindingDraft {
     stepSpanId: hex8(1),
     stepName: 'execute_tool',
     stepNameMatched: false,
+    toolName: null,
     excerpt: 'ignore all previous instructions',
+    matchSha256: 'd1'.repeat(32),
     place: {
       step: 1,
       source: 'span',

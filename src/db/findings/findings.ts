@@ -26,6 +26,9 @@ const UNSEEN_SECONDS = 5;
 /** Most characters of a step's name in the export; senders may send any length. */
 const STEP_NAME_CHARS = 256;
 
+/** Names are cut to this length when they are stored or, stored by older versions, when they are read. */
+export const NAME_CHARS_MAX = 256;
+
 const AT_MICROS = `${toMicros('f.created_at')} AS "atMicros"`;
 const FACTS = `
   f.id, f.created_at AS "createdAt", f.run_id AS "runId", f.rule_id AS "ruleId",
@@ -34,6 +37,8 @@ const FACTS = `
   encode(f.corpus_identity, 'hex') AS "corpusIdentity", f.description,
   f.condition_index AS "conditionIndex", f.condition_description AS "conditionDescription",
   f.field, f.surface, encode(f.step_span_id, 'hex') AS "stepSpanId",
+  f.agent_name AS "agentName", f.service_name AS "serviceName", f.user_id AS "userId",
+  f.session_id AS "sessionId", f.model,
   f.place, f.recommended_actions AS "recommendedActions", ${AT_MICROS}`;
 /**
  * The step's name contains matched text; for findings before migration 10, known only for tool
@@ -42,6 +47,7 @@ const FACTS = `
 export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
 const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",
+  CASE WHEN w.redact_excerpts AND f.surface = 'tool_name' THEN NULL ELSE f.tool_name END AS "toolName",
   CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
 const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
@@ -227,7 +233,8 @@ export async function listFindingFacts(
 ): Promise<{ findings: FindingFacts[]; next: PageCursor | null }> {
   const { rows } = await database.query<FindingFacts & Place>(
     `SELECT ${FACTS}, CASE WHEN NOT ${MATCHED_NAME}
-                          THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName"
+                          THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName",
+            CASE WHEN f.surface <> 'tool_name' THEN f.tool_name END AS "toolName"
        FROM findings f
       WHERE ${MATCHES}
         AND f.created_at < ${fromMicros('$9')}

@@ -117,12 +117,14 @@ const REMOVE = `
      ORDER BY created_at DESC, id DESC LIMIT ${REMOVAL_ROWS}
   ), held AS (
     SELECT f.id FROM looked JOIN findings f ON f.workspace_id = $1 AND f.id = looked.id
-     WHERE (f.excerpt IS NOT NULL OR (${MATCHED_NAME} AND f.step_name IS NOT NULL))
+     WHERE (f.excerpt IS NOT NULL OR (${MATCHED_NAME} AND f.step_name IS NOT NULL)
+            OR (f.surface = 'tool_name' AND f.tool_name IS NOT NULL))
        AND EXISTS (SELECT FROM redacting)
      ORDER BY f.created_at DESC, f.id DESC FOR NO KEY UPDATE OF f
   ), removed AS (
     UPDATE findings AS f
-       SET excerpt = NULL, step_name = CASE WHEN ${MATCHED_NAME} THEN NULL ELSE f.step_name END
+       SET excerpt = NULL, step_name = CASE WHEN ${MATCHED_NAME} THEN NULL ELSE f.step_name END,
+           tool_name = CASE WHEN f.surface = 'tool_name' THEN NULL ELSE f.tool_name END
       FROM held
      WHERE f.workspace_id = $1 AND f.id = held.id RETURNING f.id
   ), oldest AS (

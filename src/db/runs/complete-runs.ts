@@ -7,6 +7,7 @@ import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Surface } from '../../model/steps.ts';
 import type { Queryable } from '../database.ts';
+import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
 
 /** One run's outcome, ready to be stored. */
@@ -41,6 +42,7 @@ interface PlacedFinding {
   readonly finding: FindingDraft;
   readonly excerpt: string | null;
   readonly stepName: string | null;
+  readonly toolName: string | null;
 }
 
 /** Marks the runs as evaluated. */
@@ -57,16 +59,16 @@ const MARK = `
            surfaces = ARRAY(SELECT json_array_elements_text(own.surfaces)),
            text_cap_bytes = own.cap, unparsed_values = own.unparsed, capture_hint = own.hint
       FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
-    RETURNING own.workspace_id, own.run_id, own.place`;
+    RETURNING own.*`;
 /** Leaves the runs pending. */
-const DO_NOT_MARK = 'SELECT workspace_id, run_id, place FROM own';
+const DO_NOT_MARK = 'SELECT * FROM own';
 
 const KEEPS = '(SELECT NOT redact_excerpts FROM workspace WHERE id = done.workspace_id)';
 
 /** @param mark statement that updates the runs, which are locked */
 const storing = (mark: string): string => `
   WITH own AS (
-    SELECT t.* FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
+    SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
         $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
@@ -83,21 +85,26 @@ const storing = (mark: string): string => `
     INSERT INTO findings (workspace_id, run_id, corpus_version, rule_id, rule_version,
       rule_status, severity, category, subcategory, description, condition_index,
       condition_description, field, surface, step_span_id, step_name,
-      step_name_matched, excerpt, place, recommended_actions, corpus_identity)
+      step_name_matched, excerpt, place, recommended_actions, corpus_identity,
+      tool_name, match_digest, agent_name, service_name, user_id, session_id, model)
     SELECT done.workspace_id, done.run_id, $1, rule, version, status, severity, category,
            subcategory, description, condition, condition_text, field, surface,
            decode(span, 'hex'),
            CASE WHEN step IS NULL OR NOT step_matched THEN step WHEN ${KEEPS} THEN step END,
            step_matched,
            CASE WHEN excerpt IS NULL THEN NULL WHEN ${KEEPS} THEN excerpt END,
-           location, actions, decode($39, 'hex')
+           location, actions, decode($39, 'hex'),
+           CASE WHEN tool IS NULL OR surface <> 'tool_name' THEN tool WHEN ${KEEPS} THEN tool END,
+           (SELECT sha256(match_key_outer || sha256(match_key_inner || decode(match, 'hex')))
+              FROM workspaces WHERE id = done.workspace_id),
+           done.agent, done.service, done."user", done.session, done.model
       FROM done JOIN unnest($21::bigint[], $22::text[], $23::text[], $24::text[], $25::text[],
         $26::text[], $27::text[], $28::text[], $29::smallint[], $30::text[], $31::text[],
         $32::text[], $33::text[], $34::text[], $35::boolean[], $36::text[], $37::json[],
-        $38::json[]) WITH ORDINALITY
+        $38::json[], $41::text[], $42::text[]) WITH ORDINALITY
         AS t (place, rule, version, status, severity, category, subcategory, description,
               condition, condition_text, field, surface, span, step, step_matched, excerpt,
-              location, actions, ordinal)
+              location, actions, tool, match, ordinal)
         ON t.place = done.place
      ORDER BY t.ordinal
     ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
@@ -146,16 +153,12 @@ export async function completeRuns(
  */
 export async function keepFindings(
   database: Queryable,
-  { run, findings, redactExcerpts }: Pick<EvaluatedRun, 'run' | 'findings' | 'redactExcerpts'>,
+  kept: Pick<EvaluatedRun, 'run' | 'findings' | 'facts' | 'redactExcerpts'>,
   corpus: EvaluatingCorpus,
 ): Promise<Severity[] | null> {
-  // Columns of an evaluated run, which are not stored here.
-  const names = { agentName: null, model: null, sessionId: null, userId: null };
+  // Other columns of an evaluated run are not stored here.
   const evaluation: EvaluatedRun = {
-    run,
-    findings,
-    redactExcerpts,
-    facts: { state: run.state, ...names, textGaps: [], captureHint: null },
+    ...kept,
     ruleSetSha256: '',
     steps: 0,
     unreadSteps: 0,
@@ -191,6 +194,8 @@ async function store(
       ...findingColumns(findings),
       corpus.identity,
       evaluations.map(({ run }) => run.attempt),
+      findings.map(({ toolName }) => toolName),
+      findings.map(({ finding }) => finding.matchSha256),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));
@@ -204,6 +209,7 @@ function placedFindings(evaluations: readonly EvaluatedRun[]): PlacedFinding[] {
       finding,
       excerpt: redactExcerpts ? null : finding.excerpt,
       stepName: redactExcerpts && finding.stepNameMatched ? null : finding.stepName,
+      toolName: redactExcerpts && finding.surface === 'tool_name' ? null : finding.toolName,
     })),
   );
 }

@@ -6,7 +6,7 @@ import type { Hex8, Hex16 } from '../../model/json.ts';
 import type { Severity } from '../../model/rules.ts';
 import type { Checked, PageCursor, RunFilter, RunSummary } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
-import { MATCHED_NAME } from '../findings/findings.ts';
+import { MATCHED_NAME, NAME_CHARS_MAX } from '../findings/findings.ts';
 import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
 import { SETTLES_FROM } from './run-times.ts';
 
@@ -22,9 +22,6 @@ interface FoundRun {
   readonly firstArrivalOn: string;
   readonly lastArrivalOn: string;
 }
-
-/** Names are cut when stored; older versions stored them whole. */
-const NAME_CHARS_MAX = 256;
 
 /** Counted over the unique index of a run's findings: at most one per rule. */
 const COLUMNS = `

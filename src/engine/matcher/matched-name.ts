@@ -13,7 +13,9 @@ const AROUND_UNITS = 512;
 /** Characters in which two spellings of the same text may differ. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}\s]/gu;
 
-const folded = (text: string): string => text.normalize('NFKC').replace(UNSEEN, '').toLowerCase();
+/** A text as a reader sees it, without case, white space, controls and invisible characters. */
+export const folded = (text: string): string =>
+  text.normalize('NFKC').replace(UNSEEN, '').toLowerCase();
 
 /**
  * Whether a name contains the hit, or `SHARED_UNITS_MIN` units of the text around it. Always true

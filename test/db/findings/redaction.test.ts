@@ -2,6 +2,7 @@
  * A workspace's redaction: no excerpt is stored while it is on, and switching it on removes those
  * that were. Storing and switching are two connections, held in either order.
  */
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, Queryable } from '../../../src/db/database.ts';
 import { listFindingFacts, listFindings } from '../../../src/db/findings/findings.ts';
@@ -236,6 +237,30 @@ describe('a step named after what was matched', () => {
     expect(await names()).toEqual([null]);
   });
 
+  test('the name of its tool, where a rule matched that, goes and comes with the excerpt', async () => {
+    const both = (surface: 'tool_name' | 'tool_args') => named({ surface, toolName: SAID });
+    const tools = async () => {
+      const { findings } = await listFindings(scratch.database, mine, {}, null, 10);
+      const range = { after: null, before: '9000000000000000' };
+      const facts = await listFindingFacts(scratch.database, mine, {}, range, 10);
+      return [findings.toReversed(), facts.findings].map((all) =>
+        all.map(({ toolName }) => toolName),
+      );
+    };
+    await store(await claimedRun(mine, hex16(1)), both('tool_name'));
+    await store(await claimedRun(mine, hex16(2)), both('tool_args'));
+    expect(await tools()).toEqual([
+      [SAID, SAID],
+      [null, SAID],
+    ]);
+    await setRedaction(scratch.database, mine, true, COMMAND_LINE);
+    await store(await claimedRun(mine, hex16(3)), both('tool_name'));
+    await store(await claimedRun(mine, hex16(4)), { ...both('tool_name'), redactExcerpts: true });
+    const stored = await scratch.rows('SELECT tool_name FROM findings ORDER BY run_id');
+    expect(stored.map(({ tool_name: name }) => name)).toEqual([null, SAID, null, null]);
+    expect((await tools())[0]).toEqual([null, SAID, null, null]);
+  });
+
   test('hides the name of the run it is in', async () => {
     await store(await claimedRun(), named({ stepNameMatched: true }));
     await scratch.rows('UPDATE runs SET name = $1', [SAID]);
@@ -247,6 +272,41 @@ describe('a step named after what was matched', () => {
     expect(await shown()).toEqual([SAID, SAID, []]);
     await setRedaction(scratch.database, mine, true, COMMAND_LINE);
     expect(await shown()).toEqual([null, null, [findingDraft().stepSpanId]]);
+  });
+});
+
+describe('the digest of matched text', () => {
+  const digests = async (): Promise<string[]> =>
+    (
+      await scratch.rows(
+        `SELECT encode(match_digest, 'hex') AS digest FROM findings ORDER BY run_id`,
+      )
+    ).map(({ digest }) => String(digest));
+
+  test('is equal for equal text of one workspace, of no other text and in no other workspace', async () => {
+    const withText = (matchSha256: string) => ({ findings: [findingDraft({ matchSha256 })] });
+    await store(await claimedRun(mine, hex16(1)), withText('01'.repeat(32)));
+    await store(await claimedRun(mine, hex16(2)), withText('01'.repeat(32)));
+    await store(await claimedRun(mine, hex16(3)), withText('02'.repeat(32)));
+    await store(await claimedRun(theirs, hex16(4)), withText('01'.repeat(32)));
+    const [first, second, ...others] = await digests();
+    expect(first).toMatch(/^[0-9a-f]{64}$/);
+    expect(second).toBe(first);
+    expect(new Set([first, ...others]).size).toBe(3);
+  });
+
+  test('is SHA-256 under both keys of its workspace, which differ', async () => {
+    await store(await claimedRun());
+    const [keys] = await scratch.rows(
+      'SELECT match_key_inner AS inner, match_key_outer AS outer FROM workspaces WHERE id = $1',
+      [mine],
+    );
+    const [inner, outer] = [keys?.inner, keys?.outer] as [Buffer, Buffer];
+    expect([inner.length, outer.length, inner.equals(outer)]).toEqual([64, 64, false]);
+    const sha256 = (...parts: Buffer[]) =>
+      createHash('sha256').update(Buffer.concat(parts)).digest();
+    const match = Buffer.from(findingDraft().matchSha256, 'hex');
+    expect(await digests()).toEqual([sha256(outer, sha256(inner, match)).toString('hex')]);
   });
 });
 

@@ -378,8 +378,15 @@ describe('completing', () => {
       stepSpanId: hex8(255),
       excerpt: 'ignore "all"\n\u{1F600}',
       recommendedActions: ['alert', 'block "it"'],
+      toolName: 'shell',
     });
-    expect(await complete(again, { findings: [finding] })).toEqual(['high']);
+    const facts = runFacts({
+      agentName: 'planner',
+      userId: 'user-1',
+      sessionId: 'session-1',
+      model: 'model-1',
+    });
+    expect(await complete(again, { findings: [finding], facts })).toEqual(['high']);
     const [stored] = await scratch.rows(
       `SELECT evaluation, evaluated_at IS NOT NULL AS timed, lease_until, last_error,
               evaluated_steps, unread_steps, texts, truncated_texts, corpus_version,
@@ -423,6 +430,13 @@ describe('completing', () => {
         excerpt: 'ignore "all"\n\u{1F600}',
         place: findingDraft().place,
         recommended_actions: ['alert', 'block "it"'],
+        agent_name: 'planner',
+        service_name: null,
+        user_id: 'user-1',
+        session_id: 'session-1',
+        model: 'model-1',
+        tool_name: 'shell',
+        match_digest: expect.any(Buffer),
       },
     ]);
   });

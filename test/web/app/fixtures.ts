@@ -5,7 +5,7 @@ import type { RunSummary } from '../../../src/model/runs.ts';
 import type { StepOutline } from '../../../src/model/steps.ts';
 import type { RuleFacts } from '../../../src/web/app/rule-counts.ts';
 import type { Look, Viewer } from '../../../src/web/app/shell.ts';
-import { findingDraft, hex8, hex16 } from '../../support/rows.ts';
+import { findingDraft, hex8, hex16, NO_FACTS } from '../../support/rows.ts';
 
 export const LOOK: Look = {
   brand: 'sluice',
@@ -40,6 +40,7 @@ export const MEMBER = viewer({ role: 'member', isAdmin: false });
 export function finding(fields: Partial<Finding> = {}): Finding {
   return {
     ...findingDraft(),
+    ...NO_FACTS,
     id: hex16(0xf1),
     createdAt: new Date(NOW_MS - 5 * 60_000),
     runId: hex16(0xc1),

@@ -51,6 +51,12 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
     surface: 'step_input',
     stepSpanId: SPAN_IDS.root,
     stepName: `invoke_agent ${RUN.agent}`,
+    toolName: null,
+    agentName: RUN.agent,
+    serviceName: RUN.agent,
+    userId: null,
+    sessionId: null,
+    model: RUN.model,
     excerpt: ATTACK,
     place: {
       step: 1,

@@ -7,7 +7,7 @@ import {
   type FindingExporter,
 } from '../../../../src/http/api/findings/ocsf-export.ts';
 import type { FindingFilter } from '../../../../src/model/findings.ts';
-import { findingDraft, hex16 } from '../../../support/rows.ts';
+import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
 describe('a cell', () => {
   test.each([
@@ -151,6 +151,7 @@ function facts(id: number, stepName: string) {
   const { excerpt: _, ...draft } = findingDraft({ stepName, stepSpanId: null });
   return {
     ...draft,
+    ...NO_FACTS,
     id: hex16(id),
     runId: hex16(0xc1),
     createdAt: new Date('2026-11-21T10:00:00.123Z'),

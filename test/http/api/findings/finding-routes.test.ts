@@ -6,7 +6,7 @@ import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import type { Finding, FindingFilter } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
-import { findingDraft, hex16 } from '../../../support/rows.ts';
+import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
 const CREDENTIAL: Credential = {
   keyId: 1,
@@ -16,6 +16,7 @@ const CREDENTIAL: Credential = {
 };
 const RECORD: Finding = {
   ...findingDraft(),
+  ...NO_FACTS,
   id: hex16(1),
   createdAt: new Date('2026-11-20T12:00:00.123Z'),
   runId: hex16(2),

@@ -12,7 +12,7 @@ import type { Exchange, StreamedAnswer } from '../../../../src/http/transport/ex
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
-import { findingDraft, hex16 } from '../../../support/rows.ts';
+import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
 const SETTLED = '1795176000000000';
 const PAGE = 200;
@@ -34,6 +34,7 @@ function factsOf(number: number): FindingFacts {
   const { excerpt: _, ...draft } = findingDraft();
   return {
     ...draft,
+    ...NO_FACTS,
     id: hex16(number),
     createdAt: new Date('2026-11-20T12:00:00Z'),
     runId: hex16(1000 + number),

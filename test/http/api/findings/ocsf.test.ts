@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
 import { toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
 import { CATEGORIES, SEVERITIES } from '../../../../src/model/rules.ts';
-import { findingDraft, hex16 } from '../../../support/rows.ts';
+import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
 const SOURCE = {
   productVersion: '0.1.0',
@@ -18,6 +18,7 @@ function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
   const { excerpt: _, ...draft } = findingDraft({ subcategory: 'direct' });
   return {
     ...draft,
+    ...NO_FACTS,
     id: hex16(1),
     createdAt: new Date('2026-11-20T12:00:00.123Z'),
     runId: hex16(2),
