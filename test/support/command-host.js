@@ -11,8 +11,10 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 5;
+const REST_MS = 100;
 const home = process.cwd();
 const inputFolder = mkdtempSync(join(tmpdir(), 'sluice-input-'));
 process.once('disconnect', () => {
@@ -56,6 +58,10 @@ const untilAtRest = () =>
     look();
   });
 
+/** After `process.exit`: what the command has begun may end by itself. */
+const isAtRestSoon = () =>
+  Promise.race([untilAtRest().then(() => true), sleep(REST_MS, false, { ref: false })]);
+
 async function run({ args, env, cwd, input }) {
   let exitCode;
   for (const name of ['stdout', 'stderr']) {
@@ -80,7 +86,7 @@ async function run({ args, env, cwd, input }) {
   await Promise.race([ended, exited]);
   exitCode ??= process.exitCode ?? 0;
   process.chdir(home);
-  process.send({ code: exitCode, isReusable: isAtRest() });
+  process.send({ code: exitCode, isReusable: await isAtRestSoon() });
 }
 
 process.on('uncaughtException', (error) => {

@@ -24,7 +24,9 @@ export async function createTestDatabase(
   options: { readonly template?: string } = {},
 ): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await administer(`CREATE DATABASE ${name} TEMPLATE ${options.template ?? 'template0'}`);
+  // Copying files takes half the CPU time of copying pages through the log.
+  const template = options.template ?? 'template0';
+  await administer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = new URL(inject('databaseUrl'));
   url.pathname = `/${name}`;
   return {

@@ -44,6 +44,8 @@ const TESTER = 'tester';
 const MIGRATED = 'migrated';
 /** Two servers with their threads, and the tests' own pools. */
 const CONNECTIONS_MAX = 200;
+/** The run's PostgreSQL need not survive the machine; what must is tested with clusters of its own. */
+const FORGETFUL = ['fsync = off', 'full_page_writes = off', "max_wal_size = '4GB'"];
 const silent = { info: () => undefined, warn: () => undefined };
 
 /** Each project loads this module for itself; they share one server. */
@@ -84,7 +86,7 @@ async function openRun(): Promise<Run> {
   });
   const url = new URL(server.url);
   url.username = TESTER;
-  await makeTemplate(url);
+  await prepareServer(url);
   const pooler = process.env.TEST_POOLER === '1' ? await startPgBouncer(url.href) : null;
   if (pooler !== null) announcePooler(url.href, pooler.port);
   return {
@@ -106,8 +108,11 @@ async function makeTester(dataDir: string): Promise<void> {
   ]);
 }
 
-/** A database can be copied while nobody is connected to it. */
-async function makeTemplate(url: URL): Promise<void> {
+/**
+ * Sets what nobody's data needs, and copies a database with the whole schema: it can be a template
+ * while nobody is connected to it.
+ */
+async function prepareServer(url: URL): Promise<void> {
   const open = (name: string) => {
     const { href } = new URL(`/${name}${url.search}`, url);
     return createDatabase(href, 1, { connectionLost: () => undefined });
@@ -115,6 +120,8 @@ async function makeTemplate(url: URL): Promise<void> {
   const maintenance = open('sluice');
   // A pool's own `query` is a transaction.
   const connection = await maintenance.connect();
+  for (const setting of FORGETFUL) await connection.query(`ALTER SYSTEM SET ${setting}`);
+  await connection.query('SELECT pg_reload_conf()');
   await connection.query(`CREATE DATABASE ${MIGRATED} TEMPLATE template0`);
   connection.release();
   await maintenance.end();
