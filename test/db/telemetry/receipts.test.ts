@@ -94,7 +94,8 @@ test('a request that was stored is not stored again, in this process or another'
 });
 
 test('it is answered as the first was, whatever it would be answered itself', async () => {
-  const partial = '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"bad_kind (1): “why”, \\"é\\""}}';
+  const partial =
+    '{"partialSuccess":{"rejectedSpans":"1","errorMessage":"bad_kind (1): “why”, \\"é\\""}}';
   const writer = createWriter();
   await writer.offer(named('a'), receiptOf('a', partial));
   expect(await writer.offer(named('a'), receiptOf('a', 'another version'))).toEqual({
