@@ -38,6 +38,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'instrumentations',
       'relay',
       'configuration',
+      'deployment',
       'reverse-proxy',
       'high-availability',
     ],
@@ -55,6 +56,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
       'rules-coverage',
       'rule-attributes',
       'security',
+      'operations',
     ],
   },
   {

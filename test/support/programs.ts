@@ -1,6 +1,6 @@
 /**
- * Programs of the machine that some tests need: a redis-server, PgBouncer, a Chromium, shells. Where one is missing,
- * those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
+ * Programs of the machine that some tests need: a redis-server, PgBouncer, promtool, a Chromium,
+ * shells. Where one is missing, those tests are skipped and the last lines of the run say so (run-summary.ts); with REQUIRE_ALL=1,
  * as in CI, they fail.
  */
 import { accessSync, constants, existsSync } from 'node:fs';
@@ -25,6 +25,9 @@ function isOnPath(program: string): boolean {
   });
 }
 
+/** Prometheus' own checker of rules. */
+export const canRunPromtool: boolean = isOnPath('promtool');
+
 export const canStartRedis: boolean = isOnPath('redis-server');
 
 /** PgBouncer, as `PGBOUNCER` names it or as Debian installs it; null when there is none. */
@@ -48,6 +51,7 @@ export const shellsFound: readonly string[] = SHELLS.filter(isOnPath);
 export const missingPrograms: readonly string[] = [
   ...(canStartRedis ? [] : ['no redis-server on the PATH: limits shared over Redis']),
   ...(pgbouncerPath === null ? ['no pgbouncer on the PATH: connections through a pooler'] : []),
+  ...(canRunPromtool ? [] : ['no promtool on the PATH: whether the alerts of deploy/ fire']),
   ...(chromiumPath === null ? ['no Chromium, nor CHROMIUM_PATH: the pages in a real browser'] : []),
   ...SHELLS.filter((shell) => !shellsFound.includes(shell)).map(
     (shell) => `no ${shell} on the PATH: its completion`,

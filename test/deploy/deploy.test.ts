@@ -1,0 +1,152 @@
+/**
+ * The files of `deploy/` name metrics, settings and runbooks that exist; the alerts fire (promtool,
+ * where it is installed).
+ */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { load } from 'js-yaml';
+import type { MetricObject } from 'prom-client';
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
+import { INTEGER_SETTINGS, TEXT_SETTINGS } from '../../src/config/settings.ts';
+import { createMetrics } from '../../src/observe/metrics.ts';
+import { canRunPromtool, mustRunAll } from '../support/programs.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
+
+interface Alert {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly runbook: string; readonly summary: string };
+}
+interface AlertTest {
+  readonly name: string;
+  readonly alert_rule_test: readonly { readonly exp_alerts: readonly unknown[] }[];
+}
+
+const alerts = (
+  load(read('deploy/prometheus/alerts.yaml')) as {
+    readonly groups: readonly [{ readonly rules: readonly Alert[] }];
+  }
+).groups[0].rules;
+const operations = read('docs/operations.md');
+/** What the library keeps of a metric and does not declare in its types. */
+type Declared = MetricObject & { readonly labelNames: readonly string[] };
+const metrics = createMetrics().registry.getMetricsAsArray() as unknown as readonly Declared[];
+/** As Prometheus names the series: a histogram has three. */
+const series = new Set(
+  metrics.flatMap(({ name, type }) =>
+    String(type) === 'histogram'
+      ? [name, `${name}_bucket`, `${name}_sum`, `${name}_count`]
+      : [name],
+  ),
+);
+const settings: readonly string[] = [
+  ...Object.keys(INTEGER_SETTINGS),
+  ...Object.keys(TEXT_SETTINGS),
+];
+
+const namedMetrics = (text: string): string[] => [
+  ...new Set([...text.matchAll(/\bsluice_[a-z_]+\b/g)].map(([name]) => name)),
+];
+
+describe('metrics', () => {
+  test.each([
+    'deploy/prometheus/alerts.yaml',
+    'deploy/prometheus/alerts.test.yaml',
+    'deploy/grafana/sluice.json',
+    'deploy/helm/sluice/values.yaml',
+  ])('%s names metrics that exist', (path) => {
+    const named = namedMetrics(read(path));
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((name) => !series.has(name))).toEqual([]);
+  });
+
+  test('docs/operations.md has them all, with their labels and what the code says of them', () => {
+    const rows = metrics.map(
+      ({ name, help, labelNames }) =>
+        `| \`${name}\` | ${labelNames.join(', ') || '–'} | ${help.replace(/\.$/, '')} |`,
+    );
+    const table = [...operations.matchAll(/^\| `sluice_.*$/gm)].map(([row]) => row);
+    expect(table).toEqual(rows);
+  });
+});
+
+describe('alerts', () => {
+  test('each has a runbook in docs/operations.md', () => {
+    const headings = [...operations.matchAll(/^### (\w+)$/gm)].map(([, name]) => name);
+    expect(headings).toEqual(alerts.map(({ alert }) => alert));
+    for (const { alert, annotations } of alerts) {
+      expect(annotations.runbook).toBe(`docs/operations.md#${alert.toLowerCase()}`);
+      expect(annotations.summary).not.toBe('');
+    }
+  });
+
+  test('each has a test in which it is silent first and then fires', () => {
+    const { tests } = load(read('deploy/prometheus/alerts.test.yaml')) as {
+      readonly tests: readonly AlertTest[];
+    };
+    const expected = alerts.map(({ alert }) => [alert, [0, 1]]);
+    expect(
+      tests.map(({ name, alert_rule_test: steps }) => [
+        name,
+        steps.map(({ exp_alerts: fired }) => fired.length),
+      ]),
+    ).toEqual(expected);
+  });
+
+  test.skipIf(!canRunPromtool && !mustRunAll)('fire, according to promtool', () => {
+    const { status, stdout, stderr } = spawnSync(
+      'promtool',
+      ['test', 'rules', 'deploy/prometheus/alerts.test.yaml'],
+      { cwd: ROOT, encoding: 'utf8' },
+    );
+    expect(`${stdout}${stderr}`).toContain('SUCCESS');
+    expect(status).toBe(0);
+  });
+});
+
+describe('settings', () => {
+  const settingNames = (text: string, pattern: RegExp): string[] =>
+    [...text.matchAll(pattern)].map(([, name = '']) => name);
+
+  test('compose, chart, image and unit set what exists', () => {
+    const compose = load(read('deploy/compose/compose.yaml')) as {
+      readonly services: Readonly<Record<string, { readonly environment: Record<string, string> }>>;
+    };
+    const chart = readdirSync(new URL('deploy/helm/sluice/templates/', ROOT))
+      .map((name) => read(`deploy/helm/sluice/templates/${name}`))
+      .join('\n');
+    const named = [
+      ...Object.keys(compose.services['sluice-1']?.environment ?? {}),
+      ...settingNames(chart, /name: ([A-Z][A-Z_]+), value:/g),
+      ...settingNames(chart, /^ +([A-Z][A-Z_]+): \{\{/gm),
+      ...settingNames(read('Dockerfile'), /^(?:ENV| {4}) ?([A-Z][A-Z_]+)=/gm),
+    ].filter((name) => name !== 'NODE_ENV');
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.filter((name) => !settings.includes(name))).toEqual([]);
+  });
+
+  test('ports are the defaults', () => {
+    const { port, observePort, adminPort } = readConfig({});
+    const chart = read('deploy/helm/sluice/templates/deployment.yaml');
+    expect(settingNames(chart, /containerPort: (\d+)/g)).toEqual(
+      [port, observePort, adminPort].map(String),
+    );
+    const haproxy = read('deploy/compose/haproxy.cfg');
+    expect(settingNames(haproxy, /server sluice-1 sluice-1:(\d+)/g)).toEqual(
+      [port, observePort].map(String),
+    );
+    expect(read('deploy/compose/prometheus.yaml')).toContain(`sluice-1:${adminPort}`);
+    expect(read('Dockerfile')).toContain(`EXPOSE ${port} ${observePort}`);
+  });
+});
+
+test('the image is made of every file that the package has', () => {
+  const { files } = JSON.parse(read('package.json')) as { readonly files: readonly string[] };
+  const copied = read('.dockerignore').split('\n');
+  // dist/ is built inside; npm adds the others by itself.
+  const needed = [...files.filter((name) => name !== 'dist'), 'README.md', 'LICENSE', 'bin', 'src'];
+  for (const name of needed) expect(copied, name).toContain(`!${name}`);
+});
