@@ -9,9 +9,10 @@ import type { Signal } from '../model/telemetry.ts';
 import type { MetricsText } from '../observe/metrics.ts';
 import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
 import { encodeStatus } from '../otlp/responses.ts';
+import type { BodyFormat } from './decode-body.ts';
 import { type Delivery, type Forwarder, rejectedRecords } from './forwarder.ts';
 import { encodeProtobufStatus, encodeProtobufSuccess } from './protobuf/protobuf-answer.ts';
-import { type BodyFormat, BodyReader, bodyFormat } from './request-body.ts';
+import { BodyReader, bodyFormat } from './request-body.ts';
 import type { UpstreamAnswer } from './upstream.ts';
 
 /** For a whole request to arrive. */
@@ -178,6 +179,7 @@ export function createRelayServer(options: RelayServerOptions): Server {
         write(response, errorAnswer(new SluiceError('overloaded', 'Try again.'), 'json'));
       });
   });
+  server.once('close', () => void bodies.close());
   server.requestTimeout = REQUEST_MS_MAX;
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   server.maxConnections = CONNECTIONS_MAX;

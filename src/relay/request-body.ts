@@ -1,39 +1,32 @@
 /**
- * A client's body: read, inflated, decoded, and turned into what is sent: OTLP/JSON in gzip. Bounded in
- * bytes at every step; bodies are inflated and decoded a few at a time.
+ * A client's body, read and turned into what is sent: OTLP/JSON in gzip. Bounded in bytes at every
+ * step. Small bodies are decoded here, the others on a thread, so that a turn of the event loop is
+ * short.
  */
 import type { IncomingMessage } from 'node:http';
-import { promisify } from 'node:util';
-import { constants, gunzip, gzip, inflate } from 'node:zlib';
 import pLimit from 'p-limit';
 
 import { SluiceError } from '../errors.ts';
 import type { Signal } from '../model/telemetry.ts';
-import { decodeProtobufRequest } from './protobuf/protobuf-request.ts';
+import { type BodyFacts, type BodyFormat, decodeBody, tooLarge } from './decode-body.ts';
+import { ThreadDecoder } from './thread-decoder.ts';
 
 /** As sent; the same as the server's default. */
 const BODY_BYTES_MAX = 20 * 1024 * 1024;
-/** Inflated, and as JSON; the same as the server's default. */
-const INFLATED_BYTES_MAX = 64 * 1024 * 1024;
 /** Bodies, as sent, that are in memory at the same time. */
 const BODIES_BYTES_MAX = 128 * 1024 * 1024;
-/** Bodies that are inflated and decoded at the same time. */
+/** Inflated; larger ones are decoded on the thread. */
+const SMALL_BYTES_MAX = 128 * 1024;
+/** Small bodies that are inflated and compressed at the same time. */
 const DECODED_MAX = 2;
 
-const INFLATERS: ReadonlyMap<string, typeof gunzip | typeof inflate> = new Map([
-  ['gzip', gunzip],
-  ['x-gzip', gunzip],
-  ['deflate', inflate],
+const ENCODINGS: ReadonlyMap<string, BodyFacts['encoding']> = new Map([
+  ['', null],
+  ['identity', null],
+  ['gzip', 'gzip'],
+  ['x-gzip', 'gzip'],
+  ['deflate', 'deflate'],
 ]);
-
-const gzipped = promisify<Buffer, { level: number }, Buffer>(gzip);
-
-/** The formats of OTLP/HTTP. */
-export type BodyFormat = 'protobuf' | 'json';
-
-function tooLarge(bytes: number): SluiceError {
-  return new SluiceError('body_too_large', `A body may have ${bytes} bytes at most.`);
-}
 
 /** @throws {SluiceError} `unsupported_type` */
 export function bodyFormat(contentType: string | undefined): BodyFormat {
@@ -46,44 +39,19 @@ export function bodyFormat(contentType: string | undefined): BodyFormat {
   );
 }
 
-function inflaterOf(contentEncoding: string | undefined): typeof gunzip | null {
-  const name = contentEncoding?.trim().toLowerCase() ?? '';
-  if (name === '' || name === 'identity') return null;
-  const inflater = INFLATERS.get(name);
-  if (inflater !== undefined) return inflater;
+function bodyEncoding(contentEncoding: string | undefined): BodyFacts['encoding'] {
+  const encoding = ENCODINGS.get(contentEncoding?.trim().toLowerCase() ?? '');
+  if (encoding !== undefined) return encoding;
   throw new SluiceError(
     'unsupported_encoding',
     'Content-Encoding must be one of identity, gzip, deflate.',
   );
 }
 
-async function inflated(body: Buffer, inflater: typeof gunzip): Promise<Buffer> {
-  try {
-    return await new Promise<Buffer>((resolve, reject) => {
-      inflater(body, { maxOutputLength: INFLATED_BYTES_MAX }, (error, result) =>
-        error === null ? resolve(result) : reject(error),
-      );
-    });
-  } catch (cause) {
-    const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : null;
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(INFLATED_BYTES_MAX);
-    throw new SluiceError('undecodable_body', 'the body is not compressed as its header says', {
-      cause,
-    });
-  }
-}
-
-function checkJson(body: Buffer): void {
-  try {
-    JSON.parse(body.toString());
-  } catch (cause) {
-    throw new SluiceError('undecodable_body', 'the body is not valid JSON', { cause });
-  }
-}
-
 /** Turns requests of clients into bodies for the server. */
 export class BodyReader {
   readonly #decoding = pLimit(DECODED_MAX);
+  readonly #thread = new ThreadDecoder();
   #bytes = 0;
 
   /**
@@ -93,8 +61,7 @@ export class BodyReader {
    * @throws {SluiceError} for a body that is refused; another error when the client has left
    */
   async read(incoming: IncomingMessage, signal: Signal, format: BodyFormat): Promise<Buffer> {
-    const encoding = incoming.headers['content-encoding'];
-    const inflater = inflaterOf(encoding);
+    const encoding = bodyEncoding(incoming.headers['content-encoding']);
     if (Number(incoming.headers['content-length'] ?? 0) > BODY_BYTES_MAX) {
       throw tooLarge(BODY_BYTES_MAX);
     }
@@ -112,26 +79,23 @@ export class BodyReader {
         this.#bytes += chunk.length;
         chunks.push(chunk);
       }
-      const body = Buffer.concat(chunks);
-      return await this.#decoding(() => this.#decode(body, inflater, signal, format));
+      return await this.#decode(Buffer.concat(chunks), { signal, format, encoding });
     } finally {
       this.#bytes -= taken;
     }
   }
 
-  async #decode(
-    body: Buffer,
-    inflater: typeof gunzip | null,
-    signal: Signal,
-    format: BodyFormat,
-  ): Promise<Buffer> {
-    const plain = inflater === null ? body : await inflated(body, inflater);
-    if (format === 'json') {
-      checkJson(plain);
-      return inflater === gunzip ? body : await gzipped(plain, { level: constants.Z_BEST_SPEED });
+  /** Ends the thread, if there is one. */
+  async close(): Promise<void> {
+    await this.#thread.close();
+  }
+
+  async #decode(body: Buffer, facts: BodyFacts): Promise<Buffer> {
+    if (body.length <= SMALL_BYTES_MAX) {
+      const decoded = await this.#decoding(() => decodeBody(body, facts, SMALL_BYTES_MAX));
+      if (decoded.kind === 'sent') return decoded.body;
+      if (decoded.kind === 'unchanged') return body;
     }
-    const json = decodeProtobufRequest(signal, plain);
-    if (Buffer.byteLength(json) > INFLATED_BYTES_MAX) throw tooLarge(INFLATED_BYTES_MAX);
-    return await gzipped(Buffer.from(json), { level: constants.Z_BEST_SPEED });
+    return (await this.#thread.decode(body, facts)) ?? body;
   }
 }
