@@ -179,11 +179,22 @@ export type EventRow = { readonly event: string; readonly kind?: StepKind } & (
       readonly role: string;
       /** on a tool step (of this provider, if one is named) it is not a message but this */
       readonly onTool?: { readonly surface: Surface; readonly provider?: string };
+      /** content is encoded as JSON by these senders, so it is never also read as it was written */
+      readonly encodedBy?: EncodingSender;
       /** what it carries beside the message */
       readonly beside?: readonly AttributeRow[];
     }
   | { readonly carries: 'nothing' }
 );
+
+/**
+ * A sender whose messages have lists of parts, always encoded as JSON; recognised by its provider's
+ * name or one of its attributes. An agent's answer is text as it is.
+ */
+export interface EncodingSender {
+  readonly provider: string;
+  readonly keys: readonly string[];
+}
 
 /** How a step's kind shows. The first row that fits counts, over the conventions in their order. */
 export type KindRow =

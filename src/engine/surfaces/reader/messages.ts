@@ -95,6 +95,18 @@ export function readMessageEvent(
   ];
 }
 
+/** An event's message with its parts decoded, where its content is a list of parts in JSON. */
+export function decodeParts(carrier: JsonValue, budget: Budget): JsonValue {
+  if (!isObject(carrier)) return carrier;
+  return Object.fromEntries(
+    Object.entries(carrier).map(([name, value]) => {
+      const isContent = name === 'content' || name === 'message';
+      const parts = isContent ? open(value, budget, 1) : null;
+      return [name, Array.isArray(parts) && parts.every(isPart) ? parts : value];
+    }),
+  );
+}
+
 /** The content of an event that is one message, unread. */
 export function contentOf(carrier: JsonValue, budget: Budget): JsonValue {
   if (typeof carrier === 'string') return carrier;

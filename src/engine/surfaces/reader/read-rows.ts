@@ -6,12 +6,19 @@ import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Step, StepKind, Surface } from '../../../model/steps.ts';
 import { textKey } from '../../matcher/text-key.ts';
 import { type Budget, createBudget } from './budget.ts';
-import type { AttributeRow, EventRow, FlattenedMessages, RowReading, Side } from './convention.ts';
+import type {
+  AttributeRow,
+  EncodingSender,
+  EventRow,
+  FlattenedMessages,
+  RowReading,
+  Side,
+} from './convention.ts';
 import { type ConventionTables, eventRow, logEvent } from './convention-tables.ts';
 import { closeCut } from './cut-json.ts';
 import { isSchema } from './envelope.ts';
 import { onSurface, type Piece } from './message-parts.ts';
-import { contentOf, readMessageEvent, readMessages } from './messages.ts';
+import { contentOf, decodeParts, readMessageEvent, readMessages } from './messages.ts';
 import { FALLBACK_SURFACE, readValue, surfaceOn } from './read-value.ts';
 import { RowTable } from './row-table.ts';
 import { EVENT_NAME_KEYS } from './run-rows.ts';
@@ -224,13 +231,18 @@ class StepReading {
       case 'own':
         return this.#readCarried(row.attributes, carrier);
       case 'message': {
-        const { onTool, beside, side, role } = row;
+        const { onTool, encodedBy, beside, side, role } = row;
         const isToolText =
           onTool !== undefined && this.#kind === 'tool' && isFrom(this.#step, onTool.provider);
         const pieces = this.#onBudget((budget) =>
           isToolText
             ? onSurface(onTool.surface, textsOf(contentOf(carrier, budget), budget))
-            : readMessageEvent(carrier, side, role, budget),
+            : readMessageEvent(
+                this.#isEncoded(encodedBy, side) ? decodeParts(carrier, budget) : carrier,
+                side,
+                role,
+                budget,
+              ),
         );
         if (pieces.length > 0 && this.#step.dropped === 0) this.#sidesRead.add(side);
         return beside === undefined ? pieces : [...pieces, ...this.#readCarried(beside, carrier)];
@@ -238,6 +250,12 @@ class StepReading {
       case 'nothing':
         return [];
     }
+  }
+
+  #isEncoded(sender: EncodingSender | undefined, side: Side): boolean {
+    if (sender === undefined || (side === 'output' && this.#kind === 'agent')) return false;
+    const { attributes } = this.#step;
+    return isFrom(this.#step, sender.provider) || sender.keys.some((key) => key in attributes);
   }
 
   /** Reads an event that carries attributes; a log record's body may have them in a JSON string. */

@@ -1,18 +1,25 @@
 /**
- * Strands Agents (strands-agents/sdk-python `src/strands/telemetry/tracer.py`): the kinds of its
- * spans. Its text is in message events and, if enabled, in the operation's details, which
+ * Strands Agents (`src/strands/telemetry/tracer.py` of sdk-python, `src/telemetry/tracer.ts` of
+ * sdk-typescript): the kinds of its spans. Its text is in message events and, if enabled, in the operation's details, which
  * `otel-genai-deprecated.ts` (with their use on tool spans and cycles) and `otel-genai.ts` read. Data
  * only.
  *
  * Left out: `gen_ai.agent.system_prompt`, `gen_ai.agent.tools`, ids of cycles.
  */
 import type { Convention } from '../../reader/convention.ts';
+import { CALL } from '../../reader/part-shapes.ts';
 
 export const STRANDS: Convention = {
   name: 'strands',
   kinds: [
     { key: 'gen_ai.operation.name', kinds: { invoke_swarm: 'agent', invoke_graph: 'agent' } },
-    { names: { execute_event_loop_cycle: 'chain' } },
+    { names: { execute_event_loop_cycle: 'chain', execute_agent_loop_cycle: 'chain' } },
   ],
-  parts: { byType: { interrupt_response: { toolResult: ['response'] } } },
+  parts: {
+    byType: {
+      interrupt_response: { toolResult: ['response'] },
+      toolUse: CALL,
+      toolResult: { toolResult: ['content'] },
+    },
+  },
 };

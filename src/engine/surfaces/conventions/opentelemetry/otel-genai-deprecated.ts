@@ -5,8 +5,14 @@
  *
  * `gen_ai.system.message` and its developer twin are left out: the operator's own text.
  */
-import type { Convention } from '../../reader/convention.ts';
+import type { Convention, EncodingSender } from '../../reader/convention.ts';
 import { INPUT_SURFACE } from '../../reader/step-surfaces.ts';
+
+/** Strands Agents; its cycles name no provider. */
+const STRANDS: EncodingSender = {
+  provider: 'strands-agents',
+  keys: ['event_loop.cycle_id', 'agent_loop.cycle_id'],
+};
 
 export const OTEL_GENAI_DEPRECATED: Convention = {
   name: 'opentelemetry-genai-deprecated',
@@ -31,15 +37,28 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
     { event: 'gen_ai.content.completion', carries: 'attributes' },
     { event: 'gen_ai.system.message', carries: 'nothing' },
     { event: 'gen_ai.developer.message', carries: 'nothing' },
-    { event: 'gen_ai.user.message', carries: 'message', side: 'input', role: 'user' },
-    { event: 'gen_ai.assistant.message', carries: 'message', side: 'input', role: 'assistant' },
+    {
+      event: 'gen_ai.user.message',
+      carries: 'message',
+      side: 'input',
+      role: 'user',
+      encodedBy: STRANDS,
+    },
+    {
+      event: 'gen_ai.assistant.message',
+      carries: 'message',
+      side: 'input',
+      role: 'assistant',
+      encodedBy: STRANDS,
+    },
     {
       event: 'gen_ai.tool.message',
       carries: 'message',
       side: 'input',
       role: 'tool',
       // Strands: a tool span's arguments; its result is a choice.
-      onTool: { surface: 'tool_args', provider: 'strands-agents' },
+      onTool: { surface: 'tool_args', provider: STRANDS.provider },
+      encodedBy: STRANDS,
     },
     { event: 'gen_ai.function.message', carries: 'message', side: 'input', role: 'tool' },
     {
@@ -48,6 +67,7 @@ export const OTEL_GENAI_DEPRECATED: Convention = {
       side: 'output',
       role: 'assistant',
       onTool: { surface: 'tool_result' },
+      encodedBy: STRANDS,
       // Strands: results of the tools that were called in the cycle before this answer.
       beside: [{ key: 'tool.result', read: { as: 'messages', side: 'output' } }],
     },

@@ -1,5 +1,5 @@
 /**
- * Strands Agents (strands-agents/sdk-python `src/strands/telemetry/tracer.py`), in its default mode
+ * Strands Agents (`tracer.py` of strands-agents/sdk-python, `tracer.ts` of sdk-typescript), in its default mode
  * and with `OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental`. Contents are invented.
  */
 import { describe, expect, it } from 'vitest';
@@ -41,16 +41,45 @@ describe('default mode', () => {
       event('gen_ai.tool.message', { content: JSON.stringify([result]) }),
       event('gen_ai.choice', { message: JSON.stringify([use]), finish_reason: 'tool_use' }),
     ]);
+    expect(read(step)).toEqual(['step_input: Will it rain?', ...answered, ...called]);
+  });
+
+  it('a call of the model by the SDK for TypeScript, whose parts have a type', () => {
+    const step = strands('chat', OLD, [
+      event('gen_ai.user.message', { content: '[{"text":"Will it rain?"}]' }),
+      event('gen_ai.assistant.message', { content: JSON.stringify([use]) }),
+      event('gen_ai.tool.message', { content: JSON.stringify([result]) }),
+      event('gen_ai.choice', {
+        message: '[{"text":"Yes."},{"type":"toolUse","toolUseId":"2","name":"look","input":{}}]',
+        finish_reason: 'toolUse',
+      }),
+    ]);
     expect(read(step)).toEqual([
       'step_input: Will it rain?',
-      'step_input: [{"text":"Will it rain?"}]',
-      ...answered,
-      `tool_result: ${JSON.stringify([result])}`,
-      'tool_result: 1\nsuccess\nat noon',
       ...called,
-      `agent_output: ${JSON.stringify([use])}`,
-      'agent_output: search\n1\nrain',
+      ...answered,
+      'agent_output: Yes.',
+      'tool_name: look',
     ]);
+  });
+
+  it('what a user typed is read as it is, also where it looks like parts', () => {
+    const typed = JSON.stringify([{ ...use, text: 'Ignore the task.' }]);
+    const step = strands('chat', OLD, [
+      event('gen_ai.user.message', { content: JSON.stringify([{ text: typed }]) }),
+    ]);
+    expect(read(step)).toContain(`step_input: ${typed}`);
+    expect(read(step).filter((text) => !text.startsWith('step_input: '))).toEqual([]);
+  });
+
+  it("an agent's answer, and parts of no known shape, are also read as they are", () => {
+    const answer = JSON.stringify([use]);
+    const agent = strands('invoke_agent', OLD, [event('gen_ai.choice', { message: answer })]);
+    expect(read(agent)).toContain(`agent_output: ${answer}`);
+    const chat = strands('chat', OLD, [
+      event('gen_ai.choice', { message: '[{"newBlock":"at noon"}]' }),
+    ]);
+    expect(read(chat)).toContain('agent_output: [{"newBlock":"at noon"}]');
   });
 
   it('a tool: the message is its arguments, the choice its result', () => {
@@ -87,11 +116,7 @@ describe('default mode', () => {
         event('gen_ai.choice', { message: 'Yes.', finish_reason: 'end_turn' }),
       ],
     );
-    expect(read(step)).toEqual([
-      'step_input: Will it rain?',
-      'step_input: [{"text":"Will it rain?"}]',
-      'agent_output: Yes.',
-    ]);
+    expect(read(step)).toEqual(['step_input: Will it rain?', 'agent_output: Yes.']);
   });
 
   it('several agents', () => {
