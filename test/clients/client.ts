@@ -23,6 +23,8 @@ export interface Client {
   readonly files?: Readonly<Record<string, string>>;
   /** packages of this folder that the program gets under another name, by that name */
   readonly packages?: Readonly<Record<string, string>>;
+  /** sends protobuf, to a relay */
+  readonly isRelayed?: boolean;
   /** environment variables that switch text off, where a client has them */
   readonly withheld?: Readonly<Record<string, string>>;
 }

@@ -3,7 +3,8 @@
  * stub of its provider, exported to a running Sluice as its page in docs/send says, must be read on the
  * right surfaces, and what it leaves out must be shown. The results are kept in results.json.
  */
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
@@ -11,6 +12,7 @@ import type { Surface } from '../../src/model/steps.ts';
 import { type Gateway, openGateway, read } from '../e2e/gateway.ts';
 import { extractSurfaces } from '../engine/surfaces/extract-surfaces.ts';
 import { readSteps } from '../support/read-steps.ts';
+import { startRelay } from '../support/relay-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Client } from './client.ts';
 import { CLIENTS } from './clients.ts';
@@ -48,8 +50,19 @@ async function converse(client: Client, isWithheld = false): Promise<Outcome> {
   const workspace = await gateway.addWorkspace(`client-${crypto.randomUUID().slice(0, 8)}`);
   const { observeUrl, baseUrl } = gateway.server;
   const from = provider.requests.length;
-  const place = { observeUrl, agentKey: workspace.agent, providerUrl: provider.url };
-  await runClient(client, place, isWithheld);
+  const { agent: agentKey } = workspace;
+  const queue = mkdtempSync(join(tmpdir(), 'sluice-client-relay-'));
+  const relay = client.isRelayed
+    ? await startRelay(['--queue-dir', queue], { SLUICE_URL: observeUrl, SLUICE_API_KEY: agentKey })
+    : null;
+  const relayUrl = relay?.url ?? null;
+  try {
+    const place = { observeUrl, relayUrl, agentKey, providerUrl: provider.url };
+    await runClient(client, place, isWithheld);
+  } finally {
+    await relay?.end('SIGTERM');
+    rmSync(queue, { recursive: true });
+  }
   const requests = provider.requests.slice(from);
   expect(requests.length, 'requests to the provider').toBeGreaterThan(1);
   const url = `${baseUrl}/platform/v1/runs`;

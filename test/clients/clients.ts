@@ -5,6 +5,12 @@ import { SYSTEM } from './story.ts';
 const OPENAI = (url: string) => ({ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'none' });
 const ANTHROPIC = (url: string) => ({ ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'none' });
 
+const CLAUDE = (url: string) => ({
+  ...ANTHROPIC(url),
+  DISABLE_AUTOUPDATER: '1',
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+});
+
 const ARIZE = '@arizeai/openinference-instrumentation';
 /** What switches text off. */
 const OPENINFERENCE_HIDDEN = {
@@ -101,6 +107,32 @@ export const CLIENTS: readonly Client[] = [
   openai('OpenLIT', ['openlit'], 'openai-chat', { package: 'openlit' }),
   openai('Langfuse', ['langfuse'], 'langfuse', { package: '@langfuse/otel' }),
   openai('Mastra', ['mastra'], 'mastra', { package: '@mastra/core' }),
+  openai('LangSmith', ['langsmith'], 'langsmith', {
+    package: 'langsmith',
+    isRelayed: true,
+    env: (url) => ({ ...OPENAI(url), LANGSMITH_ENDPOINT: url }),
+    withheld: { LANGSMITH_HIDE_INPUTS: 'true', LANGSMITH_HIDE_OUTPUTS: 'true' },
+  }),
+  openai('Laminar', ['laminar'], 'laminar', { package: '@lmnr-ai/lmnr' }),
+  openai('Logfire, AI SDK 7', ['logfire'], 'ai-sdk', { package: '@pydantic/logfire-node' }),
+  openai('Strands Agents', ['strands'], 'strands', { package: '@strands-agents/sdk' }),
+  openai('VoltAgent', ['voltagent'], 'voltagent', {
+    package: '@voltagent/core',
+    // With the AI SDK that it is made for.
+    packages: {
+      '@voltagent/core': '@voltagent/core',
+      ai: 'ai6',
+      '@ai-sdk/openai': 'ai-sdk-openai-3',
+    },
+  }),
+  {
+    name: 'Google ADK',
+    package: '@google/adk',
+    page: 'google-adk',
+    agent: 'google-adk.mjs',
+    env: (url) => ({ GOOGLE_GEMINI_BASE_URL: url }),
+    withheld: { ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS: 'false' },
+  },
   openai('Deno', ['deno'], 'ai-sdk', { package: 'deno' }),
   openai('Bun', ['bun'], 'ai-sdk', { package: 'bun' }),
   {
@@ -111,11 +143,14 @@ export const CLIENTS: readonly Client[] = [
     command:
       'claude -p "$STORY_USER" --append-system-prompt "$STORY_SYSTEM" --allowedTools Bash ' +
       '--mcp-config mcp.json',
-    env: (url) => ({
-      ...ANTHROPIC(url),
-      DISABLE_AUTOUPDATER: '1',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-    }),
+    env: CLAUDE,
+  },
+  {
+    name: 'Claude Agent SDK',
+    package: '@anthropic-ai/claude-agent-sdk',
+    page: 'claude-agent-sdk',
+    agent: 'claude-agent-sdk.mjs',
+    env: CLAUDE,
   },
   {
     name: 'Codex CLI',

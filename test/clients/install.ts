@@ -32,7 +32,8 @@ const isInstalled = (): boolean =>
 /** @throws when npm fails */
 export default function setUp(): void {
   if (process.env.NEWEST === '1') npm('install', '--ignore-scripts', ...newest());
-  else if (!isInstalled()) npm('ci', '--ignore-scripts');
+  // Not `npm ci`, which refuses a lock file without the packages of other machines.
+  else if (!isInstalled()) npm('install', '--ignore-scripts');
   if (!isInstalled()) npm('rebuild', ...BUILT);
   cpSync(LOCK, INSTALLED);
 }

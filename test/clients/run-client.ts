@@ -17,12 +17,15 @@ const NODE_24 = join(PACKAGES, `node-${process.platform}-${process.arch}`, 'bin'
 /** Where `node` is: Node 24 from npm, where there is one for this machine. */
 export const NODE = existsSync(NODE_24) ? NODE_24 : dirname(process.execPath);
 const ENDS_WITHIN_MS = 180_000;
-/** What a page writes for the address and the agent key. */
+/** What a page writes for the address, that of a relay, and the agent key. */
 const ADDRESS = 'http://localhost:4318';
+const RELAY_ADDRESS = 'http://127.0.0.1:4318';
 const KEY = 'sluice_live_…';
 
 export interface Surroundings {
   readonly observeUrl: string;
+  /** of a relay to it, for a client that needs one */
+  readonly relayUrl: string | null;
   readonly agentKey: string;
   readonly providerUrl: string;
 }
@@ -42,7 +45,7 @@ export function folderOf({ name }: Client, isWithheld: boolean): string {
 /** @throws with what the client wrote, when it fails or does not end */
 export async function runClient(
   client: Client,
-  { observeUrl, agentKey, providerUrl }: Surroundings,
+  { observeUrl, relayUrl, agentKey, providerUrl }: Surroundings,
   isWithheld = false,
 ): Promise<void> {
   const folder = folderOf(client, isWithheld);
@@ -59,7 +62,11 @@ export async function runClient(
     writeFileSync(join(folder, name), text);
   }
   writeFileSync(join(folder, 'parcel.txt'), `${TOOL_RESULT}\n`);
-  const ours = (text: string) => text.replaceAll(ADDRESS, observeUrl).replaceAll(KEY, agentKey);
+  const ours = (text: string) =>
+    text
+      .replaceAll(ADDRESS, observeUrl)
+      .replaceAll(RELAY_ADDRESS, relayUrl ?? RELAY_ADDRESS)
+      .replaceAll(KEY, agentKey);
   const files = { js: 'telemetry.mjs', ...client.files };
   const commands: string[] = [];
   for (const { language, text } of blocksOf(client.page, client.section)) {
@@ -74,7 +81,7 @@ export async function runClient(
     cpSync(join(HERE, 'agents/mcp-server.mjs'), join(folder, 'mcp-server.mjs'));
     commands.push(client.command);
   }
-  const script = commands.join('').replaceAll(/^npm install .*\n/gm, '');
+  const script = commands.join('').replaceAll(/^npm install (?:.*\\\n)*.*\n/gm, '');
   const { PATH = '' } = process.env;
   const child = spawn('bash', ['-euc', script], {
     cwd: folder,

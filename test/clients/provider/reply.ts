@@ -25,6 +25,8 @@ const TOOLS: Readonly<Record<string, ToolCall['input']>> = {
   exec_command: { cmd: COMMAND },
   shell_command: { command: COMMAND },
   shell: { command: ['bash', '-lc', COMMAND] },
+  // Of an MCP server, where there is no shell.
+  [`mcp__parcels__${TOOL_NAME}`]: { number: TOOL_ARGS },
 };
 
 /**
