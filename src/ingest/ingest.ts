@@ -67,16 +67,18 @@ export class Ingest {
    * takes a decoder of its own; a promise that it returns need not be settled by then.
    *
    * @param body decompressed; not read after the generator has ended and its promise is settled
+   * @param deduplicates false: it is stored whatever was stored before
    * @throws {SluiceError} the error for the response
    */
   *decode(
     signal: Signal,
     body: Buffer,
     workspaceId: number,
+    deduplicates = true,
   ): Pieces<IngestResult | Promise<IngestResult>> {
     const context = { workspaceId, arrivedAtMs: this.#nowMs(), logRuns: this.#logRuns };
     const { decode } = this.#largeBodies;
-    const bodyHash = this.#deduplicates ? yield* hashBody(signal, body) : null;
+    const bodyHash = this.#deduplicates && deduplicates ? yield* hashBody(signal, body) : null;
     const decoder = this.#idle.pop() ?? new RequestDecoder();
     try {
       const result = yield* decoder.decodeInPieces(signal, body, context, decode);

@@ -150,13 +150,10 @@ export class Forwarder {
     return await this.#upstream.send(request);
   }
 
-  async #enqueue(
-    { signal, body }: RelayedRequest,
-    sending: Promise<SendOutcome> | null,
-  ): Promise<Delivery> {
+  async #enqueue(request: RelayedRequest, sending: Promise<SendOutcome> | null): Promise<Delivery> {
     try {
-      await this.#queue.append({ signal, body, acceptedAtMs: this.#age.nowMs() }, sending);
-      this.#events.requestQueued(signal);
+      await this.#queue.append({ ...request, acceptedAtMs: this.#age.nowMs() }, sending);
+      this.#events.requestQueued(request.signal);
       this.start();
       return { kind: 'queued' };
     } catch (error) {

@@ -8,6 +8,7 @@ import { ERRORS, SluiceError } from '../errors.ts';
 import type { Signal } from '../model/telemetry.ts';
 import type { MetricsText } from '../observe/metrics.ts';
 import type { RelayEvents, RelayState } from '../observe/relay-events.ts';
+import { DEDUPLICATE_HEADER, readDeduplicate } from '../otlp/deduplicate-header.ts';
 import { encodeStatus } from '../otlp/responses.ts';
 import type { BodyFormat } from './decode-body.ts';
 import { type Delivery, type Forwarder, rejectedRecords } from './forwarder.ts';
@@ -124,8 +125,9 @@ export function createRelayServer(options: RelayServerOptions): Server {
     let format: BodyFormat = 'json';
     try {
       format = bodyFormat(incoming.headers['content-type']);
+      const deduplicates = readDeduplicate(incoming.headers[DEDUPLICATE_HEADER]?.toString());
       const body = await bodies.read(incoming, signal, format);
-      return deliveryAnswer(await forwarder.deliver({ signal, body }), format);
+      return deliveryAnswer(await forwarder.deliver({ signal, body, deduplicates }), format);
     } catch (error) {
       if (error instanceof SluiceError) return errorAnswer(error, format);
       throw error;

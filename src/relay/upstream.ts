@@ -10,6 +10,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 
 import type { Signal } from '../model/telemetry.ts';
+import { DEDUPLICATE_HEADER } from '../otlp/deduplicate-header.ts';
 import type { RelayedRequest } from './queue/queue-record.ts';
 
 /** Longer than the server takes to commit or to give up a batch. */
@@ -116,7 +117,7 @@ export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstre
   const request = isTls ? requestHttps : requestHttp;
   let paths = OTLP_PATHS;
 
-  const sendOnce = ({ signal, body }: RelayedRequest): Promise<SendOutcome> =>
+  const sendOnce = ({ signal, body, deduplicates }: RelayedRequest): Promise<SendOutcome> =>
     new Promise((resolve) => {
       const outgoing = request(`${url}${paths[signal]}`, {
         method: 'POST',
@@ -126,6 +127,7 @@ export function createUpstream({ url, key, userAgent }: UpstreamOptions): Upstre
           'content-encoding': 'gzip',
           'content-length': body.length,
           'user-agent': userAgent,
+          ...(deduplicates ? {} : { [DEDUPLICATE_HEADER]: 'off' }),
           authorization: `Bearer ${key()}`,
         },
       });

@@ -37,14 +37,21 @@ afterAll(async () => {
 interface Sent {
   readonly server?: TestServer;
   readonly gzip?: boolean;
+  /** of `Sluice-Deduplicate` */
+  readonly deduplicate?: string;
 }
 
-function send(signal: Signal, body: unknown, { server, gzip }: Sent = {}): Promise<Answer> {
+function send(
+  signal: Signal,
+  body: unknown,
+  { server, gzip, deduplicate }: Sent = {},
+): Promise<Answer> {
   const text = JSON.stringify(body);
   const encoding = gzip === true ? { 'content-encoding': 'gzip' } : {};
+  const mode = deduplicate === undefined ? {} : { 'sluice-deduplicate': deduplicate };
   return request(`${(server ?? gateway.server).observeUrl}/v1/${signal}`, {
     method: 'POST',
-    headers: { ...otlpHeaders(gateway.keys.agent), ...encoding },
+    headers: { ...otlpHeaders(gateway.keys.agent), ...encoding, ...mode },
     body: gzip === true ? gzipSync(text) : text,
   });
 }
@@ -129,6 +136,25 @@ describe.each(['traces', 'logs', 'metrics'] as const)('%s', (signal) => {
     await send(signal, body, { server: without });
     expect(await countOf(signal, `${signal} off`)).toBe(2);
   });
+
+  test('Sluice-Deduplicate: off stores that request again, and leaves no receipt', async () => {
+    const body = SIGNALS[signal].body(`${signal} header`);
+    for (const deduplicate of ['off', 'Off', 'on', 'on', 'off']) {
+      expect(await send(signal, body, { deduplicate })).toMatchObject({ status: 200, text: '{}' });
+    }
+    expect(await countOf(signal, `${signal} header`)).toBe(4);
+  });
+});
+
+test('another value of Sluice-Deduplicate is refused, and nothing is stored', async () => {
+  const body = SIGNALS.traces.body('bad header');
+  const answer = await send('traces', body, { deduplicate: 'no' });
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(answer.text)).toEqual({
+    code: 3,
+    message: 'Sluice-Deduplicate must be on or off.',
+  });
+  expect(await countOf('traces', 'bad header')).toBe(0);
 });
 
 test('a partial success is answered by the same counts and reasons', async () => {

@@ -61,7 +61,11 @@ function open(options: Partial<ForwarderOptions> = {}, queueBytesMax = 1024 * 10
   });
 }
 
-const request = (text: string): RelayedRequest => ({ signal: 'traces', body: Buffer.from(text) });
+const request = (text: string): RelayedRequest => ({
+  signal: 'traces',
+  body: Buffer.from(text),
+  deduplicates: true,
+});
 
 /** Makes the server wait with its next answer; returns what gives it. */
 function holdAnswer(): (outcome: SendOutcome) => void {

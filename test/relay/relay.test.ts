@@ -126,6 +126,7 @@ describe('a request', () => {
       'user-agent': 'sluice-relay/9.9.9',
     });
     expect(taken[0]?.headers).not.toHaveProperty('x-api-key');
+    expect(taken[0]?.headers).not.toHaveProperty('sluice-deduplicate');
     expect(sentJson()).toEqual(REQUEST);
   });
 
@@ -160,6 +161,7 @@ describe('a request', () => {
     [JSON_TYPE, 'not JSON', {}, 400],
     [PROTOBUF, 'not gzip', { 'content-encoding': 'gzip' }, 400],
     [PROTOBUF, 'x', { 'content-encoding': 'br' }, 415],
+    [PROTOBUF, '', { 'sluice-deduplicate': 'no' }, 400],
     [PROTOBUF, gzipSync(Buffer.alloc(70 * 1024 * 1024)), { 'content-encoding': 'gzip' }, 413],
     [PROTOBUF, Buffer.alloc(21 * 1024 * 1024), {}, 413],
   ])(
@@ -255,6 +257,19 @@ test('a closed relay leaves the queue for the next one', async () => {
   relay = await openRelay(settings());
   await waitFor(() => relay.queueBytes() === 0, { withinMs: 20_000, what: 'an empty queue' });
   expect(taken).toHaveLength(3);
+});
+
+test('Sluice-Deduplicate: off is passed on, at once, from the queue and after a restart', async () => {
+  const send = (): Promise<Answered> =>
+    post(encodeProtobuf('traces', REQUEST), PROTOBUF, { 'sluice-deduplicate': 'off' });
+  await send();
+  given = () => ({ status: 503, headers: { 'retry-after': '60' } });
+  await send();
+  await relay.close();
+  given = () => ({ status: 200, body: '{}' });
+  relay = await openRelay(settings());
+  await waitFor(() => relay.queueBytes() === 0, { withinMs: 20_000, what: 'an empty queue' });
+  expect(taken.map(({ headers }) => headers['sluice-deduplicate'])).toEqual(['off', 'off', 'off']);
 });
 
 test('a request in progress at a stop is queued, answered, and its connection closed', async () => {

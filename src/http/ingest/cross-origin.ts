@@ -5,6 +5,7 @@
  *
  * Credentials are never allowed: a key comes in `Authorization`, and no cookie opens an endpoint.
  */
+import { DEDUPLICATE_HEADER } from '../../otlp/deduplicate-header.ts';
 import type { Answer, Exchange, HeaderList } from '../transport/exchange.ts';
 import type { Route } from '../transport/router.ts';
 
@@ -19,6 +20,7 @@ const REQUEST_HEADERS = [
   'content-type',
   'content-encoding',
   'user-agent',
+  DEDUPLICATE_HEADER,
   'traceparent',
   'tracestate',
   'baggage',

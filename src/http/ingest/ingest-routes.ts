@@ -10,6 +10,7 @@ import { ERRORS, SluiceError } from '../../errors.ts';
 import type { Ingest, IngestRequest, IngestResult, StoredAnswer } from '../../ingest/ingest.ts';
 import type { Signal } from '../../model/telemetry.ts';
 import type { Events } from '../../observe/events.ts';
+import { readDeduplicate } from '../../otlp/deduplicate-header.ts';
 import { encodeExportResponse, encodeStatus, type FieldViolation } from '../../otlp/responses.ts';
 import type { BodyOf } from '../api/openapi/component.ts';
 import type { gone } from '../api/openapi/error-schema.ts';
@@ -117,6 +118,7 @@ function checkHead(exchange: Exchange, { maxBodyBytes }: IngestDependencies): vo
     throw new SluiceError('unsupported_type', TYPE_MESSAGE);
   }
   checkEncoding(exchange.contentEncoding);
+  readDeduplicate(exchange.deduplicate);
   if (exchange.contentLength !== null && exchange.contentLength > maxBodyBytes) {
     throw bodyTooLarge(maxBodyBytes);
   }
@@ -141,6 +143,7 @@ async function readAndDecode(
     reserve: beyond(exchange.contentLength ?? 0, reserve),
   });
   if (wire === null) return null;
+  const deduplicates = readDeduplicate(exchange.deduplicate);
   const takeTurn = <T>(work: () => T): Promise<T> => turns.take(workspaceId, work);
   const allocate = (bytes: number): Buffer => exchange.allocate(bytes);
   const limits = { workspaceId, bytesMax: maxDecodedBodyBytes, reserve, allocate, takeTurn };
@@ -151,7 +154,7 @@ async function readAndDecode(
     async (body) => {
       const result = await turns.takeInPieces(
         workspaceId,
-        ingest.decode(signal, body, workspaceId),
+        ingest.decode(signal, body, workspaceId, deduplicates),
         body.length,
       );
       return decodedBody(result, body);

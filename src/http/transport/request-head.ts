@@ -11,6 +11,7 @@
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 
+import { DEDUPLICATE_HEADER } from '../../otlp/deduplicate-header.ts';
 import { type BrowserHead, readBrowserHead } from './browser-head.ts';
 
 const FORWARDED_CHARS_MAX = 4096;
@@ -27,6 +28,7 @@ class HeaderLines {
   length: string | null = null;
   transferEncoding: string | null = null;
   forwardedFor = '';
+  deduplicate = '';
   /** name of a header that appeared twice but may appear only once */
   twice: string | null = null;
 
@@ -41,6 +43,7 @@ class HeaderLines {
     this.length = null;
     this.transferEncoding = null;
     this.forwardedFor = '';
+    this.deduplicate = '';
     this.twice = null;
     request.forEach(this.#take);
   }
@@ -74,6 +77,9 @@ class HeaderLines {
       case 'origin':
         this.origin = value;
         break;
+      case DEDUPLICATE_HEADER:
+        this.deduplicate = value;
+        break;
       case 'x-forwarded-for':
         this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
         break;
@@ -102,6 +108,8 @@ export class RequestHead {
   /** of the page that sends it; empty for a program */
   readonly origin: string;
   readonly contentEncoding: string;
+  /** of `Sluice-Deduplicate`; empty without one */
+  readonly deduplicate: string;
   /** null when the client declared none (chunked) */
   readonly contentLength: number | null;
   readonly hasBody: boolean;
@@ -128,6 +136,7 @@ export class RequestHead {
     this.accept = lines.accept;
     this.origin = lines.origin;
     this.contentEncoding = lines.contentEncoding ?? '';
+    this.deduplicate = lines.deduplicate;
     this.contentLength = lengthOf(lines.length);
     this.hasBody = lines.transferEncoding !== null || (this.contentLength ?? 0) > 0;
     this.forwardedFor = lines.forwardedFor.slice(-FORWARDED_CHARS_MAX);

@@ -4,7 +4,8 @@
  *   bytes 0–3    'SLQ1'
  *   bytes 4–7    CRC-32 of everything behind it
  *   bytes 8–11   length of the body
- *   byte  12     signal; bytes 13–15 are 0
+ *   byte  12     signal
+ *   byte  13     1: to be stored whatever was stored before; bytes 14–15 are 0
  *   bytes 16–23  when it was accepted, milliseconds since 1970, as a double
  *   body         OTLP/JSON, compressed with gzip; sent as it is
  */
@@ -22,17 +23,20 @@ export interface RelayedRequest {
   readonly signal: Signal;
   /** OTLP/JSON, compressed with gzip */
   readonly body: Buffer;
+  /** false: the server stores it whatever it stored before */
+  readonly deduplicates: boolean;
 }
 
 export interface QueueRecord extends RelayedRequest {
   readonly acceptedAtMs: number;
 }
 
-export function encodeRecord({ signal, body, acceptedAtMs }: QueueRecord): Buffer {
+export function encodeRecord({ signal, body, deduplicates, acceptedAtMs }: QueueRecord): Buffer {
   const record = Buffer.alloc(HEADER_BYTES + body.length);
   MAGIC.copy(record);
   record.writeUInt32LE(body.length, 8);
   record.writeUInt8(SIGNALS.indexOf(signal), 12);
+  record.writeUInt8(deduplicates ? 0 : 1, 13);
   record.writeDoubleLE(acceptedAtMs, 16);
   body.copy(record, HEADER_BYTES);
   record.writeUInt32LE(crc32(record.subarray(CHECKED_FROM)), 4);
@@ -52,7 +56,8 @@ export function decodeRecord(record: Buffer): QueueRecord | null {
   const signal = SIGNALS[record.readUInt8(12)];
   if (signal === undefined) return null;
   const body = record.subarray(HEADER_BYTES);
-  return { signal, body, acceptedAtMs: record.readDoubleLE(16) };
+  const deduplicates = record.readUInt8(13) === 0;
+  return { signal, body, deduplicates, acceptedAtMs: record.readDoubleLE(16) };
 }
 
 /**

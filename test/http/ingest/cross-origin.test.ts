@@ -28,7 +28,8 @@ describe('an allowed origin', () => {
       'access-control-allow-origin': origin,
       'access-control-allow-methods': 'POST',
       'access-control-allow-headers':
-        'authorization, content-type, content-encoding, user-agent, traceparent, tracestate, baggage',
+        'authorization, content-type, content-encoding, user-agent, sluice-deduplicate, ' +
+        'traceparent, tracestate, baggage',
       'access-control-max-age': '7200',
       'access-control-allow-private-network': 'true',
     });

@@ -41,7 +41,12 @@ function openQueue(bytesMax = MIB, at = folder, takenBytesMax?: number): DiskQue
 }
 
 function request(text: string): QueueRecord {
-  return { signal: 'traces', body: Buffer.from(text), acceptedAtMs: 1_763_640_000_123.5 };
+  return {
+    signal: 'traces',
+    body: Buffer.from(text),
+    deduplicates: true,
+    acceptedAtMs: 1_763_640_000_123.5,
+  };
 }
 
 /** Takes the oldest request, and removes it. */
@@ -72,7 +77,7 @@ test('requests come out whole and in order, and the files go with them', async (
   await Promise.all(['a', 'b', 'c'].map((text) => queue.append(request(text))));
   await queue.append({ ...request('d'), signal: 'logs' });
   expect(queue.bytes).toBe(4 * (HEADER_BYTES + 1));
-  expect(queue.next()).toMatchObject({ signal: 'traces', acceptedAtMs: 1_763_640_000_123.5 });
+  expect(queue.next()).toMatchObject(request('a'));
   expect(queue.oldestAtMs).toBe(1_763_640_000_123.5);
   expect(drain(queue)).toEqual(['a', 'b', 'c', 'd']);
   expect(queue.bytes).toBe(0);

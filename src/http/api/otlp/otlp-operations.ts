@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { SluiceError } from '../../../errors.ts';
 import type { JsonValue } from '../../../model/json.ts';
 import type { Signal } from '../../../model/telemetry.ts';
+import { DEDUPLICATE_VALUES } from '../../../otlp/deduplicate-header.ts';
 import { encodeExportResponse, encodeStatus } from '../../../otlp/responses.ts';
 import { ENCODINGS } from '../../ingest/content-encoding.ts';
 import {
@@ -93,6 +94,16 @@ const ENCODING = {
   example: 'identity',
 } as const;
 
+const DEDUPLICATE = {
+  name: 'Sluice-Deduplicate',
+  in: 'header',
+  description:
+    'Whether a request that equals one of the last hour is taken for the same one, sent again, and not stored. ' +
+    '`off` for records without ids or times of their own.',
+  schema: z.enum(DEDUPLICATE_VALUES),
+  example: 'off',
+} as const;
+
 function undecodable(list: string): ResponseEntry {
   const message = `${list} must be a JSON array`;
   const violation = { field: list, description: message };
@@ -144,7 +155,7 @@ function operation(signal: Signal, settings: ApiSettings) {
     method: 'POST',
     tag: 'Ingest',
     auth: 'agent',
-    parameters: [ENCODING],
+    parameters: [ENCODING, DEDUPLICATE],
     body: {
       mediaType: JSON_TYPE,
       schema: facts.request,
