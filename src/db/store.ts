@@ -17,6 +17,8 @@ import {
 import { createOverviewReader } from './findings/overview.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
+import { readTriage } from './findings/triage.ts';
+import { triageFindings } from './findings/triage-writes.ts';
 import { listAudit } from './people/audit.ts';
 import { endSessions } from './people/cli-logins.ts';
 import {
@@ -149,6 +151,7 @@ export function createStore(
       settledBefore,
       page: listFindingFacts,
     }),
+    triage: bind(database, { read: readTriage, change: triageFindings }),
     runs: bind(database, { list: listRuns }),
     accounts: bind(database, {
       checkPassword: signInByPassword,

@@ -80,7 +80,7 @@ export function documentFiles(): SourceFile[] {
 }
 
 /** Sent as one style sheet, in the order of the cascade. */
-const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'run.css', 'narrow.css'];
+const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'triage.css', 'run.css', 'narrow.css'];
 
 /** Sent as one script; each file after the first is a block of its own. */
 const SCRIPTS = ['app.js', 'run.js'];

@@ -54,6 +54,13 @@ let runId = '';
 
 const RULE_FORM = { enabled: 'null' };
 const KEY_FORM = { kind: 'agent', name: 'one more', rate_limit_per_minute: '10' };
+const TRIAGE_FORM = {
+  state: 'closed',
+  shown_state: 'new',
+  assignee: '',
+  shown_assignee: '',
+  note: 'seen',
+};
 const SHORT = 'short';
 const members: Row = { for: 'members' };
 const tab = (row: Partial<Row> = {}): Row => ({ for: 'members', plans: TEAM, ...row });
@@ -102,6 +109,11 @@ const ROWS: Readonly<Record<string, Row>> = {
     showsAdmins: ['action="/app/settings?workspace=crew"'],
   },
   // Forms.
+  'POST /app/findings/{findingId}/triage': {
+    for: 'members',
+    form: TRIAGE_FORM,
+    ok: 303,
+  },
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
   'POST /app/rules/reset': adminForm({}, { except: { admin: 403 } }),
   'POST /app/rules/{ruleId}': tabWrite({ form: RULE_FORM, ok: 303 }),
@@ -131,6 +143,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /app/invitation/{token}': anyone({ form: { password: SHORT }, ok: 400 }),
   // The writes in JSON.
   'PUT /app/api/atr/rules/{ruleId}': tabWrite({ json: { enabled: null } }),
+  'PUT /app/api/findings/triage': { for: 'members', json: { ids: ['0'.repeat(32)] }, ok: 404 },
   'PUT /app/api/atr/settings': tabWrite({ json: { experimental: false } }),
 };
 

@@ -41,7 +41,7 @@ const FIRST_IDS = {
 } as const;
 const PASSWORD = 'a long enough password';
 
-/** What a route is called with; `{name}` of its path is filled from the victim's ids. */
+/** What a route is called with; `{name}` of its path or body is filled from the victim's ids. */
 interface Ask {
   readonly body?: unknown;
   readonly form?: Readonly<Record<string, string>>;
@@ -74,6 +74,16 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /metrics': read('nobody'),
   'PUT /app/api/atr/rules/{ruleId}': { body: { enabled: false }, own: 200, as: 'session' },
   'PUT /app/api/atr/settings': { body: { experimental: true }, own: 200, as: 'session' },
+  'PUT /app/api/findings/triage': {
+    body: { ids: ['{findingId}'], state: 'closed', note: MARK },
+    own: 200,
+    as: 'session',
+  },
+  'POST /app/findings/{findingId}/triage': {
+    form: { state: 'closed', shown_state: 'new', assignee: '', shown_assignee: '' },
+    own: 303,
+    as: 'session',
+  },
   // Pages for people without a session; a form of somebody else's fits nobody.
   'GET /app/sign-in': read('nobody'),
   'POST /app/sign-in': {
@@ -250,7 +260,8 @@ afterAll(() => gateway.close());
 /** Everything of the victim that somebody could change, as text. */
 async function state(): Promise<string> {
   const tables = ['api_keys', 'rule_overrides', 'memberships', 'invitations', 'audit_ledger'];
-  const scoped = [...tables, 'runs', 'findings', 'spans', 'log_records'].map(
+  const triage = ['finding_states', 'finding_history'];
+  const scoped = [...tables, ...triage, 'runs', 'findings', 'spans', 'log_records'].map(
     (table) =>
       `(SELECT json_agg(to_jsonb(t) - 'last_used_at' ORDER BY to_jsonb(t)::text)
           FROM ${table} t WHERE workspace_id = $1)`,
@@ -284,7 +295,7 @@ async function ask(
     form === undefined
       ? body === undefined
         ? undefined
-        : JSON.stringify(body)
+        : pathOf(JSON.stringify(body))
       : new URLSearchParams(form).toString();
   const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
   return await new Browser(gateway.server.baseUrl, credential.token ?? null).send(method, path, {

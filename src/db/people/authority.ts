@@ -1,5 +1,5 @@
 /**
- * Changes that take an admin or an owner. A request's session and role are checked when its head
+ * Changes that take a member, or an admin or owner. A request's session and role are checked when its head
  * arrives; by the time its body is complete and the ledger is locked, either may have been revoked.
  * So both are checked again under the lock, under which roles change too, and stay true until the
  * commit.
@@ -9,7 +9,7 @@ import type { Actor, Role } from '../../model/people.ts';
 import type { Connection, Database } from '../database.ts';
 import { type Recorder, recorded } from './audit.ts';
 
-/** @throws {SluiceError} `not_signed_in`, `role_required` */
+/** Of a member with an open session. @throws {SluiceError} `not_signed_in`, `role_required` */
 async function roleOf(
   connection: Connection,
   workspaceId: number,
@@ -26,24 +26,45 @@ async function roleOf(
   );
   const [found] = rows;
   if (found?.isOpen !== true) throw new SluiceError('not_signed_in', 'Sign in first.');
-  if (found.role === 'owner' || found.role === 'admin') return found.role;
-  throw new SluiceError('role_required', 'This requires the role owner or admin.');
+  if (found.role !== null) return found.role;
+  throw new SluiceError('role_required', 'This requires a member of the workspace.');
+}
+
+type Change<Result> = (connection: Connection, record: Recorder, role: Role) => Promise<Result>;
+
+/**
+ * Runs a change by any member, and its ledger entries, in one transaction.
+ *
+ * @param work `role` is the actor's
+ * @throws {SluiceError} `not_signed_in` or `role_required` when the actor has lost session or
+ *   membership; what `work` throws, after everything was rolled back
+ */
+export async function recordedByMember<Result>(
+  database: Database,
+  workspaceId: number,
+  actor: Actor,
+  work: Change<Result>,
+): Promise<Result> {
+  return await recorded(database, workspaceId, actor, async (connection, record) =>
+    work(connection, record, await roleOf(connection, workspaceId, actor)),
+  );
 }
 
 /**
  * Runs a change by an admin or an owner, and its ledger entries, in one transaction.
  *
- * @param work `role` is the actor's
- * @throws {SluiceError} `not_signed_in` or `role_required` when the actor has lost session or role;
- *   what `work` throws, after everything was rolled back
+ * @throws {SluiceError} as `recordedByMember`; `role_required` when the actor is only a member
  */
 export async function recordedByAdmin<Result>(
   database: Database,
   workspaceId: number,
   actor: Actor,
-  work: (connection: Connection, record: Recorder, role: Role) => Promise<Result>,
+  work: Change<Result>,
 ): Promise<Result> {
-  return await recorded(database, workspaceId, actor, async (connection, record) =>
-    work(connection, record, await roleOf(connection, workspaceId, actor)),
-  );
+  return await recordedByMember(database, workspaceId, actor, async (connection, record, role) => {
+    if (role === 'member') {
+      throw new SluiceError('role_required', 'This requires the role owner or admin.');
+    }
+    return await work(connection, record, role);
+  });
 }

@@ -13,11 +13,13 @@ import { type RulePageDependencies, rulePages } from './rule-pages.ts';
 import { type RunPageDependencies, runPages } from './run-pages.ts';
 import { type SettingsPageDependencies, settingsPages } from './settings-pages.ts';
 import { type SignInPageDependencies, signInPages } from './sign-in/sign-in-pages.ts';
+import { type TriageDependencies, triageRoutes } from './triage-routes.ts';
 
 export interface AppDependencies
   extends SignInPageDependencies,
     OverviewPageDependencies,
     FindingPageDependencies,
+    TriageDependencies,
     RunPageDependencies,
     RulePageDependencies,
     KeyPageDependencies,
@@ -31,6 +33,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...signInPages(deps),
     ...overviewPages(deps),
     ...findingPages(deps),
+    ...triageRoutes(deps),
     ...runPages(deps),
     ...rulePages(deps),
     ...keyPages(deps),

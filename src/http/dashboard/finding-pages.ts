@@ -23,6 +23,8 @@ export interface FindingPageDependencies extends DashboardDependencies {
   readonly findings: FindingReader & FindingExporter;
   readonly rules: RuleReader;
   readonly findRun: Store['findRun'];
+  readonly triage: Store['triage'];
+  readonly members: Store['members'];
   readonly ocsf: OcsfSource;
 }
 
@@ -74,9 +76,13 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const id = parameters.findingId ?? '';
     const found = HEX_16.test(id) ? await findings.find(request.workspace.id, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
-    const run = await deps.findRun(request.workspace.id, found.runId);
+    const [run, triage, members] = await Promise.all([
+      deps.findRun(request.workspace.id, found.runId),
+      deps.triage.read(request.workspace.id, id),
+      deps.members.list(request.workspace.id),
+    ]);
     const title = titleOf(found.ruleId);
-    return findingPage(look, viewer, { finding: found, title, run, nowMs });
+    return findingPage(look, viewer, { finding: found, title, run, triage, members, nowMs });
   };
 
   const slots = new ExportSlots();

@@ -8,8 +8,9 @@ import { term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
+import { stateBadge, type TriagePanel, triagePanel } from './triage.ts';
 
-export interface FindingPage {
+export interface FindingPage extends TriagePanel {
   readonly finding: Finding;
   readonly title: string;
   /** null when it is no longer kept */
@@ -68,7 +69,7 @@ export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html
     current: '/app/findings',
     main: html`${crumb('/app/findings', 'Findings')}
 <h1>${title}</h1>
-<p class="lead">${severityBadge(finding.severity)} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
+<p class="lead">${severityBadge(finding.severity)} ${stateBadge(data.triage.state)} ${words(finding.category)} · ${term('finding', 'found')} ${time(finding.createdAt, nowMs)}</p>
 <section class="panel"><h2>Excerpt</h2>${excerpt(data)}
 ${facts([
   [
@@ -82,6 +83,7 @@ ${facts([
   ['Rule field', html`<code>${finding.field}</code>`],
 ])}
 ${data.run !== null && html`<p><a class="button" href="${findingLink(finding)}">Show in run</a></p>`}</section>
+${triagePanel(finding.id, data, viewer, nowMs)}
 <div class="grid wide">
 <section class="panel"><h2>Rule</h2>${facts([
       [

@@ -95,7 +95,8 @@ type Term =
   | 'rule-quality'
   | 'run'
   | 'step'
-  | 'surface';
+  | 'surface'
+  | 'triage';
 
 /** A word of the product's own at its first use on a page, linked to the glossary. */
 export function term(name: Term, text: string): Html {

@@ -10,6 +10,8 @@ const page = (fields: Partial<FindingPage> = {}): string =>
     finding: finding(),
     title: 'Asks to ignore instructions',
     run: run(),
+    triage: { state: 'new', assignee: null, history: [] },
+    members: [],
     nowMs: NOW_MS,
     ...fields,
   }).text;

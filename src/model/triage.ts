@@ -1,0 +1,61 @@
+/** Triage: what people decided about a finding. It never changes the finding itself. */
+import type { Hex16, Int64 } from './json.ts';
+
+/** The states of a finding; it begins as new. */
+export const FINDING_STATES = [
+  'new',
+  'acknowledged',
+  'confirmed',
+  'false_positive',
+  'closed',
+] as const;
+export type FindingState = (typeof FINDING_STATES)[number];
+
+/** States of findings that still need somebody: lists show only these by default. */
+export const OPEN_STATES: readonly FindingState[] = ['new', 'acknowledged', 'confirmed'];
+
+/** Most characters of a note. */
+export const NOTE_CHARS_MAX = 2000;
+/** Most notes of a finding. */
+export const NOTES_MAX = 100;
+/** Most findings that one change is for. */
+export const TRIAGE_FINDINGS_MAX = 200;
+
+/** The user that a finding is assigned to. */
+export interface Assignee {
+  readonly userId: number;
+  readonly email: string;
+  readonly displayName: string;
+  /** false for a former member of the workspace */
+  readonly isMember: boolean;
+}
+
+/** One entry of a finding's history. */
+export interface HistoryEntry {
+  readonly id: Int64;
+  readonly at: Date;
+  /** e-mail address at that time */
+  readonly actor: string;
+  readonly kind: 'state' | 'assignee' | 'note';
+  /** a state, or an assignee's e-mail address (null for nobody); null for a note */
+  readonly before: string | null;
+  /** as `before`; of a note, its text */
+  readonly after: string | null;
+}
+
+export interface Triage {
+  readonly state: FindingState;
+  readonly assignee: Assignee | null;
+  /** newest first */
+  readonly history: readonly HistoryEntry[];
+}
+
+/** A change of one or more findings; undefined members change nothing. */
+export interface TriageChange {
+  readonly ids: readonly Hex16[];
+  readonly state?: FindingState | undefined;
+  /** null for nobody */
+  readonly assigneeId?: number | null | undefined;
+  /** added to every finding */
+  readonly note?: string | undefined;
+}

@@ -1,0 +1,78 @@
+/** The triage of a finding: its state and assignee, the form that changes them, and their history. */
+import type { Member } from '../../model/people.ts';
+import {
+  FINDING_STATES,
+  type FindingState,
+  type HistoryEntry,
+  NOTE_CHARS_MAX,
+  type Triage,
+} from '../../model/triage.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { term, time, words } from './format.ts';
+import { option, type Viewer, writeForm, writeTo } from './shell.ts';
+
+export interface TriagePanel {
+  readonly triage: Triage;
+  readonly members: readonly Pick<Member, 'userId' | 'email' | 'displayName'>[];
+}
+
+export function stateBadge(state: FindingState): Html {
+  return html`<span class="state ${state}">${words(state)}</span>`;
+}
+
+/** The members, the viewer first, and a former member who still is the assignee. */
+function assigneeOptions({ triage: { assignee }, members }: TriagePanel, viewer: Viewer): Html[] {
+  const chosen = assignee === null ? '' : String(assignee.userId);
+  const isSelf = ({ email }: { readonly email: string }) => email === viewer.email;
+  const others = members.filter((member) => !isSelf(member));
+  const all = [...members.filter(isSelf), ...others].map((member) => {
+    const label = `${member.email}${isSelf(member) ? ' (you)' : ''}`;
+    return option(String(member.userId), label, chosen);
+  });
+  if (assignee !== null && !assignee.isMember) {
+    all.push(option(chosen, `${assignee.email} (former member)`, chosen));
+  }
+  return [option('', 'nobody', chosen), ...all];
+}
+
+function form(findingId: string, panel: TriagePanel, viewer: Viewer): Html {
+  const { state, assignee } = panel.triage;
+  const fields = html`<input type="hidden" name="shown_state" value="${state}">
+<input type="hidden" name="shown_assignee" value="${assignee?.userId ?? ''}">
+<label>State<select name="state">${FINDING_STATES.map((one) => option(one, words(one), state))}</select></label>
+<label>Assignee<select name="assignee">${assigneeOptions(panel, viewer)}</select></label>
+<label class="whole">Note <span class="soft">(optional)</span><textarea name="note" rows="2" maxlength="${NOTE_CHARS_MAX}"></textarea></label>
+<div class="buttons"><button>Save</button></div>`;
+  return writeForm(writeTo(`/app/findings/${findingId}/triage`, viewer), fields, 'filters triage');
+}
+
+function what({ kind, before, after }: HistoryEntry): HtmlValue {
+  if (kind === 'note') return html`added a note<p class="note">${after}</p>`;
+  if (kind === 'state') {
+    return html`changed the state from ${words(before ?? 'new')} to <b>${words(after ?? 'new')}</b>`;
+  }
+  if (after === null) return html`unassigned ${before}`;
+  return html`assigned it to <b>${after}</b>${before !== null && ` instead of ${before}`}`;
+}
+
+function history(entries: readonly HistoryEntry[], nowMs: number): HtmlValue {
+  if (entries.length === 0) return html`<p class="soft">No changes yet.</p>`;
+  return html`<ol class="history" tabindex="0" aria-label="History">${entries.map(
+    (entry) => html`<li><b>${entry.actor}</b> ${what(entry)}
+<span class="soft">${time(entry.at, nowMs)}</span></li>
+`,
+  )}</ol>`;
+}
+
+/** The panel of a finding's page. */
+export function triagePanel(
+  findingId: string,
+  panel: TriagePanel,
+  viewer: Viewer,
+  nowMs: number,
+): Html {
+  return html`<section class="panel"><h2>${term('triage', 'Triage')}</h2>
+${form(findingId, panel, viewer)}
+<h3>History</h3>
+${history(panel.triage.history, nowMs)}</section>`;
+}
