@@ -41,13 +41,13 @@ function form(findingId: string, panel: TriagePanel, viewer: Viewer): Html {
 <input type="hidden" name="shown_assignee" value="${assignee?.userId ?? ''}">
 <label>State<select name="state">${FINDING_STATES.map((one) => option(one, words(one), state))}</select></label>
 <label>Assignee<select name="assignee">${assigneeOptions(panel, viewer)}</select></label>
-<label class="whole">Note <span class="soft">(optional)</span><textarea name="note" rows="2" maxlength="${NOTE_CHARS_MAX}"></textarea></label>
+<label class="whole">Note (optional)<textarea name="note" rows="2" maxlength="${NOTE_CHARS_MAX}"></textarea></label>
 <div class="buttons"><button>Save</button></div>`;
   return writeForm(writeTo(`/app/findings/${findingId}/triage`, viewer), fields, 'filters triage');
 }
 
 function what({ kind, before, after }: HistoryEntry): HtmlValue {
-  if (kind === 'note') return html`added a note<p class="note">${after}</p>`;
+  if (kind === 'note') return 'added a note';
   if (kind === 'state') {
     return html`changed the state from ${words(before ?? 'new')} to <b>${words(after ?? 'new')}</b>`;
   }
@@ -59,7 +59,8 @@ function history(entries: readonly HistoryEntry[], nowMs: number): HtmlValue {
   if (entries.length === 0) return html`<p class="soft">No changes yet.</p>`;
   return html`<ol class="history" tabindex="0" aria-label="History">${entries.map(
     (entry) => html`<li><b>${entry.actor}</b> ${what(entry)}
-<span class="soft">${time(entry.at, nowMs)}</span></li>
+<span class="soft">${time(entry.at, nowMs)}</span>
+${entry.kind === 'note' && html`<p class="note">${entry.after}</p>`}</li>
 `,
   )}</ol>`;
 }

@@ -69,4 +69,29 @@ describe('a finding', () => {
     expect(inPieces).toContain('<mark>');
     expect(inPieces).not.toMatch(/<img|<script>alert/);
   });
+
+  test('shows its state, assignee and history as text, and a form that names what it showed', () => {
+    const at = new Date(NOW_MS - 60_000);
+    const ada = { userId: 1, email: 'ada@people.test', displayName: 'Ada' };
+    const text = page({
+      members: [{ userId: 2, email: 'ben@people.test', displayName: 'Ben' }, ada],
+      triage: {
+        state: 'false_positive',
+        assignee: { userId: 3, email: 'gone@people.test', displayName: HOSTILE, isMember: false },
+        history: [
+          { id: '3', at, actor: 'ben@people.test', kind: 'note', before: null, after: HOSTILE },
+          { id: '2', at, actor: 'ben@people.test', kind: 'assignee', before: null, after: 'x@y' },
+          { id: '1', at, actor: 'ben@people.test', kind: 'state', before: 'new', after: 'closed' },
+        ],
+      },
+    });
+    expect(holdsAsText(text)).toBe(true);
+    expect(text).toContain('<span class="state false_positive">false positive</span>');
+    expect(text).toContain('name="shown_state" value="false_positive"');
+    expect(text).toContain('name="shown_assignee" value="3"');
+    expect(text).toContain('<option value="3" selected>gone@people.test (former member)</option>');
+    expect(text).toMatch(/<option value="1">ada@people.test \(you\).*ben@people.test/);
+    expect(text).toContain('changed the state from new to <b>closed</b>');
+    expect(text).toContain('assigned it to <b>x@y</b>');
+  });
 });
