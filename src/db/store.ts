@@ -58,6 +58,13 @@ import {
   setRedaction,
 } from './people/workspace-writes.ts';
 import { findWorkspaceById } from './people/workspaces.ts';
+import {
+  cancelPreview,
+  findPreview,
+  latestPreview,
+  listPreviews,
+  startPreview,
+} from './previews/previews.ts';
 import { findRun, listRuns } from './runs/runs.ts';
 import { listRefusedRequests } from './telemetry/refused-requests.ts';
 
@@ -153,6 +160,13 @@ export function createStore(
     }),
     triage: bind(database, { read: readTriage, change: triageFindings }),
     runs: bind(database, { list: listRuns }),
+    previews: bind(database, {
+      list: listPreviews,
+      find: findPreview,
+      latest: latestPreview,
+      start: startPreview,
+      cancel: cancelPreview,
+    }),
     accounts: bind(database, {
       checkPassword: signInByPassword,
       findId: findAccountId,

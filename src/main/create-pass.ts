@@ -1,9 +1,10 @@
-/** Creates the pass and its workers, for the server and for `sluice pass run`. */
+/** Creates the pass with its workers, for the server and for `sluice pass run`, and the server's previews. */
 import type { Config } from '../config/config.ts';
 import { runnableRules } from '../engine/rules/effective-set.ts';
 import type { Events } from '../observe/events.ts';
 import type { MatchingData } from '../pool/matching-cache.ts';
 import { Pass } from '../pool/pass.ts';
+import { PreviewRunner } from '../pool/preview/preview-runner.ts';
 import { startWorkers, type Workers } from '../pool/workers.ts';
 import type { OpenDatabase } from './open-database.ts';
 import { runTimesOf } from './run-times.ts';
@@ -39,4 +40,16 @@ export function createPass(
     },
   );
   return { pass, workers };
+}
+
+/** Creates what works on previews, on the last of the match threads; it waits to be started. */
+export function createPreviews(
+  { database }: OpenDatabase,
+  { threads }: Workers,
+  { catalog: { snapshot } }: MatchingData,
+  events: Events,
+): PreviewRunner {
+  const thread = threads.at(-1);
+  if (thread === undefined) throw new RangeError('no match thread');
+  return new PreviewRunner({ database, thread, snapshot, events });
 }

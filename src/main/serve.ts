@@ -29,7 +29,7 @@ import { acceptHere } from './acceptors/acceptors.ts';
 import { openListeners } from './acceptors/listeners.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
-import { createPass } from './create-pass.ts';
+import { createPass, createPreviews } from './create-pass.ts';
 import { type OpenDatabase, openForServer } from './open-database.ts';
 import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
@@ -134,6 +134,8 @@ export async function serve(
   };
   const counting = repeat(count, BACKLOG_COUNT_EVERY_MS, events.backlogUncounted, { atOnce: true });
   stops.add('backlog', counting.stop);
+  const previews = createPreviews(open, workers, matching, events);
+  stops.add('previews', () => previews.stop());
   const corpusProbe = watchCorpus(corpusTask, events, stops);
   const main = { corpus: corpusProbe, pass: () => pass.check(), clock: clock.check };
   const memory = createThreadMemory();
@@ -158,6 +160,7 @@ export async function serve(
   );
   const [base = 0, observe = base] = await acceptors.listen();
   pass.start();
+  previews.start();
   const { states, slug } = await firstWorkspaceStates(open.database, book);
   // Last: keys and password can be shown only once, so nothing may fail between here and there.
   const firstKeys = await ensureFirstWorkspace(open.database, config);

@@ -37,6 +37,7 @@ const WORKS_AGAIN = {
   database: 'the database can be reached again',
   store: 'telemetry is stored again',
   pass: 'runs are evaluated again',
+  previews: 'previews work again',
   maintenance: 'maintenance works again',
   clock: "this machine's clock agrees with PostgreSQL's again",
   clock_reading: "PostgreSQL's clock is read again",
@@ -253,6 +254,17 @@ function passEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
     /** The database took part in the pass again. */
     passWorked(): void {
       outages.works('pass');
+    },
+    previewFinished(runs: number, isWhole: boolean): void {
+      log.info({ runs, isWhole }, 'a preview of rules finished');
+    },
+    /** It continues when the database can be reached. */
+    previewFailed(error: unknown): void {
+      metrics.faults.inc({ place: 'preview' });
+      outages.fails('previews', 'warn', errorFacts(error), 'a preview cannot continue yet');
+    },
+    previewsWorked(): void {
+      outages.works('previews');
     },
     matchThreadFailed(error: unknown): void {
       metrics.faults.inc({ place: 'match_thread' });

@@ -23,7 +23,7 @@ export interface SliceDependencies {
  * @throws the evaluation's errors
  */
 export async function workInSlices(
-  evaluation: RunEvaluation,
+  evaluation: Pick<RunEvaluation, 'work'>,
   flow: Flow,
   cpuMaxMs: number,
   { scheduler, cpuMs, pulse }: SliceDependencies,

@@ -3,6 +3,7 @@
  * clone.
  */
 import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
+import type { RunToRead } from '../db/runs/steps.ts';
 import type { PrefilterTables } from '../engine/prefilter/prefilter-tables.ts';
 import type { Rule, Severity, Snapshot } from '../model/rules.ts';
 import type { Checked } from '../model/runs.ts';
@@ -13,6 +14,8 @@ import type { Checked } from '../model/runs.ts';
 export const TASKS_PER_THREAD = 2;
 /** Long runs per thread, beside its quick tasks. */
 export const LONG_RUNS_PER_THREAD = 3;
+/** Batches of a preview per thread; they share the connection of the long runs. */
+export const PREVIEWS_PER_THREAD = 1;
 /**
  * Database connections per thread: one for each quick task, and one that all long runs share. At
  * most one of them is large; the others read and store little.
@@ -74,6 +77,14 @@ export interface EvaluateTask {
   readonly workspaces: ReadonlyMap<number, WorkspaceRules>;
   /** only for a run that is retried */
   readonly trail?: Trail;
+}
+
+/** Runs that a preview looks at: nothing is stored. */
+export interface PreviewTask {
+  /** at least one */
+  readonly runs: readonly RunToRead[];
+  /** ids of the rules that are matched */
+  readonly ruleIds: readonly string[];
 }
 
 /** The outcome of one run. */

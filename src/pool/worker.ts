@@ -10,10 +10,14 @@ import { createDatabase } from '../db/database.ts';
 import { createPatternCompiler } from '../engine/matcher/pattern.ts';
 import { createFastMatcher } from '../engine/prefilter/fast-matcher.ts';
 import { evaluateTask, type TaskContext } from './evaluate-task.ts';
-import { createFlow, SliceScheduler } from './slice-scheduler.ts';
+import { type PreviewBatch, previewRuns } from './preview/preview-batch.ts';
+import { PreviewMatchers } from './preview/preview-matchers.ts';
+import { createFlow, type Flow, SliceScheduler } from './slice-scheduler.ts';
+import { workInSlices } from './slices.ts';
 import {
   CONNECTIONS_PER_THREAD,
   type EvaluateTask,
+  type PreviewTask,
   type TaskOutcome,
   type WorkerSettings,
 } from './tasks.ts';
@@ -23,6 +27,8 @@ import { createThreadClock, ThreadPulse } from './thread-cpu.ts';
 const PRIORITY = 10;
 /** Quick tasks together get three times the CPU time of a long run. */
 const QUICK_WEIGHT = 3;
+/** A preview gets a tenth of the CPU time of a long run while there is one. */
+const PREVIEW_WEIGHT = 0.1;
 
 /**
  * A task waits this long for a connection: longer than the statement of another task may take
@@ -37,12 +43,20 @@ export interface WorkerData {
   readonly pulse: SharedArrayBuffer;
 }
 
-let context: TaskContext | null = null;
+/** What batches of previews have beside it. */
+interface PreviewContext {
+  readonly flow: Flow;
+  readonly matchers: PreviewMatchers;
+}
+
+let context: (TaskContext & { readonly previews: PreviewContext }) | null = null;
 
 /** Created at the first task and kept, because compiling patterns is slow. */
-function contextOf({ settings, pulse }: WorkerData): TaskContext {
+function contextOf({ settings, pulse }: WorkerData): NonNullable<typeof context> {
   if (context !== null) return context;
   lowerPriority();
+  const compile = createPatternCompiler();
+  const matcher = createFastMatcher(settings.rules, compile, settings.tables);
   context = {
     // A lost idle connection is not logged: the next query opens a new one, or fails and is logged.
     database: createDatabase(
@@ -51,13 +65,17 @@ function contextOf({ settings, pulse }: WorkerData): TaskContext {
       { connectionLost: () => {} },
       { waitMs: CONNECTION_WAIT_MS },
     ),
-    matcher: createFastMatcher(settings.rules, createPatternCompiler(), settings.tables),
+    matcher,
     scheduler: new SliceScheduler(),
     quick: createFlow(QUICK_WEIGHT),
     quickTasks: pLimit(1),
     cpuMs: createThreadClock(),
     pulse: new ThreadPulse(pulse),
     settings,
+    previews: {
+      flow: createFlow(PREVIEW_WEIGHT),
+      matchers: new PreviewMatchers(matcher, compile),
+    },
   };
   return context;
 }
@@ -75,4 +93,16 @@ function lowerPriority(): void {
 /** Evaluates runs and stores their findings; the caller handles undecided runs. */
 export async function evaluate(task: EvaluateTask): Promise<TaskOutcome> {
   return await evaluateTask(task, contextOf(workerData as WorkerData));
+}
+
+/** Matches runs for a preview; nothing is stored. Rejects with the database's error. */
+export async function preview({ runs, ruleIds }: PreviewTask): Promise<PreviewBatch> {
+  const own = contextOf(workerData as WorkerData);
+  const { flow, matchers } = own.previews;
+  const { matcher, enabled } = matchers.of(ruleIds);
+  return await previewRuns(runs, enabled, {
+    ...own,
+    matcher,
+    work: (evaluation, cpuMaxMs) => workInSlices(evaluation, flow, cpuMaxMs, own),
+  });
 }

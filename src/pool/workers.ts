@@ -10,11 +10,14 @@ import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
 import type { CatalogAnswer, CatalogRequest } from './catalog-process.ts';
 import { type MatchingData, matchingKey, readMatching } from './matching-cache.ts';
+import type { PreviewBatch } from './preview/preview-batch.ts';
 import { inSharedMemory } from './shared-memory.ts';
 import {
   type CatalogTask,
   type EvaluateTask,
   LONG_RUNS_PER_THREAD,
+  PREVIEWS_PER_THREAD,
+  type PreviewTask,
   TASKS_PER_THREAD,
   type TaskOutcome,
   type WorkerSettings,
@@ -35,7 +38,7 @@ const EXEC_ARGV: string[] = [];
 const WORKER_HEAP_MB = 2048;
 
 /** Most tasks of a thread. */
-const TASKS_MAX = TASKS_PER_THREAD + LONG_RUNS_PER_THREAD;
+const TASKS_MAX = TASKS_PER_THREAD + LONG_RUNS_PER_THREAD + PREVIEWS_PER_THREAD;
 /** The spare thread ends after this long without a run. */
 const SPARE_IDLE_MS = 60_000;
 
@@ -45,6 +48,8 @@ export interface MatchThread {
    * time. Rejects when the thread ends during this or another of its tasks.
    */
   readonly evaluate: (task: EvaluateTask) => Promise<TaskOutcome>;
+  /** Looks at a batch of a preview, behind all other tasks; one at a time. Rejects as `evaluate`. */
+  readonly preview: (task: PreviewTask) => Promise<PreviewBatch>;
   /** Ends the thread, wherever it is, with all its tasks; another takes its place. */
   readonly end: () => void;
   /** CPU time of the current slice; a large value means that the thread is stuck. */
@@ -106,6 +111,9 @@ class Thread implements MatchThread {
     this.#trails.follow(task, async (one) => {
       return (await this.#pool.run(one, { name: 'evaluate' })) as TaskOutcome;
     });
+
+  preview = async (task: PreviewTask): Promise<PreviewBatch> =>
+    (await this.#pool.run(task, { name: 'preview' })) as PreviewBatch;
 
   end = (): void => {
     this.#destroy();

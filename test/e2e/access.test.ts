@@ -15,6 +15,7 @@ import { createInvitation } from '../../src/db/people/member-writes.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
 import { PLANS, type Plan, type Role } from '../../src/model/people.ts';
 import { addPerson, type Person } from '../support/people.ts';
+import { insertPreview } from '../support/previews.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { sendAttack } from './attack.ts';
 import { Browser, type Fields } from './browser.ts';
@@ -86,6 +87,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/runs/{runId}': { for: 'members', shows: () => RUN },
   'GET /app/rules': tab({ shows: () => ruleTitle }),
   'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
+  'GET /app/rules/previews': tab(),
+  'GET /app/rules/previews/{previewId}': tab({ shows: () => 'Expected findings' }),
   'GET /app/keys': {
     for: 'members',
     shows: () => KEY,
@@ -117,6 +120,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
   'POST /app/rules/reset': adminForm({}, { except: { admin: 403 } }),
   'POST /app/rules/{ruleId}': tabWrite({ form: RULE_FORM, ok: 303 }),
+  'POST /app/rules/previews': tabWrite({ form: { rule_id: RULE_ID, days: '1' }, ok: 303 }),
+  'POST /app/rules/previews/{previewId}/cancel': tabWrite({ form: {}, ok: 303 }),
   'POST /app/keys': adminForm(KEY_FORM, { ok: 200 }),
   'POST /app/keys/{keyId}/limit': adminForm({ rate_limit_per_minute: '500' }),
   'POST /app/keys/{keyId}/revoke': adminForm(),
@@ -236,6 +241,7 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
       connection.release();
     }
   }
+  if (name === 'previewId') return await insertPreview(database, workspaceId);
   if (name === 'sessionId') {
     // One ends sessions of one's own.
     const whose = asker === 'stranger' || asker === 'nobody' ? 'member' : asker;

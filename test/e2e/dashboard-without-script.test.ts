@@ -55,7 +55,8 @@ describe.skipIf(chromiumPath === null)('without a script', () => {
 
   test('the experimental tier is switched on', async () => {
     await open('/app/rules');
-    await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
+    await page.getByText('Switch the experimental tier on').click();
+    await page.getByRole('button', { name: 'Switch on with all rules' }).click();
     expect(await main()).toContain('stable and experimental rules run');
   });
 

@@ -261,7 +261,8 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     const one = page.getByRole('group', { name: 'Switch ATR-2026-00021' });
     await one.getByRole('button', { name: 'Off' }).click();
     await one.getByRole('button', { name: 'Off', pressed: true }).waitFor();
-    await page.getByRole('button', { name: 'Switch the experimental tier on' }).click();
+    await page.getByText('Switch the experimental tier on').click();
+    await page.getByRole('button', { name: 'Switch on with all rules' }).click();
     await page.getByText('stable and experimental rules run').waitFor();
     await open('/app/audit');
     const ledger = await page.locator('table[aria-label="Audit log"]').innerText();

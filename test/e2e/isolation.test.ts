@@ -12,6 +12,7 @@ import { createKey } from '../../src/db/people/keys.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
 import { createSession } from '../../src/db/people/sessions.ts';
 import { addCommandLine, addPerson, type Person } from '../support/people.ts';
+import { insertPreview } from '../support/previews.ts';
 import { nameOf, routesOf } from '../support/served-routes.ts';
 import { sendAttack } from './attack.ts';
 import { Browser } from './browser.ts';
@@ -96,6 +97,8 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'POST /app/rules': { form: { experimental: 'false' }, own: 303, as: 'session' },
   'POST /app/rules/reset': { form: {}, own: 303, as: 'session' },
   'POST /app/rules/{ruleId}': { form: { enabled: 'null' }, own: 303, as: 'session' },
+  'POST /app/rules/previews': { form: { days: '7' }, own: 303, as: 'session' },
+  'POST /app/rules/previews/{previewId}/cancel': { form: {}, own: 303, as: 'session' },
   'POST /app/keys': {
     form: { kind: 'agent', name: 'theirs', rate_limit_per_minute: '1000' },
     own: 200,
@@ -249,10 +252,12 @@ beforeAll(async () => {
     userId: String(member.id),
     findingId,
     keyId: await makeKeyOfVictim(),
+    previewId: await insertPreview(gateway.database, victim.id),
     invitationId: await makeInvitationOfVictim(),
     sessionId: await value('SELECT id AS value FROM sessions WHERE user_id = $1', [member.id]),
   };
-  const texts = [MARK, runId, findingId, ids.sessionId ?? '', owner.token, member.token];
+  const { sessionId = '', previewId = '' } = ids;
+  const texts = [MARK, runId, findingId, sessionId, previewId, owner.token, member.token];
   marks = [...texts, victim.agent, victim.workspace, ...(await numericIds())];
 });
 afterAll(() => gateway.close());
@@ -260,7 +265,7 @@ afterAll(() => gateway.close());
 /** Everything of the victim that somebody could change, as text. */
 async function state(): Promise<string> {
   const tables = ['api_keys', 'rule_overrides', 'memberships', 'invitations', 'audit_ledger'];
-  const triage = ['finding_states', 'finding_history'];
+  const triage = ['finding_states', 'finding_history', 'rule_previews'];
   const scoped = [...tables, ...triage, 'runs', 'findings', 'spans', 'log_records'].map(
     (table) =>
       `(SELECT json_agg(to_jsonb(t) - 'last_used_at' ORDER BY to_jsonb(t)::text)

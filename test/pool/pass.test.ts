@@ -132,6 +132,7 @@ function threadOf(answer: Answer, stalledMs = () => 0): MatchThread {
   };
   return {
     evaluate: (task) => evaluate(task, controller.signal),
+    preview: () => Promise.reject(new Error('the pass has no previews')),
     stalledMs,
     end: () => {
       controller.abort();

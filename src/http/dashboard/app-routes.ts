@@ -9,6 +9,7 @@ import { type FindingPageDependencies, findingPages } from './finding-pages.ts';
 import { type KeyPageDependencies, keyPages } from './key-pages.ts';
 import { type MemberPageDependencies, memberPages } from './member-pages.ts';
 import { type OverviewPageDependencies, overviewPages } from './overview-pages.ts';
+import { type PreviewPageDependencies, previewPages } from './preview-pages.ts';
 import { type RulePageDependencies, rulePages } from './rule-pages.ts';
 import { type RunPageDependencies, runPages } from './run-pages.ts';
 import { type SettingsPageDependencies, settingsPages } from './settings-pages.ts';
@@ -22,6 +23,7 @@ export interface AppDependencies
     TriageDependencies,
     RunPageDependencies,
     RulePageDependencies,
+    PreviewPageDependencies,
     KeyPageDependencies,
     DevicePageDependencies,
     MemberPageDependencies,
@@ -36,6 +38,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...triageRoutes(deps),
     ...runPages(deps),
     ...rulePages(deps),
+    ...previewPages(deps),
     ...keyPages(deps),
     ...devicePages(deps),
     ...memberPages(deps),

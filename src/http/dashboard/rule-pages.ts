@@ -18,17 +18,20 @@ import {
   showSettings,
   toRulePage,
 } from '../api/rules/rule-routes.ts';
+import { ruleId } from '../api/rules/rule-schema.ts';
 import { readForm, readJson } from '../transport/json-body.ts';
 import { problem } from '../transport/problem.ts';
 import { flag, parseQuery } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import { tierPreviewOf } from './preview-pages.ts';
 import { ruleFactsOf } from './rule-facts.ts';
 import { ADMINS, type Needs, type SignedInRequest, signedIn } from './sign-in/signed-in.ts';
 
 export interface RulePageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
   readonly settings: Store['settings'];
+  readonly previews: Store['previews'];
 }
 
 /** What an earlier plan allowed stays in force; an owner can remove it on every plan. */
@@ -38,7 +41,16 @@ const LIST = '/app/rules';
 const ONE = `${LIST}/{ruleId}`;
 const API = '/app/api/atr';
 
-const tierForm = z.object({ experimental: flag });
+/** The most rules that are left off with one form. */
+const LEAVE_OFF_MAX = 50;
+const tierForm = z.object({
+  experimental: flag,
+  leave_off: z
+    .string()
+    .optional()
+    .transform((text) => (text ?? '').split(',').filter((id) => id !== ''))
+    .pipe(z.array(ruleId).max(LEAVE_OFF_MAX)),
+});
 const overrideForm = z.object({
   enabled: z.enum(['true', 'false', 'null']).transform((text) => {
     return text === 'null' ? null : text === 'true';
@@ -85,7 +97,7 @@ async function overrideRule(
 }
 
 function pages(deps: RulePageDependencies): Route[] {
-  const { rules: book, look } = deps;
+  const { rules: book, previews, look } = deps;
   const page = pageRoutes(deps);
   const decided = (rule: Rule, settings: RuleSettings): DecidedRule => ({
     rule,
@@ -100,7 +112,9 @@ function pages(deps: RulePageDependencies): Route[] {
         const settings = await book.settings(request.workspace.id);
         if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
         const found = toRulePage(parseQuery(rulesQuery, exchange.query), settings, book);
+        const last = await previews.latest(request.workspace.id, null);
         return rulesPage(look, viewer, {
+          tier: tierPreviewOf(book, settings, last),
           ...ruleFactsOf(book, settings),
           rules: found.rules.map(({ id }) => decided(ruleOf(book, id), settings)),
           query: exchange.query,
@@ -114,7 +128,9 @@ function pages(deps: RulePageDependencies): Route[] {
     page(ONE, {}, async ({ request, viewer, parameters }) => {
       const settings = await book.settings(request.workspace.id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
-      return rulePage(look, viewer, decided(ruleOf(book, parameters.ruleId), settings));
+      const rule = ruleOf(book, parameters.ruleId);
+      const last = await previews.latest(request.workspace.id, rule.id);
+      return rulePage(look, viewer, decided(rule, settings), last);
     }),
   ];
 }
@@ -123,7 +139,12 @@ function forms(deps: RulePageDependencies): Route[] {
   const form = formRoutes(deps);
   return [
     form(LIST, TO_WRITE, async ({ exchange, request }) => {
-      const { experimental } = await readForm(exchange, tierForm);
+      const { experimental, leave_off: leaveOff } = await readForm(exchange, tierForm);
+      // First, so that no run is evaluated with them in between.
+      for (const id of leaveOff) {
+        const refused = await overrideRule(request, id, false, deps);
+        if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
+      }
       await deps.settings.setExperimental(request.workspace.id, experimental, request.actor);
       return LIST;
     }),

@@ -91,6 +91,7 @@ type Term =
   | 'evaluation'
   | 'finding'
   | 'key'
+  | 'preview'
   | 'rule-and-corpus'
   | 'rule-quality'
   | 'run'

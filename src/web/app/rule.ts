@@ -1,9 +1,13 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
-import { type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
+
+import { findingsPerDay, type Preview } from '../../model/previews.ts';
+import { canRun, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, term, words } from './format.ts';
-import { type DecidedRule, falsePositiveRate, overrideSwitch, state } from './rules.ts';
+import { PREVIEWS, perDayText, startForm } from './previews/previews.ts';
+import { falsePositiveRate } from './previews/rule-quality.ts';
+import { type DecidedRule, overrideSwitch, state } from './rules.ts';
 import {
   appPage,
   crumb,
@@ -107,7 +111,29 @@ function failures({ ownExamples: { failed } }: Rule): HtmlValue {
   );
 }
 
-export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
+/** What the rule would have found: its last preview, and the form for another. */
+function previewed(
+  { rule, state: of, enabled }: DecidedRule,
+  last: Preview | null,
+  viewer: Viewer,
+): HtmlValue {
+  if (!canRun(of) || (enabled && last === null)) return null;
+  const tally = last?.tally.rules[rule.id];
+  return html`<section class="panel"><h2>${term('preview', 'Preview')}</h2>${
+    last === null
+      ? html`<p>See what this rule would have found in stored runs before you switch it on.</p>`
+      : html`<p>${perDayText(findingsPerDay(tally?.runs ?? 0, last))}: it matches ${count(tally?.runs ?? 0)} of ${count(last.tally.read)} runs of ${last.days} days.
+<a href="${PREVIEWS}/${last.id}">Show the preview</a></p>`
+  }${startForm(viewer, rule.id)}</section>`;
+}
+
+/** @param last the latest preview that has matched the rule */
+export function rulePage(
+  look: Look,
+  viewer: Viewer,
+  one: DecidedRule,
+  last: Preview | null = null,
+): Html {
   const { rule } = one;
   return appPage(look, viewer, {
     title: rule.title,
@@ -118,7 +144,8 @@ export function rulePage(look: Look, viewer: Viewer, one: DecidedRule): Html {
 <section class="panel"><h2>${term('effective-rule-set', 'State')}</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
 <p class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</p></section>
 <section class="panel"><h2>About this ${term('rule-and-corpus', 'rule')}</h2>${about(rule)}</section>
-${quality(rule)}</div>
+${quality(rule)}
+${previewed(one, last, viewer)}</div>
 <h2>What it detects</h2>
 <p class="description">${rule.description}</p>
 ${mayMatch(rule)}

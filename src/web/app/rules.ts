@@ -16,7 +16,10 @@ import {
   SUPPORTS,
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, percentText, term, words } from './format.ts';
+import { count, term, words } from './format.ts';
+import { PREVIEWS } from './previews/previews.ts';
+import { qualityCell } from './previews/rule-quality.ts';
+import { type TierPreview, tierPreview } from './previews/tier-preview.ts';
 import {
   corpusName,
   type RuleFacts,
@@ -51,6 +54,8 @@ export interface DecidedRule {
 }
 
 export interface RulesPage extends RuleFacts {
+  /** what switching the experimental tier on would bring */
+  readonly tier: TierPreview;
   readonly rules: readonly DecidedRule[];
   readonly query: string;
   readonly page: number;
@@ -153,21 +158,20 @@ export function overrideSwitch(one: DecidedRule, viewer: Viewer): HtmlValue {
   return writeForm(writeTo(`${PATH}/${id}`, viewer), buttons, 'switch');
 }
 
-function tierSwitch(data: RuleFacts, viewer: Viewer): Html {
+function tierSwitch(data: RulesPage, viewer: Viewer): Html {
   const { experimental } = data;
   const text = experimental
     ? 'On: stable and experimental rules run.'
     : 'Off: only stable rules run, and rules that were switched on manually.';
+  const off = html`<input type="hidden" name="experimental" value="false">
+<button>Switch the experimental tier off</button>`;
   return html`<section class="panel"><h2>Experimental tier</h2><p>${text}
 <span class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</span></p>
 ${
   viewer.isAdmin &&
-  writeForm(
-    writeTo(PATH, viewer),
-    html`<input type="hidden" name="experimental" value="${String(!experimental)}">
-<button>Switch the experimental tier ${experimental ? 'off' : 'on'}</button>`,
-  )
-}${reset(data, viewer)}</section>`;
+  (experimental ? writeForm(writeTo(PATH, viewer), off) : tierPreview(data.tier, viewer))
+}
+<p><a href="${PREVIEWS}">Previews</a>: what rules would have found in stored runs.</p>${reset(data, viewer)}</section>`;
 }
 
 function orphanRow({ ruleId, enabled, detail }: OrphanedOverride, viewer: Viewer): Html {
@@ -234,23 +238,6 @@ function pages({ query, page, pages: last }: RulesPage): Html {
   return html`<nav class="pager" aria-label="Pages">${page > 1 && link(page - 1, 'Previous')}
 <span class="soft">Page ${page} of ${Math.max(1, last)}</span>${page < last && link(page + 1, 'Next')}</nav>`;
 }
-
-/** What the authors say of a rule's quality, in two lines. */
-function qualityCell({ quality: { confidence, maturity, wildFpRate } }: Rule): HtmlValue {
-  const words = [
-    confidence !== null && `confidence ${confidence}`,
-    maturity !== null && `maturity ${maturity}`,
-  ].filter((one) => one !== false);
-  const rate = wildFpRate !== null && falsePositiveRate(wildFpRate);
-  return html`${rate} <span class="soft below">${words.join(', ')}</span>`;
-}
-
-/** A false positive rate, in the colour of a warning from one in a hundred. */
-export function falsePositiveRate(rate: number): Html {
-  const text = `${percentText(rate)} false positives`;
-  return rate >= NOISY_PERCENT ? html`<strong class="medium">${text}</strong>` : html`${text}`;
-}
-const NOISY_PERCENT = 1;
 
 function ruleRow(one: DecidedRule, viewer: Viewer): Html {
   const { rule } = one;

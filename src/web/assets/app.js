@@ -249,6 +249,21 @@ function keepFresh(table) {
 
 for (const table of document.querySelectorAll('table[data-live]')) keepFresh(table);
 
+// ── Progress ─────────────────────────────────────────────────────────────────────────────────
+
+const POLL_MS = 2_000;
+
+/** Renews a part of the page until it says that it will not change any more. */
+function keepPolling() {
+  setTimeout(async () => {
+    // A list that cannot be read now is read with the next turn.
+    if (!document.hidden) await refreshLists().catch(() => {});
+    if (document.querySelector('[data-poll]') !== null) keepPolling();
+  }, POLL_MS);
+}
+
+if (document.querySelector('[data-poll]') !== null) keepPolling();
+
 // ── Navigation ───────────────────────────────────────────────────────────────────────────────
 
 // On a narrow screen the entries are one line that scrolls.

@@ -31,6 +31,7 @@ function decided(fields: Partial<DecidedRule> = {}): DecidedRule {
 function data(fields: Partial<RulesPage> = {}): RulesPage {
   return {
     ...ruleFacts(),
+    tier: { last: null, noisy: [] },
     rules: [decided()],
     query: '',
     page: 1,

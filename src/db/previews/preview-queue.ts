@@ -1,0 +1,221 @@
+/**
+ * The queue of previews: claimed by one process at a time, with a lease that every stored result
+ * renews. A claim is the fencing token: who lost it stores nothing.
+ *
+ *   queued ──claim──► running ──keep, keep──► finish: done, failed
+ *                        │  └─ release, or silent for LEASE_SECONDS: claimed again, from its cursor
+ *                        └─ cancelled by a person: the next keep changes no row
+ */
+import { randomUUID } from 'node:crypto';
+import type { Hex16 } from '../../model/json.ts';
+import {
+  PREVIEW_RUNS_MAX,
+  type PreviewTally,
+  type RuleTally,
+  SAMPLE_WHOLE,
+} from '../../model/previews.ts';
+import type { Database } from '../database.ts';
+import type { RunToRead } from '../runs/steps.ts';
+import { fromMicros, toMicros, utcDayOf } from '../sql-times.ts';
+
+/** A preview whose process was silent for this long is claimed by another one. */
+const LEASE_SECONDS = 30;
+const LEASE = `now() + interval '${LEASE_SECONDS} seconds'`;
+
+/** The last run that was counted. */
+export interface PreviewCursor {
+  readonly atMicros: string;
+  readonly runId: Hex16;
+}
+
+/** The runs that a preview is about, by the arrival of their first step. */
+export interface PreviewRange {
+  readonly workspaceId: number;
+  readonly sinceMicros: string;
+  readonly untilMicros: string;
+}
+
+/** A preview that this process works on. */
+export interface ClaimedPreview extends PreviewRange {
+  readonly id: Hex16;
+  readonly claim: string;
+  readonly ruleIds: readonly string[];
+  /** 40 hexadecimal digits */
+  readonly corpusIdentity: string;
+  /** null before the first run was counted */
+  readonly cursor: PreviewCursor | null;
+  /** what was counted up to the cursor */
+  readonly tally: PreviewTally;
+  /** null before `planPreview` */
+  readonly sample: number | null;
+}
+
+/** A run of the range, with its place in it. */
+export interface PreviewRun extends RunToRead {
+  readonly atMicros: string;
+}
+
+interface ClaimedRow
+  extends Omit<ClaimedPreview, 'claim' | 'cursor' | 'tally'>,
+    Omit<PreviewTally, 'rules'> {
+  readonly results: Readonly<Record<string, RuleTally>>;
+  readonly atMicros: string | null;
+  readonly cursorRun: Hex16 | null;
+}
+
+/** Claims the oldest preview that waits, or whose process has died; null when there is none. */
+export async function claimPreview(database: Database): Promise<ClaimedPreview | null> {
+  const claim = randomUUID();
+  const { rows } = await database.query<ClaimedRow>(
+    `UPDATE rule_previews AS p
+        SET state = 'running', claim = $1, lease_until = ${LEASE},
+            started_at = coalesce(p.started_at, now())
+       FROM (SELECT workspace_id, id FROM rule_previews
+              WHERE state = 'queued' OR (state = 'running' AND lease_until <= now())
+              ORDER BY requested_at LIMIT 1 FOR UPDATE SKIP LOCKED) AS due
+      WHERE p.workspace_id = due.workspace_id AND p.id = due.id
+  RETURNING p.workspace_id AS "workspaceId", replace(p.id::text, '-', '') AS id,
+            p.rule_ids AS "ruleIds", encode(p.corpus_identity, 'hex') AS "corpusIdentity",
+            ${toMicros('p.requested_at - make_interval(days => p.days)')} AS "sinceMicros",
+            ${toMicros('p.requested_at')} AS "untilMicros", p.sample, p.runs_read AS read, p.runs_found AS found, p.runs_skipped AS skipped,
+            p.runs_cut AS cut, p.cpu_ms AS "cpuMs", p.results,
+            ${toMicros('p.cursor_at')} AS "atMicros",
+            replace(p.cursor_run::text, '-', '') AS "cursorRun"`,
+    [claim],
+  );
+  const [row] = rows;
+  if (row === undefined) return null;
+  const { read, found, skipped, cut, cpuMs, results, atMicros, cursorRun, ...job } = row;
+  const isBegun = atMicros !== null && cursorRun !== null;
+  return {
+    ...job,
+    claim,
+    cursor: isBegun ? { atMicros, runId: cursorRun } : null,
+    tally: { read, found, skipped, cut, cpuMs, rules: results },
+  };
+}
+
+/**
+ * Evaluated runs of the preview's days. What arrives after it was requested is not part of it. Not a
+ * join with the preview, after which PostgreSQL would sort all runs for every page.
+ */
+const IN_RANGE = `r.workspace_id = $1 AND r.evaluation = 'evaluated'
+  AND r.first_arrival_at > ${fromMicros('$2')} AND r.first_arrival_at <= ${fromMicros('$3')}`;
+const OWN = 'p.workspace_id = $1 AND p.id = $2';
+
+/**
+ * Counts the runs of the range and decides how many of them are matched.
+ *
+ * @returns of how many in `SAMPLE_WHOLE`
+ */
+export async function planPreview(
+  database: Database,
+  { workspaceId, id, claim, sinceMicros, untilMicros }: ClaimedPreview,
+): Promise<number> {
+  const { rows } = await database.query<{ runs: number }>(
+    `SELECT count(*)::int AS runs FROM runs AS r WHERE ${IN_RANGE}`,
+    [workspaceId, sinceMicros, untilMicros],
+  );
+  const inRange = rows[0]?.runs ?? 0;
+  const sample = Math.max(
+    1,
+    Math.min(SAMPLE_WHOLE, Math.floor((SAMPLE_WHOLE * PREVIEW_RUNS_MAX) / Math.max(1, inRange))),
+  );
+  const planned = Math.round((inRange * sample) / SAMPLE_WHOLE);
+  await database.query(
+    `UPDATE rule_previews AS p
+        SET runs_in_range = $4, sample = $5, runs_planned = $6, lease_until = ${LEASE}
+      WHERE ${OWN} AND claim = $3`,
+    [workspaceId, id, claim, inRange, sample, planned],
+  );
+  return sample;
+}
+
+/** The next runs of the range after the cursor, the newest first. */
+export async function readPreviewRuns(
+  database: Database,
+  { workspaceId, sinceMicros, untilMicros }: PreviewRange,
+  sample: number,
+  cursor: PreviewCursor | null,
+  limit: number,
+): Promise<PreviewRun[]> {
+  const after =
+    cursor === null ? '' : `AND (r.first_arrival_at, r.run_id) < (${fromMicros('$6')}, $7::uuid)`;
+  // By a hash and not by chance: a preview that continues elsewhere has the same sample.
+  const { rows } = await database.query<PreviewRun>(
+    `SELECT r.workspace_id AS "workspaceId", replace(r.run_id::text, '-', '') AS "runId",
+            ${utcDayOf('r.first_arrival_at')} AS "firstArrivalOn",
+            ${utcDayOf('r.last_arrival_at')} AS "lastArrivalOn",
+            ${toMicros('r.first_arrival_at')} AS "atMicros"
+       FROM runs AS r
+      WHERE ${IN_RANGE} ${after}
+        AND ($4 >= ${SAMPLE_WHOLE} OR abs(uuid_hash(r.run_id)::bigint) % ${SAMPLE_WHOLE} < $4)
+      ORDER BY r.first_arrival_at DESC, r.run_id DESC LIMIT $5`,
+    [
+      workspaceId,
+      sinceMicros,
+      untilMicros,
+      sample,
+      limit,
+      ...(cursor === null ? [] : [cursor.atMicros, cursor.runId]),
+    ],
+  );
+  return rows;
+}
+
+/** Stores what was counted so far. @returns false when it was cancelled, or claimed by another */
+export async function keepPreview(
+  database: Database,
+  { workspaceId, id, claim }: ClaimedPreview,
+  tally: PreviewTally,
+  cursor: PreviewCursor | null,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE rule_previews AS p
+        SET runs_read = $4, runs_found = $5, runs_skipped = $6, runs_cut = $7, cpu_ms = $8,
+            results = $9, lease_until = ${LEASE},
+            cursor_at = CASE WHEN $10::bigint IS NULL THEN NULL ELSE ${fromMicros('$10')} END,
+            cursor_run = $11
+      WHERE ${OWN} AND claim = $3`,
+    [
+      workspaceId,
+      id,
+      claim,
+      tally.read,
+      tally.found,
+      tally.skipped,
+      tally.cut,
+      tally.cpuMs,
+      JSON.stringify(tally.rules),
+      cursor?.atMicros ?? null,
+      cursor?.runId ?? null,
+    ],
+  );
+  return rowCount === 1;
+}
+
+/** @param failure why it has failed, in words of this program; null when it is done */
+export async function finishPreview(
+  database: Database,
+  { workspaceId, id, claim }: ClaimedPreview,
+  failure: string | null,
+): Promise<void> {
+  await database.query(
+    `UPDATE rule_previews AS p
+        SET state = CASE WHEN $4::text IS NULL THEN 'done' ELSE 'failed' END, failure = $4,
+            finished_at = now(), claim = NULL, lease_until = NULL
+      WHERE ${OWN} AND claim = $3`,
+    [workspaceId, id, claim, failure],
+  );
+}
+
+/** Gives a preview back; another process, or the next start, continues it from its cursor. */
+export async function releasePreview(
+  database: Database,
+  { workspaceId, id, claim }: ClaimedPreview,
+): Promise<void> {
+  await database.query(
+    `UPDATE rule_previews AS p SET lease_until = now(), claim = NULL WHERE ${OWN} AND claim = $3`,
+    [workspaceId, id, claim],
+  );
+}

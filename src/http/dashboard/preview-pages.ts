@@ -1,0 +1,119 @@
+/** Previews of rules in the dashboard: their pages, and the forms that start and cancel one. */
+import { z } from 'zod';
+
+import type { Store } from '../../db/store.ts';
+import { SluiceError } from '../../errors.ts';
+import { RULE_PLANS } from '../../model/people.ts';
+import {
+  noisyRules,
+  PREVIEW_DAYS_DEFAULT,
+  PREVIEW_DAYS_MAX,
+  type Preview,
+} from '../../model/previews.ts';
+import type { Rule, RuleBook, RuleSettings } from '../../model/rules.ts';
+import { PREVIEWS, previewPage, previewsPage } from '../../web/app/previews/previews.ts';
+import type { TierPreview } from '../../web/app/previews/tier-preview.ts';
+import { hasRulesTab } from '../../web/app/rule-counts.ts';
+import { upgradePage } from '../../web/app/rules.ts';
+import type { RuleReader } from '../api/rules/rule-routes.ts';
+import { readForm } from '../transport/json-body.ts';
+import { idOf } from '../transport/query.ts';
+import type { Route } from '../transport/router.ts';
+import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import { ruleFactsOf } from './rule-facts.ts';
+import { ADMINS, type Needs } from './sign-in/signed-in.ts';
+
+export interface PreviewPageDependencies extends DashboardDependencies {
+  readonly rules: RuleReader;
+  readonly previews: Store['previews'];
+}
+
+const TO_WRITE: Needs = { roles: ADMINS, plans: RULE_PLANS };
+const ONE = `${PREVIEWS}/{previewId}`;
+
+const startForm = z.object({
+  rule_id: z.string().optional(),
+  days: z.coerce.number().int().min(1).max(PREVIEW_DAYS_MAX).default(PREVIEW_DAYS_DEFAULT),
+});
+
+/** The rules that the experimental tier switches on in a workspace. */
+export function tierRules({ rules, decide }: RuleBook, { overrides }: RuleSettings): Rule[] {
+  const on = { experimental: true, overrides };
+  return rules.filter((rule) => {
+    const { enabled, decidedBy } = decide(rule, on);
+    return rule.status === 'experimental' && enabled && decidedBy === 'tier';
+  });
+}
+
+/** What a workspace is shown before it switches the experimental tier on. */
+export function tierPreviewOf(
+  book: RuleBook,
+  settings: RuleSettings,
+  last: Preview | null,
+): TierPreview {
+  const rules = tierRules(book, settings);
+  const titles = new Map(rules.map(({ id, title }) => [id, title]));
+  const noisy = noisyRules(rules, last).map((one) => {
+    return { ...one, title: titles.get(one.ruleId) ?? one.ruleId };
+  });
+  return { last, noisy };
+}
+
+/** The rules that a form asks for. @throws {SluiceError} when a rule cannot run */
+async function wantedRules(
+  book: RuleReader,
+  workspaceId: number,
+  ruleId: string | undefined,
+): Promise<readonly string[]> {
+  if (ruleId === undefined) {
+    return tierRules(book, await book.settings(workspaceId)).map(({ id }) => id);
+  }
+  const rule = book.rules.find(({ id }) => id === ruleId);
+  if (rule === undefined) throw new SluiceError('not_found', 'The corpus has no such rule.');
+  const refused = book.refusal(rule);
+  if (refused !== null) throw new SluiceError('rule_refused', refused.detail);
+  return [ruleId];
+}
+
+export function previewPages(deps: PreviewPageDependencies): Route[] {
+  const { rules: book, previews, look } = deps;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+  const byId = new Map(book.rules.map((rule) => [rule.id, rule]));
+  const findRule = (id: string) => byId.get(id) ?? null;
+  const find = async (workspaceId: number, parameter: string | undefined) => {
+    const id = idOf(parameter);
+    const preview = id === null ? null : await previews.find(workspaceId, id);
+    if (preview === null) throw new SluiceError('not_found', 'There is no such preview.');
+    return preview;
+  };
+  return [
+    page(PREVIEWS, {}, async ({ request, viewer, nowMs }) => {
+      const { id } = request.workspace;
+      if (!hasRulesTab(viewer)) {
+        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
+      }
+      return previewsPage(look, viewer, await previews.list(id), { findRule, nowMs });
+    }),
+    page(ONE, {}, async ({ request, viewer, parameters, nowMs }) => {
+      const { id } = request.workspace;
+      const preview = await find(id, parameters.previewId);
+      if (!hasRulesTab(viewer)) {
+        return upgradePage(look, viewer, ruleFactsOf(book, await book.settings(id)));
+      }
+      return previewPage(look, viewer, preview, { findRule, nowMs });
+    }),
+    form(PREVIEWS, TO_WRITE, async ({ exchange, request: { workspace, actor } }) => {
+      const { rule_id: ruleId, days } = await readForm(exchange, startForm);
+      const ruleIds = await wantedRules(book, workspace.id, ruleId);
+      const kind = ruleId === undefined ? 'experimental' : 'rule';
+      const wanted = { kind, ruleIds, days, snapshot: book.snapshot } as const;
+      return `${PREVIEWS}/${await previews.start(workspace.id, wanted, actor)}`;
+    }),
+    form(`${ONE}/cancel`, TO_WRITE, async ({ request: { workspace, actor }, parameters }) => {
+      const { id } = await find(workspace.id, parameters.previewId);
+      await previews.cancel(workspace.id, id, actor);
+      return `${PREVIEWS}/${id}`;
+    }),
+  ];
+}

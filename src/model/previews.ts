@@ -1,0 +1,176 @@
+/**
+ * Previews: what rules would have found in runs that are stored already. A preview writes no finding
+ * and changes no run.
+ *
+ *   queued ──► running ──► done
+ *     └───────────┴──────► cancelled, failed
+ */
+import type { Hex16 } from './json.ts';
+import type { Rule } from './rules.ts';
+import type { Surface } from './steps.ts';
+
+const PREVIEW_KINDS = ['rule', 'experimental'] as const;
+export type PreviewKind = (typeof PREVIEW_KINDS)[number];
+
+type PreviewState = 'queued' | 'running' | 'done' | 'cancelled' | 'failed';
+
+export const PREVIEW_DAYS_DEFAULT = 7;
+export const PREVIEW_DAYS_MAX = 90;
+/** Runs that a preview matches; of more, a sample by the hash of their ids. */
+export const PREVIEW_RUNS_MAX = 100_000;
+/** Places that a preview keeps for each rule. */
+export const PREVIEW_EXAMPLES_MAX = 3;
+/** A sample is counted in ten-thousandths of the runs. */
+export const SAMPLE_WHOLE = 10_000;
+
+/** Where a rule would match: never the text itself, which the run's page shows or redacts. */
+export interface PreviewExample {
+  readonly runId: Hex16;
+  /** number of the step in its run, from 1 */
+  readonly step: number;
+  readonly surface: Surface;
+}
+
+/** What one rule would have found: one finding for each run. */
+export interface RuleTally {
+  readonly runs: number;
+  readonly examples: readonly PreviewExample[];
+}
+
+/** Counts of a preview; those of a part of it add up. */
+export interface PreviewTally {
+  /** runs that were matched */
+  readonly read: number;
+  /** of these, runs that at least one rule matches */
+  readonly found: number;
+  /** runs that are larger than a preview reads */
+  readonly skipped: number;
+  /** runs that were not matched to their end: their time was used up, or a pattern failed */
+  readonly cut: number;
+  /** CPU time of reading texts and matching */
+  readonly cpuMs: number;
+  readonly rules: Readonly<Record<string, RuleTally>>;
+}
+
+export const EMPTY_TALLY: PreviewTally = {
+  read: 0,
+  found: 0,
+  skipped: 0,
+  cut: 0,
+  cpuMs: 0,
+  rules: {},
+};
+
+/** The sum of two parts; of each rule the first examples are kept. */
+export function addTallies(a: PreviewTally, b: PreviewTally): PreviewTally {
+  const rules = { ...a.rules };
+  for (const [id, { runs, examples }] of Object.entries(b.rules)) {
+    const before = rules[id] ?? { runs: 0, examples: [] };
+    rules[id] = {
+      runs: before.runs + runs,
+      examples: [...before.examples, ...examples].slice(0, PREVIEW_EXAMPLES_MAX),
+    };
+  }
+  return {
+    read: a.read + b.read,
+    found: a.found + b.found,
+    skipped: a.skipped + b.skipped,
+    cut: a.cut + b.cut,
+    cpuMs: a.cpuMs + b.cpuMs,
+    rules,
+  };
+}
+
+/** A preview as its page shows it. */
+export interface Preview {
+  readonly id: Hex16;
+  readonly kind: PreviewKind;
+  readonly ruleIds: readonly string[];
+  readonly days: number;
+  readonly requestedBy: string;
+  readonly requestedAt: Date;
+  readonly state: PreviewState;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+  readonly failure: string | null;
+  readonly corpusVersion: string;
+  /** 40 hexadecimal digits */
+  readonly corpusIdentity: string;
+  /** evaluated runs of those days; null before the start */
+  readonly runsInRange: number | null;
+  /** of how many in `SAMPLE_WHOLE` the steps are matched */
+  readonly sample: number | null;
+  /** runs that are looked at, about */
+  readonly runsPlanned: number | null;
+  readonly tally: PreviewTally;
+}
+
+/** Whether it still waits or works. */
+export function isOpen({ state }: Pick<Preview, 'state'>): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+/** Findings that a day would have brought, from the part of the runs that was looked at. */
+export function findingsPerDay(runs: number, preview: Preview): number {
+  const { read, skipped } = preview.tally;
+  const looked = read + skipped;
+  if (looked === 0 || preview.runsInRange === null) return 0;
+  // Of a preview that was cancelled or sampled, the runs that it saw stand for all of the range.
+  return ((runs / looked) * preview.runsInRange) / preview.days;
+}
+
+/** The rules that would have found something, the one with the most runs first. */
+export function noisiestOf({ tally }: Pick<Preview, 'tally'>): (RuleTally & { ruleId: string })[] {
+  return Object.entries(tally.rules)
+    .map(([ruleId, rule]) => ({ ruleId, ...rule }))
+    .sort((a, b) => b.runs - a.runs || (a.ruleId < b.ruleId ? -1 : 1));
+}
+
+/** Rules that are suggested to be left off, at most. */
+const SUGGESTED_MAX = 10;
+/** A rule that matches this part of the runs, or of its authors' harmless documents, is suggested. */
+const NOISY_PERCENT = 1;
+
+/** A rule that is suggested to be left off. */
+export interface NoisyRule {
+  readonly ruleId: string;
+  /** of 100 runs of the preview; null without a preview of it */
+  readonly percentOfRuns: number | null;
+  /** of 100 harmless documents, as its authors state */
+  readonly wildFpRate: number | null;
+}
+
+/**
+ * The noisiest rules of a tier: those that match at least one in a hundred runs of a preview, or of the
+ * harmless documents of their authors.
+ */
+export function noisyRules(
+  rules: readonly Pick<Rule, 'id' | 'quality'>[],
+  preview: Pick<Preview, 'tally'> | null,
+): NoisyRule[] {
+  const read = preview?.tally.read ?? 0;
+  return rules
+    .map(({ id, quality: { wildFpRate } }) => {
+      const runs = preview?.tally.rules[id]?.runs ?? 0;
+      return { ruleId: id, percentOfRuns: read === 0 ? null : (100 * runs) / read, wildFpRate };
+    })
+    .filter(
+      ({ percentOfRuns, wildFpRate }) =>
+        (percentOfRuns ?? 0) >= NOISY_PERCENT || (wildFpRate ?? 0) >= NOISY_PERCENT,
+    )
+    .sort(
+      (a, b) =>
+        (b.percentOfRuns ?? 0) - (a.percentOfRuns ?? 0) ||
+        (b.wildFpRate ?? 0) - (a.wildFpRate ?? 0) ||
+        (a.ruleId < b.ruleId ? -1 : 1),
+    )
+    .slice(0, SUGGESTED_MAX);
+}
+
+/** The runs whose results are there, of 100 that are to be looked at. */
+export function percentDone({ runsPlanned, tally, state }: Preview): number {
+  if (state === 'done') return 100;
+  if (runsPlanned === null) return 0;
+  const looked = tally.read + tally.skipped;
+  return Math.min(99, Math.floor((100 * looked) / Math.max(1, runsPlanned)));
+}

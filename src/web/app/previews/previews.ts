@@ -1,0 +1,222 @@
+/** Previews: what rules would have found in stored runs. The list, and one with its progress and result. */
+import {
+  findingsPerDay,
+  isOpen,
+  noisiestOf,
+  PREVIEW_DAYS_DEFAULT,
+  PREVIEW_DAYS_MAX,
+  type Preview,
+  type PreviewExample,
+  percentDone,
+  type RuleTally,
+  SAMPLE_WHOLE,
+} from '../../../model/previews.ts';
+import type { Rule } from '../../../model/rules.ts';
+import { surfaceLabel } from '../../../model/steps.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { count, duration, percentText, term, time } from '../format.ts';
+import { corpusName } from '../rule-counts.ts';
+import {
+  appPage,
+  crumb,
+  empty,
+  facts,
+  type Look,
+  scrolling,
+  severityBadge,
+  type Viewer,
+  writeForm,
+  writeTo,
+} from '../shell.ts';
+import { falsePositiveRate } from './rule-quality.ts';
+
+const RULES = '/app/rules';
+export const PREVIEWS = `${RULES}/previews`;
+
+/** Finds a rule; null when the corpus does not have it. */
+export type RuleFinder = (id: string) => Pick<Rule, 'title' | 'severity' | 'quality'> | null;
+
+const STATES: Readonly<Record<Preview['state'], string>> = {
+  queued: 'Queued',
+  running: 'Running',
+  done: 'Done',
+  cancelled: 'Cancelled',
+  failed: 'Failed',
+};
+
+function titleOf({ kind, ruleIds }: Preview, findRule: RuleFinder): string {
+  const [id = ''] = ruleIds;
+  return kind === 'rule' ? (findRule(id)?.title ?? id) : 'Experimental tier';
+}
+
+/** `2.4 findings a day`: one digit below ten. */
+export function perDayText(perDay: number): string {
+  const number =
+    perDay > 0 && perDay < 0.1 ? '<0.1' : perDay < 10 ? perDay.toFixed(1) : count(perDay);
+  return `${number} a day`;
+}
+
+const foundPercent = ({ tally: { read, found } }: Preview): number =>
+  read === 0 ? 0 : (100 * found) / read;
+
+/** Findings of all rules of a preview, a day. */
+export function allPerDay(preview: Preview): number {
+  const runs = Object.values(preview.tally.rules).reduce((sum, rule) => sum + rule.runs, 0);
+  return findingsPerDay(runs, preview);
+}
+
+/** The form that starts a preview. @param ruleId null for the experimental tier */
+export function startForm(viewer: Viewer, ruleId: string | null): HtmlValue {
+  if (!viewer.isAdmin) return null;
+  return html`<form method="post" action="${writeTo(PREVIEWS, viewer)}" class="inline">
+${ruleId !== null && html`<input type="hidden" name="rule_id" value="${ruleId}">`}
+<label>Days<input type="number" name="days" min="1" max="${PREVIEW_DAYS_MAX}" value="${PREVIEW_DAYS_DEFAULT}" required></label>
+<button class="quiet">Preview${ruleId === null && ' the experimental tier'}</button></form>`;
+}
+
+function progress(preview: Preview): Html {
+  const { tally, runsPlanned, runsInRange, sample } = preview;
+  const looked = count(tally.read + tally.skipped);
+  const percent = percentDone(preview);
+  const isSampled = sample !== null && sample < SAMPLE_WHOLE;
+  return html`<p><progress max="100" value="${percent}" aria-label="Progress">${percent}%</progress></p>
+<p>${STATES[preview.state]}: ${
+    runsPlanned === null
+      ? 'not begun'
+      : html`${looked} of ${isSampled && 'about '}${count(runsPlanned)} ${term('run', 'runs')} looked at`
+  }${isSampled && html`, a sample of the ${count(runsInRange ?? 0)} runs of these days`}.</p>
+${preview.failure !== null && html`<p class="medium">${preview.failure}</p>`}`;
+}
+
+function examples(ruleTally: RuleTally): Html {
+  const link = ({ runId, step, surface }: PreviewExample, index: number) =>
+    html`<a href="/app/runs/${runId}?step=${step}" title="step ${step}, ${surfaceLabel(surface).toLowerCase()}">${index + 1}<span class="hidden">. run ${runId}, step ${step}</span></a> `;
+  return html`${ruleTally.examples.map(link)}`;
+}
+
+function resultRow(
+  one: RuleTally & { readonly ruleId: string },
+  preview: Preview,
+  findRule: RuleFinder,
+): Html {
+  const rule = findRule(one.ruleId);
+  const { read } = preview.tally;
+  const rate = rule?.quality.wildFpRate ?? null;
+  return html`<tr><td data-label="Severity">${rule !== null && severityBadge(rule.severity)}</td>
+<td data-label="Rule"><a href="${RULES}/${one.ruleId}">${rule?.title ?? one.ruleId}</a> <span class="soft below">${one.ruleId}</span></td>
+<td data-label="Runs" class="number">${count(one.runs)}</td>
+<td data-label="Share of runs" class="number">${percentText(read === 0 ? 0 : (100 * one.runs) / read)}</td>
+<td data-label="Findings" class="number">${perDayText(findingsPerDay(one.runs, preview))}</td>
+<td data-label="By its authors">${rate !== null && falsePositiveRate(rate)}</td>
+<td data-label="Examples">${examples(one)}</td></tr>
+`;
+}
+
+function results(preview: Preview, findRule: RuleFinder): Html {
+  const rules = noisiestOf(preview);
+  if (rules.length === 0) {
+    return isOpen(preview)
+      ? html`<p class="soft">No matches so far.</p>`
+      : empty('No matches', html`<p>None of these runs would have had a finding.</p>`);
+  }
+  return scrolling(
+    'Results',
+    html`<table class="stack" aria-label="Results"><thead><tr><th scope="col">Severity</th><th scope="col">Rule</th>
+<th scope="col" class="number">Runs</th><th scope="col" class="number">Share of runs</th><th scope="col" class="number">Findings</th>
+<th scope="col">By its authors</th><th scope="col">Examples</th></tr></thead>
+<tbody>${rules.map((one) => resultRow(one, preview, findRule))}</tbody></table>`,
+  );
+}
+
+function about(preview: Preview, nowMs: number): Html {
+  const { startedAt, finishedAt, tally } = preview;
+  const tookMs = startedAt === null ? null : (finishedAt?.getTime() ?? nowMs) - startedAt.getTime();
+  return facts([
+    ['Requested', html`${time(preview.requestedAt, nowMs)} by ${preview.requestedBy}`],
+    ['Runs', `evaluated, of the last ${preview.days} ${preview.days === 1 ? 'day' : 'days'}`],
+    ['Rules', count(preview.ruleIds.length)],
+    ['Corpus', corpusName(preview.corpusVersion, preview.corpusIdentity)],
+    ['Took', tookMs === null ? null : duration(tookMs)],
+    [
+      'Matching',
+      tally.read === 0
+        ? null
+        : `${duration(tally.cpuMs)} of CPU time, ${(tally.cpuMs / tally.read).toFixed(2)} ms a run`,
+    ],
+    ['Too large', tally.skipped === 0 ? null : `${count(tally.skipped)} runs, not looked at`],
+    ['Not finished', tally.cut === 0 ? null : `${count(tally.cut)} runs, matched in part`],
+  ]);
+}
+
+/** One preview. While it is open, the script renews the part that changes. */
+export function previewPage(
+  look: Look,
+  viewer: Viewer,
+  preview: Preview,
+  { findRule, nowMs }: { readonly findRule: RuleFinder; readonly nowMs: number },
+): Html {
+  const path = `${PREVIEWS}/${preview.id}`;
+  const title = titleOf(preview, findRule);
+  const open = isOpen(preview);
+  return appPage(look, viewer, {
+    title: `Preview: ${title}`,
+    current: RULES,
+    main: html`${crumb(PREVIEWS, 'Previews')}<h1>Preview: ${title}</h1>
+<p class="lead">What ${preview.kind === 'rule' ? 'this rule' : 'these rules'} would have found in stored runs. A ${term('preview', 'preview')} stores no findings and changes no run.</p>
+<div data-fresh="preview"${open && html` data-poll`}><div class="grid wide">
+<section class="panel"><h2>Progress</h2>${progress(preview)}${
+      open &&
+      html`<p><a class="button quiet" href="${path}">Reload</a></p>${
+        viewer.isAdmin &&
+        writeForm(
+          writeTo(`${path}/cancel`, viewer),
+          html`<button class="danger">Cancel the preview</button>`,
+        )
+      }`
+    }</section>
+<section class="panel"><h2>Expected findings</h2><p class="figure">${perDayText(allPerDay(preview))}</p>
+<p class="soft">${percentText(foundPercent(preview))} of the runs would have at least one finding.</p></section>
+<section class="panel"><h2>About</h2>${about(preview, nowMs)}</section></div>
+<h2>Results by rule</h2>
+${results(preview, findRule)}</div>`,
+  });
+}
+
+function listRow(preview: Preview, findRule: RuleFinder, nowMs: number): Html {
+  return html`<tr><td data-label="Rules"><a href="${PREVIEWS}/${preview.id}">${titleOf(preview, findRule)}</a></td>
+<td data-label="State">${STATES[preview.state]}</td>
+<td data-label="Days" class="number">${preview.days}</td>
+<td data-label="Runs" class="number">${count(preview.tally.read)}</td>
+<td data-label="With a finding" class="number">${percentText(foundPercent(preview))}</td>
+<td data-label="Requested">${time(preview.requestedAt, nowMs)} <span class="soft below">${preview.requestedBy}</span></td></tr>
+`;
+}
+
+/** The previews that are kept. */
+export function previewsPage(
+  look: Look,
+  viewer: Viewer,
+  previews: readonly Preview[],
+  { findRule, nowMs }: { readonly findRule: RuleFinder; readonly nowMs: number },
+): Html {
+  return appPage(look, viewer, {
+    title: 'Previews',
+    current: RULES,
+    main: html`${crumb(RULES, 'Rules')}<h1>Previews</h1>
+<p class="lead">What rules would have found in stored runs, before they are switched on. A ${term('preview', 'preview')} stores no findings and changes no run.</p>
+${startForm(viewer, null)}
+${
+  previews.length === 0
+    ? empty(
+        'No previews yet',
+        html`<p>Preview the experimental tier here, or a rule on its page.</p>`,
+      )
+    : scrolling(
+        'Previews',
+        html`<table class="stack" aria-label="Previews"><thead><tr><th scope="col">Rules</th><th scope="col">State</th>
+<th scope="col" class="number">Days</th><th scope="col" class="number">Runs</th><th scope="col" class="number">With a finding</th><th scope="col">Requested</th></tr></thead>
+<tbody>${previews.map((one) => listRow(one, findRule, nowMs))}</tbody></table>`,
+      )
+}`,
+  });
+}

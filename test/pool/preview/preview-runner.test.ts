@@ -1,0 +1,267 @@
+/**
+ * Previews over a real queue, with a thread that a test answers for: what is counted, who continues a
+ * preview, and that it ends when it is cancelled.
+ */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { claimPreview, keepPreview } from '../../../src/db/previews/preview-queue.ts';
+import {
+  cancelPreview,
+  findPreview,
+  listPreviews,
+  type NewPreview,
+  startPreview,
+} from '../../../src/db/previews/previews.ts';
+import { EMPTY_TALLY, PREVIEW_RUNS_MAX, type Preview } from '../../../src/model/previews.ts';
+import type { PreviewBatch } from '../../../src/pool/preview/preview-batch.ts';
+import { PreviewRunner } from '../../../src/pool/preview/preview-runner.ts';
+import type { PreviewTask } from '../../../src/pool/tasks.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const IDENTITY = 'c0'.repeat(20);
+const RULES = ['ATR-2026-00001', 'ATR-2026-00002'];
+const ACTOR = { userId: null, name: 'test', origin: 'command line' };
+const TIMING = { intervalMs: 10, keepMs: 0, retryMs: 1, watchMs: 1000 };
+const WANTED: NewPreview = {
+  kind: 'experimental',
+  ruleIds: RULES,
+  days: 7,
+  snapshot: { version: '4.0.0', identity: IDENTITY },
+};
+
+let scratch: MigratedDatabase;
+const runners: PreviewRunner[] = [];
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  await scratch.database.query(`INSERT INTO workspaces (slug, name) VALUES ('one', 'One')`);
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await Promise.all(runners.splice(0).map((runner) => runner.stop()));
+  await scratch.database.query('TRUNCATE runs, rule_previews');
+});
+
+/** Evaluated runs, one a minute back from now, and one that is too old. */
+async function insertRuns(count: number): Promise<void> {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records,
+                       first_arrival_at, last_arrival_at)
+     SELECT 1, lpad(to_hex(n), 32, '0')::uuid, 'completed', 'evaluated', 1, 0, at, at
+       FROM generate_series(1, $1::int) AS n,
+            LATERAL (SELECT now() - CASE n WHEN 1 THEN interval '8 days'
+                                           ELSE make_interval(mins => n) END AS at) AS arrival`,
+    [count + 1],
+  );
+}
+
+/** Every run is matched by the first rule, every even one by the second, too. */
+async function answerAll({ runs }: PreviewTask): Promise<PreviewBatch> {
+  const example = ({ runId }: { runId: string }) => ({
+    runId,
+    step: 1,
+    surface: 'step_input' as const,
+  });
+  const even = runs.filter(({ runId }) => Number.parseInt(runId, 16) % 2 === 0);
+  return {
+    runs: runs.length,
+    tally: {
+      ...EMPTY_TALLY,
+      read: runs.length,
+      found: runs.length,
+      cpuMs: runs.length,
+      rules: {
+        'ATR-2026-00001': { runs: runs.length, examples: runs.slice(0, 3).map(example) },
+        'ATR-2026-00002': { runs: even.length, examples: even.slice(0, 3).map(example) },
+      },
+    },
+  };
+}
+
+function start(
+  answer: (task: PreviewTask) => Promise<PreviewBatch>,
+  identity = IDENTITY,
+  timing = TIMING,
+) {
+  const events = { previewFinished: () => {}, previewFailed: () => {}, previewsWorked: () => {} };
+  const thread = { preview: answer, end: () => {}, stalledMs: () => 0 };
+  const deps = { database: scratch.database, thread, snapshot: { identity }, events };
+  const runner = new PreviewRunner(deps, timing, () => 1);
+  runners.push(runner);
+  runner.start();
+  return runner;
+}
+
+const begin = (fields: Partial<NewPreview> = {}) =>
+  startPreview(scratch.database, 1, { ...WANTED, ...fields }, ACTOR);
+const stored = async (id: string) => (await findPreview(scratch.database, 1, id)) as Preview;
+const ended = async (id: string): Promise<Preview> => {
+  await waitFor(async () => (await stored(id)).finishedAt !== null, {
+    withinMs: 60_000,
+    what: 'the end',
+  });
+  return await stored(id);
+};
+
+test('every evaluated run of the days is looked at once, and none is changed', async () => {
+  await insertRuns(150);
+  await scratch.database.query(
+    `UPDATE runs SET evaluation = 'pending' WHERE run_id = lpad('a', 32, '0')::uuid`,
+  );
+  const before = await scratch.rows('SELECT * FROM runs ORDER BY run_id');
+  const id = await begin();
+  const seen: string[] = [];
+  start(async (task) => {
+    expect(task.ruleIds).toEqual(RULES);
+    seen.push(...task.runs.map(({ runId }) => runId));
+    return await answerAll(task);
+  });
+  const preview = await ended(id);
+  expect(preview).toMatchObject({
+    state: 'done',
+    runsInRange: 149,
+    runsPlanned: 149,
+    sample: 10_000,
+  });
+  expect(preview.tally).toMatchObject({ read: 149, found: 149, skipped: 0, cut: 0 });
+  expect(preview.tally.rules['ATR-2026-00001']).toMatchObject({ runs: 149 });
+  expect(preview.tally.rules['ATR-2026-00002']?.runs).toBe(74);
+  expect(preview.tally.rules['ATR-2026-00001']?.examples).toHaveLength(3);
+  expect(new Set(seen).size).toBe(149);
+  expect(seen).toEqual(seen.toSorted());
+  expect(await scratch.rows('SELECT * FROM runs ORDER BY run_id')).toEqual(before);
+  expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
+});
+
+test('a batch that does not fit is continued where it ended', async () => {
+  await insertRuns(10);
+  const id = await begin();
+  start(({ runs, ...task }) => answerAll({ ...task, runs: runs.slice(0, 3) }));
+  expect((await ended(id)).tally.read).toBe(10);
+});
+
+test('a workspace has one at a time; both are in the ledger', async () => {
+  const id = await begin();
+  expect(await begin({ kind: 'rule', ruleIds: ['ATR-2026-00001'] })).toBe(id);
+  await cancelPreview(scratch.database, 1, id, ACTOR);
+  expect(await stored(id)).toMatchObject({ state: 'cancelled' });
+  expect(await begin()).not.toBe(id);
+  const ledger = await scratch.rows('SELECT action, subject FROM audit_ledger ORDER BY seq');
+  expect(ledger.slice(-3)).toEqual([
+    { action: 'rules.preview', subject: 'experimental tier' },
+    { action: 'rules.preview_cancelled', subject: 'experimental tier' },
+    { action: 'rules.preview', subject: 'experimental tier' },
+  ]);
+});
+
+test('a process that was killed loses its preview to another, which continues from the cursor', async () => {
+  await insertRuns(200);
+  const id = await begin();
+  const dead = await claimPreview(scratch.database);
+  if (dead === null) throw new Error('nothing to claim');
+  expect(await claimPreview(scratch.database)).toBeNull();
+  const cursor = (await scratch.rows(
+    `SELECT (extract(epoch FROM first_arrival_at) * 1000000)::bigint::text AS "atMicros",
+            replace(run_id::text, '-', '') AS "runId" FROM runs
+      WHERE run_id = lpad(to_hex(51), 32, '0')::uuid`,
+  )) as { atMicros: string; runId: string }[];
+  const tally = { ...EMPTY_TALLY, read: 50 };
+  expect(await keepPreview(scratch.database, dead, tally, cursor[0] ?? null)).toBe(true);
+  await scratch.database.query(
+    `UPDATE rule_previews SET lease_until = now() - interval '1 second'`,
+  );
+  start(answerAll);
+  const preview = await ended(id);
+  expect(preview).toMatchObject({ state: 'done', tally: { read: 200, found: 150 } });
+  expect(await keepPreview(scratch.database, dead, tally, null)).toBe(false);
+});
+
+test('a stop gives it back after its batch, and the next start continues it', async () => {
+  await insertRuns(200);
+  const id = await begin();
+  let began = (): void => {};
+  const inBatch = new Promise<void>((resolve) => {
+    began = resolve;
+  });
+  const first = start(async (task) => {
+    began();
+    return await answerAll(task);
+  });
+  await inBatch;
+  await first.stop();
+  const left = await stored(id);
+  expect(left.state).toBe('running');
+  expect(left.tally.read).toBeGreaterThan(0);
+  expect(left.tally.read).toBeLessThan(200);
+  start(answerAll);
+  expect(await ended(id)).toMatchObject({ state: 'done', tally: { read: 200, found: 200 } });
+});
+
+test('one that is cancelled ends, and keeps what it has counted', async () => {
+  await insertRuns(200);
+  const id = await begin();
+  let batches = 0;
+  start(async (task) => {
+    batches += 1;
+    if (batches === 2) await cancelPreview(scratch.database, 1, id, ACTOR);
+    return await answerAll(task);
+  });
+  const preview = await ended(id);
+  expect(preview.state).toBe('cancelled');
+  const next = await begin();
+  await ended(next);
+  expect((await stored(id)).tally.read).toBe(preview.tally.read);
+});
+
+test('it fails when its batches fail three times in a row, and says why', async () => {
+  await insertRuns(5);
+  const id = await begin();
+  let failures = 0;
+  start(async () => {
+    failures += 1;
+    throw new Error('no room');
+  });
+  expect(await ended(id)).toMatchObject({ state: 'failed', failure: 'Error no room' });
+  expect(failures).toBe(3);
+});
+
+test('it fails when the rules are another corpus by now', async () => {
+  const id = await begin();
+  start(answerAll, 'd1'.repeat(20));
+  const { state, failure } = await ended(id);
+  expect({ state, failure }).toEqual({
+    state: 'failed',
+    failure: 'the rules are another corpus by now',
+  });
+});
+
+test('of many runs a sample is matched, the same wherever it continues', async () => {
+  await scratch.database.query(
+    `INSERT INTO runs (workspace_id, run_id, state, evaluation, spans, log_records,
+                       first_arrival_at, last_arrival_at)
+     SELECT 1, gen_random_uuid(), 'completed', 'evaluated', 1, 0, at, at
+       FROM generate_series(1, $1::int) AS n,
+            LATERAL (SELECT now() - make_interval(secs => n / 1000.0) AS at) AS arrival`,
+    [PREVIEW_RUNS_MAX * 1.25],
+  );
+  await scratch.vacuum('runs');
+  const id = await begin();
+  let runs = 0;
+  const count = async (task: PreviewTask): Promise<PreviewBatch> => {
+    runs += task.runs.length;
+    return { runs: task.runs.length, tally: { ...EMPTY_TALLY, read: task.runs.length } };
+  };
+  start(count, IDENTITY, { ...TIMING, keepMs: 1000 });
+  const preview = await ended(id);
+  expect(preview).toMatchObject({ runsInRange: 125_000, sample: 8000, runsPlanned: 100_000 });
+  expect(preview.tally.read).toBe(runs);
+  expect(Math.abs(runs - 100_000)).toBeLessThan(1500);
+});
+
+test('the latest twenty that have ended are kept', async () => {
+  for (let turn = 0; turn < 22; turn += 1) {
+    await cancelPreview(scratch.database, 1, await begin(), ACTOR);
+  }
+  await begin();
+  expect(await listPreviews(scratch.database, 1)).toHaveLength(21);
+});

@@ -1,0 +1,148 @@
+/** Previews: progress, results by rule, who may start and cancel, what is suggested. */
+import { describe, expect, test } from 'vitest';
+import { EMPTY_TALLY, noisyRules, type Preview } from '../../../../src/model/previews.ts';
+import {
+  perDayText,
+  previewPage,
+  previewsPage,
+} from '../../../../src/web/app/previews/previews.ts';
+import { tierPreview } from '../../../../src/web/app/previews/tier-preview.ts';
+import { HOSTILE, holdsAsText, LOOK, MEMBER, NOW_MS, rule, viewer } from '../fixtures.ts';
+
+const RUN = 'c1'.repeat(16);
+
+function preview(fields: Partial<Preview> = {}): Preview {
+  return {
+    id: 'ab'.repeat(16),
+    kind: 'experimental',
+    ruleIds: ['ATR-2026-00001', 'ATR-2026-00002'],
+    days: 7,
+    requestedBy: 'ada@people.test',
+    requestedAt: new Date(NOW_MS - 120_000),
+    state: 'done',
+    startedAt: new Date(NOW_MS - 110_000),
+    finishedAt: new Date(NOW_MS - 100_000),
+    failure: null,
+    corpusVersion: '4.0.0',
+    corpusIdentity: 'c0'.repeat(20),
+    runsInRange: 7000,
+    sample: 10_000,
+    runsPlanned: 7000,
+    tally: {
+      ...EMPTY_TALLY,
+      read: 7000,
+      found: 700,
+      cpuMs: 7000,
+      rules: {
+        'ATR-2026-00002': { runs: 35, examples: [] },
+        'ATR-2026-00001': {
+          runs: 700,
+          examples: [{ runId: RUN, step: 3, surface: 'tool_result' }],
+        },
+      },
+    },
+    ...fields,
+  };
+}
+
+const context = { findRule: () => rule(), nowMs: NOW_MS };
+const page = (fields: Partial<Preview> = {}, who = viewer()): string =>
+  previewPage(LOOK, who, preview(fields), context).text;
+
+describe('a preview', () => {
+  test('shows how many findings to expect, and the noisiest rule first', () => {
+    const text = page();
+    expect(text).toContain('<p class="figure">105 a day</p>');
+    expect(text).toContain('10% of the runs would have at least one finding.');
+    expect(text).toContain('7,000 of 7,000');
+    expect(text).toContain('1.00 ms a run');
+    expect(text.indexOf('/app/rules/ATR-2026-00001"')).toBeLessThan(
+      text.indexOf('/app/rules/ATR-2026-00002"'),
+    );
+    expect(text).toContain(`href="/app/runs/${RUN}?step=3" title="step 3, tool result"`);
+    expect(text).not.toContain('/cancel?');
+    expect(text).not.toContain('data-poll');
+  });
+
+  test('is renewed while it works, and cancelled by an admin', () => {
+    const running = { state: 'running', finishedAt: null } as const;
+    expect(page(running)).toContain('data-poll');
+    expect(page(running)).toContain('/cancel?workspace=crew"');
+    expect(page(running, MEMBER)).not.toContain('/cancel?');
+    expect(page(running, MEMBER)).toContain('>Reload</a>');
+  });
+
+  test('says that it looked at a sample', () => {
+    const text = page({ runsInRange: 700_000, sample: 1428, runsPlanned: 99_960 });
+    expect(text).toContain('of about 99,960');
+    expect(text).toContain('a sample of the 700,000 runs of these days');
+  });
+
+  test('counts for all runs of its days when it was sampled or cancelled', () => {
+    const { tally } = preview();
+    const text = page({ state: 'cancelled', runsInRange: 14_000, tally });
+    expect(text).toContain('<p class="figure">210 a day</p>');
+  });
+
+  test('says why it failed, and when nothing matches', () => {
+    expect(page({ state: 'failed', failure: 'no room' })).toContain('no room');
+    expect(page({ tally: { ...EMPTY_TALLY, read: 5 } })).toContain('No matches');
+  });
+
+  test('is text, whatever it contains', () => {
+    const findRule = () => rule({ title: HOSTILE });
+    const hostile = preview({ requestedBy: HOSTILE, failure: HOSTILE });
+    expect(holdsAsText(previewPage(LOOK, viewer(), hostile, { ...context, findRule }).text)).toBe(
+      true,
+    );
+  });
+});
+
+test('the list begins one as an admin, and links each', () => {
+  const list = (who = viewer()) => previewsPage(LOOK, who, [preview()], context).text;
+  expect(list()).toContain('action="/app/rules/previews?workspace=crew"');
+  expect(list(MEMBER)).not.toContain('action="/app/rules/previews?');
+  expect(list(MEMBER)).toContain(`href="/app/rules/previews/${'ab'.repeat(16)}"`);
+  expect(previewsPage(LOOK, MEMBER, [], context).text).toContain('No previews yet');
+});
+
+describe('before the experimental tier is switched on', () => {
+  const { quality } = rule();
+  const of = (id: string, wildFpRate: number | null) =>
+    rule({ id, quality: { ...quality, wildFpRate } });
+  const rules = [of('ATR-2026-00001', null), of('ATR-2026-00002', 0.5), of('ATR-2026-00003', 52)];
+
+  test('the rules that match many runs or harmless documents are suggested', () => {
+    expect(noisyRules(rules, null).map(({ ruleId }) => ruleId)).toEqual(['ATR-2026-00003']);
+    expect(noisyRules(rules, preview())).toEqual([
+      { ruleId: 'ATR-2026-00001', percentOfRuns: 10, wildFpRate: null },
+      { ruleId: 'ATR-2026-00003', percentOfRuns: 0, wildFpRate: 52 },
+    ]);
+  });
+
+  test('the last preview is shown, with the choice to leave the noisiest off', () => {
+    const noisy = noisyRules(rules, preview()).map((one) => ({ ...one, title: 'A title' }));
+    const { text } = tierPreview({ last: preview(), noisy }, viewer());
+    expect(text).toContain('<strong>105 a day</strong> more findings');
+    expect(text).toContain('name="leave_off" value="ATR-2026-00001,ATR-2026-00003"');
+    expect(text).toContain('Switch on, leave the 2 noisiest rules off');
+    expect(text).toContain('10% of your runs');
+    expect(text).toContain('Switch on with all rules');
+  });
+
+  test('a preview is offered where there is none', () => {
+    const { text } = tierPreview({ last: null, noisy: [] }, viewer());
+    expect(text).toContain('No preview yet');
+    expect(text).toContain('action="/app/rules/previews?workspace=crew"');
+    expect(text).not.toContain('leave_off');
+  });
+});
+
+test.each([
+  [0, '0.0 a day'],
+  [0.01, '<0.1 a day'],
+  [2.44, '2.4 a day'],
+  [1234.4, '1,234 a day'],
+])('%d findings a day are written %s', (perDay, text) => {
+  expect(perDayText(perDay)).toBe(text);
+});
