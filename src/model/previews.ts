@@ -131,10 +131,13 @@ const SUGGESTED_MAX = 10;
 /** A rule that matches this part of the runs, or of its authors' harmless documents, is suggested. */
 const NOISY_PERCENT = 1;
 
+/** With fewer runs, one attack looks like noise. */
+const RUNS_ENOUGH = 100;
+
 /** A rule that is suggested to be left off. */
 export interface NoisyRule {
   readonly ruleId: string;
-  /** of 100 runs of the preview; null without a preview of it */
+  /** of 100 runs of the preview; null without a preview of enough runs */
   readonly percentOfRuns: number | null;
   /** of 100 harmless documents, as its authors state */
   readonly wildFpRate: number | null;
@@ -148,11 +151,12 @@ export function noisyRules(
   rules: readonly Pick<Rule, 'id' | 'quality'>[],
   preview: Pick<Preview, 'tally'> | null,
 ): NoisyRule[] {
-  const read = preview?.tally.read ?? 0;
+  const { read = 0 } = preview?.tally ?? {};
+  const isEnough = read >= RUNS_ENOUGH;
   return rules
     .map(({ id, quality: { wildFpRate } }) => {
       const runs = preview?.tally.rules[id]?.runs ?? 0;
-      return { ruleId: id, percentOfRuns: read === 0 ? null : (100 * runs) / read, wildFpRate };
+      return { ruleId: id, percentOfRuns: isEnough ? (100 * runs) / read : null, wildFpRate };
     })
     .filter(
       ({ percentOfRuns, wildFpRate }) =>

@@ -69,6 +69,7 @@ const PAGES = [
   '/app/findings',
   '/app/runs',
   '/app/rules',
+  '/app/rules/previews',
   '/app/rules/ATR-2026-00021',
   '/app/keys',
   '/app/members',
@@ -271,6 +272,19 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await page.locator('table[aria-label="Audit log"] tbody tr').count()).toBeGreaterThan(1);
   });
 
+  test('previews a rule that is off, and shows the result where it is switched', async () => {
+    await open('/app/rules/ATR-2026-00061');
+    await page.getByRole('button', { name: 'Preview', exact: true }).click();
+    await page.getByRole('heading', { name: 'Preview: Skill Description-Behavior' }).waitFor();
+    // Renewed by the script until it is done.
+    await page.getByText(/^Done: [\d,]+ of [\d,]+ runs looked at/).waitFor({ timeout: 60_000 });
+    expect(await page.getByRole('button', { name: 'Cancel the preview' }).count()).toBe(0);
+    await open('/app/rules/ATR-2026-00061');
+    await page.getByRole('link', { name: 'Show the preview' }).waitFor();
+    await open('/app/rules/previews');
+    await page.getByRole('cell', { name: 'Skill Description-Behavior Mismatch' }).waitFor();
+  });
+
   test('makes a key that works at once, and takes it back within seconds', async () => {
     await open('/app/keys');
     await page.getByLabel('Name', { exact: true }).fill('a collector');
@@ -357,6 +371,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     '/app/findings?severity=low',
     '/app/runs',
     '/app/rules',
+    '/app/rules/previews',
     '/app/rules/ATR-2026-00021',
     '/app/keys',
     '/app/members',

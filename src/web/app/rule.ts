@@ -113,15 +113,15 @@ function failures({ ownExamples: { failed } }: Rule): HtmlValue {
 
 /** What the rule would have found: its last preview, and the form for another. */
 function previewed(
-  { rule, state: of, enabled }: DecidedRule,
+  { rule, state: of }: DecidedRule,
   last: Preview | null,
   viewer: Viewer,
 ): HtmlValue {
-  if (!canRun(of) || (enabled && last === null)) return null;
+  if (!canRun(of)) return null;
   const tally = last?.tally.rules[rule.id];
   return html`<section class="panel"><h2>${term('preview', 'Preview')}</h2>${
     last === null
-      ? html`<p>See what this rule would have found in stored runs before you switch it on.</p>`
+      ? html`<p>What this rule would have found in stored runs, before it is switched on.</p>`
       : html`<p>${perDayText(findingsPerDay(tally?.runs ?? 0, last))}: it matches ${count(tally?.runs ?? 0)} of ${count(last.tally.read)} runs of ${last.days} days.
 <a href="${PREVIEWS}/${last.id}">Show the preview</a></p>`
   }${startForm(viewer, rule.id)}</section>`;

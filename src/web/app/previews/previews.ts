@@ -203,7 +203,7 @@ export function previewsPage(
     title: 'Previews',
     current: RULES,
     main: html`${crumb(RULES, 'Rules')}<h1>Previews</h1>
-<p class="lead">What rules would have found in stored runs, before they are switched on. A ${term('preview', 'preview')} stores no findings and changes no run.</p>
+<p class="lead">What ${term('rule-and-corpus', 'rules')} would have found in stored ${term('run', 'runs')}, before they are switched on. A ${term('preview', 'preview')} stores no ${term('finding', 'findings')} and changes no run.</p>
 ${startForm(viewer, null)}
 ${
   previews.length === 0

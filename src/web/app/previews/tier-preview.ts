@@ -47,7 +47,7 @@ export function tierPreview(tier: TierPreview, viewer: Viewer): Html {
   const rules = ids.length === 1 ? 'the noisiest rule' : `the ${ids.length} noisiest rules`;
   const expected = html`${summary(tier)}${
     noisy.length > 0 &&
-    html`<p>Leave ${noisy.length === 1 ? 'this rule' : 'these rules'} off: most of what they match is harmless text.</p>
+    html`<p>${noisy.length === 1 ? 'This rule matches' : 'These rules match'} much ordinary text. Unless you need ${noisy.length === 1 ? 'it' : 'them'}, leave ${noisy.length === 1 ? 'it' : 'them'} off.</p>
 <ul>${noisy.map(noisyItem)}</ul>`
   }`;
   const forms = html`${noisy.length > 0 && switchOn(viewer, ids, `Switch on, leave ${rules} off`)}

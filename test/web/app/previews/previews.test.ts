@@ -120,6 +120,11 @@ describe('before the experimental tier is switched on', () => {
     ]);
   });
 
+  test('a preview of few runs suggests nothing', () => {
+    const few = preview({ tally: { ...preview().tally, read: 99 } });
+    expect(noisyRules(rules, few).map(({ ruleId }) => ruleId)).toEqual(['ATR-2026-00003']);
+  });
+
   test('the last preview is shown, with the choice to leave the noisiest off', () => {
     const noisy = noisyRules(rules, preview()).map((one) => ({ ...one, title: 'A title' }));
     const { text } = tierPreview({ last: preview(), noisy }, viewer());
