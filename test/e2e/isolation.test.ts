@@ -265,8 +265,8 @@ afterAll(() => gateway.close());
 /** Everything of the victim that somebody could change, as text. */
 async function state(): Promise<string> {
   const tables = ['api_keys', 'rule_overrides', 'memberships', 'invitations', 'audit_ledger'];
-  const triage = ['finding_states', 'finding_history', 'rule_previews'];
-  const scoped = [...tables, ...triage, 'runs', 'findings', 'spans', 'log_records'].map(
+  const beside = ['finding_states', 'finding_history', 'rule_previews'];
+  const scoped = [...tables, ...beside, 'runs', 'findings', 'spans', 'log_records'].map(
     (table) =>
       `(SELECT json_agg(to_jsonb(t) - 'last_used_at' ORDER BY to_jsonb(t)::text)
           FROM ${table} t WHERE workspace_id = $1)`,
