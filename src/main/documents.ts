@@ -83,7 +83,7 @@ export function documentFiles(): SourceFile[] {
 const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'triage.css', 'run.css', 'narrow.css'];
 
 /** Sent as one script; each file after the first is a block of its own. */
-const SCRIPTS = ['app.js', 'run.js'];
+const SCRIPTS = ['app.js', 'times.js', 'run.js'];
 
 /** The files that pages refer to: style, script, icon, and the documents' images. */
 export function pageAssets(): Asset[] {

@@ -85,6 +85,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/findings/{findingId}': { for: 'members', shows: () => runId },
   'GET /app/runs': { for: 'members', shows: () => runId },
   'GET /app/runs/{runId}': { for: 'members', shows: () => RUN },
+  'GET /app/runs/{runId}/otlp.json': { for: 'members' },
   'GET /app/rules': tab({ shows: () => ruleTitle }),
   'GET /app/rules/{ruleId}': tab({ shows: () => ruleTitle }),
   'GET /app/rules/previews': tab(),

@@ -70,6 +70,7 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /platform/v1/risk-findings/{findingId}': read('workspace'),
   'GET /platform/v1/runs': read('workspace'),
   'GET /platform/v1/runs/{runId}': read('workspace'),
+  'GET /platform/v1/runs/{runId}/otlp': read('workspace'),
   'GET /health': read('nobody'),
   'GET /ready': read('nobody'),
   'GET /metrics': read('nobody'),

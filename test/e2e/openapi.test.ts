@@ -361,6 +361,7 @@ describe('other refusals', () => {
     getRule: 'ATR-2026-99999',
     getFinding: '0'.repeat(32),
     getRun: '0'.repeat(32),
+    exportRun: '0'.repeat(32),
     getDocumentationPage: 'no-such-page',
     getDecisionPage: 'no-such-page',
     getClientPage: 'no-such-page',
@@ -395,10 +396,25 @@ describe('other refusals', () => {
     expect(encoding.status).toBe(415);
   });
 
+  test('exportRun: 409 where the workspace redacts', async () => {
+    const redact = (redacts: boolean) =>
+      gateway.database.query("UPDATE workspaces SET redact_excerpts = $1 WHERE slug = 'default'", [
+        redacts,
+      ]);
+    await redact(true);
+    try {
+      const answer = await send('exportRun', {});
+      expect(answer.status).toBe(409);
+      expect(JSON.parse(answer.text)).toEqual(example('exportRun', 409));
+    } finally {
+      await redact(false);
+    }
+  });
+
   test('no other status is documented but outages, which other tests cause', () => {
     const statuses = OPERATIONS.flatMap(({ responses }) => Object.keys(responses));
     expect([...new Set(statuses)].toSorted()).toEqual(
-      ['200', '400', '401', '403', '404', '410', '413', '415', '429', '503'].toSorted(),
+      ['200', '400', '401', '403', '404', '409', '410', '413', '415', '429', '503'].toSorted(),
     );
   });
 });

@@ -6,9 +6,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { CONVERSATIONS } from '../../demo/conversations.ts';
 import { sendRun } from '../../demo/send-run.ts';
+import { findWorkspace } from '../../src/db/people/workspaces.ts';
 import { corpusIdentity, loadManifest } from '../../src/engine/corpus/corpus.ts';
 import { MANIFEST_PATH } from '../../src/main/corpus-location.ts';
+import { type Columns, LOG_COLUMNS, SPAN_COLUMNS } from '../../src/model/columns.ts';
+import { addPerson } from '../support/people.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { Browser } from './browser.ts';
 import {
   type Gateway,
   openGateway,
@@ -202,6 +206,92 @@ describe('the list', () => {
     const ids = [...first.runs, ...second.runs].map(({ id }) => id);
     expect(ids.toSorted()).toEqual([attack, silent, withheld].toSorted());
     expect(second.next_cursor).toBeNull();
+  });
+});
+
+describe('a run as OTLP', () => {
+  const traceId = randomId(16);
+  const span = (at: number, members: string): string =>
+    `{"traceId":"${traceId}","spanId":"${randomId(8)}","name":"step ${at}","kind":${1 + (at % 5)},
+      "startTimeUnixNano":"17636400000000${String(at).padStart(5, '0')}","endTimeUnixNano":"1763640009000000000"${members}}`;
+  // Text, because JSON.stringify writes 1.0 as 1, and no integer of 64 bits.
+  const VALUES = `[{"key":"int","value":{"intValue":"9223372036854775807"}},
+    {"key":"whole double","value":{"doubleValue":1.0}},{"key":"not a number","value":{"doubleValue":"NaN"}},
+    {"key":"bytes","value":{"bytesValue":"AAEC/w=="}},{"key":"$marked","value":{"boolValue":true}},
+    {"key":"text","value":{"stringValue":"\\u0022 and \\\\ and 😀"}},{"key":"empty","value":{}},
+    {"key":"map","value":{"kvlistValue":{"values":[{"key":"$bytes","value":{"arrayValue":{"values":[{"intValue":"1"},{}]}}}]}}}]`;
+  const FULL = `,"traceState":"a=b","flags":257,"parentSpanId":"${randomId(8)}","droppedAttributesCount":3,
+    "status":{"code":2,"message":"it failed"},"attributes":${VALUES},
+    "events":[{"name":"e","timeUnixNano":"5","attributes":${VALUES},"droppedAttributesCount":1},{"name":""}],
+    "links":[{"traceId":"${randomId(16)}","spanId":"${randomId(8)}","attributes":${VALUES},"flags":1}]`;
+  const LARGE = `,"attributes":[{"key":"long","value":{"stringValue":"${'long é '.repeat(200_000)}"}}]`;
+  const resource = (name: string, spans: readonly string[]): string =>
+    `{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"${name}"}}],"droppedAttributesCount":2},
+      "schemaUrl":"https://a.test/1","scopeSpans":[{"scope":{"name":"s","version":"1","attributes":${VALUES}},
+      "schemaUrl":"https://a.test/2","spans":[${spans.join()}]}]}`;
+  const TRACES = `{"resourceSpans":[${resource('one', [span(0, FULL), span(1, LARGE)])},
+    ${resource(
+      'two',
+      Array.from({ length: 450 }, (_, at) => span(at + 2, '')),
+    )}]}`;
+  const LOGS = `{"resourceLogs":[{"scopeLogs":[{"scope":{"name":"s"},"logRecords":[
+    {"traceId":"${traceId}","timeUnixNano":"7","severityNumber":9,"severityText":"INFO","eventName":"e","body":{},"attributes":${VALUES}},
+    {"traceId":"${traceId}","spanId":"${randomId(8)}","observedTimeUnixNano":"8","flags":1,"body":{"kvlistValue":{"values":${VALUES}}}},
+    {"traceId":"${traceId}","timeUnixNano":"9"}]}]}]}`;
+
+  const columns = (table: Columns): string =>
+    Object.keys(table)
+      .filter((name) => !['workspace_id', 'arrived_on'].includes(name))
+      .map((name) => (name === 'resource_id' ? name : `${name}::text`))
+      .join();
+  const stored = async (workspace: string, table: 'spans' | 'log_records', own: Columns) => {
+    const { rows } = await gateway.database.query(
+      `SELECT ${columns(own)} FROM ${table}
+        WHERE workspace_id = (SELECT id FROM workspaces WHERE slug = $1) AND trace_id = $2
+        ORDER BY 1, 2`,
+      [workspace, traceId],
+    );
+    return rows;
+  };
+  const send = async (path: string, key: string, body: string): Promise<void> => {
+    const answer = await request(`${gateway.server.observeUrl}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body,
+    });
+    expect([answer.status, answer.text]).toEqual([200, '{}']);
+  };
+
+  test('is stored as the same rows by another workspace, whatever it has', async () => {
+    const copy = await gateway.addWorkspace('copy');
+    const exported = async (signal: string): Promise<string> => {
+      const headers = { authorization: `Bearer ${gateway.keys.workspace}` };
+      const answer = await request(url(`/${traceId}/otlp?signal=${signal}`), { headers });
+      expect(answer.status).toBe(200);
+      return answer.text;
+    };
+    await send('/v1/traces', gateway.keys.agent, TRACES);
+    await send('/v1/logs', gateway.keys.agent, LOGS);
+    await send('/v1/traces', copy.agent, await exported('traces'));
+    await send('/v1/logs', copy.agent, await exported('logs'));
+    const spans = await stored('default', 'spans', SPAN_COLUMNS);
+    expect(spans).toHaveLength(452);
+    expect(await stored('copy', 'spans', SPAN_COLUMNS)).toEqual(spans);
+    const logs = await stored('default', 'log_records', LOG_COLUMNS);
+    expect(logs).toHaveLength(3);
+    expect(await stored('copy', 'log_records', LOG_COLUMNS)).toEqual(logs);
+  });
+
+  test('is not given away where the workspace redacts', async () => {
+    await gateway.database.query(
+      "UPDATE workspaces SET redact_excerpts = true WHERE slug = 'copy'",
+    );
+    const { id } = await findWorkspace(gateway.database, 'copy');
+    const { token } = await addPerson(gateway.database, id, 'owner');
+    const person = new Browser(gateway.server.baseUrl, token);
+    expect((await person.get(`/app/runs/${traceId}/otlp.json`)).status).toBe(409);
+    expect((await person.get(`/app/runs/${randomId(16)}/otlp.json`)).status).toBe(404);
+    expect((await person.get(`/app/runs/${traceId}/otlp.json?signal=metrics`)).status).toBe(400);
   });
 });
 

@@ -8,7 +8,7 @@ import { ocsfSourceOf } from './findings/ocsf.ts';
 import { exportFindings, type FindingExporter } from './findings/ocsf-export.ts';
 import { listProviders } from './providers/providers.ts';
 import { listRules, type RuleReader, showRule, showSettings } from './rules/rule-routes.ts';
-import { listRuns, type RunReader, showRun } from './runs/run-routes.ts';
+import { exportRun, listRuns, type RunReader, showRun } from './runs/run-routes.ts';
 
 export interface ReadDependencies extends AuthorizedDependencies {
   readonly rules: RuleReader;
@@ -38,5 +38,6 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     get('/platform/v1/risk-findings/{findingId}', 'workspace', showFinding(findings)),
     get('/platform/v1/runs', 'workspace', listRuns(runs)),
     get('/platform/v1/runs/{runId}', 'workspace', showRun(runs)),
+    get('/platform/v1/runs/{runId}/otlp', 'workspace', exportRun(runs)),
   ];
 }

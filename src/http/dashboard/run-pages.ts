@@ -12,8 +12,8 @@ import { runFilters, runsPage } from '../../web/app/runs.ts';
 import type { FindingReader } from '../api/findings/finding-routes.ts';
 import type { FindingExporter } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
-import { type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
-import { HEX_16, hexId, parseQuery, toCursor, wholeNumber } from '../transport/query.ts';
+import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
+import { HEX_16, hexId, idOf, parseQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 
@@ -160,5 +160,19 @@ export function runPages(deps: RunPageDependencies): Route[] {
       runFilters,
     ),
     page('/app/runs/{runId}', {}, one),
+    page('/app/runs/{runId}/otlp.json', {}, async ({ exchange, request, parameters }) => {
+      const { signal } = parseQuery(otlpQuery, exchange.query);
+      const runId = idOf(parameters.runId);
+      if (runId === null) throw new SluiceError('not_found', 'This workspace has no such run.');
+      const name = `run-${runId.slice(0, 8)}-${signal}.json`;
+      return {
+        contentType: 'application/json',
+        headers: [
+          ['content-disposition', `attachment; filename="${name}"`],
+          ['cache-control', 'no-store'],
+        ],
+        chunks: await runs.exportOtlp(request.workspace.id, runId, signal),
+      };
+    }),
   ];
 }

@@ -45,6 +45,7 @@ import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
 import { programVersion } from '../program-version.ts';
 import { keepRefusedRequests } from '../refused-requests.ts';
+import { createRunExporter } from '../run-export.ts';
 import { createOutliner } from '../run-outlines.ts';
 import { runTimesOf } from '../run-times.ts';
 import { publicListeners } from '../sites.ts';
@@ -178,7 +179,12 @@ export function createAcceptor(
   const store = createStore(reads, { brand: config.brand, nowMs: clock.nowMs });
   const rules = ruleReader(catalog, store);
   const { find, findSteps, searchSteps } = createOutliner(reads);
-  const runs = { ...store.runs, find, times: runTimesOf(config) };
+  const runs = {
+    ...store.runs,
+    ...createRunExporter(reads),
+    find,
+    times: runTimesOf(config),
+  };
   const pages = pagesOf(config, rules);
   const probes = probesOf(databases.probes, main);
   const optionalProbes = optionalProbesOf(databases.probes, minuteCounts.ping);

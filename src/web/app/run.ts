@@ -45,7 +45,17 @@ function link(name: string, value: string): Html {
   return html`<a href="${PATH}?${name}=${encodeURIComponent(value)}">${value}</a>`;
 }
 
-function about({ run, findings, shown }: RunPage): Html {
+/** The run as OTLP requests, by signal; texts are not exported where they are redacted. */
+function downloads({ run, isRedacted }: RunPage): HtmlValue {
+  if (isRedacted) return null;
+  const path = `${PATH}/${run.runId}/otlp.json`;
+  const spans = html`<a href="${path}" download>${run.logRecords > 0 ? 'Spans' : 'OTLP JSON'}</a>`;
+  const logs = html`<a href="${path}?signal=logs" download>${run.spans > 0 ? 'Log records' : 'OTLP JSON'}</a>`;
+  return html`${run.spans > 0 && spans} ${run.logRecords > 0 && logs}`;
+}
+
+function about(data: RunPage): Html {
+  const { run, findings, shown } = data;
   const { usage } = shown;
   return html`<section class="panel run-panel">${strip([
     ['Started', run.startUnixNano === null ? null : nanoMoment(run.startUnixNano)],
@@ -64,6 +74,7 @@ function about({ run, findings, shown }: RunPage): Html {
       run.corpusVersion === null ? null : corpusName(run.corpusVersion, run.corpusIdentity),
     ],
     [term('run', 'Run id'), html`<code>${run.runId}</code>`],
+    ['Download', downloads(data)],
   ])}
 <div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div></section>`;
 }

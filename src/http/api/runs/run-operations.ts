@@ -1,18 +1,29 @@
 /** The runs in `/openapi.json`. The example is the run of the ingest example. */
 import type { RunSummary } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
+import { problemBody } from '../openapi/error-schema.ts';
 import { type ApiSettings, idParameter, type Operation } from '../openapi/operation.ts';
 import {
   badQuery,
+  errorContent,
+  errorExample,
   example,
   found,
   notFound,
   READ,
   READ_REFUSALS,
 } from '../openapi/shared-answers.ts';
-import { ATTACK, RUN, SPAN_IDS, STORED_AT, TIMES, TRACE_ID } from '../otlp/otlp-examples.ts';
-import { runsQuery, toRunItem, toRunStep } from './run-routes.ts';
-import { run, runPage } from './run-schema.ts';
+import {
+  AGENT_RUN,
+  ATTACK,
+  RUN,
+  SPAN_IDS,
+  STORED_AT,
+  TIMES,
+  TRACE_ID,
+} from '../otlp/otlp-examples.ts';
+import { otlpQuery, RUN_NOT_EXPORTED, runsQuery, toRunItem, toRunStep } from './run-routes.ts';
+import { exportedRun, run, runPage } from './run-schema.ts';
 
 const TAG = 'Runs';
 
@@ -93,6 +104,7 @@ function runExamples({ book }: ApiSettings) {
   const page = { runs: [item], next_cursor: null };
   return {
     list: [example('with_findings', `Answer to \`?${RUNS_EXAMPLE_QUERY}\`.`, page)],
+    otlp: [example('run', 'The spans of the run of the ingest example.', AGENT_RUN)],
     one: [example('run', 'The run of the ingest example.', run)],
   };
 }
@@ -141,6 +153,43 @@ export function runOperations(settings: ApiSettings): Operation[] {
       responses: {
         ...found('The run.', run, examples.one),
         ...notFound('This workspace has no such run.'),
+        ...READ_REFUSALS,
+      },
+    },
+    {
+      ...READ,
+      path: '/platform/v1/runs/{runId}/otlp',
+      operationId: 'exportRun',
+      tag: TAG,
+      summary: 'Export one run as an OTLP request',
+      description:
+        'The first 20,000 spans, or log records, that are stored of the run, as they were sent: a body for the ingest of ' +
+        'another Sluice, or of any OTLP/HTTP endpoint that takes JSON. It contains the texts of the run, so a ' +
+        'workspace that redacts excerpts answers 409.',
+      parameters: [idParameter('runId', 'Id of a run.', TRACE_ID)],
+      query: otlpQuery,
+      queryExamples: { signal: 'traces' },
+      responses: {
+        200: {
+          description: 'An `ExportTraceServiceRequest`, or an `ExportLogsServiceRequest`.',
+          contents: [
+            {
+              mediaType: 'application/json',
+              schema: exportedRun,
+              examples: examples.otlp,
+            },
+          ],
+        },
+        ...notFound('This workspace has no such run.'),
+        409: {
+          description: 'The workspace redacts excerpts.',
+          contents: [
+            errorContent('problem', problemBody, [
+              errorExample('problem', 'conflict', RUN_NOT_EXPORTED),
+            ]),
+          ],
+        },
+        ...badQuery('signal', 'Invalid option: expected one of "traces"|"logs"'),
         ...READ_REFUSALS,
       },
     },

@@ -15,6 +15,7 @@ import {
   type RunSummary,
 } from '../../../model/runs.ts';
 import type { StepOutline } from '../../../model/steps.ts';
+import type { StreamedAnswer } from '../../transport/exchange.ts';
 import { json } from '../../transport/problem.ts';
 import {
   flag,
@@ -42,6 +43,15 @@ export interface RunReader {
     steps: readonly StepOutline[];
     stepsLeftOut: number;
   } | null>;
+  /**
+   * the run as a request of OTLP
+   * @throws {SluiceError} `not_found` without such a run, `conflict` where the workspace redacts
+   */
+  readonly exportOtlp: (
+    workspaceId: number,
+    id: Hex16,
+    signal: 'traces' | 'logs',
+  ) => Promise<AsyncIterable<Buffer>>;
 }
 
 const LIMIT_DEFAULT = 50;
@@ -87,6 +97,18 @@ export function isoOfNanos(nanos: Int64): string {
 }
 
 const orNull = (nanos: Int64 | null): string | null => (nanos === null ? null : isoOfNanos(nanos));
+
+/** Why a run is not exported. */
+export const RUN_NOT_EXPORTED =
+  'This workspace redacts excerpts: the texts of its runs are not exported.';
+
+/** The parameters of the export of a run. */
+export const otlpQuery = z.object({
+  signal: z
+    .enum(['traces', 'logs'])
+    .default('traces')
+    .describe('`traces`: the spans of the run. `logs`: its log records.'),
+});
 
 /** A run as the list shows it. */
 export function toRunItem(run: RunSummary, times: WaitTimes): BodyOf<typeof runItem> {
@@ -169,7 +191,7 @@ export function runFilterOf(query: z.infer<typeof runsQuery>): RunFilter {
 }
 
 /** `GET /platform/v1/runs` */
-export function listRuns(reader: RunReader): AuthorizedHandler {
+export function listRuns(reader: Pick<RunReader, 'list' | 'times'>): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(runsQuery, exchange.query);
     const { cursor = null, limit } = query;
@@ -183,7 +205,7 @@ export function listRuns(reader: RunReader): AuthorizedHandler {
 }
 
 /** `GET /platform/v1/runs/{runId}` */
-export function showRun(reader: RunReader): AuthorizedHandler {
+export function showRun(reader: Pick<RunReader, 'find' | 'times'>): AuthorizedHandler {
   return async (_exchange, { workspaceId }, { runId }) => {
     const id = idOf(runId);
     const found = id === null ? null : await reader.find(workspaceId, id);
@@ -195,5 +217,18 @@ export function showRun(reader: RunReader): AuthorizedHandler {
       steps_left_out: stepsLeftOut,
     };
     return json(body);
+  };
+}
+
+/** `GET /platform/v1/runs/{runId}/otlp` */
+export function exportRun(
+  reader: Pick<RunReader, 'exportOtlp'>,
+): AuthorizedHandler<StreamedAnswer> {
+  return async (exchange, { workspaceId }, { runId }) => {
+    const { signal } = parseQuery(otlpQuery, exchange.query);
+    const id = idOf(runId);
+    if (id === null) throw new SluiceError('not_found', 'This workspace has no such run.');
+    const chunks = await reader.exportOtlp(workspaceId, id, signal);
+    return { contentType: 'application/json', chunks };
   };
 }

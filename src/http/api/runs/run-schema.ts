@@ -169,3 +169,14 @@ export const runPage = component(
     .object({ runs: z.array(runItem), next_cursor: nextCursor })
     .describe('A page of runs, the newest first.'),
 );
+
+const anyMembers = z.array(z.looseObject({}));
+
+export const exportedRun = component(
+  'ExportedRun',
+  z
+    .object({ resourceSpans: anyMembers.optional(), resourceLogs: anyMembers.optional() })
+    .describe(
+      'A `TraceRequest` or a `LogsRequest`, by `signal`: a body that the ingest takes. Members that were not sent are left out.',
+    ),
+);

@@ -1,0 +1,45 @@
+// Times are sent in UTC; they are shown in the viewer's time zone, with UTC in the tooltip.
+{
+  const EXACT = {
+    year: 'numeric',
+    month: 'short',
+    day: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    timeZoneName: 'short',
+  };
+  const toSecond = new Intl.DateTimeFormat(undefined, EXACT);
+  const toMillisecond = new Intl.DateTimeFormat(undefined, { ...EXACT, fractionalSecondDigits: 3 });
+
+  const utcOf = (date) =>
+    date
+      .toISOString()
+      .replace('T', ' ')
+      .replace(/\.000Z$|Z$/, ' UTC');
+
+  /** An exact time becomes local; one that says how long ago has the local time in its tooltip. */
+  function localize(time) {
+    const date = new Date(time.dateTime);
+    if (Number.isNaN(date.getTime())) return;
+    if (time.dataset.local !== undefined) {
+      time.textContent = (date.getMilliseconds() === 0 ? toSecond : toMillisecond).format(date);
+      time.title = utcOf(date);
+    } else if (time.dataset.ago !== undefined) {
+      time.title = `${toSecond.format(date)} · ${utcOf(date)}`;
+    }
+  }
+
+  function localizeIn(element) {
+    if (element.matches('time')) localize(element);
+    for (const time of element.querySelectorAll('time')) localize(time);
+  }
+
+  localizeIn(document.body);
+  // Rows and steps that are added later.
+  new MutationObserver((changes) => {
+    for (const { addedNodes } of changes) {
+      for (const node of addedNodes) if (node.nodeType === Node.ELEMENT_NODE) localizeIn(node);
+    }
+  }).observe(document.body, { childList: true, subtree: true });
+}
