@@ -28,6 +28,12 @@ const MCP = JSON.stringify({
 /** The choice that a person makes when Gemini CLI first starts. */
 const GEMINI_ACCOUNT = JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } } });
 
+const LANGSMITH = {
+  package: 'langsmith',
+  env: (url: string) => ({ ...OPENAI(url), LANGSMITH_ENDPOINT: url }),
+  withheld: { LANGSMITH_HIDE_INPUTS: 'true', LANGSMITH_HIDE_OUTPUTS: 'true' },
+};
+
 /** A program of a page's part that talks to OpenAI. */
 const openai = (
   name: string,
@@ -107,11 +113,10 @@ export const CLIENTS: readonly Client[] = [
   openai('OpenLIT', ['openlit'], 'openai-chat', { package: 'openlit' }),
   openai('Langfuse', ['langfuse'], 'langfuse', { package: '@langfuse/otel' }),
   openai('Mastra', ['mastra'], 'mastra', { package: '@mastra/core' }),
-  openai('LangSmith', ['langsmith'], 'langsmith', {
-    package: 'langsmith',
+  openai('LangSmith', ['langsmith', 'As JSON'], 'langsmith', LANGSMITH),
+  openai('LangSmith, relay', ['langsmith', 'As protobuf'], 'langsmith', {
+    ...LANGSMITH,
     isRelayed: true,
-    env: (url) => ({ ...OPENAI(url), LANGSMITH_ENDPOINT: url }),
-    withheld: { LANGSMITH_HIDE_INPUTS: 'true', LANGSMITH_HIDE_OUTPUTS: 'true' },
   }),
   openai('Laminar', ['laminar'], 'laminar', { package: '@lmnr-ai/lmnr' }),
   openai('Logfire, AI SDK 7', ['logfire'], 'ai-sdk', { package: '@pydantic/logfire-node' }),
