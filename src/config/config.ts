@@ -10,6 +10,7 @@ import {
   type Environment,
   integer,
   LOG_LEVELS,
+  networks,
   oneOf,
   origins,
   type Problems,
@@ -60,6 +61,8 @@ export interface Config extends OauthClients {
   readonly bareOtlpOnBase: 'gone' | 'serve';
   /** of pages that may send telemetry from a browser, as browsers name them; empty for none */
   readonly corsOrigins: readonly string[];
+  /** networks with private addresses that alerts may be sent to */
+  readonly alertPrivateAddresses: readonly string[];
   /** e-mail address of the account that the first start creates */
   readonly ownerEmail: string;
   /** proxies of ours before this server, each of which adds to X-Forwarded-For */
@@ -192,6 +195,7 @@ export function readConfig(env: Environment): Config {
       problems,
     ),
     corsOrigins: origins(env, problems),
+    alertPrivateAddresses: networks(env, problems),
     ...oauthSettings(env, problems),
     ownerEmail: text(env, 'OWNER_EMAIL') ?? TEXT_SETTINGS.OWNER_EMAIL,
     trustedProxyHops: integer(env, 'TRUSTED_PROXY_HOPS', problems),

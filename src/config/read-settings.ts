@@ -2,6 +2,8 @@
  * Reads one setting at a time. A wrong value is added to the list of problems, and its default is
  * returned; the value of a URL is never repeated, because it may hold a password.
  */
+import ipaddr from 'ipaddr.js';
+
 import { parseDatabaseUrl } from '../database-url.ts';
 import { OperatorError } from '../errors.ts';
 import { parseSentinelUrl } from '../redis-url.ts';
@@ -65,6 +67,20 @@ export function origins(env: Environment, problems: Problems): readonly string[]
     problems.push(
       'CORS_ORIGINS must list origins such as https://shop.example, separated by commas, without ' +
         `paths or wildcards, not "${origin}"`,
+    );
+  }
+  return given;
+}
+
+/** Networks as `10.0.0.0/8`. */
+export function networks(env: Environment, problems: Problems): readonly string[] {
+  const listed = (text(env, 'ALERT_PRIVATE_ADDRESSES') ?? '').split(',').map((one) => one.trim());
+  const given = [...new Set(listed)].filter((network) => network !== '');
+  for (const network of given) {
+    if (ipaddr.isValidCIDR(network)) continue;
+    problems.push(
+      'ALERT_PRIVATE_ADDRESSES must list networks such as 10.0.0.0/8 or 127.0.0.1/32, separated by ' +
+        `commas, not "${network}"`,
     );
   }
   return given;

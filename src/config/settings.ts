@@ -71,6 +71,7 @@ export const TEXT_SETTINGS = {
   BARE_OTLP_ON_BASE: 'gone',
   CORS_ORIGINS: null,
   INGEST_DEDUPLICATE: 'on',
+  ALERT_PRIVATE_ADDRESSES: null,
   OWNER_EMAIL: 'owner@localhost',
   LOG_LEVEL: 'info',
 } as const;

@@ -2,10 +2,21 @@
  * What the HTTP routes read and change, as functions of one database, grouped by subject.
  *
  * `main` creates the store and hands it to `http`, which imports its type and nothing else of `db`.
- * Reads and writes are defined in `findings/`, `runs/` and `people/`; here they are only named.
+ * Reads and writes are defined in `alerts/`, `findings/`, `runs/` and `people/`; here they are only named.
  */
 import type { Hex16 } from '../model/json.ts';
 import type { Actor } from '../model/people.ts';
+import { listDead, listDeliveries, logTest } from './alerts/deliveries.ts';
+import {
+  createDestination,
+  deleteDestination,
+  findDestination,
+  listDestinations,
+  pauseDestination,
+  renewSecret,
+  resendDead,
+  updateDestination,
+} from './alerts/destinations.ts';
 import { type Database, inTransaction } from './database.ts';
 import {
   findFinding,
@@ -204,6 +215,19 @@ export function createStore(
       create: (workspaceId: number, key: Omit<NewKey, 'workspaceId' | 'brand'>, actor: Actor) =>
         createRecordedKey(database, { ...key, workspaceId, brand }, actor),
     },
+    alerts: bind(database, {
+      list: listDestinations,
+      find: findDestination,
+      create: createDestination,
+      update: updateDestination,
+      pause: pauseDestination,
+      delete: deleteDestination,
+      renewSecret,
+      resend: resendDead,
+      deliveries: listDeliveries,
+      dead: listDead,
+      logTest,
+    }),
     settings: bind(database, {
       setExperimental,
       setOverride,

@@ -48,6 +48,7 @@ const CHAPTERS: readonly { readonly title: string; readonly slugs: readonly stri
     title: 'Use',
     slugs: [
       'dashboard',
+      'alerts',
       'cli',
       'api',
       'errors',

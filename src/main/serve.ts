@@ -27,6 +27,7 @@ import { probesOf } from './acceptors/acceptor.ts';
 import { acceptInThreads } from './acceptors/acceptor-threads.ts';
 import { acceptHere } from './acceptors/acceptors.ts';
 import { openListeners } from './acceptors/listeners.ts';
+import { startAlerts } from './alerts.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass, createPreviews } from './create-pass.ts';
@@ -161,6 +162,7 @@ export async function serve(
   const [base = 0, observe = base] = await acceptors.listen();
   pass.start();
   previews.start();
+  startAlerts({ config, database: open.database, clock, catalog, events }, stops);
   const { states, slug } = await firstWorkspaceStates(open.database, book);
   // Last: keys and password can be shown only once, so nothing may fail between here and there.
   const firstKeys = await ensureFirstWorkspace(open.database, config);

@@ -10,6 +10,7 @@ import type { RefusedSender } from '../model/refused-requests.ts';
 import type { Severity, Snapshot } from '../model/rules.ts';
 import type { Checked } from '../model/runs.ts';
 import type { Rejection, Signal } from '../model/telemetry.ts';
+import { alertEvents } from './alert-events.ts';
 import { errorFacts, isConnectionError } from './error-facts.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { Outages } from './outages.ts';
@@ -46,6 +47,7 @@ const WORKS_AGAIN = {
   key_changes: 'key changes are received immediately again',
   refused_requests: 'counts of refused requests are stored again',
   session_marks: 'session changes are applied again',
+  alerts: 'alerts are read from the database again',
   ready: '/ready answers 200 again',
 } as const;
 
@@ -436,6 +438,7 @@ export type Events = ReturnType<typeof ingestEvents> &
   ReturnType<typeof storeEvents> &
   ReturnType<typeof passEvents> &
   ReturnType<typeof peopleEvents> &
+  ReturnType<typeof alertEvents> &
   ReturnType<typeof lifecycleEvents>;
 
 /** Where log lines go, each whole and with its line end. */
@@ -473,6 +476,7 @@ export function createObserver(
     ...storeEvents(log, metrics, outages),
     ...passEvents(log, metrics, outages),
     ...peopleEvents(log, metrics),
+    ...alertEvents(log, metrics, outages),
     ...lifecycleEvents(log, metrics, outages),
   };
   return { events, metrics, write: (lines) => destination.write(lines) };

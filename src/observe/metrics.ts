@@ -110,6 +110,21 @@ function declareMetrics(registry: Registry) {
       'way',
       'outcome',
     ]),
+    alerts: counter('alert_messages_total', 'Attempts to send an alert, by format and outcome.', [
+      'format',
+      'outcome',
+      'failure',
+    ]),
+    alertsPending: new Gauge({
+      name: 'sluice_alert_pending_findings',
+      help: 'Findings in the database that wait to be sent as alerts, to all destinations.',
+      registers,
+    }),
+    alertsOldest: new Gauge({
+      name: 'sluice_alert_oldest_pending_seconds',
+      help: 'How long the oldest of them has waited.',
+      registers,
+    }),
     faults: counter('faults_total', 'Faults that were answered or retried, by place.', ['place']),
   };
 }

@@ -20,13 +20,14 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   errors: [],
   otlp: ['model', 'errors'],
   ingest: ['otlp', 'db', 'model', 'errors', 'time-limit', 'workspace-queue'],
-  // of db and ingest types only: TYPES_ONLY
+  // of db, ingest and alerts types only: TYPES_ONLY
   http: [
     'db',
     'ingest',
     'otlp',
     'observe',
     'web',
+    'alerts',
     'model',
     'errors',
     'redis-url',
@@ -37,6 +38,7 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
   db: ['database-url', 'model', 'errors', 'observe'],
   engine: ['model', 'errors'],
   pool: ['engine', 'db', 'model', 'errors', 'observe'],
+  alerts: ['db', 'observe', 'model', 'errors', 'time-limit'],
   observe: ['model'],
   relay: ['otlp', 'observe', 'model', 'errors'],
   terminal: ['engine', 'model', 'errors'],
@@ -47,7 +49,9 @@ const ROOMS: Readonly<Record<string, readonly string[] | 'everything'>> = {
 };
 
 /** Room → the rooms of which it may import types only: it is handed what it calls. */
-const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = { http: ['db', 'ingest'] };
+const TYPES_ONLY: Readonly<Record<string, readonly string[]>> = {
+  http: ['db', 'ingest', 'alerts'],
+};
 
 /** Vendor → the only rooms that use it. */
 const VENDORS: Readonly<Record<string, readonly string[]>> = {

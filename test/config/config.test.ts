@@ -55,6 +55,7 @@ describe('without any setting', () => {
       retentionDays: 30,
       bareOtlpOnBase: 'gone',
       corsOrigins: [],
+      alertPrivateAddresses: [],
       oauthProviders: [],
       oauthClients: [],
       warnings: [],
@@ -109,6 +110,7 @@ test('every setting is taken', () => {
     RETENTION_DAYS: '0',
     BARE_OTLP_ON_BASE: 'serve',
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
+    ALERT_PRIVATE_ADDRESSES: '10.0.0.0/8, ::1/128',
     OWNER_EMAIL: 'me@base.test',
     TRUSTED_PROXY_HOPS: '2',
     INGEST_ANSWER_MS: '100',
@@ -146,6 +148,7 @@ test('every setting is taken', () => {
     retentionDays: 0,
     bareOtlpOnBase: 'serve',
     corsOrigins: ['https://shop.example', 'http://localhost:5173'],
+    alertPrivateAddresses: ['10.0.0.0/8', '::1/128'],
     oauthProviders: [],
     oauthClients: [],
     warnings: [],
@@ -182,6 +185,15 @@ test.each(['*', 'shop.example', 'https://shop.example/', 'https://SHOP.example',
   (origin) => {
     expect(problemsOf({ CORS_ORIGINS: `https://a.example,${origin}` })).toEqual([
       expect.stringContaining(`not "${origin}"`),
+    ]);
+  },
+);
+
+test.each(['10.0.0.1', 'inside', '10.0.0.0/33', '::1/129', '*'])(
+  'ALERT_PRIVATE_ADDRESSES "%s" is no network',
+  (network) => {
+    expect(problemsOf({ ALERT_PRIVATE_ADDRESSES: `10.0.0.0/8,${network}` })).toEqual([
+      expect.stringContaining(`not "${network}"`),
     ]);
   },
 );

@@ -25,6 +25,7 @@ const CREW = 'crew';
 const GUEST = 'guest@crew.test';
 const KEY = 'Key of the crew';
 const RUN = 'invoke_agent crew';
+const DESTINATION = 'On call of the crew';
 const RULE_ID = 'ATR-2026-00001';
 
 type Asker = Role | 'stranger' | 'nobody';
@@ -61,6 +62,13 @@ const TRIAGE_FORM = {
   assignee: '',
   shown_assignee: '',
   note: 'seen',
+};
+/** A name that never resolves: nothing is sent. */
+const DESTINATION_FORM = {
+  name: DESTINATION,
+  format: 'json',
+  url: 'https://alerts.invalid/hook',
+  min_severity: 'low',
 };
 const SHORT = 'short';
 const members: Row = { for: 'members' };
@@ -108,6 +116,8 @@ const ROWS: Readonly<Record<string, Row>> = {
     showsAdmins: [GUEST, 'action="/app/invitations?workspace=crew"', '/remove?workspace=crew"'],
   },
   'GET /app/audit': { for: 'admins', shows: () => GUEST },
+  'GET /app/alerts': { for: 'admins', shows: () => DESTINATION },
+  'GET /app/alerts/{destinationId}': { for: 'admins', shows: () => DESTINATION },
   'GET /app/settings': {
     for: 'members',
     showsAdmins: ['action="/app/settings?workspace=crew"'],
@@ -126,6 +136,17 @@ const ROWS: Readonly<Record<string, Row>> = {
   'POST /app/keys': adminForm(KEY_FORM, { ok: 200 }),
   'POST /app/keys/{keyId}/limit': adminForm({ rate_limit_per_minute: '500' }),
   'POST /app/keys/{keyId}/revoke': adminForm(),
+  'POST /app/alerts': adminForm(DESTINATION_FORM, { ok: 200 }),
+  'POST /app/alerts/{destinationId}': adminForm(DESTINATION_FORM),
+  'POST /app/alerts/{destinationId}/pause': adminForm({ paused: 'true' }),
+  'POST /app/alerts/{destinationId}/delete': adminForm(),
+  'POST /app/alerts/{destinationId}/secret': adminForm({}, { ok: 200 }),
+  'POST /app/alerts/{destinationId}/test': adminForm({}, { ok: 200 }),
+  // The destination has no undelivered message of this id.
+  'POST /app/alerts/{destinationId}/send-again': adminForm(
+    { message: '0'.repeat(32) },
+    { ok: 404 },
+  ),
   'POST /app/members/{userId}': adminForm({ role: 'admin' }),
   'POST /app/members/{userId}/remove': adminForm(),
   'POST /app/invitations': adminForm({ email: 'form@crew.test', role: 'member' }, { ok: 200 }),
@@ -193,6 +214,7 @@ beforeAll(async () => {
     brand: 'sluice',
   });
   await setPlan('team');
+  await addDestination(database);
   ({ findingId, runId } = await sendAttack(gateway, crew.agent, RUN));
   const rule = `${server.baseUrl}/platform/v1/atr/rules/${RULE_ID}`;
   ruleTitle = (await read<{ title: string }>(rule, crew.workspace)).title;
@@ -222,6 +244,17 @@ async function freshToken(asker: Exclude<Asker, 'nobody'>): Promise<string> {
 
 let made = 0;
 
+/** Instead of the one before: a workspace has a few only. */
+async function addDestination(database: Gateway['database']): Promise<number> {
+  await database.query('DELETE FROM alert_destinations WHERE workspace_id = $1', [workspaceId]);
+  const { rows } = await database.query<{ id: number }>(
+    `INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
+     VALUES ($1, $2, 'json', $3, '{low}') RETURNING id`,
+    [workspaceId, DESTINATION, DESTINATION_FORM.url],
+  );
+  return rows[0]?.id ?? 0;
+}
+
 /** Something of the workspace that a route can change, made for one request. */
 async function target(name: string, asker: Asker, role: Role): Promise<string> {
   const { database } = gateway;
@@ -231,6 +264,7 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
     const key = { workspaceId, kind: 'agent', name: `${made}`, brand: 'sluice' } as const;
     return String((await createKey(database, { ...key, rateLimitPerMinute: 1 })).id);
   }
+  if (name === 'destinationId') return String(await addDestination(database));
   if (name === 'invitationId') {
     const email = `target-${made}@crew.test`;
     const connection = await database.connect();

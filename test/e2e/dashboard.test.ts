@@ -75,6 +75,7 @@ const PAGES = [
   '/app/members',
   '/app/audit',
   '/app/settings',
+  '/app/alerts',
 ];
 
 /** Pages that a telephone shows without scrolling sideways. */
@@ -377,6 +378,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     '/app/members',
     '/app/audit',
     '/app/settings',
+    '/app/alerts',
     '/docs',
     '/docs/errors',
   ])('%s has nothing against it by an accessibility checker, light and dark', async (path) => {

@@ -7,6 +7,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
+import { createDestination } from '../../src/db/alerts/destinations.ts';
 import { insertInvitation } from '../../src/db/people/invitations.ts';
 import { createKey } from '../../src/db/people/keys.ts';
 import { addMember } from '../../src/db/people/memberships.ts';
@@ -39,6 +40,7 @@ const FIRST_IDS = {
   users: 723_579_202,
   api_keys: 733_579_303,
   invitations: 743_579_404,
+  alert_destinations: 753_579_505,
 } as const;
 const PASSWORD = 'a long enough password';
 
@@ -54,6 +56,13 @@ interface Ask {
 
 const read = (as: Ask['as']): Ask => ({ own: 200, as });
 const TRACE = { resourceSpans: [] };
+/** The name never resolves. */
+const DESTINATION = {
+  name: 'theirs',
+  format: 'json',
+  url: 'https://alerts.invalid/hook',
+  min_severity: 'low',
+};
 const ASKS: Readonly<Record<string, Ask>> = {
   'POST /platform/v1/ingest/otel': { body: TRACE, own: 200, as: 'agent' },
   'POST /platform/v1/ingest/otel/metrics': { body: {}, own: 200, as: 'agent' },
@@ -111,6 +120,17 @@ const ASKS: Readonly<Record<string, Ask>> = {
     as: 'session',
   },
   'POST /app/keys/{keyId}/revoke': { form: {}, own: 303, as: 'session' },
+  'POST /app/alerts': { form: DESTINATION, own: 200, as: 'session' },
+  'POST /app/alerts/{destinationId}': { form: DESTINATION, own: 303, as: 'session' },
+  'POST /app/alerts/{destinationId}/pause': { form: { paused: 'true' }, own: 303, as: 'session' },
+  'POST /app/alerts/{destinationId}/secret': { form: {}, own: 200, as: 'session' },
+  'POST /app/alerts/{destinationId}/test': { form: {}, own: 200, as: 'session' },
+  'POST /app/alerts/{destinationId}/send-again': {
+    form: { message: '0'.repeat(32) },
+    own: 404,
+    as: 'session',
+  },
+  'POST /app/alerts/{destinationId}/delete': { form: {}, own: 303, as: 'session' },
   'POST /app/members/{userId}': { form: { role: 'admin' }, own: 303, as: 'session' },
   'POST /app/members/{userId}/remove': { form: {}, own: 303, as: 'session' },
   'POST /app/invitations': {
@@ -214,6 +234,18 @@ async function makeInvitationOfVictim(): Promise<string> {
   }
 }
 
+/** Instead of the one before, which a route may have removed. */
+async function makeDestinationOfVictim(): Promise<string> {
+  await gateway.database.query('DELETE FROM alert_destinations WHERE workspace_id = $1', [
+    victim.id,
+  ]);
+  const filter = { minSeverity: 'low', categories: [], agent: null, agentMatch: 'equals' } as const;
+  const target = { format: 'json', url: `https://${MARK}.invalid/hook` } as const;
+  const settings = { name: `${MARK} destination`, target, filter };
+  const actor = { userId: null, name: 'a test', origin: 'command line' };
+  return String((await createDestination(gateway.database, victim.id, settings, actor)).id);
+}
+
 async function beginIds(): Promise<void> {
   for (const [table, first] of Object.entries(FIRST_IDS)) {
     await gateway.database.query(`ALTER TABLE ${table} ALTER COLUMN id RESTART WITH ${first}`);
@@ -225,6 +257,7 @@ async function numericIds(): Promise<string[]> {
   const { rows } = await gateway.database.query<{ id: number }>(
     `SELECT id FROM api_keys WHERE workspace_id = $1
      UNION ALL SELECT id FROM invitations WHERE workspace_id = $1
+     UNION ALL SELECT id FROM alert_destinations WHERE workspace_id = $1
      UNION ALL SELECT user_id FROM memberships WHERE workspace_id = $1
      UNION ALL SELECT $1`,
     [victim.id],
@@ -255,6 +288,7 @@ beforeAll(async () => {
     keyId: await makeKeyOfVictim(),
     previewId: await insertPreview(gateway.database, victim.id),
     invitationId: await makeInvitationOfVictim(),
+    destinationId: await makeDestinationOfVictim(),
     sessionId: await value('SELECT id AS value FROM sessions WHERE user_id = $1', [member.id]),
   };
   const { sessionId = '', previewId = '' } = ids;
@@ -266,7 +300,8 @@ afterAll(() => gateway.close());
 /** Everything of the victim that somebody could change, as text. */
 async function state(): Promise<string> {
   const tables = ['api_keys', 'rule_overrides', 'memberships', 'invitations', 'audit_ledger'];
-  const beside = ['finding_states', 'finding_history', 'rule_previews'];
+  const alerts = ['alert_destinations', 'alert_outbox', 'alert_deliveries'];
+  const beside = ['finding_states', 'finding_history', 'rule_previews', ...alerts];
   const scoped = [...tables, ...beside, 'runs', 'findings', 'spans', 'log_records'].map(
     (table) =>
       `(SELECT json_agg(to_jsonb(t) - 'last_used_at' ORDER BY to_jsonb(t)::text)
@@ -426,6 +461,7 @@ async function renew(route: string): Promise<void> {
     route.includes(`{${name}}`) || SHOWN[route]?.includes(name) === true;
   if (needs('keyId')) ids = { ...ids, keyId: await makeKeyOfVictim() };
   if (needs('invitationId')) ids = { ...ids, invitationId: await makeInvitationOfVictim() };
+  if (needs('destinationId')) ids = { ...ids, destinationId: await makeDestinationOfVictim() };
   if (needs('userId')) {
     ids = { ...ids, userId: String((await addPerson(gateway.database, victim.id, 'member')).id) };
   }
@@ -462,6 +498,8 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'GET /app/runs/{runId}': ['findingId'],
   'GET /app/keys': ['keyId'],
   'GET /app/members': ['userId', 'invitationId'],
+  'GET /app/alerts': ['destinationId'],
+  'GET /app/alerts/{destinationId}': ['destinationId'],
   'GET /app/settings': ['sessionId'],
   'GET /cli/v1/findings': ['findingId', 'runId'],
   'GET /cli/v1/findings/{findingId}': ['findingId', 'runId'],

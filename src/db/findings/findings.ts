@@ -250,3 +250,22 @@ export async function listFindingFacts(
   );
   return toPage(rows, limit);
 }
+
+/**
+ * Findings by their ids, in no order; those that are gone are left out. Without excerpts, and without
+ * the names of step and tool.
+ *
+ * @param ids of findings of the workspace
+ */
+export async function findFindingFacts(
+  database: Database,
+  workspaceId: number,
+  ids: readonly Hex16[],
+): Promise<FindingFacts[]> {
+  const { rows } = await database.query<FindingFacts>(
+    `SELECT ${FACTS}, NULL AS "stepName", NULL AS "toolName"
+       FROM findings f WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[])`,
+    [workspaceId, ids],
+  );
+  return rows;
+}

@@ -1,11 +1,12 @@
 /**
- * Stores the findings of evaluated runs and marks the runs as evaluated, several runs in one statement
- * and so in one transaction. Locks runs in key order, as ingest does.
+ * Stores the findings of evaluated runs, queues their alerts and marks the runs as evaluated, several
+ * runs in one statement and so in one transaction. Locks runs in key order, as ingest does.
  */
 import type { FindingDraft } from '../../model/findings.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
 import type { Surface } from '../../model/steps.ts';
+import { QUEUE_ALERTS } from '../alerts/outbox.ts';
 import type { Queryable } from '../database.ts';
 import { NAME_CHARS_MAX } from '../findings/findings.ts';
 import type { ClaimedRun } from './evaluation-queue.ts';
@@ -108,7 +109,8 @@ const storing = (mark: string): string => `
         ON t.place = done.place
      ORDER BY t.ordinal
     ON CONFLICT (workspace_id, run_id, rule_id) DO NOTHING
-    RETURNING workspace_id, run_id, severity
+    RETURNING workspace_id, id, run_id, severity, category
+  ), queued AS (${QUEUE_ALERTS}
   )
   SELECT done.place::int - 1 AS place,
          ARRAY(SELECT severity FROM found

@@ -3,6 +3,7 @@
  * a session, never for API keys.
  */
 import type { Route } from '../transport/router.ts';
+import { type AlertPageDependencies, alertPages } from './alert-pages.ts';
 import { type AuditPageDependencies, auditPages } from './audit-pages.ts';
 import { type DevicePageDependencies, devicePages } from './device-pages.ts';
 import { type FindingPageDependencies, findingPages } from './finding-pages.ts';
@@ -28,6 +29,7 @@ export interface AppDependencies
     DevicePageDependencies,
     MemberPageDependencies,
     AuditPageDependencies,
+    AlertPageDependencies,
     SettingsPageDependencies {}
 
 export function appRoutes(deps: AppDependencies): Route[] {
@@ -43,6 +45,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...devicePages(deps),
     ...memberPages(deps),
     ...auditPages(deps),
+    ...alertPages(deps),
     ...settingsPages(deps),
   ];
 }

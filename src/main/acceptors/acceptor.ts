@@ -40,6 +40,7 @@ import type { ListenerSettings } from '../../http/transport/server.ts';
 import { Ingest } from '../../ingest/ingest.ts';
 import type { Events } from '../../observe/events.ts';
 import type { ApiDocument } from '../../web/docs/api-document.ts';
+import { alertSenderOf } from '../alerts.ts';
 import type { RequestDatabases } from '../connection-shares.ts';
 import { loadDocumentation, pageAssets, pathsOf } from '../documents.ts';
 import { keepKeyUse } from '../key-use.ts';
@@ -94,6 +95,7 @@ function dashboardOf(
     | 'searchSteps'
     | 'look'
     | 'ocsf'
+    | 'alertSender'
     | 'nowMs'
     | 'events'
     | 'sessionLimiter'
@@ -195,6 +197,7 @@ export function createAcceptor(
     searchSteps,
     nowMs: clock.nowMs,
     ocsf: ocsfSourceOf(catalog.rules, programVersion()),
+    alertSender: alertSenderOf(config, catalog, clock),
     sessionLimiter: createSessionLimiter(minuteCounts),
     signInLimiter: createSignInLimiter(minuteCounts),
     look: { brand: config.brand, assets: pathsOf(pages.assets) },

@@ -82,6 +82,11 @@ function excerpts(data: SettingsPage, viewer: Viewer): Html {
 ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
 
+function alerts(): Html {
+  return html`<section class="panel"><h2>Alerts</h2><p>Findings can be sent to Slack or another webhook as they appear.</p>
+<p><a class="button quiet" href="/app/alerts">Alerts</a></p></section>`;
+}
+
 function rules({ rules: facts }: SettingsPage, viewer: Viewer): Html {
   return html`<section class="panel"><h2>${term('rule-and-corpus', 'Rules')}</h2><p><a href="/app/rules">${runningText(facts)}</a>. ${settingsText(facts)} (${term('effective-rule-set', 'What decides which rules run?')})</p>
 ${stateTable(facts, viewer)}<p class="soft">Corpus ${corpusName(facts.snapshot.version, facts.snapshot.identity)}</p></section>`;
@@ -133,7 +138,7 @@ export function settingsPage(look: Look, viewer: Viewer, data: SettingsPage): Ht
     current: PATH,
     main: html`<h1>Settings</h1>
 <p class="lead">Settings of this workspace and of your account, ${viewer.email}.</p>
-<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${rules(data, viewer)}</div>
+<div class="grid wide">${workspace(data, viewer)}${excerpts(data, viewer)}${viewer.isAdmin && alerts()}${rules(data, viewer)}</div>
 ${sessions(data)}
 ${password(data, viewer)}`,
   });

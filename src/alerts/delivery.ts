@@ -1,0 +1,150 @@
+/**
+ * Delivers what the outbox holds. Every process does so; a destination is one process's at a time. Each
+ * has a few destinations under way beside each other, so that one that hangs holds up no other.
+ */
+import {
+  beginAttempt,
+  type ClaimedDestination,
+  claimDestinations,
+  dropFromOutbox,
+  endAttempt,
+  nextMessages,
+  type OutboxMessage,
+  pendingAlerts,
+  releaseDestination,
+  tidyOutbox,
+} from '../db/alerts/outbox.ts';
+import type { Database } from '../db/database.ts';
+import { findFindingFacts } from '../db/findings/findings.ts';
+import type { Hex16 } from '../model/json.ts';
+import type { Events } from '../observe/events.ts';
+import type { Alert, AlertedFinding } from './messages.ts';
+import type { AlertSender } from './sender.ts';
+
+/** How often the outbox is looked at. */
+const LOOK_EVERY_MS = 1000;
+/** Destinations of one process that are sent to at the same time. */
+const DESTINATIONS_AT_ONCE = 8;
+/** How often the waiting findings are counted, and the outbox is tidied. */
+const COUNT_EVERY_MS = 30_000;
+const TIDY_EVERY_MS = 60 * 60_000;
+
+export interface DeliveryParts {
+  readonly database: Database;
+  readonly sender: AlertSender;
+  readonly nowMs: () => number;
+  readonly events: Pick<Events, 'alertSent' | 'alertsCounted' | 'alertsFailed' | 'alertsWork'>;
+}
+
+/** The id that a receiver sees: the same for a finding and a destination, whenever it is sent. */
+function messageIdOf({ id }: ClaimedDestination, message: OutboxMessage): string {
+  return message.kind === 'digest' ? `digest_${message.id}` : `finding_${message.id}_${id}`;
+}
+
+export class AlertDelivery {
+  readonly #parts: DeliveryParts;
+  readonly #running = new Set<Promise<void>>();
+  #timers: NodeJS.Timeout[] = [];
+  #looking: Promise<void> | null = null;
+  #isStopped = false;
+
+  constructor(parts: DeliveryParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    const { database, events } = this.#parts;
+    const every = (ms: number, work: () => Promise<void>): NodeJS.Timeout =>
+      setInterval(() => void work().then(events.alertsWork, events.alertsFailed), ms).unref();
+    this.#timers = [
+      setInterval(() => void this.#look(), LOOK_EVERY_MS).unref(),
+      every(COUNT_EVERY_MS, async () => events.alertsCounted(await pendingAlerts(database))),
+      every(TIDY_EVERY_MS, () => tidyOutbox(database)),
+    ];
+  }
+
+  /** Resolves once the messages under way are sent. What is left is sent by others, or later. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#looking;
+    await Promise.all(this.#running);
+  }
+
+  #look(): Promise<void> {
+    this.#looking ??= this.#claim()
+      .then(this.#parts.events.alertsWork, this.#parts.events.alertsFailed)
+      .finally(() => {
+        this.#looking = null;
+      });
+    return this.#looking;
+  }
+
+  async #claim(): Promise<void> {
+    const free = DESTINATIONS_AT_ONCE - this.#running.size;
+    if (free <= 0) return;
+    for (const destination of await claimDestinations(this.#parts.database, free)) {
+      const turn = this.#turn(destination)
+        .catch(this.#parts.events.alertsFailed)
+        .finally(() => this.#running.delete(turn));
+      this.#running.add(turn);
+    }
+  }
+
+  /** Sends what a destination is due, until something fails: the rest waits for its next turn. */
+  async #turn(destination: ClaimedDestination): Promise<void> {
+    const { database } = this.#parts;
+    let sent = 0;
+    for (const message of await nextMessages(database, destination)) {
+      if (this.#isStopped) break;
+      const findings = await this.#findingsOf(destination, message.findingIds);
+      if (findings.length === 0) continue;
+      sent += 1;
+      if (!(await this.#deliver(destination, message, findings))) break;
+    }
+    await releaseDestination(database, destination, sent);
+  }
+
+  /** The findings that are to be sent; the others leave the outbox. */
+  async #findingsOf(
+    destination: ClaimedDestination,
+    ids: readonly Hex16[],
+  ): Promise<AlertedFinding[]> {
+    const { database } = this.#parts;
+    const found = await findFindingFacts(database, destination.workspaceId, ids);
+    const gone = ids.filter((id) => !found.some((finding) => finding.id === id));
+    if (gone.length > 0) await dropFromOutbox(database, destination, gone);
+    return found;
+  }
+
+  /** @returns whether the next message may be sent */
+  async #deliver(
+    destination: ClaimedDestination,
+    message: OutboxMessage,
+    findings: readonly AlertedFinding[],
+  ): Promise<boolean> {
+    const { database, sender, events } = this.#parts;
+    const attempt = await beginAttempt(database, destination, message);
+    const [first] = findings;
+    if (attempt === null || first === undefined) return false;
+    const alert: Alert =
+      message.kind === 'finding'
+        ? { kind: 'finding', finding: first }
+        : { kind: 'digest', findings, at: new Date(this.#parts.nowMs()) };
+    const messageId = messageIdOf(destination, message);
+    const result = await sender.send(destination, messageId, alert);
+    const ended = { message, attempt, result };
+    const outcome = await endAttempt(database, destination, ended, messageId);
+    const { failure, status } = result;
+    const { format } = destination.target;
+    events.alertSent({
+      destination: destination.id,
+      format,
+      kind: message.kind,
+      outcome,
+      failure,
+      status,
+    });
+    return outcome === 'delivered';
+  }
+}

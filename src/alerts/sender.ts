@@ -1,0 +1,73 @@
+/** Sends one message to a destination, in its format, and says how that ended. */
+import { randomBytes } from 'node:crypto';
+
+import type { Destination, SendResult } from '../model/alerts.ts';
+import { type AddressPolicy, createAddressPolicy, faultOfUrl } from './addresses.ts';
+import { type Alert, type MessageSource, webhookBody } from './messages.ts';
+import { signatureHeaders } from './signature.ts';
+import { postWebhook, type Resolver, systemResolver } from './webhook.ts';
+
+const TEST_ID_BYTES = 16;
+
+export interface SenderSettings extends MessageSource {
+  readonly version: string;
+  /** networks with private addresses that webhooks may reach */
+  readonly privateAddresses: readonly string[];
+  /** milliseconds since 1970, by PostgreSQL's clock */
+  readonly nowMs: () => number;
+  /** of names; for tests */
+  readonly resolve?: Resolver;
+}
+
+export interface AlertSender {
+  /** whether e-mail can be sent: SMTP is set up */
+  readonly canEmail: boolean;
+  /** What is wrong with the URL of a webhook, in words for the user; null when nothing is. */
+  readonly faultOfUrl: (url: string) => string | null;
+  /** Never rejects. @param id the same whenever the message is sent again */
+  readonly send: (destination: Destination, id: string, alert: Alert) => Promise<SendResult>;
+  /** Sends a test message. */
+  readonly sendTest: (
+    destination: Destination,
+  ) => Promise<{ readonly id: string; readonly result: SendResult }>;
+}
+
+async function sendWebhook(
+  destination: Destination & { readonly target: { readonly url: string } },
+  id: string,
+  alert: Alert,
+  settings: SenderSettings,
+  policy: AddressPolicy,
+): Promise<SendResult> {
+  const body = webhookBody(alert, destination, settings);
+  const seconds = Math.floor(settings.nowMs() / 1000);
+  const headers = {
+    'content-type': 'application/json',
+    'user-agent': `Sluice/${settings.version}`,
+    ...(destination.secret === null ? {} : signatureHeaders(destination.secret, id, seconds, body)),
+  };
+  const { resolve = systemResolver } = settings;
+  return await postWebhook(destination.target.url, headers, body, { policy, resolve });
+}
+
+export function createAlertSender(settings: SenderSettings): AlertSender {
+  const policy = createAddressPolicy(settings.privateAddresses);
+  const send: AlertSender['send'] = async (destination, id, alert) => {
+    const { target } = destination;
+    if (target.format === 'email') {
+      const failure = 'smtp_not_configured';
+      return { failure, status: null, retryAfterSeconds: null, isGone: false };
+    }
+    return await sendWebhook({ ...destination, target }, id, alert, settings, policy);
+  };
+  return {
+    canEmail: false,
+    faultOfUrl: (url) => faultOfUrl(url, policy),
+    send,
+    sendTest: async (destination) => {
+      const id = `test_${randomBytes(TEST_ID_BYTES).toString('hex')}`;
+      const at = new Date(settings.nowMs());
+      return { id, result: await send(destination, id, { kind: 'test', at }) };
+    },
+  };
+}

@@ -1,0 +1,94 @@
+/** The log of sent messages, the last of each workspace, and the messages that are not tried again. */
+import {
+  DEAD_SHOWN,
+  DELIVERIES_KEPT,
+  type DeadMessage,
+  type Destination,
+  type LoggedAlert,
+} from '../../model/alerts.ts';
+import type { Hex16 } from '../../model/json.ts';
+import type { Database, Queryable } from '../database.ts';
+
+/** An attempt before it is logged. */
+export type NewAlertLog = Omit<LoggedAlert, 'at' | 'name'>;
+
+/** Adds a line to the log of a workspace, and removes the oldest. */
+export async function logDelivery(
+  database: Queryable,
+  { workspaceId, id, name }: Pick<Destination, 'workspaceId' | 'id' | 'name'>,
+  entry: NewAlertLog,
+): Promise<void> {
+  const { messageId, kind, findings, attempt, outcome, httpStatus, failure } = entry;
+  const values = [messageId, kind, findings, attempt, outcome, httpStatus, failure];
+  await database.query(
+    `WITH old AS (
+       DELETE FROM alert_deliveries WHERE workspace_id = $1 AND id <= (
+         SELECT id FROM alert_deliveries WHERE workspace_id = $1
+          ORDER BY id DESC OFFSET ${DELIVERIES_KEPT - 1} LIMIT 1)
+     )
+     INSERT INTO alert_deliveries (workspace_id, destination_id, name, message_id, kind, findings,
+                                   attempt, outcome, http_status, failure)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [workspaceId, id, name, ...values],
+  );
+}
+
+/** Logs a test message, outside of any queue. */
+export async function logTest(
+  database: Database,
+  destination: Pick<Destination, 'workspaceId' | 'id' | 'name'>,
+  entry: NewAlertLog,
+): Promise<void> {
+  await logDelivery(database, destination, entry);
+}
+
+/** The log of a workspace, newest first. */
+export async function listDeliveries(
+  database: Database,
+  workspaceId: number,
+): Promise<LoggedAlert[]> {
+  const { rows } = await database.query<LoggedAlert>(
+    `SELECT at, name, message_id AS "messageId", kind, findings, attempt, outcome,
+            http_status AS "httpStatus", failure
+       FROM alert_deliveries WHERE workspace_id = $1 ORDER BY id DESC LIMIT ${DELIVERIES_KEPT}`,
+    [workspaceId],
+  );
+  return rows;
+}
+
+/** The messages of a workspace that are not tried again, newest first. */
+export async function listDead(database: Database, workspaceId: number): Promise<DeadMessage[]> {
+  const { rows } = await database.query<DeadMessage>(
+    `SELECT d.id AS "destinationId", d.name, coalesce(o.digest_id, o.finding_id) AS id,
+            CASE WHEN o.digest_id IS NULL THEN 'finding' ELSE 'digest' END AS kind,
+            count(*)::int AS findings, max(o.attempts)::int AS attempts,
+            min(o.queued_at) AS "queuedAt", max(o.dead_at) AS "deadAt",
+            max(o.http_status)::int AS "httpStatus", max(o.failure) AS failure
+       FROM alert_outbox o JOIN alert_destinations d ON d.id = o.destination_id
+      WHERE o.workspace_id = $1 AND d.workspace_id = $1 AND o.dead_at IS NOT NULL
+      GROUP BY d.id, d.name, coalesce(o.digest_id, o.finding_id), o.digest_id IS NULL
+      ORDER BY max(o.dead_at) DESC LIMIT ${DEAD_SHOWN}`,
+    [workspaceId],
+  );
+  return rows;
+}
+
+/**
+ * Queues an undelivered message once more, with the id that it had.
+ *
+ * @returns whether there was one
+ */
+export async function sendAgain(
+  database: Queryable,
+  workspaceId: number,
+  destinationId: number,
+  messageId: Hex16,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE alert_outbox SET dead_at = NULL, attempts = 0, queued_at = now(), due_at = now()
+      WHERE workspace_id = $1 AND destination_id = $2 AND dead_at IS NOT NULL
+        AND coalesce(digest_id, finding_id) = $3::uuid`,
+    [workspaceId, destinationId, messageId],
+  );
+  return (rowCount ?? 0) > 0;
+}

@@ -1,0 +1,323 @@
+/**
+ * The outbox of alerts: findings are queued in the transaction that stores them (`QUEUE_ALERTS`), and
+ * processes take turns in sending them. All times are PostgreSQL's.
+ *
+ *   queued ─► claimed with its destination (lease) ─► begin (an attempt counted) ─► sent ─► deleted
+ *                     ▲                                                        └► due later, or dead
+ *                     └── the lease expires, whatever happened to its process ──┘
+ *
+ * An attempt is counted before the message is sent, and the row is deleted after that, so a process may
+ * be killed at any point: the message is sent again, with the same id.
+ */
+import type { AlertTarget, DeliveryOutcome, Destination, SendResult } from '../../model/alerts.ts';
+import type { Hex16 } from '../../model/json.ts';
+import { type Database, inTransaction, type Queryable } from '../database.ts';
+import { logDelivery, type NewAlertLog } from './deliveries.ts';
+
+/** Longer than sending one message takes; renewed before each. */
+const LEASE_SECONDS = 30;
+/** A message is tried this often, over some nine hours, and then is dead. */
+export const ATTEMPTS_MAX = 20;
+/** A message that is older is not tried again. */
+const AGE_HOURS_MAX = 36;
+/** Wait before the second attempt; it doubles with each further one, up to the maximum. */
+const BACKOFF_SECONDS = 10;
+const BACKOFF_SECONDS_MAX = 3600;
+/** The longest wait that a receiver may demand by Retry-After. */
+const RETRY_AFTER_SECONDS_MAX = 3600;
+/** A destination gets a message in so many seconds, on average over one turn. */
+const SECONDS_PER_MESSAGE = 2;
+/** Above so many new findings a destination gets one digest; and most messages of one turn. */
+export const SINGLES_MAX = 10;
+/** Most findings of one digest, and of one in OCSF, which holds each as an event. */
+const DIGEST_FINDINGS_MAX = 1000;
+const OCSF_DIGEST_FINDINGS_MAX = 100;
+/** Undelivered messages are kept so long. */
+const DEAD_KEPT_DAYS = 30;
+
+/**
+ * Queues the findings of `found` for the destinations of their workspace whose filter they pass.
+ * Without destinations it finds none, and writes nothing. The agent of a run that is not evaluated yet
+ * is unknown, and passes every filter.
+ */
+export const QUEUE_ALERTS = `
+    INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
+    SELECT found.workspace_id, d.id, found.id
+      FROM found
+      JOIN own ON own.workspace_id = found.workspace_id AND own.run_id = found.run_id
+      JOIN alert_destinations d ON d.workspace_id = found.workspace_id
+     WHERE NOT d.paused AND found.severity = ANY (d.severities)
+       AND (d.categories IS NULL OR found.category = ANY (d.categories))
+       AND (d.agent IS NULL OR own.steps = 0
+            OR CASE d.agent_match WHEN 'equals' THEN lower(own.agent) = lower(d.agent)
+                    ELSE strpos(lower(own.agent), lower(d.agent)) > 0 END)`;
+
+/** A destination that this process may send to, until its lease ends. */
+export interface ClaimedDestination extends Destination {
+  readonly lease: string;
+}
+
+/** A message that is to be sent. */
+export interface OutboxMessage {
+  readonly kind: 'finding' | 'digest';
+  /** the finding, or the digest */
+  readonly id: Hex16;
+  readonly findingIds: readonly Hex16[];
+}
+
+interface DestinationRow {
+  readonly id: number;
+  readonly workspaceId: number;
+  readonly workspace: string;
+  readonly name: string;
+  readonly format: 'json' | 'slack' | 'ocsf' | 'email';
+  readonly url: string | null;
+  readonly recipients: string[] | null;
+  readonly secret: Buffer | null;
+}
+
+export const DESTINATION_COLUMNS = `
+  d.id, d.workspace_id AS "workspaceId", w.name AS workspace, d.name, d.format, d.url, d.recipients,
+  d.secret`;
+
+export function targetOf({
+  format,
+  url,
+  recipients,
+}: Pick<DestinationRow, 'format' | 'url' | 'recipients'>): AlertTarget {
+  return format === 'email' ? { format, recipients: recipients ?? [] } : { format, url: url ?? '' };
+}
+
+/** A row with `DESTINATION_COLUMNS` as a destination. */
+export function toDestination(row: DestinationRow): Destination {
+  const { id, workspaceId, workspace, name, secret } = row;
+  return { id, workspaceId, workspace, name, secret, target: targetOf(row) };
+}
+
+const IS_DUE = 'o.dead_at IS NULL AND o.due_at <= now()';
+
+/** Claims destinations that have something due, those first that waited longest. */
+export async function claimDestinations(
+  database: Database,
+  limit: number,
+): Promise<ClaimedDestination[]> {
+  const { rows } = await database.query<DestinationRow & { lease: string }>(
+    `WITH due AS (
+       SELECT d.id FROM alert_destinations d
+        WHERE NOT d.paused AND d.next_at <= now()
+          AND (d.lease_until IS NULL OR d.lease_until <= now())
+          AND EXISTS (SELECT FROM alert_outbox o
+                       WHERE o.destination_id = d.id AND o.workspace_id = d.workspace_id
+                         AND ${IS_DUE})
+        ORDER BY d.next_at, d.id LIMIT $1 FOR UPDATE OF d SKIP LOCKED
+     )
+     UPDATE alert_destinations d
+        SET lease_until = now() + interval '${LEASE_SECONDS} seconds', lease_token = gen_random_uuid()
+       FROM due, workspaces w WHERE d.id = due.id AND w.id = d.workspace_id
+     RETURNING ${DESTINATION_COLUMNS}, d.lease_token AS lease`,
+    [limit],
+  );
+  return rows.map((row) => ({ ...toDestination(row), lease: row.lease }));
+}
+
+interface DueRow {
+  readonly findingId: Hex16;
+  readonly digestId: Hex16 | null;
+  readonly tried: boolean;
+}
+
+const OF_DESTINATION = 'o.workspace_id = $1 AND o.destination_id = $2';
+
+/** Puts findings into one digest, which has the same findings and the same id whenever it is sent. */
+async function makeDigest(
+  database: Queryable,
+  { workspaceId, id }: Destination,
+  findingIds: readonly Hex16[],
+): Promise<OutboxMessage> {
+  const { rows } = await database.query<{ digestId: Hex16 }>(
+    `WITH digest AS MATERIALIZED (SELECT gen_random_uuid() AS id)
+     UPDATE alert_outbox o SET digest_id = digest.id FROM digest
+      WHERE ${OF_DESTINATION} AND o.finding_id = ANY ($3::uuid[])
+     RETURNING o.digest_id AS "digestId"`,
+    [workspaceId, id, findingIds],
+  );
+  return { kind: 'digest', id: rows[0]?.digestId ?? '', findingIds };
+}
+
+/**
+ * The messages of a turn: digests that were begun, findings that were tried, and new findings, as a
+ * digest when there are many.
+ */
+export async function nextMessages(
+  database: Database,
+  destination: Destination,
+): Promise<OutboxMessage[]> {
+  const max = destination.target.format === 'ocsf' ? OCSF_DIGEST_FINDINGS_MAX : DIGEST_FINDINGS_MAX;
+  const { rows } = await database.query<DueRow>(
+    `SELECT o.finding_id AS "findingId", o.digest_id AS "digestId", o.tried FROM alert_outbox o
+      WHERE ${OF_DESTINATION} AND ${IS_DUE}
+      ORDER BY o.digest_id NULLS LAST, o.tried DESC, o.queued_at, o.finding_id LIMIT ${max}`,
+    [destination.workspaceId, destination.id],
+  );
+  const [first] = rows;
+  if (first === undefined) return [];
+  if (first.digestId !== null) {
+    const { rows: own } = await database.query<{ findingId: Hex16 }>(
+      `SELECT o.finding_id AS "findingId" FROM alert_outbox o
+        WHERE ${OF_DESTINATION} AND o.digest_id = $3 AND o.dead_at IS NULL ORDER BY o.finding_id`,
+      [destination.workspaceId, destination.id, first.digestId],
+    );
+    const findingIds = own.map(({ findingId }) => findingId);
+    return [{ kind: 'digest', id: first.digestId, findingIds }];
+  }
+  const fresh = rows.filter(({ tried }) => !tried).map(({ findingId }) => findingId);
+  if (fresh.length > SINGLES_MAX) return [await makeDigest(database, destination, fresh)];
+  return rows
+    .slice(0, SINGLES_MAX)
+    .map(({ findingId }) => ({ kind: 'finding', id: findingId, findingIds: [findingId] }));
+}
+
+const backoff = (attempts: string): string =>
+  `least(${BACKOFF_SECONDS_MAX}, ${BACKOFF_SECONDS} * power(2, ${attempts} - 1)) *
+   (0.5 + random() / 2) * interval '1 second'`;
+
+/** What the rows of a message are found by: `$1` to `$4`. */
+const OF_MESSAGE = `${OF_DESTINATION} AND o.dead_at IS NULL
+  AND CASE $3 WHEN 'digest' THEN o.digest_id = $4::uuid ELSE o.finding_id = $4::uuid END`;
+
+function messageValues({ workspaceId, id }: Destination, message: OutboxMessage): unknown[] {
+  return [workspaceId, id, message.kind, message.id];
+}
+
+/**
+ * Begins an attempt: counts it, and renews the lease. Should the process die, the message is due again
+ * after its backoff.
+ *
+ * @returns the number of the attempt; null when the lease is lost, or the destination was paused or
+ *   removed: do not send
+ */
+export async function beginAttempt(
+  database: Database,
+  destination: ClaimedDestination,
+  message: OutboxMessage,
+): Promise<number | null> {
+  const { rows } = await database.query<{ attempt: number }>(
+    `WITH own AS (
+       UPDATE alert_destinations SET lease_until = now() + interval '${LEASE_SECONDS} seconds'
+        WHERE id = $2 AND lease_token = $5 AND NOT paused RETURNING id
+     )
+     UPDATE alert_outbox o
+        SET attempts = o.attempts + 1, tried = true, due_at = now() + ${backoff('(o.attempts + 1)')}
+       FROM own WHERE ${OF_MESSAGE} RETURNING o.attempts AS attempt`,
+    [...messageValues(destination, message), destination.lease],
+  );
+  return rows[0]?.attempt ?? null;
+}
+
+const DEFER = `
+  UPDATE alert_outbox o
+     SET http_status = $5, failure = $6,
+         due_at = greatest(o.due_at, now() + least($7::int, ${RETRY_AFTER_SECONDS_MAX})
+                                              * interval '1 second'),
+         dead_at = CASE WHEN $8 OR o.attempts >= ${ATTEMPTS_MAX}
+                          OR o.queued_at < now() - interval '${AGE_HOURS_MAX} hours' THEN now() END
+   WHERE ${OF_MESSAGE} RETURNING o.dead_at IS NOT NULL AS dead`;
+
+/**
+ * Stores how an attempt ended, with its line in the delivery log: the rows are deleted, due later or
+ * dead. Also after the lease was lost: what was delivered need not be sent again.
+ */
+export async function endAttempt(
+  database: Database,
+  destination: Destination,
+  {
+    message,
+    attempt,
+    result,
+  }: {
+    readonly message: OutboxMessage;
+    readonly attempt: number;
+    readonly result: SendResult;
+  },
+  messageId: string,
+): Promise<DeliveryOutcome> {
+  return await inTransaction(database, async (connection) => {
+    const values = messageValues(destination, message);
+    let outcome: DeliveryOutcome = 'delivered';
+    if (result.failure === null) {
+      await connection.query(`DELETE FROM alert_outbox o WHERE ${OF_MESSAGE}`, values);
+    } else {
+      const { rows } = await connection.query<{ dead: boolean }>(DEFER, [
+        ...values,
+        result.status,
+        result.failure,
+        result.retryAfterSeconds ?? 0,
+        result.isGone,
+      ]);
+      outcome = rows[0]?.dead === true ? 'dead' : 'failed';
+    }
+    const entry: NewAlertLog = {
+      messageId,
+      kind: message.kind,
+      findings: message.findingIds.length,
+      attempt,
+      outcome,
+      httpStatus: result.status,
+      failure: result.failure,
+    };
+    await logDelivery(connection, destination, entry);
+    return outcome;
+  });
+}
+
+/** Removes findings that are not to be sent: they are gone, or an exception hides them. */
+export async function dropFromOutbox(
+  database: Database,
+  { workspaceId, id }: Destination,
+  findingIds: readonly Hex16[],
+): Promise<void> {
+  await database.query(
+    `DELETE FROM alert_outbox o WHERE ${OF_DESTINATION} AND o.finding_id = ANY ($3::uuid[])`,
+    [workspaceId, id, findingIds],
+  );
+}
+
+/**
+ * Ends a turn.
+ *
+ * @param messages how many were sent: the next turn waits for as many times `SECONDS_PER_MESSAGE`
+ */
+export async function releaseDestination(
+  database: Database,
+  { id, lease }: ClaimedDestination,
+  messages: number,
+): Promise<void> {
+  await database.query(
+    `UPDATE alert_destinations
+        SET lease_until = NULL, lease_token = NULL,
+            next_at = now() + $3::int * interval '${SECONDS_PER_MESSAGE} seconds'
+      WHERE id = $1 AND lease_token = $2`,
+    [id, lease, messages],
+  );
+}
+
+/** Findings of all workspaces that wait to be sent, and how long the oldest has waited. */
+export async function pendingAlerts(
+  database: Database,
+): Promise<{ readonly pending: number; readonly oldestSeconds: number }> {
+  const { rows } = await database.query<{ pending: number; oldestSeconds: number }>(
+    `SELECT count(*)::int AS pending,
+            coalesce(extract(epoch FROM now() - min(queued_at)), 0)::float AS "oldestSeconds"
+       FROM alert_outbox WHERE dead_at IS NULL`,
+  );
+  return rows[0] ?? { pending: 0, oldestSeconds: 0 };
+}
+
+/** Removes what is undelivered for long, and what removed destinations have left. */
+export async function tidyOutbox(database: Database): Promise<void> {
+  await database.query(
+    `DELETE FROM alert_outbox o
+      WHERE o.dead_at < now() - interval '${DEAD_KEPT_DAYS} days'
+         OR NOT EXISTS (SELECT FROM alert_destinations d WHERE d.id = o.destination_id)`,
+  );
+}

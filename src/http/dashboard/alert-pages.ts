@@ -1,0 +1,194 @@
+/** The pages of alerts and their forms: destinations, test messages, the delivery log. For admins. */
+import { z } from 'zod';
+
+import type { AlertSender } from '../../alerts/sender.ts';
+import type { Store } from '../../db/store.ts';
+import { SluiceError } from '../../errors.ts';
+import {
+  AGENT_MATCHES,
+  ALERT_FORMATS,
+  type DestinationSettings,
+  RECIPIENTS_MAX,
+  URL_CHARS_MAX,
+} from '../../model/alerts.ts';
+import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
+import { alertsPage, destinationPage, testedPage } from '../../web/app/alerts.ts';
+import { shownOncePage } from '../../web/app/shell.ts';
+import type { Exchange } from '../transport/exchange.ts';
+import { InvalidInput } from '../transport/invalid-input.ts';
+import { readForm } from '../transport/json-body.ts';
+import { pageAnswer } from '../transport/page.ts';
+import { flag, hexId } from '../transport/query.ts';
+import type { Route } from '../transport/router.ts';
+import { type DashboardDependencies, formRoutes, pageRoutes, viewerOf } from './dashboard.ts';
+import { email, name, requireId } from './sign-in/person-fields.ts';
+import { ADMINS, type SignedInRequest } from './sign-in/signed-in.ts';
+
+export interface AlertPageDependencies extends DashboardDependencies {
+  readonly alerts: Store['alerts'];
+  readonly alertSender: Pick<AlertSender, 'canEmail' | 'faultOfUrl' | 'sendTest'>;
+}
+
+const PATH = '/app/alerts';
+const ONE = `${PATH}/{destinationId}`;
+const AGENT_CHARS_MAX = 200;
+const SECRET_LEAD =
+  'The key of its signatures. Copy it into the receiver now: it is not shown again.';
+
+/** A field for each category: a form has no lists. */
+const categoryFields = Object.fromEntries(
+  CATEGORIES.map((category) => [`category_${category}`, z.literal('on').optional()]),
+);
+
+/** The fields of a destination. */
+const destinationForm = z.object({
+  name,
+  format: z.enum(ALERT_FORMATS),
+  url: z.string().trim().max(URL_CHARS_MAX).default(''),
+  recipients: z
+    .string()
+    .default('')
+    .transform((text) => text.split(/[\s,;]+/).filter((one) => one !== ''))
+    .pipe(z.array(email).max(RECIPIENTS_MAX)),
+  min_severity: z.enum(SEVERITIES),
+  agent: z.string().trim().max(AGENT_CHARS_MAX).default(''),
+  agent_match: z.enum(AGENT_MATCHES).default('contains'),
+  ...categoryFields,
+});
+
+const fault = (path: string, message: string) => new InvalidInput('bad_body', [{ path, message }]);
+
+/**
+ * Reads the form of a destination.
+ *
+ * @param isNew a webhook that is changed may keep its URL
+ * @throws {InvalidInput}
+ */
+async function readDestination(
+  exchange: Exchange,
+  { canEmail, faultOfUrl }: AlertPageDependencies['alertSender'],
+  isNew: boolean,
+) {
+  const sent = await readForm(exchange, destinationForm);
+  const fields: Readonly<Record<string, unknown>> = sent;
+  const filter: DestinationSettings['filter'] = {
+    minSeverity: sent.min_severity,
+    categories: CATEGORIES.filter((one) => fields[`category_${one}`] === 'on'),
+    agent: sent.agent === '' ? null : sent.agent,
+    agentMatch: sent.agent_match,
+  };
+  if (sent.format === 'email') {
+    if (!canEmail) throw fault('format', 'e-mail is not set up on this server (SMTP_URL)');
+    if (sent.recipients.length === 0) throw fault('recipients', 'must have an e-mail address');
+    const target = { format: sent.format, recipients: sent.recipients };
+    return { name: sent.name, filter, target };
+  }
+  const { format, url } = sent;
+  if (!isNew && url === '') return { name: sent.name, filter, target: { format, url: null } };
+  const wrong = faultOfUrl(url);
+  if (wrong !== null) throw fault('url', wrong);
+  return { name: sent.name, filter, target: { format, url } };
+}
+
+function readingRoutes({ alerts, alertSender, look, ...deps }: AlertPageDependencies): Route[] {
+  const page = pageRoutes({ ...deps, look });
+  const needs = { roles: ADMINS };
+  return [
+    page(PATH, needs, async ({ request: { workspace }, viewer, nowMs }) => {
+      const [destinations, deliveries, dead] = await Promise.all([
+        alerts.list(workspace.id),
+        alerts.deliveries(workspace.id),
+        alerts.dead(workspace.id),
+      ]);
+      return alertsPage(look, viewer, {
+        destinations,
+        deliveries,
+        dead,
+        nowMs,
+        canEmail: alertSender.canEmail,
+      });
+    }),
+    page(ONE, needs, async ({ request: { workspace }, viewer, parameters, nowMs }) => {
+      const id = requireId(parameters.destinationId);
+      const found = (await alerts.list(workspace.id)).find((one) => one.id === id);
+      if (found === undefined) throw noDestination();
+      return destinationPage(look, viewer, {
+        destination: found,
+        nowMs,
+        canEmail: alertSender.canEmail,
+      });
+    }),
+  ];
+}
+
+const noDestination = () => new SluiceError('not_found', 'The workspace has no such destination.');
+
+function changingRoutes(deps: AlertPageDependencies): Route[] {
+  const { alerts, alertSender, look } = deps;
+  const form = formRoutes(deps);
+  const needs = { roles: ADMINS };
+  const secretPage = (request: SignedInRequest, title: string, secret: string) => {
+    const shown = { title, current: PATH, lead: SECRET_LEAD, secret };
+    return pageAnswer(shownOncePage(look, viewerOf(request), shown).text);
+  };
+  return [
+    form(PATH, needs, async ({ exchange, request }) => {
+      const settings = await readDestination(exchange, alertSender, true);
+      const { workspace, actor } = request;
+      const made = await alerts.create(workspace.id, settings as DestinationSettings, actor);
+      return made.secret === null ? PATH : secretPage(request, settings.name, made.secret);
+    }),
+    form(ONE, needs, async ({ exchange, request: { workspace, actor }, parameters }) => {
+      const id = requireId(parameters.destinationId);
+      const settings = await readDestination(exchange, alertSender, false);
+      await alerts.update(workspace.id, id, settings, actor);
+      return `${PATH}/${id}`;
+    }),
+    form(`${ONE}/pause`, needs, async ({ exchange, request: { workspace, actor }, parameters }) => {
+      const { paused } = await readForm(exchange, z.object({ paused: flag }));
+      const id = requireId(parameters.destinationId);
+      await alerts.pause(workspace.id, id, paused, actor);
+      return `${PATH}/${id}`;
+    }),
+    form(`${ONE}/delete`, needs, async ({ request: { workspace, actor }, parameters }) => {
+      await alerts.delete(workspace.id, requireId(parameters.destinationId), actor);
+      return PATH;
+    }),
+    form(`${ONE}/secret`, needs, async ({ request, parameters }) => {
+      const id = requireId(parameters.destinationId);
+      const secret = await alerts.renewSecret(request.workspace.id, id, request.actor);
+      return secretPage(request, 'New signing secret', secret);
+    }),
+  ];
+}
+
+function sendingRoutes(deps: AlertPageDependencies): Route[] {
+  const { alerts, alertSender, look } = deps;
+  const form = formRoutes(deps);
+  const needs = { roles: ADMINS };
+  return [
+    form(`${ONE}/test`, needs, async ({ request, parameters }) => {
+      const id = requireId(parameters.destinationId);
+      const destination = await alerts.find(request.workspace.id, id);
+      if (destination === null) throw noDestination();
+      const { id: messageId, result } = await alertSender.sendTest(destination);
+      const { failure, status: httpStatus } = result;
+      const outcome = failure === null ? 'delivered' : 'failed';
+      const entry = { messageId, kind: 'test', findings: 0, attempt: 1, outcome } as const;
+      await alerts.logTest(destination, { ...entry, httpStatus, failure });
+      const shown = { id, name: destination.name, outcome, httpStatus, failure } as const;
+      return pageAnswer(testedPage(look, viewerOf(request), shown).text);
+    }),
+    form(`${ONE}/send-again`, needs, async ({ exchange, request, parameters }) => {
+      const { message } = await readForm(exchange, z.object({ message: hexId }));
+      const { workspace, actor } = request;
+      const id = requireId(parameters.destinationId);
+      await alerts.resend(workspace.id, id, message, actor);
+      return PATH;
+    }),
+  ];
+}
+
+export function alertPages(deps: AlertPageDependencies): Route[] {
+  return [...readingRoutes(deps), ...changingRoutes(deps), ...sendingRoutes(deps)];
+}

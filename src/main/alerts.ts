@@ -1,0 +1,50 @@
+/** Creates what sends alerts: for the delivery, and for the test button of the dashboard. */
+import { AlertDelivery } from '../alerts/delivery.ts';
+import { type AlertSender, createAlertSender } from '../alerts/sender.ts';
+import type { Config } from '../config/config.ts';
+import type { Database } from '../db/database.ts';
+import type { DatabaseClock } from '../db/database-clock.ts';
+import type { Catalog } from '../engine/rules/catalog.ts';
+import { ocsfSourceOf, toOcsf } from '../http/api/findings/ocsf.ts';
+import type { Events } from '../observe/events.ts';
+import { programVersion } from './program-version.ts';
+import type { StopOrder } from './stop-order.ts';
+
+/** A message under way takes ten seconds at most. */
+const STOP_LIMIT_MS = 15_000;
+
+export function alertSenderOf(
+  { baseUrl, brand, alertPrivateAddresses }: Config,
+  { rules }: Pick<Catalog, 'rules'>,
+  { nowMs }: Pick<DatabaseClock, 'nowMs'>,
+): AlertSender {
+  const version = programVersion();
+  const ocsf = ocsfSourceOf(rules, version);
+  return createAlertSender({
+    brand,
+    baseUrl,
+    version,
+    privateAddresses: alertPrivateAddresses,
+    ruleTitle: ocsf.ruleTitle,
+    toOcsf: (finding) => toOcsf(finding, ocsf),
+    nowMs,
+  });
+}
+
+/** Begins to deliver what the outbox holds. */
+export function startAlerts(
+  parts: {
+    readonly config: Config;
+    readonly database: Database;
+    readonly clock: DatabaseClock;
+    readonly catalog: Catalog;
+    readonly events: Events;
+  },
+  stops: Pick<StopOrder, 'add'>,
+): void {
+  const { config, database, clock, catalog, events } = parts;
+  const sender = alertSenderOf(config, catalog, clock);
+  const delivery = new AlertDelivery({ database, sender, nowMs: clock.nowMs, events });
+  delivery.start();
+  stops.add('alerts', () => delivery.stop(), STOP_LIMIT_MS);
+}

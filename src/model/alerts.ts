@@ -1,0 +1,136 @@
+/** Alerts: the destinations of a workspace, the messages sent to them, and how sending ended. */
+import type { Hex16 } from './json.ts';
+import type { Category, Severity } from './rules.ts';
+
+/** What a destination receives: the body of a webhook, or an e-mail. */
+export const ALERT_FORMATS = ['json', 'slack', 'ocsf', 'email'] as const;
+export type AlertFormat = (typeof ALERT_FORMATS)[number];
+
+/** How the screens name each format. */
+export const ALERT_FORMAT_LABELS: Readonly<Record<AlertFormat, string>> = {
+  json: 'Webhook, JSON',
+  slack: 'Webhook, Slack format',
+  ocsf: 'Webhook, OCSF',
+  email: 'E-mail',
+};
+
+export const AGENT_MATCHES = ['contains', 'equals'] as const;
+export type AgentMatch = (typeof AGENT_MATCHES)[number];
+
+/** Destinations of one workspace. */
+export const DESTINATIONS_MAX = 20;
+/** Addresses of one e-mail destination. */
+export const RECIPIENTS_MAX = 10;
+/** Characters of a webhook's URL. */
+export const URL_CHARS_MAX = 1000;
+/** Messages that the delivery log keeps of a workspace; a page shows them all. */
+export const DELIVERIES_KEPT = 100;
+/** Undelivered messages that a page shows. */
+export const DEAD_SHOWN = 100;
+
+/** Which findings are sent to a destination. */
+export interface AlertFilter {
+  readonly minSeverity: Severity;
+  /** empty: all */
+  readonly categories: readonly Category[];
+  /** null: every agent; letter case does not matter */
+  readonly agent: string | null;
+  readonly agentMatch: AgentMatch;
+}
+
+/** Where messages go. */
+export type AlertTarget =
+  | { readonly format: 'json' | 'slack' | 'ocsf'; readonly url: string }
+  | { readonly format: 'email'; readonly recipients: readonly string[] };
+
+/** A destination as an admin describes it. */
+export interface DestinationSettings {
+  readonly name: string;
+  readonly target: AlertTarget;
+  readonly filter: AlertFilter;
+}
+
+/** A destination as a page shows it: never its secret. */
+export interface ListedDestination extends DestinationSettings {
+  readonly id: number;
+  readonly paused: boolean;
+  readonly createdAt: Date;
+  /** findings that wait to be sent */
+  readonly pending: number;
+  /** findings that are not tried again */
+  readonly dead: number;
+  /** the last message; null when the log has none */
+  readonly last: Pick<LoggedAlert, 'at' | 'outcome' | 'httpStatus' | 'failure'> | null;
+}
+
+/** A destination as messages are sent to it. */
+export interface Destination {
+  readonly id: number;
+  readonly workspaceId: number;
+  /** of the workspace */
+  readonly workspace: string;
+  readonly name: string;
+  readonly target: AlertTarget;
+  /** key of the signatures; null for e-mail */
+  readonly secret: Buffer | null;
+}
+
+/** Why a message was not delivered: bounded, and never text of a receiver. */
+export const DELIVERY_FAILURES = [
+  'timeout',
+  'dns',
+  'connection',
+  'tls',
+  'address_refused',
+  'redirect',
+  'status',
+  'smtp',
+  'smtp_not_configured',
+] as const;
+export type DeliveryFailure = (typeof DELIVERY_FAILURES)[number];
+
+/** How sending one message ended. */
+export interface SendResult {
+  /** null: delivered */
+  readonly failure: DeliveryFailure | null;
+  /** the answer's status; of SMTP its reply code; null without an answer */
+  readonly status: number | null;
+  /** the receiver wants no message before that many seconds */
+  readonly retryAfterSeconds: number | null;
+  /** the receiver wants no message at all: it is not tried again */
+  readonly isGone: boolean;
+}
+
+export type DeliveryKind = 'finding' | 'digest' | 'test';
+export type DeliveryOutcome = 'delivered' | 'failed' | 'dead';
+
+/** One attempt to send a message, as the log shows it. */
+export interface LoggedAlert {
+  readonly at: Date;
+  /** of the destination */
+  readonly name: string;
+  readonly messageId: string;
+  readonly kind: DeliveryKind;
+  readonly findings: number;
+  /** 1 for the first */
+  readonly attempt: number;
+  readonly outcome: DeliveryOutcome;
+  readonly httpStatus: number | null;
+  readonly failure: DeliveryFailure | null;
+}
+
+/** A message that is not tried again. */
+export interface DeadMessage {
+  readonly destinationId: number;
+  /** of the destination */
+  readonly name: string;
+  /** a finding, or the digest that holds several */
+  readonly id: Hex16;
+  readonly kind: Exclude<DeliveryKind, 'test'>;
+  readonly findings: number;
+  readonly attempts: number;
+  readonly queuedAt: Date;
+  readonly deadAt: Date;
+  readonly httpStatus: number | null;
+  readonly failure: DeliveryFailure | null;
+}

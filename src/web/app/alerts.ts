@@ -1,0 +1,233 @@
+/** Alerts: the destinations of a workspace, what was not delivered, and the delivery log. For admins. */
+import {
+  DELIVERIES_KEPT,
+  type DeadMessage,
+  type DeliveryFailure,
+  type DeliveryOutcome,
+  type ListedDestination,
+  type LoggedAlert,
+} from '../../model/alerts.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { destinationFields, filterText, formatLabel, PATH, targetText } from './alert-form.ts';
+import { count, term, time } from './format.ts';
+import {
+  appPage,
+  confirmed,
+  crumb,
+  facts,
+  type Look,
+  scrolling,
+  type Viewer,
+  writeForm,
+  writeTo,
+} from './shell.ts';
+
+export interface AlertsPage {
+  readonly destinations: readonly ListedDestination[];
+  readonly deliveries: readonly LoggedAlert[];
+  readonly dead: readonly DeadMessage[];
+  readonly canEmail: boolean;
+  readonly nowMs: number;
+}
+
+const FAILURES: Readonly<Record<DeliveryFailure, string>> = {
+  timeout: 'no answer in time',
+  dns: 'the name could not be resolved',
+  connection: 'no connection',
+  tls: 'the certificate is not valid',
+  address_refused: 'private address, not allowed',
+  redirect: 'redirected; redirects are not followed',
+  status: 'the receiver refused it',
+  smtp: 'the mail server refused it',
+  smtp_not_configured: 'e-mail is not set up on this server',
+};
+
+const OUTCOMES: Readonly<Record<DeliveryOutcome, string>> = {
+  delivered: 'Delivered',
+  failed: 'Failed',
+  dead: 'Failed, not retried',
+};
+
+type Ended = Pick<LoggedAlert, 'outcome' | 'httpStatus' | 'failure'>;
+
+/** `Failed: the receiver refused it (500)` */
+function outcomeText({ outcome, httpStatus, failure }: Ended): Html {
+  const status = httpStatus !== null && html` <span class="soft">(${httpStatus})</span>`;
+  const why = failure !== null && html`: ${FAILURES[failure]}`;
+  return html`<span class="outcome ${outcome}">${OUTCOMES[outcome]}</span>${why}${status}`;
+}
+
+function statusOf(destination: ListedDestination): HtmlValue {
+  const { paused, pending, dead, last } = destination;
+  const state = paused
+    ? 'Paused'
+    : last !== null && last.outcome !== 'delivered'
+      ? 'Failing'
+      : 'On';
+  const waiting = pending > 0 && html`<span class="soft below">${count(pending)} waiting</span>`;
+  const lost = dead > 0 && html`<span class="soft below">${count(dead)} not delivered</span>`;
+  return html`<div>${state}${waiting}${lost}</div>`;
+}
+
+/** Sends a test, and shows on a page of its own how that went. */
+function testForm({ id, name }: { id: number; name: string }, viewer: Viewer): Html {
+  return html`<form method="post" action="${writeTo(`${PATH}/${id}/test`, viewer)}"><button class="quiet">Send test<span class="hidden"> to ${name}</span></button></form>`;
+}
+
+function destinationRow(one: ListedDestination, viewer: Viewer, nowMs: number): Html {
+  return html`<tr><td data-label="Name"><a href="${PATH}/${one.id}">${one.name}</a></td>
+<td data-label="Destination"><div>${formatLabel(one.target.format)}<span class="soft below">${targetText(one.target)}</span></div></td>
+<td data-label="Findings">${filterText(one.filter)}</td>
+<td data-label="Status">${statusOf(one)}</td>
+<td data-label="Last message">${
+    one.last === null
+      ? html`<span class="soft">none yet</span>`
+      : html`<div>${time(one.last.at, nowMs)}<span class="below">${outcomeText(one.last)}</span></div>`
+  }</td>
+<td data-label="Test">${testForm(one, viewer)}</td></tr>
+`;
+}
+
+function destinationTable({ destinations, nowMs }: AlertsPage, viewer: Viewer): Html {
+  if (destinations.length === 0) {
+    return html`<p class="soft">No destinations yet. Nothing is sent.</p>`;
+  }
+  return scrolling(
+    'Destinations',
+    html`<table class="stack" aria-label="Destinations"><thead><tr><th scope="col">Name</th><th scope="col">Destination</th>
+<th scope="col">Findings</th><th scope="col">Status</th><th scope="col">Last message</th><th scope="col">Test</th></tr></thead>
+<tbody>${destinations.map((one) => destinationRow(one, viewer, nowMs))}</tbody></table>`,
+  );
+}
+
+function deadRow(message: DeadMessage, viewer: Viewer, nowMs: number): Html {
+  const { destinationId, name, id, kind, findings, attempts } = message;
+  const fields = html`<input type="hidden" name="message" value="${id}"><button class="quiet">Send again<span class="hidden"> to ${name}</span></button>`;
+  const subject =
+    kind === 'finding'
+      ? html`<a href="/app/findings/${id}">Finding</a>`
+      : html`Digest of ${count(findings)} findings`;
+  const ended = {
+    outcome: 'dead',
+    httpStatus: message.httpStatus,
+    failure: message.failure,
+  } as const;
+  return html`<tr><td data-label="Given up">${time(message.deadAt, nowMs)}</td><td data-label="Destination">${name}</td>
+<td data-label="Message">${subject}</td><td data-label="Attempts" class="number">${count(attempts)}</td>
+<td data-label="Reason"><div>${outcomeText(ended)}</div></td>
+<td data-label="Send again">${writeForm(writeTo(`${PATH}/${destinationId}/send-again`, viewer), fields, 'inline')}</td></tr>
+`;
+}
+
+function deadTable({ dead, nowMs }: AlertsPage, viewer: Viewer): HtmlValue {
+  if (dead.length === 0) return null;
+  const table = html`<table class="stack" aria-label="Not delivered"><thead><tr><th scope="col">Given up</th><th scope="col">Destination</th>
+<th scope="col">Message</th><th scope="col" class="number">Attempts</th><th scope="col">Reason</th><th scope="col">Send again</th></tr></thead>
+<tbody>${dead.map((one) => deadRow(one, viewer, nowMs))}</tbody></table>`;
+  return html`<section class="panel"><h2>Not delivered</h2>
+<p class="soft">These messages were tried again and again, and are not retried any more.</p>${scrolling('Not delivered', table)}</section>`;
+}
+
+const KINDS = { finding: 'Finding', digest: 'Digest', test: 'Test' } as const;
+
+function deliveryRow(one: LoggedAlert, nowMs: number): Html {
+  const kind = one.kind === 'digest' ? `Digest of ${count(one.findings)}` : KINDS[one.kind];
+  return html`<tr><td data-label="Time">${time(one.at, nowMs)}</td><td data-label="Destination">${one.name}</td>
+<td data-label="Message"><div>${kind}<span class="soft below"><code>${one.messageId}</code></span></div></td>
+<td data-label="Attempt" class="number">${count(one.attempt)}</td><td data-label="Result"><div>${outcomeText(one)}</div></td></tr>
+`;
+}
+
+function log({ deliveries, nowMs }: AlertsPage): HtmlValue {
+  if (deliveries.length === 0) return null;
+  const table = html`<table class="stack" aria-label="Delivery log"><thead><tr><th scope="col">Time</th><th scope="col">Destination</th>
+<th scope="col">Message</th><th scope="col" class="number">Attempt</th><th scope="col">Result</th></tr></thead>
+<tbody>${deliveries.map((one) => deliveryRow(one, nowMs))}</tbody></table>`;
+  return html`<section class="panel"><h2>Delivery log</h2><p class="soft">The last ${DELIVERIES_KEPT} attempts.</p>
+${scrolling('Delivery log', table)}</section>`;
+}
+
+export function alertsPage(look: Look, viewer: Viewer, data: AlertsPage): Html {
+  const { destinations, canEmail } = data;
+  const fields = html`${destinationFields(null, canEmail)}<div class="buttons"><button>Add destination</button></div><output></output>`;
+  return appPage(look, viewer, {
+    title: 'Alerts',
+    current: '/app/settings',
+    main: html`${crumb('/app/settings', 'Settings')}<h1>Alerts</h1>
+<p class="lead">New ${term('finding', 'findings')} are sent to these destinations: what was found and a link, never an excerpt or other text of a ${term('run', 'run')}.
+<a href="/docs/alerts">How to set up alerts</a></p>
+<div data-fresh="destinations">${destinationTable(data, viewer)}</div>
+<details class="panel"${destinations.length === 0 && html` open`}><summary>Add a destination</summary>
+${writeForm(writeTo(PATH, viewer), fields, 'alert')}</details>
+${deadTable(data, viewer)}${log(data)}`,
+  });
+}
+
+interface DestinationPage {
+  readonly destination: ListedDestination;
+  readonly canEmail: boolean;
+  readonly nowMs: number;
+}
+
+function dangers({ id, name, target, paused }: ListedDestination, viewer: Viewer): Html {
+  const pause = writeForm(
+    writeTo(`${PATH}/${id}/pause`, viewer),
+    html`<input type="hidden" name="paused" value="${String(!paused)}"><button class="quiet">${paused ? 'Resume' : 'Pause'}</button>`,
+  );
+  const secret = confirmed(
+    'New signing secret',
+    'The old one stops working at once: receivers refuse messages until they have the new one.',
+    writeForm(
+      writeTo(`${PATH}/${id}/secret`, viewer),
+      html`<button class="danger">Replace the secret</button><output></output>`,
+    ),
+  );
+  const deletion = confirmed(
+    'Delete',
+    'Messages that wait for this destination are deleted too.',
+    // Not sent by the script: the answer is another page.
+    html`<form method="post" action="${writeTo(`${PATH}/${id}/delete`, viewer)}"><button class="danger">Delete ${name}</button></form>`,
+  );
+  return html`<section class="panel"><h2>Delivery</h2><p>${
+    paused
+      ? 'Paused: no findings are queued, and messages that already wait are kept.'
+      : 'Pausing stops queueing findings; messages that already wait are kept.'
+  }</p>
+<div class="actions">${testForm({ id, name }, viewer)}${pause}</div>
+${target.format !== 'email' && secret}${deletion}</section>`;
+}
+
+export function destinationPage(look: Look, viewer: Viewer, data: DestinationPage): Html {
+  const { destination, canEmail, nowMs } = data;
+  const { id, name, target, last } = destination;
+  const fields = html`${destinationFields(destination, canEmail)}<div class="buttons"><button>Save</button></div>`;
+  return appPage(look, viewer, {
+    title: name,
+    current: '/app/settings',
+    main: html`${crumb(PATH, 'Alerts')}<h1>${name}</h1>
+${facts([
+  ['Destination', html`${formatLabel(target.format)}, ${targetText(target)}`],
+  ['Status', statusOf(destination)],
+  ['Last message', last !== null && html`${time(last.at, nowMs)} ${outcomeText(last)}`],
+  ['Added', time(destination.createdAt, nowMs)],
+])}
+<section class="panel"><h2>Settings</h2>${writeForm(writeTo(`${PATH}/${id}`, viewer), fields, 'alert')}</section>
+${dangers(destination, viewer)}`,
+  });
+}
+
+/** How sending a test message went. */
+export function testedPage(
+  look: Look,
+  viewer: Viewer,
+  { id, name, ...ended }: Ended & { readonly id: number; readonly name: string },
+): Html {
+  const isDelivered = ended.outcome === 'delivered';
+  return appPage(look, viewer, {
+    title: `Test of ${name}`,
+    current: '/app/settings',
+    main: html`${crumb(PATH, 'Alerts')}<h1>${isDelivered ? 'Test message delivered' : 'Test message failed'}</h1>
+<p class="lead">${name}: ${outcomeText(ended)}</p>
+<div class="actions">${testForm({ id, name }, viewer)}<a class="button quiet" href="${PATH}/${id}">Settings of ${name}</a><a class="button" href="${PATH}">Done</a></div>`,
+  });
+}
