@@ -9,18 +9,21 @@ const SERVER = 'test/support/global-server.ts';
 const SUMMARY = './test/support/run-summary.ts';
 
 /**
- * One more than the cores of a small machine, because files of end-to-end tests also wait; at most as
+ * More than the cores of a small machine, because files of end-to-end tests also wait; at most as
  * many as have servers on the run's PostgreSQL without using up its connections.
  */
-const WORKERS = Math.min(6, Math.max(3, availableParallelism()));
-
-/** Files that compare times of servers beside each other: they run last, beside nothing else. */
-const TIMED = ['http-threads', 'limits'].map((name) => `test/e2e/${name}.test.ts`);
+const WORKERS = Math.min(6, Math.max(5, availableParallelism()));
 
 /** The order of projects: what waits is begun first, so that the others fill the time. */
 const PROJECTS = ['e2e', 'database', 'unit', 'arch'];
-/** Files that mostly wait: begun before all others. */
-const WAITING = ['stop-hung-database', 'cli-manners', 'cli-login'];
+/** Files that wait or last longest: begun before all others. */
+const WAITING = [
+  'stop-hung-database',
+  'cli-manners',
+  'take-over',
+  'worst-requests',
+  'built-program',
+];
 
 class WaitingFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -75,21 +78,9 @@ export default defineConfig({
           name: 'e2e',
           globalSetup: [BUILD, CATALOGUE, DATABASE, SERVER],
           include: ['test/e2e/**/*.test.ts'],
-          exclude: TIMED,
           isolate: false,
           testTimeout: 300_000,
           hookTimeout: 300_000,
-        },
-      },
-      {
-        test: {
-          name: 'e2e-timed',
-          globalSetup: [BUILD, CATALOGUE, DATABASE],
-          include: TIMED,
-          isolate: false,
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
-          sequence: { groupOrder: 1 },
         },
       },
     ],

@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
+import { ATTACK_RULE } from '../support/attack-text.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../support/migrated-database.ts';
 import { hex16, NOON_MS, RESOURCE_ID } from '../support/rows.ts';
-import { bodyOf, ROW_NUMBERS, ROWS_PER_BODY, RULE, TIME_BASE } from './bodies.ts';
+import { bodyOf, ROW_NUMBERS, ROWS_PER_BODY, TIME_BASE } from './bodies.ts';
 import { check, faultsOf, NOTHING } from './checker.ts';
 import type { Delivery } from './load.ts';
 
@@ -46,7 +47,7 @@ async function storeFinding(body: number): Promise<void> {
        category, corpus_version, description, condition_index, condition_description, field,
        surface, step_name, excerpt, recommended_actions)
      VALUES (1, $1, $2, '1', 'stable', 'high', 'c', '1', '', 0, '', '', '', '', '', '[]')`,
-    [bodyOf(body).runId, RULE],
+    [bodyOf(body).runId, ATTACK_RULE],
   );
 }
 

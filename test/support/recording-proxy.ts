@@ -1,5 +1,5 @@
 /**
- * A relay between an exporter and the server: keeps what each request looked like, and refuses the
+ * A proxy between an exporter and the server: keeps what each request looked like, and refuses the
  * first ones in the server's stead, as a load balancer in front of it would.
  *
  * Never changes what it passes on.
@@ -7,24 +7,24 @@
 import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 
-/** What the relay answers itself. */
+/** What the proxy answers itself. */
 export interface Refusal {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One request as the exporter made it, and the status it was answered with. */
-export interface Relayed {
+export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
   readonly status: number;
 }
 
-export interface Relay {
+export interface RecordingProxy {
   readonly url: string;
-  readonly relayed: readonly Relayed[];
-  /** Answers the next requests itself, one refusal each, before it relays again. */
+  readonly recorded: readonly RecordedRequest[];
+  /** Answers the next requests itself, one refusal each, before it passes requests on again. */
   refuse(...refusals: readonly Refusal[]): void;
   /** Passes the next request on, and breaks its connection instead of passing the answer back. */
   loseAnswer(): void;
@@ -34,12 +34,12 @@ export interface Relay {
 }
 
 /**
- * Opens a relay on a free port of this machine.
+ * Opens a proxy on a free port of this machine.
  *
  * @param target base URL of the server it passes requests on to
  */
-export async function openRelay(target: string): Promise<Relay> {
-  const relayed: Relayed[] = [];
+export async function openRecordingProxy(target: string): Promise<RecordingProxy> {
+  const recorded: RecordedRequest[] = [];
   const refusals: Refusal[] = [];
   let answersToLose = 0;
   let answersToHold = 0;
@@ -55,7 +55,7 @@ export async function openRelay(target: string): Promise<Relay> {
       refusal === undefined
         ? await passOn(new URL(url, target), { method, headers, body, isLost, isHeld }, response)
         : answer(refusal, response);
-    relayed.push({ path: url, headers, body, status });
+    recorded.push({ path: url, headers, body, status });
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(0, '127.0.0.1', resolve);
@@ -64,7 +64,7 @@ export async function openRelay(target: string): Promise<Relay> {
   if (address === null || typeof address === 'string') throw new Error('no port was given');
   return {
     url: `http://127.0.0.1:${address.port}`,
-    relayed,
+    recorded,
     refuse: (...more) => void refusals.push(...more),
     loseAnswer: () => {
       answersToLose += 1;
