@@ -26,6 +26,7 @@ import {
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
+import { addPreviewCommand } from './preview-command.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { listRulesThere, showRuleThere } from './remote/rules.ts';
 import { describeRule, describeState, qualityCells } from './rule-text.ts';
@@ -156,7 +157,7 @@ async function show(id: string, options: WorkspaceOptions): Promise<void> {
   });
 }
 
-/** Adds `rules list` and `rules show`. */
+/** Adds `rules list`, `rules show` and `rules preview`. */
 export function addRuleCommands(program: Command): void {
   const rules = program.command('rules').description('rules of the corpus');
   rules
@@ -195,4 +196,5 @@ export function addRuleCommands(program: Command): void {
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExample:\n  sluice rules show ATR-2026-00001')
     .action(eitherWay(show, showRuleThere));
+  addPreviewCommand(rules, ruleId);
 }

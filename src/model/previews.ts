@@ -6,7 +6,7 @@
  *     └───────────┴──────► cancelled, failed
  */
 import type { Hex16 } from './json.ts';
-import type { Rule } from './rules.ts';
+import type { Rule, RuleBook, RuleSettings } from './rules.ts';
 import type { Surface } from './steps.ts';
 
 const PREVIEW_KINDS = ['rule', 'experimental'] as const;
@@ -124,6 +124,15 @@ export function noisiestOf({ tally }: Pick<Preview, 'tally'>): (RuleTally & { ru
   return Object.entries(tally.rules)
     .map(([ruleId, rule]) => ({ ruleId, ...rule }))
     .sort((a, b) => b.runs - a.runs || (a.ruleId < b.ruleId ? -1 : 1));
+}
+
+/** The rules that the experimental tier switches on in a workspace. */
+export function tierRules({ rules, decide }: RuleBook, { overrides }: RuleSettings): Rule[] {
+  const on = { experimental: true, overrides };
+  return rules.filter((rule) => {
+    const { enabled, decidedBy } = decide(rule, on);
+    return rule.status === 'experimental' && enabled && decidedBy === 'tier';
+  });
 }
 
 /** Rules that are suggested to be left off, at most. */

@@ -187,6 +187,15 @@ describe('sluice login', () => {
     expect(await json(['runs', 'list', '--findings'])).toMatchObject({ runs: [{ id: runId }] });
     expect(await json(['runs', 'show', runId])).toMatchObject({ id: runId, steps: [{}] });
     const here = { DATABASE_URL: gateway.databaseUrl };
+    const wanted = ['rules', 'preview', '--rule', 'ATR-2026-00001', '--workspace', CREW, '--json'];
+    expect(JSON.parse((await runCommand(wanted, here)).stdout)).toMatchObject({
+      workspace: CREW,
+      runs_in_range: 1,
+      runs_with_finding: 1,
+      rules: [
+        { id: 'ATR-2026-00001', runs: 1, runs_now: true, examples: [{ run_id: runId, step: 1 }] },
+      ],
+    });
     for (const filters of [
       ['--status', 'stable'],
       ['--support', 'degraded'],

@@ -38,6 +38,7 @@ describe('without a database', () => {
       ['corpus', 'refresh'],
       ['rules', 'list'],
       ['rules', 'show'],
+      ['rules', 'preview'],
       ['findings', 'list'],
       ['findings', 'show'],
       ['runs', 'list'],

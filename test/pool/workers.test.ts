@@ -162,6 +162,28 @@ test('a masked rule finds nothing', async () => {
   expect(await evaluate(masked)).toMatchObject(oneRun({ kind: 'evaluated', findings: [] }));
 });
 
+test('a preview finds what the pass finds, and stores nothing', async () => {
+  await storeRun(hex16(1), PROMPT);
+  await storeRun(hex16(2), '{}', PROMPT);
+  await storeRun(hex16(3), '{}');
+  const runs = await claimAll();
+  const before = await scratch.rows('SELECT * FROM runs ORDER BY run_id');
+  const [thread] = workers.threads;
+  const found = await thread?.preview({ runs, ruleIds: [RULE.id] });
+  const examples = [
+    { runId: hex16(1), step: 1, surface: 'step_input' },
+    { runId: hex16(2), step: 2, surface: 'step_input' },
+  ];
+  expect(found).toMatchObject({
+    runs: 3,
+    tally: { read: 3, found: 2, skipped: 0, cut: 0, rules: { [RULE.id]: { runs: 2, examples } } },
+  });
+  const none = await thread?.preview({ runs, ruleIds: [] });
+  expect(none).toMatchObject({ runs: 3, tally: { read: 3, found: 0, rules: {} } });
+  expect(await scratch.rows('SELECT 1 FROM findings')).toEqual([]);
+  expect(await scratch.rows('SELECT * FROM runs ORDER BY run_id')).toEqual(before);
+});
+
 test('says what was checked: nothing, where there was no text', async () => {
   const outcome = { kind: 'evaluated', checked: 'nothing' };
   expect(await evaluate(await taskOf('{}'))).toMatchObject(oneRun(outcome));

@@ -103,6 +103,44 @@ const IN_RANGE = `r.workspace_id = $1 AND r.evaluation = 'evaluated'
   AND r.first_arrival_at > ${fromMicros('$2')} AND r.first_arrival_at <= ${fromMicros('$3')}`;
 const OWN = 'p.workspace_id = $1 AND p.id = $2';
 
+/** The runs that arrived in the last days, until now. */
+export async function lastDays(
+  database: Database,
+  workspaceId: number,
+  days: number,
+): Promise<PreviewRange> {
+  const { rows } = await database.query<{ sinceMicros: string; untilMicros: string }>(
+    `SELECT ${toMicros('now() - make_interval(days => $1)')} AS "sinceMicros",
+            ${toMicros('now()')} AS "untilMicros"`,
+    [days],
+  );
+  const [range] = rows;
+  if (range === undefined) throw new Error('PostgreSQL did not say what time it is');
+  return { workspaceId, ...range };
+}
+
+/** How many runs are in the range, and how many of them are matched. */
+interface PreviewSize {
+  readonly inRange: number;
+  /** of how many in `SAMPLE_WHOLE` */
+  readonly sample: number;
+  readonly planned: number;
+}
+
+export async function countPreviewRuns(
+  database: Database,
+  { workspaceId, sinceMicros, untilMicros }: PreviewRange,
+): Promise<PreviewSize> {
+  const { rows } = await database.query<{ runs: number }>(
+    `SELECT count(*)::int AS runs FROM runs AS r WHERE ${IN_RANGE}`,
+    [workspaceId, sinceMicros, untilMicros],
+  );
+  const inRange = rows[0]?.runs ?? 0;
+  const part = Math.floor((SAMPLE_WHOLE * PREVIEW_RUNS_MAX) / Math.max(1, inRange));
+  const sample = Math.max(1, Math.min(SAMPLE_WHOLE, part));
+  return { inRange, sample, planned: Math.round((inRange * sample) / SAMPLE_WHOLE) };
+}
+
 /**
  * Counts the runs of the range and decides how many of them are matched.
  *
@@ -112,16 +150,11 @@ export async function planPreview(
   database: Database,
   { workspaceId, id, claim, sinceMicros, untilMicros }: ClaimedPreview,
 ): Promise<number> {
-  const { rows } = await database.query<{ runs: number }>(
-    `SELECT count(*)::int AS runs FROM runs AS r WHERE ${IN_RANGE}`,
-    [workspaceId, sinceMicros, untilMicros],
-  );
-  const inRange = rows[0]?.runs ?? 0;
-  const sample = Math.max(
-    1,
-    Math.min(SAMPLE_WHOLE, Math.floor((SAMPLE_WHOLE * PREVIEW_RUNS_MAX) / Math.max(1, inRange))),
-  );
-  const planned = Math.round((inRange * sample) / SAMPLE_WHOLE);
+  const { inRange, sample, planned } = await countPreviewRuns(database, {
+    workspaceId,
+    sinceMicros,
+    untilMicros,
+  });
   await database.query(
     `UPDATE rule_previews AS p
         SET runs_in_range = $4, sample = $5, runs_planned = $6, lease_until = ${LEASE}

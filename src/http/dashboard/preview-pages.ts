@@ -9,8 +9,9 @@ import {
   PREVIEW_DAYS_DEFAULT,
   PREVIEW_DAYS_MAX,
   type Preview,
+  tierRules,
 } from '../../model/previews.ts';
-import type { Rule, RuleBook, RuleSettings } from '../../model/rules.ts';
+import type { RuleBook, RuleSettings } from '../../model/rules.ts';
 import { PREVIEWS, previewPage, previewsPage } from '../../web/app/previews/previews.ts';
 import type { TierPreview } from '../../web/app/previews/tier-preview.ts';
 import { hasRulesTab } from '../../web/app/rule-counts.ts';
@@ -35,15 +36,6 @@ const startForm = z.object({
   rule_id: z.string().optional(),
   days: z.coerce.number().int().min(1).max(PREVIEW_DAYS_MAX).default(PREVIEW_DAYS_DEFAULT),
 });
-
-/** The rules that the experimental tier switches on in a workspace. */
-export function tierRules({ rules, decide }: RuleBook, { overrides }: RuleSettings): Rule[] {
-  const on = { experimental: true, overrides };
-  return rules.filter((rule) => {
-    const { enabled, decidedBy } = decide(rule, on);
-    return rule.status === 'experimental' && enabled && decidedBy === 'tier';
-  });
-}
 
 /** What a workspace is shown before it switches the experimental tier on. */
 export function tierPreviewOf(
