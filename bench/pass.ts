@@ -80,7 +80,7 @@ async function send({ server }: Bench, bodies: readonly Buffer[]) {
 /** Only the runs to be evaluated are there, all of them, and none is due. */
 async function fill(bench: Bench): Promise<void> {
   const { client, load } = bench;
-  await client.query('TRUNCATE spans, runs, findings');
+  await client.query('TRUNCATE spans, runs, findings CASCADE');
   await send(bench, load.bodies);
   await client.query('VACUUM (ANALYZE) runs');
   await client.query('ANALYZE spans');

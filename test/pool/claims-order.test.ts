@@ -26,7 +26,7 @@ afterEach(async () => {
   expect(failures).toEqual([]);
 });
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings');
+  await scratch.database.query('TRUNCATE runs, findings CASCADE');
   paces = [];
   failures = [];
   const failed = (why: unknown): void => {

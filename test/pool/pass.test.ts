@@ -65,7 +65,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings, processes');
+  await scratch.database.query('TRUNCATE runs, findings, processes CASCADE');
   logged = [];
   reports = [];
 });

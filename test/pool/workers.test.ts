@@ -78,7 +78,7 @@ afterAll(async () => {
   await workers.close();
   await scratch.close();
 });
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings, spans'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, findings, spans CASCADE'));
 
 const BOTH_RULES = { mask: Uint8Array.of(1, 1), ruleSetSha256: DIGEST, redactExcerpts: false };
 const RULES = { mask: Uint8Array.of(1), ruleSetSha256: DIGEST, redactExcerpts: false };

@@ -73,7 +73,7 @@ beforeAll(async () => {
   theirs = (await createWorkspace(scratch.database, 'theirs', 'Theirs')).id;
 });
 afterAll(() => scratch.close());
-beforeEach(() => scratch.database.query('TRUNCATE runs, findings'));
+beforeEach(() => scratch.database.query('TRUNCATE runs, findings CASCADE'));
 
 /** The slots that hold anything, by the hour or day they begin. */
 function nonEmpty(slots: readonly { atMs: number; counts: unknown }[]): Record<string, unknown> {

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings');
+  await scratch.database.query('TRUNCATE runs, findings CASCADE');
   await scratch.database.query('UPDATE workspaces SET redact_excerpts = false');
 });
 

@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => scratch.close());
 beforeEach(async () => {
-  await scratch.database.query('TRUNCATE runs, findings');
+  await scratch.database.query('TRUNCATE runs, findings CASCADE');
 });
 
 /** A run of workspace 1 whose last arrival is so many seconds ago. */
