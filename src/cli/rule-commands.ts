@@ -26,7 +26,7 @@ import {
 import { loadKeptCatalog } from '../pool/kept-catalog.ts';
 import { corpusLine, stateLines } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions } from './answer.ts';
-import { addPreviewCommand } from './preview-command.ts';
+import { addPreviewCommand } from './preview/preview-command.ts';
 import { eitherWay, serverOption } from './remote/place.ts';
 import { listRulesThere, showRuleThere } from './remote/rules.ts';
 import { describeRule, describeState, qualityCells } from './rule-text.ts';

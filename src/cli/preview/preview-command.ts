@@ -6,23 +6,23 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 
-import type { Database } from '../db/database.ts';
-import { readRuleSettings } from '../db/findings/rule-settings.ts';
-import { findWorkspace } from '../db/people/workspaces.ts';
+import type { Database } from '../../db/database.ts';
+import { readRuleSettings } from '../../db/findings/rule-settings.ts';
+import { findWorkspace } from '../../db/people/workspaces.ts';
 import {
   countPreviewRuns,
   lastDays,
   type PreviewCursor,
   type PreviewRange,
   readPreviewRuns,
-} from '../db/previews/preview-queue.ts';
-import { buildManifest, verifyCorpus } from '../engine/corpus/corpus.ts';
-import { createPatternCompiler } from '../engine/matcher/pattern.ts';
-import { createFastMatcher, tablesOf } from '../engine/prefilter/fast-matcher.ts';
-import { createCatalog } from '../engine/rules/catalog.ts';
-import { createRuleBook } from '../engine/rules/rule-book.ts';
-import { OperatorError } from '../errors.ts';
-import { pinnedCorpus } from '../main/corpus-location.ts';
+} from '../../db/previews/preview-queue.ts';
+import { buildManifest, verifyCorpus } from '../../engine/corpus/corpus.ts';
+import { createPatternCompiler } from '../../engine/matcher/pattern.ts';
+import { createFastMatcher, tablesOf } from '../../engine/prefilter/fast-matcher.ts';
+import { createCatalog } from '../../engine/rules/catalog.ts';
+import { createRuleBook } from '../../engine/rules/rule-book.ts';
+import { OperatorError } from '../../errors.ts';
+import { pinnedCorpus } from '../../main/corpus-location.ts';
 import {
   addTallies,
   EMPTY_TALLY,
@@ -31,15 +31,15 @@ import {
   PREVIEW_DAYS_MAX,
   type PreviewTally,
   tierRules,
-} from '../model/previews.ts';
-import type { Rule, RuleBook, RuleSettings } from '../model/rules.ts';
-import { loadKeptCatalog } from '../pool/kept-catalog.ts';
-import { previewRuns } from '../pool/preview/preview-batch.ts';
-import { createThreadClock } from '../pool/thread-cpu.ts';
-import { answer, type OutputOptions } from './answer.ts';
-import { qualityCells } from './rule-text.ts';
-import { renderTable } from './table.ts';
-import { withDatabase } from './with-database.ts';
+} from '../../model/previews.ts';
+import type { Rule, RuleBook, RuleSettings } from '../../model/rules.ts';
+import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
+import { previewRuns } from '../../pool/preview/preview-batch.ts';
+import { createThreadClock } from '../../pool/thread-cpu.ts';
+import { answer, type OutputOptions } from '../answer.ts';
+import { qualityCells } from '../rule-text.ts';
+import { renderTable } from '../table.ts';
+import { withDatabase } from '../with-database.ts';
 
 interface PreviewOptions extends OutputOptions {
   readonly rule?: string;
