@@ -4,6 +4,7 @@
  */
 import { Command, Option } from 'commander';
 
+import { type DashboardBenchOptions, dashboardBench } from './dashboard.ts';
 import { decodeBench } from './decode.ts';
 import { fairnessBench } from './fairness/ingest.ts';
 import { fairnessPass } from './fairness/pass.ts';
@@ -157,6 +158,25 @@ program
   .action(async ({ rounds, mib }: { rounds: number; mib: number }) =>
     publish('loop-delay', await loopDelayBench(rounds, mib)),
   );
+program
+  .command('pages')
+  .description('time of the pages of the dashboard, with very many runs and findings stored')
+  .option('--runs <number>', 'runs that are stored', positive, 1_000_000)
+  .option('--findings <number>', 'findings that are stored', positive, 200_000)
+  .option('--times <number>', 'requests of each page', positive, 15)
+  .option(
+    '--path <path...>',
+    'these pages only, such as /app/findings?severity=high; nothing is written',
+  )
+  .addHelpText(
+    'after',
+    '\nTakes some minutes, most of them to fill the database.\n\nExample:\n  npm run bench -- pages --path /app /app/runs/{run}',
+  )
+  .action(async (options: DashboardBenchOptions) => {
+    const result = await dashboardBench(options);
+    if (options.path === undefined) publish('dashboard', result);
+    else printResult('dashboard', result);
+  });
 program
   .command('relay')
   .description('exports in protobuf through the relay, compared with exports in JSON without it')

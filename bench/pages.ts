@@ -1,6 +1,8 @@
 /**
  * What every benchmark writes into the documentation, from its result: Markdown and charts. Pure.
  */
+import { dashboardParts } from './dashboard/page.ts';
+import type { DashboardResult } from './dashboard.ts';
 import { decodeParts } from './decode/page.ts';
 import type { DecodeResult } from './decode.ts';
 import type { FairnessResult } from './fairness/ingest.ts';
@@ -34,6 +36,7 @@ export interface Results {
   readonly pass: PassResult;
   readonly decode: DecodeResult;
   readonly relay: RelayResult;
+  readonly dashboard: DashboardResult;
 }
 
 export type ResultName = keyof Results;
@@ -57,6 +60,7 @@ const PAGES: { readonly [N in ResultName]: Page<Results[N]> } = {
   'fairness-pass': { path: PERFORMANCE, parts: fairnessPassParts },
   'loop-delay': { path: PERFORMANCE, parts: loopDelayParts },
   relay: { path: PERFORMANCE, parts: relayParts },
+  dashboard: { path: PERFORMANCE, parts: dashboardParts },
   limits: { path: 'docs/limits.md', parts: limitsParts },
   'limits-small-exports': { path: 'docs/limits.md', parts: limitsParts },
   match: { path: MATCHING, parts: matchParts },

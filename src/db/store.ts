@@ -18,13 +18,9 @@ import {
   updateDestination,
 } from './alerts/destinations.ts';
 import { type Database, inTransaction } from './database.ts';
-import {
-  findFinding,
-  findPlace,
-  listFindingFacts,
-  listFindings,
-  settledBefore,
-} from './findings/findings.ts';
+import { listFindingGroups } from './findings/finding-groups.ts';
+import { countFindings, listFindings, suggestNames } from './findings/finding-list.ts';
+import { findFinding, findPlace, listFindingFacts, settledBefore } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
@@ -164,6 +160,9 @@ export function createStore(
     refused: (workspaceId: number) => listRefusedRequests(database, workspaceId),
     findings: bind(database, {
       list: listFindings,
+      count: countFindings,
+      groups: listFindingGroups,
+      names: suggestNames,
       find: findFinding,
       place: findPlace,
       settledBefore,

@@ -81,10 +81,18 @@ export function documentFiles(): SourceFile[] {
 }
 
 /** Sent as one style sheet, in the order of the cascade. */
-const STYLES = ['style.css', 'dashboard.css', 'forms.css', 'triage.css', 'run.css', 'narrow.css'];
+const STYLES = [
+  'style.css',
+  'dashboard.css',
+  'forms.css',
+  'triage.css',
+  'run.css',
+  'inbox.css',
+  'narrow.css',
+];
 
 /** Sent as one script; each file after the first is a block of its own. */
-const SCRIPTS = ['app.js', 'times.js', 'run.js'];
+const SCRIPTS = ['app.js', 'times.js', 'run.js', 'inbox.js'];
 
 /** The files that pages refer to: style, script, icon, and the documents' images. */
 export function pageAssets(): Asset[] {

@@ -101,9 +101,55 @@ export interface FindingFilter {
   readonly severity?: Severity | undefined;
   readonly category?: Category | undefined;
   readonly ruleId?: string | undefined;
-  /** any of these; an empty list matches nothing */
-  readonly ruleIds?: readonly string[] | undefined;
+  /** its words, in the rule's id, title or category; or all of it in an excerpt that is not redacted */
+  readonly search?: string | undefined;
+  /** contained, in any case, in the name that the finding has */
+  readonly agent?: string | undefined;
+  readonly service?: string | undefined;
+  readonly user?: string | undefined;
+  readonly session?: string | undefined;
+  readonly model?: string | undefined;
+  readonly surface?: Surface | undefined;
+  /** repetitions of this finding: its rule, its agent or else its service, and its matched text */
+  readonly sameAs?: Hex16 | undefined;
   readonly runId?: Hex16 | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;
+}
+
+/** The order of a list of findings; `count` is for groups, and `newest` for single findings. */
+export const FINDING_ORDERS = ['newest', 'oldest', 'severity', 'count'] as const;
+export type FindingOrder = (typeof FINDING_ORDERS)[number];
+
+/** How many findings a list has. */
+export interface FindingTotal {
+  readonly count: number;
+  /** false: there may be more */
+  readonly isExact: boolean;
+}
+
+/** run: of one run. match: repetitions, as `FindingFilter.sameAs`. */
+export const FINDING_GROUPINGS = ['run', 'match'] as const;
+export type FindingGrouping = (typeof FINDING_GROUPINGS)[number];
+
+/** Findings that are listed as one. */
+export interface FindingGroup {
+  /** the most severe of a run, or the newest of its repetitions */
+  readonly top: Finding;
+  readonly findings: number;
+  readonly rules: number;
+  readonly runs: number;
+  readonly firstSeenAt: Date;
+  readonly lastSeenAt: Date;
+  /** number of findings of each severity that there is */
+  readonly severities: Readonly<Partial<Record<Severity, number>>>;
+}
+
+/** Names that findings have, the most frequent first: what the filters of the list suggest. */
+export interface FindingNames {
+  readonly agents: readonly string[];
+  readonly services: readonly string[];
+  readonly users: readonly string[];
+  readonly sessions: readonly string[];
+  readonly models: readonly string[];
 }

@@ -69,8 +69,9 @@ export async function withReader(
     const store = createStore(database, { brand, nowMs: Date.now });
     const times = runTimesOf(config);
     const runs = { ...store.runs, find: createOutliner(database).find, times };
+    const findings = { ...store.findings, baseUrl: config.baseUrl };
     const handlers = {
-      findings: { list: listFindings(store.findings), show: showFinding(store.findings) },
+      findings: { list: listFindings(findings), show: showFinding(findings) },
       runs: { list: listRuns(runs), show: showRun(runs) },
     };
     await work(localReader(handlers, workspace.id));

@@ -1,12 +1,13 @@
 /**
- * Reads findings: the list, newest first; one by its id; and for the export, which never has excerpts,
- * pages from a cursor on, oldest first.
+ * Reads findings: their columns; one by its id; and for the export, which never has excerpts, pages from
+ * a cursor on, oldest first. The list is in finding-list.ts.
  */
 import type { Finding, FindingFilter } from '../../model/findings.ts';
 import type { Hex16, Int64 } from '../../model/json.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
+import { MATCHES, MATCHES_UNSEARCHED, matchValues, parameter } from './finding-filter.ts';
 
 /** A finding without customers' text, as the export sends it. */
 export type FindingFacts = Omit<Finding, 'excerpt'>;
@@ -45,44 +46,21 @@ const FACTS = `
  * names.
  */
 export const MATCHED_NAME = `(f.step_name_matched OR f.surface = 'tool_name')`;
-const COLUMNS = `${FACTS},
+/** Of `SOURCE`. */
+export const COLUMNS = `${FACTS},
   CASE WHEN w.redact_excerpts AND ${MATCHED_NAME} THEN NULL ELSE f.step_name END AS "stepName",
   CASE WHEN w.redact_excerpts AND f.surface = 'tool_name' THEN NULL ELSE f.tool_name END AS "toolName",
   CASE WHEN w.redact_excerpts THEN NULL ELSE f.excerpt END AS excerpt`;
-const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
+export const SOURCE = 'findings f JOIN workspaces w ON w.id = f.workspace_id';
 
-/** `$1` to `$8` are `matchValues`. */
-const MATCHES = `
-        f.workspace_id = $1
-        AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
-        AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
-        AND ($6::timestamptz IS NULL OR f.created_at >= $6)
-        AND ($7::timestamptz IS NULL OR f.created_at < $7)
-        AND ($8::text[] IS NULL OR f.rule_id = ANY ($8))`;
-
-function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
-  return [
-    workspaceId,
-    filter.severity ?? null,
-    filter.category ?? null,
-    filter.ruleId ?? null,
-    filter.runId ?? null,
-    filter.since ?? null,
-    filter.until ?? null,
-    filter.ruleIds ?? null,
-  ];
-}
-
-const AFTER_CURSOR = `($9::bigint IS NULL
-        OR (f.created_at, f.id) < (${fromMicros('$9')}, $10::uuid))`;
-
-interface Place {
+/** Where a finding is in the order of time. */
+export interface Place {
   readonly id: Hex16;
   readonly atMicros: string;
 }
 
 /** A page out of one row more than its limit. */
-function toPage<Row extends Place>(
+export function toPage<Row extends Place>(
   rows: readonly Row[],
   limit: number,
 ): { findings: Row[]; next: PageCursor | null } {
@@ -92,76 +70,6 @@ function toPage<Row extends Place>(
     findings,
     next: last === undefined ? null : { atMicros: last.atMicros, id: last.id },
   };
-}
-
-/**
- * The newest findings of each matching kind, merged. A kind is a severity, category and rule; there
- * are about as many as rules with findings. Each next kind, and the newest of a kind, is one look-up in
- * the index `findings_by_kind`, so a filter that matches few of very many findings costs no more. `$1` to `$11` are as in `listFindings`.
- */
-const PLACES_BY_KIND = `
-  WITH RECURSIVE kind AS (
-    (SELECT severity, category, rule_id FROM findings WHERE workspace_id = $1
-      ORDER BY severity, category, rule_id LIMIT 1)
-    UNION ALL
-    SELECT next.* FROM kind CROSS JOIN LATERAL (
-      SELECT severity, category, rule_id FROM findings
-       WHERE workspace_id = $1
-         AND (severity, category, rule_id) > (kind.severity, kind.category, kind.rule_id)
-       ORDER BY severity, category, rule_id LIMIT 1
-    ) AS next
-  )
-  SELECT place.created_at, place.id
-    FROM kind CROSS JOIN LATERAL (
-      SELECT created_at, id FROM findings f
-       WHERE workspace_id = $1 AND severity = kind.severity AND category = kind.category
-         AND rule_id = kind.rule_id AND ($5::uuid IS NULL OR run_id = $5)
-         AND ($6::timestamptz IS NULL OR created_at >= $6)
-         AND ($7::timestamptz IS NULL OR created_at < $7)
-         AND ${AFTER_CURSOR}
-       ORDER BY created_at DESC, id DESC LIMIT $11
-    ) AS place
-   WHERE ($2::text IS NULL OR severity = $2) AND ($3::text IS NULL OR category = $3)
-     AND ($4::text IS NULL OR rule_id = $4) AND ($8::text[] IS NULL OR rule_id = ANY ($8))
-   ORDER BY place.created_at DESC, place.id DESC LIMIT $11`;
-
-const LIST_BY_KIND = `
-  SELECT ${COLUMNS} FROM (${PLACES_BY_KIND}) AS place
-    JOIN findings f ON f.workspace_id = $1 AND f.id = place.id
-    JOIN workspaces w ON w.id = f.workspace_id
-   ORDER BY f.created_at DESC, f.id DESC`;
-
-const LIST_BY_TIME = `
-  SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${MATCHES} AND ${AFTER_CURSOR}
-   ORDER BY f.created_at DESC, f.id DESC LIMIT $11`;
-
-/** A run has at most one finding per rule: its own index finds them. */
-function listQuery({ severity, category, ruleId, ruleIds, runId }: FindingFilter): string {
-  const isNarrow = [severity, category, ruleId, ruleIds].some((value) => value !== undefined);
-  return isNarrow && runId === undefined ? LIST_BY_KIND : LIST_BY_TIME;
-}
-
-/**
- * One page of a workspace's findings, newest first.
- *
- * @param limit most findings of the page
- * @returns the page, and where the next begins (null at the end)
- */
-export async function listFindings(
-  database: Database,
-  workspaceId: number,
-  filter: FindingFilter,
-  cursor: PageCursor | null,
-  limit: number,
-): Promise<{ findings: Finding[]; next: PageCursor | null }> {
-  if (filter.ruleIds?.length === 0) return { findings: [], next: null };
-  const { rows } = await database.query<Finding & Place>(listQuery(filter), [
-    ...matchValues(workspaceId, filter),
-    cursor?.atMicros ?? null,
-    cursor?.id ?? null,
-    limit + 1,
-  ]);
-  return toPage(rows, limit);
 }
 
 /** One finding of a workspace; null when it has none of that id. */
@@ -235,11 +143,12 @@ export async function listFindingFacts(
     `SELECT ${FACTS}, CASE WHEN NOT ${MATCHED_NAME}
                           THEN left(f.step_name, ${STEP_NAME_CHARS}) END AS "stepName",
             CASE WHEN f.surface <> 'tool_name' THEN f.tool_name END AS "toolName"
-       FROM findings f
-      WHERE ${MATCHES}
-        AND f.created_at < ${fromMicros('$9')}
-        AND ($10::bigint IS NULL OR (f.created_at, f.id) > (${fromMicros('$10')}, $11::uuid))
-      ORDER BY f.created_at, f.id LIMIT $12`,
+       FROM ${SOURCE}
+      WHERE ${filter.search === undefined ? MATCHES_UNSEARCHED : MATCHES}
+        AND f.created_at < ${fromMicros(parameter(1))}
+        AND (${parameter(2)}::bigint IS NULL
+          OR (f.created_at, f.id) > (${fromMicros(parameter(2))}, ${parameter(3)}::uuid))
+      ORDER BY f.created_at, f.id LIMIT ${parameter(4)}`,
     [
       ...matchValues(workspaceId, filter),
       before,

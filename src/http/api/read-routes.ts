@@ -27,7 +27,7 @@ export function readRoutes(deps: ReadDependencies): Route[] {
     kind: KeyKind | 'any',
     handler: AuthorizedHandler<Answer | StreamedAnswer>,
   ): Route => ({ method: 'GET', path, handler: authorized(kind, handler, deps) });
-  const ocsfSource = ocsfSourceOf(rules.rules, version);
+  const ocsfSource = ocsfSourceOf(rules.rules, version, findings.baseUrl);
   return [
     get('/api/v1/auth/oauth/providers', 'any', listProviders(oauthProviders)),
     get('/platform/v1/atr/rules', 'workspace', listRules(rules)),

@@ -3,13 +3,18 @@
 import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
-import type { FindingFilter } from '../../model/findings.ts';
-import type { Rule } from '../../model/rules.ts';
-import type { PageCursor } from '../../model/runs.ts';
 import { findingPage } from '../../web/app/finding.ts';
-import { findingFilters, findingRows, findingsPage } from '../../web/app/findings.ts';
+import { findingFilters, NO_NAMES } from '../../web/app/finding-filters.ts';
+import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
-import { type FindingReader, filterOf, filterQuery } from '../api/findings/finding-routes.ts';
+import {
+  type FindingReader,
+  filterOf,
+  filterQuery,
+  findingsQuery,
+  groupsBefore,
+  toGroupCursor,
+} from '../api/findings/finding-routes.ts';
 import type { OcsfSource } from '../api/findings/ocsf.ts';
 import { ExportSlots, exportFindings, type FindingExporter } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
@@ -19,8 +24,11 @@ import { HEX_16, pageCursor, parseQuery, toCursor } from '../transport/query.ts'
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
 
+/** What pages read of findings. */
+export type FindingPageReader = FindingReader & FindingExporter & Pick<Store['findings'], 'names'>;
+
 export interface FindingPageDependencies extends DashboardDependencies {
-  readonly findings: FindingReader & FindingExporter;
+  readonly findings: FindingPageReader;
   readonly rules: RuleReader;
   readonly findRun: Store['findRun'];
   readonly triage: Store['triage'];
@@ -29,11 +37,9 @@ export interface FindingPageDependencies extends DashboardDependencies {
 }
 
 const PER_PAGE = 50;
-const SEARCH_CHARS_MAX = 200;
 
-const searchQuery = z.object({ q: z.string().max(SEARCH_CHARS_MAX).optional() });
 const pageQuery = filterQuery.extend({
-  ...searchQuery.shape,
+  ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
   newest: z.string().regex(HEX_16).optional(),
 });
@@ -41,35 +47,40 @@ const pageQuery = filterQuery.extend({
 /** No row is newer than the newest one shown. */
 const NOTHING_NEW: Answer = pageAnswer('');
 
-/** The ids of the rules whose id, title or category contain every word of the text. */
-function rulesMatching(rules: readonly Rule[], text: string): string[] {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return rules.flatMap((rule) => {
-    const about =
-      `${rule.id} ${rule.title} ${rule.category} ${rule.subcategory ?? ''}`.toLowerCase();
-    return words.every((word) => about.includes(word)) ? [rule.id] : [];
-  });
-}
-
 export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
 
-  /** The search of a query, as a filter. */
-  const searched = (query: string): FindingFilter => {
-    const { q } = parseQuery(searchQuery, query);
-    return q === undefined ? {} : { ruleIds: rulesMatching(rules.rules, q) };
+  /** A page of the list, whichever way it is grouped. */
+  const rowsOf = async (workspaceId: number, query: z.infer<typeof pageQuery>) => {
+    const { cursor = null, group_by: grouping, sort } = query;
+    const filter = filterOf(query);
+    if (grouping === undefined) {
+      const found = await findings.list(workspaceId, filter, cursor, PER_PAGE, sort);
+      return { ...found, groups: null };
+    }
+    const skip = groupsBefore(cursor);
+    const found = await findings.groups(workspaceId, filter, grouping, sort, skip, PER_PAGE);
+    const next = toGroupCursor(found.next);
+    return { findings: [], groups: found.groups, next, endedEarly: false };
   };
 
-  const list = async ({ exchange, request, nowMs }: View) => {
+  const rowsPage = async ({ exchange, request, nowMs }: View) => {
     const query = parseQuery(pageQuery, exchange.query);
-    const filter: FindingFilter = { ...filterOf(query), ...searched(exchange.query) };
-    const cursor: PageCursor | null = query.cursor ?? null;
-    const { id } = request.workspace;
-    const found = await findings.list(id, filter, cursor, PER_PAGE);
-    const next = toCursor(found.next);
-    return { findings: found.findings, filter, query: exchange.query, next, titleOf, nowMs };
+    const { next, ...rows } = await rowsOf(request.workspace.id, query);
+    return { ...rows, query: exchange.query, next: toCursor(next), titleOf, nowMs };
+  };
+
+  const list = async (view: View) => {
+    const { id } = view.request.workspace;
+    const filter = filterOf(parseQuery(pageQuery, view.exchange.query));
+    const [rows, total, names] = await Promise.all([
+      rowsPage(view),
+      findings.count(id, filter),
+      findings.names(id),
+    ]);
+    return findingsPage(look, view.viewer, { ...rows, total, names });
   };
 
   const one = async ({ request, viewer, parameters, nowMs }: View) => {
@@ -86,8 +97,8 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   };
 
   const slots = new ExportSlots();
-  const asCsv = { exporter: findings, slots, titleOf };
-  const asOcsf = exportFindings(findings, deps.ocsf, { slots, narrow: searched });
+  const asCsv = { exporter: findings, slots, titleOf, baseUrl: findings.baseUrl };
+  const asOcsf = exportFindings(findings, deps.ocsf, slots);
   const file = (name: string) =>
     [
       ['content-disposition', `attachment; filename="${name}"`],
@@ -95,25 +106,17 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     ] as const;
   const page = pageRoutes(deps);
   return [
-    page(
-      '/app/findings',
-      {},
-      async (view) => findingsPage(look, view.viewer, await list(view)),
-      findingFilters,
-    ),
+    page('/app/findings', {}, list, (query) => findingFilters(query, NO_NAMES)),
     page('/app/findings/rows', {}, async (view) => {
       const { newest } = parseQuery(pageQuery, view.exchange.query);
-      const data = await list(view);
+      const data = await rowsPage(view);
       const isSame = newest !== undefined && data.findings[0]?.id === newest;
       return isSame ? NOTHING_NEW : pageAnswer(findingRows(data).text);
     }),
     page('/app/findings.csv', {}, async ({ exchange, request }) => ({
       contentType: 'text/csv; charset=utf-8',
       headers: file('findings.csv'),
-      chunks: csvOf(asCsv, request.workspace.id, {
-        ...filterOf(parseQuery(filterQuery, exchange.query)),
-        ...searched(exchange.query),
-      }),
+      chunks: csvOf(asCsv, request.workspace.id, filterOf(parseQuery(filterQuery, exchange.query))),
     })),
     page('/app/findings.ocsf', {}, async ({ exchange, request, parameters }) => ({
       ...(await asOcsf(exchange, { workspaceId: request.workspace.id }, parameters)),

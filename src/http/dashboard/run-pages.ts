@@ -9,13 +9,12 @@ import { waitOf } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { runPage } from '../../web/app/run.ts';
 import { runFilters, runsPage } from '../../web/app/runs.ts';
-import type { FindingReader } from '../api/findings/finding-routes.ts';
-import type { FindingExporter } from '../api/findings/ocsf-export.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { otlpQuery, type RunReader, runFilterOf, runsQuery } from '../api/runs/run-routes.ts';
 import { HEX_16, hexId, idOf, parseQuery, toCursor, wholeNumber } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';
 import { type DashboardDependencies, pageRoutes, type View } from './dashboard.ts';
+import type { FindingPageReader } from './finding-pages.ts';
 
 /** Which steps of a run are read, and what is marked in their texts. */
 export interface StepsView {
@@ -34,7 +33,7 @@ export interface StepsView {
 
 export interface RunPageDependencies extends DashboardDependencies {
   readonly runs: RunReader;
-  readonly findings: FindingReader & FindingExporter;
+  readonly findings: FindingPageReader;
   readonly rules: RuleReader;
   /** a page of a run's steps with their texts; null when the workspace has no such run */
   readonly findSteps: (

@@ -1,14 +1,19 @@
 /** The list of findings with its filters; new findings appear while it is open. */
-import type { Finding, FindingFilter } from '../../model/findings.ts';
-import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
+import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../model/findings.ts';
+import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, html } from '../html.ts';
-import { term, time, words } from './format.ts';
+import {
+  FINDINGS_PATH,
+  findingFilters,
+  findingViews,
+  isNarrow,
+  withParameters,
+} from './finding-filters.ts';
+import { count, isoOfNanos, term, time } from './format.ts';
 import {
   appPage,
-  choice,
   empty,
-  field,
   type Look,
   pager,
   scrolling,
@@ -17,52 +22,27 @@ import {
 } from './shell.ts';
 import { FOUND_ID } from './text.ts';
 
-export interface FindingsPage {
+/** The rows of a page: findings, or groups of them. */
+interface Rows {
   readonly findings: readonly Finding[];
-  readonly filter: FindingFilter;
+  /** null when the list is not grouped */
+  readonly groups: readonly FindingGroup[] | null;
   /** the query of the request, without its `?` */
   readonly query: string;
-  readonly next: string | null;
   readonly titleOf: (ruleId: string) => string;
   readonly nowMs: number;
 }
 
-const PATH = '/app/findings';
-const FILTERS = ['severity', 'category', 'q', 'rule_id', 'run_id', 'since', 'until'];
-const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
-
-/** Whether a query narrows the list; one of empty fields does not. */
-function isNarrow(query: string): boolean {
-  const given = new URLSearchParams(query);
-  return FILTERS.some((name) => (given.get(name) ?? '') !== '');
+export interface FindingsPage extends Rows {
+  readonly next: string | null;
+  /** the page ended before it was full, because a page reads only so many findings */
+  readonly endedEarly: boolean;
+  readonly total: FindingTotal;
+  readonly names: FindingNames;
 }
 
-/** A date that was typed as something else is shown as text, because a date field would hide it. */
-function dateField(name: string, label: string, value: string | null): Html {
-  const isDate = !value || /^\d{4}-\d{2}-\d{2}$/.test(value);
-  return field(name, label, value, { type: isDate ? 'date' : 'text' });
-}
-
-/** The form of the filter, with what the query has. */
-export function findingFilters(query: string, filter: FindingFilter = {}): Html {
-  const given = new URLSearchParams(query);
-  const runId = given.get('run_id');
-  return html`<form class="filters" method="get" action="${PATH}" role="search" aria-label="Findings">
-${field('q', 'Search rules', given.get('q'), { type: 'search', hint: 'title, category or id' })}
-${choice('severity', 'Severity', SEVERITIES, filter.severity ?? given.get('severity'))}
-${choice(
-  'category',
-  'Category',
-  CATEGORIES.map((category) => [categoryName(category), words(category)] as const),
-  filter.category === undefined ? given.get('category') : categoryName(filter.category),
-)}
-${field('rule_id', 'Rule', given.get('rule_id'), { hint: 'ATR-2026-00001' })}
-${dateField('since', 'Since', given.get('since'))}
-${dateField('until', 'Before', given.get('until'))}
-${runId !== null && runId !== '' && field('run_id', 'Run', runId)}
-<div class="buttons"><button>Filter</button> <a class="button quiet" href="${PATH}">Clear</a></div>
-</form>`;
-}
+/** Characters before the match that a row shows. */
+const LEAD_CHARS = 32;
 
 /** The link to a finding in its run: the page of its step, at its mark. */
 export function findingLink({ id, runId }: Pick<Finding, 'id' | 'runId'>): string {
@@ -75,43 +55,145 @@ export function stepName({ stepName: name }: Pick<Finding, 'stepName'>): string 
   return name === '' ? '(no name)' : name;
 }
 
-/** The rows alone, which the script fetches while the page is open. */
-export function findingRows({ findings, titleOf, nowMs }: FindingsPage): Html {
-  return html`<tbody>${findings.map(
-    (finding) => html`<tr data-key="${finding.id}">
-<td data-label="Severity">${severityBadge(finding.severity)}</td>
-<td data-label="Rule"><a href="${PATH}/${finding.id}">${titleOf(finding.ruleId)}</a> <span class="soft below">${finding.ruleId}</span></td>
-<td data-label="Category">${words(finding.category)}</td>
-<td data-label="Found in">${surfaceLabel(finding.surface)} <span class="soft below">${stepName(finding)}</span></td>
-<td data-label="Run"><a href="${findingLink(finding)}" aria-label="Run ${finding.runId.slice(0, 8)}"><code>${finding.runId.slice(0, 8)}</code></a></td>
-<td data-label="Found">${time(finding.createdAt, nowMs)}</td></tr>
-`,
-  )}</tbody>`;
+/** An excerpt on one line, from shortly before its match; without a recorded place from its beginning. */
+function excerptLine({ excerpt, place }: Finding): Html {
+  if (excerpt === null) return html`<span class="soft">Excerpt redacted</span>`;
+  if (place === null) return html`${excerpt}`;
+  const { start, end } = place.inExcerpt;
+  const before = excerpt.slice(0, start);
+  const lead = before.length > LEAD_CHARS ? `…${before.slice(-LEAD_CHARS)}` : before;
+  return html`${lead}<mark>${excerpt.slice(start, end)}</mark>${excerpt.slice(end)}`;
 }
 
-/** Only the first page is refreshed. */
-function liveRows(query: string): Html | null {
-  const own = new URLSearchParams(query);
-  if (own.has('cursor')) return null;
-  return html` data-live="${PATH}/rows${query === '' ? '' : `?${query}`}"`;
+const joined = (names: readonly (string | null)[]): string =>
+  names.filter((name) => name !== null && name !== '').join(' · ');
+
+function who({ agentName, serviceName, userId }: Finding): Html {
+  const [first, ...others] = [...new Set([agentName, serviceName, userId])].filter(
+    (name) => name !== null,
+  );
+  if (first === undefined) return html`<span class="soft">–</span>`;
+  return html`${first} <span class="soft below">${joined(others)}</span>`;
 }
+
+function what(finding: Finding, titleOf: Rows['titleOf'], href: string): Html {
+  return html`<td class="what" data-label="Rule"><span class="title"><a href="${href}" data-open>${titleOf(finding.ruleId)}</a> <span class="soft rule-id">${finding.ruleId}</span></span>
+<span class="line">${excerptLine(finding)}</span></td>`;
+}
+
+function where(finding: Finding): Html {
+  const tool = finding.toolName ?? stepName(finding);
+  return html`<td data-label="Found in">${surfaceLabel(finding.surface)} <span class="soft below">${tool}</span></td>`;
+}
+
+function runLink(finding: Finding): Html {
+  const short = finding.runId.slice(0, 8);
+  return html`<a href="${findingLink(finding)}" aria-label="Run ${short}"><code>${short}</code></a>`;
+}
+
+function findingRow(finding: Finding, { titleOf, nowMs }: Rows): Html {
+  return html`<tr data-key="${finding.id}">
+<td data-label="Severity">${severityBadge(finding.severity)}</td>
+${what(finding, titleOf, `${FINDINGS_PATH}/${finding.id}`)}
+<td data-label="Agent">${who(finding)}</td>
+${where(finding)}
+<td data-label="Run">${runLink(finding)}</td>
+<td data-label="Found">${time(finding.createdAt, nowMs)}</td></tr>
+`;
+}
+
+const plural = (number: number, one: string): string =>
+  `${count(number)} ${number === 1 ? one : `${one}s`}`;
+
+/** The findings of a group: those of its run, or the repetitions of its finding. */
+function groupHref({ top }: FindingGroup, query: string): string {
+  const isByRun = new URLSearchParams(query).get('group_by') === 'run';
+  const one = isByRun ? { run_id: top.runId } : { same_as: top.id };
+  return withParameters(query, { ...one, group_by: null, sort: null });
+}
+
+function severitiesOf({ severities }: FindingGroup): Html {
+  return html`${SEVERITIES.flatMap((severity) => {
+    const number = severities[severity];
+    return number === undefined
+      ? []
+      : [
+          html`<span class="badge ${severity}" title="${plural(number, severity)}">${count(number)} ${severity}</span> `,
+        ];
+  })}`;
+}
+
+function groupRow(group: FindingGroup, { query, titleOf, nowMs }: Rows): Html {
+  const { top, findings, runs, rules } = group;
+  const isByRun = new URLSearchParams(query).get('group_by') === 'run';
+  const others =
+    isByRun && rules > 1
+      ? html` <span class="soft">and ${plural(rules - 1, 'other rule')}</span>`
+      : '';
+  return html`<tr data-key="${top.id}">
+<td data-label="Severity"><div class="badges">${isByRun ? severitiesOf(group) : severityBadge(top.severity)}</div></td>
+<td class="what" data-label="Rule"><span class="title"><a href="${groupHref(group, query)}" data-open>${titleOf(top.ruleId)}</a>${others} ${!isByRun && html`<span class="soft rule-id">${top.ruleId}</span>`}</span>
+<span class="line">${excerptLine(top)}</span></td>
+<td data-label="Agent">${who(top)}</td>
+<td data-label="Findings"><a href="${groupHref(group, query)}">${plural(findings, 'finding')}</a> <span class="soft below">${isByRun ? plural(rules, 'rule') : plural(runs, 'run')}</span></td>
+<td data-label="${isByRun ? 'Run' : 'First'}">${isByRun ? runLink(top) : time(group.firstSeenAt, nowMs)}</td>
+<td data-label="${isByRun ? 'Found' : 'Last'}">${time(group.lastSeenAt, nowMs)}</td></tr>
+`;
+}
+
+/** The rows alone, which the script fetches while the page is open. */
+export function findingRows(rows: Rows): Html {
+  const { findings, groups } = rows;
+  return html`<tbody>${
+    groups === null
+      ? findings.map((finding) => findingRow(finding, rows))
+      : groups.map((group) => groupRow(group, rows))
+  }</tbody>`;
+}
+
+/** Only the first page of single findings, the newest first, is refreshed. */
+function liveRows({ query, groups }: Rows): Html | null {
+  const own = new URLSearchParams(query);
+  if (own.has('cursor') || groups !== null || (own.get('sort') ?? 'newest') !== 'newest')
+    return null;
+  return html` data-live="${FINDINGS_PATH}/rows${query === '' ? '' : `?${query}`}"`;
+}
+
+const HEADS = {
+  none: ['Severity', 'Rule', 'Agent', 'Found in', 'Run', 'Found'],
+  run: ['Severities', 'Rule', 'Agent', 'Findings', 'Run', 'Found'],
+  match: ['Severity', 'Rule', 'Agent', 'Findings', 'First seen', 'Last seen'],
+} as const;
 
 function table(data: FindingsPage): Html {
+  const grouping = data.groups === null ? 'none' : new URLSearchParams(data.query).get('group_by');
+  const heads = HEADS[grouping === 'run' || grouping === 'match' ? grouping : 'none'];
   return scrolling(
     'Findings',
-    html`<table class="stack"${liveRows(data.query)} aria-label="Findings"><thead><tr>
-<th scope="col">Severity</th><th scope="col">Rule</th><th scope="col">Category</th><th scope="col">Found in</th>
-<th scope="col">Run</th><th scope="col">Found</th></tr></thead>
+    html`<table class="stack inbox" data-keys${liveRows(data)} aria-label="Findings"><thead><tr>
+${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 ${findingRows(data)}</table>`,
   );
 }
 
-function emptyState(query: string): Html {
+function emptyState({ query, endedEarly }: FindingsPage): Html {
+  if (endedEarly) {
+    return empty(
+      'No matching findings so far',
+      html`<p>Older findings may match: use the button below.</p>`,
+    );
+  }
   if (new URLSearchParams(query).has('cursor')) {
-    return empty('No older findings', html`<p><a href="${PATH}">Back to the newest</a></p>`);
+    return empty(
+      'No older findings',
+      html`<p><a href="${FINDINGS_PATH}">Back to the newest</a></p>`,
+    );
   }
   return isNarrow(query)
-    ? empty('No findings match this filter', html`<p><a href="${PATH}">Show all findings</a></p>`)
+    ? empty(
+        'No findings match this filter',
+        html`<p><a href="${FINDINGS_PATH}">Show all findings</a></p>`,
+      )
     : empty(
         'No findings yet',
         html`<p>A run is evaluated about a minute after its last step arrived. Its findings then appear here.</p>
@@ -123,24 +205,44 @@ function emptyState(query: string): Html {
 /** The query of an export: the filter of the list. */
 function exportQuery(query: string): string {
   const exported = new URLSearchParams(query);
-  exported.delete('cursor');
+  for (const name of ['cursor', 'sort', 'group_by']) exported.delete(name);
   return exported.size === 0 ? '' : `?${exported}`;
 }
 
+function totalText({ count: number, isExact }: FindingTotal): string {
+  return isExact ? plural(number, 'finding') : `${count(number)}+ findings`;
+}
+
+/** The keys of the list, which the script listens to. */
+const KEYS = html`<details class="keys" data-keys-help hidden><summary>Keyboard</summary><dl class="facts">
+<dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous line</dd>
+<dt><kbd>Enter</kbd> or <kbd>o</kbd></dt><dd>open it</dd>
+<dt><kbd>/</kbd></dt><dd>search</dd>
+<dt><kbd>?</kbd></dt><dd>show or hide these keys</dd></dl></details>`;
+
 export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Html {
-  const { findings, query, next } = data;
+  const { findings, groups, query, next, endedEarly, nowMs } = data;
   const suffix = exportQuery(query);
+  const isEmpty = (groups ?? findings).length === 0;
+  const isoOf = (ms: number): string => isoOfNanos(`${Math.floor(ms / 60_000) * 60_000}000000`);
   return appPage(look, viewer, {
     title: 'Findings',
-    current: PATH,
+    current: FINDINGS_PATH,
+    isWide: true,
     main: html`<div class="head"><div><h1>Findings</h1>
 <p class="lead">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
-<p class="soft exports">Export without excerpts: <a href="${PATH}.csv${suffix}" download>CSV</a> ·
-<a href="${PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
-${findingFilters(query, data.filter)}
-<p class="live soft" role="status" data-live-status></p>
-${findings.length === 0 && html`<div data-live-empty>${emptyState(query)}</div>`}
-<div${findings.length === 0 && html` hidden`}>${table(data)}</div>
-${pager(PATH, query, next)}`,
+<p class="soft exports">Export without excerpts: <a href="${FINDINGS_PATH}.csv${suffix}" download>CSV</a> ·
+<a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
+${findingViews(query, nowMs, isoOf)}
+${findingFilters(query, data.names)}
+<div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
+${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
+<div${isEmpty && html` hidden`}>${table(data)}</div>
+${
+  endedEarly &&
+  html`<p class="notice" role="status">A page searches at most 20,000 findings, and few of them match this filter. Search further for older findings.</p>`
+}
+${groups !== null && !isEmpty && html`<p class="soft">Grouped from the newest 20,000 findings of this filter’s time.</p>`}
+${pager(FINDINGS_PATH, query, next, endedEarly ? 'Search further' : next !== null && new URLSearchParams(query).has('sort') ? 'Next' : 'Older')}`,
   });
 }

@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Connection, createDatabase } from '../../../src/db/database.ts';
+import { listFindings } from '../../../src/db/findings/finding-list.ts';
 import {
   findFinding,
   findPlace,
   listFindingFacts,
-  listFindings,
   settledBefore,
 } from '../../../src/db/findings/findings.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';

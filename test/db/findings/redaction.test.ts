@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Connection, Queryable } from '../../../src/db/database.ts';
-import { listFindingFacts, listFindings } from '../../../src/db/findings/findings.ts';
+import { listFindings } from '../../../src/db/findings/finding-list.ts';
+import { listFindingFacts } from '../../../src/db/findings/findings.ts';
 import { COMMAND_LINE } from '../../../src/db/people/audit.ts';
 import { setRedaction } from '../../../src/db/people/workspace-writes.ts';
 import {

@@ -1,6 +1,8 @@
 /** The list of findings: what a row says, that filters go along, what an empty list says to do. */
 import { describe, expect, test } from 'vitest';
 
+import type { FindingGroup } from '../../../src/model/findings.ts';
+import { NO_NAMES } from '../../../src/web/app/finding-filters.ts';
 import {
   type FindingsPage,
   findingLink,
@@ -13,7 +15,10 @@ import { finding, HOSTILE, holdsAsText, LOOK, NOW_MS, viewer } from './fixtures.
 function data(fields: Partial<FindingsPage> = {}): FindingsPage {
   return {
     findings: [finding()],
-    filter: {},
+    groups: null,
+    endedEarly: false,
+    total: { count: 1, isExact: true },
+    names: NO_NAMES,
     query: '',
     next: null,
     titleOf: (id) => `title of ${id}`,
@@ -28,7 +33,9 @@ const page = (fields: Partial<FindingsPage> = {}): string =>
 describe('a row', () => {
   test('names the rule, leads to the finding and to the step of its run', () => {
     const { text } = findingRows(data());
-    expect(text).toContain(`<a href="/app/findings/${hex16(0xf1)}">title of ATR-2026-00001</a>`);
+    expect(text).toContain(
+      `<a href="/app/findings/${hex16(0xf1)}" data-open>title of ATR-2026-00001</a>`,
+    );
     expect(text).toContain(`href="/app/runs/${hex16(0xc1)}?finding=${hex16(0xf1)}#found"`);
     expect(text).toContain(`<tr data-key="${hex16(0xf1)}">`);
     expect(text).toContain(
@@ -36,14 +43,39 @@ describe('a row', () => {
     );
   });
 
-  test('never holds the excerpt', () => {
-    expect(page({ findings: [finding({ excerpt: 'what the customer said' })] })).not.toContain(
-      'what the customer said',
+  test('has the excerpt from shortly before its match, which is marked', () => {
+    const excerpt = `${'before '.repeat(9)}ignore all & after`;
+    const start = excerpt.indexOf('ignore');
+    const { place } = finding();
+    const inExcerpt = { start, end: start + 'ignore all'.length };
+    const found = finding({ excerpt, place: place === null ? null : { ...place, inExcerpt } });
+    expect(page({ findings: [found] })).toContain(
+      '<span class="line">…ore before before before before <mark>ignore all</mark> &amp; after</span>',
     );
   });
 
+  test('says that the excerpt is redacted', () => {
+    expect(page({ findings: [finding({ excerpt: null })] })).toContain('Excerpt redacted');
+  });
+
+  test('names the agent, its service and user once each, and the tool', () => {
+    const { text } = findingRows(
+      data({
+        findings: [
+          finding({ agentName: 'shop', serviceName: 'shop', userId: 'ada', toolName: 'shell' }),
+        ],
+      }),
+    );
+    expect(text).toContain('shop <span class="soft below">ada</span>');
+    expect(text).toContain('Tool result <span class="soft below">shell</span>');
+  });
+
   test('shows what a sender wrote as text', () => {
-    expect(holdsAsText(page({ findings: [finding({ stepName: HOSTILE })] }))).toBe(true);
+    expect(
+      holdsAsText(
+        page({ findings: [finding({ stepName: HOSTILE, agentName: HOSTILE, excerpt: HOSTILE })] }),
+      ),
+    ).toBe(true);
   });
 
   test('leads to the run alone when its step has no id', () => {
@@ -55,7 +87,7 @@ describe('a row', () => {
 
 describe('filters', () => {
   const query = 'severity=high&q=secret+key&category=&since=2026-11-01';
-  const filtered = page({ query, filter: { severity: 'high' }, next: 'next-one' });
+  const filtered = page({ query, next: 'next-one' });
 
   test('are shown again', () => {
     expect(filtered).toContain('<option value="high" selected>');
@@ -87,6 +119,63 @@ describe('filters', () => {
       query: new URLSearchParams({ q: HOSTILE, run_id: HOSTILE }).toString(),
     });
     expect(holdsAsText(hostile)).toBe(true);
+  });
+});
+
+describe('groups', () => {
+  const group: FindingGroup = {
+    top: finding(),
+    findings: 12,
+    rules: 3,
+    runs: 4,
+    firstSeenAt: new Date(NOW_MS - 86_400_000),
+    lastSeenAt: new Date(NOW_MS - 60_000),
+    severities: { critical: 2, high: 10 },
+  };
+
+  test('by run have their severities and lead to the findings of the run', () => {
+    const text = page({ findings: [], groups: [group], query: 'group_by=run&severity=high' });
+    expect(text).toContain('2 critical</span>');
+    expect(text).toContain('10 high</span>');
+    expect(text).toContain('and 2 other rules');
+    expect(text).toContain(`href="/app/findings?severity=high&amp;run_id=${hex16(0xc1)}"`);
+  });
+
+  test('of repetitions have a count, when they were seen, and lead to each of them', () => {
+    const text = page({ findings: [], groups: [group], query: 'group_by=match&sort=count' });
+    expect(text).toContain(`<a href="/app/findings?same_as=${hex16(0xf1)}">12 findings</a>`);
+    expect(text).toContain('<span class="soft below">4 runs</span>');
+    expect(text).toContain('1 day ago');
+    expect(text).not.toContain('data-live=');
+  });
+});
+
+describe('the views', () => {
+  test('keep the filter when the list is grouped or sorted, and begin at its first page', () => {
+    const text = page({ query: 'agent=shop&cursor=this-one' });
+    expect(text).toContain('href="/app/findings?agent=shop&amp;group_by=run"');
+    expect(text).toContain('href="/app/findings?agent=shop&amp;sort=severity"');
+    expect(text).not.toContain('agent=shop&amp;sort=count');
+    expect(page({ query: 'group_by=match&agent=a' })).toContain(
+      'href="/app/findings?group_by=match&amp;agent=a&amp;sort=count"',
+    );
+  });
+
+  test('have times that can be shared', () => {
+    expect(page()).toContain('severity=critical&amp;since=2026-11-20T12%3A00%3A00.000Z');
+  });
+
+  test('say how many there are, and when there may be more', () => {
+    expect(page()).toContain('<p class="total">1 finding</p>');
+    const many = page({ total: { count: 10_000, isExact: false } });
+    expect(many).toContain('<p class="total">10,000+ findings</p>');
+  });
+
+  test('suggest names, and say how to search further', () => {
+    const text = page({ names: { ...NO_NAMES, agents: [HOSTILE] }, endedEarly: true, next: 'n' });
+    expect(text).toContain('list="known-agent"');
+    expect(holdsAsText(text)).toBe(true);
+    expect(text).toContain('Search further</a>');
   });
 });
 

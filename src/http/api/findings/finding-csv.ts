@@ -4,6 +4,7 @@
  */
 import type { FindingFilter } from '../../../model/findings.ts';
 import type { PageCursor } from '../../../model/runs.ts';
+import { findingUrl } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';
 import type { ExportSlots, FindingExporter } from './ocsf-export.ts';
 
@@ -24,6 +25,13 @@ const COLUMNS = [
   'finding_id',
   'corpus_version',
   'corpus_identity',
+  'url',
+  'agent',
+  'service',
+  'user_id',
+  'session_id',
+  'model',
+  'tool',
 ];
 
 /** Characters that may start a formula in a spreadsheet, including their full-width forms. */
@@ -66,6 +74,8 @@ interface CsvExport {
   /** counts the running exports */
   readonly slots: ExportSlots;
   readonly titleOf: (ruleId: string) => string;
+  /** where the dashboard is */
+  readonly baseUrl: string;
 }
 
 /**
@@ -73,24 +83,24 @@ interface CsvExport {
  * @throws {SluiceError} `overloaded` when too many exports are running
  */
 export async function* csvOf(
-  { exporter, slots, titleOf }: CsvExport,
+  csv: CsvExport,
   workspaceId: number,
   filter: FindingFilter,
 ): AsyncGenerator<Buffer> {
+  const { slots } = csv;
   slots.take(workspaceId);
   try {
     yield Buffer.from(row(COLUMNS));
-    yield* rowsOf(exporter, workspaceId, filter, titleOf);
+    yield* rowsOf(csv, workspaceId, filter);
   } finally {
     slots.release(workspaceId);
   }
 }
 
 async function* rowsOf(
-  exporter: FindingExporter,
+  { exporter, titleOf, baseUrl }: CsvExport,
   workspaceId: number,
   filter: FindingFilter,
-  titleOf: CsvExport['titleOf'],
 ): AsyncGenerator<Buffer> {
   const before = await exporter.settledBefore();
   let after: PageCursor | null = null;
@@ -114,6 +124,13 @@ async function* rowsOf(
         finding.id,
         finding.corpusVersion,
         finding.corpusIdentity ?? '',
+        findingUrl(baseUrl, finding.id),
+        finding.agentName ?? '',
+        finding.serviceName ?? '',
+        finding.userId ?? '',
+        finding.sessionId ?? '',
+        finding.model ?? '',
+        finding.toolName ?? '',
       ]),
     );
     yield Buffer.from(rows.join(''));

@@ -75,16 +75,17 @@ function findingOf({ rules, snapshot }: RuleBook): Finding | null {
 /** The query that the examples of the findings' list and export answer. */
 export const FINDINGS_EXAMPLE_QUERY = `run_id=${TRACE_ID}&rule_id=${RULE_ID}`;
 
-function findingExamples({ book, version }: ApiSettings) {
+function findingExamples({ book, version, baseUrl }: ApiSettings) {
   const finding = findingOf(book);
   if (finding === null) return { findingId: FINDING_ID, list: [], one: [], event: [] };
   const title = book.rules.find(({ id }) => id === finding.ruleId)?.title;
-  const event = toOcsf(finding, { productVersion: version, ruleTitle: () => title });
-  const item = toFinding(finding);
+  const event = toOcsf(finding, { productVersion: version, baseUrl, ruleTitle: () => title });
+  const item = toFinding(finding, baseUrl);
+  const total = { count: 1, is_exact: true };
   const answer = `Answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`;
   return {
     findingId: FINDING_ID,
-    list: [example('of_a_run', answer, { findings: [item], next_cursor: null })],
+    list: [example('of_a_run', answer, { findings: [item], next_cursor: null, total })],
     one: [example('finding', 'What the attack in the example run is found by.', item)],
     event: [example('event', `A line of the answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`, event)],
   };
@@ -95,6 +96,14 @@ const filterExamples: Readonly<Record<keyof typeof filterQuery.shape, string>> =
   category: 'atr_prompt_injection',
   rule_id: 'ATR-2026-00001',
   run_id: TRACE_ID,
+  agent: 'shop',
+  service: 'shop',
+  user_id: 'user-1',
+  session_id: 'session-1',
+  model: 'demo-model',
+  surface: 'tool_result',
+  q: 'ignore all previous',
+  same_as: FINDING_ID,
   since: '2025-11-01',
   until: '2125-11-01T00:00:00+01:00',
 };
@@ -109,10 +118,11 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       tag: TAG,
       summary: 'List the findings',
       description:
-        'Newest first. A finding appears about a minute after the last step of its run arrived. ' +
+        'Newest first unless `sort` says otherwise. Filters by name, surface and text search the newest ' +
+        '20,000 findings from the cursor on: a page may be short, even empty, and still have a `next_cursor`. A finding appears about a minute after the last step of its run arrived. ' +
         'Findings are advisory: nothing is blocked.',
       query: findingsQuery,
-      queryExamples: { ...filterExamples, limit: '50' },
+      queryExamples: { ...filterExamples, sort: 'count', group_by: 'match', limit: '50' },
       responses: {
         ...found('A page of findings.', findingPage, examples.list),
         ...badQuery('limit', 'Too big: expected number to be <=500'),

@@ -3,8 +3,17 @@ import { z } from 'zod';
 
 import type { Store } from '../../../db/store.ts';
 import { SluiceError } from '../../../errors.ts';
-import type { Finding, FindingFilter } from '../../../model/findings.ts';
+import {
+  FINDING_GROUPINGS,
+  FINDING_ORDERS,
+  type Finding,
+  type FindingFilter,
+  type FindingGroup,
+} from '../../../model/findings.ts';
+import type { Hex16 } from '../../../model/json.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
+import type { PageCursor } from '../../../model/runs.ts';
+import { SURFACES } from '../../../model/steps.ts';
 import { json } from '../../transport/problem.ts';
 import {
   hexId,
@@ -27,10 +36,24 @@ import {
   type ruleFacts as ruleFactsBody,
 } from './finding-schema.ts';
 
-export type FindingReader = Pick<Store['findings'], 'list' | 'find'>;
+export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' | 'count'> & {
+  /** where the dashboard is */
+  readonly baseUrl: string;
+};
 
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
+/** As many findings as groups are made of (finding-list.ts). */
+const GROUPS_SKIPPED_MAX = 20_000;
+/** Longest text of a filter. */
+const FILTER_CHARS_MAX = 256;
+
+const contained = (what: string) =>
+  z
+    .string()
+    .max(FILTER_CHARS_MAX)
+    .optional()
+    .describe(`Only findings whose ${what} contains this, in any case.`);
 
 /** The filters of the list and the export. */
 export const filterQuery = z.object({
@@ -45,12 +68,43 @@ export const filterQuery = z.object({
     .optional()
     .describe('Only findings of this rule.'),
   run_id: hexId.optional().describe('Only findings in this run.'),
+  agent: contained('agent'),
+  service: contained('service'),
+  user_id: contained('user'),
+  session_id: contained('session'),
+  model: contained('model'),
+  surface: z.enum(SURFACES).optional().describe('Only findings on this surface.'),
+  q: z
+    .string()
+    .max(FILTER_CHARS_MAX)
+    .optional()
+    .describe(
+      "Only findings with every one of these words in the rule's id, title or category, or with the whole " +
+        'text in an excerpt that is not redacted.',
+    ),
+  same_as: hexId
+    .optional()
+    .describe(
+      'Only repetitions of the finding with this id: of the same rule and matched text, and of the same agent, ' +
+        'or service where no agent is known.',
+    ),
   since: moment.optional().describe('Only findings stored then or later.'),
   until: moment.optional().describe('Only findings stored before.'),
 });
 
 /** The parameters of the list. */
 export const findingsQuery = filterQuery.extend({
+  sort: z
+    .enum(FINDING_ORDERS)
+    .default('newest')
+    .describe('Order of the list. `count`: the largest groups first, with `group_by` only.'),
+  group_by: z
+    .enum(FINDING_GROUPINGS)
+    .optional()
+    .describe(
+      'One line per run, or per rule, agent (else service) and matched text. A line is the most severe finding of ' +
+        'the run, or the newest repetition, with its `group`. Groups are made of the newest 20,000 findings.',
+    ),
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
 });
@@ -62,6 +116,14 @@ export function filterOf(query: z.infer<typeof filterQuery>): FindingFilter {
     category: query.category,
     ruleId: query.rule_id,
     runId: query.run_id,
+    agent: query.agent,
+    service: query.service,
+    user: query.user_id,
+    session: query.session_id,
+    model: query.model,
+    surface: query.surface,
+    search: query.q,
+    sameAs: query.same_as,
     since: query.since,
     until: query.until,
   };
@@ -90,8 +152,31 @@ export function ruleFacts(finding: Omit<Finding, 'excerpt'>): BodyOf<typeof rule
   };
 }
 
-/** A finding as the API shows it. */
-export function toFinding(finding: Finding): BodyOf<typeof findingBody> {
+/** Where the dashboard shows a finding. */
+export function findingUrl(baseUrl: string, id: Hex16): string {
+  return `${baseUrl.replace(/\/$/, '')}/app/findings/${id}`;
+}
+
+function toGroup(group: FindingGroup): BodyOf<typeof findingBody>['group'] {
+  return {
+    findings: group.findings,
+    rules: group.rules,
+    runs: group.runs,
+    first_seen_at: group.firstSeenAt.toISOString(),
+    last_seen_at: group.lastSeenAt.toISOString(),
+    severities: group.severities,
+  };
+}
+
+/**
+ * A finding as the API shows it.
+ * @param group the findings that it stands for
+ */
+export function toFinding(
+  finding: Finding,
+  baseUrl: string,
+  group: FindingGroup | null = null,
+): BodyOf<typeof findingBody> {
   return {
     id: finding.id,
     created_at: finding.createdAt.toISOString(),
@@ -100,25 +185,61 @@ export function toFinding(finding: Finding): BodyOf<typeof findingBody> {
     description: finding.description,
     metadata: ruleFacts(finding),
     run_id: finding.runId,
+    url: findingUrl(baseUrl, finding.id),
+    agent: finding.agentName,
+    service: finding.serviceName,
+    user_id: finding.userId,
+    session_id: finding.sessionId,
+    model: finding.model,
+    tool: finding.toolName,
     excerpt: finding.excerpt,
     excerpt_match: finding.excerpt === null ? null : (finding.place?.inExcerpt ?? null),
     recommended_actions: finding.recommendedActions,
+    group: group === null ? null : toGroup(group),
   };
+}
+
+/** The cursor of a page of groups: how many come before it. */
+export function toGroupCursor(skip: number | null): PageCursor | null {
+  return skip === null ? null : { atMicros: String(skip), id: '0'.repeat(32) };
+}
+
+/** The groups before a page. A cursor of another list reaches past every group. */
+export function groupsBefore(cursor: PageCursor | null): number {
+  return cursor === null ? 0 : Math.min(Number(cursor.atMicros), GROUPS_SKIPPED_MAX);
+}
+
+async function pageOf(
+  reader: FindingReader,
+  workspaceId: number,
+  query: z.infer<typeof findingsQuery>,
+): Promise<{ findings: BodyOf<typeof findingBody>[]; next: PageCursor | null }> {
+  const { cursor = null, limit, sort, group_by: grouping } = query;
+  const { baseUrl } = reader;
+  const filter = filterOf(query);
+  if (grouping === undefined) {
+    const { findings, next } = await reader.list(workspaceId, filter, cursor, limit, sort);
+    return { findings: findings.map((finding) => toFinding(finding, baseUrl)), next };
+  }
+  const skip = groupsBefore(cursor);
+  const found = await reader.groups(workspaceId, filter, grouping, sort, skip, limit);
+  const findings = found.groups.map((group) => toFinding(group.top, baseUrl, group));
+  return { findings, next: toGroupCursor(found.next) };
 }
 
 /** `GET /platform/v1/risk-findings` */
 export function listFindings(reader: FindingReader): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(findingsQuery, exchange.query);
-    const { findings, next } = await reader.list(
-      workspaceId,
-      filterOf(query),
-      query.cursor ?? null,
-      query.limit,
-    );
+    const { cursor = null } = query;
+    const [{ findings, next }, total] = await Promise.all([
+      pageOf(reader, workspaceId, query),
+      cursor === null ? reader.count(workspaceId, filterOf(query)) : null,
+    ]);
     const body: BodyOf<typeof findingPage> = {
-      findings: findings.map(toFinding),
+      findings,
       next_cursor: toCursor(next),
+      total: total === null ? null : { count: total.count, is_exact: total.isExact },
     };
     return json(body);
   };
@@ -130,6 +251,6 @@ export function showFinding(reader: FindingReader): AuthorizedHandler {
     const id = idOf(findingId);
     const finding = id === null ? null : await reader.find(workspaceId, id);
     if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
-    return json(toFinding(finding));
+    return json(toFinding(finding, reader.baseUrl));
   };
 }

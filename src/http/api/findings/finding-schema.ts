@@ -59,6 +59,21 @@ export const ruleFacts = component(
   z.object(ruleFactMembers).describe('Which rule found it, and where. Never text of a run.'),
 );
 
+const name = (what: string) =>
+  z.string().nullable().describe(`${what} As sent, up to 256 characters; null if unknown.`);
+
+/** Facts of the finding's run when it was evaluated. */
+const runMembers = {
+  agent: name('The agent.'),
+  service: name('The service that sent the run.'),
+  user_id: name('The user.'),
+  session_id: name('The session.'),
+  model: name('The model.'),
+  tool: name(
+    'The tool of the step. Null too if a rule matched the name itself and the workspace redacts, or in an export.',
+  ),
+};
+
 export const finding = component(
   'Finding',
   z
@@ -70,6 +85,8 @@ export const finding = component(
       description: z.string().describe('Which rule matched, its title, and on which surface.'),
       metadata: ruleFacts,
       run_id: hex16('The run it was found in.'),
+      url: z.url().describe('The finding in the dashboard.'),
+      ...runMembers,
       excerpt: z
         .string()
         .nullable()
@@ -81,6 +98,19 @@ export const finding = component(
       recommended_actions: z
         .array(z.string())
         .describe("Recommended by the rule's author; never carried out."),
+      group: z
+        .object({
+          findings: count('Findings in the group.'),
+          rules: count('Rules that matched.'),
+          runs: count('Runs with them.'),
+          first_seen_at: timestamp('When the first one was stored.'),
+          last_seen_at: timestamp('When the last one was stored.'),
+          severities: z
+            .partialRecord(z.enum(SEVERITIES), count('Findings of this severity.'))
+            .describe('Number of findings by severity; a severity without findings is absent.'),
+        })
+        .nullable()
+        .describe('The findings that this one stands for; null without `group_by`.'),
     })
     .describe('One rule matched one run. Advisory: nothing was blocked.'),
 );
@@ -88,8 +118,18 @@ export const finding = component(
 export const findingPage = component(
   'FindingPage',
   z
-    .object({ findings: z.array(finding), next_cursor: nextCursor })
-    .describe('Findings, the newest first.'),
+    .object({
+      findings: z.array(finding),
+      next_cursor: nextCursor,
+      total: z
+        .object({
+          count: count('Findings that match, up to 10,000.'),
+          is_exact: z.boolean().describe('False if there may be more.'),
+        })
+        .nullable()
+        .describe('Of the whole list; null on pages with a `cursor`.'),
+    })
+    .describe('Findings, in the order of `sort`.'),
 );
 
 /** The facts of the rule with what OCSF has no attribute for. */
@@ -98,6 +138,7 @@ export const ocsfUnmapped = z
     ...ruleFactMembers,
     category: findingCategoryName,
     run_id: hex16('The run it was found in.'),
+    tool: runMembers.tool,
     recommended_actions: z.array(z.string()),
   })
   .describe('What OCSF has no attribute for, in the words of the findings list.');

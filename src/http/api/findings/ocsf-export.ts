@@ -55,17 +55,11 @@ export class ExportSlots {
   }
 }
 
-/** What the export of the dashboard has of its own. */
-interface ExportTerms {
-  readonly slots?: ExportSlots;
-  readonly narrow?: (query: string) => FindingFilter;
-}
-
 /** The handler of the route; its exports are counted together. */
 export function exportFindings(
   exporter: FindingExporter,
   source: OcsfSource,
-  { slots = new ExportSlots(), narrow = () => ({}) }: ExportTerms = {},
+  slots: ExportSlots = new ExportSlots(),
 ): AuthorizedHandler<StreamedAnswer> {
   async function* linesOf(
     workspaceId: number,
@@ -96,7 +90,7 @@ export function exportFindings(
         { path: 'after', message: 'must be a finding of this workspace' },
       ]);
     }
-    const filter = { ...filterOf(query), ...narrow(exchange.query) };
+    const filter = filterOf(query);
     return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };
   };
 }

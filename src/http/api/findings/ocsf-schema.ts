@@ -38,6 +38,7 @@ export const ocsfEvent = component(
         title: z.string(),
         created_time: milliseconds,
         types: z.array(findingCategoryName),
+        src_url: z.url().describe('The finding in the dashboard.'),
         analytic: z.object({
           type_id: z.literal(1),
           type: z.literal('Rule'),
@@ -46,6 +47,21 @@ export const ocsfEvent = component(
           version: z.string(),
         }),
       }),
+      evidences: z
+        .array(
+          z.object({
+            actor: z.object({
+              user: z.object({ uid: z.string() }).optional().describe('The user of the run.'),
+              session: z.object({ uid: z.string() }).optional().describe('The session of the run.'),
+            }),
+          }),
+        )
+        .optional()
+        .describe('For whom the agent worked; absent when unknown.'),
+      resources: z
+        .array(z.object({ type: z.enum(['agent', 'service', 'model']), name: z.string() }))
+        .optional()
+        .describe('Agent, service and model of the run, as far as known.'),
       unmapped: ocsfUnmapped,
     })
     .describe('A finding as a Detection Finding (class 2004) of OCSF 1.5. Never the excerpt.'),

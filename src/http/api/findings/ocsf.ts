@@ -8,7 +8,7 @@
 import type { FindingFacts } from '../../../db/findings/findings.ts';
 import type { Rule, Severity } from '../../../model/rules.ts';
 import type { BodyOf } from '../openapi/component.ts';
-import { ruleFacts } from './finding-routes.ts';
+import { findingUrl, ruleFacts } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';
 import type { ocsfEvent } from './ocsf-schema.ts';
 
@@ -35,6 +35,8 @@ const SEVERITIES: Readonly<Record<Severity, readonly [id: number, caption: Capti
 export interface OcsfSource {
   /** of this program */
   readonly productVersion: string;
+  /** where the dashboard is */
+  readonly baseUrl: string;
   /** the title of a rule; undefined when the loaded corpus does not have it */
   readonly ruleTitle: (ruleId: string) => string | undefined;
 }
@@ -43,15 +45,42 @@ export interface OcsfSource {
 export function ocsfSourceOf(
   rules: readonly Pick<Rule, 'id' | 'title'>[],
   productVersion: string,
+  baseUrl: string,
 ): OcsfSource {
   const titles = new Map(rules.map(({ id, title }) => [id, title]));
-  return { productVersion, ruleTitle: (id) => titles.get(id) };
+  return { productVersion, baseUrl, ruleTitle: (id) => titles.get(id) };
+}
+
+/** Who the agent worked for: the run's user and session. */
+function actorOf({ userId, sessionId }: FindingFacts) {
+  if (userId === null && sessionId === null) return {};
+  return {
+    evidences: [
+      {
+        actor: {
+          ...(userId === null ? {} : { user: { uid: userId } }),
+          ...(sessionId === null ? {} : { session: { uid: sessionId } }),
+        },
+      },
+    ],
+  };
+}
+
+/** What was attacked: the agent, its service and its model. */
+function resourcesOf({ agentName, serviceName, model }: FindingFacts) {
+  const named = [
+    ['agent', agentName],
+    ['service', serviceName],
+    ['model', model],
+  ] as const;
+  const resources = named.flatMap(([type, name]) => (name === null ? [] : [{ type, name }]));
+  return resources.length === 0 ? {} : { resources };
 }
 
 /** One finding as one event. Times are milliseconds since 1970. */
 export function toOcsf(
   finding: FindingFacts,
-  { productVersion, ruleTitle }: OcsfSource,
+  { productVersion, baseUrl, ruleTitle }: OcsfSource,
 ): BodyOf<typeof ocsfEvent> {
   const { id, ruleId, runId, description } = finding;
   const time = finding.createdAt.getTime();
@@ -86,6 +115,7 @@ export function toOcsf(
       title: description,
       created_time: time,
       types: [category],
+      src_url: findingUrl(baseUrl, id),
       analytic: {
         type_id: ANALYTIC_RULE,
         type: 'Rule',
@@ -94,10 +124,13 @@ export function toOcsf(
         version: finding.ruleVersion,
       },
     },
+    ...actorOf(finding),
+    ...resourcesOf(finding),
     unmapped: {
       ...ruleFacts(finding),
       category,
       run_id: runId,
+      tool: finding.toolName,
       recommended_actions: finding.recommendedActions,
     },
   };

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { listFindings, showFinding } from '../../../../src/http/api/findings/finding-routes.ts';
 import type { Exchange } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
-import type { Finding, FindingFilter } from '../../../../src/model/findings.ts';
+import type { Finding, FindingFilter, FindingOrder } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
@@ -17,6 +17,12 @@ const CREDENTIAL: Credential = {
 const RECORD: Finding = {
   ...findingDraft(),
   ...NO_FACTS,
+  agentName: 'planner',
+  serviceName: 'shop',
+  userId: 'user-1',
+  sessionId: 'session-1',
+  model: 'model-1',
+  toolName: 'shell',
   id: hex16(1),
   createdAt: new Date('2026-11-20T12:00:00.123Z'),
   runId: hex16(2),
@@ -25,19 +31,29 @@ const RECORD: Finding = {
   excerpt: null,
 };
 
-let queries: [number, FindingFilter, PageCursor | null, number][];
+let queries: [number, FindingFilter, PageCursor | null, number, FindingOrder?][];
+let groupQueries: unknown[][];
 let next: PageCursor | null;
 
 beforeEach(() => {
   queries = [];
+  groupQueries = [];
   next = null;
 });
 
 const reader = {
   list: async (...question: (typeof queries)[number]) => {
     queries.push(question);
-    return { findings: [RECORD], next };
+    return { findings: [RECORD], next, endedEarly: false };
   },
+  groups: async (...question: unknown[]) => {
+    groupQueries.push(question);
+    const seen = { firstSeenAt: RECORD.createdAt, lastSeenAt: RECORD.createdAt };
+    const group = { top: RECORD, findings: 3, rules: 2, runs: 1, severities: { high: 3 }, ...seen };
+    return { groups: [group], next: 51 };
+  },
+  count: async () => ({ count: 10_000, isExact: false }),
+  baseUrl: 'https://sluice.test/',
   find: async (_workspaceId: number, id: string) => (id === RECORD.id ? RECORD : null),
 };
 
@@ -75,20 +91,46 @@ const ITEM = {
     step: { span_id: '0000000000000001', name: 'execute_tool', number: 1 },
   },
   run_id: hex16(2),
+  url: `https://sluice.test/app/findings/${hex16(1)}`,
+  agent: 'planner',
+  service: 'shop',
+  user_id: 'user-1',
+  session_id: 'session-1',
+  model: 'model-1',
+  tool: 'shell',
   excerpt: null,
   excerpt_match: null,
   recommended_actions: ['alert'],
+  group: null,
 };
 
 test('a page, with every member of a finding', async () => {
-  expect(await list('')).toEqual({ findings: [ITEM], next_cursor: null });
-  expect(queries).toEqual([[7, {}, null, 50]]);
+  const total = { count: 10_000, is_exact: false };
+  expect(await list('')).toEqual({ findings: [ITEM], next_cursor: null, total });
+  expect(queries).toEqual([[7, {}, null, 50, 'newest']]);
+});
+
+test('groups have a finding for each, and a cursor of their own', async () => {
+  const { findings, next_cursor: cursor } = await list('group_by=match&sort=count&limit=51');
+  const time = '2026-11-20T12:00:00.123Z';
+  const seen = { first_seen_at: time, last_seen_at: time };
+  const group = { findings: 3, rules: 2, runs: 1, severities: { high: 3 }, ...seen };
+  expect(findings).toEqual([{ ...ITEM, group }]);
+  const second = await list(`group_by=match&sort=count&cursor=${cursor}`);
+  expect(second.total).toBe(null);
+  expect(groupQueries).toEqual([
+    [7, {}, 'match', 'count', 0, 51],
+    [7, {}, 'match', 'count', 51, 50],
+  ]);
+  expect(queries).toEqual([]);
 });
 
 test('filters reach the reader in its own words', async () => {
   await list(
     'severity=low&category=atr_tool_poisoning&rule_id=ATR-2026-00001&limit=500' +
-      `&run_id=${hex16(0xab).toUpperCase()}&since=2026-11-01&until=2026-11-02T00:00:00Z`,
+      `&run_id=${hex16(0xab).toUpperCase()}&since=2026-11-01&until=2026-11-02T00:00:00Z&sort=severity` +
+      `&agent=plan&service=sho&user_id=u&session_id=s&model=m&surface=tool_args&q=two%20words` +
+      `&same_as=${hex16(0xcd)}`,
   );
   const filter = {
     severity: 'low',
@@ -97,8 +139,16 @@ test('filters reach the reader in its own words', async () => {
     runId: hex16(0xab),
     since: new Date('2026-11-01'),
     until: new Date('2026-11-02'),
+    agent: 'plan',
+    service: 'sho',
+    user: 'u',
+    session: 's',
+    model: 'm',
+    surface: 'tool_args',
+    search: 'two words',
+    sameAs: hex16(0xcd),
   };
-  expect(queries).toEqual([[7, filter, null, 500]]);
+  expect(queries).toEqual([[7, filter, null, 500, 'severity']]);
 });
 
 describe('cursors', () => {

@@ -66,7 +66,11 @@ const exporter: FindingExporter = {
   },
 };
 
-const source = { productVersion: '0.1.0', ruleTitle: () => undefined };
+const source = {
+  productVersion: '0.1.0',
+  baseUrl: 'https://sluice.test',
+  ruleTitle: () => undefined,
+};
 let handler: ReturnType<typeof exportFindings>;
 beforeEach(() => {
   handler = exportFindings(exporter, source);

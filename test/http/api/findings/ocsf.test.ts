@@ -11,6 +11,7 @@ import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
 const SOURCE = {
   productVersion: '0.1.0',
+  baseUrl: 'https://sluice.test',
   ruleTitle: (ruleId: string) => (ruleId === 'ATR-2026-00001' ? 'Instruction override' : undefined),
 };
 
@@ -33,7 +34,8 @@ function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
  * and the type of each that we use. Strict, so that no attribute is sent that OCSF does not know.
  *
  * Sources: schema.ocsf.io/1.5.0/classes/detection_finding, /objects/metadata, /objects/product,
- * /objects/finding_info, /objects/analytic. Product and analytic are entities: one of `name` and
+ * /objects/finding_info, /objects/analytic,
+ * /objects/evidences, /objects/actor, /objects/resource_details. Product and analytic are entities: one of `name` and
  * `uid` must be there.
  */
 const text = z.string().min(1);
@@ -60,6 +62,16 @@ const analytic = z
     version: text.optional(),
   })
   .refine(isNamed);
+const resource = z
+  .strictObject({ name: text.optional(), uid: text.optional(), type: text.optional() })
+  .refine(isNamed);
+/** One of the things that name an actor must be there; a user is an entity, a session has an id. */
+const actor = z
+  .strictObject({
+    user: z.strictObject({ uid: text }).optional(),
+    session: z.strictObject({ uid: text }).optional(),
+  })
+  .refine(({ user, session }) => user !== undefined || session !== undefined);
 const detectionFinding = z
   .strictObject({
     // required
@@ -81,6 +93,7 @@ const detectionFinding = z
       title: text.optional(),
       created_time: timestamp.optional(),
       types: z.array(text).optional(),
+      src_url: z.url().optional(),
       analytic: analytic.optional(),
     }),
     // recommended or optional
@@ -94,6 +107,8 @@ const detectionFinding = z
     is_alert: z.boolean().optional(),
     message: text.optional(),
     unmapped: z.record(z.string(), z.json()).optional(),
+    resources: z.array(resource).min(1).optional(),
+    evidences: z.array(z.strictObject({ actor })).min(1).optional(),
   })
   .refine((event) => event.type_uid === event.class_uid * 100 + event.activity_id);
 
@@ -130,6 +145,7 @@ test('a finding, whole', () => {
       title: 'Rule ATR-2026-00001 matched tool_result.',
       created_time: 1_795_176_000_123,
       types: ['atr_prompt_injection'],
+      src_url: `https://sluice.test/app/findings/${hex16(1)}`,
       analytic: {
         type_id: 1,
         type: 'Rule',
@@ -153,9 +169,36 @@ test('a finding, whole', () => {
       surface: 'tool_result',
       step: { span_id: '0000000000000001', name: 'execute_tool', number: 1 },
       run_id: hex16(2),
+      tool: null,
       recommended_actions: ['alert'],
     },
   });
+});
+
+test('the names of its run are where OCSF has them', () => {
+  const named = facts({
+    agentName: 'planner',
+    serviceName: 'shop',
+    model: 'model-1',
+    userId: 'user-1',
+    sessionId: 'session-1',
+    toolName: 'shell',
+  });
+  const event = sent(named);
+  expect(event).toMatchObject({
+    evidences: [{ actor: { user: { uid: 'user-1' }, session: { uid: 'session-1' } } }],
+    resources: [
+      { type: 'agent', name: 'planner' },
+      { type: 'service', name: 'shop' },
+      { type: 'model', name: 'model-1' },
+    ],
+    unmapped: { tool: 'shell' },
+  });
+  expect(detectionFinding.safeParse(event).error).toBeUndefined();
+  const onlySession = facts({ sessionId: 'session-1' });
+  expect(toOcsf(onlySession, SOURCE).evidences).toEqual([
+    { actor: { session: { uid: 'session-1' } } },
+  ]);
 });
 
 test('every severity has its number', () => {

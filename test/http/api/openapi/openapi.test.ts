@@ -83,7 +83,11 @@ describe('what is described', () => {
     const routes = publicRoutes(settings, {
       // Creating the routes reads only the lists of rules and providers.
       ingest: {} as IngestDependencies,
-      read: { rules: { rules: [] }, oauthProviders: [] } as unknown as ReadDependencies,
+      read: {
+        rules: { rules: [] },
+        findings: { baseUrl: SETTINGS.baseUrl },
+        oauthProviders: [],
+      } as unknown as ReadDependencies,
       documentation: loadDocumentation(
         {
           brand: 'acme',

@@ -1,0 +1,86 @@
+/** The filter of findings as a condition: of `findings f` joined with `workspaces w`. */
+import type { FindingFilter } from '../../model/findings.ts';
+
+/** The text as a pattern of ILIKE that any text with it matches. */
+export function containing(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+}
+
+const SEARCHED = `($8::text[] IS NULL
+          OR f.description || ' ' || f.category || ' ' || coalesce(f.subcategory, '') ILIKE ALL ($8)
+          OR (f.excerpt ILIKE $16 AND NOT w.redact_excerpts))`;
+const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
+
+/** `$1` to `$16` are `matchValues`. Names contain the text of their filter, in any case. */
+const matching = (searched: string): string => `
+        f.workspace_id = $1
+        AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
+        AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
+        AND ($6::timestamptz IS NULL OR f.created_at >= $6)
+        AND ($7::timestamptz IS NULL OR f.created_at < $7)
+        AND ${searched}
+        AND ($9::text IS NULL OR f.agent_name ILIKE $9)
+        AND ($10::text IS NULL OR f.service_name ILIKE $10)
+        AND ($11::text IS NULL OR f.user_id ILIKE $11)
+        AND ($12::text IS NULL OR f.session_id ILIKE $12)
+        AND ($13::text IS NULL OR f.model ILIKE $13)
+        AND ($14::text IS NULL OR f.surface = $14)
+        AND ($15::uuid IS NULL OR f.id = $15 OR EXISTS (
+          SELECT FROM findings same
+           WHERE same.workspace_id = $1 AND same.id = $15 AND same.rule_id = f.rule_id
+             AND same.match_digest = f.match_digest
+             AND coalesce(same.agent_name, same.service_name)
+                 IS NOT DISTINCT FROM coalesce(f.agent_name, f.service_name)))`;
+export const MATCHES = matching(SEARCHED);
+/** Without a search, which alone reads excerpts. */
+export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
+const MATCH_VALUES = 16;
+
+/** The place of the n-th parameter after those of `MATCHES`. */
+export function parameter(n: number): string {
+  return `$${MATCH_VALUES + n}`;
+}
+
+const pattern = (text: string | undefined): string | null =>
+  text === undefined ? null : containing(text);
+
+/** No text has every word of nothing. */
+function wordsOf(text: string | undefined): string[] | undefined {
+  const words = text?.split(/\s+/).filter(Boolean);
+  return words?.length === 0 ? undefined : words;
+}
+
+/** The values of `$1` to `$16`. */
+export function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
+  return [
+    workspaceId,
+    filter.severity ?? null,
+    filter.category ?? null,
+    filter.ruleId ?? null,
+    filter.runId ?? null,
+    filter.since ?? null,
+    filter.until ?? null,
+    wordsOf(filter.search)?.map(containing) ?? null,
+    pattern(filter.agent),
+    pattern(filter.service),
+    pattern(filter.user),
+    pattern(filter.session),
+    pattern(filter.model),
+    filter.surface ?? null,
+    filter.sameAs ?? null,
+    pattern(filter.search),
+  ];
+}
+
+/** Whether every finding that the filter leaves out has to be read to know it: no index has it. */
+export function needsReading(filter: FindingFilter): boolean {
+  const { agent, service, user, session, model, surface, search } = filter;
+  return [agent, service, user, session, model, surface, search].some((one) => one !== undefined);
+}
+
+/** Whether an index of kinds finds what matches; a run's and a text's own index find theirs. */
+export function isOfKinds(filter: FindingFilter): boolean {
+  const { severity, category, ruleId, runId, sameAs } = filter;
+  const isNarrow = [severity, category, ruleId].some((one) => one !== undefined);
+  return isNarrow && runId === undefined && sameAs === undefined && !needsReading(filter);
+}

@@ -1,0 +1,106 @@
+/**
+ * Findings in groups: of one run, or repetitions of one finding. Groups are a view of the newest
+ * `FINDINGS_READ_MAX` findings of the filter's time; nothing about them is stored.
+ */
+import {
+  FINDING_ORDERS,
+  type Finding,
+  type FindingFilter,
+  type FindingGroup,
+  type FindingGrouping,
+  type FindingOrder,
+} from '../../model/findings.ts';
+import { SEVERITIES, type Severity } from '../../model/rules.ts';
+import type { Database } from '../database.ts';
+import { toMicros } from '../sql-times.ts';
+import { MATCHES, matchValues, parameter } from './finding-filter.ts';
+import { FINDINGS_READ_MAX, rankOf } from './finding-list.ts';
+import { COLUMNS } from './findings.ts';
+
+const KEYS: Readonly<Record<FindingGrouping, string>> = {
+  run: 'run_id',
+  // A finding without a digest is a group of its own.
+  match:
+    "rule_id, coalesce(agent_name, service_name), coalesce(encode(match_digest, 'hex'), id::text)",
+};
+/** Begins the text of which the least (run) or greatest (match) ends in the id of the group's `top`. */
+const TOPS: Readonly<Record<FindingGrouping, string>> = {
+  run: `min(${rankOf('severity')} || ' ' || id)`,
+  match: `max(lpad(${toMicros('created_at')}::text, 20, '0') || ' ' || id)`,
+};
+const ORDERS: Readonly<Record<FindingOrder, string>> = {
+  newest: '"lastSeenAt" DESC, top',
+  oldest: '"firstSeenAt", top',
+  severity: 'rank, "lastSeenAt" DESC, top',
+  count: 'findings DESC, "lastSeenAt" DESC, top',
+};
+
+const groupsQuery = (grouping: FindingGrouping, order: FindingOrder): string => `
+  WITH read AS (
+    SELECT f.id, f.created_at, f.run_id, f.rule_id, f.severity, f.match_digest, f.agent_name,
+           f.service_name
+      FROM (SELECT * FROM findings f
+             WHERE f.workspace_id = $1 AND ($6::timestamptz IS NULL OR f.created_at >= $6)
+               AND ($7::timestamptz IS NULL OR f.created_at < $7)
+             ORDER BY f.created_at DESC, f.id DESC LIMIT ${FINDINGS_READ_MAX}) AS f
+      JOIN workspaces w ON w.id = f.workspace_id
+     WHERE ${MATCHES}
+  ), grouped AS (
+    SELECT count(*)::int AS findings, count(DISTINCT rule_id)::int AS rules,
+           count(DISTINCT run_id)::int AS runs, min(created_at) AS "firstSeenAt",
+           max(created_at) AS "lastSeenAt", ${TOPS[grouping]} AS top,
+           min(${rankOf('severity')}) AS rank,
+           ${SEVERITIES.map((one) => `count(*) FILTER (WHERE severity = '${one}')::int AS ${one}`).join(', ')}
+      FROM read GROUP BY ${KEYS[grouping]}
+  ), shown AS (
+    SELECT *, row_number() OVER (ORDER BY ${ORDERS[order]}) AS place FROM grouped
+     ORDER BY place OFFSET ${parameter(1)} LIMIT ${parameter(2)}
+  )
+  SELECT ${COLUMNS}, g.findings, g.rules, g.runs, g."firstSeenAt", g."lastSeenAt",
+         ${SEVERITIES.map((one) => `g.${one}`).join(', ')}
+    FROM shown g JOIN findings f
+      ON f.workspace_id = $1 AND f.id = right(g.top, 36)::uuid
+    JOIN workspaces w ON w.id = f.workspace_id
+   ORDER BY g.place`;
+
+const QUERIES = Object.fromEntries(
+  (['run', 'match'] as const).map((grouping) => [
+    grouping,
+    Object.fromEntries(FINDING_ORDERS.map((order) => [order, groupsQuery(grouping, order)])),
+  ]),
+) as Readonly<Record<FindingGrouping, Readonly<Record<FindingOrder, string>>>>;
+
+type Row = Finding & Omit<FindingGroup, 'top' | 'severities'> & Readonly<Record<Severity, number>>;
+
+function toGroup(row: Row): FindingGroup {
+  const { findings, rules, runs, firstSeenAt, lastSeenAt } = row;
+  const severities = Object.fromEntries(
+    SEVERITIES.filter((severity) => row[severity] > 0).map((severity) => [severity, row[severity]]),
+  );
+  return { top: row, findings, rules, runs, firstSeenAt, lastSeenAt, severities };
+}
+
+/**
+ * One page of a workspace's findings in groups.
+ *
+ * @param skip groups of the pages before
+ * @param limit most groups of the page
+ * @returns the page, and how many groups to skip for the next; null at the end
+ */
+export async function listFindingGroups(
+  database: Database,
+  workspaceId: number,
+  filter: FindingFilter,
+  grouping: FindingGrouping,
+  order: FindingOrder,
+  skip: number,
+  limit: number,
+): Promise<{ groups: FindingGroup[]; next: number | null }> {
+  const { rows } = await database.query<Row>(QUERIES[grouping][order], [
+    ...matchValues(workspaceId, filter),
+    skip,
+    limit + 1,
+  ]);
+  const groups = rows.slice(0, limit).map(toGroup);
+  return { groups, next: rows.length > limit ? skip + limit : null };
+}

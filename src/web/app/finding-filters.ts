@@ -1,0 +1,182 @@
+/** The filters of the findings list, the views above it, and its order: all of it is in the address. */
+import { type FINDING_GROUPINGS, FINDING_ORDERS, type FindingNames } from '../../model/findings.ts';
+import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
+import { SURFACES, surfaceLabel } from '../../model/steps.ts';
+import { type Html, html } from '../html.ts';
+import { words } from './format.ts';
+import { choice, field } from './shell.ts';
+
+export const FINDINGS_PATH = '/app/findings';
+/** Filters that are always shown; the others are below "More filters". */
+const MORE = [
+  'category',
+  'rule_id',
+  'user_id',
+  'session_id',
+  'model',
+  'since',
+  'until',
+  'run_id',
+  'same_as',
+];
+const FILTERS = ['q', 'severity', 'agent', 'service', 'surface', ...MORE];
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+export const NO_NAMES: FindingNames = {
+  agents: [],
+  services: [],
+  users: [],
+  sessions: [],
+  models: [],
+};
+
+const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
+const has = (given: URLSearchParams, name: string): boolean => (given.get(name) ?? '') !== '';
+
+/** Whether a query narrows the list; one of empty fields does not. */
+export function isNarrow(query: string): boolean {
+  const given = new URLSearchParams(query);
+  return FILTERS.some((name) => has(given, name));
+}
+
+/** The address of the list with some parameters changed, on its first page; null removes one. */
+export function withParameters(
+  query: string,
+  changes: Readonly<Record<string, string | null>>,
+): string {
+  const own = new URLSearchParams(query);
+  own.delete('cursor');
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) own.delete(name);
+    else own.set(name, value);
+  }
+  for (const [name, value] of [...own]) if (value === '') own.delete(name);
+  return own.size === 0 ? FINDINGS_PATH : `${FINDINGS_PATH}?${own}`;
+}
+
+/** A date that was typed as something else is shown as text, because a date field would hide it. */
+function dateField(name: string, label: string, value: string | null): Html {
+  const isDate = !value || /^\d{4}-\d{2}-\d{2}$/.test(value);
+  return field(name, label, value, { type: isDate ? 'date' : 'text' });
+}
+
+/** A field with suggestions; any text that a name contains finds it. */
+function nameField(
+  name: string,
+  label: string,
+  given: URLSearchParams,
+  known: readonly string[],
+): Html {
+  return html`<label>${label}<input name="${name}" value="${given.get(name)}" placeholder="contains" list="known-${name}" autocomplete="off"></label><datalist id="known-${name}">${known.map((one) => html`<option value="${one}"></option>`)}</datalist>`;
+}
+
+const SURFACE_CHOICES = SURFACES.map((surface) => [surface, surfaceLabel(surface)] as const);
+
+/** The form of the filter, with what the query has. */
+export function findingFilters(query: string, names: FindingNames): Html {
+  const given = new URLSearchParams(query);
+  const kept = ['group_by', 'sort'].filter((name) => has(given, name));
+  const isOpen = MORE.some((name) => has(given, name));
+  return html`<form class="filters inbox-filters" method="get" action="${FINDINGS_PATH}" role="search" aria-label="Findings">
+${field('q', 'Search', given.get('q'), { type: 'search', hint: 'rule or excerpt' })}
+${choice('severity', 'Severity', SEVERITIES, given.get('severity'))}
+${nameField('agent', 'Agent', given, names.agents)}
+${nameField('service', 'Service', given, names.services)}
+${choice('surface', 'Found in', SURFACE_CHOICES, given.get('surface'))}
+<div class="buttons"><button>Filter</button> <a class="button quiet" href="${withParameters('', keptOf(given))}">Clear</a></div>
+<details class="more-filters"${isOpen && html` open`}><summary>More filters</summary><div>
+${nameField('user_id', 'User', given, names.users)}
+${nameField('session_id', 'Session', given, names.sessions)}
+${nameField('model', 'Model', given, names.models)}
+${choice(
+  'category',
+  'Category',
+  CATEGORIES.map((category) => [categoryName(category), words(category)] as const),
+  given.get('category'),
+)}
+${field('rule_id', 'Rule', given.get('rule_id'), { hint: 'ATR-2026-00001' })}
+${dateField('since', 'Since', given.get('since'))}
+${dateField('until', 'Before', given.get('until'))}
+${has(given, 'run_id') && field('run_id', 'Run', given.get('run_id'))}
+${has(given, 'same_as') && field('same_as', 'Repetitions of', given.get('same_as'))}
+</div></details>
+${kept.map((name) => html`<input type="hidden" name="${name}" value="${given.get(name)}">`)}
+</form>`;
+}
+
+/** How the list is grouped and sorted, which clearing the filter leaves. */
+function keptOf(given: URLSearchParams): Record<string, string | null> {
+  return { group_by: given.get('group_by'), sort: given.get('sort') };
+}
+
+const GROUPINGS: readonly (readonly [(typeof FINDING_GROUPINGS)[number] | null, string])[] = [
+  [null, 'Findings'],
+  ['run', 'By run'],
+  ['match', 'Repeated'],
+];
+const ORDER_LABELS = {
+  newest: 'Newest',
+  oldest: 'Oldest',
+  severity: 'Severity',
+  count: 'Count',
+} as const;
+
+function links(
+  label: string,
+  entries: readonly { readonly href: string; readonly text: string; readonly isCurrent: boolean }[],
+): Html {
+  return html`<nav class="choices" aria-label="${label}"><span class="soft" aria-hidden="true">${label}</span>${entries.map(
+    ({ href, text, isCurrent }) =>
+      html`<a href="${href}"${isCurrent && html` aria-current="true"`}>${text}</a>`,
+  )}</nav>`;
+}
+
+/** Ready-made filters. Their times are fixed when the page is made, so that the address can be shared. */
+function presets(nowMs: number, isoOf: (ms: number) => string) {
+  const day = isoOf(nowMs - DAY_MS);
+  return [
+    ['All', {}],
+    ['Critical, last 24 h', { severity: 'critical', since: day }],
+    ['High, last 24 h', { severity: 'high', since: day }],
+    ['In tool results, last 24 h', { surface: 'tool_result', since: day }],
+    [
+      'Most repeated, last 7 days',
+      { group_by: 'match', sort: 'count', since: isoOf(nowMs - 7 * DAY_MS) },
+    ],
+  ] as const;
+}
+
+/** The views above the list: ready-made filters, grouping and order. */
+export function findingViews(query: string, nowMs: number, isoOf: (ms: number) => string): Html {
+  const given = new URLSearchParams(query);
+  const grouping = given.get('group_by');
+  const order = given.get('sort') ?? 'newest';
+  const orders = FINDING_ORDERS.filter((one) => one !== 'count' || has(given, 'group_by'));
+  return html`${links(
+    'Views',
+    presets(nowMs, isoOf).map(([text, changes]) => ({
+      text,
+      href: withParameters('', changes),
+      isCurrent: text === 'All' && !isNarrow(query) && grouping === null,
+    })),
+  )}
+<div class="list-head">${links(
+    'Show',
+    GROUPINGS.map(([value, text]) => ({
+      text,
+      href: withParameters(query, {
+        group_by: value,
+        sort: value === null && order === 'count' ? null : given.get('sort'),
+      }),
+      isCurrent: value === (grouping || null),
+    })),
+  )}${links(
+    'Sort',
+    orders.map((one) => ({
+      text: ORDER_LABELS[one],
+      href: withParameters(query, { sort: one === 'newest' ? null : one }),
+      isCurrent: one === order,
+    })),
+  )}</div>`;
+}

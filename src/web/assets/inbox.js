@@ -1,0 +1,38 @@
+// The keyboard of the findings list.
+
+// A list with `data-keys`: j and k move, Enter follows the link that has the focus, / searches.
+const listed = document.querySelector('table[data-keys]');
+const keysHelp = document.querySelector('[data-keys-help]');
+const opensOf = () => [...(listed?.querySelectorAll('[data-open]') ?? [])];
+/** Whether keys are typed into something. */
+const isTyped = (element) => element.closest('input, select, textarea, [contenteditable]') !== null;
+
+function moveBy(step) {
+  const links = opensOf();
+  const row = document.activeElement?.closest('tr');
+  const from = links.findIndex((link) => link.closest('tr') === row);
+  const next = from === -1 ? 0 : Math.min(Math.max(from + step, 0), links.length - 1);
+  links[next]?.focus();
+  links[next]?.closest('tr').scrollIntoView({ block: 'nearest' });
+}
+
+const ON_KEY = {
+  j: () => moveBy(1),
+  k: () => moveBy(-1),
+  o: () => document.activeElement?.closest('tr')?.querySelector('[data-open]')?.click(),
+  '/': () => document.querySelector('input[type=search]')?.focus(),
+  '?': () => {
+    if (keysHelp !== null) keysHelp.open = !keysHelp.open;
+  },
+};
+
+if (listed !== null) {
+  keysHelp?.removeAttribute('hidden');
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyped(event.target)) return;
+    const act = ON_KEY[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  });
+}
