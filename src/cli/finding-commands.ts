@@ -2,8 +2,9 @@
 import { type Command, Option } from 'commander';
 import { z } from 'zod';
 
+import { FINDING_GROUPINGS, FINDING_ORDERS } from '../model/findings.ts';
 import { SEVERITIES } from '../model/rules.ts';
-import { surfaceLabel } from '../model/steps.ts';
+import { SURFACES, surfaceLabel } from '../model/steps.ts';
 import { paint } from '../terminal/paint.ts';
 import { corpusName } from '../terminal/rule-counts.ts';
 import { answer, type OutputOptions, shownTime } from './answer.ts';
@@ -19,6 +20,15 @@ interface ListOptions extends OutputOptions, PlaceOptions {
   readonly run?: string;
   readonly since?: string;
   readonly until?: string;
+  readonly agent?: string;
+  readonly service?: string;
+  readonly user?: string;
+  readonly session?: string;
+  readonly model?: string;
+  readonly surface?: string;
+  readonly search?: string;
+  readonly sort?: string;
+  readonly groupBy?: string;
   readonly limit?: string;
   readonly cursor?: string;
 }
@@ -41,6 +51,15 @@ const finding = z.object({
     step: z.object({ span_id: z.string().nullable(), name: z.string().nullable() }),
   }),
   run_id: z.string(),
+  // Absent in answers of servers that do not send them.
+  url: z.string().nullish(),
+  agent: z.string().nullish(),
+  service: z.string().nullish(),
+  user_id: z.string().nullish(),
+  session_id: z.string().nullish(),
+  model: z.string().nullish(),
+  tool: z.string().nullish(),
+  group: z.object({ findings: z.number() }).nullish(),
   excerpt: z.string().nullable(),
   recommended_actions: z.array(z.string()),
 });
@@ -53,11 +72,34 @@ export function nextPage(command: string, cursor: string | null): string[] {
   return cursor === null ? [] : ['', `More: ${command} --cursor ${plain(cursor)}`];
 }
 
+function queryOf(options: ListOptions) {
+  const { severity, category, since, until, limit, cursor, agent, service, model, surface } =
+    options;
+  const { rule, run, user, session, search, sort, groupBy } = options;
+  return {
+    severity,
+    category,
+    rule_id: rule,
+    run_id: run,
+    agent,
+    service,
+    user_id: user,
+    session_id: session,
+    model,
+    surface,
+    q: search,
+    sort,
+    group_by: groupBy,
+    since,
+    until,
+    limit,
+    cursor,
+  };
+}
+
 async function list(options: ListOptions): Promise<void> {
   await withReader(options, async (reader) => {
-    const { severity, category, rule, run, since, until, limit, cursor } = options;
-    const query = { severity, category, rule_id: rule, run_id: run, since, until, limit, cursor };
-    const body = await reader.list('findings', query);
+    const body = await reader.list('findings', queryOf(options));
     answer(options, body, () => {
       const { findings, next_cursor: next } = parts(page, body);
       if (findings.length === 0) return 'No findings.';
@@ -66,6 +108,8 @@ async function list(options: ListOptions): Promise<void> {
           { title: 'FOUND' },
           { title: 'SEVERITY' },
           { title: 'RULE' },
+          ...(options.groupBy === undefined ? [] : [{ title: 'FINDINGS' }]),
+          { title: 'AGENT' },
           { title: 'DESCRIPTION', shrinks: true },
           { title: 'FINDING' },
         ],
@@ -73,6 +117,8 @@ async function list(options: ListOptions): Promise<void> {
           shown(one.created_at),
           plain(one.severity),
           plain(one.metadata.rule_id),
+          ...(options.groupBy === undefined ? [] : [String(one.group?.findings ?? 1)]),
+          plain(one.agent ?? one.service ?? ''),
           plain(one.description),
           plain(one.id),
         ]),
@@ -80,6 +126,22 @@ async function list(options: ListOptions): Promise<void> {
       return [table, ...nextPage('sluice findings list', next)].join('\n');
     });
   });
+}
+
+/** The names that are known, a line each. */
+function named(one: z.infer<typeof finding>): string[] {
+  const names = [
+    ['Agent', one.agent],
+    ['Service', one.service],
+    ['User', one.user_id],
+    ['Session', one.session_id],
+    ['Model', one.model],
+    ['Tool', one.tool],
+    ['Dashboard', one.url],
+  ] as const;
+  return names.flatMap(([label, name]) =>
+    name === null || name === undefined ? [] : [`${label.padEnd(10)} ${plain(name)}`],
+  );
 }
 
 function describe(one: z.infer<typeof finding>): string {
@@ -92,6 +154,7 @@ function describe(one: z.infer<typeof finding>): string {
     '',
     `Found      ${shown(one.created_at)} UTC`,
     `Run        ${plain(one.run_id)}`,
+    ...named(one),
     `Step       ${plain(step.name ?? '(name not stored)')} ${plain(step.span_id ?? '')}`.trimEnd(),
     `Text       ${plain(surfaceLabel(metadata.surface))}, for the rule's field ${plain(metadata.field)}`,
     `Condition  ${plain(metadata.condition_description)}`,
@@ -119,6 +182,19 @@ export function addFindingCommands(program: Command): void {
     .option('--category <category>', 'for example atr_prompt_injection')
     .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
     .option('--run <id>', 'only in this run')
+    .option('--agent <text>', 'whose agent contains this')
+    .option('--service <text>', 'whose service contains this')
+    .option('--user <text>', 'whose user contains this')
+    .option('--session <text>', 'whose session contains this')
+    .option('--model <text>', 'whose model contains this')
+    .addOption(new Option('--surface <surface>').choices(SURFACES))
+    .option('--search <text>', 'words of the rule, or text of an excerpt')
+    .addOption(new Option('--sort <order>').choices(FINDING_ORDERS))
+    .addOption(
+      new Option('--group-by <what>', 'one line per run, or per rule, agent and text').choices(
+        FINDING_GROUPINGS,
+      ),
+    )
     .option('--since <time>', 'stored at or after this ISO 8601 date, or date and time')
     .option('--until <time>', 'stored before this time')
     .option('--limit <n>', 'findings on a page, 1 to 500')

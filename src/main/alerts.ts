@@ -19,7 +19,7 @@ export function alertSenderOf(
   { nowMs }: Pick<DatabaseClock, 'nowMs'>,
 ): AlertSender {
   const version = programVersion();
-  const ocsf = ocsfSourceOf(rules, version);
+  const ocsf = ocsfSourceOf(rules, version, baseUrl);
   return createAlertSender({
     brand,
     baseUrl,

@@ -155,6 +155,8 @@ function example(operationId: string, status: number, name?: string): unknown {
 
 /** Ids and times that differ from run to run. */
 const VOLATILE = new Set([
+  'url',
+  'src_url',
   'id',
   'uid',
   'created_at',

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
 import { findingPage } from '../../web/app/finding.ts';
-import { findingFilters, NO_NAMES } from '../../web/app/finding-filters.ts';
+import { findingFilters, NO_NAMES } from '../../web/app/findings/finding-filters.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
 import { csvOf } from '../api/findings/finding-csv.ts';
 import {

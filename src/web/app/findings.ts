@@ -9,7 +9,7 @@ import {
   findingViews,
   isNarrow,
   withParameters,
-} from './finding-filters.ts';
+} from './findings/finding-filters.ts';
 import { count, isoOfNanos, term, time } from './format.ts';
 import {
   appPage,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { FindingGroup } from '../../../src/model/findings.ts';
-import { NO_NAMES } from '../../../src/web/app/finding-filters.ts';
+import { NO_NAMES } from '../../../src/web/app/findings/finding-filters.ts';
 import {
   type FindingsPage,
   findingLink,

@@ -1,10 +1,14 @@
 /** The filters of the findings list, the views above it, and its order: all of it is in the address. */
-import { type FINDING_GROUPINGS, FINDING_ORDERS, type FindingNames } from '../../model/findings.ts';
-import { CATEGORIES, SEVERITIES } from '../../model/rules.ts';
-import { SURFACES, surfaceLabel } from '../../model/steps.ts';
-import { type Html, html } from '../html.ts';
-import { words } from './format.ts';
-import { choice, field } from './shell.ts';
+import {
+  type FINDING_GROUPINGS,
+  FINDING_ORDERS,
+  type FindingNames,
+} from '../../../model/findings.ts';
+import { CATEGORIES, SEVERITIES } from '../../../model/rules.ts';
+import { SURFACES, surfaceLabel } from '../../../model/steps.ts';
+import { type Html, html } from '../../html.ts';
+import { words } from '../format.ts';
+import { choice, field } from '../shell.ts';
 
 export const FINDINGS_PATH = '/app/findings';
 /** Filters that are always shown; the others are below "More filters". */
