@@ -12,6 +12,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 
 import { traceBody } from './bodies.ts';
+import { emptyTables } from './empty-tables.ts';
 import { inTurn, log, median, type Variant, VoidRun } from './harness.ts';
 import { startRedis } from './limits/redis-under-test.ts';
 import { sendAll } from './load.ts';
@@ -37,7 +38,7 @@ const LOADS: readonly Load[] = [
 ];
 
 async function clear(client: pg.Client): Promise<void> {
-  await client.query('TRUNCATE spans, runs');
+  await emptyTables(client);
   await client.query('CHECKPOINT');
 }
 

@@ -15,7 +15,7 @@ import { limitsBench } from './limits.ts';
 import { loopDelayBench } from './loop-delay.ts';
 import { matchBench } from './match.ts';
 import { positive, setting } from './options.ts';
-import { type PassOptions, passBench } from './pass.ts';
+import { type PassOptions, passBench, passBeside } from './pass.ts';
 import { printResult, publish } from './publish.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
@@ -71,7 +71,7 @@ program
   );
 program
   .command('beside')
-  .description('ingest of this checkout and of another in turn, to see what a change costs')
+  .description('this checkout and another in turn, to see what a change costs')
   .argument('<folder>', 'the other checkout, built and with its modules installed')
   .option('--rounds <number>', 'rounds of every load on both servers', positive, 8)
   .option('--kinds <number>', 'of bodies of 100 spans, of 1 span, of 100 log records', positive, 3)
@@ -81,7 +81,12 @@ program
     '\nOnly prints.\n\nExamples:\n  npm run bench -- beside ../sluice-before\n' +
       '  npm run bench -- beside . --set INGEST_DEDUPLICATE=off',
   )
-  .action((folder: string, options: BesideOptions) => besideBench(folder, options));
+  .option('--pass', 'the pass over 3,000 runs instead of ingest')
+  .action((folder: string, { pass = false, ...options }: BesideOptions & { pass?: boolean }) =>
+    pass
+      ? passBeside(folder, { runs: 3000, rounds: options.rounds })
+      : besideBench(folder, options),
+  );
 program
   .command('fairness')
   .description("what one workspace's flood and backlog cost another that sends little")

@@ -10,7 +10,8 @@
 import pg from 'pg';
 
 import { traceBody } from './bodies.ts';
-import { log, median, pause, VoidRun } from './harness.ts';
+import { emptyTables } from './empty-tables.ts';
+import { inTurn, log, median, pause, VoidRun } from './harness.ts';
 import { sendAll } from './load.ts';
 import { type MachineFacts, machineFacts } from './machine.ts';
 import { type BenchRuns, benchRuns } from './pass/runs.ts';
@@ -80,7 +81,7 @@ async function send({ server }: Bench, bodies: readonly Buffer[]) {
 /** Only the runs to be evaluated are there, all of them, and none is due. */
 async function fill(bench: Bench): Promise<void> {
   const { client, load } = bench;
-  await client.query('TRUNCATE spans, runs, findings CASCADE');
+  await emptyTables(client);
   await send(bench, load.bodies);
   await client.query('VACUUM (ANALYZE) runs');
   await client.query('ANALYZE spans');
@@ -229,19 +230,51 @@ async function measureAll(bench: Bench, options: PassOptions): Promise<PassResul
   };
 }
 
-/** Runs the benchmark. */
-export async function passBench(options: PassOptions): Promise<PassResult> {
-  const load = benchRuns(options.runs);
-  const server = await startServer({
-    RUN_SETTLE_MS: String(SETTLE_MS),
-    PASS_INTERVAL_MS: '250',
-  });
+/** Starts a server and stops it after `work`. @param root the folder of its checkout, if not this one */
+async function onBench<T>(
+  load: BenchRuns,
+  work: (bench: Bench) => Promise<T>,
+  root?: string,
+): Promise<T> {
+  const settings = { RUN_SETTLE_MS: String(SETTLE_MS), PASS_INTERVAL_MS: '250' };
+  const server = await startServer(settings, root);
   const client = new pg.Client({ connectionString: server.databaseUrl });
   try {
     await client.connect();
-    return await measureAll({ server, client, load }, options);
+    return await work({ server, client, load });
   } finally {
     await client.end();
     await server.close();
   }
+}
+
+/** Runs the benchmark. */
+export async function passBench(options: PassOptions): Promise<PassResult> {
+  return await onBench(benchRuns(options.runs), (bench) => measureAll(bench, options));
+}
+
+/** Compares the pass of this checkout with that of another, in turn. Only prints. */
+export async function passBeside(
+  other: string,
+  { runs, rounds }: Pick<PassOptions, 'runs' | 'rounds'>,
+): Promise<void> {
+  const load = benchRuns(runs);
+  const lineOf = (name: string, { runsPerSecond }: PassRound) => `${name}: ${runsPerSecond} runs/s`;
+  await onBench(load, (here) =>
+    onBench(
+      load,
+      async (there) => {
+        const variants = [
+          { name: 'here', measure: () => measurePass(here) },
+          { name: 'there', measure: () => measurePass(there) },
+        ];
+        for (const { measure } of variants) await measure();
+        for (const { name, raw } of await inTurn(variants, rounds, lineOf)) {
+          const each = raw.map(({ runsPerSecond }) => runsPerSecond);
+          process.stdout.write(`${name}: ${median(each)} runs/s   (${each.join(' ')})\n`);
+        }
+      },
+      other,
+    ),
+  );
 }

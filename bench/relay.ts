@@ -11,6 +11,7 @@ import type { JsonObject } from '../src/model/json.ts';
 import { encodeProtobuf } from '../test/support/otlp-protobuf.ts';
 import { type RelayProcess, startRelay } from '../test/support/relay-process.ts';
 import { traceBody } from './bodies.ts';
+import { emptyTables } from './empty-tables.ts';
 import { inTurn, median, type Variant, VoidRun } from './harness.ts';
 import { cpuSeconds } from './ingest/cpu.ts';
 import { sendAll } from './load.ts';
@@ -56,7 +57,7 @@ async function measure(
   client: pg.Client,
   { url, bodies, contentType }: Target,
 ): Promise<Measured> {
-  await client.query('TRUNCATE spans, runs');
+  await emptyTables(client);
   await client.query('CHECKPOINT');
   const before = { server: cpuSeconds(server.pid), relay: cpuSeconds(relay.pid) };
   const sent = await sendAll(url, server.agentKey, bodies, CONNECTIONS, contentType);

@@ -7,10 +7,10 @@
  *   each round, each server:  clear ──► quiet alone ──► clear ──► flood, quiet beside it ──► rows counted
  */
 import pg from 'pg';
-
 import { createKey } from '../../src/db/people/keys.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { RATE_LIMIT_MAX } from '../../src/model/people.ts';
+import { emptyTables } from '../empty-tables.ts';
 import { log, pause, VoidRun } from '../harness.ts';
 import type { BodyKind } from '../ingest/requests.ts';
 import { LoadProcess } from '../load-process.ts';
@@ -89,7 +89,7 @@ async function openStage(name: string, root: string | undefined): Promise<Stage>
 }
 
 async function clear({ client }: Stage): Promise<void> {
-  await client.query('TRUNCATE spans, runs');
+  await emptyTables(client);
   await client.query('CHECKPOINT');
 }
 

@@ -10,6 +10,7 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { loadManifest, verifyCorpus } from '../../src/engine/corpus/corpus.ts';
 import { corpusPackageDir, MANIFEST_PATH } from '../../src/main/corpus-location.ts';
+import { emptyTables } from '../empty-tables.ts';
 import { log, median, pause, VoidRun } from '../harness.ts';
 import { sendAll } from '../load.ts';
 import { type MachineFacts, machineFacts } from '../machine.ts';
@@ -104,7 +105,7 @@ function* largeRun(name: string, bytes: number, textOf: Bench['textOf']): Genera
 
 /** Stores the quiet runs, in a separate workspace. */
 async function fillQuiet({ client, send, options }: Bench): Promise<string[]> {
-  await client.query('TRUNCATE spans, runs, findings CASCADE');
+  await emptyTables(client);
   const names = Array.from({ length: options.runs }, (_, index) => `quiet ${index}`);
   const text = 'Your parcel 4471 arrives on Tuesday between nine and eleven.';
   await send(names.map((name) => bodyOf(name, [{ name: 'execute_tool lookup', text }])));
@@ -198,7 +199,7 @@ async function measureScene(
   log(`${name}: ${waitedMs.join(' ')} ms`);
   const noisy = await noisyRuns(bench);
   // Running evaluations are cancelled, so that the next scene starts with an idle pass.
-  await bench.client.query('TRUNCATE spans, runs, findings CASCADE');
+  await emptyTables(bench.client);
   return { name, waitedMs, medianMs: median(waitedMs), mostMs: Math.max(...waitedMs), noisy };
 }
 

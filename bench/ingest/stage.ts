@@ -14,6 +14,7 @@ import pg from 'pg';
 
 import { TABLE_COLUMNS, type TelemetryTable } from '../../src/model/columns.ts';
 import type { Signal } from '../../src/model/telemetry.ts';
+import { emptyTables } from '../empty-tables.ts';
 import { VoidRun } from '../harness.ts';
 import { LoadProcess } from '../load-process.ts';
 import { type ServerUnderTest, startServer } from '../server-under-test.ts';
@@ -122,12 +123,9 @@ export async function onStage<T>(
   }
 }
 
-/** Empties the tables, so that no request counts as sent again, and leaves no work that would run during the next measurement. */
+/** Empties the tables, and leaves no work that would run during the next measurement. */
 export async function clear({ client }: Stage): Promise<void> {
-  await client.query(`TRUNCATE ${Object.values(TABLES).join(', ')}, runs`);
-  // A checkout that is measured beside this one may be older than receipts.
-  const { rows } = await client.query("SELECT to_regclass('receipts') IS NOT NULL AS found");
-  if (rows[0]?.found === true) await client.query('TRUNCATE receipts');
+  await emptyTables(client);
   await client.query('CHECKPOINT');
 }
 
