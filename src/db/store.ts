@@ -18,6 +18,8 @@ import {
   updateDestination,
 } from './alerts/destinations.ts';
 import { type Database, inTransaction } from './database.ts';
+import { createException, endException } from './findings/exception-writes.ts';
+import { exceptionChoices, exceptionsFor, listExceptions } from './findings/exceptions.ts';
 import { listFindingGroups } from './findings/finding-groups.ts';
 import { countFindings, listFindings, suggestNames } from './findings/finding-list.ts';
 import { findFinding, findPlace, listFindingFacts, settledBefore } from './findings/findings.ts';
@@ -167,6 +169,13 @@ export function createStore(
       place: findPlace,
       settledBefore,
       page: listFindingFacts,
+    }),
+    exceptions: bind(database, {
+      list: listExceptions,
+      of: exceptionsFor,
+      choices: exceptionChoices,
+      create: createException,
+      end: endException,
     }),
     triage: bind(database, { read: readTriage, change: triageFindings }),
     runs: bind(database, { list: listRuns }),

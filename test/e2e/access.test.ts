@@ -70,6 +70,7 @@ const DESTINATION_FORM = {
   url: 'https://alerts.invalid/hook',
   min_severity: 'low',
 };
+const EXCEPTION_FORM = { scope: 'text', reason: 'expected', days: '30' };
 const SHORT = 'short';
 const members: Row = { for: 'members' };
 const tab = (row: Partial<Row> = {}): Row => ({ for: 'members', plans: TEAM, ...row });
@@ -91,6 +92,8 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /app/findings.csv': { for: 'members', shows: () => findingId },
   'GET /app/findings.ocsf': { for: 'members', shows: () => findingId },
   'GET /app/findings/{findingId}': { for: 'members', shows: () => runId },
+  'GET /app/findings/{findingId}/exception': { for: 'admins', shows: () => findingId },
+  'GET /app/exceptions': members,
   'GET /app/runs': { for: 'members', shows: () => runId },
   'GET /app/runs/{runId}': { for: 'members', shows: () => RUN },
   'GET /app/runs/{runId}/otlp.json': { for: 'members' },
@@ -128,6 +131,8 @@ const ROWS: Readonly<Record<string, Row>> = {
     form: TRIAGE_FORM,
     ok: 303,
   },
+  'POST /app/findings/{findingId}/exception': adminForm(EXCEPTION_FORM),
+  'POST /app/exceptions/{exceptionId}/end': adminForm(),
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),
   'POST /app/rules/reset': adminForm({}, { except: { admin: 403 } }),
   'POST /app/rules/{ruleId}': tabWrite({ form: RULE_FORM, ok: 303 }),
@@ -265,6 +270,15 @@ async function target(name: string, asker: Asker, role: Role): Promise<string> {
     return String((await createKey(database, { ...key, rateLimitPerMinute: 1 })).id);
   }
   if (name === 'destinationId') return String(await addDestination(database));
+  if (name === 'exceptionId') {
+    const { rows } = await database.query<{ id: number }>(
+      `INSERT INTO finding_exceptions
+         (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
+       VALUES ($1, $2, 'agent', $3, 'expected', 'a test', now() + interval '1 day') RETURNING id`,
+      [workspaceId, RULE_ID, `agent ${made}`],
+    );
+    return String(rows[0]?.id);
+  }
   if (name === 'invitationId') {
     const email = `target-${made}@crew.test`;
     const connection = await database.connect();
@@ -298,6 +312,8 @@ async function ask(
   more: Fields = {},
 ): Promise<Answer> {
   const [method = '', pattern = ''] = route.split(' ');
+  // The same exception cannot be made twice, and there is a limit of them.
+  await gateway.database.query('DELETE FROM finding_exceptions');
   let path = pattern;
   for (const [whole, name = ''] of pattern.matchAll(/\{(\w+)\}/g)) {
     path = path.replace(whole, await target(name, asker, targetRole));

@@ -41,6 +41,7 @@ const FIRST_IDS = {
   api_keys: 733_579_303,
   invitations: 743_579_404,
   alert_destinations: 753_579_505,
+  finding_exceptions: 763_579_606,
 } as const;
 const PASSWORD = 'a long enough password';
 
@@ -85,6 +86,12 @@ const ASKS: Readonly<Record<string, Ask>> = {
   'GET /metrics': read('nobody'),
   'PUT /app/api/atr/rules/{ruleId}': { body: { enabled: false }, own: 200, as: 'session' },
   'PUT /app/api/atr/settings': { body: { experimental: true }, own: 200, as: 'session' },
+  'POST /app/findings/{findingId}/exception': {
+    form: { scope: 'text', reason: MARK, days: '1' },
+    own: 303,
+    as: 'session',
+  },
+  'POST /app/exceptions/{exceptionId}/end': { form: {}, own: 303, as: 'session' },
   'PUT /app/api/findings/triage': {
     body: { ids: ['{findingId}'], state: 'closed', note: MARK },
     own: 200,
@@ -246,6 +253,16 @@ async function makeDestinationOfVictim(): Promise<string> {
   return String((await createDestination(gateway.database, victim.id, settings, actor)).id);
 }
 
+async function makeExceptionOfVictim(): Promise<string> {
+  return await value(
+    `INSERT INTO finding_exceptions
+       (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
+     VALUES ($1, 'ATR-2026-00001', 'agent', $2, $3, $3, now() + interval '1 day')
+     RETURNING id AS value`,
+    [victim.id, `${MARK} ${randomId(8)}`, MARK],
+  );
+}
+
 async function beginIds(): Promise<void> {
   for (const [table, first] of Object.entries(FIRST_IDS)) {
     await gateway.database.query(`ALTER TABLE ${table} ALTER COLUMN id RESTART WITH ${first}`);
@@ -258,6 +275,7 @@ async function numericIds(): Promise<string[]> {
     `SELECT id FROM api_keys WHERE workspace_id = $1
      UNION ALL SELECT id FROM invitations WHERE workspace_id = $1
      UNION ALL SELECT id FROM alert_destinations WHERE workspace_id = $1
+     UNION ALL SELECT id FROM finding_exceptions WHERE workspace_id = $1
      UNION ALL SELECT user_id FROM memberships WHERE workspace_id = $1
      UNION ALL SELECT $1`,
     [victim.id],
@@ -289,6 +307,7 @@ beforeAll(async () => {
     previewId: await insertPreview(gateway.database, victim.id),
     invitationId: await makeInvitationOfVictim(),
     destinationId: await makeDestinationOfVictim(),
+    exceptionId: await makeExceptionOfVictim(),
     sessionId: await value('SELECT id AS value FROM sessions WHERE user_id = $1', [member.id]),
   };
   const { sessionId = '', previewId = '' } = ids;
@@ -301,7 +320,13 @@ afterAll(() => gateway.close());
 async function state(): Promise<string> {
   const tables = ['api_keys', 'rule_overrides', 'memberships', 'invitations', 'audit_ledger'];
   const alerts = ['alert_destinations', 'alert_outbox', 'alert_deliveries'];
-  const beside = ['finding_states', 'finding_history', 'rule_previews', ...alerts];
+  const beside = [
+    'finding_states',
+    'finding_history',
+    'finding_exceptions',
+    'rule_previews',
+    ...alerts,
+  ];
   const scoped = [...tables, ...beside, 'runs', 'findings', 'spans', 'log_records'].map(
     (table) =>
       `(SELECT json_agg(to_jsonb(t) - 'last_used_at' ORDER BY to_jsonb(t)::text)
@@ -462,6 +487,7 @@ async function renew(route: string): Promise<void> {
   if (needs('keyId')) ids = { ...ids, keyId: await makeKeyOfVictim() };
   if (needs('invitationId')) ids = { ...ids, invitationId: await makeInvitationOfVictim() };
   if (needs('destinationId')) ids = { ...ids, destinationId: await makeDestinationOfVictim() };
+  if (needs('exceptionId')) ids = { ...ids, exceptionId: await makeExceptionOfVictim() };
   if (needs('userId')) {
     ids = { ...ids, userId: String((await addPerson(gateway.database, victim.id, 'member')).id) };
   }
@@ -494,6 +520,7 @@ const SHOWN: Readonly<Record<string, readonly string[]>> = {
   'GET /app/findings.csv': ['runId'],
   'GET /app/findings.ocsf': ['findingId'],
   'GET /app/findings/{findingId}': ['runId'],
+  'GET /app/exceptions': ['exceptionId'],
   'GET /app/runs': ['runId'],
   'GET /app/runs/{runId}': ['findingId'],
   'GET /app/keys': ['keyId'],

@@ -6,6 +6,7 @@ import type { Route } from '../transport/router.ts';
 import { type AlertPageDependencies, alertPages } from './alert-pages.ts';
 import { type AuditPageDependencies, auditPages } from './audit-pages.ts';
 import { type DevicePageDependencies, devicePages } from './device-pages.ts';
+import { type ExceptionPageDependencies, exceptionPages } from './exception-pages.ts';
 import { type FindingPageDependencies, findingPages } from './finding-pages.ts';
 import { type KeyPageDependencies, keyPages } from './key-pages.ts';
 import { type MemberPageDependencies, memberPages } from './member-pages.ts';
@@ -22,6 +23,7 @@ export interface AppDependencies
     OverviewPageDependencies,
     FindingPageDependencies,
     TriageDependencies,
+    ExceptionPageDependencies,
     RunPageDependencies,
     RulePageDependencies,
     PreviewPageDependencies,
@@ -38,6 +40,7 @@ export function appRoutes(deps: AppDependencies): Route[] {
     ...overviewPages(deps),
     ...findingPages(deps),
     ...triageRoutes(deps),
+    ...exceptionPages(deps),
     ...runPages(deps),
     ...rulePages(deps),
     ...previewPages(deps),

@@ -32,6 +32,7 @@ export interface FindingPageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
   readonly findRun: Store['findRun'];
   readonly triage: Store['triage'];
+  readonly exceptions: Store['exceptions'];
   readonly members: Store['members'];
   readonly ocsf: OcsfSource;
 }
@@ -87,13 +88,15 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     const id = parameters.findingId ?? '';
     const found = HEX_16.test(id) ? await findings.find(request.workspace.id, id) : null;
     if (found === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
-    const [run, triage, members] = await Promise.all([
+    const [run, triage, members, exceptions] = await Promise.all([
       deps.findRun(request.workspace.id, found.runId),
       deps.triage.read(request.workspace.id, id),
       deps.members.list(request.workspace.id),
+      deps.exceptions.of(request.workspace.id, id),
     ]);
     const title = titleOf(found.ruleId);
-    return findingPage(look, viewer, { finding: found, title, run, triage, members, nowMs });
+    const data = { finding: found, title, run, triage, members, exceptions, nowMs };
+    return findingPage(look, viewer, data);
   };
 
   const slots = new ExportSlots();

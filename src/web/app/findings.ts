@@ -232,7 +232,7 @@ export function findingsPage(look: Look, viewer: Viewer, data: FindingsPage): Ht
     main: html`<div class="head"><div><h1>Findings</h1>
 <p class="lead">One ${term('finding', 'finding')} per ${term('rule-and-corpus', 'rule')} and ${term('run', 'run')}. New findings appear automatically.</p></div>
 <p class="soft exports">Export without excerpts: <a href="${FINDINGS_PATH}.csv${suffix}" download>CSV</a> ·
-<a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>)</p></div>
+<a href="${FINDINGS_PATH}.ocsf${suffix}" download>OCSF</a> (<a href="/docs/ocsf-export">about OCSF</a>) · <a href="/app/exceptions">Exceptions</a></p></div>
 ${findingViews(query, nowMs, isoOf)}
 ${findingFilters(query, data.names)}
 <div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>

@@ -89,6 +89,7 @@ type Term =
   | 'checked'
   | 'effective-rule-set'
   | 'evaluation'
+  | 'exception'
   | 'finding'
   | 'key'
   | 'preview'

@@ -1,4 +1,5 @@
 /** The triage of a finding: its state and assignee, the form that changes them, and their history. */
+import type { FindingException } from '../../model/exceptions.ts';
 import type { Member } from '../../model/people.ts';
 import {
   FINDING_STATES,
@@ -8,12 +9,18 @@ import {
   type Triage,
 } from '../../model/triage.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
+import { scopeOf } from './exceptions.ts';
 import { term, time, words } from './format.ts';
 import { option, type Viewer, writeForm, writeTo } from './shell.ts';
 
 export interface TriagePanel {
   readonly triage: Triage;
   readonly members: readonly Pick<Member, 'userId' | 'email' | 'displayName'>[];
+  /** the active exceptions that cover the finding */
+  readonly exceptions: readonly Pick<
+    FindingException,
+    'id' | 'scope' | 'name' | 'reason' | 'expiresAt'
+  >[];
 }
 
 export function stateBadge(state: FindingState): Html {
@@ -65,6 +72,17 @@ ${entry.kind === 'note' && html`<p class="note">${entry.after}</p>`}</li>
   )}</ol>`;
 }
 
+/** The exception that hides the finding; without one, for admins, the way to add one. */
+function exception(findingId: string, { exceptions }: TriagePanel, viewer: Viewer): HtmlValue {
+  const [own] = exceptions;
+  if (own !== undefined) {
+    return html`<p class="notice">Hidden from the list by an <a href="/app/exceptions">exception</a> for ${scopeOf(own)} until ${own.expiresAt.toISOString().slice(0, 10)}: ${own.reason}</p>`;
+  }
+  if (!viewer.isAdmin) return null;
+  return html`<p><a class="button quiet" href="/app/findings/${findingId}/exception">Add exception</a>
+<span class="soft">Hide findings like this one for some time.</span></p>`;
+}
+
 /** The panel of a finding's page. */
 export function triagePanel(
   findingId: string,
@@ -74,6 +92,7 @@ export function triagePanel(
 ): Html {
   return html`<section class="panel"><h2>${term('triage', 'Triage')}</h2>
 ${form(findingId, panel, viewer)}
+${exception(findingId, panel, viewer)}
 <h3>History</h3>
 ${history(panel.triage.history, nowMs)}</section>`;
 }

@@ -12,6 +12,7 @@ const page = (fields: Partial<FindingPage> = {}): string =>
     run: run(),
     triage: { state: 'new', assignee: null, history: [] },
     members: [],
+    exceptions: [],
     nowMs: NOW_MS,
     ...fields,
   }).text;

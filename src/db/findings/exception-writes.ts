@@ -1,0 +1,128 @@
+/** Creates and ends exceptions, each with its ledger entry. Evaluation is not affected. */
+import { SluiceError } from '../../errors.ts';
+import type { FindingException, NewException } from '../../model/exceptions.ts';
+import type { Hex16 } from '../../model/json.ts';
+import type { Actor } from '../../model/people.ts';
+import type { Connection, Database } from '../database.ts';
+import { recordedByAdmin } from '../people/authority.ts';
+import { isActive, OFFERS } from './exceptions.ts';
+
+/** Most active exceptions of a workspace. */
+const EXCEPTIONS_MAX = 100;
+/** Ended and expired exceptions that are kept to be shown; the audit log keeps them all. */
+const ENDED_KEPT = 100;
+
+type Made = Pick<FindingException, 'id' | 'ruleId' | 'scope' | 'name' | 'expiresAt'>;
+
+const facts = ({ id, scope, name, expiresAt }: Made) => ({
+  id,
+  scope,
+  name,
+  expires_at: expiresAt.toISOString(),
+});
+
+/** @throws {SluiceError} `conflict` when the workspace has as many as it may */
+async function makeRoom(connection: Connection, workspaceId: number): Promise<void> {
+  const { rows } = await connection.query<{ active: number }>(
+    `SELECT count(*)::int AS active FROM finding_exceptions e
+      WHERE workspace_id = $1 AND ${isActive('e')}`,
+    [workspaceId],
+  );
+  if ((rows[0]?.active ?? 0) >= EXCEPTIONS_MAX) {
+    throw new SluiceError(
+      'conflict',
+      `A workspace can have ${EXCEPTIONS_MAX} active exceptions. End one first.`,
+    );
+  }
+  await connection.query(
+    `DELETE FROM finding_exceptions WHERE workspace_id = $1 AND id IN (
+       SELECT id FROM finding_exceptions e WHERE workspace_id = $1 AND NOT ${isActive('e')}
+        ORDER BY id DESC OFFSET ${ENDED_KEPT})`,
+    [workspaceId],
+  );
+}
+
+/** @throws {SluiceError} `conflict` when an active exception is the same */
+async function refuseRepeated(
+  connection: Connection,
+  workspaceId: number,
+  { id, ruleId, scope }: Made,
+): Promise<void> {
+  const { rowCount } = await connection.query(
+    `SELECT FROM finding_exceptions own JOIN finding_exceptions e
+         ON e.workspace_id = own.workspace_id AND e.rule_id = own.rule_id AND e.id <> own.id
+        AND e.scope = own.scope AND e.name IS NOT DISTINCT FROM own.name
+        AND e.match_digest IS NOT DISTINCT FROM own.match_digest AND ${isActive('e')}
+      WHERE own.workspace_id = $1 AND own.id = $2`,
+    [workspaceId, id],
+  );
+  if (rowCount === 0) return;
+  const what = scope === 'text' ? 'this text' : `this ${scope}`;
+  throw new SluiceError('conflict', `There is an exception of ${ruleId} for ${what} already.`);
+}
+
+/**
+ * Makes an exception from a finding: for its rule, and its agent, service, tool or exact text.
+ * Active from the commit on, until it expires by PostgreSQL's clock or is ended.
+ *
+ * @throws {SluiceError} `not_found` when the workspace has no such finding, or the finding lacks what
+ *   the scope needs; `conflict` at `EXCEPTIONS_MAX` or when there is the same one; `not_signed_in`,
+ *   `role_required`
+ */
+export async function createException(
+  database: Database,
+  workspaceId: number,
+  findingId: Hex16,
+  { scope, reason, days }: NewException,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
+    await makeRoom(connection, workspaceId);
+    const { rows } = await connection.query<Made>(
+      `INSERT INTO finding_exceptions
+         (workspace_id, rule_id, scope, name, match_digest, reason, created_by, expires_at)
+       SELECT own.workspace_id, own.rule_id, $3,
+              ${scope === 'text' ? 'NULL' : `own.${scope}_name`},
+              ${scope === 'text' ? 'own.match_digest' : 'NULL'},
+              $4, $5, now() + make_interval(days => $6)
+         FROM findings own
+        WHERE own.workspace_id = $1 AND own.id = $2 AND ${OFFERS[scope]}
+       RETURNING id, rule_id AS "ruleId", scope, name, expires_at AS "expiresAt"`,
+      [workspaceId, findingId, scope, reason, actor.name, days],
+    );
+    const [made] = rows;
+    if (made === undefined) {
+      throw new SluiceError('not_found', 'This workspace has no finding with that id and scope.');
+    }
+    await refuseRepeated(connection, workspaceId, made);
+    const after = { ...facts(made), reason };
+    await record({ action: 'exception.created', subject: made.ruleId, after });
+  });
+}
+
+/**
+ * Ends an active exception: what it hid is shown again.
+ *
+ * @throws {SluiceError} `not_found` when the workspace has no such active exception;
+ *   `not_signed_in`, `role_required`
+ */
+export async function endException(
+  database: Database,
+  workspaceId: number,
+  id: number,
+  actor: Actor,
+): Promise<void> {
+  await recordedByAdmin(database, workspaceId, actor, async (connection, record) => {
+    const { rows } = await connection.query<Made>(
+      `UPDATE finding_exceptions e SET ended_at = now(), ended_by = $3
+        WHERE workspace_id = $1 AND id = $2 AND ${isActive('e')}
+       RETURNING id, rule_id AS "ruleId", scope, name, expires_at AS "expiresAt"`,
+      [workspaceId, id, actor.name],
+    );
+    const [ended] = rows;
+    if (ended === undefined) {
+      throw new SluiceError('not_found', 'This workspace has no such active exception.');
+    }
+    await record({ action: 'exception.ended', subject: ended.ruleId, before: facts(ended) });
+  });
+}

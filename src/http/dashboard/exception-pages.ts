@@ -1,0 +1,71 @@
+/** The pages of exceptions, and the forms that create and end them. Only admins and owners may. */
+import { z } from 'zod';
+
+import { SluiceError } from '../../errors.ts';
+import { EXCEPTION_DAYS_MAX, EXCEPTION_SCOPES, REASON_CHARS_MAX } from '../../model/exceptions.ts';
+import { exceptionFormPage, exceptionsPage } from '../../web/app/exceptions.ts';
+import { readForm } from '../transport/json-body.ts';
+import { idOf } from '../transport/query.ts';
+import type { Route } from '../transport/router.ts';
+import { type DashboardDependencies, formRoutes, pageRoutes } from './dashboard.ts';
+import type { FindingPageDependencies } from './finding-pages.ts';
+import { sentence } from './sentence.ts';
+import { requireId } from './sign-in/person-fields.ts';
+import { ADMINS, type Needs } from './sign-in/signed-in.ts';
+
+export interface ExceptionPageDependencies
+  extends DashboardDependencies,
+    Pick<FindingPageDependencies, 'exceptions' | 'findings' | 'rules'> {}
+
+const PATH = '/app/exceptions';
+const FROM_FINDING = '/app/findings/{findingId}/exception';
+const ADMIN: Needs = { roles: ADMINS };
+
+/** What the form sends. */
+export const exceptionForm = z.object({
+  scope: z.enum(EXCEPTION_SCOPES),
+  reason: sentence(REASON_CHARS_MAX),
+  days: z
+    .string()
+    .regex(/^[1-9]\d{0,2}$/, `must be a number of days from 1 to ${EXCEPTION_DAYS_MAX}`)
+    .transform(Number)
+    .pipe(z.number().max(EXCEPTION_DAYS_MAX)),
+});
+
+const noFinding = () => new SluiceError('not_found', 'This workspace has no such finding.');
+
+export function exceptionPages(deps: ExceptionPageDependencies): Route[] {
+  const { exceptions, findings, look, rules } = deps;
+  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
+  const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const page = pageRoutes(deps);
+  const form = formRoutes(deps);
+  return [
+    page(PATH, {}, async ({ request, viewer, nowMs }) => {
+      const list = await exceptions.list(request.workspace.id);
+      return exceptionsPage(look, viewer, { exceptions: list, titleOf, nowMs });
+    }),
+    page(FROM_FINDING, ADMIN, async ({ request, viewer, parameters }) => {
+      const { id: workspaceId } = request.workspace;
+      const findingId = idOf(parameters.findingId);
+      const finding = findingId === null ? null : await findings.find(workspaceId, findingId);
+      if (finding === null) throw noFinding();
+      const { id, ruleId } = finding;
+      const choices = await exceptions.choices(workspaceId, id);
+      const data = { findingId: id, ruleId, title: titleOf(ruleId), choices };
+      return exceptionFormPage(look, viewer, data);
+    }),
+    form(FROM_FINDING, ADMIN, async ({ exchange, request, parameters }) => {
+      const findingId = idOf(parameters.findingId);
+      if (findingId === null) throw noFinding();
+      const sent = await readForm(exchange, exceptionForm);
+      await exceptions.create(request.workspace.id, findingId, sent, request.actor);
+      return PATH;
+    }),
+    form(`${PATH}/{exceptionId}/end`, ADMIN, async ({ request, parameters }) => {
+      const id = requireId(parameters.exceptionId);
+      await exceptions.end(request.workspace.id, id, request.actor);
+      return PATH;
+    }),
+  ];
+}

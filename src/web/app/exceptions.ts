@@ -1,0 +1,149 @@
+/** Exceptions: the list of a workspace, and the form that makes one from a finding. */
+import {
+  EXCEPTION_DAYS_DEFAULT,
+  EXCEPTION_DAYS_MAX,
+  type ExceptionChoice,
+  type ExceptionScope,
+  type FindingException,
+  type Hidden,
+  REASON_CHARS_MAX,
+} from '../../model/exceptions.ts';
+import type { Hex16 } from '../../model/json.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { count, term, time } from './format.ts';
+import {
+  appPage,
+  confirmed,
+  crumb,
+  empty,
+  type Look,
+  scrolling,
+  type Viewer,
+  writeForm,
+  writeTo,
+} from './shell.ts';
+
+const PATH = '/app/exceptions';
+const SCOPE_LABELS: Readonly<Record<ExceptionScope, string>> = {
+  text: 'This exact text',
+  tool: 'Tool',
+  agent: 'Agent',
+  service: 'Service',
+};
+
+export interface ExceptionsPage {
+  readonly exceptions: readonly FindingException[];
+  readonly titleOf: (ruleId: string) => string;
+  readonly nowMs: number;
+}
+
+export interface ExceptionFormPage {
+  readonly findingId: Hex16;
+  readonly ruleId: string;
+  readonly title: string;
+  readonly choices: readonly ExceptionChoice[];
+}
+
+function day(at: Date): Html {
+  const iso = at.toISOString();
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)}</time>`;
+}
+
+/** What an exception is for, for example `agent shopper`. */
+export function scopeOf({ scope, name }: Pick<FindingException, 'scope' | 'name'>): Html {
+  if (name === null) return html`exact text`;
+  return html`${scope} <b>${name}</b>`;
+}
+
+const countOf = ({ count: findings, isCut }: Hidden): string =>
+  `${isCut ? 'at least ' : ''}${count(findings)}`;
+
+function status(exception: FindingException, viewer: Viewer): HtmlValue {
+  const { id, isActive, endedAt, endedBy, expiresAt } = exception;
+  if (endedAt !== null)
+    return html`ended ${day(endedAt)} <span class="soft below">${endedBy}</span>`;
+  if (!isActive) return html`expired ${day(expiresAt)}`;
+  const end =
+    viewer.isAdmin &&
+    confirmed(
+      html`End<span class="hidden"> the exception of ${exception.ruleId}</span>`,
+      'The findings that it hides appear in the list again, and new ones raise alerts.',
+      writeForm(
+        writeTo(`${PATH}/${id}/end`, viewer),
+        html`<button class="danger">End now</button>`,
+      ),
+    );
+  return html`<div>until ${day(expiresAt)} ${end}</div>`;
+}
+
+function row(
+  exception: FindingException,
+  { titleOf, nowMs }: ExceptionsPage,
+  viewer: Viewer,
+): Html {
+  const { ruleId, hidden, reason, createdBy, createdAt } = exception;
+  return html`<tr><td data-label="Rule"><a href="/app/findings?rule_id=${ruleId}">${titleOf(ruleId)}</a> <span class="soft below">${ruleId}</span></td>
+<td data-label="For"><div>${scopeOf(exception)}</div></td>
+<td data-label="Reason">${reason}</td>
+<td data-label="Created"><div>${time(createdAt, nowMs)} <span class="soft below">${createdBy}</span></div></td>
+<td data-label="Hides" class="number">${countOf(hidden)}</td>
+<td data-label="Last">${time(hidden.last, nowMs)}</td>
+<td data-label="Status">${status(exception, viewer)}</td></tr>
+`;
+}
+
+export function exceptionsPage(look: Look, viewer: Viewer, data: ExceptionsPage): Html {
+  const { exceptions } = data;
+  const table = html`<table class="stack" aria-label="Exceptions"><thead><tr><th scope="col">Rule</th><th scope="col">For</th>
+<th scope="col">Reason</th><th scope="col">Created</th><th scope="col" class="number">Hides</th><th scope="col">Last</th><th scope="col">Status</th></tr></thead>
+<tbody>${exceptions.map((one) => row(one, data, viewer))}</tbody></table>`;
+  return appPage(look, viewer, {
+    title: 'Exceptions',
+    current: '/app/findings',
+    main: html`${crumb('/app/findings', 'Findings')}
+<h1>Exceptions</h1>
+<p class="lead">Active ${term('exception', 'exceptions')} hide expected findings from the list and from alerts. Runs are evaluated all the same.</p>
+${
+  exceptions.length === 0
+    ? empty(
+        'No exceptions',
+        html`<p>Open a <a href="/app/findings">finding</a> that is expected and choose <b>Add exception</b>.</p>`,
+      )
+    : scrolling('Exceptions', table)
+}`,
+  });
+}
+
+function choice({ scope, name, hidden }: ExceptionChoice, isFirst: boolean): Html {
+  const findings = `hides ${countOf(hidden)} ${hidden.count === 1 ? 'finding' : 'findings'} now`;
+  return html`<label class="choice"><input type="radio" name="scope" value="${scope}" required${isFirst && html` checked`}>
+<span>${SCOPE_LABELS[scope]}${name !== null && html` <b>${name}</b>`} <span class="soft">${findings}</span></span></label>
+`;
+}
+
+function form({ findingId, choices }: ExceptionFormPage, viewer: Viewer): Html {
+  const fields = html`<fieldset><legend>Hide findings of this rule for</legend>
+${choices.map((one, index) => choice(one, index === 0))}</fieldset>
+<label>Reason<textarea name="reason" rows="3" required maxlength="${REASON_CHARS_MAX}"></textarea></label>
+<label class="days">Expires after days<input name="days" type="number" min="1" max="${EXCEPTION_DAYS_MAX}" value="${EXCEPTION_DAYS_DEFAULT}" required></label>
+<div class="buttons"><button>Add exception</button> <a class="button quiet" href="/app/findings/${findingId}">Cancel</a></div>`;
+  // Without `data-stay`: the answer is the list of exceptions.
+  return html`<form class="exception" method="post" action="${writeTo(`/app/findings/${findingId}/exception`, viewer)}">${fields}</form>`;
+}
+
+export function exceptionFormPage(look: Look, viewer: Viewer, data: ExceptionFormPage): Html {
+  const { findingId, ruleId, title, choices } = data;
+  return appPage(look, viewer, {
+    title: 'Add exception',
+    current: '/app/findings',
+    main: html`${crumb(`/app/findings/${findingId}`, title)}
+<h1>Add exception</h1>
+<p class="lead">For rule ${ruleId}, ${title}. Matching findings are hidden from the list and raise no alerts until the ${term('exception', 'exception')} expires.</p>
+<section class="panel">${
+      choices.length === 0
+        ? html`<p>This finding is of an earlier version, which recorded neither names nor text to make an exception for.
+You can switch the rule off on <a href="/app/rules/${ruleId}">its page</a>.</p>`
+        : form(data, viewer)
+    }</section>`,
+  });
+}

@@ -1,0 +1,207 @@
+/** Exceptions: what they cover, who makes and ends them, when they end, and that findings stay. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createException, endException } from '../../../src/db/findings/exception-writes.ts';
+import {
+  exceptionChoices,
+  exceptionsFor,
+  isExcepted,
+  listExceptions,
+} from '../../../src/db/findings/exceptions.ts';
+import { listAudit } from '../../../src/db/people/audit.ts';
+import { findSession } from '../../../src/db/people/sessions.ts';
+import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import { exceptionForm } from '../../../src/http/dashboard/exception-pages.ts';
+import type { ExceptionScope } from '../../../src/model/exceptions.ts';
+import type { Actor } from '../../../src/model/people.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { addPerson, type Person } from '../../support/people.ts';
+
+let scratch: MigratedDatabase;
+let workspaces = 0;
+let runs = 0;
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+});
+afterAll(() => scratch.close());
+
+interface Team {
+  readonly workspaceId: number;
+  readonly owner: Actor;
+  readonly member: Actor;
+}
+
+async function actorOf(person: Person): Promise<Actor> {
+  const session = await findSession(scratch.database, person.token);
+  return { userId: person.id, name: person.email, origin: 'test', sessionId: session?.id ?? '' };
+}
+
+async function addTeam(): Promise<Team> {
+  workspaces += 1;
+  const { id } = await createWorkspace(scratch.database, `w${workspaces}`, 'A workspace');
+  return {
+    workspaceId: id,
+    owner: await actorOf(await addPerson(scratch.database, id, 'owner')),
+    member: await actorOf(await addPerson(scratch.database, id, 'member')),
+  };
+}
+
+interface Given {
+  readonly rule?: string;
+  readonly surface?: string;
+  readonly agent?: string | null;
+  readonly service?: string | null;
+  readonly tool?: string | null;
+  readonly text?: string | null;
+}
+
+/** Adds a finding; what is not given is like every other finding's. */
+async function add({ workspaceId }: Team, given: Given = {}): Promise<string> {
+  runs += 1;
+  const all = { rule: 'R', surface: 's', agent: 'a', service: 'b', tool: 'c', text: 'd', ...given };
+  const { rule, surface, agent, service, tool, text } = all;
+  const rows = await scratch.rows(
+    `INSERT INTO findings (workspace_id, run_id, rule_id, rule_version, rule_status, severity,
+       category, corpus_version, description, condition_index, condition_description, field,
+       surface, step_name, excerpt, recommended_actions, agent_name, service_name, tool_name,
+       match_digest)
+     VALUES ($1, lpad($2::text, 32, '0')::uuid, $3, '1', 'stable', 'high', 'c', '4', 'd', 0, 'c', 'f',
+             $4, 'n', 'e', '[]', $5, $6, $7, sha256(convert_to($8, 'UTF8'))) RETURNING id`,
+    [workspaceId, runs, rule, surface, agent, service, tool, text],
+  );
+  return String(rows[0]?.id);
+}
+
+const except = (team: Team, id: string, scope: ExceptionScope, actor = team.owner, days = 30) =>
+  createException(scratch.database, team.workspaceId, id, { scope, reason: 'why', days }, actor);
+
+async function excepted({ workspaceId }: Team): Promise<unknown[]> {
+  const rows = await scratch.rows(
+    `SELECT f.id FROM findings f WHERE f.workspace_id = $1 AND ${isExcepted('f')} ORDER BY run_id`,
+    [workspaceId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+const list = ({ workspaceId }: Team) => listExceptions(scratch.database, workspaceId);
+
+describe('an exception', () => {
+  test.each(['agent', 'service', 'tool', 'text'] as const)('for %s', async (scope) => {
+    const team = await addTeam();
+    const id = await add(team);
+    const same = await add(team);
+    await add(team, { [scope]: 'other' });
+    await add(team, { [scope]: null });
+    await add(team, { rule: 'other' });
+    const other = await addTeam();
+    await add(other);
+    const choices = await exceptionChoices(scratch.database, team.workspaceId, id);
+    const own = choices.find((one) => one.scope === scope);
+    const name = { agent: 'a', service: 'b', tool: 'c', text: null }[scope];
+    expect(own).toMatchObject({ name, hidden: { count: 2, isCut: false } });
+    const before = await scratch.rows('SELECT * FROM findings ORDER BY id');
+    await except(team, id, scope);
+    expect(await excepted(team)).toEqual([id, same]);
+    expect(await excepted(other)).toEqual([]);
+    const [made] = await list(team);
+    expect(made).toMatchObject({ scope, name, ruleId: 'R', reason: 'why', isActive: true });
+    expect(made?.hidden).toEqual({ count: 2, last: expect.any(Date), isCut: false });
+    const later = await add(team);
+    expect(await excepted(team)).toEqual([id, same, later]);
+    const [cover] = await exceptionsFor(scratch.database, team.workspaceId, later);
+    expect(cover).toMatchObject({ id: made?.id, scope, name });
+    expect(await exceptionsFor(scratch.database, other.workspaceId, later)).toEqual([]);
+    expect((await scratch.rows('SELECT * FROM findings ORDER BY id')).length).toBe(
+      before.length + 1,
+    );
+    const rows = await scratch.rows('SELECT * FROM findings WHERE id <> $1 ORDER BY id', [later]);
+    expect(rows).toEqual(before);
+  });
+
+  test('ends by itself, and when it is ended', async () => {
+    const team = await addTeam();
+    const id = await add(team);
+    await except(team, id, 'agent', team.owner, 1);
+    await except(team, id, 'text');
+    expect(await excepted(team)).toEqual([id]);
+    const [text, agent] = await list(team);
+    const seconds = ((agent?.expiresAt.getTime() ?? 0) - (agent?.createdAt.getTime() ?? 0)) / 1000;
+    expect(seconds).toBe(86_400);
+    const end = () => endException(scratch.database, team.workspaceId, text?.id ?? 0, team.owner);
+    await end();
+    await expect(end()).rejects.toMatchObject({ code: 'not_found' });
+    expect(await excepted(team)).toEqual([id]);
+    await scratch.rows('UPDATE finding_exceptions SET expires_at = now() WHERE id = $1', [
+      agent?.id,
+    ]);
+    expect(await excepted(team)).toEqual([]);
+    expect(await list(team)).toMatchObject([
+      { id: text?.id, isActive: false, endedBy: team.owner.name },
+      { id: agent?.id, isActive: false, endedAt: null },
+    ]);
+    const { entries } = await listAudit(scratch.database, team.workspaceId, null, 9);
+    expect(entries).toMatchObject([
+      { action: 'exception.ended', subject: 'R', before: { scope: 'text', name: null } },
+      { action: 'exception.created', subject: 'R', after: { scope: 'text', reason: 'why' } },
+      { action: 'exception.created', subject: 'R', after: { scope: 'agent', name: 'a' } },
+    ]);
+  });
+
+  test('is not made by a member, for another workspace, twice, or without what it is for', async () => {
+    const team = await addTeam();
+    const id = await add(team);
+    const other = await addTeam();
+    await expect(except(team, id, 'agent', team.member)).rejects.toMatchObject({
+      code: 'role_required',
+    });
+    await expect(except(other, id, 'agent')).rejects.toMatchObject({ code: 'not_found' });
+    await except(team, id, 'agent');
+    await expect(except(team, id, 'agent')).rejects.toMatchObject({ code: 'conflict' });
+    const [made] = await list(team);
+    const end = (of: Team, actor: Actor) =>
+      endException(scratch.database, of.workspaceId, made?.id ?? 0, actor);
+    await expect(end(other, other.owner)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(end(team, team.member)).rejects.toMatchObject({ code: 'role_required' });
+    const bare = await add(team, { agent: null, service: null, tool: null, text: null });
+    expect(await exceptionChoices(scratch.database, team.workspaceId, bare)).toEqual([]);
+    await expect(except(team, bare, 'text')).rejects.toMatchObject({ code: 'not_found' });
+    const named = await add(team, { surface: 'tool_name' });
+    const scopes = await exceptionChoices(scratch.database, team.workspaceId, named);
+    expect(scopes.map(({ scope }) => scope)).toEqual(['text', 'agent', 'service']);
+    await expect(except(team, named, 'tool')).rejects.toMatchObject({ code: 'not_found' });
+    expect(await list(team)).toHaveLength(1);
+  });
+
+  test('is refused at the limit; of ended ones the newest are kept', async () => {
+    const team = await addTeam();
+    const id = await add(team);
+    await scratch.rows(
+      `INSERT INTO finding_exceptions (workspace_id, rule_id, scope, name, reason, created_by, expires_at)
+       SELECT $1, 'R', 'agent', n::text, 'r', 'c', now() + CASE WHEN n > 99 THEN interval '-1 day'
+              ELSE interval '1 day' END FROM generate_series(1, 220) AS n`,
+      [team.workspaceId],
+    );
+    await except(team, id, 'text');
+    expect((await list(team)).map(({ isActive }) => isActive)).toEqual([
+      ...Array(100).fill(true),
+      ...Array(100).fill(false),
+    ]);
+    await expect(except(team, id, 'agent')).rejects.toMatchObject({ code: 'conflict' });
+  });
+});
+
+test('a form is accepted only with a scope, a reason and 1 to 365 days', () => {
+  const parse = (fields: unknown) => exceptionForm.safeParse(fields).success;
+  const good = { scope: 'text', reason: 'expected', days: '30' };
+  expect(exceptionForm.parse(good)).toEqual({ ...good, days: 30 });
+  for (const name of Object.keys(good)) expect(parse({ ...good, [name]: '' }), name).toBe(false);
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.integer(), fc.string(), (scope, days, text) => {
+      expect(parse({ ...good, days: String(days) })).toBe(days >= 1 && days <= 365);
+      expect(parse({ ...good, days: text })).toBe(/^[1-9]\d*$/.test(text) && Number(text) <= 365);
+      expect(parse({ ...good, scope })).toBe(['text', 'tool', 'agent', 'service'].includes(scope));
+      const reason = exceptionForm.safeParse({ ...good, reason: scope });
+      if (reason.success) expect(reason.data.reason.length).toBeLessThanOrEqual(500);
+    }),
+  );
+});
