@@ -10,7 +10,7 @@ import {
 } from '../../model/exceptions.ts';
 import type { Hex16 } from '../../model/json.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term, time } from './format.ts';
+import { count, type Moment, term, time } from './format.ts';
 import {
   appPage,
   confirmed,
@@ -44,7 +44,7 @@ export interface ExceptionFormPage {
   readonly choices: readonly ExceptionChoice[];
 }
 
-function day(at: Date): Html {
+function day(at: Moment): Html {
   const iso = at.toISOString();
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 10)}</time>`;
 }
