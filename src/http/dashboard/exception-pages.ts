@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 import { SluiceError } from '../../errors.ts';
 import { EXCEPTION_DAYS_MAX, EXCEPTION_SCOPES, REASON_CHARS_MAX } from '../../model/exceptions.ts';
-import { exceptionFormPage, exceptionsPage } from '../../web/app/exceptions.ts';
+import { exceptionFormPage, exceptionsPage } from '../../web/app/triage/exceptions.ts';
 import { readForm } from '../transport/json-body.ts';
 import { idOf } from '../transport/query.ts';
 import type { Route } from '../transport/router.ts';

@@ -8,7 +8,7 @@ import { term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
 import { appPage, crumb, facts, type Look, severityBadge, type Viewer } from './shell.ts';
 import { markedText } from './text.ts';
-import { stateBadge, type TriagePanel, triagePanel } from './triage.ts';
+import { stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel.ts';
 
 export interface FindingPage extends TriagePanel {
   readonly finding: Finding;

@@ -7,10 +7,10 @@ import {
   type FindingException,
   type Hidden,
   REASON_CHARS_MAX,
-} from '../../model/exceptions.ts';
-import type { Hex16 } from '../../model/json.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, type Moment, term, time } from './format.ts';
+} from '../../../model/exceptions.ts';
+import type { Hex16 } from '../../../model/json.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { count, type Moment, term, time } from '../format.ts';
 import {
   appPage,
   confirmed,
@@ -21,7 +21,7 @@ import {
   type Viewer,
   writeForm,
   writeTo,
-} from './shell.ts';
+} from '../shell.ts';
 
 const PATH = '/app/exceptions';
 const SCOPE_LABELS: Readonly<Record<ExceptionScope, string>> = {

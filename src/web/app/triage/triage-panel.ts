@@ -1,17 +1,17 @@
 /** The triage of a finding: its state and assignee, the form that changes them, and their history. */
-import type { FindingException } from '../../model/exceptions.ts';
-import type { Member } from '../../model/people.ts';
+import type { FindingException } from '../../../model/exceptions.ts';
+import type { Member } from '../../../model/people.ts';
 import {
   FINDING_STATES,
   type FindingState,
   type HistoryEntry,
   NOTE_CHARS_MAX,
   type Triage,
-} from '../../model/triage.ts';
-import { type Html, type HtmlValue, html } from '../html.ts';
+} from '../../../model/triage.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { term, time, words } from '../format.ts';
+import { option, type Viewer, writeForm, writeTo } from '../shell.ts';
 import { scopeOf } from './exceptions.ts';
-import { term, time, words } from './format.ts';
-import { option, type Viewer, writeForm, writeTo } from './shell.ts';
 
 export interface TriagePanel {
   readonly triage: Triage;
