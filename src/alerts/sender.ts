@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto';
 
 import type { Destination, SendResult } from '../model/alerts.ts';
 import { type AddressPolicy, createAddressPolicy, faultOfUrl } from './addresses.ts';
-import { type Alert, type MessageSource, webhookBody } from './messages.ts';
+import { createMailer, type SmtpSettings } from './email.ts';
+import { type Alert, emailOf, type MessageSource, webhookBody } from './messages.ts';
 import { signatureHeaders } from './signature.ts';
 import { postWebhook, type Resolver, systemResolver } from './webhook.ts';
 
@@ -11,6 +12,8 @@ const TEST_ID_BYTES = 16;
 
 export interface SenderSettings extends MessageSource {
   readonly version: string;
+  /** null: no e-mail is sent */
+  readonly smtp: SmtpSettings | null;
   /** networks with private addresses that webhooks may reach */
   readonly privateAddresses: readonly string[];
   /** milliseconds since 1970, by PostgreSQL's clock */
@@ -52,8 +55,13 @@ async function sendWebhook(
 
 export function createAlertSender(settings: SenderSettings): AlertSender {
   const policy = createAddressPolicy(settings.privateAddresses);
+  const { smtp, baseUrl } = settings;
+  const mailer = smtp === null ? null : createMailer(smtp, new URL(baseUrl).hostname);
   const send: AlertSender['send'] = async (destination, id, alert) => {
     const { target } = destination;
+    if (target.format === 'email' && mailer !== null) {
+      return await mailer({ id, to: target.recipients, ...emailOf(alert, destination, settings) });
+    }
     if (target.format === 'email') {
       const failure = 'smtp_not_configured';
       return { failure, status: null, retryAfterSeconds: null, isGone: false };
@@ -61,7 +69,7 @@ export function createAlertSender(settings: SenderSettings): AlertSender {
     return await sendWebhook({ ...destination, target }, id, alert, settings, policy);
   };
   return {
-    canEmail: false,
+    canEmail: mailer !== null,
     faultOfUrl: (url) => faultOfUrl(url, policy),
     send,
     sendTest: async (destination) => {

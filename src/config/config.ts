@@ -10,11 +10,13 @@ import {
   type Environment,
   integer,
   LOG_LEVELS,
+  MAIL_ADDRESS,
   networks,
   oneOf,
   origins,
   type Problems,
   redisUrl,
+  smtp,
   text,
   url,
 } from './read-settings.ts';
@@ -63,6 +65,8 @@ export interface Config extends OauthClients {
   readonly corsOrigins: readonly string[];
   /** networks with private addresses that alerts may be sent to */
   readonly alertPrivateAddresses: readonly string[];
+  /** the server that e-mail is sent through, and its sender; null: no e-mail is sent */
+  readonly smtp: { readonly url: string; readonly from: string } | null;
   /** e-mail address of the account that the first start creates */
   readonly ownerEmail: string;
   /** proxies of ours before this server, each of which adds to X-Forwarded-For */
@@ -130,7 +134,7 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   if (config.adminPort !== 0 && ports.indexOf(config.adminPort, 1) !== -1) {
     problems.push('ADMIN_PORT must differ from PORT and OBSERVE_PORT');
   }
-  if (!/^[!-?A-~]{1,64}@[!-?A-~]{1,180}$/.test(config.ownerEmail)) {
+  if (!MAIL_ADDRESS.test(config.ownerEmail)) {
     problems.push('OWNER_EMAIL must be an e-mail address');
   }
   if (!/^[a-z][a-z0-9]{0,31}$/.test(config.brand)) {
@@ -196,6 +200,7 @@ export function readConfig(env: Environment): Config {
     ),
     corsOrigins: origins(env, problems),
     alertPrivateAddresses: networks(env, problems),
+    smtp: smtp(env, problems),
     ...oauthSettings(env, problems),
     ownerEmail: text(env, 'OWNER_EMAIL') ?? TEXT_SETTINGS.OWNER_EMAIL,
     trustedProxyHops: integer(env, 'TRUSTED_PROXY_HOPS', problems),

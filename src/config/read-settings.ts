@@ -11,6 +11,8 @@ import { INTEGER_SETTINGS, type IntegerSetting, TEXT_SETTINGS } from './settings
 
 export const LOG_LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+/** Printable ASCII with one `@`. */
+export const MAIL_ADDRESS = /^[!-?A-~]{1,64}@[!-?A-~]{1,180}$/;
 export type Environment = Readonly<Record<string, string | undefined>>;
 export type Problems = string[];
 /** All problems of the environment, one line each. */
@@ -70,6 +72,24 @@ export function origins(env: Environment, problems: Problems): readonly string[]
     );
   }
   return given;
+}
+
+/** Where e-mail is sent through, and from which address; the URL may hold a password. */
+export function smtp(
+  env: Environment,
+  problems: Problems,
+): { readonly url: string; readonly from: string } | null {
+  const given = text(env, 'SMTP_URL');
+  const from = text(env, 'SMTP_FROM');
+  if (given === null && from === null) return null;
+  const parsed = given !== null && URL.canParse(given) ? new URL(given) : null;
+  if (parsed === null || !/^smtps?:$/.test(parsed.protocol) || parsed.hostname === '') {
+    problems.push('SMTP_URL must be a URL such as smtp://user:password@mail.example:587');
+  }
+  if (from === null || !MAIL_ADDRESS.test(from)) {
+    problems.push('SMTP_FROM must be the e-mail address that messages come from');
+  }
+  return given === null || from === null ? null : { url: given, from };
 }
 
 /** Networks as `10.0.0.0/8`. */

@@ -72,6 +72,8 @@ export const TEXT_SETTINGS = {
   CORS_ORIGINS: null,
   INGEST_DEDUPLICATE: 'on',
   ALERT_PRIVATE_ADDRESSES: null,
+  SMTP_URL: null,
+  SMTP_FROM: null,
   OWNER_EMAIL: 'owner@localhost',
   LOG_LEVEL: 'info',
 } as const;

@@ -14,7 +14,7 @@ import type { StopOrder } from './stop-order.ts';
 const STOP_LIMIT_MS = 15_000;
 
 export function alertSenderOf(
-  { baseUrl, brand, alertPrivateAddresses }: Config,
+  { baseUrl, brand, alertPrivateAddresses, smtp }: Config,
   { rules }: Pick<Catalog, 'rules'>,
   { nowMs }: Pick<DatabaseClock, 'nowMs'>,
 ): AlertSender {
@@ -24,6 +24,7 @@ export function alertSenderOf(
     brand,
     baseUrl,
     version,
+    smtp,
     privateAddresses: alertPrivateAddresses,
     ruleTitle: ocsf.ruleTitle,
     toOcsf: (finding) => toOcsf(finding, ocsf),

@@ -68,6 +68,7 @@ const VENDORS: Readonly<Record<string, readonly string[]>> = {
   commander: ['wiring'],
   marked: ['web'],
   '@bufbuild/protobuf': ['relay'],
+  nodemailer: ['alerts'],
 };
 
 /** Rooms that only compute: no clock, no process, no input or output. */

@@ -56,6 +56,7 @@ describe('without any setting', () => {
       bareOtlpOnBase: 'gone',
       corsOrigins: [],
       alertPrivateAddresses: [],
+      smtp: null,
       oauthProviders: [],
       oauthClients: [],
       warnings: [],
@@ -111,6 +112,8 @@ test('every setting is taken', () => {
     BARE_OTLP_ON_BASE: 'serve',
     CORS_ORIGINS: 'https://shop.example, http://localhost:5173',
     ALERT_PRIVATE_ADDRESSES: '10.0.0.0/8, ::1/128',
+    SMTP_URL: 'smtps://user:secret@mail.example',
+    SMTP_FROM: 'sluice@mail.example',
     OWNER_EMAIL: 'me@base.test',
     TRUSTED_PROXY_HOPS: '2',
     INGEST_ANSWER_MS: '100',
@@ -149,6 +152,7 @@ test('every setting is taken', () => {
     bareOtlpOnBase: 'serve',
     corsOrigins: ['https://shop.example', 'http://localhost:5173'],
     alertPrivateAddresses: ['10.0.0.0/8', '::1/128'],
+    smtp: { url: 'smtps://user:secret@mail.example', from: 'sluice@mail.example' },
     oauthProviders: [],
     oauthClients: [],
     warnings: [],
@@ -197,6 +201,17 @@ test.each(['10.0.0.1', 'inside', '10.0.0.0/33', '::1/129', '*'])(
     ]);
   },
 );
+
+test.each([
+  [
+    { SMTP_URL: 'smtp://mail.example' },
+    ['SMTP_FROM must be the e-mail address that messages come from'],
+  ],
+  [{ SMTP_FROM: 'a@b' }, [expect.stringMatching(/^SMTP_URL must be a URL/)]],
+  [{ SMTP_URL: 'https://u:secret@x', SMTP_FROM: 'a@b' }, [expect.not.stringContaining('secret')]],
+])('of a mail server both settings are needed, and right: %j', (env, problems) => {
+  expect(problemsOf(env)).toEqual(problems);
+});
 
 describe('problems', () => {
   test.each(['darwin', 'win32'])('more than one thread on %s', (platform) => {

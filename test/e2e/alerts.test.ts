@@ -9,6 +9,7 @@ import {
   openReceiver,
   type Received,
 } from '../support/alert-receiver.ts';
+import { openMailServer, type TestMailServer } from '../support/mail-server.ts';
 import { addPerson } from '../support/people.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -25,9 +26,12 @@ const RUNS = 60;
 
 let gateway: Gateway;
 let receiver: AlertReceiver;
+let mail: TestMailServer;
 let browser: Browser;
 beforeAll(async () => {
-  gateway = await openGateway(SETTINGS);
+  mail = await openMailServer();
+  const smtp = { SMTP_URL: mail.url, SMTP_FROM: 'sluice@mail.test' };
+  gateway = await openGateway({ ...SETTINGS, ...smtp });
   const { id } = await gateway.addWorkspace('alerted');
   const owner = await addPerson(gateway.database, id, 'owner');
   browser = new Browser(gateway.server.baseUrl, owner.token);
@@ -36,6 +40,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close();
   await receiver.close();
+  await mail.close();
 });
 beforeEach(async () => {
   await gateway.database.query('TRUNCATE alert_destinations, alert_outbox, alert_deliveries');
@@ -150,6 +155,24 @@ describe('one finding', () => {
     });
   });
 
+  test('is sent by e-mail', async () => {
+    const fields = { format: 'email', url: '', recipients: 'one@mail.test, two@mail.test' };
+    expect((await browser.submit('/app/alerts', destination(fields))).status).toBe(303);
+    const name = 'a name that its sender chose';
+    const { findingId } = await attack(name);
+    const { to, raw } = await waitFor(() => mail.mails[0], { ...SOON, what: 'an e-mail' });
+    expect(to).toEqual(['one@mail.test', 'two@mail.test']);
+    expect(raw).toMatch(/^Subject: \[Sluice\] Critical: /m);
+    expect(raw).toMatch(
+      new RegExp(`^Message-ID: <finding_${findingId}_\\d+@127\\.0\\.0\\.1>`, 'm'),
+    );
+    // Long lines of a mail are broken by "=".
+    const text = raw.replaceAll('=\r\n', '');
+    expect(text).toContain(`/app/findings/${findingId}`);
+    expect(text).not.toContain(name);
+    expect(text).not.toContain('AI assistants');
+  });
+
   test('that a filter leaves out is not queued', async () => {
     await addDestination({ name: 'Agent', agent: 'SUPPORT' });
     await addDestination({ name: 'Category', 'category_model-security': 'on' });
@@ -245,6 +268,8 @@ test.each([
   [{ url: '' }, 'must be a URL'],
   [{ format: 'fax' }, 'format'],
   [{ name: '' }, 'name'],
+  [{ format: 'email', recipients: '' }, 'recipients'],
+  [{ format: 'email', recipients: 'nobody' }, 'e-mail address'],
 ])('%j is refused', async (fields, message) => {
   const answer = await browser.submit('/app/alerts', destination(fields));
   expect(answer.status).toBe(400);

@@ -83,7 +83,7 @@ ${viewer.isAdmin && redaction(data, viewer)}</section>`;
 }
 
 function alerts(): Html {
-  return html`<section class="panel"><h2>Alerts</h2><p>Findings can be sent to Slack or another webhook as they appear.</p>
+  return html`<section class="panel"><h2>Alerts</h2><p>Findings can be sent to Slack, to another webhook or by e-mail as they appear.</p>
 <p><a class="button quiet" href="/app/alerts">Alerts</a></p></section>`;
 }
 

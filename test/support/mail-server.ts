@@ -1,0 +1,60 @@
+/** A real SMTP server on this machine, which keeps what it is sent. Its only account is user, right. */
+import { SMTPServer } from 'smtp-server';
+
+export interface ReceivedMail {
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly raw: string;
+}
+
+export interface TestMailServer {
+  readonly url: string;
+  readonly port: number;
+  readonly mails: ReceivedMail[];
+  /** addresses that it does not take */
+  refuses: readonly string[];
+  readonly close: () => Promise<void>;
+}
+
+export async function openMailServer(): Promise<TestMailServer> {
+  const mails: ReceivedMail[] = [];
+  const server = new SMTPServer({
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    authOptional: true,
+    onAuth: ({ username, password }, _session, answer) => {
+      const isRight = username === 'user' && password === 'right';
+      answer(
+        isRight ? null : new Error('wrong password'),
+        isRight ? { user: username } : undefined,
+      );
+    },
+    onRcptTo: ({ address }, _session, answer) => {
+      const refusal = Object.assign(new Error('no such address'), { responseCode: 550 });
+      answer(opened.refuses.includes(address) ? refusal : null);
+    },
+    onData: (stream, { envelope }, answer) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+        const to = envelope.rcptTo.map(({ address }) => address);
+        mails.push({ from, to, raw: Buffer.concat(chunks).toString('utf8') });
+        answer(null);
+      });
+    },
+  });
+  // A client that gives up is no failure of a test.
+  server.on('error', () => {});
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  const address = server.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const opened: TestMailServer = {
+    url: `smtp://127.0.0.1:${port}`,
+    port,
+    mails,
+    refuses: [],
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+  return opened;
+}
