@@ -24,6 +24,7 @@ import { listFindingGroups } from './findings/finding-groups.ts';
 import { countFindings, listFindings, suggestNames } from './findings/finding-list.ts';
 import { findFinding, findPlace, listFindingFacts, settledBefore } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
+import { noteOverviewVisit } from './findings/overview-visits.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
 import { readTriage } from './findings/triage.ts';
@@ -157,6 +158,7 @@ export function createStore(
       audit: listAudit,
       ruleSettings: readRuleSettings,
       findRun: findRunSummary,
+      noteOverviewVisit,
     }),
     overview: createOverviewReader(database, nowMs),
     refused: (workspaceId: number) => listRefusedRequests(database, workspaceId),

@@ -5,7 +5,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { listFindings } from '../../src/db/findings/finding-list.ts';
-import { DAY, HOUR, readOverview, WAITING, WAITING_MAX } from '../../src/db/findings/overview.ts';
+import {
+  DAY,
+  DAY_NAMES,
+  HOUR,
+  readOverview,
+  WAITING,
+  WAITING_MAX,
+} from '../../src/db/findings/overview.ts';
 import { listAudit } from '../../src/db/people/audit.ts';
 import { createWorkspace } from '../../src/db/people/workspaces.ts';
 import { findRun, listRuns, RUNS_READ_MAX } from '../../src/db/runs/runs.ts';
@@ -236,6 +243,12 @@ describe('the overview', () => {
         heapFetches: 0,
       },
     ]);
+  });
+
+  test('counts the names of a day from the findings of that day', async () => {
+    const scans = await explained(DAY_NAMES, [mine, at - 10 * HOUR_MS, at + 14 * HOUR_MS]);
+    expect(fullScans(scans).filter(({ type }) => type === 'Seq Scan')).toEqual([]);
+    expect(rowsOf(scans, 'findings')).toBe(4320);
   });
 
   test('counts what waits up to a limit, however much it is', async () => {

@@ -390,7 +390,7 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
   });
 
   test.each(['/app/findings', '/app/runs'])(
-    'what is listed under %s has nothing against it either',
+    'what is listed under %s has nothing against it either, and fits a telephone',
     async (path) => {
       await open(path);
       await page.locator(`tbody a[href^="${path}/"]`).first().click();
@@ -399,6 +399,13 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
         await page.emulateMedia({ colorScheme });
         expect(await accessibilityFaults()).toEqual([]);
       }
+      await page.setViewportSize({ width: 360, height: 740 });
+      const overflow = await page.evaluate<number>(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      expect(overflow).toBeLessThanOrEqual(0);
+      expect(await accessibilityFaults()).toEqual([]);
+      await page.setViewportSize({ width: 1280, height: 900 });
     },
   );
 

@@ -41,6 +41,13 @@ interface KindCount {
   readonly findings: number;
 }
 
+/** Findings of an agent, a service or a rule in a day. */
+interface NamedCount {
+  readonly by: 'agent' | 'service' | 'rule';
+  readonly name: string;
+  readonly findings: number;
+}
+
 /** `counts` is null where nothing was counted yet. */
 interface Slot<Counts> {
   readonly atMs: number;
@@ -52,6 +59,8 @@ export interface WorkspaceOverview {
   readonly hours: readonly Slot<HourCounts>[];
   /** the last 14 days (UTC), oldest first, none left out */
   readonly days: readonly Slot<readonly KindCount[]>[];
+  /** of the same days, the agents, services and rules with most findings, most first */
+  readonly top: readonly NamedCount[];
   readonly runs: {
     /** has anything arrived at all? */
     readonly any: boolean;
@@ -91,6 +100,24 @@ export const DAY = `
    WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
    GROUP BY severity, category ORDER BY severity, category`;
 
+/** Names of a day that are counted, of each of the three; those of a list over all days. */
+const DAY_NAMES_MAX = 100;
+const TOP_NAMES = 6;
+
+/** The findings of the day by `findings_by_time`. */
+export const DAY_NAMES = `
+  SELECT * FROM (
+    SELECT CASE WHEN grouping(agent_name) = 0 THEN 'agent'
+                WHEN grouping(service_name) = 0 THEN 'service' ELSE 'rule' END AS by,
+           coalesce(agent_name, service_name, rule_id) AS name, count(*)::int AS findings,
+           row_number() OVER (PARTITION BY grouping(agent_name, service_name, rule_id)
+                              ORDER BY count(*) DESC) AS place
+      FROM findings
+     WHERE workspace_id = $1 AND created_at >= ${at('$2')} AND created_at < ${at('$3')}
+     GROUP BY GROUPING SETS ((agent_name), (service_name), (rule_id))
+  ) AS named WHERE name IS NOT NULL AND place <= ${DAY_NAMES_MAX}
+   ORDER BY place, name`;
+
 /** Reads the indexes `runs_finished` and `runs_claimed`, for this workspace only. */
 export const WAITING = `
   SELECT EXISTS (SELECT FROM runs WHERE workspace_id = $1) AS any,
@@ -114,6 +141,23 @@ async function dayOf(database: Database, values: readonly number[]): Promise<Kin
   return rows;
 }
 
+async function namesOf(database: Database, values: readonly number[]): Promise<NamedCount[]> {
+  const { rows } = await database.query<NamedCount>(DAY_NAMES, [...values]);
+  return rows.map(({ by, name, findings }) => ({ by, name, findings }));
+}
+
+/** The sums over all days, the largest of each of the three. */
+function topOf(days: readonly Slot<readonly NamedCount[]>[]): NamedCount[] {
+  const sums = new Map<string, NamedCount>();
+  for (const one of days.flatMap(({ counts }) => counts ?? [])) {
+    const key = `${one.by} ${one.name}`;
+    sums.set(key, { ...one, findings: one.findings + (sums.get(key)?.findings ?? 0) });
+  }
+  const all = [...sums.values()].sort((a, b) => b.findings - a.findings);
+  const of = (by: NamedCount['by']) => all.filter((one) => one.by === by).slice(0, TOP_NAMES);
+  return [...of('agent'), ...of('service'), ...of('rule')];
+}
+
 async function waitingOf(
   database: Database,
   workspaceId: number,
@@ -128,7 +172,10 @@ async function waitingOf(
 interface PastCounts {
   readonly hours: Map<number, HourCounts>;
   readonly days: Map<number, readonly KindCount[]>;
+  readonly names: Map<number, readonly NamedCount[]>;
 }
+
+const nothingKnown = (): PastCounts => ({ hours: new Map(), days: new Map(), names: new Map() });
 
 interface Slots<Counts> {
   readonly known: Map<number, Counts>;
@@ -164,7 +211,7 @@ export async function readOverview(
   database: Database,
   workspaceId: number,
   nowMs: number,
-  known: PastCounts = { hours: new Map(), days: new Map() },
+  known: PastCounts = nothingKnown(),
 ): Promise<WorkspaceOverview> {
   const hours: Slots<HourCounts> = {
     known: known.hours,
@@ -180,12 +227,20 @@ export async function readOverview(
     read: (fromMs, toMs) => dayOf(database, [workspaceId, fromMs, toMs]),
     isFinal: () => true,
   };
-  const [hourSlots, daySlots, runs] = await Promise.all([
+  const names: Slots<readonly NamedCount[]> = {
+    known: known.names,
+    lengthMs: MS_PER_DAY,
+    count: DAYS,
+    read: (fromMs, toMs) => namesOf(database, [workspaceId, fromMs, toMs]),
+    isFinal: () => true,
+  };
+  const [hourSlots, daySlots, nameSlots, runs] = await Promise.all([
     fill(hours, nowMs),
     fill(days, nowMs),
+    fill(names, nowMs),
     waitingOf(database, workspaceId),
   ]);
-  return { hours: hourSlots, days: daySlots, runs };
+  return { hours: hourSlots, days: daySlots, top: topOf(nameSlots), runs };
 }
 
 /** An overview is cached for this long … */
@@ -216,7 +271,7 @@ export function createOverviewReader(
     const begun = performance.now();
     const before = kept.get(workspaceId);
     if (before !== undefined && begun < before.staleAt) return before.counts;
-    const known = before?.known ?? { hours: new Map(), days: new Map() };
+    const known = before?.known ?? nothingKnown();
     const counts = readOverview(database, workspaceId, nowMs(), known);
     const now: Kept = { known, counts, staleAt: Number.POSITIVE_INFINITY };
     kept.delete(workspaceId);

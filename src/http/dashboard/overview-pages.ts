@@ -1,6 +1,6 @@
 /** The first page of the dashboard, and the way to it from `/`. */
 import type { ListedRefusals } from '../../model/refused-requests.ts';
-import { type Overview, overviewPage } from '../../web/app/overview.ts';
+import { type NewFindings, type Overview, overviewPage } from '../../web/app/overview.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
@@ -11,25 +11,31 @@ export interface OverviewPageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
   readonly overview: (workspaceId: number) => Promise<Overview>;
   readonly refused: (workspaceId: number) => Promise<ListedRefusals>;
+  /** null on the first visit */
+  readonly noteOverviewVisit: (workspaceId: number, userId: number) => Promise<NewFindings | null>;
   readonly observeUrl: string;
 }
 
 export function overviewPages(deps: OverviewPageDependencies): Route[] {
-  const { look, rules, overview, refused, observeUrl } = deps;
+  const { look, rules, overview, refused, noteOverviewVisit, observeUrl } = deps;
+  const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const page = pageRoutes(deps);
   return [
     { method: 'GET', path: '/', handler: (exchange) => exchange.answer(redirect('/app')) },
     page('/app', {}, async ({ request, viewer, nowMs }) => {
       const { id } = request.workspace;
-      const [counts, settings, refusals] = await Promise.all([
+      const [counts, settings, refusals, newFindings] = await Promise.all([
         overview(id),
         rules.settings(id),
         refused(id),
+        noteOverviewVisit(id, request.session.userId),
       ]);
       return overviewPage(look, viewer, {
         overview: counts,
         rules: ruleFactsOf(rules, settings),
         refused: refusals,
+        newFindings,
+        titleOf: (ruleId) => titles.get(ruleId) ?? ruleId,
         observeUrl,
         nowMs,
         iso: (ms) => new Date(ms).toISOString(),

@@ -11,7 +11,8 @@ import {
 } from '../../model/rules.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
-import { count, dayLabel, duration, hourLabel, term, words } from './format.ts';
+import { count, dayLabel, duration, hourLabel, type Moment, term, time, words } from './format.ts';
+import { topLists, weekTrend } from './overview-lists.ts';
 import { refusedPanel } from './refused.ts';
 import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
@@ -40,6 +41,12 @@ export interface Overview {
         }[]
       | null;
   }[];
+  /** agents, services and rules with most findings in these days, most first */
+  readonly top: readonly {
+    readonly by: 'agent' | 'service' | 'rule';
+    readonly name: string;
+    readonly findings: number;
+  }[];
   readonly runs: {
     /** whether anything has arrived */
     readonly any: boolean;
@@ -52,10 +59,21 @@ export interface Overview {
   };
 }
 
+/** What is new since the visit before. */
+export interface NewFindings {
+  readonly since: Moment;
+  readonly findings: number;
+  /** there are more than `findings` */
+  readonly more: boolean;
+}
+
 export interface OverviewPage {
   readonly overview: Overview;
   readonly rules: RuleFacts;
   readonly refused: ListedRefusals;
+  /** null on the first visit */
+  readonly newFindings: NewFindings | null;
+  readonly titleOf: (ruleId: string) => string;
   readonly observeUrl: string;
   readonly nowMs: number;
   /** milliseconds since 1970 as RFC 3339 */
@@ -116,6 +134,7 @@ const sum = (values: readonly (number | null)[]): number =>
 
 function figures(data: OverviewPage, viewer: Viewer): Html {
   return html`${cards(data)}${notices(data.overview)}
+${topLists(data.overview.top, data.titleOf)}
 <div class="grid wide">
 <section class="panel">${severityChart(data)}</section>
 <section class="panel">${categoryCourses(data)}</section>
@@ -130,7 +149,26 @@ ${hasGaps(data.overview) && 'Older hours and days are still being counted.'}</p>
 const hasGaps = ({ hours, days }: Overview): boolean =>
   [...hours, ...days].some(({ counts }) => counts === null);
 
-function cards({ overview, rules, nowMs }: OverviewPage): Html {
+/** What a member has not seen yet. */
+function newCard({ newFindings, nowMs }: OverviewPage): HtmlValue {
+  if (newFindings === null) return null;
+  const { findings, more, since } = newFindings;
+  return html`<section class="panel"><h2>New since your last visit</h2><p class="figure"><a href="/app/findings?since=${since.toISOString()}">${count(findings)}${more && '+'}</a></p>
+<p class="soft">findings since you looked ${time(since, nowMs)}</p></section>`;
+}
+
+/** Whether evaluation keeps up, in a line. */
+function evaluationHealth({ hours, runs }: Overview): string {
+  const failed = sum(hours.map(({ counts }) => counts?.failedEvaluations ?? 0));
+  const lags = hours.flatMap(({ counts }) => counts?.lagMs ?? []);
+  const slowest = Math.max(0, ...lags.map(({ most }) => most));
+  const lag = lags.length === 0 ? '' : `, slowest evaluation ${duration(slowest)}`;
+  const state = failed > 0 ? `${count(failed)} failed` : runs.moreWait ? 'behind' : 'healthy';
+  return `24 hours: ${state}${lag}`;
+}
+
+function cards(data: OverviewPage): Html {
+  const { overview, rules, nowMs } = data;
   const { runs, hours, days } = overview;
   const steps = sum(hours.map(({ counts }) => counts?.steps ?? 0));
   const severities = SEVERITIES.map((severity) => ({
@@ -138,7 +176,8 @@ function cards({ overview, rules, nowMs }: OverviewPage): Html {
     findings: sum(days.map((day) => foundOn(day, (kind) => kind.severity === severity))),
   })).filter(({ findings }) => findings > 0);
   const total = sum(severities.map(({ findings }) => findings));
-  return html`<div class="grid cards">
+  const perDay = days.map((day) => foundOn(day, () => true));
+  return html`<div class="grid cards">${newCard(data)}
 <section class="panel"><h2>Findings, 14 days</h2><p class="figure"><a href="/app/findings">${count(total)}</a></p>
 <p class="soft">${
     severities.length === 0
@@ -147,7 +186,7 @@ function cards({ overview, rules, nowMs }: OverviewPage): Html {
           ({ severity, findings }) =>
             html`<a class="${severity}" href="/app/findings?severity=${severity}">${count(findings)} ${severity}</a> `,
         )}</span>`
-  }</p></section>
+  }</p>${weekTrend(perDay)}</section>
 <section class="panel"><h2>${term('step', 'Steps')}, 24 hours</h2><p class="figure">${count(steps)}</p>
 <p class="soft">${perMinute(steps / MINUTES_PER_DAY)} per minute on average, in ${count(sum(hours.map(({ counts }) => counts?.runs ?? 0)))} <a href="/app/runs">runs</a> (${term('run', 'what is a run?')})</p></section>
 <section class="panel"><h2>${term('evaluation', 'Evaluation')} queue</h2><p class="figure">${runs.waiting === 0 ? 'empty' : html`${count(runs.waiting)}${runs.moreWait && ' or more'} waiting`}</p>
@@ -155,7 +194,7 @@ function cards({ overview, rules, nowMs }: OverviewPage): Html {
     runs.oldestWaitingMs === null
       ? 'every finished run has been evaluated'
       : `the oldest has waited ${duration(nowMs - runs.oldestWaitingMs)}`
-  }</p></section>
+  }</p><p class="soft">${evaluationHealth(overview)}</p></section>
 ${ruleCard(rules)}
 </div>`;
 }

@@ -86,6 +86,20 @@ function nonEmpty(slots: readonly { atMs: number; counts: unknown }[]): Record<s
 }
 
 describe('counts', () => {
+  test('sums the names of all days, most first, of this workspace alone', async () => {
+    await insertFinding(mine, '2026-11-21T10:00:00Z', 'high', 'tool-poisoning');
+    await insertFinding(mine, '2026-11-20T10:00:00Z', 'high', 'tool-poisoning');
+    await insertFinding(theirs, '2026-11-20T10:00:00Z', 'high', 'tool-poisoning');
+    await scratch.database.query(
+      "UPDATE findings SET agent_name = 'a', service_name = 's' WHERE created_at > '2026-11-21'",
+    );
+    expect((await readOverview(scratch.database, mine, NOW_MS)).top).toEqual([
+      { by: 'agent', name: 'a', findings: 1 },
+      { by: 'service', name: 's', findings: 1 },
+      { by: 'rule', name: 'ATR-2026-00001', findings: 2 },
+    ]);
+  });
+
   test('of nothing are 24 hours and 14 days of nothing', async () => {
     const { hours, days, runs } = await readOverview(scratch.database, mine, NOW_MS);
     expect(hours.map(({ atMs }) => (NOW_MS - HOUR_MS / 2 - atMs) / HOUR_MS)).toEqual(
@@ -190,14 +204,14 @@ function counted(database: Database): { database: Database; queries: () => numbe
 }
 
 describe('what is over', () => {
-  test('is queried once: then a view costs two hours, a day and what waits', async () => {
+  test('is queried once: then a view costs two hours, a day twice and what waits', async () => {
     await insertRun(mine, { at: '2026-11-21T09:00:00Z', lag: 60 });
-    const known = { hours: new Map(), days: new Map() };
+    const known = { hours: new Map(), days: new Map(), names: new Map() };
     const { database, queries } = counted(scratch.database);
     const first = await readOverview(database, mine, NOW_MS, known);
-    expect(queries()).toBe(24 + 14 + 1);
+    expect(queries()).toBe(24 + 14 + 14 + 1);
     const second = await readOverview(database, mine, NOW_MS, known);
-    expect(queries()).toBe(24 + 14 + 1 + 4);
+    expect(queries()).toBe(24 + 14 + 14 + 1 + 5);
     expect(second).toEqual(first);
     // Half an hour on, the hour before last has closed for good, and the first one is forgotten.
     await readOverview(database, mine, NOW_MS + HOUR_MS, known);
@@ -207,7 +221,7 @@ describe('what is over', () => {
 
   test('is queried again as long as runs of it are not evaluated', async () => {
     await insertRun(mine, { at: '2026-11-21T05:00:00Z', evaluation: 'pending' });
-    const known = { hours: new Map(), days: new Map() };
+    const known = { hours: new Map(), days: new Map(), names: new Map() };
     await readOverview(scratch.database, mine, NOW_MS, known);
     await scratch.database.query(
       `UPDATE runs SET evaluation = 'evaluated', evaluated_at = last_arrival_at + interval '1 hour'`,
@@ -219,7 +233,7 @@ describe('what is over', () => {
   });
 
   test('yesterday can still grow for an hour', async () => {
-    const known = { hours: new Map(), days: new Map() };
+    const known = { hours: new Map(), days: new Map(), names: new Map() };
     const midnight = Date.UTC(2026, 10, 21);
     await readOverview(scratch.database, mine, midnight + HOUR_MS - 1, known);
     expect(known.days.has(midnight - DAY_MS)).toBe(false);

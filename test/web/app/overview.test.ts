@@ -28,6 +28,7 @@ const OVERVIEW: Overview = {
       ],
     },
   ],
+  top: [],
   runs: { any: true, waiting: 0, moreWait: false, oldestWaitingMs: null },
 };
 
@@ -36,6 +37,8 @@ function data(overview: Partial<Overview> = {}): OverviewPage {
     overview: { ...OVERVIEW, ...overview },
     rules: ruleFacts(),
     refused: { groups: [], requests: 0 },
+    newFindings: null,
+    titleOf: (ruleId) => `title of ${ruleId}`,
     observeUrl: 'https://observe.test',
     nowMs: NOW_MS,
     iso: (ms) => new Date(ms).toISOString(),
@@ -73,6 +76,53 @@ describe('figures', () => {
     expect(text).toContain('2 runs of the last day could not be evaluated');
     expect(text).toContain('1 run of the last day had no text to check');
     expect(page()).not.toContain('class="notice');
+  });
+});
+
+describe('what changed', () => {
+  const withDays = (...findings: number[]): Partial<Overview> => ({
+    days: findings.map((one, at) => ({
+      atMs: NOW_MS - (findings.length - at) * 24 * HOUR_MS,
+      counts: [{ severity: 'high', category: 'tool-poisoning', findings: one }],
+    })),
+  });
+  const weeks = (before: number, last: number) => [
+    ...Array(7).fill(before),
+    ...Array(7).fill(last),
+  ];
+
+  test('is said of this week and the one before', () => {
+    expect(page(withDays(...weeks(2, 3)))).toContain('21 this week, 14 the week before (+50 %)');
+    expect(page(withDays(...weeks(4, 1)))).toContain('7 this week, 28 the week before (−75 %)');
+    expect(page(withDays(...weeks(0, 1)))).toContain('7 this week, 0 the week before</p>');
+    expect(page(withDays(...weeks(1, 1)))).toContain('7 this week, as the week before');
+    expect(page()).not.toContain('the week before');
+  });
+
+  test('since the last visit is counted, not on the first one', () => {
+    const since = new Date(NOW_MS - 3 * HOUR_MS);
+    const seen = { ...data(), newFindings: { since, findings: 1000, more: true } };
+    const text = overviewPage(LOOK, viewer(), seen).text;
+    expect(text).toContain('<a href="/app/findings?since=2026-11-21T09:00:00.000Z">1,000+</a>');
+    expect(text).toContain('3 hours ago');
+    expect(page()).not.toContain('New since your last visit');
+  });
+
+  test('agents, services and rules with most findings have links to their lists', () => {
+    const top = [
+      { by: 'agent', name: 'a & b', findings: 12 },
+      { by: 'agent', name: 'c', findings: 3 },
+      { by: 'rule', name: 'ATR-2026-00001', findings: 9 },
+    ] as const;
+    const text = page({ top });
+    expect(text).toContain(
+      '<a href="/app/runs?has_findings=true&amp;agent=a%20%26%20b">a &amp; b</a>',
+    );
+    expect(text).toContain(
+      '<a href="/app/findings?rule_id=ATR-2026-00001">title of ATR-2026-00001</a>',
+    );
+    expect(text).toContain('<rect class="share" width="25" height="6"/>');
+    expect(text).not.toContain('Services with most');
   });
 });
 

@@ -1,0 +1,60 @@
+/** Parts of the overview that compare: the last week with the one before, and who has most findings. */
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { count, term } from './format.ts';
+
+const DAYS_OF_WEEK = 7;
+
+/** The findings of the last seven days beside those of the seven before; nothing without both. */
+export function weekTrend(perDay: readonly (number | null)[]): HtmlValue {
+  if (perDay.length < 2 * DAYS_OF_WEEK || perDay.includes(null)) return null;
+  const sum = (days: readonly (number | null)[]): number =>
+    days.reduce<number>((all, value) => all + (value ?? 0), 0);
+  const last = sum(perDay.slice(-DAYS_OF_WEEK));
+  const before = sum(perDay.slice(-2 * DAYS_OF_WEEK, -DAYS_OF_WEEK));
+  if (last === before)
+    return html`<p class="soft">${count(last)} this week, as the week before</p>`;
+  const change = before === 0 ? '' : ` (${last > before ? '+' : '−'}${share(last, before)})`;
+  return html`<p class="soft">${count(last)} this week, ${count(before)} the week before${change}</p>`;
+}
+
+function share(last: number, before: number): string {
+  const percent = Math.round((Math.abs(last - before) / before) * 100);
+  return percent === 0 ? 'less than 1 %' : `${count(percent)} %`;
+}
+
+interface TopName {
+  readonly by: 'agent' | 'service' | 'rule';
+  readonly name: string;
+  readonly findings: number;
+}
+
+const LISTS = [
+  { by: 'agent', title: 'Agents', href: '/app/runs?has_findings=true&agent=' },
+  { by: 'service', title: 'Services', href: '/app/runs?has_findings=true&service=' },
+  { by: 'rule', title: 'Rules', href: '/app/findings?rule_id=' },
+] as const;
+
+/** Who has most findings in two weeks: agents, services and rules, each with a link to its list. */
+export function topLists(top: readonly TopName[], titleOf: (ruleId: string) => string): HtmlValue {
+  if (top.length === 0) return null;
+  return html`<div class="grid">${LISTS.map(({ by, title, href }) => {
+    const own = top.filter((one) => one.by === by);
+    if (own.length === 0) return null;
+    const most = Math.max(...own.map(({ findings }) => findings));
+    return html`<section class="panel"><h2>${title} with most ${term('finding', 'findings')}</h2><ol class="top">${own.map(
+      (one) =>
+        item(
+          one,
+          `${href}${encodeURIComponent(one.name)}`,
+          by === 'rule' ? titleOf(one.name) : one.name,
+          most,
+        ),
+    )}</ol></section>`;
+  })}</div>`;
+}
+
+function item({ findings }: TopName, href: string, label: string, most: number): Html {
+  const width = Math.max(1, Math.round((findings / most) * 100));
+  return html`<li><a href="${href}">${label}</a> <span class="number">${count(findings)}</span>
+<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="whole" width="100" height="6"/><rect class="share" width="${width}" height="6"/></svg></li>`;
+}
