@@ -48,7 +48,7 @@ export interface StoredPlace {
 }
 
 /** A longer document is read in parts of this size. */
-const PART_CHARS = 512 * 1024;
+const DOCUMENT_UNITS = 512 * 1024;
 
 interface Table {
   readonly name: string;
@@ -115,7 +115,7 @@ function sliceOf({ name, texts, members, documents }: Table): string {
   const inDays = `arrived_on BETWEEN $5::date - 1 AND $6::date + 1`;
   const plain = Object.entries(members).map(([member, sql]) => `'${member}', ${sql}`);
   const parts = documents.map(
-    (column) => `left(${documentText(column)}, ${PART_CHARS}) AS "${column}",
+    (column) => `left(${documentText(column)}, ${DOCUMENT_UNITS}) AS "${column}",
                  coalesce(length(${documentText(column)}), 0) AS "${column}_length"`,
   );
   return `
@@ -164,10 +164,10 @@ async function restOf(
   { arrivedOn, place }: StoredPlace,
   length: number,
 ): Promise<string> {
-  const text = `SELECT substr(${documentText(column)}, $3::int, ${PART_CHARS}) AS part
+  const text = `SELECT substr(${documentText(column)}, $3::int, ${DOCUMENT_UNITS}) AS part
                   FROM ${table.name} WHERE ctid = $2::tid AND arrived_on = $1::date`;
   let rest = '';
-  for (let from = PART_CHARS + 1; from <= length; from += PART_CHARS) {
+  for (let from = DOCUMENT_UNITS + 1; from <= length; from += DOCUMENT_UNITS) {
     const { rows } = await database.query<{ part: string }>(text, [arrivedOn, place, from]);
     rest += rows[0]?.part ?? '';
   }
@@ -180,7 +180,7 @@ async function toStored(database: Database, table: Table, row: SliceRow): Promis
     const begun = row[column];
     if (typeof begun !== 'string') continue;
     const length = Number(row[`${column}_length`]);
-    const isWhole = length <= PART_CHARS;
+    const isWhole = length <= DOCUMENT_UNITS;
     documents[column] = isWhole
       ? begun
       : begun + (await restOf(database, table, column, row, length));

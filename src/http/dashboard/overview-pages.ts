@@ -1,6 +1,6 @@
 /** The first page of the dashboard, and the way to it from `/`. */
 import type { ListedRefusals } from '../../model/refused-requests.ts';
-import { type NewFindings, type Overview, overviewPage } from '../../web/app/overview.ts';
+import { type NewSinceVisit, type Overview, overviewPage } from '../../web/app/overview.ts';
 import type { RuleReader } from '../api/rules/rule-routes.ts';
 import { redirect } from '../transport/page.ts';
 import type { Route } from '../transport/router.ts';
@@ -12,7 +12,10 @@ export interface OverviewPageDependencies extends DashboardDependencies {
   readonly overview: (workspaceId: number) => Promise<Overview>;
   readonly refused: (workspaceId: number) => Promise<ListedRefusals>;
   /** null on the first visit */
-  readonly noteOverviewVisit: (workspaceId: number, userId: number) => Promise<NewFindings | null>;
+  readonly noteOverviewVisit: (
+    workspaceId: number,
+    userId: number,
+  ) => Promise<NewSinceVisit | null>;
   readonly observeUrl: string;
 }
 

@@ -12,7 +12,7 @@ import {
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { barChart, courses } from './charts.ts';
 import { count, dayLabel, duration, hourLabel, type Moment, term, time, words } from './format.ts';
-import { topLists, weekTrend } from './overview-lists.ts';
+import { topLists, weekTrend } from './overview/top-lists.ts';
 import { refusedPanel } from './refused.ts';
 import { corpusName, type RuleFacts, settingsText, stateTable } from './rule-counts.ts';
 import { appPage, empty, type Look, type Viewer } from './shell.ts';
@@ -60,7 +60,7 @@ export interface Overview {
 }
 
 /** What is new since the visit before. */
-export interface NewFindings {
+export interface NewSinceVisit {
   readonly since: Moment;
   readonly findings: number;
   /** there are more than `findings` */
@@ -72,7 +72,7 @@ export interface OverviewPage {
   readonly rules: RuleFacts;
   readonly refused: ListedRefusals;
   /** null on the first visit */
-  readonly newFindings: NewFindings | null;
+  readonly newFindings: NewSinceVisit | null;
   readonly titleOf: (ruleId: string) => string;
   readonly observeUrl: string;
   readonly nowMs: number;

@@ -1,6 +1,6 @@
 /** Parts of the overview that compare: the last week with the one before, and who has most findings. */
-import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term } from './format.ts';
+import { type Html, type HtmlValue, html } from '../../html.ts';
+import { count, term } from '../format.ts';
 
 const DAYS_OF_WEEK = 7;
 
