@@ -16,6 +16,7 @@ import { loopDelayBench } from './loop-delay.ts';
 import { matchBench } from './match.ts';
 import { positive, setting } from './options.ts';
 import { type PassOptions, passBench, passBeside } from './pass.ts';
+import { type PreviewBenchOptions, previewBench } from './preview.ts';
 import { printResult, publish } from './publish.ts';
 import { refusedBench } from './refused.ts';
 import { type RelayBenchOptions, relayBench } from './relay.ts';
@@ -136,6 +137,14 @@ program
     '\nExample:\n  MATCH_THREADS=2 npm run bench -- pass --runs 1000 --rounds 1',
   )
   .action(async (options: PassOptions) => publish('pass', await passBench(options)));
+program
+  .command('preview')
+  .description('how long a preview of rules takes, and ingest with one beside it')
+  .option('--runs <number>', 'runs of four spans that are looked at', positive, 6000)
+  .option('--rounds <number>', 'rounds of everything', positive, 3)
+  .option('--bodies <number>', 'trace exports of 100 spans', positive, 300)
+  .addHelpText('after', '\nOnly prints.\n\nExample:\n  npm run bench -- preview --rounds 1')
+  .action(async (options: PreviewBenchOptions) => await previewBench(options));
 program
   .command('limits')
   .description('what counting requests costs ingest: not at all, in memory, in Redis')

@@ -33,7 +33,7 @@ const BATCH_RUNS = 64;
 /** Runs that are looked up at a time. */
 const PAGE_RUNS = 512;
 /** While the machine is busy, a preview works this part of the time. */
-const BUSY_SHARE = 0.2;
+const BUSY_SHARE = 0.12;
 /** The machine is busy while less than this part of its CPU time is idle. */
 const IDLE_SHARE_MIN = 0.2;
 /** Failures of batches in a row after which a preview has failed. */
@@ -51,7 +51,10 @@ export interface PreviewRunnerDependencies {
   readonly events: Pick<Events, 'previewFinished' | 'previewFailed' | 'previewsWorked'>;
 }
 
-/** The part of the machine's CPU time that was idle between two calls. */
+/** Linux counts CPU time in ticks of 10 ms: a shorter interval says little. */
+const IDLE_MEASURED_MS = 250;
+
+/** The part of the machine's CPU time that was idle a moment ago; none before it was measured. */
 function createIdleShare(): () => number {
   const read = () =>
     cpus().reduce(
@@ -61,12 +64,14 @@ function createIdleShare(): () => number {
       }),
       { idle: 0, all: 0 },
     );
-  let before = read();
+  let [before, beforeMs, share] = [read(), performance.now(), 0];
   return () => {
+    const nowMs = performance.now();
+    if (nowMs - beforeMs < IDLE_MEASURED_MS) return share;
     const now = read();
     const all = now.all - before.all;
-    const share = all === 0 ? 1 : (now.idle - before.idle) / all;
-    before = now;
+    share = all === 0 ? 0 : (now.idle - before.idle) / all;
+    [before, beforeMs] = [now, nowMs];
     return share;
   };
 }
