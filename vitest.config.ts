@@ -14,6 +14,9 @@ const SUMMARY = './test/support/run-summary.ts';
  */
 const WORKERS = Math.min(6, Math.max(5, availableParallelism()));
 
+/** Every case instead of a sample takes longer. */
+const EXHAUSTIVE_FACTOR = process.env.EXHAUSTIVE === '1' ? 5 : 1;
+
 /** The order of projects: what waits is begun first, so that the others fill the time. */
 const PROJECTS = ['e2e', 'database', 'unit', 'arch'];
 /** Files that wait or last longest: begun before all others. */
@@ -52,7 +55,8 @@ export default defineConfig({
           // A new worker for each file would load the same modules a hundred times.
           isolate: false,
           setupFiles: ['test/support/fixed-seed.ts'],
-          testTimeout: 120_000,
+          testTimeout: EXHAUSTIVE_FACTOR * 120_000,
+          hookTimeout: 60_000,
         },
       },
       {
