@@ -93,8 +93,8 @@ const SEED_FINDINGS = `
          (ARRAY['step_input','tool_args','tool_result'])[1 + n % 3], 'execute_tool lookup',
          repeat('some text before it ', 3) || 'match ' || n || repeat(' and text after', 4),
          '["alert","block_input","escalate"]',
-         '{"step":1,"source":"span","startUnixNano":"1","twin":0,"text":0,"match":{"start":60,"end":70},'
-           || '"inExcerpt":{"start":60,"end":70},"nameDigest":null}',
+         ('{"step":1,"source":"span","startUnixNano":"1","twin":0,"text":0,"match":{"start":60,"end":70},'
+           || '"inExcerpt":{"start":60,"end":70},"nameDigest":null}')::json,
          r.agent_name, r.service_name, r.user_id, r.session_id, r.model, 'lookup',
          sha256((CASE WHEN n % 4 = 0 THEN n % 50 ELSE n END)::text::bytea)
     FROM generate_series($2::int, $3::int) AS n CROSS JOIN generate_series(0, 1) AS k
@@ -157,6 +157,8 @@ export async function dashboardBench(options: DashboardBenchOptions): Promise<Da
     const databaseUrl = await connectEmbedded(dataDir);
     if (databaseUrl === null || server.firstKeys === null) throw new Error('the server is not new');
     const client = new pg.Client(databaseUrl);
+    // Its connection ends with the server when something fails.
+    client.on('error', () => undefined);
     await client.connect();
     await seed(client, 1, runs, findings);
     const { rows } = await client.query<{ run: string; finding: string }>(
