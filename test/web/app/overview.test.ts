@@ -115,9 +115,7 @@ describe('what changed', () => {
       { by: 'rule', name: 'ATR-2026-00001', findings: 9 },
     ] as const;
     const text = page({ top });
-    expect(text).toContain(
-      '<a href="/app/runs?has_findings=true&amp;agent=a%20%26%20b">a &amp; b</a>',
-    );
+    expect(text).toContain('<a href="/app/findings?agent=a%20%26%20b">a &amp; b</a>');
     expect(text).toContain(
       '<a href="/app/findings?rule_id=ATR-2026-00001">title of ATR-2026-00001</a>',
     );

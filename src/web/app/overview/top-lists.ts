@@ -29,8 +29,8 @@ interface TopName {
 }
 
 const LISTS = [
-  { by: 'agent', title: 'Agents', href: '/app/runs?has_findings=true&agent=' },
-  { by: 'service', title: 'Services', href: '/app/runs?has_findings=true&service=' },
+  { by: 'agent', title: 'Agents', href: '/app/findings?agent=' },
+  { by: 'service', title: 'Services', href: '/app/findings?service=' },
   { by: 'rule', title: 'Rules', href: '/app/findings?rule_id=' },
 ] as const;
 
