@@ -2,6 +2,7 @@
 import type { Hex8, Hex16, Int64 } from './json.ts';
 import type { Category, RuleStatus, Severity } from './rules.ts';
 import type { Step, Surface } from './steps.ts';
+import type { FindingState } from './triage.ts';
 
 /** Part of a text, in UTF-16 units, end exclusive. */
 export interface TextRange {
@@ -112,6 +113,10 @@ export interface FindingFilter {
   readonly surface?: Surface | undefined;
   /** repetitions of this finding: its rule, its agent or else its service, and its matched text */
   readonly sameAs?: Hex16 | undefined;
+  /** one of these states of triage */
+  readonly states?: readonly FindingState[] | undefined;
+  /** whether an active exception covers it */
+  readonly isExcepted?: boolean | undefined;
   readonly runId?: Hex16 | undefined;
   readonly since?: Date | undefined;
   readonly until?: Date | undefined;

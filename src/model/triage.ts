@@ -14,6 +14,9 @@ export type FindingState = (typeof FINDING_STATES)[number];
 /** States of findings that still need somebody: lists show only these by default. */
 export const OPEN_STATES: readonly FindingState[] = ['new', 'acknowledged', 'confirmed'];
 
+/** What a list of findings can show: open ones that no exception covers, one state, or others. */
+export const LIST_STATES = ['open', ...FINDING_STATES, 'excepted', 'all'] as const;
+
 /** Most characters of a note. */
 export const NOTE_CHARS_MAX = 2000;
 /** Most notes of a finding. */

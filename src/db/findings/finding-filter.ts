@@ -1,5 +1,7 @@
 /** The filter of findings as a condition: of `findings f` joined with `workspaces w`. */
 import type { FindingFilter } from '../../model/findings.ts';
+import { isExcepted } from './exceptions.ts';
+import { hasState } from './triage.ts';
 
 /** The text as a pattern of ILIKE that any text with it matches. */
 export function containing(text: string): string {
@@ -11,7 +13,7 @@ const SEARCHED = `($8::text[] IS NULL
           OR (f.excerpt ILIKE $16 AND NOT w.redact_excerpts))`;
 const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
 
-/** `$1` to `$16` are `matchValues`. Names contain the text of their filter, in any case. */
+/** `$1` to `$18` are `matchValues`. Names contain the text of their filter, in any case. */
 const matching = (searched: string): string => `
         f.workspace_id = $1
         AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
@@ -30,11 +32,13 @@ const matching = (searched: string): string => `
            WHERE same.workspace_id = $1 AND same.id = $15 AND same.rule_id = f.rule_id
              AND same.match_digest = f.match_digest
              AND coalesce(same.agent_name, same.service_name)
-                 IS NOT DISTINCT FROM coalesce(f.agent_name, f.service_name)))`;
+                 IS NOT DISTINCT FROM coalesce(f.agent_name, f.service_name)))
+        AND ${hasState('$17::text[]')}
+        AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
 export const MATCHES = matching(SEARCHED);
 /** Without a search, which alone reads excerpts. */
 export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
-const MATCH_VALUES = 16;
+const MATCH_VALUES = 18;
 
 /** The place of the n-th parameter after those of `MATCHES`. */
 export function parameter(n: number): string {
@@ -50,7 +54,7 @@ function wordsOf(text: string | undefined): string[] | undefined {
   return words?.length === 0 ? undefined : words;
 }
 
-/** The values of `$1` to `$16`. */
+/** The values of `$1` to `$18`. */
 export function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
   return [
     workspaceId,
@@ -69,6 +73,8 @@ export function matchValues(workspaceId: number, filter: FindingFilter): unknown
     filter.surface ?? null,
     filter.sameAs ?? null,
     pattern(filter.search),
+    filter.states ?? null,
+    filter.isExcepted ?? null,
   ];
 }
 
@@ -80,7 +86,8 @@ export function needsReading(filter: FindingFilter): boolean {
 
 /** Whether an index of kinds finds what matches; a run's and a text's own index find theirs. */
 export function isOfKinds(filter: FindingFilter): boolean {
-  const { severity, category, ruleId, runId, sameAs } = filter;
+  const { severity, category, ruleId, runId, sameAs, states, isExcepted: hidden } = filter;
+  if (states !== undefined || hidden !== undefined) return false;
   const isNarrow = [severity, category, ruleId].some((one) => one !== undefined);
   return isNarrow && runId === undefined && sameAs === undefined && !needsReading(filter);
 }

@@ -66,8 +66,9 @@ const placesByKind = (direction: Direction): string => `
      AND ($4::text IS NULL OR rule_id = $4)
    ${byTime(direction, 'place')} LIMIT ${LIMIT}`;
 
-/** `$5` and `$8` to `$16` are null here; PostgreSQL needs the type of each. */
+/** `$5` and `$8` to `$18` are null here; PostgreSQL needs the type of each. */
 const UNUSED = `($5::uuid IS NULL AND $8::text[] IS NULL AND $14::text IS NULL AND $15::uuid IS NULL
+   AND $17::text[] IS NULL AND $18::boolean IS NULL
    AND concat($9::text, $10::text, $11::text, $12::text, $13::text, $16::text) = '')`;
 
 const listByKind = (direction: Direction): string => `

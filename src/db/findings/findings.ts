@@ -7,6 +7,7 @@ import type { Hex16, Int64 } from '../../model/json.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
+import { isExcepted } from './exceptions.ts';
 import { MATCHES, MATCHES_UNSEARCHED, matchValues, parameter } from './finding-filter.ts';
 
 /** A finding without customers' text, as the export sends it. */
@@ -161,7 +162,7 @@ export async function listFindingFacts(
 }
 
 /**
- * Findings by their ids, in no order; those that are gone are left out. Without excerpts, and without
+ * Findings by their ids, in no order; gone ones, and ones that an active exception covers, are left out. Without excerpts, and without
  * the names of step and tool.
  *
  * @param ids of findings of the workspace
@@ -173,7 +174,8 @@ export async function findFindingFacts(
 ): Promise<FindingFacts[]> {
   const { rows } = await database.query<FindingFacts>(
     `SELECT ${FACTS}, NULL AS "stepName", NULL AS "toolName"
-       FROM findings f WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[])`,
+       FROM findings f WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[])
+         AND NOT ${isExcepted('f')}`,
     [workspaceId, ids],
   );
   return rows;

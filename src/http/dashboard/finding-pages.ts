@@ -3,6 +3,8 @@
 import { z } from 'zod';
 import type { Store } from '../../db/store.ts';
 import { SluiceError } from '../../errors.ts';
+import type { FindingFilter } from '../../model/findings.ts';
+import { LIST_STATES, OPEN_STATES } from '../../model/triage.ts';
 import { findingPage } from '../../web/app/finding.ts';
 import { findingFilters, NO_NAMES } from '../../web/app/findings/finding-filters.ts';
 import { findingRows, findingsPage } from '../../web/app/findings.ts';
@@ -39,7 +41,20 @@ export interface FindingPageDependencies extends DashboardDependencies {
 
 const PER_PAGE = 50;
 
-const pageQuery = filterQuery.extend({
+/** What the list shows by its `state`: by default open findings that no exception hides. */
+function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
+  if (state === 'open') return { states: OPEN_STATES, isExcepted: false };
+  if (state === 'excepted') return { isExcepted: true };
+  return state === 'all' ? {} : { states: [state] };
+}
+
+const stateQuery = filterQuery.extend({ state: z.enum(LIST_STATES).default('open') });
+const listFilterOf = (query: z.infer<typeof stateQuery>): FindingFilter => ({
+  ...filterOf(query),
+  ...stateFilter(query.state),
+});
+
+const pageQuery = stateQuery.extend({
   ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
   newest: z.string().regex(HEX_16).optional(),
@@ -56,7 +71,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   /** A page of the list, whichever way it is grouped. */
   const rowsOf = async (workspaceId: number, query: z.infer<typeof pageQuery>) => {
     const { cursor = null, group_by: grouping, sort } = query;
-    const filter = filterOf(query);
+    const filter = listFilterOf(query);
     if (grouping === undefined) {
       const found = await findings.list(workspaceId, filter, cursor, PER_PAGE, sort);
       return { ...found, groups: null };
@@ -75,7 +90,7 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
 
   const list = async (view: View) => {
     const { id } = view.request.workspace;
-    const filter = filterOf(parseQuery(pageQuery, view.exchange.query));
+    const filter = listFilterOf(parseQuery(pageQuery, view.exchange.query));
     const [rows, total, names] = await Promise.all([
       rowsPage(view),
       findings.count(id, filter),
@@ -119,7 +134,11 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
     page('/app/findings.csv', {}, async ({ exchange, request }) => ({
       contentType: 'text/csv; charset=utf-8',
       headers: file('findings.csv'),
-      chunks: csvOf(asCsv, request.workspace.id, filterOf(parseQuery(filterQuery, exchange.query))),
+      chunks: csvOf(
+        asCsv,
+        request.workspace.id,
+        listFilterOf(parseQuery(stateQuery, exchange.query)),
+      ),
     })),
     page('/app/findings.ocsf', {}, async ({ exchange, request, parameters }) => ({
       ...(await asOcsf(exchange, { workspaceId: request.workspace.id }, parameters)),

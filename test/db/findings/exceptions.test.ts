@@ -8,12 +8,17 @@ import {
   isExcepted,
   listExceptions,
 } from '../../../src/db/findings/exceptions.ts';
+import { countFindings, listFindings } from '../../../src/db/findings/finding-list.ts';
+import { findFindingFacts } from '../../../src/db/findings/findings.ts';
+import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { listAudit } from '../../../src/db/people/audit.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { exceptionForm } from '../../../src/http/dashboard/exception-pages.ts';
 import type { ExceptionScope } from '../../../src/model/exceptions.ts';
+import type { FindingFilter } from '../../../src/model/findings.ts';
 import type { Actor } from '../../../src/model/people.ts';
+import { OPEN_STATES } from '../../../src/model/triage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { addPerson, type Person } from '../../support/people.ts';
 
@@ -188,6 +193,32 @@ describe('an exception', () => {
     ]);
     await expect(except(team, id, 'agent')).rejects.toMatchObject({ code: 'conflict' });
   });
+});
+
+test('lists and counts leave out what is excepted or closed, or show only that; alerts leave it out', async () => {
+  const team = await addTeam();
+  const { workspaceId } = team;
+  const hidden = await add(team);
+  const closed = await add(team, { agent: 'other', text: 'other' });
+  const open = await add(team, { agent: 'third', text: 'third' });
+  await except(team, hidden, 'agent');
+  const change = { ids: [closed], state: 'closed' } as const;
+  await triageFindings(scratch.database, workspaceId, change, team.member);
+  const listed = async (filter: FindingFilter) => {
+    const { findings } = await listFindings(scratch.database, workspaceId, filter, null, 9);
+    const { count } = await countFindings(scratch.database, workspaceId, filter);
+    expect(count).toBe(findings.length);
+    return findings.map(({ id }) => id).sort();
+  };
+  expect(await listed({})).toEqual([hidden, closed, open].sort());
+  expect(await listed({ states: OPEN_STATES, isExcepted: false })).toEqual([open]);
+  expect(await listed({ states: OPEN_STATES, isExcepted: false, severity: 'high' })).toEqual([
+    open,
+  ]);
+  expect(await listed({ states: ['closed'] })).toEqual([closed]);
+  expect(await listed({ isExcepted: true })).toEqual([hidden]);
+  const alerted = await findFindingFacts(scratch.database, workspaceId, [hidden, open]);
+  expect(alerted.map(({ id }) => id)).toEqual([open]);
 });
 
 test('a form is accepted only with a scope, a reason and 1 to 365 days', () => {

@@ -6,9 +6,10 @@ import {
 } from '../../../model/findings.ts';
 import { CATEGORIES, SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES, surfaceLabel } from '../../../model/steps.ts';
+import { LIST_STATES } from '../../../model/triage.ts';
 import { type Html, html } from '../../html.ts';
 import { words } from '../format.ts';
-import { choice, field } from '../shell.ts';
+import { choice, field, option } from '../shell.ts';
 
 export const FINDINGS_PATH = '/app/findings';
 /** Filters that are always shown; the others are below "More filters". */
@@ -23,7 +24,7 @@ const MORE = [
   'run_id',
   'same_as',
 ];
-const FILTERS = ['q', 'severity', 'agent', 'service', 'surface', ...MORE];
+const FILTERS = ['q', 'state', 'severity', 'agent', 'service', 'surface', ...MORE];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -34,6 +35,11 @@ export const NO_NAMES: FindingNames = {
   sessions: [],
   models: [],
 };
+
+/** The state first: without one, the list shows what is open. */
+function stateChoice(chosen: string | null): Html {
+  return html`<label>State<select name="state">${LIST_STATES.map((state) => option(state === 'open' ? '' : state, words(state), chosen === 'open' ? '' : chosen))}</select></label>`;
+}
 
 const categoryName = (category: string): string => `atr_${category.replaceAll('-', '_')}`;
 const has = (given: URLSearchParams, name: string): boolean => (given.get(name) ?? '') !== '';
@@ -84,6 +90,7 @@ export function findingFilters(query: string, names: FindingNames): Html {
   const isOpen = MORE.some((name) => has(given, name));
   return html`<form class="filters inbox-filters" method="get" action="${FINDINGS_PATH}" role="search" aria-label="Findings">
 ${field('q', 'Search', given.get('q'), { type: 'search', hint: 'rule or excerpt' })}
+${stateChoice(given.get('state'))}
 ${choice('severity', 'Severity', SEVERITIES, given.get('severity'))}
 ${nameField('agent', 'Agent', given, names.agents)}
 ${nameField('service', 'Service', given, names.services)}
