@@ -25,6 +25,7 @@ import { countFindings, listFindings, suggestNames } from './findings/finding-li
 import { findFinding, findPlace, listFindingFacts, settledBefore } from './findings/findings.ts';
 import { createOverviewReader } from './findings/overview.ts';
 import { noteOverviewVisit } from './findings/overview-visits.ts';
+import { readRuleRecord } from './findings/rule-record.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
 import { readTriage } from './findings/triage.ts';
@@ -157,6 +158,7 @@ export function createStore(
       signInByProvider,
       audit: listAudit,
       ruleSettings: readRuleSettings,
+      ruleRecord: readRuleRecord,
       findRun: findRunSummary,
       noteOverviewVisit,
     }),

@@ -158,3 +158,11 @@ export interface FindingNames {
   readonly sessions: readonly string[];
   readonly models: readonly string[];
 }
+
+/** What a rule found in the last thirty days: at most the latest 10,000 are counted. */
+export interface RuleRecord {
+  readonly findings: number;
+  /** of them, those whose state is false positive */
+  readonly falsePositives: number;
+  readonly lastSeenAt: Date | null;
+}

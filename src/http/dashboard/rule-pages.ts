@@ -32,6 +32,7 @@ export interface RulePageDependencies extends DashboardDependencies {
   readonly rules: RuleReader;
   readonly settings: Store['settings'];
   readonly previews: Store['previews'];
+  readonly ruleRecord: Store['ruleRecord'];
 }
 
 /** What an earlier plan allowed stays in force; an owner can remove it on every plan. */
@@ -125,12 +126,13 @@ function pages(deps: RulePageDependencies): Route[] {
       },
       ruleFilters,
     ),
-    page(ONE, {}, async ({ request, viewer, parameters }) => {
+    page(ONE, {}, async ({ request, viewer, parameters, nowMs }) => {
       const settings = await book.settings(request.workspace.id);
       if (!hasRulesTab(viewer)) return upgradePage(look, viewer, ruleFactsOf(book, settings));
       const rule = ruleOf(book, parameters.ruleId);
       const last = await previews.latest(request.workspace.id, rule.id);
-      return rulePage(look, viewer, decided(rule, settings), last);
+      const record = await deps.ruleRecord(request.workspace.id, rule.id);
+      return rulePage(look, viewer, decided(rule, settings), { last, record, nowMs });
     }),
   ];
 }

@@ -1,10 +1,11 @@
 /** One rule: its conditions, whether it runs here and why, and the switch. */
 
+import type { RuleRecord } from '../../model/findings.ts';
 import { findingsPerDay, type Preview } from '../../model/previews.ts';
 import { canRun, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { count, term, words } from './format.ts';
+import { count, term, time, words } from './format.ts';
 import { PREVIEWS, perDayText, startForm } from './previews/previews.ts';
 import { falsePositiveRate } from './previews/rule-quality.ts';
 import { type DecidedRule, overrideSwitch, state } from './rules.ts';
@@ -18,7 +19,12 @@ import {
   type Viewer,
 } from './shell.ts';
 
-function about(rule: Rule): Html {
+function recordText({ findings, falsePositives }: RuleRecord): string {
+  if (findings === 0) return 'no findings';
+  return `${count(findings)} ${findings === 1 ? 'finding' : 'findings'}, ${count(falsePositives)} false positives`;
+}
+
+function about(rule: Rule, { record, nowMs }: RuleHistory): Html {
   const { failed, truePositives, trueNegatives } = rule.ownExamples;
   const outcome =
     rule.support === 'unsupported'
@@ -35,6 +41,8 @@ function about(rule: Rule): Html {
     ['Subcategory', rule.subcategory === null ? null : words(rule.subcategory)],
     ['Own tests', `${truePositives} must match, ${trueNegatives} must not match: ${outcome}`],
     ['Findings', html`<a href="/app/findings?rule_id=${rule.id}">Findings of this rule</a>`],
+    ['In 30 days', recordText(record)],
+    ['Last seen', record.lastSeenAt === null ? null : time(record.lastSeenAt, nowMs)],
   ]);
 }
 
@@ -127,12 +135,25 @@ function previewed(
   }${startForm(viewer, rule.id)}</section>`;
 }
 
-/** @param last the latest preview that has matched the rule */
+/** What the rule has found, and would have found. */
+interface RuleHistory {
+  /** its latest preview */
+  readonly last: Preview | null;
+  readonly record: RuleRecord;
+  readonly nowMs: number;
+}
+
+const NO_HISTORY: RuleHistory = {
+  last: null,
+  record: { findings: 0, falsePositives: 0, lastSeenAt: null },
+  nowMs: 0,
+};
+
 export function rulePage(
   look: Look,
   viewer: Viewer,
   one: DecidedRule,
-  last: Preview | null = null,
+  { last, record, nowMs }: RuleHistory = NO_HISTORY,
 ): Html {
   const { rule } = one;
   return appPage(look, viewer, {
@@ -143,7 +164,7 @@ export function rulePage(
 <div class="grid wide">
 <section class="panel"><h2>${term('effective-rule-set', 'State')}</h2><p>${state(one)}</p>${overrideSwitch(one, viewer)}
 <p class="soft">Changes apply to ${term('run', 'runs')} ${term('evaluation', 'evaluated')} from now on. Runs that were already evaluated are not evaluated again.</p></section>
-<section class="panel"><h2>About this ${term('rule-and-corpus', 'rule')}</h2>${about(rule)}</section>
+<section class="panel"><h2>About this ${term('rule-and-corpus', 'rule')}</h2>${about(rule, { last, record, nowMs })}</section>
 ${quality(rule)}
 ${previewed(one, last, viewer)}</div>
 <h2>What it detects</h2>

@@ -203,6 +203,15 @@ describe('a rule', () => {
     expect(about('unsupported')).not.toContain('all pass');
   });
 
+  test('shows what it found in thirty days, and how much of it people called false', () => {
+    const shown = (findings: number, falsePositives: number) => {
+      const record = { findings, falsePositives, lastSeenAt: null };
+      return rulePage(LOOK, viewer(), decided(), { last: null, record, nowMs: 0 }).text;
+    };
+    expect(shown(1200, 7)).toContain('1,200 findings, 7 false positives');
+    expect(shown(0, 0)).toContain('no findings');
+  });
+
   test('shows which of its own tests fail', () => {
     const failed = [{ kind: 'true_positive', index: 2, why: 'did not match' }] as const;
     const failing = rule({ ownExamples: { truePositives: 3, trueNegatives: 4, failed } });

@@ -1,0 +1,40 @@
+/** What a rule found in thirty days, of its own workspace. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readRuleRecord } from '../../../src/db/findings/rule-record.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+
+let scratch: MigratedDatabase;
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+});
+afterAll(() => scratch.close());
+
+async function insert(workspaceId: number, number: number, days: number, state?: string) {
+  const id = `lpad('${number}', 32, '0')::uuid`;
+  await scratch.database.query(
+    `INSERT INTO findings (workspace_id, id, run_id, created_at, rule_id, rule_version, rule_status,
+        severity, category, description, condition_index, condition_description, field, surface, step_name, excerpt,
+        recommended_actions, corpus_version)
+     VALUES ($1, ${id}, ${id}, now() - make_interval(days => $2), 'ATR-2026-00001', '1', 'stable',
+        'high', 'prompt-injection', 'd', 0, 'c', 'content', 'step_input', '', '', '[]', '4.0.0')`,
+    [workspaceId, days],
+  );
+  if (state === undefined) return;
+  await scratch.database.query(
+    `INSERT INTO finding_states (workspace_id, finding_id, state) VALUES ($1, ${id}, $2)`,
+    [workspaceId, state],
+  );
+}
+
+test('counts findings of thirty days, and those that are false positives', async () => {
+  const read = () => readRuleRecord(scratch.database, 1, 'ATR-2026-00001');
+  expect(await read()).toEqual({ findings: 0, falsePositives: 0, lastSeenAt: null });
+  await insert(1, 1, 31, 'false_positive');
+  await insert(1, 2, 2, 'false_positive');
+  await insert(1, 3, 3, 'confirmed');
+  await insert(1, 4, 1);
+  await insert(2, 5, 0);
+  const { lastSeenAt, ...counts } = await read();
+  expect(counts).toEqual({ findings: 3, falsePositives: 1 });
+  expect(Math.round((Date.now() - (lastSeenAt?.getTime() ?? 0)) / 86_400_000)).toBe(1);
+});
