@@ -15,7 +15,7 @@ import {
   tidyOutbox,
 } from '../db/alerts/outbox.ts';
 import type { Database } from '../db/database.ts';
-import { findFindingFacts } from '../db/findings/findings.ts';
+import { findAlertedFindings } from '../db/findings/findings.ts';
 import type { Hex16 } from '../model/json.ts';
 import type { Events } from '../observe/events.ts';
 import type { Alert, AlertedFinding } from './messages.ts';
@@ -111,7 +111,7 @@ export class AlertDelivery {
     ids: readonly Hex16[],
   ): Promise<AlertedFinding[]> {
     const { database } = this.#parts;
-    const found = await findFindingFacts(database, destination.workspaceId, ids);
+    const found = await findAlertedFindings(database, destination.workspaceId, ids);
     const gone = ids.filter((id) => !found.some((finding) => finding.id === id));
     if (gone.length > 0) await dropFromOutbox(database, destination, gone);
     return found;

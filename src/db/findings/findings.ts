@@ -162,12 +162,12 @@ export async function listFindingFacts(
 }
 
 /**
- * Findings by their ids, in no order; gone ones, and ones that an active exception covers, are left out. Without excerpts, and without
- * the names of step and tool.
+ * Findings by their ids, in no order; those that are gone, and those that an active exception covers, are
+ * left out. Without excerpts, and without the names of step and tool.
  *
  * @param ids of findings of the workspace
  */
-export async function findFindingFacts(
+export async function findAlertedFindings(
   database: Database,
   workspaceId: number,
   ids: readonly Hex16[],

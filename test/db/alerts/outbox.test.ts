@@ -1,0 +1,148 @@
+/** The outbox: leases, digests, the pace of a destination, attempts and what is not tried again. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+
+import {
+  ATTEMPTS_MAX,
+  beginAttempt,
+  type ClaimedDestination,
+  claimDestinations,
+  endAttempt,
+  nextMessages,
+  releaseDestination,
+  SINGLES_MAX,
+} from '../../../src/db/alerts/outbox.ts';
+import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+
+const FAILED = { failure: 'status', status: 500, retryAfterSeconds: null, isGone: false } as const;
+const DELIVERED = { failure: null, status: 200, retryAfterSeconds: null, isGone: false } as const;
+
+let scratch: MigratedDatabase;
+let workspaceId: number;
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  workspaceId = (await createWorkspace(scratch.database, 'mine', 'Mine')).id;
+});
+afterAll(() => scratch.close());
+beforeEach(async () => {
+  await scratch.rows('TRUNCATE alert_destinations, alert_outbox, alert_deliveries');
+  await scratch.rows(
+    `INSERT INTO alert_destinations (workspace_id, name, format, url, severities)
+     VALUES ($1, 'one', 'json', 'https://a.test', '{high}')`,
+    [workspaceId],
+  );
+});
+
+async function queue(findings: number): Promise<void> {
+  await scratch.rows(
+    `INSERT INTO alert_outbox (workspace_id, destination_id, finding_id)
+     SELECT workspace_id, id, gen_random_uuid() FROM alert_destinations, generate_series(1, $1)`,
+    [findings],
+  );
+}
+
+async function claim(): Promise<ClaimedDestination> {
+  const [one, ...others] = await claimDestinations(scratch.database, 10);
+  if (one === undefined || others.length > 0) throw new Error('not one destination is due');
+  return one;
+}
+
+const isDue = async (): Promise<boolean> =>
+  (await claimDestinations(scratch.database, 10)).length === 1;
+const allDue = () => scratch.rows('UPDATE alert_outbox SET due_at = now()');
+
+test('a destination is one process at a time, until its lease ends', async () => {
+  await queue(1);
+  const first = await claim();
+  expect(await isDue()).toBe(false);
+  await scratch.rows('UPDATE alert_destinations SET lease_until = now()');
+  const second = await claim();
+  const [message] = await nextMessages(scratch.database, second);
+  if (message === undefined) throw new Error('no message');
+  expect(await beginAttempt(scratch.database, first, message)).toBeNull();
+  expect(await beginAttempt(scratch.database, second, message)).toBe(1);
+});
+
+test('the next turn waits two seconds for each message of the last', async () => {
+  await queue(3);
+  await releaseDestination(scratch.database, await claim(), 3);
+  expect(await isDue()).toBe(false);
+  expect(
+    await scratch.rows(
+      `SELECT round(extract(epoch FROM next_at - now()))::int <= 6 AS soon,
+              next_at > now() AS later FROM alert_destinations`,
+    ),
+  ).toEqual([{ soon: true, later: true }]);
+});
+
+test('many new findings are one digest, which stays the same; few are messages of their own', async () => {
+  await queue(SINGLES_MAX);
+  const destination = await claim();
+  expect(await nextMessages(scratch.database, destination)).toHaveLength(SINGLES_MAX);
+  await queue(1);
+  const [digest, ...others] = await nextMessages(scratch.database, destination);
+  expect([digest?.kind, digest?.findingIds.length, others]).toEqual(['digest', 11, []]);
+  await queue(20);
+  const [again] = await nextMessages(scratch.database, destination);
+  expect(again?.id).toBe(digest?.id);
+  expect([...(again?.findingIds ?? [])].sort()).toEqual([...(digest?.findingIds ?? [])].sort());
+});
+
+test('a finding that was tried by itself is in no digest', async () => {
+  await queue(1);
+  const destination = await claim();
+  const [message] = await nextMessages(scratch.database, destination);
+  if (message === undefined) throw new Error('no message');
+  await beginAttempt(scratch.database, destination, message);
+  await queue(30);
+  await allDue();
+  const [digest] = await nextMessages(scratch.database, destination);
+  expect(digest?.kind).toBe('digest');
+  expect(digest?.findingIds).not.toContain(message.id);
+});
+
+test('attempts are spaced more and more, and end', async () => {
+  await queue(1);
+  const destination = await claim();
+  const [message] = await nextMessages(scratch.database, destination);
+  if (message === undefined) throw new Error('no message');
+  const waits: number[] = [];
+  let outcome = '';
+  while (outcome !== 'dead') {
+    const attempt = (await beginAttempt(scratch.database, destination, message)) ?? 0;
+    const ended = { message, attempt, result: FAILED };
+    outcome = await endAttempt(scratch.database, destination, ended, 'm');
+    const [row] = await scratch.rows(
+      'SELECT extract(epoch FROM due_at - now())::float AS wait FROM alert_outbox',
+    );
+    waits.push(Number(row?.wait));
+  }
+  expect(waits).toHaveLength(ATTEMPTS_MAX);
+  for (const [index, wait] of waits.entries()) {
+    const full = Math.min(3600, 10 * 2 ** index);
+    expect(wait).toBeLessThanOrEqual(full);
+    expect(wait).toBeGreaterThan(full / 2 - 5);
+  }
+  expect(await nextMessages(scratch.database, destination)).toEqual([]);
+});
+
+test('Retry-After is honoured up to an hour; who is gone is not tried again', async () => {
+  await queue(2);
+  const destination = await claim();
+  const [first, second] = await nextMessages(scratch.database, destination);
+  if (first === undefined || second === undefined) throw new Error('no messages');
+  const end = (message: typeof first, result: Parameters<typeof endAttempt>[2]['result']) =>
+    endAttempt(scratch.database, destination, { message, attempt: 1, result }, 'm');
+  expect(await end(first, { ...FAILED, retryAfterSeconds: 1_000_000 })).toBe('failed');
+  const [row] = await scratch.rows(
+    `SELECT round(extract(epoch FROM due_at - now()) / 60)::int AS minutes FROM alert_outbox
+      WHERE finding_id = $1`,
+    [first.id],
+  );
+  expect(row).toEqual({ minutes: 60 });
+  expect(await end(second, { ...FAILED, status: 410, isGone: true })).toBe('dead');
+  expect(await end(first, DELIVERED)).toBe('delivered');
+  expect(await scratch.rows('SELECT finding_id AS id FROM alert_outbox')).toEqual([
+    { id: second.id },
+  ]);
+});
