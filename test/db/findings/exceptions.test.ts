@@ -9,7 +9,7 @@ import {
   listExceptions,
 } from '../../../src/db/findings/exceptions.ts';
 import { countFindings, listFindings } from '../../../src/db/findings/finding-list.ts';
-import { findFindingFacts } from '../../../src/db/findings/findings.ts';
+import { findAlertedFindings } from '../../../src/db/findings/findings.ts';
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { listAudit } from '../../../src/db/people/audit.ts';
 import { findSession } from '../../../src/db/people/sessions.ts';
@@ -217,7 +217,7 @@ test('lists and counts leave out what is excepted or closed, or show only that; 
   ]);
   expect(await listed({ states: ['closed'] })).toEqual([closed]);
   expect(await listed({ isExcepted: true })).toEqual([hidden]);
-  const alerted = await findFindingFacts(scratch.database, workspaceId, [hidden, open]);
+  const alerted = await findAlertedFindings(scratch.database, workspaceId, [hidden, open]);
   expect(alerted.map(({ id }) => id)).toEqual([open]);
 });
 
