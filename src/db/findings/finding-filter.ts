@@ -13,6 +13,10 @@ const SEARCHED = `($8::text[] IS NULL
           OR (f.excerpt ILIKE $16 AND NOT w.redact_excerpts))`;
 const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
 
+/** Read once, not for every row. */
+const ofSame = (column: string): string =>
+  `(SELECT ${column} FROM findings WHERE workspace_id = $1 AND id = $15)`;
+
 /** `$1` to `$18` are `matchValues`. Names contain the text of their filter, in any case. */
 const matching = (searched: string): string => `
         f.workspace_id = $1
@@ -27,12 +31,10 @@ const matching = (searched: string): string => `
         AND ($12::text IS NULL OR f.session_id ILIKE $12)
         AND ($13::text IS NULL OR f.model ILIKE $13)
         AND ($14::text IS NULL OR f.surface = $14)
-        AND ($15::uuid IS NULL OR f.id = $15 OR EXISTS (
-          SELECT FROM findings same
-           WHERE same.workspace_id = $1 AND same.id = $15 AND same.rule_id = f.rule_id
-             AND same.match_digest = f.match_digest
-             AND coalesce(same.agent_name, same.service_name)
-                 IS NOT DISTINCT FROM coalesce(f.agent_name, f.service_name)))
+        AND ($15::uuid IS NULL OR f.id = $15 OR (
+          f.rule_id = ${ofSame('rule_id')} AND f.match_digest = ${ofSame('match_digest')}
+          AND coalesce(f.agent_name, f.service_name)
+              IS NOT DISTINCT FROM ${ofSame('coalesce(agent_name, service_name)')}))
         AND ${hasState('$17::text[]')}
         AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
 export const MATCHES = matching(SEARCHED);

@@ -18,7 +18,7 @@ import { isOfKinds, MATCHES, matchValues, needsReading, parameter } from './find
 import { COLUMNS, type Place, SOURCE, toPage } from './findings.ts';
 
 /** Findings that a page reads for a filter that no index answers: about 60 ms of work. */
-export const FINDINGS_READ_MAX = 20_000;
+export const FINDINGS_READ_MAX = 5000;
 /** A total is exact up to here. */
 export const FINDINGS_COUNTED_MAX = 10_000;
 /** Findings whose names are suggested for filters. */

@@ -240,9 +240,9 @@ ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
 <div${isEmpty && html` hidden`}>${table(data)}</div>
 ${
   endedEarly &&
-  html`<p class="notice" role="status">A page searches at most 20,000 findings, and few of them match this filter. Search further for older findings.</p>`
+  html`<p class="notice" role="status">A page searches at most 5,000 findings, and few of them match this filter. Search further for older findings.</p>`
 }
-${groups !== null && !isEmpty && html`<p class="soft">Grouped from the newest 20,000 findings of this filter’s time.</p>`}
+${groups !== null && !isEmpty && html`<p class="soft">Grouped from the newest 5,000 findings of this filter’s time.</p>`}
 ${pager(FINDINGS_PATH, query, next, endedEarly ? 'Search further' : next !== null && new URLSearchParams(query).has('sort') ? 'Next' : 'Older')}`,
   });
 }

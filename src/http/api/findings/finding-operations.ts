@@ -119,7 +119,7 @@ export function findingOperations(settings: ApiSettings): Operation[] {
       summary: 'List the findings',
       description:
         'Newest first unless `sort` says otherwise. Filters by name, surface and text search the newest ' +
-        '20,000 findings from the cursor on: a page may be short, even empty, and still have a `next_cursor`. A finding appears about a minute after the last step of its run arrived. ' +
+        '5,000 findings from the cursor on: a page may be short, even empty, and still have a `next_cursor`. A finding appears about a minute after the last step of its run arrived. ' +
         'Findings are advisory: nothing is blocked.',
       query: findingsQuery,
       queryExamples: { ...filterExamples, sort: 'count', group_by: 'match', limit: '50' },

@@ -44,7 +44,7 @@ export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' |
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 500;
 /** As many findings as groups are made of (finding-list.ts). */
-const GROUPS_SKIPPED_MAX = 20_000;
+const GROUPS_SKIPPED_MAX = 5000;
 /** Longest text of a filter. */
 const FILTER_CHARS_MAX = 256;
 
@@ -103,7 +103,7 @@ export const findingsQuery = filterQuery.extend({
     .optional()
     .describe(
       'One line per run, or per rule, agent (else service) and matched text. A line is the most severe finding of ' +
-        'the run, or the newest repetition, with its `group`. Groups are made of the newest 20,000 findings.',
+        'the run, or the newest repetition, with its `group`. Groups are made of the newest 5,000 findings.',
     ),
   cursor: pageCursor.optional().describe('`next_cursor` of the page before.'),
   limit: wholeNumber(1, LIMIT_MAX, LIMIT_DEFAULT).describe('Findings on a page.'),
