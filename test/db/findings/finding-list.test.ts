@@ -1,0 +1,236 @@
+/** The list's filters by name and text, its orders, totals, groups and suggestions, in PostgreSQL. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listFindingGroups } from '../../../src/db/findings/finding-groups.ts';
+import {
+  countFindings,
+  FINDINGS_COUNTED_MAX,
+  FINDINGS_READ_MAX,
+  listFindings,
+  suggestNames,
+} from '../../../src/db/findings/finding-list.ts';
+import { createWorkspace } from '../../../src/db/people/workspaces.ts';
+import type { FindingFilter, FindingOrder } from '../../../src/model/findings.ts';
+import type { PageCursor } from '../../../src/model/runs.ts';
+import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
+import { hex16 } from '../../support/rows.ts';
+
+let scratch: MigratedDatabase;
+let mine: number;
+let redacted: number;
+let many: number;
+
+interface Stored {
+  readonly id: number;
+  readonly rule?: string;
+  readonly severity?: string;
+  readonly run?: number;
+  readonly agent?: string | null;
+  readonly service?: string | null;
+  readonly user?: string;
+  readonly text?: string | null;
+  readonly excerpt?: string;
+}
+
+async function insert(workspaceId: number, stored: Stored): Promise<void> {
+  const { id, rule = '00001', severity = 'high', run = id, agent = 'planner' } = stored;
+  const { service = 'shop', user = 'ada', text = null, excerpt = 'an excerpt' } = stored;
+  await scratch.database.query(
+    `INSERT INTO findings (workspace_id, id, created_at, run_id, rule_id, rule_version, rule_status,
+       severity, category, corpus_version, description, condition_index, condition_description,
+       field, surface, step_name, excerpt, recommended_actions, agent_name, service_name, user_id,
+       session_id, model, match_digest)
+     VALUES ($1, $2, '2026-11-20T10:00:00Z'::timestamptz + $3::int * interval '1 minute', $4, $5,
+       '1', 'stable', $6, 'prompt-injection', '4', $5 || ' "A title" matched the tool result', 0, '',
+       'content', CASE WHEN $3::int % 2 = 0 THEN 'tool_result' ELSE 'tool_args' END, 's', $7, '[]',
+       $8, $9, $10, 'session-1', 'model-1', $11)`,
+    [
+      workspaceId,
+      hex16(id),
+      id,
+      hex16(1000 + run),
+      `ATR-2026-${rule}`,
+      severity,
+      excerpt,
+      agent,
+      service,
+      user,
+      text === null ? null : Buffer.from(text),
+    ],
+  );
+}
+
+const STORED: readonly Stored[] = [
+  { id: 1, severity: 'critical', run: 1, text: 'same' },
+  { id: 2, severity: 'low', run: 1, rule: '00002', text: 'same' },
+  { id: 3, run: 3, text: 'same', user: '50%_off' },
+  { id: 4, run: 4, text: 'other', agent: 'Writer', excerpt: 'Read the SECRET 50% now' },
+  { id: 5, severity: 'critical', run: 5, text: 'same', agent: null },
+  { id: 6, severity: 'critical', run: 6, text: 'same', agent: null, service: 'planner' },
+];
+
+beforeAll(async () => {
+  scratch = await openMigratedDatabase();
+  mine = (await createWorkspace(scratch.database, 'mine', 'Mine')).id;
+  redacted = (await createWorkspace(scratch.database, 'redacted', 'Redacted')).id;
+  many = (await createWorkspace(scratch.database, 'many', 'Many')).id;
+  await scratch.database.query('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [
+    redacted,
+  ]);
+  for (const one of STORED) await insert(mine, one);
+  await insert(redacted, { id: 7, excerpt: 'a secret' });
+  await scratch.database.query(
+    `INSERT INTO findings (workspace_id, created_at, run_id, rule_id, rule_version, rule_status,
+       severity, category, corpus_version, description, condition_index, condition_description,
+       field, surface, step_name, excerpt, recommended_actions, agent_name)
+     SELECT $1, '2026-11-20T10:00:00Z'::timestamptz - n * interval '1 second', gen_random_uuid(),
+            'R', '1', 'stable', 'high', 'prompt-injection', '4', 'd', 0, '', 'content', 'tool_args',
+            's', 'e', '[]', CASE WHEN n > ${FINDINGS_READ_MAX} THEN 'rare' ELSE 'frequent' END
+       FROM generate_series(1, ${FINDINGS_COUNTED_MAX + 1}) AS n`,
+    [many],
+  );
+});
+afterAll(() => scratch.close());
+
+const numberOf = ({ id }: { readonly id: string }): number => Number.parseInt(id, 16);
+
+async function ids(
+  filter: FindingFilter,
+  workspaceId = mine,
+  order: FindingOrder = 'newest',
+): Promise<number[]> {
+  const page = await listFindings(scratch.database, workspaceId, filter, null, 50, order);
+  return page.findings.map(numberOf);
+}
+
+describe('a filter', () => {
+  test.each<[string, FindingFilter, number[]]>([
+    ['part of a name, in any case', { agent: 'RITE' }, [4]],
+    ['a name that others begin with', { service: 'shop' }, [5, 4, 3, 2, 1]],
+    ['signs that patterns have', { user: '%_' }, [3]],
+    ['a surface', { surface: 'tool_args' }, [5, 3, 1]],
+    ['a session and a model', { session: 'ion-1', model: 'MODEL' }, [6, 5, 4, 3, 2, 1]],
+    ['names of which one is another', { agent: 'planner', model: 'other' }, []],
+    ['words of the title and the id', { search: 'title 00002' }, [2]],
+    ['text of an excerpt', { search: 'secret 50%' }, [4]],
+    ['words that no text has together', { search: 'title secret' }, []],
+    ['repetitions: rule, agent (or else service) and text', { sameAs: hex16(1) }, [6, 3, 1]],
+    ['repetitions by service without an agent', { sameAs: hex16(5) }, [5]],
+    ['repetitions of what has other text', { sameAs: hex16(4) }, [4]],
+    ['repetitions of nothing', { sameAs: hex16(99) }, []],
+  ])('by %s', async (_what, filter, expected) => {
+    expect(await ids(filter)).toEqual(expected);
+    expect(await countFindings(scratch.database, mine, filter)).toEqual({
+      count: expected.length,
+      isExact: true,
+    });
+  });
+
+  test('does not search excerpts that are redacted', async () => {
+    expect(await ids({ search: 'secret' }, redacted)).toEqual([]);
+    expect(await ids({ search: 'title' }, redacted)).toEqual([7]);
+  });
+
+  test('reads a bounded number of findings, says so, and continues after them', async () => {
+    const list = (cursor: PageCursor | null) =>
+      listFindings(scratch.database, many, { agent: 'rare' }, cursor, 10);
+    const first = await list(null);
+    expect([first.findings.length, first.endedEarly]).toEqual([0, true]);
+    const second = await list(first.next);
+    expect([second.findings.length, second.endedEarly]).toEqual([10, false]);
+    expect(await countFindings(scratch.database, many, { agent: 'rare' })).toEqual({
+      count: 0,
+      isExact: false,
+    });
+  });
+
+  test('has a total that is exact up to a bound', async () => {
+    expect(await countFindings(scratch.database, many, {})).toEqual({
+      count: FINDINGS_COUNTED_MAX,
+      isExact: false,
+    });
+  });
+});
+
+describe('an order', () => {
+  test.each<[FindingOrder, FindingFilter, number[]]>([
+    ['oldest', {}, [1, 2, 3, 4, 5, 6]],
+    ['oldest', { severity: 'critical' }, [1, 5, 6]],
+    ['severity', {}, [6, 5, 1, 4, 3, 2]],
+    ['severity', { service: 'shop' }, [5, 1, 4, 3, 2]],
+    ['count', {}, [6, 5, 4, 3, 2, 1]],
+  ])('%s, page by page', async (order, filter, expected) => {
+    expect(await ids(filter, mine, order)).toEqual(expected);
+    const seen: number[] = [];
+    let cursor: PageCursor | null = null;
+    do {
+      const page: Awaited<ReturnType<typeof listFindings>> = await listFindings(
+        scratch.database,
+        mine,
+        filter,
+        cursor,
+        2,
+        order,
+      );
+      seen.push(...page.findings.map(numberOf));
+      cursor = page.next;
+    } while (cursor !== null);
+    expect(seen).toEqual(expected);
+  });
+});
+
+describe('groups', () => {
+  const at = (minutes: number) => new Date(Date.UTC(2026, 10, 20, 10, minutes));
+
+  test('of runs have their most severe finding, and count what they hold', async () => {
+    const { groups, next } = await listFindingGroups(
+      scratch.database,
+      mine,
+      {},
+      'run',
+      'oldest',
+      0,
+      2,
+    );
+    expect(next).toBe(2);
+    expect(groups).toMatchObject([
+      {
+        top: { id: hex16(1) },
+        findings: 2,
+        rules: 2,
+        runs: 1,
+        firstSeenAt: at(1),
+        lastSeenAt: at(2),
+        severities: { critical: 1, low: 1 },
+      },
+      { top: { id: hex16(3) }, findings: 1, severities: { high: 1 } },
+    ]);
+  });
+
+  test('of repetitions have the newest, and when the first and the last were found', async () => {
+    const { groups } = await listFindingGroups(scratch.database, mine, {}, 'match', 'count', 0, 50);
+    expect(groups.map(({ top, findings }) => [numberOf(top), findings])).toEqual([
+      [6, 3],
+      [5, 1],
+      [4, 1],
+      [2, 1],
+    ]);
+    expect(groups[0]).toMatchObject({ runs: 3, firstSeenAt: at(1), lastSeenAt: at(6) });
+  });
+
+  test('are of the filter, and end', async () => {
+    const filter = { agent: 'planner' };
+    const page = await listFindingGroups(scratch.database, mine, filter, 'run', 'severity', 1, 9);
+    expect(page.groups.map(({ top }) => numberOf(top))).toEqual([3]);
+    expect(page.next).toBe(null);
+  });
+});
+
+test('names are suggested, the most frequent first', async () => {
+  expect(await suggestNames(scratch.database, mine)).toEqual({
+    agents: ['planner', 'Writer'],
+    services: ['shop', 'planner'],
+    users: ['ada', '50%_off'],
+    sessions: ['session-1'],
+    models: ['model-1'],
+  });
+});
