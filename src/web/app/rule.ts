@@ -2,6 +2,7 @@
 
 import type { RuleRecord } from '../../model/findings.ts';
 import { findingsPerDay, type Preview } from '../../model/previews.ts';
+import { referenceLists } from '../../model/rule-references.ts';
 import { canRun, type Rule, SUPPORT_LABELS } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -119,6 +120,22 @@ function failures({ ownExamples: { failed } }: Rule): HtmlValue {
   );
 }
 
+/** The lists of OWASP and MITRE, vulnerabilities and reading that the rule's authors name. */
+function references({ references: given }: Rule): HtmlValue {
+  const lists = referenceLists(given);
+  if (lists.length === 0) return null;
+  return html`<h2>References</h2>
+${facts(
+  lists.map(({ label, references: all }) => [
+    label,
+    html`<ul class="plain">${all.map(
+      ({ id, name, url }) =>
+        html`<li>${url === null ? id : html`<a href="${url}" rel="noreferrer">${id}</a>`}${name !== null && ` ${name}`}</li>`,
+    )}</ul>`,
+  ]),
+)}`;
+}
+
 /** What the rule would have found: its last preview, and the form for another. */
 function previewed(
   { rule, state: of }: DecidedRule,
@@ -179,6 +196,7 @@ ${
     ? html`<p>None.</p>`
     : html`<ul>${rule.recommendedActions.map((action) => html`<li>${words(action)}</li>`)}</ul>`
 }
-<p class="soft">Recommended by the rule’s author. Sluice does not carry them out: nothing is blocked.</p>`,
+<p class="soft">Recommended by the rule’s author. Sluice does not carry them out: nothing is blocked.</p>
+${references(rule)}`,
   });
 }

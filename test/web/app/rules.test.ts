@@ -179,6 +179,16 @@ describe('switches', () => {
 });
 
 describe('a rule', () => {
+  test('links what it refers to, and shows nothing where it refers to nothing', () => {
+    const references = { mitre_atlas: ['AML.T0054 - LLM <Jailbreak>'], research: ['javascript:1'] };
+    const { text } = rulePage(LOOK, viewer(), decided({ rule: rule({ references }) }));
+    expect(text).toContain(
+      '<a href="https://atlas.mitre.org/techniques/AML.T0054" rel="noreferrer">AML.T0054</a> LLM &lt;Jailbreak&gt;',
+    );
+    expect(text).not.toContain('javascript:1');
+    expect(rulePage(LOOK, viewer(), decided()).text).not.toContain('<h2>References</h2>');
+  });
+
   test('explains why it is partly supported, and which condition was lost', () => {
     const reason = { code: 'lookaround', message: 'needs a look-ahead' };
     const [condition] = rule().conditions;

@@ -16,7 +16,7 @@ import {
 import { ATTACK, RUN, SPAN_IDS, STORED_AT, TRACE_ID } from '../otlp/otlp-examples.ts';
 import { type filterQuery, findingsQuery, toFinding } from './finding-routes.ts';
 import { finding, findingPage } from './finding-schema.ts';
-import { toOcsf } from './ocsf.ts';
+import { ocsfSourceOf, toOcsf } from './ocsf.ts';
 import { exportQuery, NDJSON_TYPE } from './ocsf-export.ts';
 import { ocsfEvent } from './ocsf-schema.ts';
 
@@ -78,8 +78,7 @@ export const FINDINGS_EXAMPLE_QUERY = `run_id=${TRACE_ID}&rule_id=${RULE_ID}`;
 function findingExamples({ book, version, baseUrl }: ApiSettings) {
   const finding = findingOf(book);
   if (finding === null) return { findingId: FINDING_ID, list: [], one: [], event: [] };
-  const title = book.rules.find(({ id }) => id === finding.ruleId)?.title;
-  const event = toOcsf(finding, { productVersion: version, baseUrl, ruleTitle: () => title });
+  const event = toOcsf(finding, ocsfSourceOf(book.rules, version, baseUrl));
   const item = toFinding(finding, baseUrl);
   const total = { count: 1, is_exact: true };
   const answer = `Answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`;

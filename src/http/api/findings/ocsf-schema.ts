@@ -7,6 +7,13 @@ import { findingCategoryName, ocsfUnmapped } from './finding-schema.ts';
 
 const milliseconds = count('When the finding was stored, in milliseconds since 1970.');
 
+/** OCSF's objects `technique` and `sub_technique`. */
+const technique = z.object({
+  uid: z.string(),
+  name: z.string().optional(),
+  src_url: z.url().optional(),
+});
+
 export const ocsfEvent = component(
   'OcsfDetectionFinding',
   z
@@ -46,6 +53,10 @@ export const ocsfEvent = component(
           name: z.string().optional().describe('Absent when the loaded corpus has no such rule.'),
           version: z.string(),
         }),
+        attacks: z
+          .array(z.object({ technique, sub_technique: technique.optional() }))
+          .optional()
+          .describe('The techniques of MITRE ATLAS and ATT&CK that the rule refers to.'),
       }),
       evidences: z
         .array(

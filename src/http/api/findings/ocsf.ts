@@ -6,6 +6,7 @@
  * without an attribute in OCSF are under `unmapped`, named as in the findings list.
  */
 import type { FindingFacts } from '../../../db/findings/findings.ts';
+import { referenceLists } from '../../../model/rule-references.ts';
 import type { Rule, Severity } from '../../../model/rules.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { findingUrl, ruleFacts } from './finding-routes.ts';
@@ -39,16 +40,46 @@ export interface OcsfSource {
   readonly baseUrl: string;
   /** the title of a rule; undefined when the loaded corpus does not have it */
   readonly ruleTitle: (ruleId: string) => string | undefined;
+  /** the techniques of MITRE ATLAS and ATT&CK that a rule refers to */
+  readonly ruleAttacks: (ruleId: string) => readonly OcsfAttack[];
+}
+
+/** OCSF's object `attack`: a technique, or a part of one, which has its number after a dot. */
+export type OcsfAttack = NonNullable<BodyOf<typeof ocsfEvent>['finding_info']['attacks']>[number];
+
+const TECHNIQUES = ['mitre_atlas', 'mitre_attack'];
+const SUB_TECHNIQUE = /\.\d{3}$/;
+
+/** @param references of a rule, as in its file */
+export function attacksOf(references: Rule['references']): OcsfAttack[] {
+  return referenceLists(references)
+    .filter(({ kind }) => TECHNIQUES.includes(kind))
+    .flatMap(({ references: techniques }) => techniques)
+    .map(({ id, name, url }) => {
+      const named = {
+        uid: id,
+        ...(name === null ? {} : { name }),
+        ...(url ? { src_url: url } : {}),
+      };
+      if (!SUB_TECHNIQUE.test(id)) return { technique: named };
+      return { technique: { uid: id.replace(SUB_TECHNIQUE, '') }, sub_technique: named };
+    });
 }
 
 /** @param rules of the loaded corpus */
 export function ocsfSourceOf(
-  rules: readonly Pick<Rule, 'id' | 'title'>[],
+  rules: readonly Pick<Rule, 'id' | 'title' | 'references'>[],
   productVersion: string,
   baseUrl: string,
 ): OcsfSource {
   const titles = new Map(rules.map(({ id, title }) => [id, title]));
-  return { productVersion, baseUrl, ruleTitle: (id) => titles.get(id) };
+  const attacks = new Map(rules.map(({ id, references }) => [id, attacksOf(references)]));
+  return {
+    productVersion,
+    baseUrl,
+    ruleTitle: (id) => titles.get(id),
+    ruleAttacks: (id) => attacks.get(id) ?? [],
+  };
 }
 
 /** Who the agent worked for: the run's user and session. */
@@ -80,13 +111,14 @@ function resourcesOf({ agentName, serviceName, model }: FindingFacts) {
 /** One finding as one event. Times are milliseconds since 1970. */
 export function toOcsf(
   finding: FindingFacts,
-  { productVersion, baseUrl, ruleTitle }: OcsfSource,
+  { productVersion, baseUrl, ruleTitle, ruleAttacks }: OcsfSource,
 ): BodyOf<typeof ocsfEvent> {
   const { id, ruleId, runId, description } = finding;
   const time = finding.createdAt.getTime();
   const [severityId, severity] = SEVERITIES[finding.severity];
   const category = findingCategory(finding.category);
   const title = ruleTitle(ruleId);
+  const attacks = ruleAttacks(ruleId);
   return {
     activity_id: ACTIVITY_CREATE,
     activity_name: 'Create',
@@ -123,6 +155,7 @@ export function toOcsf(
         ...(title === undefined ? {} : { name: title }),
         version: finding.ruleVersion,
       },
+      ...(attacks.length === 0 ? {} : { attacks: [...attacks] }),
     },
     ...actorOf(finding),
     ...resourcesOf(finding),

@@ -70,6 +70,7 @@ const source = {
   productVersion: '0.1.0',
   baseUrl: 'https://sluice.test',
   ruleTitle: () => undefined,
+  ruleAttacks: () => [],
 };
 let handler: ReturnType<typeof exportFindings>;
 beforeEach(() => {

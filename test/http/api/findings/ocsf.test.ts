@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
-import { toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
+import { attacksOf, toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
 import { CATEGORIES, SEVERITIES } from '../../../../src/model/rules.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
@@ -13,6 +13,13 @@ const SOURCE = {
   productVersion: '0.1.0',
   baseUrl: 'https://sluice.test',
   ruleTitle: (ruleId: string) => (ruleId === 'ATR-2026-00001' ? 'Instruction override' : undefined),
+  ruleAttacks: (ruleId: string) =>
+    ruleId === 'ATR-2026-00001'
+      ? attacksOf({
+          mitre_atlas: ['AML.T0054 - LLM Jailbreak', 'AML.T0051.001 - Indirect'],
+          owasp_llm: ['LLM01:2025'],
+        })
+      : [],
 };
 
 function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
@@ -34,7 +41,7 @@ function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
  * and the type of each that we use. Strict, so that no attribute is sent that OCSF does not know.
  *
  * Sources: schema.ocsf.io/1.5.0/classes/detection_finding, /objects/metadata, /objects/product,
- * /objects/finding_info, /objects/analytic,
+ * /objects/finding_info, /objects/analytic, /objects/attack, /objects/technique,
  * /objects/evidences, /objects/actor, /objects/resource_details. Product and analytic are entities: one of `name` and
  * `uid` must be there.
  */
@@ -53,6 +60,10 @@ const product = z
     version: text.optional(),
   })
   .refine(isNamed);
+const technique = z
+  .strictObject({ uid: text.optional(), name: text.optional(), src_url: z.url().optional() })
+  .refine(isNamed);
+const attack = z.strictObject({ technique, sub_technique: technique.optional() });
 const analytic = z
   .strictObject({
     type_id: oneOf(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 99),
@@ -95,6 +106,7 @@ const detectionFinding = z
       types: z.array(text).optional(),
       src_url: z.url().optional(),
       analytic: analytic.optional(),
+      attacks: z.array(attack).optional(),
     }),
     // recommended or optional
     activity_name: text.optional(),
@@ -153,6 +165,23 @@ test('a finding, whole', () => {
         name: 'Instruction override',
         version: '1.0.0',
       },
+      attacks: [
+        {
+          technique: {
+            uid: 'AML.T0054',
+            name: 'LLM Jailbreak',
+            src_url: 'https://atlas.mitre.org/techniques/AML.T0054',
+          },
+        },
+        {
+          technique: { uid: 'AML.T0051' },
+          sub_technique: {
+            uid: 'AML.T0051.001',
+            name: 'Indirect',
+            src_url: 'https://atlas.mitre.org/techniques/AML.T0051.001',
+          },
+        },
+      ],
     },
     unmapped: {
       detector: 'agent-threat-rules',

@@ -1,0 +1,95 @@
+/**
+ * What a rule refers to: entries of OWASP's and MITRE's lists, weaknesses, vulnerabilities and reading,
+ * from the `references` of its file. Pure; what is not of a known form is left out.
+ */
+import type { JsonValue } from './json.ts';
+
+export interface RuleReference {
+  /** `LLM01:2025`, `AML.T0051.000`, `CVE-2026-30623`, or a URL */
+  readonly id: string;
+  /** as the file names it, after the id; null where it does not */
+  readonly name: string | null;
+  /** where it is described; null where there is no page for each */
+  readonly url: string | null;
+}
+
+export interface ReferenceList {
+  readonly kind: string;
+  readonly label: string;
+  readonly references: readonly RuleReference[];
+}
+
+interface Kind {
+  readonly label: string;
+  /** the form of an id */
+  readonly id: RegExp;
+  readonly url: (id: string) => string | null;
+}
+
+const OWASP = 'https://genai.owasp.org';
+const isWebPage = /^https?:\/\/[^\s"<>]+$/;
+
+/** By the name of the list in a rule file, in the order in which they are shown. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  owasp_llm: {
+    label: 'OWASP Top 10 for LLM Applications',
+    id: /^LLM\d\d:\d{4}$/,
+    url: () => `${OWASP}/llm-top-10/`,
+  },
+  owasp_agentic: {
+    label: 'OWASP Top 10 for Agentic Applications',
+    id: /^ASI\d\d:\d{4}$/,
+    url: () => `${OWASP}/initiatives/agentic-security-initiative/`,
+  },
+  owasp_ast: { label: 'OWASP Agentic Skills Top 10', id: /^AST\d\d:\d{4}$/, url: () => null },
+  mitre_atlas: {
+    label: 'MITRE ATLAS',
+    id: /^AML\.T\d{4}(\.\d{3})?$/,
+    url: (id) => `https://atlas.mitre.org/techniques/${id}`,
+  },
+  mitre_attack: {
+    label: 'MITRE ATT&CK',
+    id: /^T\d{4}(\.\d{3})?$/,
+    url: (id) => `https://attack.mitre.org/techniques/${id.replace('.', '/')}/`,
+  },
+  cwe: {
+    label: 'Weaknesses',
+    id: /^CWE-\d+$/,
+    url: (id) => `https://cwe.mitre.org/data/definitions/${id.slice('CWE-'.length)}.html`,
+  },
+  cve: {
+    label: 'Vulnerabilities',
+    id: /^CVE-\d{4}-\d{4,}$/,
+    url: (id) => `https://nvd.nist.gov/vuln/detail/${id}`,
+  },
+  ghsa: {
+    label: 'Advisories',
+    id: /^GHSA(-[0-9a-z]{4}){3}$/,
+    url: (id) => `https://github.com/advisories/${id}`,
+  },
+  safe_mcp: { label: 'SAFE-MCP', id: /^SAF-T\d+$/, url: () => null },
+  research: { label: 'Research', id: isWebPage, url: (id) => id },
+  external: { label: 'Further reading', id: isWebPage, url: (id) => id },
+};
+
+/** `AML.T0051 - LLM Prompt Injection` is an id and its name. */
+function parseReference(text: string, { id: form, url }: Kind): RuleReference | null {
+  const [id = '', ...rest] = text.trim().split(/\s+-\s+/);
+  if (!form.test(id)) return null;
+  const name = rest.join(' - ').trim();
+  return { id, name: name === '' ? null : name, url: url(id) };
+}
+
+/** @param references of a rule, as in its file: lists of texts, or single ones, by kind */
+export function referenceLists(references: JsonValue): ReferenceList[] {
+  if (references === null || typeof references !== 'object' || Array.isArray(references)) return [];
+  const given = references as Readonly<Record<string, JsonValue>>;
+  return Object.entries(KINDS).flatMap(([kind, of]) => {
+    const found = new Map<string, RuleReference>();
+    for (const text of [given[kind] ?? []].flat()) {
+      const reference = typeof text === 'string' ? parseReference(text, of) : null;
+      if (reference !== null && !found.has(reference.id)) found.set(reference.id, reference);
+    }
+    return found.size === 0 ? [] : [{ kind, label: of.label, references: [...found.values()] }];
+  });
+}
