@@ -9,7 +9,7 @@ import { adminListener, publicListeners, type SiteDependencies } from '../../src
 
 /** Every listener that these settings open. */
 export function listenersOf(settings: Readonly<Record<string, string>> = {}): ListenerSettings[] {
-  const nothing = { rules: { rules: [] }, paths: {}, oauthProviders: [] } as unknown;
+  const nothing = { rules: { rules: [] }, findings: {}, paths: {}, oauthProviders: [] } as unknown;
   const parts = ['ingest', 'read', 'app', 'cli', 'apiDocument'].map((part) => [part, nothing]);
   const probes = { probes: new Map(), optionalProbes: new Map() };
   const paths = { style: '', script: '', icon: '' };
