@@ -17,6 +17,18 @@ const NOT_SEARCHED = '$8::text[] IS NULL AND $16::text IS NULL';
 const ofSame = (column: string): string =>
   `(SELECT ${column} FROM findings WHERE workspace_id = $1 AND id = $15)`;
 
+/** What people decided: states, and whether an exception covers the finding. */
+export const DECIDED = `${hasState('$17::text[]')}
+        AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
+
+/** Findings of states other than new that a list reads, the latest decided. */
+export const DECIDED_READ_MAX = 10_000;
+
+/** Beside `MATCHES`, for states without new: few findings have one, and this finds them. */
+export const IS_TRIAGED = `f.id = ANY (ARRAY(
+  SELECT finding_id FROM finding_states WHERE workspace_id = $1 AND state = ANY ($17::text[])
+   ORDER BY updated_at DESC LIMIT ${DECIDED_READ_MAX}))`;
+
 /** `$1` to `$18` are `matchValues`. Names contain the text of their filter, in any case. */
 const matching = (searched: string): string => `
         f.workspace_id = $1
@@ -35,8 +47,7 @@ const matching = (searched: string): string => `
           f.rule_id = ${ofSame('rule_id')} AND f.match_digest = ${ofSame('match_digest')}
           AND coalesce(f.agent_name, f.service_name)
               IS NOT DISTINCT FROM ${ofSame('coalesce(agent_name, service_name)')}))
-        AND ${hasState('$17::text[]')}
-        AND ($18::boolean IS NULL OR $18 = ${isExcepted('f')})`;
+        AND ${DECIDED}`;
 export const MATCHES = matching(SEARCHED);
 /** Without a search, which alone reads excerpts. */
 export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
@@ -86,10 +97,15 @@ export function needsReading(filter: FindingFilter): boolean {
   return [agent, service, user, session, model, surface, search].some((one) => one !== undefined);
 }
 
+/** Whether only findings that are new no longer match. */
+export function isTriaged({ states }: FindingFilter): boolean {
+  return states !== undefined && !states.includes('new');
+}
+
 /** Whether an index of kinds finds what matches; a run's and a text's own index find theirs. */
 export function isOfKinds(filter: FindingFilter): boolean {
-  const { severity, category, ruleId, runId, sameAs, states, isExcepted: hidden } = filter;
-  if (states !== undefined || hidden !== undefined) return false;
+  const { severity, category, ruleId, runId, sameAs } = filter;
+  if (isTriaged(filter)) return false;
   const isNarrow = [severity, category, ruleId].some((one) => one !== undefined);
   return isNarrow && runId === undefined && sameAs === undefined && !needsReading(filter);
 }

@@ -14,7 +14,16 @@ import { SEVERITIES } from '../../model/rules.ts';
 import type { PageCursor } from '../../model/runs.ts';
 import type { Database } from '../database.ts';
 import { fromMicros, toMicros } from '../sql-times.ts';
-import { isOfKinds, MATCHES, matchValues, needsReading, parameter } from './finding-filter.ts';
+import {
+  DECIDED,
+  IS_TRIAGED,
+  isOfKinds,
+  isTriaged,
+  MATCHES,
+  matchValues,
+  needsReading,
+  parameter,
+} from './finding-filter.ts';
 import { COLUMNS, type Place, SOURCE, toPage } from './findings.ts';
 
 /** Findings that a page reads for a filter that no index answers: about 60 ms of work. */
@@ -59,16 +68,15 @@ const placesByKind = (direction: Direction): string => `
          AND rule_id = kind.rule_id
          AND ($6::timestamptz IS NULL OR created_at >= $6)
          AND ($7::timestamptz IS NULL OR created_at < $7)
-         AND ${afterCursor(direction)}
+         AND ${DECIDED} AND ${afterCursor(direction)}
        ${byTime(direction)} LIMIT ${LIMIT}
     ) AS place
    WHERE ($2::text IS NULL OR severity = $2) AND ($3::text IS NULL OR category = $3)
      AND ($4::text IS NULL OR rule_id = $4)
    ${byTime(direction, 'place')} LIMIT ${LIMIT}`;
 
-/** `$5` and `$8` to `$18` are null here; PostgreSQL needs the type of each. */
+/** `$5` and `$8` to `$16` are null here; PostgreSQL needs the type of each. */
 const UNUSED = `($5::uuid IS NULL AND $8::text[] IS NULL AND $14::text IS NULL AND $15::uuid IS NULL
-   AND $17::text[] IS NULL AND $18::boolean IS NULL
    AND concat($9::text, $10::text, $11::text, $12::text, $13::text, $16::text) = '')`;
 
 const listByKind = (direction: Direction): string => `
@@ -77,8 +85,8 @@ const listByKind = (direction: Direction): string => `
     JOIN workspaces w ON w.id = f.workspace_id
    WHERE ${UNUSED} ${byTime(direction)}`;
 
-const listByTime = (direction: Direction): string => `
-  SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${MATCHES} AND ${afterCursor(direction)}
+const listByTime = (direction: Direction, also = ''): string => `
+  SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${MATCHES} ${also} AND ${afterCursor(direction)}
    ${byTime(direction)} LIMIT ${LIMIT}`;
 
 /** What a page reads: findings of the time from the cursor on. */
@@ -110,6 +118,7 @@ const LIST_READ_BY_SEVERITY = `
 const queriesOf = (direction: Direction) => ({
   byKind: listByKind(direction),
   byTime: listByTime(direction),
+  byState: listByTime(direction, `AND ${IS_TRIAGED}`),
   read: listRead(direction),
   lastRead: `SELECT ${toMicros('f.created_at')} AS "atMicros", f.id FROM findings f
      WHERE f.workspace_id = $1 AND ($2::timestamptz IS NULL OR f.created_at >= $2)
@@ -130,6 +139,13 @@ export interface FindingList {
   readonly endedEarly: boolean;
 }
 
+/** How a filter's findings are found. */
+function wayOf(filter: FindingFilter): 'read' | 'byState' | 'byKind' | 'byTime' {
+  if (needsReading(filter)) return 'read';
+  if (isTriaged(filter)) return 'byState';
+  return isOfKinds(filter) ? 'byKind' : 'byTime';
+}
+
 async function rowsInTime(
   database: Database,
   workspaceId: number,
@@ -138,8 +154,7 @@ async function rowsInTime(
   cursor: PageCursor | null,
   most: number,
 ): Promise<(Finding & Place)[]> {
-  const { read: whenRead, byKind, byTime: whenFound } = QUERIES[order];
-  const query = needsReading(filter) ? whenRead : isOfKinds(filter) ? byKind : whenFound;
+  const query = QUERIES[order][wayOf(filter)];
   const from = [cursor?.atMicros ?? null, cursor?.id ?? null];
   const values = [...matchValues(workspaceId, filter), ...from, most];
   const { rows } = await database.query<Finding & Place>(query, values);
@@ -223,9 +238,11 @@ export async function listFindings(
   return { ...page, next, endedEarly: next !== null };
 }
 
-const COUNT_MATCHES = `
+const countMatches = (also = ''): string => `
   SELECT count(*)::int AS found FROM (
-    SELECT 1 FROM ${SOURCE} WHERE ${MATCHES} LIMIT ${FINDINGS_COUNTED_MAX + 1}) AS found`;
+    SELECT 1 FROM ${SOURCE} WHERE ${MATCHES} ${also} LIMIT ${FINDINGS_COUNTED_MAX + 1}) AS found`;
+const COUNT_MATCHES = countMatches();
+const COUNT_TRIAGED = countMatches(`AND ${IS_TRIAGED}`);
 const COUNT_READ = `
   WITH read AS MATERIALIZED (
     SELECT * FROM findings f
@@ -242,7 +259,8 @@ export async function countFindings(
   workspaceId: number,
   filter: FindingFilter,
 ): Promise<FindingTotal> {
-  const query = needsReading(filter) ? COUNT_READ : COUNT_MATCHES;
+  const whole = isTriaged(filter) ? COUNT_TRIAGED : COUNT_MATCHES;
+  const query = needsReading(filter) ? COUNT_READ : whole;
   const { rows } = await database.query<{ found: number; read?: number }>(
     query,
     matchValues(workspaceId, filter),

@@ -11,6 +11,7 @@ import {
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import type { FindingFilter, FindingOrder } from '../../../src/model/findings.ts';
 import type { PageCursor } from '../../../src/model/runs.ts';
+import type { FindingState } from '../../../src/model/triage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { hex16 } from '../../support/rows.ts';
 
@@ -149,6 +150,27 @@ describe('a filter', () => {
       isExact: false,
     });
   });
+});
+
+test('of states has the findings that were decided so', async () => {
+  await scratch.database.query(
+    `INSERT INTO finding_states (workspace_id, finding_id, state)
+     VALUES ($1, $2, 'closed'), ($1, $3, 'acknowledged')`,
+    [mine, hex16(2), hex16(4)],
+  );
+  try {
+    const states = async (...of: FindingState[]) => await ids({ states: of });
+    expect(await states('closed')).toEqual([2]);
+    expect(await states('closed', 'acknowledged')).toEqual([4, 2]);
+    expect(await states('new')).toEqual([6, 5, 3, 1]);
+    expect(await ids({ states: ['new'], severity: 'high' })).toEqual([3]);
+    expect(await ids({ states: ['closed'], severity: 'high' })).toEqual([]);
+    expect(await ids({ states: ['closed'], agent: 'plan' })).toEqual([2]);
+    const counted = await countFindings(scratch.database, mine, { states: ['closed'] });
+    expect(counted).toEqual({ count: 1, isExact: true });
+  } finally {
+    await scratch.database.query('TRUNCATE finding_states CASCADE');
+  }
 });
 
 describe('an order', () => {
