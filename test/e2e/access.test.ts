@@ -312,8 +312,10 @@ async function ask(
   more: Fields = {},
 ): Promise<Answer> {
   const [method = '', pattern = ''] = route.split(' ');
-  // The same exception cannot be made twice, and there is a limit of them.
+  // The same exception cannot be made twice, and there is a limit of them; neither it nor a decision
+  // may keep the finding from the lists.
   await gateway.database.query('DELETE FROM finding_exceptions');
+  await gateway.database.query('DELETE FROM finding_states');
   let path = pattern;
   for (const [whole, name = ''] of pattern.matchAll(/\{(\w+)\}/g)) {
     path = path.replace(whole, await target(name, asker, targetRole));

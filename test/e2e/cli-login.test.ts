@@ -402,7 +402,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   'GET /cli/v1/runs/{runId}': { for: 'members', shows: () => runId },
   'GET /cli/v1/rules': { for: 'members', shows: () => 'ATR-2026-00001' },
   'GET /cli/v1/rules/{ruleId}': { for: 'members', shows: () => 'ATR-2026-00001' },
-  'GET /cli/v1/keys': { for: 'members', shows: () => 'crew agent' },
+  'GET /cli/v1/keys': { for: 'members', shows: () => 'e2e agent' },
   'POST /cli/v1/keys': { for: 'admins', json: { kind: 'agent', name: 'one more' } },
   'POST /cli/v1/keys/{keyId}/limit': { for: 'admins', json: { rate_limit_per_minute: 2 } },
   'DELETE /cli/v1/keys/{keyId}': { for: 'admins' },

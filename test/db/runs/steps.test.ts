@@ -65,7 +65,7 @@ test('a span, whole', async () => {
         serviceName: 'agent',
         attributes: { a: { b: [1, 'é'] } },
         events: [
-          { name: 'e', attributes: { k: 'v' } },
+          { name: 'e', timeUnixNano: '5', attributes: { k: 'v' } },
           { name: '', attributes: {} },
         ],
         body: null,

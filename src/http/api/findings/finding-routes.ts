@@ -232,10 +232,9 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
   return async (exchange, { workspaceId }) => {
     const query = parseQuery(findingsQuery, exchange.query);
     const { cursor = null } = query;
-    const [{ findings, next }, total] = await Promise.all([
-      pageOf(reader, workspaceId, query),
-      cursor === null ? reader.count(workspaceId, filterOf(query)) : null,
-    ]);
+    // One after the other: a request must not hold two of the few connections for reads.
+    const { findings, next } = await pageOf(reader, workspaceId, query);
+    const total = cursor === null ? await reader.count(workspaceId, filterOf(query)) : null;
     const body: BodyOf<typeof findingPage> = {
       findings,
       next_cursor: toCursor(next),

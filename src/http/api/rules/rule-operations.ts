@@ -73,6 +73,8 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
         category: 'prompt-injection',
         enabled: 'true',
         state: 'as_written',
+        maturity: 'stable',
+        sort: 'noise',
         q: 'credential',
         page: '1',
         per_page: '2',
