@@ -12,12 +12,14 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import { corpusPackageDir } from '../../src/main/corpus-location.ts';
 import { CATALOGUE_FOLDER } from '../support/kept-catalogue.ts';
 import { type Gateway, openGateway } from './gateway.ts';
 
@@ -86,6 +88,7 @@ beforeAll(async () => {
   };
   shim('sluice', `exec "${process.execPath}" "${join(ROOT, 'bin/sluice.js')}" "$@"`);
   shim('npx', 'exec "$@"');
+  symlinkSync(corpusPackageDir(), join(folder, 'agent-threat-rules-5.0.0'));
   writeFileSync(join(folder, 'prompts', 'one.txt'), 'What is the weather in Bern?');
   writeFileSync(join(folder, 'exports/day', 'one.json'), '{"resourceSpans":[]}');
 });
