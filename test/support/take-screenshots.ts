@@ -91,12 +91,12 @@ async function walk(page: Page, baseUrl: string): Promise<void> {
   await take(page, 'overview', 1060);
   await page.goto(`${baseUrl}/app/findings`);
   await take(page, 'findings', 860);
-  await page.goto(`${baseUrl}/app/findings?q=credential`);
+  await page.goto(`${baseUrl}/app/findings?rule_id=ATR-2026-00021`);
   await page.locator('table[aria-label=Findings] tbody a[href^="/app/findings/"]').first().click();
   await page.locator('pre.excerpt mark').waitFor();
   await take(page, 'finding', 860);
   await page.locator('dl.facts a[href^="/app/runs/"]').click();
-  await page.locator('ol.steps').waitFor();
+  await page.locator('section.pane mark').first().waitFor();
   await take(page, 'run', 1240);
 }
 
