@@ -28,7 +28,7 @@ import { noteOverviewVisit } from './findings/overview-visits.ts';
 import { readRuleRecord } from './findings/rule-record.ts';
 import { readRuleSettings } from './findings/rule-settings.ts';
 import { resetRules, setExperimental, setOverride } from './findings/rule-writes.ts';
-import { readTriage } from './findings/triage.ts';
+import { readTriage, readTriageMarks } from './findings/triage.ts';
 import { triageFindings } from './findings/triage-writes.ts';
 import { listAudit } from './people/audit.ts';
 import { endSessions } from './people/cli-logins.ts';
@@ -181,7 +181,11 @@ export function createStore(
       create: createException,
       end: endException,
     }),
-    triage: bind(database, { read: readTriage, change: triageFindings }),
+    triage: bind(database, {
+      read: readTriage,
+      marks: readTriageMarks,
+      change: triageFindings,
+    }),
     runs: bind(database, { list: listRuns }),
     previews: bind(database, {
       list: listPreviews,

@@ -131,6 +131,11 @@ const ROWS: Readonly<Record<string, Row>> = {
     form: TRIAGE_FORM,
     ok: 303,
   },
+  'POST /app/findings/triage': {
+    for: 'members',
+    form: { state: 'closed', [`finding-${'0'.repeat(32)}`]: 'on' },
+    ok: 404,
+  },
   'POST /app/findings/{findingId}/exception': adminForm(EXCEPTION_FORM),
   'POST /app/exceptions/{exceptionId}/end': adminForm(),
   'POST /app/rules': tabWrite({ form: { experimental: 'false' }, ok: 303 }),

@@ -202,6 +202,52 @@ describe.skipIf(chromiumPath === null)('the dashboard', () => {
     expect(await step.locator('details[open] pre mark').allInnerTexts()).toContain(mark);
   });
 
+  test('sets the state of selected findings, by keyboard', async () => {
+    await open('/app/findings');
+    const rows = page.locator('table[aria-label=Findings] tbody tr');
+    for (const key of ['j', 'x', 'j', 'x']) await page.keyboard.press(key);
+    await page.getByText('2 selected').waitFor();
+    await page.keyboard.press('s');
+    await page.locator('.bulk select:focus').selectOption('closed');
+    await page.getByRole('button', { name: 'Set state' }).click();
+    // Closed findings are not in the list of open ones.
+    await page.getByText('2 findings', { exact: true }).waitFor();
+    expect(await rows.count()).toBe(2);
+    await open('/app/findings?state=closed');
+    expect(await rows.locator('.state').allInnerTexts()).toEqual(['closed', 'closed']);
+    for (const box of await rows.getByRole('checkbox').all()) await box.check();
+    await page.locator('.bulk select').selectOption('new');
+    await page.getByRole('button', { name: 'Set state' }).click();
+    await page.getByText('No findings match this filter').waitFor();
+    await open('/app/findings');
+    expect(await rows.count()).toBe(4);
+    expect(await rows.locator('.state').count()).toBe(0);
+  });
+
+  test('adds an exception for a finding in two clicks, and ends it', async () => {
+    await open('/app/findings?rule_id=ATR-2026-00021');
+    const rows = page.locator('table[aria-label=Findings] tbody tr');
+    await rows.first().getByRole('link').first().click();
+    const finding = new URL(page.url()).pathname;
+    await page.getByRole('link', { name: 'Add exception' }).click();
+    expect(await accessibilityFaults()).toEqual([]);
+    await page.getByLabel('Reason').fill('The key of the example is public.');
+    await page.getByRole('button', { name: 'Add exception' }).click();
+    await page.waitForURL((url) => !url.pathname.endsWith('/exception'));
+    await open(finding);
+    expect(await page.locator('main').innerText()).toContain('Hidden from the list');
+    await open('/app/findings?rule_id=ATR-2026-00021');
+    expect(await page.locator('main').innerText()).toContain('No findings match this filter');
+    await open('/app/exceptions');
+    expect(await accessibilityFaults()).toEqual([]);
+    expect(await page.locator('main').innerText()).toContain('The key of the example is public.');
+    await page.locator('details.confirmed summary').click();
+    await page.getByRole('button', { name: 'End now' }).click();
+    await page.getByRole('button', { name: 'End now' }).waitFor({ state: 'detached' });
+    await open('/app/findings?rule_id=ATR-2026-00021');
+    expect(await rows.count()).toBe(1);
+  });
+
   test('draws what arrived and what was found', async () => {
     await open('/app');
     await page.reload();

@@ -3,7 +3,13 @@
  * `findings f` the means to select, filter and hide by it.
  */
 import type { Hex16 } from '../../model/json.ts';
-import type { Assignee, FindingState, HistoryEntry, Triage } from '../../model/triage.ts';
+import type {
+  Assignee,
+  FindingState,
+  HistoryEntry,
+  Triage,
+  TriageMark,
+} from '../../model/triage.ts';
 import type { Queryable } from '../database.ts';
 
 /** Most entries of a finding's history that are kept and shown; the audit log keeps them all. */
@@ -79,4 +85,20 @@ export async function readTriage(
   const [own] = rows;
   if (own === undefined) return { state: 'new', assignee: null, history };
   return { state: own.state, assignee: assigneeOf(own), history };
+}
+
+/** The state and the assignee of findings of a list; of new ones without an assignee nothing. */
+export async function readTriageMarks(
+  database: Queryable,
+  workspaceId: number,
+  findingIds: readonly Hex16[],
+): Promise<ReadonlyMap<Hex16, TriageMark>> {
+  if (findingIds.length === 0) return new Map();
+  const { rows } = await database.query<TriageMark & { readonly id: Hex16 }>(
+    `SELECT replace(own.finding_id::text, '-', '') AS id, own.state, u.address AS assignee
+       FROM finding_states own LEFT JOIN users u ON u.id = own.assignee_id
+      WHERE own.workspace_id = $1 AND own.finding_id = ANY ($2::uuid[])`,
+    [workspaceId, findingIds],
+  );
+  return new Map(rows.map(({ id, ...mark }) => [id, mark]));
 }

@@ -85,7 +85,16 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const rowsPage = async ({ exchange, request, nowMs }: View) => {
     const query = parseQuery(pageQuery, exchange.query);
     const { next, ...rows } = await rowsOf(request.workspace.id, query);
-    return { ...rows, query: exchange.query, next: toCursor(next), titleOf, nowMs };
+    const ids = rows.findings.map(({ id }) => id);
+    const triage = await deps.triage.marks(request.workspace.id, ids);
+    return {
+      triage,
+      ...rows,
+      query: exchange.query,
+      next: toCursor(next),
+      titleOf,
+      nowMs,
+    };
   };
 
   const list = async (view: View) => {

@@ -19,6 +19,8 @@ export interface TriageDependencies extends DashboardDependencies {
   readonly triage: Store['triage'];
 }
 
+/** Most characters of a list's query. */
+const QUERY_CHARS_MAX = 2000;
 const INTEGER_MAX = 2_147_483_647;
 
 const state = z.enum(FINDING_STATES);
@@ -40,6 +42,16 @@ const triageForm = z.object({
   shown_assignee: assigneeField,
   note: z.literal('').or(note).default(''),
 });
+
+/** Of the list: the findings that are checked, by the names of their boxes, and the list's query. */
+const listForm = z.looseObject({ state, query: z.string().max(QUERY_CHARS_MAX).default('') });
+const CHECKED = /^finding-([0-9a-f]{32})$/;
+
+/** The list again, as it was. */
+function listPath(query: string): string {
+  const parameters = new URLSearchParams(query);
+  return parameters.size === 0 ? '/app/findings' : `/app/findings?${parameters}`;
+}
 
 const triageBody = z.strictObject({
   ids: z.array(hexId).min(1).max(TRIAGE_FINDINGS_MAX),
@@ -64,6 +76,13 @@ export function triageRoutes(deps: TriageDependencies): Route[] {
       };
       await deps.triage.change(request.workspace.id, change, request.actor);
       return `/app/findings/${id}`;
+    }),
+    form('/app/findings/triage', {}, async ({ exchange, request }) => {
+      const { state: to, query, ...boxes } = await readForm(exchange, listForm);
+      const ids = Object.keys(boxes).flatMap((name) => idOf(CHECKED.exec(name)?.[1]) ?? []);
+      if (ids.length === 0) throw new SluiceError('bad_body', 'Select at least one finding.');
+      await deps.triage.change(request.workspace.id, { ids, state: to }, request.actor);
+      return listPath(query);
     }),
     {
       method: 'PUT',

@@ -2,6 +2,7 @@
 import type { Finding, FindingGroup, FindingNames, FindingTotal } from '../../model/findings.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { surfaceLabel } from '../../model/steps.ts';
+import { FINDING_STATES, type TriageMark } from '../../model/triage.ts';
 import { type Html, html } from '../html.ts';
 import {
   FINDINGS_PATH,
@@ -10,23 +11,29 @@ import {
   isNarrow,
   withParameters,
 } from './findings/finding-filters.ts';
-import { count, isoOfNanos, term, time } from './format.ts';
+import { count, isoOfNanos, term, time, words } from './format.ts';
 import {
   appPage,
   empty,
   type Look,
+  option,
   pager,
   scrolling,
   severityBadge,
   type Viewer,
+  writeForm,
+  writeTo,
 } from './shell.ts';
 import { FOUND_ID } from './text.ts';
+import { stateBadge } from './triage/triage-panel.ts';
 
 /** The rows of a page: findings, or groups of them. */
 interface Rows {
   readonly findings: readonly Finding[];
   /** null when the list is not grouped */
   readonly groups: readonly FindingGroup[] | null;
+  /** of the findings that somebody has decided about */
+  readonly triage: ReadonlyMap<string, TriageMark>;
   /** the query of the request, without its `?` */
   readonly query: string;
   readonly titleOf: (ruleId: string) => string;
@@ -91,14 +98,16 @@ function runLink(finding: Finding): Html {
   return html`<a href="${findingLink(finding)}" aria-label="Run ${short}"><code>${short}</code></a>`;
 }
 
-function findingRow(finding: Finding, { titleOf, nowMs }: Rows): Html {
+function findingRow(finding: Finding, { titleOf, triage, nowMs }: Rows): Html {
+  const { state = 'new', assignee = null } = triage.get(finding.id) ?? {};
+  const box = html`<input type="checkbox" name="finding-${finding.id}" aria-label="Select ${titleOf(finding.ruleId)}, run ${finding.runId.slice(0, 8)}">`;
   return html`<tr data-key="${finding.id}">
-<td data-label="Severity">${severityBadge(finding.severity)}</td>
+<td data-label="Severity"><span class="pick">${box} ${severityBadge(finding.severity)}</span>${state !== 'new' && stateBadge(state)}</td>
 ${what(finding, titleOf, `${FINDINGS_PATH}/${finding.id}`)}
 <td data-label="Agent">${who(finding)}</td>
 ${where(finding)}
 <td data-label="Run">${runLink(finding)}</td>
-<td data-label="Found">${time(finding.createdAt, nowMs)}</td></tr>
+<td data-label="Found">${time(finding.createdAt, nowMs)}${assignee !== null && html` <span class="soft below" title="Assigned to ${assignee}">${assignee}</span>`}</td></tr>
 `;
 }
 
@@ -165,6 +174,19 @@ const HEADS = {
   match: ['Severity', 'Rule', 'Agent', 'Findings', 'First seen', 'Last seen'],
 } as const;
 
+/** Sets the state of the checked lines. */
+function bulk(): Html {
+  return html`<div class="bulk"><label><span>Set selected to</span> <select name="state">${FINDING_STATES.map((state) => option(state, words(state), 'acknowledged'))}</select></label>
+<button class="quiet">Set state</button> <span class="soft" aria-live="polite" data-selected></span></div>`;
+}
+
+/** The list; single findings can be selected and changed together. */
+function list(data: FindingsPage, viewer: Viewer): Html {
+  if (data.groups !== null) return table(data);
+  const fields = html`<input type="hidden" name="query" value="${data.query}">${bulk()}${table(data)}`;
+  return writeForm(writeTo(`${FINDINGS_PATH}/triage`, viewer), fields, 'list');
+}
+
 function table(data: FindingsPage): Html {
   const grouping = data.groups === null ? 'none' : new URLSearchParams(data.query).get('group_by');
   const heads = HEADS[grouping === 'run' || grouping === 'match' ? grouping : 'none'];
@@ -217,6 +239,8 @@ function totalText({ count: number, isExact }: FindingTotal): string {
 const KEYS = html`<details class="keys" data-keys-help hidden><summary>Keyboard</summary><dl class="facts">
 <dt><kbd>j</kbd> <kbd>k</kbd></dt><dd>next, previous line</dd>
 <dt><kbd>Enter</kbd> or <kbd>o</kbd></dt><dd>open it</dd>
+<dt><kbd>x</kbd></dt><dd>select it</dd>
+<dt><kbd>s</kbd></dt><dd>set the state of what is selected</dd>
 <dt><kbd>/</kbd></dt><dd>search</dd>
 <dt><kbd>?</kbd></dt><dd>show or hide these keys</dd></dl></details>`;
 
@@ -237,7 +261,7 @@ ${findingViews(query, nowMs, isoOf)}
 ${findingFilters(query, data.names)}
 <div class="list-head"><p class="total">${totalText(data.total)}</p><p class="live soft" role="status" data-live-status></p>${KEYS}</div>
 ${isEmpty && html`<div data-live-empty>${emptyState(data)}</div>`}
-<div${isEmpty && html` hidden`}>${table(data)}</div>
+<div${isEmpty && html` hidden`}>${list(data, viewer)}</div>
 ${
   endedEarly &&
   html`<p class="notice" role="status">A page searches at most 5,000 findings, and few of them match this filter. Search further for older findings.</p>`

@@ -1,11 +1,12 @@
-// The keyboard of the findings list.
+// The findings list: its keyboard, and how many lines are selected.
 
 // A list with `data-keys`: j and k move, Enter follows the link that has the focus, / searches.
 const listed = document.querySelector('table[data-keys]');
 const keysHelp = document.querySelector('[data-keys-help]');
 const opensOf = () => [...(listed?.querySelectorAll('[data-open]') ?? [])];
 /** Whether keys are typed into something. */
-const isTyped = (element) => element.closest('input, select, textarea, [contenteditable]') !== null;
+const isTyped = (element) =>
+  element.closest('input:not([type=checkbox]), select, textarea, [contenteditable]') !== null;
 
 function moveBy(step) {
   const links = opensOf();
@@ -20,6 +21,8 @@ const ON_KEY = {
   j: () => moveBy(1),
   k: () => moveBy(-1),
   o: () => document.activeElement?.closest('tr')?.querySelector('[data-open]')?.click(),
+  x: () => document.activeElement?.closest('tr')?.querySelector('input[type=checkbox]')?.click(),
+  s: () => document.querySelector('.bulk select')?.focus(),
   '/': () => document.querySelector('input[type=search]')?.focus(),
   '?': () => {
     if (keysHelp !== null) keysHelp.open = !keysHelp.open;
@@ -36,3 +39,9 @@ if (listed !== null) {
     act();
   });
 }
+
+const selected = document.querySelector('[data-selected]');
+listed?.addEventListener('change', () => {
+  const { length } = listed.querySelectorAll('input[type=checkbox]:checked');
+  if (selected !== null) selected.textContent = length === 0 ? '' : `${length} selected`;
+});

@@ -5,6 +5,7 @@ import {
   hasAssignee,
   hasState,
   readTriage,
+  readTriageMarks,
 } from '../../../src/db/findings/triage.ts';
 import { triageFindings } from '../../../src/db/findings/triage-writes.ts';
 import { listAudit } from '../../../src/db/people/audit.ts';
@@ -234,4 +235,23 @@ test('who has lost the session or the membership since the request came changes 
     triageFindings(scratch.database, workspaceId, change, asOwner),
   ).rejects.toMatchObject({ code: 'not_signed_in' });
   expect(await ledgerOf(team)).toEqual([]);
+});
+
+test('lists are given what was decided about their findings, and nothing of others', async () => {
+  const team = await addTeam();
+  const [first = '', second = '', third = ''] = team.ids;
+  const actor = await actorOf(team.owner);
+  const change = { ids: [first], state: 'confirmed', assigneeId: team.member.id } as const;
+  await triageFindings(scratch.database, team.workspaceId, change, actor);
+  await triageFindings(
+    scratch.database,
+    team.workspaceId,
+    { ids: [second], state: 'closed' },
+    actor,
+  );
+  const marks = await readTriageMarks(scratch.database, team.workspaceId, [first, third]);
+  expect([...marks]).toEqual([[first, { state: 'confirmed', assignee: team.member.email }]]);
+  const other = await addTeam();
+  expect((await readTriageMarks(scratch.database, other.workspaceId, [first])).size).toBe(0);
+  expect((await readTriageMarks(scratch.database, team.workspaceId, [])).size).toBe(0);
 });

@@ -16,6 +16,7 @@ function data(fields: Partial<FindingsPage> = {}): FindingsPage {
   return {
     findings: [finding()],
     groups: null,
+    triage: new Map(),
     endedEarly: false,
     total: { count: 1, isExact: true },
     names: NO_NAMES,
@@ -31,6 +32,17 @@ const page = (fields: Partial<FindingsPage> = {}): string =>
   findingsPage(LOOK, viewer(), data(fields)).text;
 
 describe('a row', () => {
+  test('can be selected, and shows what was decided', () => {
+    const box = `<input type="checkbox" name="finding-${hex16(0xf1)}" aria-label="Select title of`;
+    expect(page()).toContain(box);
+    expect(page()).toContain('action="/app/findings/triage?workspace=');
+    expect(page()).not.toContain('class="state');
+    const mark = { state: 'confirmed', assignee: 'ann@crew.test' } as const;
+    const decided = page({ triage: new Map([[hex16(0xf1), mark]]) });
+    expect(decided).toContain('<span class="state confirmed">confirmed</span>');
+    expect(decided).toContain('ann@crew.test</span>');
+  });
+
   test('names the rule, leads to the finding and to the step of its run', () => {
     const { text } = findingRows(data());
     expect(text).toContain(
@@ -192,7 +204,7 @@ describe('an empty list', () => {
     expect(empty).toContain('No findings yet');
     expect(empty).toContain('href="/docs/instrumentations"');
     expect(empty).toContain('data-live="/app/findings/rows"');
-    expect(empty).toMatch(/<div hidden><div class="scroll"/);
+    expect(empty).toMatch(/<div hidden><form class="list"/);
   });
 
   test.each(['severity=low', 'q=nothing', 'run_id=1', 'since=2026-01-01'])(
