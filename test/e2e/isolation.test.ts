@@ -102,6 +102,11 @@ const ASKS: Readonly<Record<string, Ask>> = {
     own: 303,
     as: 'session',
   },
+  'POST /app/findings/triage': {
+    form: { state: 'closed', 'finding-{findingId}': 'on' },
+    own: 303,
+    as: 'session',
+  },
   // Pages for people without a session; a form of somebody else's fits nobody.
   'GET /app/sign-in': read('nobody'),
   'POST /app/sign-in': {
@@ -362,7 +367,7 @@ async function ask(
       ? body === undefined
         ? undefined
         : pathOf(JSON.stringify(body))
-      : new URLSearchParams(form).toString();
+      : new URLSearchParams(JSON.parse(pathOf(JSON.stringify(form)))).toString();
   const type = form === undefined ? 'application/json' : 'application/x-www-form-urlencoded';
   return await new Browser(gateway.server.baseUrl, credential.token ?? null).send(method, path, {
     headers: {
