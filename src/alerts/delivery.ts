@@ -10,10 +10,9 @@ import {
   endAttempt,
   nextMessages,
   type OutboxMessage,
-  pendingAlerts,
   releaseDestination,
-  tidyOutbox,
 } from '../db/alerts/outbox.ts';
+import { pendingAlerts, tidyOutbox } from '../db/alerts/outbox-upkeep.ts';
 import type { Database } from '../db/database.ts';
 import { findAlertedFindings } from '../db/findings/findings.ts';
 import type { Hex16 } from '../model/json.ts';

@@ -22,6 +22,7 @@ import type { Connection, Database } from '../database.ts';
 import { recordedByAdmin } from '../people/authority.ts';
 import { sendAgain } from './deliveries.ts';
 import { DESTINATION_COLUMNS, targetOf, toDestination } from './outbox.ts';
+import { deleteMessages } from './outbox-upkeep.ts';
 
 /** Bytes of the key of signatures; Standard Webhooks wants 24 to 64. */
 const SECRET_BYTES = 32;
@@ -231,10 +232,7 @@ export async function deleteDestination(
       workspaceId,
       id,
     ]);
-    await connection.query(
-      'DELETE FROM alert_outbox WHERE workspace_id = $1 AND destination_id = $2',
-      [workspaceId, id],
-    );
+    await deleteMessages(connection, workspaceId, id);
     const before = recordOf(settingsOf(row));
     await record({ action: 'alert.deleted', subject: `destination ${id}`, before });
   });

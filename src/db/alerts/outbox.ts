@@ -32,8 +32,6 @@ export const SINGLES_MAX = 10;
 /** Most findings of one digest, and of one in OCSF, which holds each as an event. */
 const DIGEST_FINDINGS_MAX = 1000;
 const OCSF_DIGEST_FINDINGS_MAX = 100;
-/** Undelivered messages are kept so long. */
-const DEAD_KEPT_DAYS = 30;
 
 /**
  * Queues the findings of `found` for the destinations of their workspace whose filter they pass.
@@ -298,26 +296,5 @@ export async function releaseDestination(
             next_at = now() + $3::int * interval '${SECONDS_PER_MESSAGE} seconds'
       WHERE id = $1 AND lease_token = $2`,
     [id, lease, messages],
-  );
-}
-
-/** Findings of all workspaces that wait to be sent, and how long the oldest has waited. */
-export async function pendingAlerts(
-  database: Database,
-): Promise<{ readonly pending: number; readonly oldestSeconds: number }> {
-  const { rows } = await database.query<{ pending: number; oldestSeconds: number }>(
-    `SELECT count(*)::int AS pending,
-            coalesce(extract(epoch FROM now() - min(queued_at)), 0)::float AS "oldestSeconds"
-       FROM alert_outbox WHERE dead_at IS NULL`,
-  );
-  return rows[0] ?? { pending: 0, oldestSeconds: 0 };
-}
-
-/** Removes what is undelivered for long, and what removed destinations have left. */
-export async function tidyOutbox(database: Database): Promise<void> {
-  await database.query(
-    `DELETE FROM alert_outbox o
-      WHERE o.dead_at < now() - interval '${DEAD_KEPT_DAYS} days'
-         OR NOT EXISTS (SELECT FROM alert_destinations d WHERE d.id = o.destination_id)`,
   );
 }

@@ -11,6 +11,8 @@ import {
   releaseDestination,
   SINGLES_MAX,
 } from '../../../src/db/alerts/outbox.ts';
+import { deleteMessages, tidyOutbox } from '../../../src/db/alerts/outbox-upkeep.ts';
+import { inTransaction } from '../../../src/db/database.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 
@@ -145,4 +147,22 @@ test('Retry-After is honoured up to an hour; who is gone is not tried again', as
   expect(await scratch.rows('SELECT finding_id AS id FROM alert_outbox')).toEqual([
     { id: second.id },
   ]);
+});
+
+test('rows that a sender holds are not waited for: they are deleted the next time', async () => {
+  const { database } = scratch;
+  await queue(3);
+  const { id } = await claim();
+  await scratch.rows('DELETE FROM alert_destinations');
+  const left = async () => (await scratch.rows('SELECT FROM alert_outbox')).length;
+  // Waiting for one row while holding others would be one half of a deadlock.
+  await inTransaction(database, async (sender) => {
+    await sender.query(`SELECT FROM alert_outbox ORDER BY finding_id LIMIT 1 FOR UPDATE`);
+    await tidyOutbox(database);
+    expect(await left()).toBe(1);
+    await deleteMessages(database, workspaceId, id);
+    expect(await left()).toBe(1);
+  });
+  await tidyOutbox(database);
+  expect(await left()).toBe(0);
 });
