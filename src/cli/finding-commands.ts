@@ -17,6 +17,7 @@ interface ListOptions extends OutputOptions, PlaceOptions {
   readonly severity?: string;
   readonly category?: string;
   readonly rule?: string;
+  readonly reference?: string;
   readonly run?: string;
   readonly since?: string;
   readonly until?: string;
@@ -75,11 +76,12 @@ export function nextPage(command: string, cursor: string | null): string[] {
 function queryOf(options: ListOptions) {
   const { severity, category, since, until, limit, cursor, agent, service, model, surface } =
     options;
-  const { rule, run, user, session, search, sort, groupBy } = options;
+  const { rule, reference, run, user, session, search, sort, groupBy } = options;
   return {
     severity,
     category,
     rule_id: rule,
+    reference,
     run_id: run,
     agent,
     service,
@@ -181,6 +183,7 @@ export function addFindingCommands(program: Command): void {
     .addOption(new Option('--severity <severity>').choices(SEVERITIES))
     .option('--category <category>', 'for example atr_prompt_injection')
     .option('--rule <id>', 'only of this rule, for example ATR-2026-00001')
+    .option('--reference <id>', 'of rules that refer to this, for example AML.T0051 or LLM01')
     .option('--run <id>', 'only in this run')
     .option('--agent <text>', 'whose agent contains this')
     .option('--service <text>', 'whose service contains this')

@@ -44,6 +44,7 @@ interface ListOptions extends WorkspaceOptions {
   readonly category?: string;
   readonly state?: string;
   readonly maturity?: string;
+  readonly reference?: string;
   readonly sort: RuleOrder;
 }
 
@@ -84,8 +85,11 @@ async function list(options: ListOptions): Promise<void> {
     const { rules, snapshot, counts } = book;
     const stateOf = (rule: Rule) =>
       within === null ? null : book.decide(rule, within.settings).state;
+    const { reference } = options;
+    const referring = reference === undefined ? null : new Set(book.references.rulesOf(reference));
     const found = inOrder(rules, options.sort).filter(
       (rule) =>
+        (referring === null || referring.has(rule.id)) &&
         (options.status === undefined || rule.status === options.status) &&
         (options.support === undefined || rule.support === options.support) &&
         (options.category === undefined || rule.category === options.category) &&
@@ -167,6 +171,10 @@ export function addRuleCommands(program: Command): void {
     .addOption(new Option('--support <support>').choices(SUPPORTS))
     .addOption(new Option('--category <category>').choices(CATEGORIES))
     .addOption(new Option('--maturity <maturity>', "the authors' word").choices(MATURITIES))
+    .option(
+      '--reference <id>',
+      'that refer to this, for example AML.T0051, LLM01 or CVE-2025-53773',
+    )
     .addOption(
       new Option('--sort <order>', 'noise: most false positives first')
         .choices(RULE_ORDERS)
@@ -184,7 +192,8 @@ export function addRuleCommands(program: Command): void {
       'after',
       '\nExamples:\n  sluice rules list --status stable --support degraded\n' +
         '  sluice rules list --workspace default --state off_by_override\n' +
-        '  sluice rules list --sort noise',
+        '  sluice rules list --sort noise\n' +
+        '  sluice rules list --reference AML.T0051',
     )
     .action(eitherWay(list, listRulesThere));
   rules

@@ -102,6 +102,8 @@ export interface FindingFilter {
   readonly severity?: Severity | undefined;
   readonly category?: Category | undefined;
   readonly ruleId?: string | undefined;
+  /** one of these rules */
+  readonly ruleIds?: readonly string[] | undefined;
   /** its words, in the rule's id, title or category; or all of it in an excerpt that is not redacted */
   readonly search?: string | undefined;
   /** contained, in any case, in the name that the finding has */

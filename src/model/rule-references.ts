@@ -1,13 +1,20 @@
 /**
  * What a rule refers to: entries of OWASP's and MITRE's lists, weaknesses, vulnerabilities and reading,
- * from the `references` of its file. Pure; what is not of a known form is left out.
+ * from the `references` of its file; and which rules refer to one of them. Pure; what is not of a known
+ * form is left out.
  */
 import type { JsonValue } from './json.ts';
+import {
+  ATLAS_TACTICS,
+  ATLAS_TECHNIQUES,
+  OWASP_AGENTIC,
+  OWASP_LLM,
+} from './reference-frameworks.ts';
 
 export interface RuleReference {
   /** `LLM01:2025`, `AML.T0051.000`, `CVE-2026-30623`, or a URL */
   readonly id: string;
-  /** as the file names it, after the id; null where it does not */
+  /** as the file names it, after the id, or else its list; null where neither does */
   readonly name: string | null;
   /** where it is described; null where there is no page for each */
   readonly url: string | null;
@@ -72,12 +79,16 @@ const KINDS: Readonly<Record<string, Kind>> = {
   external: { label: 'Further reading', id: isWebPage, url: (id) => id },
 };
 
+const NAMES = new Map(
+  [...OWASP_LLM, ...OWASP_AGENTIC, ...ATLAS_TECHNIQUES].map(({ id, name }) => [id, name]),
+);
+
 /** `AML.T0051 - LLM Prompt Injection` is an id and its name. */
 function parseReference(text: string, { id: form, url }: Kind): RuleReference | null {
   const [id = '', ...rest] = text.trim().split(/\s+-\s+/);
   if (!form.test(id)) return null;
   const name = rest.join(' - ').trim();
-  return { id, name: name === '' ? null : name, url: url(id) };
+  return { id, name: name === '' ? (NAMES.get(id) ?? null) : name, url: url(id) };
 }
 
 /** @param references of a rule, as in its file: lists of texts, or single ones, by kind */
@@ -92,4 +103,50 @@ export function referenceLists(references: JsonValue): ReferenceList[] {
     }
     return found.size === 0 ? [] : [{ kind, label: of.label, references: [...found.values()] }];
   });
+}
+
+/** Ids of what rules refer to, without reading, and the rules of each. */
+export interface ReferenceIndex {
+  /** none for a rule that is not of the corpus */
+  readonly idsOf: (ruleId: string) => readonly string[];
+  /**
+   * The rules that refer to it, by id: to a technique or a part of it (`AML.T0051`), to any technique of a
+   * tactic of ATLAS (`AML.TA0005`), to an entry of any year (`LLM01`), or to a weakness or vulnerability.
+   */
+  readonly rulesOf: (reference: string) => readonly string[];
+}
+
+/** Lists whose entries are addresses. */
+const READING = ['research', 'external'];
+/** What a request may look for: no id is longer. */
+export const REFERENCE_FORM = /^[A-Za-z\d][A-Za-z\d.:-]{1,39}$/;
+
+/** @param references of a rule, as in its file */
+export function referenceIds(references: JsonValue): string[] {
+  return referenceLists(references)
+    .filter(({ kind }) => !READING.includes(kind))
+    .flatMap(({ references: all }) => all.map(({ id }) => id));
+}
+
+/** Whether an id is the one that is looked for, a part of that technique, or that entry of a year. */
+function isWithin(id: string, sought: string): boolean {
+  return id === sought || id.startsWith(`${sought}.`) || id.startsWith(`${sought}:`);
+}
+
+export function referenceIndex(
+  rules: readonly { readonly id: string; readonly references: JsonValue }[],
+): ReferenceIndex {
+  const ids = new Map(rules.map(({ id, references }) => [id, referenceIds(references)]));
+  return {
+    idsOf: (ruleId) => ids.get(ruleId) ?? [],
+    rulesOf: (reference) => {
+      const sought = reference.toUpperCase();
+      const tactic = ATLAS_TACTICS.find(({ id }) => id === sought);
+      const all = tactic?.techniques ?? [sought];
+      return [...ids]
+        .filter(([, own]) => own.some((id) => all.some((one) => isWithin(id.toUpperCase(), one))))
+        .map(([ruleId]) => ruleId)
+        .sort();
+    },
+  };
 }

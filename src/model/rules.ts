@@ -1,5 +1,6 @@
 /** Rules of the pinned corpus as this engine classifies them, and a workspace's settings. */
 import type { JsonValue } from './json.ts';
+import type { ReferenceIndex } from './rule-references.ts';
 import type { Surface } from './steps.ts';
 
 export const CATEGORIES = [
@@ -212,6 +213,7 @@ export interface RuleSettings {
 export interface RuleBook {
   readonly snapshot: Snapshot;
   readonly rules: readonly Rule[];
+  readonly references: ReferenceIndex;
   /** of the corpus itself, the same for every workspace */
   readonly counts: SupportCounts;
   /** whether a rule runs under these settings, and why */

@@ -120,6 +120,7 @@ describe('what is found', () => {
       description:
         'ATR-2026-00511 "MCP Web-Fetch Context Poisoning via Embedded Agent Instructions" ' +
         'matched the tool result',
+      reference_ids: ['LLM01:2025', 'ASI01:2026', 'AML.T0051', 'AML.T0051.000'],
       metadata: {
         detector: 'agent-threat-rules',
         corpus_version: '4.0.0',
@@ -197,6 +198,8 @@ describe('the list', () => {
     ['category=atr_context_exfiltration', ['ATR-2026-00021', 'ATR-2026-00514']],
     ['category=atr_prompt_injection&severity=high', ['ATR-2026-00001']],
     ['rule_id=ATR-2026-00021', ['ATR-2026-00021']],
+    ['reference=LLM01&rule_id=ATR-2026-00001', ['ATR-2026-00001']],
+    ['reference=AML.T0020', []],
     ['until=2020-01-01', []],
     ['since=2020-01-01T00:00:00%2B02:00&limit=500', 4],
     ['since=2100-01-01', []],
@@ -215,7 +218,8 @@ describe('the list', () => {
   });
 
   test('every unusable parameter of a query is named in one 400', async () => {
-    const query = 'severity=bad&category=tool-poisoning&rule_id=1&run_id=x&since=now&limit=0';
+    const query =
+      'severity=bad&category=tool-poisoning&rule_id=1&run_id=x&since=now&limit=0&reference=%22';
     const answer = await request(`${gateway.server.baseUrl}${PATH}?${query}&cursor=abc`, {
       headers: { authorization: `Bearer ${gateway.keys.workspace}` },
     });
@@ -227,6 +231,7 @@ describe('the list', () => {
       'category',
       'cursor',
       'limit',
+      'reference',
       'rule_id',
       'run_id',
       'severity',

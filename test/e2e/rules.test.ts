@@ -16,6 +16,7 @@ interface RuleItem {
   readonly decided_by: string;
   readonly maturity: string | null;
   readonly wild_fp_rate: number | null;
+  readonly reference_ids: readonly string[];
 }
 interface RulePage {
   readonly snapshot: {
@@ -108,6 +109,12 @@ test('each filter gives what it says, and the counts agree with it', async () =>
     ['support=degraded', (rule: RuleItem) => rule.support === 'degraded'],
     ['category=tool-poisoning', (rule: RuleItem) => rule.category === 'tool-poisoning'],
     ['maturity=stable', (rule: RuleItem) => rule.maturity === 'stable'],
+    [
+      'reference=aml.t0051',
+      (rule: RuleItem) => rule.reference_ids.some((id) => /^AML\.T0051(\.|$)/.test(id)),
+    ],
+    ['reference=LLM04', (rule: RuleItem) => rule.reference_ids.includes('LLM04:2025')],
+    ['reference=AML.T9999', () => false],
     ['enabled=true', (rule: RuleItem) => rule.enabled],
     ['enabled=false&status=stable', (rule: RuleItem) => !rule.enabled && rule.status === 'stable'],
   ] as const;

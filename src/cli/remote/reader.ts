@@ -5,13 +5,16 @@
 import { z } from 'zod';
 import { findWorkspace } from '../../db/people/workspaces.ts';
 import { createStore } from '../../db/store.ts';
+import { createRuleBook } from '../../engine/rules/rule-book.ts';
 import { OperatorError, SluiceError } from '../../errors.ts';
 import type { AuthorizedHandler } from '../../http/api/authorized.ts';
 import { listFindings, showFinding } from '../../http/api/findings/finding-routes.ts';
 import { listRuns, showRun } from '../../http/api/runs/run-routes.ts';
 import { InvalidInput } from '../../http/transport/invalid-input.ts';
+import { pinnedCorpus } from '../../main/corpus-location.ts';
 import { createOutliner } from '../../main/run-outlines.ts';
 import { runTimesOf } from '../../main/run-times.ts';
+import { loadKeptCatalog } from '../../pool/kept-catalog.ts';
 import { withDatabase } from '../with-database.ts';
 import { chooseServer, type PlaceOptions } from './place.ts';
 import { call, type Query, queryText } from './server-call.ts';
@@ -69,7 +72,8 @@ export async function withReader(
     const store = createStore(database, { brand, nowMs: Date.now });
     const times = runTimesOf(config);
     const runs = { ...store.runs, find: createOutliner(database).find, times };
-    const findings = { ...store.findings, baseUrl: config.baseUrl };
+    const { references } = createRuleBook(loadKeptCatalog(pinnedCorpus()));
+    const findings = { ...store.findings, baseUrl: config.baseUrl, references };
     const handlers = {
       findings: { list: listFindings(findings), show: showFinding(findings) },
       runs: { list: listRuns(runs), show: showRun(runs) },

@@ -81,12 +81,13 @@ interface ListOptions extends OutputOptions {
   readonly state?: string;
   readonly maturity?: string;
   readonly sort?: string;
+  readonly reference?: string;
 }
 
 export async function listRulesThere(login: ServerLogin, options: ListOptions): Promise<void> {
-  const { status, support, category, state, maturity, sort } = options;
+  const { status, support, category, state, maturity, sort, reference } = options;
   const read = async (number: number) => {
-    const filters = { status, support, category, state, maturity, sort };
+    const filters = { status, support, category, state, maturity, sort, reference };
     const query = { ...filters, page: String(number) };
     const body = await call(login, PATH, { query: { ...query, per_page: String(RULES_OF_PAGE) } });
     return parts(page, body);

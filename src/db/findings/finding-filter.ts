@@ -29,11 +29,12 @@ export const IS_TRIAGED = `f.id = ANY (ARRAY(
   SELECT finding_id FROM finding_states WHERE workspace_id = $1 AND state = ANY ($17::text[])
    ORDER BY updated_at DESC LIMIT ${DECIDED_READ_MAX}))`;
 
-/** `$1` to `$18` are `matchValues`. Names contain the text of their filter, in any case. */
+/** `$1` to `$19` are `matchValues`. Names contain the text of their filter, in any case. */
 const matching = (searched: string): string => `
         f.workspace_id = $1
         AND ($2::text IS NULL OR f.severity = $2) AND ($3::text IS NULL OR f.category = $3)
-        AND ($4::text IS NULL OR f.rule_id = $4) AND ($5::uuid IS NULL OR f.run_id = $5)
+        AND ($4::text IS NULL OR f.rule_id = $4)
+        AND ($19::text[] IS NULL OR f.rule_id = ANY ($19)) AND ($5::uuid IS NULL OR f.run_id = $5)
         AND ($6::timestamptz IS NULL OR f.created_at >= $6)
         AND ($7::timestamptz IS NULL OR f.created_at < $7)
         AND ${searched}
@@ -51,7 +52,7 @@ const matching = (searched: string): string => `
 export const MATCHES = matching(SEARCHED);
 /** Without a search, which alone reads excerpts. */
 export const MATCHES_UNSEARCHED = matching(NOT_SEARCHED);
-const MATCH_VALUES = 18;
+const MATCH_VALUES = 19;
 
 /** The place of the n-th parameter after those of `MATCHES`. */
 export function parameter(n: number): string {
@@ -67,7 +68,7 @@ function wordsOf(text: string | undefined): string[] | undefined {
   return words?.length === 0 ? undefined : words;
 }
 
-/** The values of `$1` to `$18`. */
+/** The values of `$1` to `$19`. */
 export function matchValues(workspaceId: number, filter: FindingFilter): unknown[] {
   return [
     workspaceId,
@@ -88,6 +89,7 @@ export function matchValues(workspaceId: number, filter: FindingFilter): unknown
     pattern(filter.search),
     filter.states ?? null,
     filter.isExcepted ?? null,
+    filter.ruleIds ?? null,
   ];
 }
 
@@ -104,8 +106,8 @@ export function isTriaged({ states }: FindingFilter): boolean {
 
 /** Whether an index of kinds finds what matches; a run's and a text's own index find theirs. */
 export function isOfKinds(filter: FindingFilter): boolean {
-  const { severity, category, ruleId, runId, sameAs } = filter;
+  const { severity, category, ruleId, ruleIds, runId, sameAs } = filter;
   if (isTriaged(filter)) return false;
-  const isNarrow = [severity, category, ruleId].some((one) => one !== undefined);
+  const isNarrow = [severity, category, ruleId, ruleIds].some((one) => one !== undefined);
   return isNarrow && runId === undefined && sameAs === undefined && !needsReading(filter);
 }

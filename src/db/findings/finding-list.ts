@@ -72,7 +72,7 @@ const placesByKind = (direction: Direction): string => `
        ${byTime(direction)} LIMIT ${LIMIT}
     ) AS place
    WHERE ($2::text IS NULL OR severity = $2) AND ($3::text IS NULL OR category = $3)
-     AND ($4::text IS NULL OR rule_id = $4)
+     AND ($4::text IS NULL OR rule_id = $4) AND ($19::text[] IS NULL OR rule_id = ANY ($19))
    ${byTime(direction, 'place')} LIMIT ${LIMIT}`;
 
 /** `$5` and `$8` to `$16` are null here; PostgreSQL needs the type of each. */

@@ -1,4 +1,5 @@
 /** A catalogue with what follows from it for a workspace: decisions, counts, refusals. */
+import { referenceIndex } from '../../model/rule-references.ts';
 import type { RuleBook } from '../../model/rules.ts';
 import type { Catalog } from './catalog.ts';
 import { decide, orphanedOverrides, refusal, stateCounts, supportCounts } from './effective-set.ts';
@@ -7,6 +8,7 @@ export function createRuleBook({ snapshot, rules }: Catalog): RuleBook {
   return {
     snapshot,
     rules,
+    references: referenceIndex(rules),
     counts: supportCounts(rules),
     decide,
     refusal,

@@ -49,11 +49,6 @@ function stateFilter(state: (typeof LIST_STATES)[number]): FindingFilter {
 }
 
 const stateQuery = filterQuery.extend({ state: z.enum(LIST_STATES).default('open') });
-const listFilterOf = (query: z.infer<typeof stateQuery>): FindingFilter => ({
-  ...filterOf(query),
-  ...stateFilter(query.state),
-});
-
 const pageQuery = stateQuery.extend({
   ...findingsQuery.pick({ sort: true, group_by: true }).shape,
   cursor: pageCursor.optional(),
@@ -67,6 +62,10 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
   const { findings, rules, look } = deps;
   const titles = new Map(rules.rules.map(({ id, title }) => [id, title]));
   const titleOf = (ruleId: string): string => titles.get(ruleId) ?? ruleId;
+  const listFilterOf = (query: z.infer<typeof stateQuery>): FindingFilter => ({
+    ...filterOf(query, findings.references),
+    ...stateFilter(query.state),
+  });
 
   /** A page of the list, whichever way it is grouped. */
   const rowsOf = async (workspaceId: number, query: z.infer<typeof pageQuery>) => {
@@ -118,12 +117,14 @@ export function findingPages(deps: FindingPageDependencies): Route[] {
       deps.exceptions.of(request.workspace.id, id),
     ]);
     const title = titleOf(found.ruleId);
-    const data = { finding: found, title, run, triage, members, exceptions, nowMs };
+    const references = deps.rules.references.idsOf(found.ruleId);
+    const data = { finding: found, title, references, run, triage, members, exceptions, nowMs };
     return findingPage(look, viewer, data);
   };
 
   const slots = new ExportSlots();
-  const asCsv = { exporter: findings, slots, titleOf, baseUrl: findings.baseUrl };
+  const referencesOf = (ruleId: string) => findings.references.idsOf(ruleId);
+  const asCsv = { exporter: findings, slots, titleOf, referencesOf, baseUrl: findings.baseUrl };
   const asOcsf = exportFindings(findings, deps.ocsf, slots);
   const file = (name: string) =>
     [

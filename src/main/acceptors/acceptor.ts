@@ -105,7 +105,7 @@ function dashboardOf(
   return {
     ...store,
     ...parts,
-    findings: { ...store.findings, baseUrl },
+    findings: { ...store.findings, baseUrl, references: parts.rules.references },
     baseUrl,
     observeUrl,
     trustedHops: trustedProxyHops,
@@ -224,7 +224,7 @@ export function createAcceptor(
       authenticator,
       rateLimiter,
       rules,
-      findings: { ...store.findings, baseUrl: config.baseUrl },
+      findings: { ...store.findings, baseUrl: config.baseUrl, references: rules.references },
       runs,
       version: programVersion(),
       oauthProviders: config.oauthProviders,

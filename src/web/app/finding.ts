@@ -2,7 +2,7 @@
 import type { Finding } from '../../model/findings.ts';
 import type { RunSummary } from '../../model/runs.ts';
 import { surfaceLabel } from '../../model/steps.ts';
-import { type Html, html } from '../html.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
 import { findingLink, stepName } from './findings.ts';
 import { term, time, words } from './format.ts';
 import { corpusName } from './rule-counts.ts';
@@ -13,6 +13,8 @@ import { stateBadge, type TriagePanel, triagePanel } from './triage/triage-panel
 export interface FindingPage extends TriagePanel {
   readonly finding: Finding;
   readonly title: string;
+  /** ids of what the rule refers to */
+  readonly references: readonly string[];
   /** null when it is no longer kept */
   readonly run: RunSummary | null;
   readonly nowMs: number;
@@ -62,6 +64,14 @@ ${
 <p class="soft">From the rule’s author. Sluice only reports: it does not block or change anything.</p></section>`;
 }
 
+/** Each leads to the findings of all rules that refer to it. */
+function referenceLinks(ids: readonly string[]): HtmlValue {
+  if (ids.length === 0) return null;
+  return ids.map(
+    (id) => html`<a href="/app/findings?reference=${encodeURIComponent(id)}">${id}</a> `,
+  );
+}
+
 export function findingPage(look: Look, viewer: Viewer, data: FindingPage): Html {
   const { finding, title, nowMs } = data;
   return appPage(look, viewer, {
@@ -94,6 +104,7 @@ ${triagePanel(finding.id, data, viewer, nowMs)}
       ['Status', `${finding.ruleStatus}, version ${finding.ruleVersion}`],
       ['Category', words(finding.category)],
       ['Subcategory', finding.subcategory === null ? null : words(finding.subcategory)],
+      ['Refers to', referenceLinks(data.references)],
       ['Corpus', corpusName(finding.corpusVersion, finding.corpusIdentity)],
       [
         'More',

@@ -221,6 +221,7 @@ ${choice(
   RULE_STATES.map((one) => [one, STATE_LABELS[one]] as const),
   given.get('state'),
 )}
+${field('reference', 'Reference', given.get('reference'), { hint: 'AML.T0051 or LLM01' })}
 ${choice('maturity', 'Maturity', MATURITIES, given.get('maturity'))}
 <label>Order<select name="sort">${RULE_ORDERS.map(
     (order) =>

@@ -8,6 +8,7 @@ import { finding, HOSTILE, holdsAsText, LOOK, NOW_MS, run, viewer } from './fixt
 const page = (fields: Partial<FindingPage> = {}): string =>
   findingPage(LOOK, viewer(), {
     finding: finding(),
+    references: ['LLM01:2025', 'AML.T0051'],
     title: 'Asks to ignore instructions',
     run: run(),
     triage: { state: 'new', assignee: null, history: [] },
@@ -34,6 +35,11 @@ describe('a finding', () => {
     const redacted = page({ finding: finding({ excerpt: null }) });
     expect(redacted).toContain('this workspace redacts excerpts');
     expect(redacted).not.toContain('<pre');
+  });
+
+  test('leads to the findings of what its rule refers to', () => {
+    expect(page()).toContain('<a href="/app/findings?reference=LLM01%3A2025">LLM01:2025</a>');
+    expect(page({ references: [] })).not.toContain('Refers to');
   });
 
   test('names the corpus that found it by version and identity', () => {

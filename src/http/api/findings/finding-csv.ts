@@ -3,6 +3,7 @@
  * never contains excerpts.
  */
 import type { FindingFilter } from '../../../model/findings.ts';
+import type { ReferenceIndex } from '../../../model/rule-references.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { findingUrl } from './finding-routes.ts';
 import { findingCategory } from './finding-schema.ts';
@@ -32,6 +33,7 @@ const COLUMNS = [
   'session_id',
   'model',
   'tool',
+  'reference_ids',
 ];
 
 /** Characters that may start a formula in a spreadsheet, including their full-width forms. */
@@ -74,6 +76,7 @@ interface CsvExport {
   /** counts the running exports */
   readonly slots: ExportSlots;
   readonly titleOf: (ruleId: string) => string;
+  readonly referencesOf: ReferenceIndex['idsOf'];
   /** where the dashboard is */
   readonly baseUrl: string;
 }
@@ -98,7 +101,7 @@ export async function* csvOf(
 }
 
 async function* rowsOf(
-  { exporter, titleOf, baseUrl }: CsvExport,
+  { exporter, titleOf, referencesOf, baseUrl }: CsvExport,
   workspaceId: number,
   filter: FindingFilter,
 ): AsyncGenerator<Buffer> {
@@ -131,6 +134,7 @@ async function* rowsOf(
         finding.sessionId ?? '',
         finding.model ?? '',
         finding.toolName ?? '',
+        referencesOf(finding.ruleId).join(' '),
       ]),
     );
     yield Buffer.from(rows.join(''));

@@ -79,7 +79,7 @@ function findingExamples({ book, version, baseUrl }: ApiSettings) {
   const finding = findingOf(book);
   if (finding === null) return { findingId: FINDING_ID, list: [], one: [], event: [] };
   const event = toOcsf(finding, ocsfSourceOf(book.rules, version, baseUrl));
-  const item = toFinding(finding, baseUrl);
+  const item = toFinding(finding, { baseUrl, references: book.references });
   const total = { count: 1, is_exact: true };
   const answer = `Answer to \`?${FINDINGS_EXAMPLE_QUERY}\`.`;
   return {
@@ -94,6 +94,7 @@ const filterExamples: Readonly<Record<keyof typeof filterQuery.shape, string>> =
   severity: 'high',
   category: 'atr_prompt_injection',
   rule_id: 'ATR-2026-00001',
+  reference: 'AML.T0051',
   run_id: TRACE_ID,
   agent: 'shop',
   service: 'shop',

@@ -11,6 +11,7 @@ import {
   type FindingGroup,
 } from '../../../model/findings.ts';
 import type { Hex16 } from '../../../model/json.ts';
+import type { ReferenceIndex } from '../../../model/rule-references.ts';
 import { SEVERITIES } from '../../../model/rules.ts';
 import type { PageCursor } from '../../../model/runs.ts';
 import { SURFACES } from '../../../model/steps.ts';
@@ -26,6 +27,7 @@ import {
 } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
+import { referenceQuery } from '../rules/reference-query.ts';
 import {
   CATEGORY_BY_NAME,
   DETECTOR,
@@ -39,6 +41,8 @@ import {
 export type FindingReader = Pick<Store['findings'], 'list' | 'groups' | 'find' | 'count'> & {
   /** where the dashboard is */
   readonly baseUrl: string;
+  /** of the loaded corpus */
+  readonly references: ReferenceIndex;
 };
 
 const LIMIT_DEFAULT = 50;
@@ -67,6 +71,7 @@ export const filterQuery = z.object({
     .regex(/^ATR-\d{4}-\d{5}$/, 'must look like ATR-2026-00001')
     .optional()
     .describe('Only findings of this rule.'),
+  reference: referenceQuery('findings of rules'),
   run_id: hexId.optional().describe('Only findings in this run.'),
   agent: contained('agent'),
   service: contained('service'),
@@ -110,8 +115,13 @@ export const findingsQuery = filterQuery.extend({
 });
 
 /** The filter of a query. */
-export function filterOf(query: z.infer<typeof filterQuery>): FindingFilter {
+export function filterOf(
+  query: z.infer<typeof filterQuery>,
+  references: ReferenceIndex,
+): FindingFilter {
+  const { reference } = query;
   return {
+    ruleIds: reference === undefined ? undefined : references.rulesOf(reference),
     severity: query.severity,
     category: query.category,
     ruleId: query.rule_id,
@@ -174,7 +184,7 @@ function toGroup(group: FindingGroup): BodyOf<typeof findingBody>['group'] {
  */
 export function toFinding(
   finding: Finding,
-  baseUrl: string,
+  { baseUrl, references }: Pick<FindingReader, 'baseUrl' | 'references'>,
   group: FindingGroup | null = null,
 ): BodyOf<typeof findingBody> {
   return {
@@ -184,6 +194,7 @@ export function toFinding(
     severity: finding.severity,
     description: finding.description,
     metadata: ruleFacts(finding),
+    reference_ids: [...references.idsOf(finding.ruleId)],
     run_id: finding.runId,
     url: findingUrl(baseUrl, finding.id),
     agent: finding.agentName,
@@ -215,15 +226,14 @@ async function pageOf(
   query: z.infer<typeof findingsQuery>,
 ): Promise<{ findings: BodyOf<typeof findingBody>[]; next: PageCursor | null }> {
   const { cursor = null, limit, sort, group_by: grouping } = query;
-  const { baseUrl } = reader;
-  const filter = filterOf(query);
+  const filter = filterOf(query, reader.references);
   if (grouping === undefined) {
     const { findings, next } = await reader.list(workspaceId, filter, cursor, limit, sort);
-    return { findings: findings.map((finding) => toFinding(finding, baseUrl)), next };
+    return { findings: findings.map((finding) => toFinding(finding, reader)), next };
   }
   const skip = groupsBefore(cursor);
   const found = await reader.groups(workspaceId, filter, grouping, sort, skip, limit);
-  const findings = found.groups.map((group) => toFinding(group.top, baseUrl, group));
+  const findings = found.groups.map((group) => toFinding(group.top, reader, group));
   return { findings, next: toGroupCursor(found.next) };
 }
 
@@ -234,7 +244,8 @@ export function listFindings(reader: FindingReader): AuthorizedHandler {
     const { cursor = null } = query;
     // One after the other: a request must not hold two of the few connections for reads.
     const { findings, next } = await pageOf(reader, workspaceId, query);
-    const total = cursor === null ? await reader.count(workspaceId, filterOf(query)) : null;
+    const total =
+      cursor === null ? await reader.count(workspaceId, filterOf(query, reader.references)) : null;
     const body: BodyOf<typeof findingPage> = {
       findings,
       next_cursor: toCursor(next),
@@ -250,6 +261,6 @@ export function showFinding(reader: FindingReader): AuthorizedHandler {
     const id = idOf(findingId);
     const finding = id === null ? null : await reader.find(workspaceId, id);
     if (finding === null) throw new SluiceError('not_found', 'This workspace has no such finding.');
-    return json(toFinding(finding, reader.baseUrl));
+    return json(toFinding(finding, reader));
   };
 }

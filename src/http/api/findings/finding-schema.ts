@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CATEGORIES, type Category, RULE_STATUSES, SEVERITIES } from '../../../model/rules.ts';
 import { SURFACES } from '../../../model/steps.ts';
 import { component, count, hex8, hex16, nextCursor, timestamp } from '../openapi/component.ts';
-import { corpusIdentity, ruleId } from '../rules/rule-schema.ts';
+import { corpusIdentity, referenceIds, ruleId } from '../rules/rule-schema.ts';
 
 export const DETECTOR = 'agent-threat-rules';
 
@@ -84,6 +84,7 @@ export const finding = component(
       severity: z.enum(SEVERITIES).describe('Severity of the rule.'),
       description: z.string().describe('Which rule matched, its title, and on which surface.'),
       metadata: ruleFacts,
+      reference_ids: referenceIds,
       run_id: hex16('The run it was found in.'),
       url: z.url().describe('The finding in the dashboard.'),
       ...runMembers,
@@ -137,6 +138,7 @@ export const ocsfUnmapped = z
   .object({
     ...ruleFactMembers,
     category: findingCategoryName,
+    reference_ids: referenceIds,
     run_id: hex16('The run it was found in.'),
     tool: runMembers.tool,
     recommended_actions: z.array(z.string()),

@@ -90,7 +90,7 @@ export function exportFindings(
         { path: 'after', message: 'must be a finding of this workspace' },
       ]);
     }
-    const filter = filterOf(query);
+    const filter = filterOf(query, source.references);
     return { contentType: NDJSON_TYPE, chunks: linesOf(workspaceId, filter, start) };
   };
 }

@@ -6,7 +6,11 @@
  * without an attribute in OCSF are under `unmapped`, named as in the findings list.
  */
 import type { FindingFacts } from '../../../db/findings/findings.ts';
-import { referenceLists } from '../../../model/rule-references.ts';
+import {
+  type ReferenceIndex,
+  referenceIndex,
+  referenceLists,
+} from '../../../model/rule-references.ts';
 import type { Rule, Severity } from '../../../model/rules.ts';
 import type { BodyOf } from '../openapi/component.ts';
 import { findingUrl, ruleFacts } from './finding-routes.ts';
@@ -42,6 +46,7 @@ export interface OcsfSource {
   readonly ruleTitle: (ruleId: string) => string | undefined;
   /** the techniques of MITRE ATLAS and ATT&CK that a rule refers to */
   readonly ruleAttacks: (ruleId: string) => readonly OcsfAttack[];
+  readonly references: ReferenceIndex;
 }
 
 /** OCSF's object `attack`: a technique, or a part of one, which has its number after a dot. */
@@ -79,6 +84,7 @@ export function ocsfSourceOf(
     baseUrl,
     ruleTitle: (id) => titles.get(id),
     ruleAttacks: (id) => attacks.get(id) ?? [],
+    references: referenceIndex(rules),
   };
 }
 
@@ -111,7 +117,7 @@ function resourcesOf({ agentName, serviceName, model }: FindingFacts) {
 /** One finding as one event. Times are milliseconds since 1970. */
 export function toOcsf(
   finding: FindingFacts,
-  { productVersion, baseUrl, ruleTitle, ruleAttacks }: OcsfSource,
+  { productVersion, baseUrl, ruleTitle, ruleAttacks, references }: OcsfSource,
 ): BodyOf<typeof ocsfEvent> {
   const { id, ruleId, runId, description } = finding;
   const time = finding.createdAt.getTime();
@@ -161,6 +167,7 @@ export function toOcsf(
     ...resourcesOf(finding),
     unmapped: {
       ...ruleFacts(finding),
+      reference_ids: [...references.idsOf(ruleId)],
       category,
       run_id: runId,
       tool: finding.toolName,

@@ -74,6 +74,7 @@ export function ruleOperations(settings: ApiSettings): Operation[] {
         enabled: 'true',
         state: 'as_written',
         maturity: 'stable',
+        reference: 'AML.T0051',
         sort: 'noise',
         q: 'credential',
         page: '1',

@@ -17,6 +17,7 @@ import { json } from '../../transport/problem.ts';
 import { flag, parseQuery, wholeNumber } from '../../transport/query.ts';
 import type { AuthorizedHandler } from '../authorized.ts';
 import type { BodyOf } from '../openapi/component.ts';
+import { referenceQuery } from './reference-query.ts';
 import type { rule as ruleBody, ruleItem, rulePage, ruleSettings } from './rule-schema.ts';
 
 /** The rules, and the workspaces' settings from the database. */
@@ -41,6 +42,7 @@ export const rulesQuery = z.object({
     .describe('`true`: only rules that run for this workspace; `false`: only the others.'),
   state: z.enum(RULE_STATES).optional().describe('Only rules in this state in this workspace.'),
   maturity: z.enum(MATURITIES).optional().describe('Only rules of this maturity.'),
+  reference: referenceQuery('rules'),
   q: z
     .string()
     .max(SEARCH_CHARS_MAX)
@@ -58,7 +60,11 @@ export const rulesQuery = z.object({
 });
 type RulesQuery = z.infer<typeof rulesQuery>;
 
-function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyOf<typeof ruleItem> {
+function toItem(
+  rule: Rule,
+  settings: RuleSettings,
+  { decide, references }: RuleBook,
+): BodyOf<typeof ruleItem> {
   const { enabled, decidedBy, state } = decide(rule, settings);
   return {
     id: rule.id,
@@ -77,6 +83,7 @@ function toItem(rule: Rule, settings: RuleSettings, { decide }: RuleBook): BodyO
     wild_fp_rate: rule.quality.wildFpRate,
     wild_samples: rule.quality.wildSamples,
     wild_validated: rule.quality.wildValidated,
+    reference_ids: [...references.idsOf(rule.id)],
   };
 }
 
@@ -94,6 +101,8 @@ export function toRulePage(
   settings: RuleSettings,
   book: RuleBook,
 ): BodyOf<typeof rulePage> {
+  const { reference } = query;
+  const referring = reference === undefined ? null : new Set(book.references.rulesOf(reference));
   const words = (query.q ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const found = inOrder(book.rules, query.sort)
     .filter(
@@ -102,6 +111,7 @@ export function toRulePage(
         (query.support === undefined || rule.support === query.support) &&
         (query.category === undefined || rule.category === query.category) &&
         (query.maturity === undefined || rule.quality.maturity === query.maturity) &&
+        (referring === null || referring.has(rule.id)) &&
         matchesText(rule, words),
     )
     .map((rule) => toItem(rule, settings, book))

@@ -85,6 +85,13 @@ const statedQuality = {
   wild_validated: z.string().nullable().describe('The day on which they did.'),
 };
 
+/** What the loaded corpus states for a rule. */
+export const referenceIds = z
+  .array(z.string())
+  .describe(
+    'What the rule refers to: ids of MITRE ATLAS and ATT&CK, of lists of OWASP, weaknesses and vulnerabilities.',
+  );
+
 const itemMembers = {
   id: ruleId,
   title: z.string(),
@@ -102,6 +109,7 @@ const itemMembers = {
     .enum(RULE_STATES)
     .describe('State of the rule in this workspace: the member of `counts` that includes it.'),
   ...statedQuality,
+  reference_ids: referenceIds,
 };
 
 export const ruleItem = component('RuleItem', z.object(itemMembers).describe('A rule in a list.'));

@@ -16,6 +16,7 @@ export const FINDINGS_PATH = '/app/findings';
 const MORE = [
   'category',
   'rule_id',
+  'reference',
   'user_id',
   'session_id',
   'model',
@@ -107,6 +108,7 @@ ${choice(
   given.get('category'),
 )}
 ${field('rule_id', 'Rule', given.get('rule_id'), { hint: 'ATR-2026-00001' })}
+${field('reference', 'Reference', given.get('reference'), { hint: 'AML.T0051 or LLM01' })}
 ${dateField('since', 'Since', given.get('since'))}
 ${dateField('until', 'Before', given.get('until'))}
 ${has(given, 'run_id') && field('run_id', 'Run', given.get('run_id'))}

@@ -146,7 +146,7 @@ describe('a cell in a spreadsheet that separates by semicolons or tabs', () => {
 const HEADER =
   'created_at,severity,category,rule_id,rule_title,rule_version,rule_status,surface,field,' +
   'step_name,step_span_id,run_id,finding_id,corpus_version,corpus_identity,url,agent,service,user_id,session_id,' +
-  'model,tool\r\n';
+  'model,tool,reference_ids\r\n';
 
 function facts(id: number, stepName: string) {
   const { excerpt: _, ...draft } = findingDraft({ stepName, stepSpanId: null });
@@ -186,6 +186,7 @@ function twoPages(): { exporter: FindingExporter; queries: unknown[] } {
   };
 }
 
+const referencesOf = () => ['LLM01:2025', 'AML.T0051'];
 const titleOf = (id: string): string => `the "title" of ${id}`;
 
 async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
@@ -197,12 +198,18 @@ async function textOf(chunks: AsyncIterable<Buffer>): Promise<string> {
 test('a file is its header and a line per finding, to the byte', async () => {
   const { exporter, queries } = twoPages();
   const filter: FindingFilter = { severity: 'high' };
-  const csv = { exporter, slots: new ExportSlots(), titleOf, baseUrl: 'https://sluice.test' };
+  const csv = {
+    exporter,
+    slots: new ExportSlots(),
+    titleOf,
+    referencesOf,
+    baseUrl: 'https://sluice.test',
+  };
   const line = (step: string, id: number): string =>
     '2026-11-21T10:00:00.123Z,high,atr_prompt_injection,ATR-2026-00001,' +
     `"the ""title"" of ATR-2026-00001",1.0.0,stable,tool_result,tool_response,${step},,` +
     `${hex16(0xc1)},${hex16(id)},4.0.0,${'c0'.repeat(20)},` +
-    `https://sluice.test/app/findings/${hex16(id)},'@planner,shop,u-1,s-1,m-1,shell\r\n`;
+    `https://sluice.test/app/findings/${hex16(id)},'@planner,shop,u-1,s-1,m-1,shell,LLM01:2025 AML.T0051\r\n`;
   expect(await textOf(csvOf(csv, 7, filter))).toBe(
     HEADER + line(`"'=cmd, ""x"""`, 1) + line('plain', 2),
   );
@@ -214,7 +221,13 @@ test('a file is its header and a line per finding, to the byte', async () => {
 
 test('a workspace has four exports under way at most, and a broken one counts no longer', async () => {
   const { exporter } = twoPages();
-  const csv = { exporter, slots: new ExportSlots(), titleOf, baseUrl: 'https://sluice.test' };
+  const csv = {
+    exporter,
+    slots: new ExportSlots(),
+    titleOf,
+    referencesOf,
+    baseUrl: 'https://sluice.test',
+  };
   const begun = [];
   for (let one = 0; one < 4; one += 1) {
     const chunks = csvOf(csv, 7, {});

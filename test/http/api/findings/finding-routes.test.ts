@@ -5,6 +5,7 @@ import type { Exchange } from '../../../../src/http/transport/exchange.ts';
 import { InvalidInput } from '../../../../src/http/transport/invalid-input.ts';
 import type { Finding, FindingFilter, FindingOrder } from '../../../../src/model/findings.ts';
 import type { Credential } from '../../../../src/model/people.ts';
+import { referenceIndex } from '../../../../src/model/rule-references.ts';
 import type { PageCursor } from '../../../../src/model/runs.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
@@ -54,6 +55,10 @@ const reader = {
   },
   count: async () => ({ count: 10_000, isExact: false }),
   baseUrl: 'https://sluice.test/',
+  references: referenceIndex([
+    { id: 'ATR-2026-00001', references: { mitre_atlas: ['AML.T0051.001 - Indirect'] } },
+    { id: 'ATR-2026-00002', references: { owasp_llm: ['LLM01:2025'] } },
+  ]),
   find: async (_workspaceId: number, id: string) => (id === RECORD.id ? RECORD : null),
 };
 
@@ -90,6 +95,7 @@ const ITEM = {
     surface: 'tool_result',
     step: { span_id: '0000000000000001', name: 'execute_tool', number: 1 },
   },
+  reference_ids: ['AML.T0051.001'],
   run_id: hex16(2),
   url: `https://sluice.test/app/findings/${hex16(1)}`,
   agent: 'planner',
@@ -130,12 +136,13 @@ test('filters reach the reader in its own words', async () => {
     'severity=low&category=atr_tool_poisoning&rule_id=ATR-2026-00001&limit=500' +
       `&run_id=${hex16(0xab).toUpperCase()}&since=2026-11-01&until=2026-11-02T00:00:00Z&sort=severity` +
       `&agent=plan&service=sho&user_id=u&session_id=s&model=m&surface=tool_args&q=two%20words` +
-      `&same_as=${hex16(0xcd)}`,
+      `&same_as=${hex16(0xcd)}&reference=aml.t0051`,
   );
   const filter = {
     severity: 'low',
     category: 'tool-poisoning',
     ruleId: 'ATR-2026-00001',
+    ruleIds: ['ATR-2026-00001'],
     runId: hex16(0xab),
     since: new Date('2026-11-01'),
     until: new Date('2026-11-02'),

@@ -6,20 +6,20 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { FindingFacts } from '../../../../src/db/findings/findings.ts';
 import { attacksOf, toOcsf } from '../../../../src/http/api/findings/ocsf.ts';
+import { referenceIndex } from '../../../../src/model/rule-references.ts';
 import { CATEGORIES, SEVERITIES } from '../../../../src/model/rules.ts';
 import { findingDraft, hex16, NO_FACTS } from '../../../support/rows.ts';
 
+const REFERENCES = {
+  mitre_atlas: ['AML.T0054 - LLM Jailbreak', 'AML.T0051.001 - Indirect'],
+  owasp_llm: ['LLM01:2025'],
+};
 const SOURCE = {
   productVersion: '0.1.0',
   baseUrl: 'https://sluice.test',
   ruleTitle: (ruleId: string) => (ruleId === 'ATR-2026-00001' ? 'Instruction override' : undefined),
-  ruleAttacks: (ruleId: string) =>
-    ruleId === 'ATR-2026-00001'
-      ? attacksOf({
-          mitre_atlas: ['AML.T0054 - LLM Jailbreak', 'AML.T0051.001 - Indirect'],
-          owasp_llm: ['LLM01:2025'],
-        })
-      : [],
+  ruleAttacks: (ruleId: string) => (ruleId === 'ATR-2026-00001' ? attacksOf(REFERENCES) : []),
+  references: referenceIndex([{ id: 'ATR-2026-00001', references: REFERENCES }]),
 };
 
 function facts(fields: Partial<FindingFacts> = {}): FindingFacts {
@@ -190,6 +190,7 @@ test('a finding, whole', () => {
       rule_id: 'ATR-2026-00001',
       rule_version: '1.0.0',
       rule_status: 'stable',
+      reference_ids: ['LLM01:2025', 'AML.T0054', 'AML.T0051.001'],
       category: 'atr_prompt_injection',
       subcategory: 'direct',
       condition: 0,
