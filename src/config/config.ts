@@ -60,6 +60,10 @@ export interface Config extends OauthClients {
   readonly runOpenMaxMs: number;
   /** days that telemetry is kept; 0 keeps it for good */
   readonly retentionDays: number;
+  /** days that runs without findings are kept; 0 keeps them for good */
+  readonly runRetentionDays: number;
+  /** days that findings are kept, and the runs that have some; 0 keeps them for good */
+  readonly findingRetentionDays: number;
   readonly bareOtlpOnBase: 'gone' | 'serve';
   /** of pages that may send telemetry from a browser, as browsers name them; empty for none */
   readonly corsOrigins: readonly string[];
@@ -93,6 +97,22 @@ function runSettings(
   };
 }
 
+/** Runs outlive their steps, and a run's findings outlive the run without findings beside it. */
+function checkRetention(config: Config, problems: Problems): void {
+  const { retentionDays, runRetentionDays, findingRetentionDays } = config;
+  if (runRetentionDays > 0 && (retentionDays === 0 || runRetentionDays < retentionDays)) {
+    problems.push('RUN_RETENTION_DAYS must not be less than RETENTION_DAYS (0 is for ever)');
+  }
+  if (
+    findingRetentionDays > 0 &&
+    (runRetentionDays === 0 || findingRetentionDays < runRetentionDays)
+  ) {
+    problems.push(
+      'FINDING_RETENTION_DAYS must not be less than RUN_RETENTION_DAYS (0 is for ever)',
+    );
+  }
+}
+
 function checkRelations(config: Config, env: Environment, problems: Problems): void {
   if (config.maxBodyBytes > config.maxDecodedBodyBytes) {
     problems.push('MAX_BODY_BYTES must not exceed MAX_DECODED_BODY_BYTES');
@@ -119,6 +139,7 @@ function checkRelations(config: Config, env: Environment, problems: Problems): v
   if (config.runTimeoutMs > config.runOpenMaxMs) {
     problems.push('RUN_TIMEOUT_MS must not exceed RUN_OPEN_MAX_MS');
   }
+  checkRetention(config, problems);
   if (config.port !== 0 && config.port === config.observePort) {
     const hosts = [text(env, 'BASE_URL'), text(env, 'OBSERVE_URL')].map((value) =>
       value !== null && URL.canParse(value) ? new URL(value).host : null,
@@ -192,6 +213,8 @@ export function readConfig(env: Environment): Config {
     passIntervalMs: integer(env, 'PASS_INTERVAL_MS', problems),
     ...runSettings(env, problems),
     retentionDays: integer(env, 'RETENTION_DAYS', problems),
+    runRetentionDays: integer(env, 'RUN_RETENTION_DAYS', problems),
+    findingRetentionDays: integer(env, 'FINDING_RETENTION_DAYS', problems),
     bareOtlpOnBase: oneOf<Config['bareOtlpOnBase']>(
       'BARE_OTLP_ON_BASE',
       text(env, 'BARE_OTLP_ON_BASE') ?? TEXT_SETTINGS.BARE_OTLP_ON_BASE,

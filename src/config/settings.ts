@@ -53,6 +53,9 @@ export const INTEGER_SETTINGS = {
   /** longer than nearly every agent's trace; later spans are not evaluated */
   RUN_OPEN_MAX_MS: { fallback: 4 * HOUR_MS, min: 1000, max: 7 * 24 * HOUR_MS },
   RETENTION_DAYS: { fallback: 30, min: 0, max: 36_500 },
+  /** kept for ever unless set: an upgrade deletes no run and no finding */
+  RUN_RETENTION_DAYS: { fallback: 0, min: 0, max: 36_500 },
+  FINDING_RETENTION_DAYS: { fallback: 0, min: 0, max: 36_500 },
   /** none, because any client can send X-Forwarded-For */
   TRUSTED_PROXY_HOPS: { fallback: 0, min: 0, max: 10 },
 } as const satisfies Record<string, IntegerSetting>;

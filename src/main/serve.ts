@@ -14,6 +14,7 @@ import { readRuleSettings } from '../db/findings/rule-settings.ts';
 import { ensureFirstWorkspace, FIRST_SLUG, type FirstKeys } from '../db/people/first-start.ts';
 import { listenForKeyChanges } from '../db/people/key-changes.ts';
 import { listWorkspaces } from '../db/people/workspaces.ts';
+import { Retention } from '../db/retention/retention.ts';
 import { readBacklog } from '../db/runs/backlog.ts';
 import { upkeepPartitions } from '../db/telemetry/partition-upkeep.ts';
 import { ensureDays, ensureReceipts } from '../db/telemetry/partitions.ts';
@@ -78,12 +79,21 @@ async function openTables(
   stops.add('clock', readings.stop);
   await ensureDays(database, clock.nowMs(), events);
   await ensureReceipts(database, clock.nowMs(), events);
-  const turn = () => upkeepPartitions(database, clock, config.retentionDays, events);
+  const retention = new Retention({
+    telemetry: config.retentionDays,
+    runs: config.runRetentionDays,
+    findings: config.findingRetentionDays,
+  });
+  const stopping = new AbortController();
+  const turn = () => upkeepPartitions(database, clock, retention, events, stopping.signal);
   const upkeep = repeat(turn, PARTITION_UPKEEP_MS, events.maintenanceFailed, {
     atOnce: true,
     onSuccess: events.maintenanceWorked,
   });
-  stops.add('upkeep', upkeep.stop);
+  stops.add('upkeep', async () => {
+    stopping.abort();
+    await upkeep.stop();
+  });
   return { open, clock };
 }
 

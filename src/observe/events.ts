@@ -187,6 +187,11 @@ function storeEvents(log: Logger, metrics: Metrics, outages: OutageLog) {
     partitionsChanged(created: readonly string[], dropped: readonly string[]): void {
       log.debug({ created, dropped }, 'partitions changed');
     },
+    /** @param table a table's name, never a sender's text */
+    outdatedDeleted(table: string, rows: number): void {
+      metrics.retentionRows.inc({ table }, rows);
+      log.info({ table, rows }, 'rows past retention deleted');
+    },
     maintenanceFailed(error: unknown): void {
       metrics.faults.inc({ place: 'maintenance' });
       const message = 'maintenance failed; it will be retried';

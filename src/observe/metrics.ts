@@ -46,6 +46,11 @@ function declareMetrics(registry: Registry) {
       help: 'Bytes accepted but not yet committed.',
       registers,
     }),
+    retentionRows: counter(
+      'retention_rows_total',
+      'Rows past retention that were deleted, by table; partitions are dropped uncounted.',
+      ['table'],
+    ),
     clockDifference: new Gauge({
       name: 'sluice_clock_difference_seconds',
       help: "How far this machine's clock is ahead of PostgreSQL's.",

@@ -11,8 +11,9 @@ import {
   claimRuns,
   giveUpRuns,
 } from '../../src/db/runs/evaluation-queue.ts';
-import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
+import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import { tablesOf } from '../../src/engine/prefilter/fast-matcher.ts';
 import type { Rule } from '../../src/model/rules.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';

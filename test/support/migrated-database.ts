@@ -7,6 +7,7 @@ import { inject } from 'vitest';
 
 import { createDatabase, type Database } from '../../src/db/database.ts';
 import { createTestDatabase } from './database.ts';
+import { waitFor } from './wait-for.ts';
 
 export interface MigratedDatabase {
   readonly database: Database;
@@ -17,6 +18,8 @@ export interface MigratedDatabase {
   rows(sql: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
   /** Outside a transaction, which a pool's own `query` is. */
   vacuum(tables: string): Promise<void>;
+  /** Resolves when a statement waits for another transaction's lock. */
+  blocked(): Promise<void>;
   /** Ends the pool and removes the database. */
   close(): Promise<void>;
 }
@@ -35,6 +38,14 @@ export async function openMigratedDatabase(): Promise<MigratedDatabase> {
       const connection = await database.connect();
       await connection.query(`VACUUM (ANALYZE) ${tables}`);
       connection.release();
+    },
+    blocked: async () => {
+      const waiting = `SELECT FROM pg_stat_activity
+                        WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      await waitFor(async () => (await database.query(waiting)).rows.length > 0, {
+        withinMs: 60_000,
+        what: 'a statement that waits for a lock',
+      });
     },
     close: async () => {
       await database.end();

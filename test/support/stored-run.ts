@@ -1,6 +1,7 @@
 /** A database for tests that read one run back: the run's key, and storing rows of it. */
-import { KnownContents, storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
+import { storeBatch } from '../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../src/db/telemetry/partitions.ts';
+import { KnownContents } from '../../src/db/telemetry/shared-contents.ts';
 import type { DecodedRequest } from '../../src/model/telemetry.ts';
 import { encodeRequest } from './decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from './migrated-database.ts';

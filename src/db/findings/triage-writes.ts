@@ -29,6 +29,7 @@ interface Before {
 
 type NewEntry = Pick<HistoryEntry, 'kind' | 'before' | 'after'> & { readonly id: Hex16 };
 
+/** Locks the findings that it returns against deletion by retention. */
 async function readBefore(
   connection: Connection,
   workspaceId: number,
@@ -43,7 +44,7 @@ async function readBefore(
        FROM findings f
        LEFT JOIN finding_states own ON own.workspace_id = f.workspace_id AND own.finding_id = f.id
        LEFT JOIN users u ON u.id = own.assignee_id
-      WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[])`,
+      WHERE f.workspace_id = $1 AND f.id = ANY ($2::uuid[]) FOR KEY SHARE OF f`,
     [workspaceId, ids],
   );
   return rows;

@@ -6,13 +6,10 @@
  * its locks in one order (receipts, resources, metrics, runs; in each by key), so there are no deadlocks.
  * Resources and metrics count as known after the commit, not before.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-
 import type { TelemetryTable } from '../../model/columns.ts';
 import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
 import type { Connection } from '../database.ts';
 import {
-  type Cell,
   type Copy,
   NEXT_TURN,
   type PipelineStep,
@@ -23,148 +20,19 @@ import type { SettleAllowance } from '../runs/run-times.ts';
 import { COPY_HEADER, COPY_TRAILER, copyStatement, TELEMETRY_TABLES } from './copy-statement.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import type { SessionMark } from './log-runs.ts';
-import { inKeyOrder, orderedKey } from './ordered-key.ts';
 import { rowGroups } from './row-groups.ts';
 import { mergeDeltas, type RunDelta } from './run-delta.ts';
-
-/** Past this many the set is cleared. */
-const KNOWN_MAX = 100_000;
-/** Rows looked up or remembered in one turn of the event loop: a few milliseconds. */
-const ROWS_PER_TURN = 2000;
-
-/**
- * The batch left out what another server has: after a failover, or behind a pooler that leads to
- * another server now. The same batch can be stored at once: what was known is forgotten.
- */
-export class ServerChangedError extends Error {
-  override name = 'ServerChangedError';
-  constructor() {
-    super('The connection leads to another server than before.');
-  }
-}
-
-/**
- * The resources and metrics that are committed on one server, so that they are sent once.
- *
- * Each batch reads the identity of its server in its own transaction: a connection through a pooler
- * survives a failover.
- */
-export class KnownContents {
-  readonly #ids = new Set<string>();
-  #server: string | null = null;
-
-  /** Of the server that has what is known; null while nothing is. */
-  get server(): string | null {
-    return this.#server;
-  }
-
-  /**
-   * Call before the commit of a batch.
-   *
-   * @param server of the batch
-   * @param assumed `server` when its rows were looked up here
-   * @throws {ServerChangedError} when rows may have been left out that the server does not have
-   */
-  requireServer(server: string, assumed: string | null): void {
-    const differs = (this.#server ?? server) !== server || (assumed ?? server) !== server;
-    if (this.#server !== server) {
-      this.#ids.clear();
-      this.#server = server;
-    }
-    if (differs) throw new ServerChangedError();
-  }
-
-  /** @param key of `orderedKey` */
-  has(key: string): boolean {
-    return this.#ids.has(key);
-  }
-
-  /** @param server that has it; another one's is not remembered */
-  add(key: string, server: string): void {
-    if (server !== this.#server) return;
-    if (this.#ids.size >= KNOWN_MAX) this.#ids.clear();
-    this.#ids.add(key);
-  }
-
-  /** Call when tables may have lost rows, as after an outage of the database. */
-  clear(): void {
-    this.#ids.clear();
-    this.#server = null;
-  }
-}
-
-interface Owned<Row> {
-  readonly workspaceId: number;
-  readonly row: Row;
-}
+import {
+  insertMetrics,
+  insertResources,
+  type KnownContents,
+  rememberContents,
+  type UsedContent,
+  unknownContents,
+} from './shared-contents.ts';
 
 interface OwnedMark extends SessionMark {
   readonly workspaceId: number;
-}
-
-/** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
-async function unknownRows<Row extends { readonly id: string }>(
-  requests: readonly EncodedRequest[],
-  pick: (request: EncodedRequest) => readonly Row[],
-  known: KnownContents,
-): Promise<Owned<Row>[]> {
-  const found = new Map<string, Owned<Row>>();
-  let looked = 0;
-  for (const request of requests) {
-    for (const row of pick(request)) {
-      looked += 1;
-      if (looked % ROWS_PER_TURN === 0) await nextTurn();
-      const key = orderedKey(request.workspaceId, row.id);
-      if (!known.has(key)) found.set(key, { workspaceId: request.workspaceId, row });
-    }
-  }
-  return inKeyOrder(found);
-}
-
-/** A table of contents that many rows share: PostgreSQL type and row's field of each column. */
-type ContentColumns<Field> = Readonly<Record<string, readonly [type: string, field: Field]>>;
-
-const RESOURCE_COLUMNS = {
-  id: ['uuid', 'id'],
-  service_name: ['text', 'serviceName'],
-  attributes: ['json', 'attributes'],
-  schema_url: ['text', 'schemaUrl'],
-  dropped_attributes: ['bigint', 'droppedAttributes'],
-  scope_name: ['text', 'scopeName'],
-  scope_version: ['text', 'scopeVersion'],
-  scope_attributes: ['json', 'scopeAttributes'],
-  scope_schema_url: ['text', 'scopeSchemaUrl'],
-  scope_dropped_attributes: ['bigint', 'scopeDroppedAttributes'],
-} as const satisfies ContentColumns<keyof ResourceRow>;
-
-const METRIC_COLUMNS = {
-  id: ['uuid', 'id'],
-  name: ['text', 'name'],
-  description: ['text', 'description'],
-  unit: ['text', 'unit'],
-  kind: ['text', 'kind'],
-  temporality: ['smallint', 'temporality'],
-  monotonic: ['boolean', 'monotonic'],
-  metadata: ['json', 'metadata'],
-} as const satisfies ContentColumns<keyof MetricRow>;
-
-function insertContents<Field extends string>(
-  table: 'resources' | 'metrics',
-  columns: ContentColumns<Field>,
-  rows: readonly Owned<Readonly<Record<Field, Cell>>>[],
-): Statement {
-  const values = Object.values(columns);
-  const lists = values.map(([type], index) => `$${index + 2}::${type}[]`);
-  return {
-    name: `insert-${table}`,
-    text: `INSERT INTO ${table} (workspace_id, ${Object.keys(columns).join()})
-           SELECT * FROM unnest($1::int[], ${lists.join()})
-           ON CONFLICT DO NOTHING`,
-    columns: [
-      rows.map(({ workspaceId }) => workspaceId),
-      ...values.map(([, field]) => rows.map(({ row }) => row[field])),
-    ],
-  };
 }
 
 /** Appended, never updated: `session-runs.ts` takes them from there. */
@@ -233,10 +101,10 @@ function copyTable(table: TelemetryTable, requests: readonly EncodedRequest[]): 
   return [{ copy: copyStatement(table), pieces: [COPY_HEADER, ...chunks, COPY_TRAILER] }];
 }
 
-const resourceCharacters = ({ row }: Owned<ResourceRow>): number =>
+const resourceCharacters = ({ row }: UsedContent<ResourceRow>): number =>
   row.attributes.length + row.scopeAttributes.length + row.scopeName.length;
 
-const metricCharacters = ({ row }: Owned<MetricRow>): number =>
+const metricCharacters = ({ row }: UsedContent<MetricRow>): number =>
   row.metadata.length + row.description.length + row.name.length;
 
 const runCharacters = ({ name, serviceName }: RunDelta): number =>
@@ -257,9 +125,9 @@ interface BatchSettings {
 }
 
 interface BatchContents extends Required<Pick<BatchSettings, 'allowance' | 'receipts'>> {
-  /** not stored yet */
-  readonly resources: readonly Owned<ResourceRow>[];
-  readonly metrics: readonly Owned<MetricRow>[];
+  /** not known to be stored for their day */
+  readonly resources: readonly UsedContent<ResourceRow>[];
+  readonly metrics: readonly UsedContent<MetricRow>[];
 }
 
 /**
@@ -273,10 +141,10 @@ function* stepsOf(
   yield* receipts;
   if (resources.length + metrics.length > SORTED_BESIDE_MAX) yield NEXT_TURN;
   for (const rows of rowGroups(resources, resourceCharacters)) {
-    yield insertContents('resources', RESOURCE_COLUMNS, rows);
+    yield insertResources(rows);
   }
   for (const rows of rowGroups(metrics, metricCharacters)) {
-    yield insertContents('metrics', METRIC_COLUMNS, rows);
+    yield insertMetrics(rows);
   }
   for (const table of TELEMETRY_TABLES) yield* copyTable(table, requests);
   const marks = requests.flatMap(({ workspaceId, sessionMarks }) =>
@@ -308,8 +176,8 @@ export async function storeBatch(
   }: BatchSettings = {},
 ): Promise<void> {
   const assumed = known.server;
-  const resources = await unknownRows(requests, (request) => request.resources, known);
-  const metrics = await unknownRows(requests, (request) => request.metrics, known);
+  const resources = await unknownContents(requests, (request) => request.resources, known);
+  const metrics = await unknownContents(requests, (request) => request.metrics, known);
   let server = '';
   const steps = stepsOf(requests, { resources, metrics, allowance, receipts });
   await runPipeline(connection, steps, {
@@ -320,17 +188,6 @@ export async function storeBatch(
       onCommit();
     },
   });
-  await remember(resources, known, server);
-  await remember(metrics, known, server);
-}
-
-async function remember(
-  rows: readonly Owned<{ readonly id: string }>[],
-  known: KnownContents,
-  server: string,
-): Promise<void> {
-  for (const [index, { workspaceId, row }] of rows.entries()) {
-    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
-    known.add(orderedKey(workspaceId, row.id), server);
-  }
+  await rememberContents(resources, known, server);
+  await rememberContents(metrics, known, server);
 }

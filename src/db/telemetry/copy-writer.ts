@@ -20,7 +20,7 @@ import type { Events } from '../../observe/events.ts';
 import { type Connection, type Database, withConnection } from '../database.ts';
 import { CommitWarning } from '../pipeline.ts';
 import { type RunTimes, type SettleAllowance, settleAllowance } from '../runs/run-times.ts';
-import { KnownContents, ServerChangedError, storeBatch } from './copy-transaction.ts';
+import { storeBatch } from './copy-transaction.ts';
 import type { EncodedRequest } from './encoded-request.ts';
 import { FairQueue, type Portion } from './fair-queue.ts';
 import { ensureDay, ensurePeriods } from './partitions.ts';
@@ -36,6 +36,7 @@ import {
   storeReceipts,
 } from './receipts.ts';
 import { isMissingPartition, isRowFault } from './row-faults.ts';
+import { KnownContents, ServerChangedError } from './shared-contents.ts';
 
 /**
  * Large enough that a transaction's cost is negligible, small enough to answer within a second

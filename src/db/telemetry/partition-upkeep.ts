@@ -1,25 +1,41 @@
-/** One turn of the upkeep of partitions: coming ones are created, outdated ones dropped. */
+/**
+ * One turn of the upkeep of what is stored: coming partitions are created, outdated ones dropped, and
+ * what nothing refers to any more is deleted.
+ */
 
 import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import type { DatabaseClock } from '../database-clock.ts';
+import type { Retention } from '../retention/retention.ts';
 import { dropOutdated, ensureDays, ensureReceipts } from './partitions.ts';
 
 /**
  * Dropping is irreversible: PostgreSQL's clock is read first, and while it and this machine's differ,
  * nothing is dropped, whichever of them is wrong.
  *
- * @param retentionDays whole days kept beside today; 0 keeps everything
- * @throws the database's error
+ * @param signal aborted when the server stops; the turn then ends after the batch under way
+ * @throws the database's first error, after everything was tried
  */
 export async function upkeepPartitions(
   database: Database,
   clock: DatabaseClock,
-  retentionDays: number,
-  events: Pick<Events, 'partitionsChanged'>,
+  retention: Retention,
+  events: Pick<Events, 'partitionsChanged' | 'outdatedDeleted'>,
+  signal: AbortSignal = new AbortController().signal,
 ): Promise<void> {
   await clock.read();
   await ensureDays(database, clock.nowMs(), events);
   await ensureReceipts(database, clock.nowMs(), events);
-  if (!clock.differs) await dropOutdated(database, clock.nowMs(), retentionDays, events);
+  if (clock.differs) return;
+  const nowMs = clock.nowMs();
+  const results = [
+    await settled(dropOutdated(database, nowMs, retention.days.telemetry, events)),
+    await settled(retention.deleteOutdated(database, nowMs, events, signal)),
+  ];
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+async function settled(work: Promise<void>): Promise<PromiseSettledResult<void>> {
+  const [result] = await Promise.allSettled([work]);
+  return result;
 }

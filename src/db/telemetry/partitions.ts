@@ -157,6 +157,15 @@ async function listPartitions(database: Database): Promise<Partition[]> {
   return rows;
 }
 
+/** The first UTC day that has rows or may get some, as `2026-11-20`; null when no day has a table. */
+export async function oldestDay(database: Database): Promise<string | null> {
+  const days = (await listPartitions(database))
+    .filter(({ parent }) => parent !== RECEIPTS)
+    .map(({ parent, name }) => name.slice(parent.length + 1).replaceAll('_', '-'))
+    .sort();
+  return days[0] ?? null;
+}
+
 /**
  * A reader would leave its partition partly detached, and until that is finished no other partition of
  * the same parent can be detached: so readers are detected before.

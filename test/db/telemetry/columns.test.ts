@@ -5,8 +5,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { TELEMETRY_TABLES } from '../../../src/db/telemetry/copy-statement.ts';
-import { KnownContents, storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
+import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import { KnownContents } from '../../../src/db/telemetry/shared-contents.ts';
 import { TABLE_COLUMNS } from '../../../src/model/columns.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import { encodeRequest } from '../../support/decoding.ts';

@@ -4,14 +4,11 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import {
-  KnownContents,
-  ServerChangedError,
-  storeBatch,
-} from '../../../src/db/telemetry/copy-transaction.ts';
+import { storeBatch } from '../../../src/db/telemetry/copy-transaction.ts';
 import type { EncodedRequest } from '../../../src/db/telemetry/encoded-request.ts';
 import { orderedKey } from '../../../src/db/telemetry/ordered-key.ts';
-import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
+import { ensureDay, utcDay } from '../../../src/db/telemetry/partitions.ts';
+import { KnownContents, ServerChangedError } from '../../../src/db/telemetry/shared-contents.ts';
 import type { DecodedRequest } from '../../../src/model/telemetry.ts';
 import { encodeRequest } from '../../support/decoding.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -31,6 +28,7 @@ import {
 } from '../../support/rows.ts';
 
 const WORKSPACE = 1;
+const TODAY = utcDay(NOON_MS);
 
 let scratch: MigratedDatabase;
 
@@ -66,15 +64,15 @@ test('a batch that another server gets is refused, and stored in full the next t
   const key = orderedKey(1, RESOURCE_ID);
   const fields = { resources: [resourceRow()] };
   known.requireServer('another', null);
-  known.add(key, 'another');
+  known.add(key, TODAY, 'another');
   await expect(store([encode(fields)], known)).rejects.toThrow(ServerChangedError);
   expect(await scratch.rows('SELECT id FROM resources')).toEqual([]);
   // Committed on the server that is gone.
-  known.add(key, 'another');
-  expect(known.has(key)).toBe(false);
+  known.add(key, TODAY, 'another');
+  expect(known.has(key, TODAY)).toBe(false);
   await store([encode(fields)], known);
   expect(await scratch.rows('SELECT id FROM resources')).toEqual([{ id: RESOURCE_ID }]);
-  expect(known.has(key)).toBe(true);
+  expect(known.has(key, TODAY)).toBe(true);
 });
 
 test('resources and metrics are stored once per workspace, whole', async () => {
@@ -92,11 +90,9 @@ test('resources and metrics are stored once per workspace, whole', async () => {
   const known = new KnownContents();
   const inWorkspaces = [1, 1, 2].map((workspace) => encode(fields, workspace));
   await store(inWorkspaces, known);
-  expect([1, 2, 3].map((workspace) => known.has(orderedKey(workspace, RESOURCE_ID)))).toEqual([
-    true,
-    true,
-    false,
-  ]);
+  expect(
+    [1, 2, 3].map((workspace) => known.has(orderedKey(workspace, RESOURCE_ID), TODAY)),
+  ).toEqual([true, true, false]);
   await store([encode(fields)], known);
   await store([encode(fields)], new KnownContents());
   const resources = await scratch.rows(

@@ -1,6 +1,7 @@
 /** A clock that is wrong deletes nothing. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DatabaseClock } from '../../../src/db/database-clock.ts';
+import { Retention } from '../../../src/db/retention/retention.ts';
 import { upkeepPartitions } from '../../../src/db/telemetry/partition-upkeep.ts';
 import { ensureDay } from '../../../src/db/telemetry/partitions.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -16,7 +17,9 @@ afterEach(() => scratch.close());
 
 async function partitionsAfter(shownMs: () => number): Promise<number> {
   const clock = new DatabaseClock(scratch.database, { clockCompared: () => {} }, shownMs);
-  await upkeepPartitions(scratch.database, clock, 30, { partitionsChanged: () => {} });
+  const retention = new Retention({ telemetry: 30, runs: 0, findings: 0 });
+  const events = { partitionsChanged: () => {}, outdatedDeleted: () => {} };
+  await upkeepPartitions(scratch.database, clock, retention, events);
   const [row] = await scratch.rows(
     "SELECT count(*)::int AS n FROM pg_inherits WHERE inhparent = 'spans'::regclass",
   );

@@ -145,7 +145,7 @@ export function findingOperations(settings: ApiSettings): Operation[] {
           description: 'Newline-delimited JSON: each line is one event of this form.',
           contents: [{ mediaType: NDJSON_TYPE, schema: ocsfEvent, examples: examples.event }],
         },
-        ...badQuery('after', 'must be a finding of this workspace'),
+        ...badQuery('after', 'is no finding of this workspace, or past retention; use since'),
         ...READ_REFUSALS,
       },
     },

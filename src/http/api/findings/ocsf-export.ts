@@ -87,7 +87,7 @@ export function exportFindings(
     const start = query.after === undefined ? null : await exporter.place(workspaceId, query.after);
     if (query.after !== undefined && start === null) {
       throw new InvalidInput('bad_query', [
-        { path: 'after', message: 'must be a finding of this workspace' },
+        { path: 'after', message: 'is no finding of this workspace, or past retention; use since' },
       ]);
     }
     const filter = filterOf(query, source.references);

@@ -186,7 +186,9 @@ describe('the query', () => {
   });
 
   test('names `after` when the workspace has no such finding', async () => {
-    const faults = [{ path: 'after', message: 'must be a finding of this workspace' }];
+    const faults = [
+      { path: 'after', message: 'is no finding of this workspace, or past retention; use since' },
+    ];
     await expect(ask(`after=${hex16(4)}`)).rejects.toMatchObject({ code: 'bad_query', faults });
     await expect(ask(`after=${hex16(1)}`, 8)).rejects.toMatchObject({ faults });
     expect(queries).toEqual([]);

@@ -1,0 +1,55 @@
+/**
+ * Deletes resources and metrics that no kept row can refer to. Ingest stores them again when they come
+ * back, because no process takes them for stored longer than a day (`shared-contents.ts`).
+ */
+import { oldestDay, utcDay } from '../telemetry/partitions.ts';
+import { BATCH_ROWS, type DeletionTurn } from './deletion.ts';
+
+const DAY_MS = 86_400_000;
+/**
+ * For how long an older version may run beside this one: it does not move the day of use, so the rows
+ * that it stores may refer to what was last used when the newer version began.
+ */
+const OLDER_VERSION_DAYS = 7;
+
+export type ContentTable = 'resources' | 'metrics';
+export const CONTENT_TABLES: readonly ContentTable[] = ['resources', 'metrics'];
+
+/** A row that ingest is using again is locked by it, or has its new day by the time it is locked here. */
+const deleteUnused = (table: ContentTable): string => `
+  WITH unused AS (
+    SELECT workspace_id, id FROM ${table} WHERE last_used_on < $1::date
+     ORDER BY last_used_on LIMIT ${BATCH_ROWS} FOR UPDATE SKIP LOCKED
+  )
+  DELETE FROM ${table} AS t USING unused u WHERE t.workspace_id = u.workspace_id AND t.id = u.id`;
+
+/**
+ * Deletes what was last used before the oldest day of telemetry that is there, and before `retentionDays`.
+ *
+ * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+ * @param retentionDays of telemetry; 0 keeps everything
+ * @returns how many rows were deleted
+ */
+export async function deleteUnusedContents(
+  turn: DeletionTurn,
+  table: ContentTable,
+  nowMs: number,
+  retentionDays: number,
+): Promise<number> {
+  if (retentionDays === 0) return 0;
+  // A day that is past retention is still there while somebody reads it.
+  const firstKeptDay = utcDay(nowMs - retentionDays * DAY_MS);
+  const oldest = (await oldestDay(turn.database)) ?? firstKeptDay;
+  const first = Date.parse(oldest < firstKeptDay ? oldest : firstKeptDay);
+  const usedBefore = utcDay(first - OLDER_VERSION_DAYS * DAY_MS);
+  let deleted = 0;
+  while (!turn.isOver) {
+    const rows = await turn.batch(async (connection) => {
+      const { rowCount } = await connection.query(deleteUnused(table), [usedBefore]);
+      return rowCount ?? 0;
+    });
+    deleted += rows ?? 0;
+    if (rows === null || rows < BATCH_ROWS) break;
+  }
+  return deleted;
+}

@@ -1,0 +1,172 @@
+/**
+ * Deletes old runs, each together with its findings or not at all: a run without its findings would
+ * look clean. A run is kept while
+ *
+ * - one of its steps may be there,
+ * - it waits for its evaluation,
+ * - one of its findings is younger than findings are kept, or somebody works on it.
+ *
+ * What deletes (ids, history and states of findings, undelivered alerts) leaves the ledger alone.
+ */
+import type { Hex16 } from '../../model/json.ts';
+import type { Connection } from '../database.ts';
+import { fromMicros, toMicros } from '../sql-times.ts';
+import { BATCH_ROWS, type DeletionTurn } from './deletion.ts';
+
+/** Runs and findings that began before these moments are outdated; null keeps all findings. */
+export interface OutdatedBefore {
+  readonly runs: Date;
+  readonly findings: Date | null;
+}
+
+export interface DeletedRuns {
+  readonly runs: number;
+  readonly findings: number;
+}
+
+/** The last run that was looked at. */
+interface Place {
+  readonly workspaceId: number;
+  readonly atMicros: string;
+  readonly runId: Hex16;
+}
+
+const NOTHING: DeletedRuns = { runs: 0, findings: 0 };
+
+/**
+ * A run whose findings are all outdated, or that has none. Somebody works on a finding that is
+ * acknowledged or confirmed, or assigned and not decided. `$2` is null while findings are kept.
+ */
+const IS_OUTDATED = `r.last_arrival_at < $1 AND r.evaluation <> 'pending' AND NOT EXISTS (
+    SELECT FROM findings f
+      LEFT JOIN finding_states s ON s.workspace_id = f.workspace_id AND s.finding_id = f.id
+     WHERE f.workspace_id = r.workspace_id AND f.run_id = r.run_id
+       AND ($2::timestamptz IS NULL OR f.created_at >= $2 OR s.state IN ('acknowledged', 'confirmed')
+            OR (s.state = 'new' AND s.assignee_id IS NOT NULL)))`;
+
+/** Oldest first, without locks. Findings are looked up for these runs only: hence the subquery. */
+const SCAN = `
+  SELECT r.run_id AS "runId", ${toMicros('r.first_arrival_at')} AS "atMicros",
+         ${IS_OUTDATED} AS "isOutdated"
+    FROM (SELECT workspace_id, run_id, first_arrival_at, last_arrival_at, evaluation FROM runs
+           WHERE workspace_id = $3 AND first_arrival_at < $1
+             AND ($4::bigint IS NULL
+                  OR (first_arrival_at, run_id) > (${fromMicros('$4')}, $5::uuid))
+           ORDER BY first_arrival_at, run_id LIMIT ${BATCH_ROWS}) AS r
+   ORDER BY r.first_arrival_at, r.run_id`;
+
+/** Ingest, which may be adding a step, and the pass are not waited for. */
+const LOCK_RUNS = `
+  SELECT r.run_id AS "runId" FROM runs r
+   WHERE r.workspace_id = $1 AND r.run_id = ANY ($2::uuid[]) FOR UPDATE SKIP LOCKED`;
+const OF_RUNS = `
+  SELECT id, run_id AS "runId" FROM findings WHERE workspace_id = $1 AND run_id = ANY ($2::uuid[])`;
+/** Sees what was committed before the locks were taken; nothing can change since. */
+const STILL_OUTDATED = `
+  SELECT r.run_id AS "runId" FROM runs r
+   WHERE r.workspace_id = $3 AND r.run_id = ANY ($4::uuid[]) AND ${IS_OUTDATED}`;
+
+interface RunRow {
+  readonly runId: Hex16;
+}
+interface FindingRow extends RunRow {
+  readonly id: Hex16;
+}
+
+export class OutdatedRuns {
+  /** where the next turn begins: one that took too long ended there */
+  #place: Place | null = null;
+
+  /**
+   * Deletes what is outdated, workspace after workspace.
+   *
+   * @param workspaceIds in rising order
+   */
+  async delete(
+    turn: DeletionTurn,
+    workspaceIds: readonly number[],
+    before: OutdatedBefore,
+  ): Promise<DeletedRuns> {
+    let total = NOTHING;
+    const from = this.#place?.workspaceId ?? 0;
+    for (const workspaceId of workspaceIds.filter((id) => id >= from)) {
+      if (this.#place?.workspaceId !== workspaceId) this.#place = null;
+      for (;;) {
+        if (turn.isOver) return total;
+        const batch = await turn.batch((connection) =>
+          this.#deleteBatch(connection, workspaceId, before),
+        );
+        // Another process deletes.
+        if (batch === null) return total;
+        total = { runs: total.runs + batch.runs, findings: total.findings + batch.findings };
+        if (batch.isLast) break;
+      }
+    }
+    this.#place = null;
+    return total;
+  }
+
+  async #deleteBatch(
+    connection: Connection,
+    workspaceId: number,
+    before: OutdatedBefore,
+  ): Promise<DeletedRuns & { readonly isLast: boolean }> {
+    const place = this.#place;
+    const { rows } = await connection.query<
+      RunRow & { readonly atMicros: string; readonly isOutdated: boolean }
+    >(SCAN, [
+      before.runs,
+      before.findings,
+      workspaceId,
+      place?.atMicros ?? null,
+      place?.runId ?? null,
+    ]);
+    const outdated = rows.filter(({ isOutdated }) => isOutdated).map(({ runId }) => runId);
+    const deleted =
+      outdated.length === 0 ? NOTHING : await deleteRuns(connection, workspaceId, outdated, before);
+    const last = rows.at(-1);
+    const isLast = rows.length < BATCH_ROWS || last === undefined;
+    this.#place = isLast ? null : { workspaceId, atMicros: last.atMicros, runId: last.runId };
+    return { ...deleted, isLast };
+  }
+}
+
+/** @param runIds of runs that were outdated when nothing was locked yet */
+async function deleteRuns(
+  connection: Connection,
+  workspaceId: number,
+  runIds: readonly Hex16[],
+  before: OutdatedBefore,
+): Promise<DeletedRuns> {
+  const locked = await connection.query<RunRow>(LOCK_RUNS, [workspaceId, runIds]);
+  const lockedIds = locked.rows.map(({ runId }) => runId);
+  const values = [workspaceId, lockedIds];
+  // A run that is evaluated gets no further findings. One whose finding somebody is changing is kept.
+  const all = await connection.query<FindingRow>(OF_RUNS, values);
+  const free = await connection.query<FindingRow>(`${OF_RUNS} FOR UPDATE SKIP LOCKED`, values);
+  const freeIds = new Set(free.rows.map(({ id }) => id));
+  const busy = new Set(all.rows.filter(({ id }) => !freeIds.has(id)).map(({ runId }) => runId));
+  const still = await connection.query<RunRow>(STILL_OUTDATED, [
+    before.runs,
+    before.findings,
+    workspaceId,
+    lockedIds.filter((runId) => !busy.has(runId)),
+  ]);
+  const going = new Set(still.rows.map(({ runId }) => runId));
+  const findings = free.rows.filter(({ runId }) => going.has(runId)).map(({ id }) => id);
+  if (findings.length > 0) {
+    await connection.query(
+      'DELETE FROM alert_outbox WHERE workspace_id = $1 AND finding_id = ANY ($2::uuid[])',
+      [workspaceId, findings],
+    );
+    await connection.query(
+      'DELETE FROM findings WHERE workspace_id = $1 AND id = ANY ($2::uuid[])',
+      [workspaceId, findings],
+    );
+  }
+  await connection.query('DELETE FROM runs WHERE workspace_id = $1 AND run_id = ANY ($2::uuid[])', [
+    workspaceId,
+    [...going],
+  ]);
+  return { runs: going.size, findings: findings.length };
+}

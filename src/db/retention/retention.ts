@@ -1,0 +1,71 @@
+/**
+ * Retention of the rows that are in no daily partition: runs with their findings, and the resources and
+ * metrics that no kept row can refer to. docs/decisions/0048-retention-of-everything.md
+ */
+import type { Events } from '../../observe/events.ts';
+import type { Database } from '../database.ts';
+import { listWorkspaces } from '../people/workspaces.ts';
+import { oldestDay } from '../telemetry/partitions.ts';
+import { DeletionTurn } from './deletion.ts';
+import { CONTENT_TABLES, deleteUnusedContents } from './outdated-contents.ts';
+import { OutdatedRuns } from './outdated-runs.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Days that are kept; 0 keeps everything. */
+export interface RetentionDays {
+  readonly telemetry: number;
+  readonly runs: number;
+  readonly findings: number;
+}
+
+type RetentionEvents = Pick<Events, 'outdatedDeleted'>;
+
+export class Retention {
+  readonly days: RetentionDays;
+  readonly #runs = new OutdatedRuns();
+
+  constructor(days: RetentionDays) {
+    this.days = days;
+  }
+
+  /**
+   * Deletes what is outdated, until nothing is left, the turn has taken too long or is stopped, or another
+   * process is found to be deleting.
+   *
+   * @param nowMs milliseconds since 1970, by PostgreSQL's clock
+   * @param signal aborted when the server stops
+   * @throws the database's error
+   */
+  async deleteOutdated(
+    database: Database,
+    nowMs: number,
+    events: RetentionEvents,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const turn = new DeletionTurn(database, signal);
+    for (const table of CONTENT_TABLES) {
+      const deleted = await deleteUnusedContents(turn, table, nowMs, this.days.telemetry);
+      if (deleted > 0) events.outdatedDeleted(table, deleted);
+    }
+    const { runs, findings } = await this.#deleteRuns(turn, nowMs);
+    if (runs > 0) events.outdatedDeleted('runs', runs);
+    if (findings > 0) events.outdatedDeleted('findings', findings);
+  }
+
+  async #deleteRuns(turn: DeletionTurn, nowMs: number) {
+    const { runs, findings } = this.days;
+    if (runs === 0) return { runs: 0, findings: 0 };
+    // A day that is past retention is still there while somebody reads it. One day less, because a step
+    // just after midnight may belong to a run whose last arrival is just before it.
+    const oldest = await oldestDay(turn.database);
+    const stepsFrom = oldest === null ? nowMs : Date.parse(oldest) - DAY_MS;
+    const before = {
+      runs: new Date(Math.min(nowMs - runs * DAY_MS, stepsFrom)),
+      findings: findings === 0 ? null : new Date(nowMs - findings * DAY_MS),
+    };
+    const workspaces = await listWorkspaces(turn.database);
+    const ids = workspaces.map(({ id }) => id).sort((a, b) => a - b);
+    return await this.#runs.delete(turn, ids, before);
+  }
+}

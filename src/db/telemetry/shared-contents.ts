@@ -1,0 +1,198 @@
+/**
+ * Resources and metrics: what many rows share, stored once by content.
+ *
+ * `last_used_on` is the latest day of arrival of the rows that refer to them. A process remembers up to
+ * which day it has committed that, and sends them again with the first rows of a later day. So the
+ * stored day is never before the day of a row that refers to it, whatever any process remembers; and
+ * what no kept day can refer to may be deleted (`src/db/retention/outdated-contents.ts`).
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import type { MetricRow, ResourceRow } from '../../model/telemetry.ts';
+import type { Cell, Statement } from '../pipeline.ts';
+import type { EncodedRequest } from './encoded-request.ts';
+import { inKeyOrder, orderedKey } from './ordered-key.ts';
+import { utcDay } from './partitions.ts';
+
+/** Past this many, what is known is forgotten. */
+const KNOWN_MAX = 100_000;
+/** Rows looked up or remembered in one turn of the event loop: a few milliseconds. */
+const ROWS_PER_TURN = 2000;
+
+/**
+ * The batch left out what another server has: after a failover, or behind a pooler that leads to
+ * another server now. The same batch can be stored at once: what was known is forgotten.
+ */
+export class ServerChangedError extends Error {
+  override name = 'ServerChangedError';
+  constructor() {
+    super('The connection leads to another server than before.');
+  }
+}
+
+/**
+ * The resources and metrics that are committed on one server for rows up to a day, so that they are
+ * sent once a day.
+ *
+ * Each batch reads the identity of its server in its own transaction: a connection through a pooler
+ * survives a failover.
+ */
+export class KnownContents {
+  /** the day, as `2026-11-20`, up to which rows may refer to it */
+  readonly #days = new Map<string, string>();
+  #server: string | null = null;
+
+  /** Of the server that has what is known; null while nothing is. */
+  get server(): string | null {
+    return this.#server;
+  }
+
+  /**
+   * Call before the commit of a batch.
+   *
+   * @param server of the batch
+   * @param assumed `server` when its rows were looked up here
+   * @throws {ServerChangedError} when rows may have been left out that the server does not have
+   */
+  requireServer(server: string, assumed: string | null): void {
+    const differs = (this.#server ?? server) !== server || (assumed ?? server) !== server;
+    if (this.#server !== server) {
+      this.#days.clear();
+      this.#server = server;
+    }
+    if (differs) throw new ServerChangedError();
+  }
+
+  /**
+   * @param key of `orderedKey`
+   * @param day of arrival of the rows that refer to it
+   */
+  has(key: string, day: string): boolean {
+    const known = this.#days.get(key);
+    return known !== undefined && known >= day;
+  }
+
+  /** @param server that has it; another one's is not remembered */
+  add(key: string, day: string, server: string): void {
+    if (server !== this.#server || this.has(key, day)) return;
+    if (this.#days.size >= KNOWN_MAX) this.#days.clear();
+    this.#days.set(key, day);
+  }
+
+  /** Call when tables may have lost rows, as after an outage of the database. */
+  clear(): void {
+    this.#days.clear();
+    this.#server = null;
+  }
+}
+
+/** What a batch sends: a resource or a metric, and the latest day of the rows that refer to it. */
+export interface UsedContent<Row> {
+  readonly workspaceId: number;
+  readonly day: string;
+  readonly row: Row;
+}
+
+/** Rows not known yet, each once, in id order (so that concurrent inserts cannot deadlock). */
+export async function unknownContents<Row extends { readonly id: string }>(
+  requests: readonly EncodedRequest[],
+  pick: (request: EncodedRequest) => readonly Row[],
+  known: KnownContents,
+): Promise<UsedContent<Row>[]> {
+  const found = new Map<string, UsedContent<Row>>();
+  let looked = 0;
+  for (const request of requests) {
+    const { workspaceId } = request;
+    const day = utcDay(request.arrivedAtMs);
+    for (const row of pick(request)) {
+      looked += 1;
+      if (looked % ROWS_PER_TURN === 0) await nextTurn();
+      const key = orderedKey(workspaceId, row.id);
+      if (known.has(key, day)) continue;
+      if ((found.get(key)?.day ?? '') < day) found.set(key, { workspaceId, day, row });
+    }
+  }
+  return inKeyOrder(found);
+}
+
+/** Remembers what a batch has committed. @param server that has it */
+export async function rememberContents(
+  contents: readonly UsedContent<{ readonly id: string }>[],
+  known: KnownContents,
+  server: string,
+): Promise<void> {
+  for (const [index, { workspaceId, day, row }] of contents.entries()) {
+    if (index > 0 && index % ROWS_PER_TURN === 0) await nextTurn();
+    known.add(orderedKey(workspaceId, row.id), day, server);
+  }
+}
+
+/** PostgreSQL type and row's field of each column. */
+type ContentColumns<Field> = Readonly<Record<string, readonly [type: string, field: Field]>>;
+
+const RESOURCE_COLUMNS = {
+  id: ['uuid', 'id'],
+  service_name: ['text', 'serviceName'],
+  attributes: ['json', 'attributes'],
+  schema_url: ['text', 'schemaUrl'],
+  dropped_attributes: ['bigint', 'droppedAttributes'],
+  scope_name: ['text', 'scopeName'],
+  scope_version: ['text', 'scopeVersion'],
+  scope_attributes: ['json', 'scopeAttributes'],
+  scope_schema_url: ['text', 'scopeSchemaUrl'],
+  scope_dropped_attributes: ['bigint', 'scopeDroppedAttributes'],
+} as const satisfies ContentColumns<keyof ResourceRow>;
+
+const METRIC_COLUMNS = {
+  id: ['uuid', 'id'],
+  name: ['text', 'name'],
+  description: ['text', 'description'],
+  unit: ['text', 'unit'],
+  kind: ['text', 'kind'],
+  temporality: ['smallint', 'temporality'],
+  monotonic: ['boolean', 'monotonic'],
+  metadata: ['json', 'metadata'],
+} as const satisfies ContentColumns<keyof MetricRow>;
+
+/**
+ * Stores what is not there, and moves the day of use of the rest forward. A row whose day is late enough
+ * is neither locked nor written: after a restart a process sends again what all others use.
+ */
+function insertContents<Field extends string>(
+  table: 'resources' | 'metrics',
+  columns: ContentColumns<Field>,
+  contents: readonly UsedContent<Readonly<Record<Field, Cell>>>[],
+): Statement {
+  const names = Object.keys(columns).join();
+  const values = Object.values(columns);
+  const lists = values.map(([type], index) => `$${index + 3}::${type}[]`);
+  return {
+    name: `insert-${table}`,
+    text: `INSERT INTO ${table} AS stored (workspace_id, last_used_on, ${names})
+           SELECT workspace_id, last_used_on, ${names}
+             FROM unnest($1::int[], $2::date[], ${lists.join()}) WITH ORDINALITY
+               AS sent (workspace_id, last_used_on, ${names}, place)
+            WHERE NOT EXISTS (
+              SELECT FROM ${table} there
+               WHERE there.workspace_id = sent.workspace_id AND there.id = sent.id
+                 AND there.last_used_on >= sent.last_used_on)
+            ORDER BY place
+           ON CONFLICT (workspace_id, id) DO UPDATE SET last_used_on = excluded.last_used_on
+             WHERE stored.last_used_on < excluded.last_used_on`,
+    columns: [
+      contents.map(({ workspaceId }) => workspaceId),
+      contents.map(({ day }) => day),
+      ...values.map(([, field]) => contents.map(({ row }) => row[field])),
+    ],
+  };
+}
+
+/** The statement that stores resources. */
+export function insertResources(contents: readonly UsedContent<ResourceRow>[]): Statement {
+  return insertContents('resources', RESOURCE_COLUMNS, contents);
+}
+
+/** The statement that stores metrics. */
+export function insertMetrics(contents: readonly UsedContent<MetricRow>[]): Statement {
+  return insertContents('metrics', METRIC_COLUMNS, contents);
+}
