@@ -5,6 +5,7 @@ import { programVersion } from '../main/program-version.ts';
 import { addAuditCommands } from './audit-commands.ts';
 import { addCompletionCommand } from './completion.ts';
 import { addCorpusCommands } from './corpus-commands.ts';
+import { addDoctorCommand } from './doctor/doctor-command.ts';
 import { addFindingCommands } from './finding-commands.ts';
 import { addKeyCommands } from './key-commands.ts';
 import { addUpkeepCommands } from './pass-command.ts';
@@ -48,6 +49,7 @@ export function createProgram(): Command {
   addRunCommands(program);
   addScanCommand(program);
   addUpkeepCommands(program);
+  addDoctorCommand(program);
   addCompletionCommand(program);
   return program;
 }

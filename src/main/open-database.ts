@@ -24,6 +24,11 @@ const COMMAND_OWNER_WAIT_MS = 15_000;
 /** PostgreSQL of a server may recover for minutes; a command can be repeated. */
 const COMMAND_READY_WAIT_MS = 30_000;
 
+/** LISTEN needs a session; without it, remembered keys are looked up again after `KEY_TTL_MS`. */
+export const WITHOUT_SESSION =
+  'DATABASE_URL leads through a connection pooler: changed and revoked keys take effect within 5 s, ' +
+  'not at once. Set DATABASE_DIRECT_URL to the address of PostgreSQL itself.';
+
 const COMMAND_WAITS = { ownerWaitMs: COMMAND_OWNER_WAIT_MS, readyWaitMs: COMMAND_READY_WAIT_MS };
 
 /** For commands, whose output must not contain messages of the embedded server. */
@@ -167,6 +172,48 @@ export async function openForServer(config: Config, events: Events): Promise<Ope
       ? await startedSource(config, { info: events.noted, warn: events.warned })
       : configuredSource(config.databaseUrl, config.databaseDirectUrl);
   return await open(source, connectionsOf(config), events);
+}
+
+/** A database as it is found, for looking at it. */
+export interface InspectedDatabase {
+  readonly database: Database;
+  readonly route: DatabaseRoute;
+  readonly where: string;
+  /** most connections of one process of the server */
+  readonly connections: number;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * For looking only: nothing is migrated, and no version is refused. Starts the embedded database
+ * unless it runs.
+ *
+ * @returns null when there is no embedded database yet
+ * @throws the error of the connection
+ */
+export async function openForInspection(config: Config): Promise<InspectedDatabase | null> {
+  const { databaseUrl, dataDir } = config;
+  if (databaseUrl === null && (await existingHomes(dataDir)).length === 0) return null;
+  const source =
+    databaseUrl === null
+      ? await startedSource(config, SILENT_LOG, COMMAND_WAITS)
+      : configuredSource(databaseUrl, config.databaseDirectUrl);
+  const database = createDatabase(source.urls.url, 1, { connectionLost: () => {} });
+  const close = async (): Promise<void> => {
+    try {
+      await database.end();
+    } finally {
+      await source.stop();
+    }
+  };
+  try {
+    const route = await findRoute(database);
+    const where = route.isDirect ? source.where : `${source.where}, through a pooler`;
+    return { database, route, where, connections: connectionsOf(config), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /**

@@ -32,17 +32,13 @@ import { startAlerts } from './alerts.ts';
 import { MANIFEST_PATH, pinnedCorpus } from './corpus-location.ts';
 import { watchCorpus } from './corpus-watch.ts';
 import { createPass, createPreviews } from './create-pass.ts';
-import { type OpenDatabase, openForServer } from './open-database.ts';
+import { type OpenDatabase, openForServer, WITHOUT_SESSION } from './open-database.ts';
 import { adminListener } from './sites.ts';
 import type { StopOrder } from './stop-order.ts';
 import { BACKLOG_COUNT_EVERY_MS, CLOCK_READ_EVERY_MS, repeat } from './upkeep.ts';
 
 /** No workspace has this id: nothing is set in it. */
 const NO_WORKSPACE = 0;
-/** LISTEN needs a session; without it, remembered keys are looked up again after `KEY_TTL_MS`. */
-const WITHOUT_SESSION =
-  'DATABASE_URL leads through a connection pooler: changed and revoked keys take effect within 5 s, ' +
-  'not at once. Set DATABASE_DIRECT_URL to the address of PostgreSQL itself.';
 const PARTITION_UPKEEP_MS = 60 * 60_000;
 /** Tasks under way evaluate a few runs each; if one is cut off, its runs' leases expire. */
 const PASS_STOP_LIMIT_MS = 30_000;

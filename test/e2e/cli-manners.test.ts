@@ -61,7 +61,16 @@ describe('where there is no database', () => {
 
   test('these are all commands of the database', () => {
     const ofServers = ['login', 'logout', 'whoami', 'findings', 'runs'];
-    const others = ['serve', 'relay', 'corpus', 'rules', 'scan', 'completion', ...ofServers];
+    const others = [
+      'serve',
+      'relay',
+      'corpus',
+      'rules',
+      'scan',
+      'completion',
+      'doctor',
+      ...ofServers,
+    ];
     const ofDatabase = CLI_COMMANDS.filter(([name = '']) => !others.includes(name));
     expect(named(DATABASE_COMMANDS).map(([name]) => name)).toEqual(
       named(ofDatabase).map(([name]) => name),

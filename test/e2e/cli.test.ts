@@ -1,12 +1,17 @@
 /** The command line as people use it: alone, beside a running server, and with wrong arguments. */
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { type CommandResult, runCommand, runProcess } from '../support/command.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { openEyes } from './gateway.ts';
+
+/** So that other servers of this machine are no concern. */
+const OWN_PORTS = { HOST: '127.0.0.1', PORT: '0', OBSERVE_PORT: '0', ADMIN_PORT: '0' };
 
 function succeeded(result: CommandResult): CommandResult {
   expect(result, result.stderr).toMatchObject({ code: 0 });
@@ -50,6 +55,7 @@ describe('without a database', () => {
       ['completion'],
       ['pass', 'run'],
       ['migrate'],
+      ['doctor'],
     ];
     const check = async (command: string[]): Promise<void> => {
       expect(help).toContain(`  ${command[0]}`);
@@ -74,6 +80,30 @@ describe('without a database', () => {
     const shown = succeeded(await runCommand(['rules', 'show', id])).stdout;
     expect(shown).toContain(id);
     expect(shown).toContain('Own tests');
+  });
+
+  test('doctor names what is wrong and hides secrets; problems give exit code 1', async () => {
+    const port = await findFreePort();
+    const other = createServer().listen(port, '127.0.0.1');
+    try {
+      const result = await runCommand(['doctor'], {
+        ...OWN_PORTS,
+        PORT: String(port),
+        DATABASE_URL: 'postgres://ada:topsecret@127.0.0.1:1/x',
+        REDIS_URL: 'redis://:topsecret@127.0.0.1:1',
+      });
+      expect(result).toMatchObject({ code: 1, stderr: '' });
+      expect(result.stdout).toMatch(/problem +PORT .* is used by another program/);
+      expect(result.stdout).toMatch(/PostgreSQL\n +problem +Connection .*ECONNREFUSED/);
+      expect(result.stdout).toMatch(/Redis\n +problem +Connection .*ECONNREFUSED/);
+      expect(result.stdout).not.toContain('topsecret');
+    } finally {
+      other.close();
+    }
+    const wrong = await runCommand(['doctor'], { PORT: 'x', REDIS_URL: 'http://:topsecret@x' });
+    expect(wrong.code).toBe(1);
+    expect(wrong.stdout).toMatch(/problem +PORT .*whole number[\s\S]*problem +REDIS_URL/);
+    expect(wrong.stdout).not.toContain('topsecret');
   });
 
   test('scan finds in a text from standard input, and nothing in a harmless one', async () => {
@@ -289,6 +319,36 @@ describe('beside a running server', () => {
       withinMs: 15_000,
       what: () => 'the revoked key is refused',
     });
+  });
+
+  test('doctor has no problem with it', async () => {
+    const { baseUrl, observeUrl, metricsUrl } = server;
+    const result = await runCommand(['doctor', '--json'], {
+      ...settings,
+      HOST: '127.0.0.1',
+      MATCH_THREADS: '1',
+      PORT: new URL(baseUrl).port,
+      OBSERVE_PORT: new URL(observeUrl).port,
+      ADMIN_PORT: new URL(metricsUrl).port,
+    });
+    interface Found {
+      readonly area: string;
+      readonly name: string;
+      readonly state: string;
+      readonly found: string;
+    }
+    const { state, checks } = jsonOf<{ state: string; checks: Found[] }>(result);
+    expect(state).not.toBe('problem');
+    const found = (area: string, name: string) =>
+      checks.find((check) => check.area === area && check.name === name);
+    for (const name of ['PORT', 'OBSERVE_PORT', 'ADMIN_PORT']) {
+      expect(found('machine', name)?.found).toContain('a Sluice server is running there');
+    }
+    expect(found('rules', 'Corpus')).toMatchObject({ state: 'ok' });
+    for (const name of ['Version', 'Clock', 'Schema', 'Partitions', 'Replication']) {
+      expect(found('postgresql', name), name).toMatchObject({ state: 'ok' });
+    }
+    expect(found('redis', 'Connection')?.found).toContain('REDIS_URL is not set');
   });
 
   test('pass run evaluates what is due and says how much', async () => {

@@ -39,12 +39,12 @@ export function utcDay(epochMs: number): string {
 type PartitionedTable = TelemetryTable | typeof RECEIPTS;
 
 /** @param from a UTC day, as `2026-11-20`, or the hour in which a period begins, as `2026-11-20T16` */
-function partitionName(table: PartitionedTable, from: string): string {
+export function partitionName(table: PartitionedTable, from: string): string {
   return `${table}_${from.replace(/[-T]/g, '_')}`;
 }
 
 /** The UTC hour in which a period of receipts begins, as `2026-11-20T16`. */
-function utcHour(period: number): string {
+export function utcHour(period: number): string {
   return new Date(period * PERIOD_MS).toISOString().slice(0, 13);
 }
 

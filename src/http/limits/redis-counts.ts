@@ -10,7 +10,7 @@
  * and each request gets the count that it would have got alone. A single request is sent at once; a
  * caller that does not wait for its count lets the batch wait longer.
  */
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
 import type { Events } from '../../observe/events.ts';
@@ -79,7 +79,11 @@ export interface RedisCounts {
   readonly close: () => Promise<void>;
 }
 
-function connect(url: string): Redis {
+/** A connection to the Redis of a url, or to the master that its sentinels name. */
+export function connectRedis(
+  url: string,
+  further: Pick<RedisOptions, 'lazyConnect' | 'retryStrategy'> = {},
+): Redis {
   const sentinels = parseSentinelUrl(url);
   const options = {
     // Commands fail at once while Redis is away, instead of queueing up behind it.
@@ -91,6 +95,7 @@ function connect(url: string): Redis {
     connectTimeout: CONNECT_TIMEOUT_MS,
     // All names of one round trip in one write.
     enableAutoPipelining: true,
+    ...further,
   };
   if (sentinels === null) return new Redis(url, options);
   return new Redis({
@@ -203,7 +208,7 @@ function createBatch(increment: (name: string, requests: number) => Promise<Redi
  * @param events gets each change of whether Redis answers
  */
 export function createRedisCounts(url: string, events: CountEvents): RedisCounts {
-  const redis = connect(url);
+  const redis = connectRedis(url);
   const limiter = new RateLimiterRedis({
     storeClient: redis,
     keyPrefix: 'sluice',

@@ -1,0 +1,85 @@
+/**
+ * What `sluice doctor` found: one check with its state, what was found, and what to change. The state
+ * of all is the worst one.
+ */
+import { paint } from '../../terminal/paint.ts';
+
+export const CHECK_STATES = ['ok', 'warning', 'problem'] as const;
+export type CheckState = (typeof CHECK_STATES)[number];
+
+/** The order in which they are shown. */
+export const CHECK_AREAS = ['machine', 'settings', 'rules', 'postgresql', 'redis'] as const;
+export type CheckArea = (typeof CHECK_AREAS)[number];
+
+export interface Check {
+  readonly area: CheckArea;
+  readonly name: string;
+  readonly state: CheckState;
+  readonly found: string;
+  /** what to do about it; null when all is well */
+  readonly change: string | null;
+}
+
+/** The checks of one area: `ok` and the like return a check of it. */
+export function checksOf(area: CheckArea) {
+  return {
+    ok: (name: string, found: string): Check => ({ area, name, state: 'ok', found, change: null }),
+    warning: (name: string, found: string, change: string): Check => ({
+      area,
+      name,
+      state: 'warning',
+      found,
+      change,
+    }),
+    problem: (name: string, found: string, change: string): Check => ({
+      area,
+      name,
+      state: 'problem',
+      found,
+      change,
+    }),
+  };
+}
+
+/** The worst state of some checks. */
+export function worstOf(checks: readonly Check[]): CheckState {
+  const worst = Math.max(0, ...checks.map(({ state }) => CHECK_STATES.indexOf(state)));
+  return CHECK_STATES[worst] ?? 'ok';
+}
+
+const AREA_TITLES: Readonly<Record<CheckArea, string>> = {
+  machine: 'This machine',
+  settings: 'Settings',
+  rules: 'Rules',
+  postgresql: 'PostgreSQL',
+  redis: 'Redis',
+};
+const PAINTS: Readonly<Record<CheckState, (text: string) => string>> = {
+  ok: paint.green,
+  warning: paint.yellow,
+  problem: paint.red,
+};
+const NAME_WIDTH = 19;
+const STATE_WIDTH = 9;
+
+function lineOf({ name, state, found, change }: Check): string {
+  const head = `  ${PAINTS[state](state.padEnd(STATE_WIDTH))}${name.padEnd(NAME_WIDTH)} ${found}`;
+  if (change === null) return head;
+  return `${head}\n  ${' '.repeat(STATE_WIDTH + NAME_WIDTH)} → ${change}`;
+}
+
+function count(checks: readonly Check[], state: CheckState): string {
+  const number = checks.filter((check) => check.state === state).length;
+  return `${number} ${state}${number === 1 ? '' : 's'}`;
+}
+
+/** All checks for people, by area, and a last line that counts them. */
+export function renderChecks(checks: readonly Check[]): string {
+  const areas = CHECK_AREAS.flatMap((area) => {
+    const own = checks.filter((check) => check.area === area);
+    return own.length === 0 ? [] : [[paint.bold(AREA_TITLES[area]), ...own.map(lineOf)].join('\n')];
+  });
+  const fine = checks.filter(({ state }) => state === 'ok').length;
+  const last = `${fine} ok, ${count(checks, 'warning')}, ${count(checks, 'problem')}`;
+  return [...areas, last].join('\n\n');
+}

@@ -1,0 +1,239 @@
+/** Checks of PostgreSQL: judges what the server said of itself (src/db/server-facts.ts). */
+import type {
+  SchemaFacts,
+  ServerCheckpoints,
+  ServerConnections,
+  ServerPrivileges,
+  ServerReplica,
+  ServerSettings,
+  ServerSlot,
+} from '../../db/server-facts.ts';
+import { type Check, checksOf } from './check.ts';
+import { bytesText } from './units.ts';
+
+const { ok, warning, problem } = checksOf('postgresql');
+
+const GIB = 1024 ** 3;
+const MIB = 1024 ** 2;
+const VERSION_MIN = 14;
+/** The server reads its clock as wrong beyond 30 s; half a second is what NTP keeps easily. */
+const CLOCK_WARNING_MS = 500;
+/** docs/configuration.md recommends these for thousands of rows a second. */
+const MAX_WAL_BYTES = 4 * GIB;
+const CHECKPOINT_SECONDS = 15 * 60;
+const SHARED_BUFFER_BYTES = 256 * MIB;
+/** A slower average is no load that needs other checkpoints than the default ones. */
+const WAL_PER_SECOND = MIB;
+/** Fewer say nothing yet. */
+const CHECKPOINTS_MIN = 10;
+const LAG_WARNING_SECONDS = 10;
+const SLOT_BYTES_WARNING = 10 * GIB;
+
+/** Version, encoding, and whether the server takes writes. */
+function versionChecks(settings: ServerSettings): Check[] {
+  const { version, versionName, encoding, isStandby, readOnly, databaseBytes } = settings;
+  const checks = [
+    Math.floor(version / 10_000) < VERSION_MIN
+      ? problem('Version', versionName, `Update PostgreSQL to ${VERSION_MIN} or newer.`)
+      : ok('Version', `${versionName}; the database has ${bytesText(databaseBytes)}`),
+  ];
+  if (encoding !== 'UTF8') {
+    const change = 'Create the database with ENCODING UTF8: other encodings cannot hold all texts.';
+    checks.push(problem('Encoding', encoding, change));
+  }
+  if (isStandby) {
+    const change = 'Name the primary in DATABASE_URL, or all hosts (docs/high-availability.md).';
+    checks.push(problem('Writes', 'the server is a standby', change));
+  } else if (readOnly) {
+    const change = 'Set default_transaction_read_only = off for this role and database.';
+    checks.push(problem('Writes', 'transactions are read-only', change));
+  }
+  return checks;
+}
+
+/** Whether a commit that was acknowledged survives a crash. */
+function durabilityChecks(settings: ServerSettings): Check[] {
+  const { fsync, fullPageWrites, synchronousCommit, dataChecksums, autovacuum } = settings;
+  const checks: Check[] = [];
+  if (!fsync) {
+    checks.push(
+      problem('fsync', 'off: a crash of the machine destroys the database', 'Set fsync = on.'),
+    );
+  }
+  if (!fullPageWrites) {
+    const found = 'off: a crash may leave torn pages';
+    checks.push(problem('full_page_writes', found, 'Set full_page_writes = on.'));
+  }
+  if (synchronousCommit === 'off') {
+    const found = 'off: what was answered with 200 may be lost in a crash';
+    checks.push(problem('synchronous_commit', found, 'Set synchronous_commit = on.'));
+  }
+  if (!autovacuum) {
+    const found = 'off: tables grow, and statistics become wrong';
+    checks.push(problem('autovacuum', found, 'Set autovacuum = on.'));
+  }
+  if (checks.length === 0) {
+    checks.push(
+      ok('Durability', `fsync, full_page_writes; synchronous_commit ${synchronousCommit}`),
+    );
+  }
+  if (!dataChecksums) {
+    const change = 'Stop the server and run pg_checksums --enable: damaged disks are then noticed.';
+    checks.push(warning('Data checksums', 'off', change));
+  }
+  return checks;
+}
+
+const minutes = (seconds: number): string => `${Math.round(seconds / 60)} min`;
+
+/** WAL, checkpoints and memory, for the load that there was. */
+export function loadChecks(settings: ServerSettings, checkpoints: ServerCheckpoints): Check[] {
+  const { maxWalBytes, checkpointSeconds, sharedBufferBytes, walInitZero } = settings;
+  const { timed, requested, walBytesPerSecond } = checkpoints;
+  const isLoaded = walBytesPerSecond >= WAL_PER_SECOND;
+  const rate = `${bytesText(walBytesPerSecond)} of WAL a second on average`;
+  const wal = `max_wal_size ${bytesText(maxWalBytes)}, checkpoint_timeout ${minutes(checkpointSeconds)}`;
+  const counted = `${requested} of ${timed + requested} checkpoints came early`;
+  const checks: Check[] = [];
+  if (requested > timed && timed + requested >= CHECKPOINTS_MIN) {
+    const wanted = Math.max(MAX_WAL_BYTES, 2 * maxWalBytes);
+    const change = `Set max_wal_size = ${Math.round(wanted / GIB)}GB and checkpoint_timeout = 15min.`;
+    checks.push(warning('Checkpoints', `${counted}; ${wal}`, change));
+  } else if (isLoaded && (maxWalBytes < MAX_WAL_BYTES || checkpointSeconds < CHECKPOINT_SECONDS)) {
+    const change = 'Set max_wal_size = 4GB and checkpoint_timeout = 15min.';
+    checks.push(warning('Checkpoints', `${wal}; ${rate}`, change));
+  } else {
+    checks.push(ok('Checkpoints', `${wal}; ${counted}`));
+  }
+  if (isLoaded && walInitZero) {
+    const change = 'Set wal_init_zero = off, on file systems where new blocks read as zeroes.';
+    checks.push(warning('wal_init_zero', `on; ${rate}`, change));
+  }
+  const buffers = bytesText(sharedBufferBytes);
+  const change = 'Set shared_buffers to a quarter of the memory of the database machine.';
+  checks.push(
+    isLoaded && sharedBufferBytes < SHARED_BUFFER_BYTES
+      ? warning('shared_buffers', `${buffers}; ${rate}`, change)
+      : ok('shared_buffers', buffers),
+  );
+  return checks;
+}
+
+/** What the server is set to. */
+export function settingsOfServer(settings: ServerSettings): Check[] {
+  return [...versionChecks(settings), ...durabilityChecks(settings)];
+}
+
+/** @param differenceMs how far this machine's clock is ahead of PostgreSQL's */
+export function clockCheck(differenceMs: number, isTooFar: boolean): Check {
+  const found = `this machine is ${Math.abs(differenceMs)} ms ${differenceMs < 0 ? 'behind' : 'ahead'}`;
+  const change = 'Start time synchronisation (NTP) on both machines.';
+  if (isTooFar) return problem('Clock', found, change);
+  if (Math.abs(differenceMs) > CLOCK_WARNING_MS) return warning('Clock', found, change);
+  return ok('Clock', found);
+}
+
+/**
+ * Whether another process of Sluice fits beside what is connected now.
+ *
+ * @param needed connections that one process may open
+ */
+export function connectionCheck(
+  { allowed, used, roleLimit, databaseLimit }: ServerConnections,
+  needed: number,
+): Check {
+  const limit = Math.min(allowed, roleLimit ?? allowed, databaseLimit ?? allowed);
+  const found = `${limit} at most, ${used} in use; one process opens up to ${needed}`;
+  const raise =
+    limit < allowed
+      ? 'raise the CONNECTION LIMIT of the role or database'
+      : 'raise max_connections and restart PostgreSQL';
+  const change = `Lower MATCH_THREADS or HTTP_THREADS, or ${raise}.`;
+  if (needed > limit) return problem('Connections', found, change);
+  if (used + needed > limit) {
+    const more = `If no process runs yet, there is no room for one. ${change}`;
+    return warning('Connections', found, more);
+  }
+  return ok('Connections', found);
+}
+
+/** What the role of DATABASE_URL may do. */
+export function privilegeCheck(privileges: ServerPrivileges): Check {
+  const { role, mayCreate, isSuperuser, foreignTables } = privileges;
+  if (!mayCreate) {
+    const found = `${role} may not create tables`;
+    const change = `GRANT CREATE, USAGE ON SCHEMA public TO "${role}": partitions are created daily.`;
+    return problem('Privileges', found, change);
+  }
+  if (foreignTables.length > 0) {
+    const found = `${foreignTables.join(', ')} belong to another role than ${role}`;
+    const change = `ALTER TABLE … OWNER TO "${role}", or use the role that owns them.`;
+    return problem('Privileges', found, change);
+  }
+  if (isSuperuser) {
+    const change = 'Use a role without superuser rights that owns the database.';
+    return warning('Privileges', `${role} is a superuser`, change);
+  }
+  return ok('Privileges', `${role} may create tables and owns those of Sluice`);
+}
+
+/** Standbys, and slots that keep WAL for them. */
+export function replicationChecks(
+  { synchronousStandbys }: ServerSettings,
+  replicas: readonly ServerReplica[],
+  slots: readonly ServerSlot[],
+): Check[] {
+  const checks: Check[] = [];
+  const isSync = replicas.some(({ syncState }) => syncState === 'sync' || syncState === 'quorum');
+  if (synchronousStandbys !== '' && !isSync) {
+    const found = 'synchronous_standby_names is set, and no standby is connected as such';
+    const change =
+      'Start the standby: until then every COMMIT waits, and requests are answered 503.';
+    checks.push(problem('Replication', found, change));
+  }
+  for (const { name, state, lagSeconds } of replicas) {
+    if (state === null || (state === 'streaming' && lagSeconds <= LAG_WARNING_SECONDS)) continue;
+    const found = `${name}: ${state}, ${Math.round(lagSeconds)} s behind`;
+    const change = "Check the standby's disk, its network, and queries that hold up replay.";
+    checks.push(warning('Replication', found, change));
+  }
+  for (const { name, active, retainedBytes } of slots) {
+    const found = `slot ${name}${active ? '' : ' is not used and'} keeps ${bytesText(retainedBytes)} of WAL`;
+    const change =
+      'Start its standby, or drop the slot (pg_drop_replication_slot): WAL fills the disk.';
+    if (!active) checks.push(warning('Replication slot', found, change));
+    else if (retainedBytes > SLOT_BYTES_WARNING) {
+      checks.push(warning('Replication slot', found, change));
+    }
+  }
+  if (checks.length > 0) return checks;
+  const found = replicas.length === 0 ? 'no standby' : `${replicas.length} standbys, up to date`;
+  return [ok('Replication', found)];
+}
+
+/** Migrations and partitions. */
+export function schemaChecks(schema: SchemaFacts | null): Check[] {
+  if (schema === null) return [ok('Schema', 'empty: the first start of the server creates it')];
+  const { missingMigrations, newerMigrations, missingPartitions } = schema;
+  if (newerMigrations.length > 0) {
+    const found = `has migration ${newerMigrations.join(', ')}, which this version does not know`;
+    return [problem('Schema', found, 'Use the newer version of Sluice that wrote it.')];
+  }
+  const partitions =
+    missingPartitions.length === 0
+      ? ok('Partitions', 'of today and tomorrow are there')
+      : warning(
+          'Partitions',
+          `missing: ${missingPartitions.join(', ')}`,
+          'Start the server: it creates them, every hour too. If one runs, its log says why it cannot.',
+        );
+  const migrations =
+    missingMigrations.length === 0
+      ? ok('Schema', 'up to date')
+      : warning(
+          'Schema',
+          `${missingMigrations.length} migrations are pending, from ${missingMigrations[0]}`,
+          'Run sluice migrate, or start this version of the server. Back up first (docs/operations.md).',
+        );
+  return [migrations, partitions];
+}

@@ -1,0 +1,219 @@
+/**
+ * `sluice doctor`: looks at the machine, the settings, the rules, PostgreSQL and Redis, and says what
+ * to change. It changes nothing, except that the embedded PostgreSQL is started while it looks.
+ */
+import type { Command } from 'commander';
+
+import { readDataDir } from '../../config/command-settings.ts';
+import { type Config, readConfig } from '../../config/config.ts';
+import { ConfigError } from '../../config/read-settings.ts';
+import type { Database } from '../../db/database.ts';
+import { DatabaseClock } from '../../db/database-clock.ts';
+import {
+  readCheckpoints,
+  readPrivileges,
+  readReplication,
+  readSchema,
+  readServerConnections,
+  readServerSettings,
+} from '../../db/server-facts.ts';
+import { loadManifest, verifyCorpus } from '../../engine/corpus/corpus.ts';
+import { MANIFEST_PATH, pinnedCorpus } from '../../main/corpus-location.ts';
+import { openForInspection, WITHOUT_SESSION } from '../../main/open-database.ts';
+import { answer, type OutputOptions } from '../answer.ts';
+import { type Check, checksOf, renderChecks, worstOf } from './check.ts';
+import {
+  clockCheck,
+  connectionCheck,
+  loadChecks,
+  privilegeCheck,
+  replicationChecks,
+  schemaChecks,
+  settingsOfServer,
+} from './database-checks.ts';
+import {
+  currentRuntime,
+  diskCheck,
+  nativeModuleChecks,
+  openFilesCheck,
+  portChecks,
+  resourceChecks,
+  runtimeCheck,
+} from './machine-checks.ts';
+import { redisChecks, redisNotUsed, redisUnreachable } from './redis-checks.ts';
+import { createHiding, secretsOf } from './secrets.ts';
+import { invalidSettings, settingChecks } from './settings-checks.ts';
+
+const ofRules = checksOf('rules');
+const ofPostgres = checksOf('postgresql');
+
+const messageOf = (error: unknown): string => {
+  const { message, errors } = error as { message?: string; errors?: readonly Error[] };
+  // Node.js tries all addresses of a name; the message of all attempts together is empty.
+  return message || errors?.map((one) => one.message).join(', ') || String(error);
+};
+
+function corpusCheck(): Check {
+  try {
+    const { snapshot } = verifyCorpus(pinnedCorpus().packageDir, loadManifest(MANIFEST_PATH));
+    const { version, files, identity } = snapshot;
+    return ofRules.ok('Corpus', `${version} (${identity.slice(0, 12)}), ${files} files as listed`);
+  } catch (error) {
+    const [first = ''] = messageOf(error).split('\n');
+    return ofRules.problem(
+      'Corpus',
+      first,
+      'Install Sluice again: sluice corpus verify lists the files.',
+    );
+  }
+}
+
+/** Runs some checks; a read that fails is a check too, and the others continue. */
+async function attempt(name: string, work: () => Promise<readonly Check[]>): Promise<Check[]> {
+  try {
+    return [...(await work())];
+  } catch (error) {
+    const change = 'Grant the role what the message says, or repair the server.';
+    return [ofPostgres.warning(name, `cannot be read: ${messageOf(error)}`, change)];
+  }
+}
+
+async function inspectServer(database: Database, needed: number | null): Promise<Check[]> {
+  const settings = await readServerSettings(database);
+  let clockResult: Check | null = null;
+  const clock = new DatabaseClock(database, {
+    clockCompared: (differenceMs, differs) => {
+      clockResult = clockCheck(differenceMs, differs);
+    },
+  });
+  await clock.read();
+  const connections = async (): Promise<Check[]> =>
+    needed === null ? [] : [connectionCheck(await readServerConnections(database), needed)];
+  const replication = async (): Promise<Check[]> => {
+    if (settings.isStandby) return [];
+    const { replicas, slots } = await readReplication(database);
+    return replicationChecks(settings, replicas, slots);
+  };
+  return [
+    ...settingsOfServer(settings),
+    ...(clockResult === null ? [] : [clockResult]),
+    ...(await attempt('Privileges', async () => [privilegeCheck(await readPrivileges(database))])),
+    ...(await attempt('Connections', connections)),
+    ...(await attempt('Checkpoints', async () =>
+      loadChecks(settings, await readCheckpoints(database, settings.version)),
+    )),
+    ...(await attempt('Replication', replication)),
+    ...(await attempt('Schema', async () =>
+      schemaChecks(await readSchema(database, clock.nowMs())),
+    )),
+  ];
+}
+
+async function databaseChecks(config: Config): Promise<Check[]> {
+  let open: Awaited<ReturnType<typeof openForInspection>>;
+  try {
+    open = await openForInspection(config);
+  } catch (error) {
+    const change =
+      config.databaseUrl === null
+        ? 'docs/operations.md describes repairs of the embedded PostgreSQL.'
+        : 'Start PostgreSQL, or correct DATABASE_URL; the server does not start without it.';
+    return [ofPostgres.problem('Connection', messageOf(error), change)];
+  }
+  if (open === null) {
+    const found = `none in ${config.dataDir} yet: the first start of the server creates it`;
+    return [ofPostgres.ok('Database', found)];
+  }
+  try {
+    const { database, where, route, connections } = open;
+    const reached = ofPostgres.ok('Connection', where);
+    const session = ofPostgres.warning('Connection pooler', ...sessionAdvice());
+    const hasSession = route.isDirect || config.databaseDirectUrl !== null;
+    return [
+      reached,
+      ...(hasSession ? [] : [session]),
+      // A pooler's server has other connections than this process.
+      ...(await inspectServer(database, route.isDirect ? connections : null)),
+    ];
+  } catch (error) {
+    const change = 'PostgreSQL answered, and then did not: see its log.';
+    return [ofPostgres.problem('Connection', messageOf(error), change)];
+  } finally {
+    await open.close();
+  }
+}
+
+/** The server's warning of a pooler without a session, as what was found and what to change. */
+function sessionAdvice(): readonly [string, string] {
+  const [found = '', change = ''] = WITHOUT_SESSION.split('. ');
+  return [found, change];
+}
+
+async function redisResults({ redisUrl }: Config): Promise<Check[]> {
+  if (redisUrl === null) return [redisNotUsed()];
+  // The library takes 40 ms to load.
+  const { readRedisFacts } = await import('../../http/limits/redis-facts.ts');
+  try {
+    return redisChecks(await readRedisFacts(redisUrl));
+  } catch (error) {
+    return [redisUnreachable(messageOf(error))];
+  }
+}
+
+/** The configuration, or the checks that say why there is none. */
+function readSettings(): { readonly config: Config | null; readonly checks: readonly Check[] } {
+  try {
+    const config = readConfig(process.env);
+    return { config, checks: settingChecks(config) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { config: null, checks: invalidSettings(error.problems) };
+  }
+}
+
+async function inspect(): Promise<Check[]> {
+  const { config, checks } = readSettings();
+  const files = openFilesCheck();
+  const dataDir = config?.dataDir ?? readDataDir(process.env);
+  const machine = [
+    runtimeCheck(currentRuntime()),
+    ...(await nativeModuleChecks()),
+    ...(files === null ? [] : [files]),
+    diskCheck(dataDir, config !== null && config.databaseUrl === null),
+  ];
+  const always = [...machine, ...checks, corpusCheck()];
+  if (config === null) return always;
+  const [ports, database, redis] = await Promise.all([
+    portChecks(config),
+    databaseChecks(config),
+    redisResults(config),
+  ]);
+  return [...always, ...resourceChecks(config), ...ports, ...database, ...redis];
+}
+
+async function doctor(options: OutputOptions): Promise<void> {
+  const hide = createHiding(secretsOf(process.env));
+  const checks = (await inspect()).map((check) => ({
+    ...check,
+    found: hide(check.found),
+    change: check.change === null ? null : hide(check.change),
+  }));
+  const state = worstOf(checks);
+  answer(options, { state, checks }, () => renderChecks(checks));
+  if (state === 'problem') process.exitCode = 1;
+}
+
+/** Adds `doctor`. */
+export function addDoctorCommand(program: Command): void {
+  program
+    .command('doctor')
+    .description('check machine, settings, rules, PostgreSQL and Redis, and say what to change')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      '\nUses the settings of the server and changes nothing. Exit code 1 when there is a problem;\n' +
+        'warnings alone give 0. Passwords and keys are never printed.\n' +
+        '\nExamples:\n  sluice doctor\n  DATABASE_URL=postgres://… sluice doctor --json',
+    )
+    .action(doctor);
+}

@@ -1,0 +1,200 @@
+/** Checks of this machine: Node.js and its C library, native modules, memory, disk, files, ports. */
+import { existsSync, readFileSync, statfsSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { availableParallelism, totalmem } from 'node:os';
+import { dirname } from 'node:path';
+
+import type { Config } from '../../config/config.ts';
+import { type Check, checksOf } from './check.ts';
+import { bytesText } from './units.ts';
+
+const { ok, warning, problem } = checksOf('machine');
+
+/** Above this, bodies under way leave too little for everything else. */
+const INFLIGHT_SHARE_MAX = 0.5;
+const DISK_BYTES_MIN = 1024 ** 3;
+const DISK_SHARE_MIN = 0.1;
+/** Connections of clients, files of threads. */
+const OPEN_FILES_MIN = 4096;
+const HEALTH_MS_MAX = 2000;
+
+/** Node.js as the checks see it. */
+export interface NodeRuntime {
+  /** `20.20.2` */
+  readonly version: string;
+  /** null where there is none, as on macOS and Alpine */
+  readonly glibc: string | null;
+  readonly platform: string;
+  readonly arch: string;
+}
+
+/** The Node.js that runs this. */
+export function currentRuntime(): NodeRuntime {
+  const report = process.report.getReport() as { header?: { glibcVersionRuntime?: string } };
+  return {
+    version: process.versions.node,
+    glibc: report.header?.glibcVersionRuntime ?? null,
+    platform: process.platform,
+    arch: process.arch,
+  };
+}
+
+/** Whether a version such as `2.36` is at least another one. */
+function isAtLeast(version: string, least: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [leastMajor = 0, leastMinor = 0] = least.split('.').map(Number);
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor);
+}
+
+/** What uWebSockets.js's binaries need, by major version of Node.js. */
+const GLIBC_MIN: Readonly<Record<number, string>> = { 20: '2.31', 22: '2.38', 24: '2.38' };
+const LEAST_NODE = '20.19';
+const RECOMMENDED = 'Node.js 24, on Debian 13, Ubuntu 24.04 or newer';
+
+/** Whether Sluice runs on this Node.js and its C library. */
+export function runtimeCheck({ version, glibc, platform, arch }: NodeRuntime): Check {
+  const where = glibc === null ? `${platform} ${arch}` : `glibc ${glibc}, ${arch}`;
+  const found = `${version}, ${where}`;
+  const major = Number(version.split('.')[0]);
+  if (!isAtLeast(version, LEAST_NODE)) {
+    return problem('Node.js', found, `Install ${RECOMMENDED}; the least is ${LEAST_NODE}.`);
+  }
+  if (platform === 'linux' && glibc === null) {
+    const change = 'Use a distribution with glibc, such as Debian: Alpine has another C library.';
+    return problem('Node.js', found, change);
+  }
+  const least = GLIBC_MIN[major];
+  if (least !== undefined && glibc !== null && !isAtLeast(glibc, least)) {
+    const other = isAtLeast(glibc, '2.31') ? ', or use Node.js 20 here' : '';
+    const change = `Node.js ${major} needs glibc ${least}: update to Debian 13 or Ubuntu 24.04${other}.`;
+    return problem('Node.js', found, change);
+  }
+  if (least === undefined) {
+    return warning('Node.js', found, `This version is not tested. Use ${RECOMMENDED}.`);
+  }
+  if (major === 20) {
+    return warning('Node.js', found, `Its support ended in April 2026. Use ${RECOMMENDED}.`);
+  }
+  return ok('Node.js', found);
+}
+
+/** Native modules by loading them, each as the server does. */
+const NATIVE: readonly (readonly [name: string, load: () => Promise<unknown>])[] = [
+  ['uWebSockets.js', () => import('../../http/transport/server.ts')],
+  ['re2', () => import('../../engine/matcher/pattern.ts')],
+];
+
+/** Whether the native modules can be loaded. */
+export async function nativeModuleChecks(): Promise<Check[]> {
+  return await Promise.all(
+    NATIVE.map(async ([name, load]) => {
+      try {
+        await load();
+        return ok(name, 'loads');
+      } catch (error) {
+        const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+        const change = `Run npm ci with this Node.js (${process.versions.node}), so that its binary fits.`;
+        return problem(name, line, change);
+      }
+    }),
+  );
+}
+
+/** Cores and memory against the settings that use them. */
+export function resourceChecks(
+  { matchThreads, httpThreads, maxInflightBytes }: Config,
+  cores: number = availableParallelism(),
+  memoryBytes: number = Math.min(process.constrainedMemory() || Infinity, totalmem()),
+): Check[] {
+  const threads = matchThreads + httpThreads;
+  const cpu = `${cores} cores; HTTP_THREADS ${httpThreads}, MATCH_THREADS ${matchThreads}`;
+  const memory = `${bytesText(memoryBytes)}; MAX_INFLIGHT_BYTES ${bytesText(maxInflightBytes)}`;
+  return [
+    threads > cores + 1
+      ? warning('Cores', cpu, `Lower MATCH_THREADS to ${Math.max(1, cores - httpThreads)}.`)
+      : ok('Cores', cpu),
+    maxInflightBytes > memoryBytes * INFLIGHT_SHARE_MAX
+      ? warning('Memory', memory, 'Lower MAX_INFLIGHT_BYTES to half of the memory, or less.')
+      : ok('Memory', memory),
+  ];
+}
+
+/** The folder itself, or the nearest one above that exists. */
+function existingFolder(path: string): string {
+  return existsSync(path) || dirname(path) === path ? path : existingFolder(dirname(path));
+}
+
+/** Free space where DATA_DIR is, or will be. */
+export function diskCheck(dataDir: string, holdsDatabase: boolean): Check {
+  const { bavail, blocks, bsize } = statfsSync(existingFolder(dataDir));
+  const free = bavail * bsize;
+  const share = blocks === 0 ? 1 : bavail / blocks;
+  const found = `${bytesText(free)} free (${Math.round(share * 100)} %) for DATA_DIR ${dataDir}`;
+  const change = holdsDatabase
+    ? 'Free some, enlarge the disk, or lower RETENTION_DAYS: PostgreSQL stops when it is full.'
+    : 'Free some: the catalogue of rules is kept there.';
+  if (holdsDatabase && free < DISK_BYTES_MIN) return problem('Disk', found, change);
+  if (free < DISK_BYTES_MIN || (holdsDatabase && share < DISK_SHARE_MIN)) {
+    return warning('Disk', found, change);
+  }
+  return ok('Disk', found);
+}
+
+/** How many files and sockets this process may have open; null where the system does not say. */
+export function openFilesCheck(): Check | null {
+  const limits = '/proc/self/limits';
+  if (!existsSync(limits)) return null;
+  const [, soft = ''] = /^Max open files\s+(\S+)/m.exec(readFileSync(limits, 'utf8')) ?? [];
+  const found = `${soft} at most`;
+  if (soft === 'unlimited' || Number(soft) >= OPEN_FILES_MIN) return ok('Open files', found);
+  const change = `Raise the limit to ${OPEN_FILES_MIN} or more (ulimit -n, LimitNOFILE= of systemd).`;
+  return warning('Open files', found, change);
+}
+
+/** The error code of listening on an address; null when it can be used. */
+function listenFault(host: string, port: number): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(null)));
+  });
+}
+
+/** Whether a Sluice server answers at a port of this machine. */
+async function isSluice(host: string, port: number): Promise<boolean> {
+  const local = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host;
+  try {
+    const signal = AbortSignal.timeout(HEALTH_MS_MAX);
+    const response = await fetch(`http://${local}:${port}/health`, { signal });
+    return ((await response.json()) as { status?: unknown } | null)?.status === 'healthy';
+  } catch {
+    // Another program, or one that hangs: the port is in use either way.
+    return false;
+  }
+}
+
+async function portCheck(name: string, host: string, port: number): Promise<Check> {
+  if (port === 0) return ok(name, 'any free port');
+  const where = `${host}:${port}`;
+  const fault = await listenFault(host, port);
+  if (fault === null) return ok(name, `${where} is free`);
+  if (fault === 'EADDRINUSE') {
+    if (await isSluice(host, port)) return ok(name, `${where}: a Sluice server is running there`);
+    const change = `End the program that uses the port, or set ${name} to another one.`;
+    return problem(name, `${where} is used by another program`, change);
+  }
+  const change =
+    fault === 'EACCES'
+      ? `Set ${name} to a port above 1023, or give the process CAP_NET_BIND_SERVICE.`
+      : `Set ${name === 'ADMIN_PORT' ? 'ADMIN_HOST' : 'HOST'} to an address of this machine.`;
+  return problem(name, `${where} cannot be used: ${fault}`, change);
+}
+
+/** Whether the server could listen, or does so already. */
+export async function portChecks(config: Config): Promise<Check[]> {
+  const { port, observePort, adminPort, host, adminHost } = config;
+  const ports: (readonly [string, string, number])[] = [['PORT', host, port]];
+  if (observePort !== port || port === 0) ports.push(['OBSERVE_PORT', host, observePort]);
+  ports.push(['ADMIN_PORT', adminHost, adminPort]);
+  return await Promise.all(ports.map(([name, where, number]) => portCheck(name, where, number)));
+}

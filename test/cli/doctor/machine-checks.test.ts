@@ -1,0 +1,37 @@
+/** What `sluice doctor` says of Node.js and its C library, of cores and memory. */
+import { expect, test } from 'vitest';
+
+import { resourceChecks, runtimeCheck } from '../../../src/cli/doctor/machine-checks.ts';
+import { readConfig } from '../../../src/config/config.ts';
+
+const GIB = 1024 ** 3;
+
+test.each([
+  ['24.4.0', '2.41', 'ok', null],
+  ['22.20.0', '2.38', 'ok', null],
+  ['22.20.0', '2.36', 'problem', 'Node.js 22 needs glibc 2.38'],
+  ['24.4.0', '2.36', 'problem', 'or use Node.js 20 here'],
+  ['24.4.0', '2.17', 'problem', 'Debian 13 or Ubuntu 24.04.'],
+  ['20.20.2', '2.36', 'warning', 'support ended'],
+  ['20.18.1', '2.36', 'problem', '20.19'],
+  ['18.20.0', '2.36', 'problem', '20.19'],
+  ['25.1.0', '2.41', 'warning', 'not tested'],
+  ['24.4.0', null, 'problem', 'glibc'],
+])('Node.js %s with glibc %s is %s', (version, glibc, state, advice) => {
+  const check = runtimeCheck({ version, glibc, platform: 'linux', arch: 'x64' });
+  expect(check.state).toBe(state);
+  if (advice === null) expect(check.change).toBeNull();
+  else expect(check.change).toContain(advice);
+});
+
+test('macOS has no glibc and needs none', () => {
+  const mac = { version: '24.4.0', glibc: null, platform: 'darwin', arch: 'arm64' };
+  expect(runtimeCheck(mac).state).toBe('ok');
+});
+
+test('threads beyond the cores and bodies beyond the memory are warnings', () => {
+  const states = (settings: Record<string, string>, cores: number, bytes: number) =>
+    resourceChecks(readConfig(settings), cores, bytes).map(({ state }) => state);
+  expect(states({ MATCH_THREADS: '3' }, 4, 8 * GIB)).toEqual(['ok', 'ok']);
+  expect(states({ MATCH_THREADS: '8' }, 4, GIB / 4)).toEqual(['warning', 'warning']);
+});
