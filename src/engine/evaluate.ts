@@ -23,6 +23,7 @@ import { excerptWithMatch } from './matcher/excerpt.ts';
 import { matchSha256 } from './matcher/match-digest.ts';
 import { isMatchedName } from './matcher/matched-name.ts';
 import type { Hit, IsOver, Matcher, RunMatch } from './matcher/matcher.ts';
+import { titleFrom } from './run-title.ts';
 import { cutName, nameDigest, stepNameOf } from './step-name.ts';
 import { extractSteps, stepKindsOf } from './surfaces/reader/extract.ts';
 
@@ -54,6 +55,8 @@ export interface Evaluation {
   readonly unparsed: number;
   /** the kind of each step, by its index */
   readonly kinds: readonly StepKind[];
+  /** the beginning of the first text that a user sent */
+  readonly title: string | null;
   /** number of last steps that were not matched in full, because the evaluation was stopped */
   readonly unreadSteps: number;
 }
@@ -93,6 +96,7 @@ export class RunEvaluation {
   readonly #kinds: StepKind[] = [];
   readonly #surfaces = new Set<Surface>();
   #exceeded = 0;
+  #title: string | null = null;
   #stepsRead = 0;
   #isOver: IsOver = () => false;
 
@@ -138,6 +142,7 @@ export class RunEvaluation {
       truncated: truncated + this.#exceeded,
       unparsed: this.#exceeded,
       kinds: this.#kinds.length === this.#steps.length ? this.#kinds : stepKindsOf(this.#steps),
+      title: this.#title,
       unreadSteps: this.#steps.length - this.#stepsRead,
     };
   }
@@ -149,6 +154,7 @@ export class RunEvaluation {
     for (const { kind, texts: surfaceTexts, exceeded } of extractSteps(this.#steps)) {
       const step = this.#kinds.push(kind) - 1;
       this.#exceeded += exceeded;
+      this.#title ??= titleFrom(surfaceTexts);
       for (const { surface, text } of surfaceTexts) {
         texts.push({ step, surface, text });
         chars += text.length;

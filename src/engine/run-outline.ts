@@ -15,6 +15,7 @@ import {
 import type { Usage } from '../model/step-details.ts';
 import type { Step, StepOutline, Surface } from '../model/steps.ts';
 import { findingsByStep, type NumberedStep } from './finding-steps.ts';
+import { titleFrom } from './run-title.ts';
 import { detailsOf } from './step-details.ts';
 import { nameDigest, stepNameOf } from './step-name.ts';
 import { totalUsage, usageOf } from './step-usage.ts';
@@ -51,8 +52,6 @@ const SHOWN_UNITS = 2000;
 const OPEN_UNITS = 4000;
 /** The same for a text without a finding of the only step that is shown. */
 const ONLY_UNITS = 8000;
-/** Most of the first user input that is kept as the run's title. */
-const PROMPT_UNITS = 400;
 /** Most that one page shows of all texts but the one that is read. */
 const PAGE_UNITS_MAX = 192 * 1024;
 /** Most invisible characters in a shown part: each is an element of the page. */
@@ -68,8 +67,8 @@ const BEFORE_MATCH_UNITS = 800;
 /** A page of steps with the shown parts of their texts. */
 export interface Outlined {
   readonly steps: ShownStep[];
-  /** the beginning of the first user input of these steps */
-  readonly prompt: string | null;
+  /** of a run that begins with these steps */
+  readonly title: string | null;
   /** of these steps together */
   readonly usage: Usage;
 }
@@ -89,7 +88,7 @@ export function* outlineInPieces(
     hidden.has(name) || (view.hidden.digests.size > 0 && view.hidden.digests.has(nameDigest(name)));
   const room = { texts: PAGE_TEXTS_MAX, units: PAGE_UNITS_MAX };
   const outlined: ShownStep[] = [];
-  let prompt: string | null = null;
+  let title: string | null = null;
   for (const extracted of extractInPieces([...steps.map(({ step }) => step), ...owners])) {
     if (extracted === null) {
       yield;
@@ -97,13 +96,13 @@ export function* outlineInPieces(
     }
     const numbered = steps[outlined.length];
     if (numbered === undefined) break;
-    prompt ??= promptOf(extracted.texts);
+    title ??= titleFrom(extracted.texts);
     outlined.push(
       shownStep(numbered, extracted, own.get(numbered) ?? [], { view, room, isHidden }),
     );
     yield;
   }
-  return { steps: outlined, prompt, usage: totalUsage(steps.map(({ step }) => step)) };
+  return { steps: outlined, title, usage: totalUsage(steps.map(({ step }) => step)) };
 }
 
 interface Showing {
@@ -131,14 +130,6 @@ function shownStep(
       ? shownTexts(extracted.texts, findings, number, { open, isOnly: only !== null }, room)
       : { texts: [], open: null }),
   };
-}
-
-/** The first text that a user sent, on one line. */
-function promptOf(texts: StepExtraction['texts']): string | null {
-  const first = texts.find(({ surface, text }) => surface === 'step_input' && text.trim() !== '');
-  if (first === undefined) return null;
-  const end = wholeCharacters(first.text, 0, Math.min(first.text.length, PROMPT_UNITS)).end;
-  return first.text.slice(0, end).replaceAll(/\s+/g, ' ').trim();
 }
 
 /** What is left for a page. */

@@ -13,6 +13,8 @@ import type { RunPageDependencies } from '../http/dashboard/run-pages.ts';
 import { Turns } from '../http/limits/turns.ts';
 import type { Finding } from '../model/findings.ts';
 import type { FoundText } from '../model/run-page.ts';
+import type { RunSummary } from '../model/runs.ts';
+import type { Usage } from '../model/step-details.ts';
 
 /** The steps of one evaluation: later ones are in no finding, and on no page. */
 const STEPS_MAX = 20_000;
@@ -30,13 +32,19 @@ const STEP = {
 const PAGE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 50, bytesMax: 4 * 1024 * 1024 };
 const OUTLINE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 1_000, bytesMax: 1024 * 1024 };
 /** The first steps of a run, for its title. */
-const PROMPT = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 5, bytesMax: 128 * 1024 };
+const TITLE = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 5, bytesMax: 128 * 1024 };
 /** One search reads steps in slices, and ends after so many slices or hits. */
 const SEARCH = { ...STEP, stepsMax: STEPS_MAX, pageSteps: 100, bytesMax: 2 * 1024 * 1024 };
 const SEARCH_SLICES_MAX = 8;
 const SEARCH_HITS_MAX = 50;
 
 type FoundRun = NonNullable<Awaited<ReturnType<typeof findRun>>>;
+
+/** The sums that the evaluation stored, of all steps; null without one. */
+function storedUsage({ inputTokens, outputTokens, costUsd }: RunSummary): Usage | null {
+  const usage = { inputTokens, outputTokens, costUsd };
+  return Object.values(usage).some((amount) => amount !== null) ? usage : null;
+}
 
 const hiddenIn = ({ redactedNames, redactedSteps }: FoundRun) => ({
   digests: new Set(redactedNames),
@@ -73,12 +81,12 @@ export function createOutliner(
     const found = await findRun(database, workspaceId, runId);
     return found === null ? null : { ...found, workspaceId, runId };
   };
-  /** The first user input of a run whose first steps are on another page. */
-  const promptOf = async (found: RunToRead): Promise<string | null> => {
-    const read = await readStepPage(database, found, PROMPT);
+  /** The title of a run that has none stored, whose first steps are on another page. */
+  const titleOf = async (found: RunToRead): Promise<string | null> => {
+    const read = await readStepPage(database, found, TITLE);
     const view = { findings: [], open: null, only: 0, hidden: NOTHING_HIDDEN };
     const pieces = outlineInPieces(read, view);
-    return (await turns.takeInPieces(found.workspaceId, pieces, PROMPT.bytesMax)).prompt;
+    return (await turns.takeInPieces(found.workspaceId, pieces, TITLE.bytesMax)).title;
   };
   return {
     findSteps: async (workspaceId, runId, { page, step, finding, findings, open, isList }) => {
@@ -97,9 +105,11 @@ export function createOutliner(
         outlineInPieces(read, { findings, open, only, hidden: hiddenIn(found) }),
         PAGE.bytesMax,
       );
-      const prompt = first === 1 ? outlined.prompt : await promptOf(found);
-      const usage = outlined.steps.length === read.count ? outlined.usage : null;
-      const shown = { ...read, steps: outlined.steps, prompt, usage, pageSteps: PAGE.pageSteps };
+      const own = first === 1 ? outlined.title : null;
+      const title = found.run.title ?? own ?? (await titleOf(found));
+      const isWhole = outlined.steps.length === read.count;
+      const usage = storedUsage(found.run) ?? (isWhole ? outlined.usage : null);
+      const shown = { ...read, steps: outlined.steps, title, usage, pageSteps: PAGE.pageSteps };
       return { run: found.run, shown };
     },
     searchSteps: async (workspaceId, runId, phrase, from) => {

@@ -72,9 +72,9 @@ export interface ShownSteps {
   readonly pageSteps: number;
   /** number of the step that the page was opened at */
   readonly sought: number | null;
-  /** the first user input of the run; null where none is known */
-  readonly prompt: string | null;
-  /** of the run; null where not all of its steps are on the page */
+  /** the beginning of the first text that a user sent; null where none is known */
+  readonly title: string | null;
+  /** of the run; null before its evaluation where not all of its steps are on the page */
   readonly usage: Usage | null;
   /** from the start of the run's first step to the end of its last, in ns since 1970 */
   readonly startUnixNano: string;

@@ -1,6 +1,7 @@
 /** Runs: states, facts, summaries, and the filter of a list. Plain data. */
 import type { Hex16, Int64 } from './json.ts';
 import type { Severity } from './rules.ts';
+import type { Usage } from './step-details.ts';
 import type { Surface, TextGap } from './steps.ts';
 
 export const RUN_STATES = ['running', 'completed', 'failed', 'timed_out'] as const;
@@ -52,13 +53,15 @@ export interface PageCursor {
   readonly id: Hex16;
 }
 
-/** A run as people see it. Facts from its steps are null until it is evaluated. */
-export interface RunSummary {
+/** A run as people see it. Facts from its steps, and sums over them, are null until it is evaluated. */
+export interface RunSummary extends Usage {
   readonly runId: Hex16;
   readonly state: RunState;
   readonly evaluation: EvaluationState;
   /** of its root span */
   readonly name: string | null;
+  /** the beginning of the first text that a user sent; null also where the workspace redacts */
+  readonly title: string | null;
   readonly serviceName: string | null;
   readonly agentName: string | null;
   readonly model: string | null;

@@ -19,6 +19,7 @@ import type { ClaimedRun } from '../db/runs/evaluation-queue.ts';
 import { readStepsOfRuns, type StepsOfRun, TOGETHER_BYTES_MAX } from '../db/runs/steps.ts';
 import { RunEvaluation } from '../engine/evaluate.ts';
 import type { Matcher } from '../engine/matcher/matcher.ts';
+import { totalUsage } from '../engine/step-usage.ts';
 import { runFactsOf } from '../engine/surfaces/reader/run-facts.ts';
 import { checkOf } from '../model/run-check.ts';
 import type { Checked } from '../model/runs.ts';
@@ -190,6 +191,8 @@ function conclude(
     truncatedTexts: truncated - unparsed,
     textCapBytes,
     unparsedValues: unparsed,
+    usage: totalUsage(steps),
+    title: result.title,
   };
   return { kind: 'decided', evaluation, isOverBudget: unreadSteps > 0 };
 }

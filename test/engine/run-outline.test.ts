@@ -80,7 +80,7 @@ const markedIn = ({ steps }: ReturnType<typeof outlineOf>): string[] =>
 
 test('one small step a turn', () => {
   expect(outlineOf([span(), span(), span()]).turns).toBe(3);
-  expect(outlineOf([])).toEqual({ turns: 0, steps: [], prompt: null, usage: NO_USAGE });
+  expect(outlineOf([])).toEqual({ turns: 0, steps: [], title: null, usage: NO_USAGE });
 });
 
 test('a step with many texts takes a turn for each five hundred, each value and each fifty events', () => {
@@ -180,11 +180,11 @@ describe('the only step that is shown', () => {
   });
 });
 
-test('the first user input is the prompt, on one line, never with half a character', () => {
+test('the first user input is the title, on one line, never with half a character', () => {
   const tool = operation('execute_tool', { 'gen_ai.tool.call.result': 'a result' });
-  expect(outlineOf([tool, chat('  What\n is\tit? '), chat('later')]).prompt).toBe('What is it?');
-  expect(outlineOf([tool]).prompt).toBeNull();
-  expect(outlineOf([chat(`${'x'.repeat(399)}😀`)]).prompt).toBe('x'.repeat(399));
+  expect(outlineOf([tool, chat('  What\n is\tit? '), chat('later')]).title).toBe('What is it?');
+  expect(outlineOf([tool]).title).toBeNull();
+  expect(outlineOf([chat(`${'x'.repeat(199)}😀`)]).title).toBe('x'.repeat(199));
 });
 
 describe('a finding', () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import { completeRuns } from '../../src/db/runs/complete-runs.ts';
 import type { ClaimedRun } from '../../src/db/runs/evaluation-queue.ts';
+import { NO_USAGE } from '../../src/engine/step-usage.ts';
 import type { Severity } from '../../src/model/rules.ts';
 import type { Checked } from '../../src/model/runs.ts';
 import type { PassFacts } from '../../src/observe/events.ts';
@@ -104,6 +105,8 @@ async function store(run: ClaimedRun, findings: readonly Severity[], checked: Ch
     truncatedTexts: 0,
     textCapBytes: 65_536,
     unparsedValues: 0,
+    usage: NO_USAGE,
+    title: null,
   };
   const [stored = null] = await completeRuns(scratch.database, [evaluation], SNAPSHOT);
   const outcome: RunOutcome =

@@ -98,7 +98,8 @@ export async function setPlan(
  *
  * A removed excerpt is in no query's result. PostgreSQL keeps the row's old version on disk until
  * VACUUM, and in the write-ahead log, replicas and backups as long as these are kept. The telemetry
- * that an excerpt was cut from is not affected.
+ * that an excerpt was cut from is not affected. Titles of runs are not read from the switch on, and
+ * removed by the next upkeep (run-titles.ts).
  *
  * @returns how many findings lost their excerpt
  * @throws {OperatorError} when it was switched off again before all were removed

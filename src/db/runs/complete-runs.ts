@@ -5,6 +5,7 @@
 import type { FindingDraft } from '../../model/findings.ts';
 import type { Severity, Snapshot } from '../../model/rules.ts';
 import type { RunFacts } from '../../model/runs.ts';
+import type { Usage } from '../../model/step-details.ts';
 import type { Surface } from '../../model/steps.ts';
 import { QUEUE_ALERTS } from '../alerts/outbox.ts';
 import type { Queryable } from '../database.ts';
@@ -32,6 +33,10 @@ export interface EvaluatedRun {
   readonly textCapBytes: number;
   /** values that were matched as written, not parsed */
   readonly unparsedValues: number;
+  /** sums over its steps */
+  readonly usage: Usage;
+  /** the beginning of the first text that a user sent */
+  readonly title: string | null;
 }
 
 /** The corpus that evaluated the runs. */
@@ -58,7 +63,11 @@ const MARK = `
            model = own.model, session_id = own.session, user_id = own."user",
            text_gaps = ARRAY(SELECT json_array_elements_text(own.gaps)),
            surfaces = ARRAY(SELECT json_array_elements_text(own.surfaces)),
-           text_cap_bytes = own.cap, unparsed_values = own.unparsed, capture_hint = own.hint
+           text_cap_bytes = own.cap, unparsed_values = own.unparsed, capture_hint = own.hint,
+           input_tokens = own.input_tokens, output_tokens = own.output_tokens,
+           cost_usd = own.cost,
+           title = (SELECT own.title FROM workspaces
+                     WHERE id = own.workspace_id AND NOT redact_excerpts)
       FROM own WHERE r.workspace_id = own.workspace_id AND r.run_id = own.run_id
     RETURNING own.*`;
 /** Leaves the runs pending. */
@@ -71,9 +80,9 @@ const storing = (mark: string): string => `
   WITH own AS (
     SELECT t.*, left(r.service_name, ${NAME_CHARS_MAX}) AS service FROM unnest($2::int[], $3::uuid[], $4::int[], $5::int[], $6::int[], $7::int[],
         $8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[],
-        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[]) WITH ORDINALITY
+        $15::json[], $16::json[], $17::int[], $18::int[], $19::text[], $40::int[], $43::float8[], $44::float8[], $45::float8[], $46::text[]) WITH ORDINALITY
         AS t (workspace_id, run_id, claim, steps, unread, texts, truncated, digest, state, agent,
-              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, place)
+              model, session, "user", gaps, surfaces, cap, unparsed, hint, attempt, input_tokens, output_tokens, cost, title, place)
       JOIN runs r ON r.workspace_id = t.workspace_id AND r.run_id = t.run_id
                  AND r.claims = t.claim
      WHERE r.evaluation = 'pending'
@@ -134,6 +143,9 @@ const KEEP_FINDINGS = storing(DO_NOT_MARK);
  * in CASE when it is needed. By then the runs are locked, so a transaction with a workspace's lock
  * never waits for a run.
  *
+ * Titles need no lock: one that is stored while redaction is being switched on is not read, and the next
+ * upkeep removes it (run-titles.ts).
+ *
  * @throws PostgreSQL's error. Its `detail` may quote a row, excerpt included: never logged
  *   (`errorFacts`), nor written to the embedded server's log (settings in cluster.ts)
  * @returns for each run the severities of the new findings; null for a run that another process has
@@ -169,6 +181,8 @@ export async function keepFindings(
     truncatedTexts: 0,
     textCapBytes: 0,
     unparsedValues: 0,
+    usage: { inputTokens: null, outputTokens: null, costUsd: null },
+    title: null,
   };
   const stored = await store(database, KEEP_FINDINGS, [evaluation], corpus);
   return stored[0] ?? null;
@@ -198,6 +212,10 @@ async function store(
       evaluations.map(({ run }) => run.attempt),
       findings.map(({ toolName }) => toolName),
       findings.map(({ finding }) => finding.matchSha256),
+      evaluations.map(({ usage }) => usage.inputTokens),
+      evaluations.map(({ usage }) => usage.outputTokens),
+      evaluations.map(({ usage }) => usage.costUsd),
+      evaluations.map(({ title, redactExcerpts }) => (redactExcerpts ? null : title)),
     ],
   });
   const stored = new Map(rows.map(({ place, severities }) => [place, severities]));

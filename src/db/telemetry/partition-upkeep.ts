@@ -7,6 +7,7 @@ import type { Events } from '../../observe/events.ts';
 import type { Database } from '../database.ts';
 import type { DatabaseClock } from '../database-clock.ts';
 import type { Retention } from '../retention/retention.ts';
+import { removeOutdatedTitles } from '../runs/run-titles.ts';
 import { dropOutdated, ensureDays, ensureReceipts } from './partitions.ts';
 
 /**
@@ -29,6 +30,7 @@ export async function upkeepPartitions(
   if (clock.differs) return;
   const nowMs = clock.nowMs();
   const results = [
+    await settled(removeOutdatedTitles(database, nowMs, retention.days.telemetry)),
     await settled(dropOutdated(database, nowMs, retention.days.telemetry, events)),
     await settled(retention.deleteOutdated(database, nowMs, events, signal)),
   ];

@@ -86,7 +86,7 @@ function openedText(
 /** What a workspace that redacts sees of steps. */
 function withoutTexts(shown: ShownSteps): ShownSteps {
   const steps = shown.steps.map((step) => ({ ...step, texts: [], open: null, details: null }));
-  return { ...shown, steps, prompt: null };
+  return { ...shown, steps, title: null };
 }
 
 export function runPages(deps: RunPageDependencies): Route[] {

@@ -1,5 +1,4 @@
 /** One run as a timeline of its steps, with their texts by surface and its findings in place. */
-import { seenParts } from '../../model/invisible.ts';
 import type { RunSearch } from '../../model/run-page.ts';
 import type { RunWait } from '../../model/run-wait.ts';
 import type { RunSummary } from '../../model/runs.ts';
@@ -14,7 +13,7 @@ import type { StepsPage } from './run/step-texts.ts';
 import { checkedLine, withoutFindings } from './run-check.ts';
 import { searchView } from './run-search.ts';
 import { waitLine } from './run-wait.ts';
-import { lengthOf, nameOf } from './runs.ts';
+import { lengthOf, nameOf, shownTitle } from './runs.ts';
 import { appPage, crumb, type Look, severityBadge, strip, type Viewer } from './shell.ts';
 
 const PATH = '/app/runs';
@@ -79,7 +78,7 @@ function about(data: RunPage): Html {
 <div class="check"><span class="soft">${term('checked', 'Checked')}</span> ${checkedLine(run)}</div></section>`;
 }
 
-/** Most of the first prompt that is a title. */
+/** Most of a title above its run. */
 const TITLE_UNITS = 120;
 
 /** The first prompt, unless the workspace redacts; else the name of the agent. */
@@ -88,15 +87,7 @@ export function titleOf({
   shown,
   isRedacted,
 }: Pick<RunPage, 'run' | 'shown' | 'isRedacted'>): string {
-  if (isRedacted || shown.prompt === null) return nameOf(run);
-  const visible = seenParts(shown.prompt)
-    .map(({ text }) => text)
-    .join('');
-  if (visible.length <= TITLE_UNITS) return visible;
-  return `${visible
-    .slice(0, TITLE_UNITS)
-    .replace(/[\ud800-\udbff]$/, '')
-    .trimEnd()}…`;
+  return isRedacted || shown.title === null ? nameOf(run) : shownTitle(shown.title, TITLE_UNITS);
 }
 
 export function runPage(look: Look, viewer: Viewer, data: RunPage): Html {

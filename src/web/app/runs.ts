@@ -1,9 +1,11 @@
 /** The list of runs, with its filters. */
+import { seenParts } from '../../model/invisible.ts';
 import { SEVERITIES } from '../../model/rules.ts';
 import { CHECKED_LABELS, checkOf } from '../../model/run-check.ts';
 import { EVALUATION_STATES, RUN_STATES, type RunSummary } from '../../model/runs.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { count, duration, term, time, words } from './format.ts';
+import { costText, tokensText } from './run/step-head.ts';
 import { checkedCell } from './run-check.ts';
 import {
   appPage,
@@ -60,9 +62,40 @@ export function lengthOf({ startUnixNano: start, endUnixNano: end }: RunSummary)
   return duration(Number((BigInt(end) - BigInt(start)) / NANOS_PER_MS));
 }
 
-/** The title of a run, also when its root has not arrived. */
+/** The name of a run, also when its root has not arrived. */
 export function nameOf(run: RunSummary): string {
   return run.agentName ?? run.name ?? run.serviceName ?? run.runId.slice(0, 8);
+}
+
+/** A run's title, cut to `units`; characters that are not seen are named. */
+export function shownTitle(title: string, units: number): string {
+  const visible = seenParts(title)
+    .map(({ text }) => text)
+    .join('');
+  if (visible.length <= units) return visible;
+  return `${visible
+    .slice(0, units)
+    .replace(/[\ud800-\udbff]$/, '')
+    .trimEnd()}…`;
+}
+
+/** Most of a title in a list. */
+const TITLE_UNITS = 80;
+
+/** The first prompt, with agent and service below; without one, the agent. */
+function titleCell(run: RunSummary): Html {
+  const { title, runId, serviceName } = run;
+  const name = nameOf(run);
+  const text = title === null ? name : shownTitle(title, TITLE_UNITS);
+  const names = title === null || name === serviceName ? [serviceName] : [name, serviceName];
+  const below = names.filter((one) => one !== null).join(' · ');
+  return html`<td data-label="Run"><a href="${PATH}/${runId}">${text}</a> <span class="soft below">${below}</span></td>`;
+}
+
+/** Tokens in and out, and the cost below; a dash where the sender reports none. */
+function usageCell(run: RunSummary): Html {
+  const tokens = tokensText(run).replace(' tokens', '') || html`<span class="soft">–</span>`;
+  return html`<td data-label="Tokens" class="number">${tokens}${run.costUsd !== null && html` <span class="soft below">${costText(run.costUsd)}</span>`}</td>`;
 }
 
 /** The highest severity; a dash where nothing could match. */
@@ -79,12 +112,13 @@ function highestSeverity(run: RunSummary): HtmlValue {
 
 function row(run: RunSummary, nowMs: number): Html {
   return html`<tr>
-<td data-label="Agent"><a href="${PATH}/${run.runId}">${nameOf(run)}</a> <span class="soft below">${run.serviceName}</span></td>
+${titleCell(run)}
 <td data-label="State">${words(run.state)}</td>
 <td data-label="Findings">${highestSeverity(run)}</td>
 <td data-label="Steps" class="number">${count(run.spans + run.logRecords)}</td>
 <td data-label="Checked">${checkedCell(run)}</td>
 <td data-label="Model">${run.model ?? html`<span class="soft">–</span>`}</td>
+${usageCell(run)}
 <td data-label="Duration" class="number">${lengthOf(run)}</td>
 <td data-label="Arrived">${time(run.firstArrivalAt, nowMs)}</td></tr>
 `;
@@ -93,9 +127,9 @@ function row(run: RunSummary, nowMs: number): Html {
 function table(rows: readonly Html[]): Html {
   return scrolling(
     'Runs',
-    html`<table class="stack" aria-label="Runs"><thead><tr><th scope="col">Agent</th><th scope="col">State</th>
+    html`<table class="stack" aria-label="Runs"><thead><tr><th scope="col">Run</th><th scope="col">State</th>
 <th scope="col">${term('finding', 'Findings')}</th><th scope="col" class="number">${term('step', 'Steps')}</th><th scope="col">${term('checked', 'Checked')}</th><th scope="col">Model</th>
-<th scope="col" class="number">Duration</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
+<th scope="col" class="number">Tokens</th><th scope="col" class="number">Duration</th><th scope="col">Arrived</th></tr></thead><tbody>${rows}</tbody></table>`,
   );
 }
 

@@ -17,6 +17,7 @@ import {
 import type { EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
 import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
+import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { OperatorError, SluiceError } from '../../../src/errors.ts';
 import type { FindingDraft } from '../../../src/model/findings.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
@@ -78,6 +79,8 @@ function store(
     truncatedTexts: 0,
     textCapBytes: 65_536,
     unparsedValues: 0,
+    usage: NO_USAGE,
+    title: null,
     ...fields,
   };
   return completeRun(database, evaluation, CORPUS);

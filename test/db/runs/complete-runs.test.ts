@@ -5,6 +5,9 @@ import { setRedaction } from '../../../src/db/people/workspace-writes.ts';
 import { createWorkspace } from '../../../src/db/people/workspaces.ts';
 import { completeRuns, type EvaluatedRun } from '../../../src/db/runs/complete-runs.ts';
 import { type ClaimedRun, claimRuns, requeueRuns } from '../../../src/db/runs/evaluation-queue.ts';
+import { removeOutdatedTitles } from '../../../src/db/runs/run-titles.ts';
+import { findRun, listRuns } from '../../../src/db/runs/runs.ts';
+import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
 import { findingDraft, hex16, runFacts } from '../../support/rows.ts';
 
@@ -57,6 +60,8 @@ function evaluations(
     truncatedTexts: 0,
     textCapBytes: 65_536,
     unparsedValues: 0,
+    usage: NO_USAGE,
+    title: null,
     ...fields[index],
   }));
 }
@@ -109,6 +114,52 @@ test('version and identity of the corpus are stored with the run and with its fi
       ),
     ).toEqual([CORPUS]);
   }
+});
+
+test('tokens, cost and title are stored with it; no title where the workspace redacts', async () => {
+  await scratch.database.query('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [
+    theirs,
+  ]);
+  const runs = await claimed(mine, theirs);
+  const usage = { inputTokens: 2 ** 40, outputTokens: 7, costUsd: 0.125 };
+  const fields = { usage, title: 'What is it?' };
+  await completeRuns(scratch.database, evaluations(runs, [fields, fields]), CORPUS);
+  const { runs: listed } = await listRuns(scratch.database, mine, {}, null, 10);
+  expect(listed).toMatchObject([{ ...usage, title: 'What is it?' }]);
+  expect(await scratch.rows('SELECT title FROM runs ORDER BY run_id')).toEqual([
+    { title: 'What is it?' },
+    { title: null },
+  ]);
+});
+
+test('a title is not read once its workspace redacts, and removed by the next upkeep', async () => {
+  const runs = await claimed(mine, mine);
+  await completeRuns(
+    scratch.database,
+    evaluations(runs, [{ title: 'one' }, { title: 'two' }]),
+    CORPUS,
+  );
+  await scratch.database.query(
+    "UPDATE runs SET first_arrival_at = '2026-01-01T12:00Z' WHERE run_id = $1",
+    [hex16(2)],
+  );
+  const titles = async () =>
+    (await scratch.rows('SELECT title FROM runs ORDER BY run_id')).map(({ title }) => title);
+  const nowMs = Date.UTC(2026, 0, 31);
+  await removeOutdatedTitles(scratch.database, nowMs, 0);
+  expect(await titles()).toEqual(['one', 'two']);
+  await removeOutdatedTitles(scratch.database, nowMs, 30);
+  expect(await titles()).toEqual(['one', 'two']);
+  await removeOutdatedTitles(scratch.database, nowMs, 29);
+  expect(await titles()).toEqual(['one', null]);
+
+  await scratch.database.query('UPDATE workspaces SET redact_excerpts = true WHERE id = $1', [
+    mine,
+  ]);
+  expect((await findRun(scratch.database, mine, hex16(1)))?.run.title).toBeNull();
+  expect(await titles()).toEqual(['one', null]);
+  await removeOutdatedTitles(scratch.database, nowMs, 0);
+  expect(await titles()).toEqual([null, null]);
 });
 
 test('what of a run was checked is stored with it', async () => {

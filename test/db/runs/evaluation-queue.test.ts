@@ -15,6 +15,7 @@ import {
   renewLeases,
   requeueRuns,
 } from '../../../src/db/runs/evaluation-queue.ts';
+import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { Hex16 } from '../../../src/model/json.ts';
 import type { Severity } from '../../../src/model/rules.ts';
 import type { RunState } from '../../../src/model/runs.ts';
@@ -118,6 +119,8 @@ function evaluation(run: ClaimedRun, fields: Partial<OneRun> = {}): OneRun {
     truncatedTexts: 1,
     textCapBytes: 65_536,
     unparsedValues: 0,
+    usage: NO_USAGE,
+    title: null,
     ...fields,
   };
 }

@@ -1,6 +1,7 @@
 /** What a claim tells of a run, and what an evaluation leaves on it for people to filter by. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type ClaimedRun, claimRuns } from '../../../src/db/runs/evaluation-queue.ts';
+import { NO_USAGE } from '../../../src/engine/step-usage.ts';
 import type { RunFacts } from '../../../src/model/runs.ts';
 import { completeRun } from '../../support/complete-run.ts';
 import { type MigratedDatabase, openMigratedDatabase } from '../../support/migrated-database.ts';
@@ -40,6 +41,8 @@ async function complete(facts: RunFacts): Promise<unknown> {
     truncatedTexts: 0,
     textCapBytes: 65_536,
     unparsedValues: 0,
+    usage: NO_USAGE,
+    title: null,
   };
   const evaluation = { run: await claim(), facts, findings: [], ...rest };
   expect(await completeRun(store.database, evaluation, CORPUS)).toEqual([]);

@@ -29,7 +29,7 @@ describe.each(CHECKED_CASES)('a run $what', (one) => {
         count: 0,
         pageSteps: 50,
         sought: null,
-        prompt: null,
+        title: null,
         usage: null,
         startUnixNano: '0',
         endUnixNano: '0',

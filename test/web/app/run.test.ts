@@ -49,7 +49,7 @@ function shown(steps: readonly ShownStep[], fields: Partial<ShownSteps> = {}): S
     count: steps.length,
     pageSteps: 50,
     sought: null,
-    prompt: null,
+    title: null,
     usage: null,
     startUnixNano: ROOT.startUnixNano,
     endUnixNano: ROOT.endUnixNano,
@@ -290,8 +290,8 @@ describe('the timeline', () => {
 });
 
 describe('the title', () => {
-  const titled = (prompt: string | null, fields: Partial<RunPage> = {}): string =>
-    page({ shown: shown([step(1)], { prompt }), ...fields });
+  const titled = (title: string | null, fields: Partial<RunPage> = {}): string =>
+    page({ shown: shown([step(1)], { title }), ...fields });
 
   test('is the first prompt, cut, else the name of the agent', () => {
     expect(titled('What is <it>?')).toContain('<h1 class="run-title">What is &lt;it&gt;?</h1>');
@@ -422,6 +422,6 @@ test('what a sender wrote is text everywhere', () => {
     scopeName: HOSTILE,
   };
   const only = step(1, { outline: hostile, model: HOSTILE, details });
-  const timeline = page({ isList: false, shown: shown([only], { prompt: HOSTILE }) });
+  const timeline = page({ isList: false, shown: shown([only], { title: HOSTILE }) });
   expect(holdsAsText(timeline)).toBe(true);
 });

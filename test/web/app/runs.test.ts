@@ -29,6 +29,19 @@ describe('a row', () => {
     expect(page({ runs: [one] })).toMatch(new RegExp(`<a href="/app/runs/\\w+">${name}</a>`));
   });
 
+  test('is called after its first prompt, cut, with agent and service below', () => {
+    const text = page({ runs: [run({ title: 'x'.repeat(100) })] });
+    expect(text).toContain(
+      `>${'x'.repeat(80)}…</a> <span class="soft below">shopper · shop</span>`,
+    );
+    expect(holdsAsText(page({ runs: [run({ title: HOSTILE })] }))).toBe(true);
+  });
+
+  test('shows the tokens and the cost of all its steps', () => {
+    const text = page({ runs: [run({ inputTokens: 1204, outputTokens: 87, costUsd: 0.0123 })] });
+    expect(text).toContain('1,204 → 87 <span class="soft below">$0.01</span>');
+  });
+
   test('shows the gravest of its findings, and how many there are', () => {
     const text = page({ runs: [run({ severities: ['low', 'critical', 'high'] })] });
     expect(text).toContain('<span class="badge critical">critical</span>');

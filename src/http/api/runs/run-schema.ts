@@ -21,6 +21,10 @@ const members = {
   state: z.enum(RUN_STATES),
   evaluation: z.enum(EVALUATION_STATES).describe('Whether its text was matched against the rules.'),
   name: name.describe('Name of the root span; null if unknown or redacted.'),
+  title: name.describe(
+    'The beginning of the first text that a user sent. Null until the run is evaluated, if the ' +
+      'workspace redacts excerpts, and once the steps are past retention.',
+  ),
   service: name,
   agent: name,
   model: name,
@@ -30,6 +34,13 @@ const members = {
   ended_at: timestampOrNull('With nanoseconds; null until a step with a time has arrived.'),
   first_arrived_at: timestamp('When its first step arrived.'),
   last_arrived_at: timestamp('When its latest step arrived.'),
+  input_tokens: countOrNull('Sum over its steps, as the sender reports it.'),
+  output_tokens: countOrNull('Sum over its steps, as the sender reports it.'),
+  cost_usd: z
+    .number()
+    .min(0)
+    .nullable()
+    .describe('Sum over its steps, as the sender reports it. Null until the run is evaluated.'),
   spans: count('Spans that arrived.'),
   log_records: count('Log records that arrived.'),
   waits_for: z
