@@ -80,7 +80,9 @@ describe('the checker', () => {
 
 test('no folder of sources or tests has more files than a reader can survey', () => {
   const tests = filesIn('test').filter((path) => !OTHER_TESTS.test(path));
-  expect(crowded([...filesIn('src'), ...tests])).toEqual([]);
+  // Migrations are a numbered series, which only grows.
+  const sources = filesIn('src').filter((path) => !path.startsWith('src/db/migrations/'));
+  expect(crowded([...sources, ...tests])).toEqual([]);
 });
 
 test('every test lies where its source does', () => {
